@@ -37,7 +37,7 @@ def environment():
 
 
 def is_there():
-    """Say whether .venv-clients is made."""
+    """Whether .venv-clients is made."""
     return is_made(str(VENV), MADE_FROM)
 
 

@@ -1,4 +1,4 @@
-"""Executes every notebook once and caches the outputs, for nbval, the test of digits and the book.
+"""Executes every notebook once and caches the outputs, for nbval, the test of the digits and the book.
 
     python tools/executed.py        executes the notebooks that the cache lacks, two at a time
 
@@ -7,7 +7,7 @@ the package, the pinned versions, the device, Python. It finds a notebook by its
 nothing.
 
 A notebook that reads published models runs where they are installed. Elsewhere its stored outputs are used, with its
-labs (``notebook_labs.py``), and a line says so.
+labs (``notebook_labs.py``), and a printed line says so.
 """
 
 import hashlib
@@ -29,11 +29,11 @@ from notebook_labs import restore_labs
 from notebooks import INSTALL_MODELS, ROOT, all_notebooks, describe_failure, execute, lacks_models, models_are_installed
 
 CACHES = ROOT / "_build" / "executed"
-SECONDS = CACHES / "seconds.json"  # how long each took in its last run: the longest goes first
-KEPT = 3  # caches: going back to another branch executes nothing
+SECONDS = CACHES / "seconds.json"  # how long each took in its last run: the longest is executed first
+MAX_CACHES = 3  # are kept, so that going back to another branch executes nothing
 SOURCES = ("transformer_lab/**/*", "requirements.txt", "chapters/*.labs.json")
 SOURCES += tuple(f"tools/{name}.py" for name in ("digits", "executed", "notebooks", "notebook_labs"))
-KINDS = {".py", ".js", ".css", ".svg", ".json", ".txt"}
+SUFFIXES = {".py", ".js", ".css", ".svg", ".json", ".txt"}
 
 
 def cache_folder():
@@ -42,7 +42,7 @@ def cache_folder():
     models = models_are_installed()
     digest = hashlib.sha256(f"{platform.python_version()} {platform.machine()} {device} {models}".encode())
     for path in sorted(path for pattern in SOURCES for path in ROOT.glob(pattern)):
-        if path.suffix in KINDS:
+        if path.suffix in SUFFIXES:
             digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
     return CACHES / digest.hexdigest()[:16]
 
@@ -55,7 +55,7 @@ def executed(path):
     Returns
     -------
     (NotebookNode, dict)
-        The second has ``execution_seconds``, and under ``near`` the digits that another device may round differently.
+        The dict has ``execution_seconds``, and under ``near`` the digits that another device may round differently.
     """
     notebook, cache = nbformat.read(path, 4), get_cache(cache_folder())
     bundle = _cached(notebook, cache) or cache.get_cache_bundle(_execute(notebook, path, cache).pk)
@@ -63,7 +63,7 @@ def executed(path):
 
 
 def _cached(notebook, cache):
-    """Return the cached notebook, or None. An interrupted run leaves a record without its file, which is None, too."""
+    """Return the cached notebook, or None: also for the record without a file that an interrupted run leaves."""
     with suppress(KeyError):
         return cache.get_cache_bundle(cache.match_cache_notebook(notebook).pk)
 
@@ -72,16 +72,16 @@ def _execute(notebook, path, cache):
     start = time.perf_counter()
     if lacks_models(path):
         print(f"{_name(path)}: as stored, since it reads published models: {INSTALL_MODELS}.", flush=True)
-        return _keep(restore_labs(notebook, path), path, cache, {"execution_seconds": 0.0, "near": []})
+        return _store(restore_labs(notebook, path), path, cache, {"execution_seconds": 0.0, "near": []})
     try:
         execute(notebook, path.parent, startup=STARTUP)
     except Exception as error:
         raise RuntimeError(f"{path.relative_to(ROOT)}: {describe_failure(notebook, error)}") from error
     data = {"execution_seconds": round(time.perf_counter() - start, 1), "near": pop_near_boundary(notebook)}
-    return _keep(notebook, path, cache, data)
+    return _store(notebook, path, cache, data)
 
 
-def _keep(notebook, path, cache, data):
+def _store(notebook, path, cache, data):
     bundle = CacheBundleIn(notebook, path.relative_to(ROOT).as_posix(), data=data)
     return cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 
@@ -118,7 +118,7 @@ def _name(path):
 def _drop_old_caches():
     os.utime(cache_folder())
     old = sorted((path for path in CACHES.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
-    for path in old[:-KEPT]:
+    for path in old[:-MAX_CACHES]:
         shutil.rmtree(path)
 
 

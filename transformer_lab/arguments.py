@@ -1,7 +1,7 @@
-"""Checks of arguments, and their errors: the argument, the rule, the value found, and a fix.
+"""Argument checks. An error names the argument, the rule, the value found, and often a fix.
 
-A fix is code with the argument's name: ``use torch.as_tensor(x)``. Where several may help, each is tried on the value
-that was passed, and the error names the first that works.
+A fix is code that uses the argument's name: ``use torch.as_tensor(x)``. Where several may help, each is tried on the
+value that was passed, and the error suggests the first that works.
 """
 
 import difflib
@@ -14,6 +14,7 @@ import torch
 
 from .precision import is_autocast
 
+# The last two axes of each argument of a layer, for errors about its shape.
 AXES = {
     "x": "seq, d_model",
     "memory": "k_len, d_model",
@@ -22,18 +23,17 @@ AXES = {
     "value": "k_len, d_value_in",
 }
 
-
-# Code that makes a tensor of what people pass; "{}" is the argument's name.
+# Code that makes a tensor from what people pass; "{}" is the argument's name.
 TENSOR_FIXES = {
     "torch.stack({})": lambda x: torch.stack(tuple(x)),  # tensors in a list
     "torch.as_tensor({})": torch.as_tensor,
-    "torch.as_tensor({}.copy())": lambda x: torch.as_tensor(x.copy()),  # an array that is read backwards
-    "torch.as_tensor({}.to_numpy())": lambda x: torch.as_tensor(x.to_numpy()),  # a table of pandas or polars
+    "torch.as_tensor({}.copy())": lambda x: torch.as_tensor(x.copy()),  # an array with negative strides
+    "torch.as_tensor({}.to_numpy())": lambda x: torch.as_tensor(x.to_numpy()),  # a pandas or polars table
 }
 
-# Code that adds a forgotten axis, or exchanges two.
+# Code that adds a forgotten axis, or swaps the last two.
 AXES_FIXES = {"{}[None]": lambda x: x[None], "{}.mT": lambda x: x.mT}
-# Code that adds the axes that a mask lacks, or drops a surplus one.
+# Code that adds the axes that a mask lacks, removes a surplus one, or swaps the last two.
 MASK_FIXES = {
     "{}[:, None]": lambda x: x[:, None],
     "{}[:, None, None, :]": lambda x: x[:, None, None, :],
@@ -46,7 +46,7 @@ _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 60
 
 
-def shown(value):
+def format_value(value):
     """Format a value for an error: at most one line, and a tensor without its numbers."""
     if isinstance(value, torch.Tensor):
         return f"a tensor of {value.dtype}, shape {tuple(value.shape)}"
@@ -58,44 +58,47 @@ def shown(value):
     return text if len(text) <= 80 else f"{text[:60]} …"
 
 
-def kind(value):
+def type_name(value):
     """Return the name of a value's type, for an error about a wrong type."""
     return "None" if value is None else type(value).__name__
 
 
 def did_you_mean(name, names):
-    """Return the end of an error about an unknown name: the closest known name, or nothing."""
+    """Return the end of an error about an unknown name: the closest known name, or an empty string."""
     meant = difflib.get_close_matches(name, names, 1)
     return f"; did you mean {meant[0]!r}?" if meant else ""
 
 
-def require_options(called, known, options):
-    """Raise for an option that is not known, naming the class that was called rather than the one it passes them to."""
-    own = [p.name for p in inspect.signature(called).parameters.values() if p.kind is not p.VAR_KEYWORD]
+def require_options(cls, known, options):
+    """Raise for an unknown option; the error names the class that was called, not the one that gets the options."""
+    own = [p.name for p in inspect.signature(cls).parameters.values() if p.kind is not p.VAR_KEYWORD]
     names = [*own, *known]
     for name in options:
         if name not in known:
             meant = did_you_mean(name, names) or f"; it has {', '.join(names)}"
-            raise TypeError(f"{called.__name__} has no argument {name!r}{meant}")
+            raise TypeError(f"{cls.__name__} has no argument {name!r}{meant}")
 
 
-def suggest(name, x, ways, fits=lambda made: True):
-    """Return the first fix that works on ``x``, as ``": use torch.as_tensor(x)"``, or an empty string."""
-    for form, way in ways.items():
+def suggest(name, x, fixes, fits=lambda fixed: True):
+    """Return the first fix that works on ``x``, as ``": use torch.as_tensor(x)"``, or an empty string.
+
+    ``fixes`` maps code, with "{}" for the argument's name, to a function that does the same.
+    """
+    for code, fix in fixes.items():
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                made = way(x)
-            if fits(made):
-                return f": use {form.format(name)}"
+                fixed = fix(x)
+            if fits(fixed):
+                return f": use {code.format(name)}"
         except Exception:  # an unknown type may raise anything
             continue
     return ""
 
 
 def _suggest_tensor(name, x):
-    words = x if isinstance(x, (list, tuple)) else [x]
-    if words and all(isinstance(word, str) for word in words):
+    items = x if isinstance(x, (list, tuple)) else [x]
+    if items and all(isinstance(item, str) for item in items):
         return ": text becomes numbers first, by a tokenizer"
     if x is None:
         return ": did the function that should make it return nothing?"
@@ -110,7 +113,7 @@ def require_tensor(what="a tensor", **tensors):
     """Raise unless each is a tensor."""
     for name, x in tensors.items():
         if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name} must be {what}, got {kind(x)}{_suggest_tensor(name, x)}")
+            raise TypeError(f"{name} must be {what}, got {type_name(x)}{_suggest_tensor(name, x)}")
 
 
 def require_floating(**tensors):
@@ -118,10 +121,10 @@ def require_floating(**tensors):
     require_tensor(**tensors)
     for name, x in tensors.items():
         if not x.is_floating_point():
-            remedy = f"use {name}.abs() or {name}.real" if x.is_complex() else f"use {name}.float()"
+            fix = f"use {name}.abs() or {name}.real" if x.is_complex() else f"use {name}.float()"
             if x.dtype == torch.bool and name in ("key", "value", "memory"):
-                remedy = f"if it is a mask, pass it as mask={name}"
-            raise TypeError(f"{name} must be floating point, got {x.dtype}: {remedy}")
+                fix = f"if it is a mask, pass it as mask={name}"
+            raise TypeError(f"{name} must be floating point, got {x.dtype}: {fix}")
 
 
 def require_integers(what, **tensors):
@@ -129,8 +132,8 @@ def require_integers(what, **tensors):
     require_tensor(what, **tensors)
     for name, x in tensors.items():
         if x.dtype == torch.bool or x.is_floating_point() or x.is_complex():
-            remedy = "" if x.dtype == torch.bool or x.is_complex() else f": use {name}.long()"
-            raise TypeError(f"{name} must be {what}, got {x.dtype}{remedy}")
+            fix = "" if x.dtype == torch.bool or x.is_complex() else f": use {name}.long()"
+            raise TypeError(f"{name} must be {what}, got {x.dtype}{fix}")
 
 
 def require_features(weight, **tensors):
@@ -142,8 +145,8 @@ def require_features(weight, **tensors):
             continue
         require_tensor(**{name: x})
         if x.dtype in (torch.int64, torch.int32):
-            remedy = f"use {name}.float(), or a tl.TokenEmbedding if these are tokens"
-            raise TypeError(f"{name} must be floating point, got {x.dtype}: {remedy}")
+            fix = f"use {name}.float(), or a tl.TokenEmbedding if these are tokens"
+            raise TypeError(f"{name} must be floating point, got {x.dtype}: {fix}")
         require_floating(**{name: x})
         if x.device != weight.device:
             rule = f"be on the device of the module's weights, {weight.device}"
@@ -154,34 +157,34 @@ def require_features(weight, **tensors):
         if x.ndim < 2 or x.shape[-1] != weight.shape[-1]:
             axes = AXES[name]
             rule = f"(..., {axes}) with {axes.split()[-1]} {weight.shape[-1]}"
-            remedy = suggest(name, x, AXES_FIXES, lambda made: made.ndim > 1 and made.shape[-1] == weight.shape[-1])
-            raise ValueError(f"{name} must have shape {rule}, got {tuple(x.shape)}{remedy}")
+            fix = suggest(name, x, AXES_FIXES, lambda fixed: fixed.ndim > 1 and fixed.shape[-1] == weight.shape[-1])
+            raise ValueError(f"{name} must have shape {rule}, got {tuple(x.shape)}{fix}")
 
 
 def is_integer(x):
-    """Whether this is an integer of Python or NumPy; bool is excluded."""
+    """Whether this is a Python or NumPy integer; bool is excluded."""
     return isinstance(x, Integral) and not isinstance(x, bool)
 
 
 def is_number(x):
-    """Whether this is a real number of Python or NumPy; bool is excluded."""
+    """Whether this is a real Python or NumPy number; bool is excluded."""
     return isinstance(x, Real) and not isinstance(x, bool)
 
 
 def values_are_known(x):
-    """Whether Python may read the values: not on meta, while compiling, or inside ``torch.func`` transforms."""
+    """Whether Python can read the values: not on meta, while compiling, or inside a ``torch.func`` transform."""
     return not (x.is_meta or torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(x))
 
 
-def require_sizes(least=1, **sizes):
-    """Raise unless each is an integer, ``least`` or more."""
+def require_sizes(minimum=1, **sizes):
+    """Raise unless each is an integer, ``minimum`` or more."""
     for name, size in sizes.items():
-        if type(size) is int and size >= least:
+        if type(size) is int and size >= minimum:
             continue
         if not is_integer(size):
-            raise TypeError(f"{name} must be an integer, got {shown(size)}{_suggest_integer(name, size)}")
-        if size < least:
-            raise ValueError(f"{name} must be at least {least}, got {size}")
+            raise TypeError(f"{name} must be an integer, got {format_value(size)}{_suggest_integer(name, size)}")
+        if size < minimum:
+            raise ValueError(f"{name} must be at least {minimum}, got {size}")
 
 
 def _suggest_integer(name, x):
@@ -191,8 +194,8 @@ def _suggest_integer(name, x):
         return ": pass one of its numbers" if len(x) else ""
     if isinstance(x, bool) or type(x).__name__ in ("bool_", "bool"):
         return ""
-    way = "int({}), or // where you divide" if isinstance(x, float) else "int({})"
-    return suggest(name, x, {way: int}, lambda made: isinstance(x, str) or made == x)
+    code = "int({}), or // where you divide" if isinstance(x, float) else "int({})"
+    return suggest(name, x, {code: int}, lambda fixed: isinstance(x, str) or fixed == x)
 
 
 def suggest_float(name, x):
@@ -206,14 +209,14 @@ def require_flags(**flags):
         if type(flag) is bool:
             continue
         if isinstance(flag, torch.Tensor) and flag.ndim:
-            raise TypeError(f"{name} must be True or False, got {shown(flag)}: pass a mask as mask=")
-        if type(flag).__name__ not in ("bool_", "bool"):  # NumPy's
-            raise TypeError(f"{name} must be True or False, got {shown(flag)}")
+            raise TypeError(f"{name} must be True or False, got {format_value(flag)}: pass a mask as mask=")
+        if type(flag).__name__ not in ("bool_", "bool"):  # NumPy's bool passes
+            raise TypeError(f"{name} must be True or False, got {format_value(flag)}")
 
 
-def as_sizes(least=1, **sizes):
+def as_sizes(minimum=1, **sizes):
     """Return the sizes as Python integers, which never overflow; raise as :func:`require_sizes` does."""
-    require_sizes(least, **sizes)
+    require_sizes(minimum, **sizes)
     return [int(size) for size in sizes.values()]
 
 
@@ -235,7 +238,7 @@ def require_one_of(options, **words):
     """Raise unless each is one of the options."""
     for name, word in words.items():
         if not isinstance(word, str) or word not in options:
-            raise ValueError(f"{name} must be one of {', '.join(options)}, got {shown(word)}")
+            raise ValueError(f"{name} must be one of {', '.join(options)}, got {format_value(word)}")
 
 
 def require_probability(**numbers):
@@ -244,30 +247,30 @@ def require_probability(**numbers):
         if type(number) is float and 0 <= number <= 1:
             continue
         if not is_number(number) or not 0 <= number <= 1:
-            remedy = suggest_float(name, number)
-            raise ValueError(f"{name} must be a probability from 0 to 1, got {shown(number)}{remedy}")
+            fix = suggest_float(name, number)
+            raise ValueError(f"{name} must be a probability from 0 to 1, got {format_value(number)}{fix}")
 
 
 def require_axis(x, dim):
     """Raise unless ``dim`` is an axis of ``x``."""
     if not is_integer(dim):
-        raise TypeError(f"dim must be an integer, got {shown(dim)}")
+        raise TypeError(f"dim must be an integer, got {format_value(dim)}")
     axes = max(x.ndim, 1)
     if not -axes <= dim < axes:
         raise IndexError(f"dim must be an axis of x, from {-axes} to {axes - 1}, got {dim}")
 
 
 def require_bool(mask, name="mask"):
-    """Raise unless the mask is a tensor of bool; suggest a conversion that fits its values."""
+    """Raise unless the mask is a tensor of bool; the error suggests a conversion that fits its values."""
     require_tensor("a tensor of bool", **{name: mask})
     if mask.dtype != torch.bool:
-        found = f"{name} must be bool, True where a query may attend, got {mask.dtype}"
-        raise TypeError(f"{found}{_suggest_bool(mask, name)}")
+        message = f"{name} must be bool, True where a query may attend, got {mask.dtype}"
+        raise TypeError(f"{message}{_suggest_bool(mask, name)}")
 
 
 def _suggest_bool(mask, name):
     if mask.numel() and values_are_known(mask) and not mask.is_complex():
-        # In an additive mask 0 may attend; in a multiplied one 0 hides.
+        # In an additive mask, 0 lets a query attend; in a mask that multiplies, 0 hides.
         zero = mask == 0
         other = mask[~zero]
         if other.numel() and bool((other == 1).all()):
@@ -283,7 +286,7 @@ def require_mask(mask, scores_shape, device, name="mask"):
     if mask.device != device:
         found = f"{device} and {mask.device}{_suggest_device(name, mask, device)}"
         raise ValueError(f"query and {name} must be on one device, got {found}")
-    _require_scores(mask, scores_shape, name)
+    _require_broadcastable_to_scores(mask, scores_shape, name)
 
 
 def require_bias(bias, scores_shape, query):
@@ -297,44 +300,44 @@ def require_bias(bias, scores_shape, query):
     if bias.device != query.device:
         found = f"{query.device} and {bias.device}{_suggest_device('bias', bias, query.device)}"
         raise ValueError(f"query and bias must be on one device, got {found}")
-    _require_scores(bias, scores_shape, "bias")
+    _require_broadcastable_to_scores(bias, scores_shape, "bias")
 
 
-def _require_scores(x, scores_shape, name):
+def _require_broadcastable_to_scores(x, scores_shape, name):
     """Raise unless this broadcasts to the shape of the scores."""
-    if _broadcasts(x.shape, scores_shape):
+    if _broadcasts_to(x.shape, scores_shape):
         return
     axes = ["batch", "heads", "q_len", "k_len"]
     if len(scores_shape) != 4:
         axes = ["leading axis"] * (len(scores_shape) - 2) + ["q_len", "k_len"]
     # A fix must give the mask all axes of the scores, so that its first axis is the batch.
     ranks = (x.ndim, len(scores_shape))
-    remedy = suggest(name, x, MASK_FIXES, lambda made: made.ndim in ranks and _broadcasts(made.shape, scores_shape))
-    if x.dtype == torch.bool and x.ndim == 2 and "None" in remedy:
-        remedy += f", of ~{name} if True hides, as in PyTorch's key_padding_mask"
+    fix = suggest(name, x, MASK_FIXES, lambda fixed: fixed.ndim in ranks and _broadcasts_to(fixed.shape, scores_shape))
+    if x.dtype == torch.bool and x.ndim == 2 and "None" in fix:
+        fix += f", of ~{name} if True hides, as in PyTorch's key_padding_mask"
     if x.ndim > len(scores_shape):
         raise ValueError(
             f"{name} must have at most the {len(scores_shape)} axes of the scores {tuple(scores_shape)}, "
-            f"got shape {tuple(x.shape)}{remedy}"
+            f"got shape {tuple(x.shape)}{fix}"
         )
     for axis in range(-1, -x.ndim - 1, -1):
         if x.shape[axis] not in (1, scores_shape[axis]):
             raise ValueError(
                 f"{name} must broadcast to the scores {tuple(scores_shape)}, got shape {tuple(x.shape)}: "
                 f"its axis {axis} ({axes[axis]}) must be 1 or {scores_shape[axis]}, not {x.shape[axis]}"
-                + remedy.replace(": use", ". Use")
+                + fix.replace(": use", ". Use")
             )
 
 
-def _broadcasts(shape, whole):
-    """Whether this shape can be expanded to the whole one."""
-    return len(shape) <= len(whole) and all(a in (1, b) for a, b in zip(shape[::-1], whole[::-1]))
+def _broadcasts_to(shape, target):
+    """Whether a tensor of this shape can be expanded to the target shape."""
+    return len(shape) <= len(target) and all(a in (1, b) for a, b in zip(shape[::-1], target[::-1]))
 
 
 def require_attention(query, key, mask, value=None, bias=None, enable_gqa=False):
     """Raise unless the arguments of an attention fit together; return the leading axes of its scores."""
     # Fast path: this is called once per token and layer during generation.
-    fits = _fits_as_given(query, key, value, enable_gqa)
+    fits = _fits_without_broadcasting(query, key, value, enable_gqa)
     lead = query.shape[:-2] if fits else _leading_axes(query, key, value, enable_gqa)
     if mask is not None:
         require_mask(mask, (*lead, query.shape[-2], key.shape[-2]), query.device)
@@ -343,22 +346,22 @@ def require_attention(query, key, mask, value=None, bias=None, enable_gqa=False)
     return lead
 
 
-def _fits_as_given(query, key, value, enable_gqa):
+def _fits_without_broadcasting(query, key, value, enable_gqa):
     """Whether these need no broadcasting: tensors of one dtype and device with equal leading axes (GQA aside)."""
     if not isinstance(query, torch.Tensor) or not query.is_floating_point():
         return False
-    dtype, device, shape = query.dtype, query.device, query.shape
+    dtype, device, q_shape = query.dtype, query.device, query.shape
     for x in (key,) if value is None else (key, value):
         if not isinstance(x, torch.Tensor) or x.dtype != dtype or x.device != device:
             return False
-    keys, least = key.shape, 3 if enable_gqa else 2
-    if len(shape) < least or len(keys) != len(shape) or keys[-1] != shape[-1]:
+    k_shape, min_axes = key.shape, 3 if enable_gqa else 2
+    if len(q_shape) < min_axes or len(k_shape) != len(q_shape) or k_shape[-1] != q_shape[-1]:
         return False
-    if value is not None and value.shape[:-1] != keys[:-1]:
+    if value is not None and value.shape[:-1] != k_shape[:-1]:
         return False
     if not enable_gqa:
-        return keys[:-2] == shape[:-2]
-    return keys[:-3] == shape[:-3] and keys[-3] > 0 and shape[-3] > 0 and shape[-3] % keys[-3] == 0
+        return k_shape[:-2] == q_shape[:-2]
+    return k_shape[:-3] == q_shape[:-3] and k_shape[-3] > 0 and q_shape[-3] > 0 and q_shape[-3] % k_shape[-3] == 0
 
 
 def _leading_axes(query, key, value, enable_gqa):
@@ -370,8 +373,8 @@ def _leading_axes(query, key, value, enable_gqa):
     dtype, device, lead = query.dtype, query.device, query.shape[:-2]
     for name, x in tensors.items():
         if x.ndim < 2:
-            remedy = f": use {name}[None]" if x.ndim else ""
-            found = f"got shape {tuple(x.shape)}{remedy}"
+            fix = f": use {name}[None]" if x.ndim else ""
+            found = f"got shape {tuple(x.shape)}{fix}"
             raise ValueError(f"{name} must have at least 2 axes (..., length, features), {found}")
         if x.dtype != dtype and not is_autocast(query):
             found = f"{dtype} and {x.dtype}: use {name}.to({dtype})"
@@ -380,15 +383,15 @@ def _leading_axes(query, key, value, enable_gqa):
             found = f"{device} and {x.device}{_suggest_device(name, x, device)}"
             raise ValueError(f"query and {name} must be on one device, got {found}")
     if query.shape[-1] != key.shape[-1]:
-        remedy = suggest("key", key, {"{}.mT": lambda x: x.mT}, lambda made: made.shape[-1] == query.shape[-1])
-        raise ValueError(f"query and key must share d_head, got {query.shape[-1]} and {key.shape[-1]}{remedy}")
+        fix = suggest("key", key, {"{}.mT": lambda x: x.mT}, lambda fixed: fixed.shape[-1] == query.shape[-1])
+        raise ValueError(f"query and key must share d_head, got {query.shape[-1]} and {key.shape[-1]}{fix}")
     if value is not None and value.shape[-2] != key.shape[-2]:
-        remedy = suggest("value", value, {"{}.mT": lambda x: x.mT}, lambda made: made.shape[-2] == key.shape[-2])
-        raise ValueError(f"key and value must share k_len, got {key.shape[-2]} and {value.shape[-2]}{remedy}")
+        fix = suggest("value", value, {"{}.mT": lambda x: x.mT}, lambda fixed: fixed.shape[-2] == key.shape[-2])
+        raise ValueError(f"key and value must share k_len, got {key.shape[-2]} and {value.shape[-2]}{fix}")
     leads = [x.shape[:-2] for x in tensors.values()]
     if enable_gqa:
         leads = _with_query_heads(leads)
-    if any(other != lead for other in leads):  # broadcast_shapes is slow, and slower still the first time
+    if any(other != lead for other in leads):  # broadcast_shapes is slow, its first call most of all
         try:
             lead = torch.broadcast_shapes(*leads)
         except RuntimeError:

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .arguments import (
+    format_value,
     is_number,
     require_attention,
     require_axis,
@@ -14,7 +15,6 @@ from .arguments import (
     require_floating,
     require_probability,
     require_tensor,
-    shown,
     suggest_float,
     values_are_known,
 )
@@ -331,5 +331,5 @@ def _check_scale(scale, query):
         # Without features every score is an empty sum, 0, and any finite scale will do.
         return 1 / math.sqrt(max(query.shape[-1], 1))
     if not is_number(scale) or not math.isfinite(scale):
-        raise ValueError(f"scale must be a finite number, got {shown(scale)}{suggest_float('scale', scale)}")
+        raise ValueError(f"scale must be a finite number, got {format_value(scale)}{suggest_float('scale', scale)}")
     return float(scale)

@@ -6,7 +6,7 @@ usual; element-wise operations (softmax, norms, activations, sums) take few FLOP
 
 from torch import nn
 
-from .arguments import as_sizes, kind, require_heads
+from .arguments import as_sizes, require_heads, type_name
 from .parameters import ModelShape, count_parameters, has_final_norm, is_gated, key_features
 
 
@@ -50,7 +50,7 @@ def attention_flops(seq: int, d_model: int, k_len: int | None = None) -> int:
     4
     """
     k_len = seq if k_len is None else k_len
-    seq, k_len = as_sizes(least=0, seq=seq, k_len=k_len)
+    seq, k_len = as_sizes(minimum=0, seq=seq, k_len=k_len)
     (d_model,) = as_sizes(d_model=d_model)
     return 4 * seq * k_len * d_model
 
@@ -88,7 +88,7 @@ def linear_attention_flops(seq: int, d_model: int, n_heads: int) -> int:
     >>> attention_flops(1024, 768) / linear_attention_flops(1024, 768, n_heads=12)
     16.0
     """
-    (seq,) = as_sizes(least=0, seq=seq)
+    (seq,) = as_sizes(minimum=0, seq=seq)
     d_model, n_heads = as_sizes(d_model=d_model, n_heads=n_heads)
     require_heads(n_heads, d_model)
     return 4 * seq * d_model * (d_model // n_heads)
@@ -512,11 +512,11 @@ def _llama_activation_bytes(shape, seq, batch, bytes_per_value):
 def _lengths(shape, seq, batch, tgt_len):
     """Check and return the tokens of each source and each target, equal in a single stack, and the batch."""
     if not isinstance(shape, ModelShape):
-        raise TypeError(f"shape must be a ModelShape, such as tl.GPT2, got {kind(shape)}")
+        raise TypeError(f"shape must be a ModelShape, such as tl.GPT2, got {type_name(shape)}")
     if tgt_len is not None and shape.family != "transformer":
         raise ValueError(f"tgt_len is only for family 'transformer', got family {shape.family!r}")
     tgt_len = seq if tgt_len is None else tgt_len
-    return as_sizes(least=0, seq=seq, tgt_len=tgt_len, batch=batch)
+    return as_sizes(minimum=0, seq=seq, tgt_len=tgt_len, batch=batch)
 
 
 def _target_vocabulary(shape):

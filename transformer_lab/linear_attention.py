@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 
 from .arguments import (
-    kind,
+    format_value,
     require_attention,
     require_floating,
     require_mask,
     require_sizes,
     require_tensor,
-    shown,
+    type_name,
     values_are_known,
 )
 from .cache import StateCache
@@ -205,10 +205,10 @@ def initial_state(
     >>> S.shape, z.shape
     (torch.Size([1, 2, 3, 4]), torch.Size([1, 2, 3]))
     """
-    require_sizes(least=0, batch=batch)
+    require_sizes(minimum=0, batch=batch)
     require_sizes(heads=heads, d_head=d_head, d_value=d_value)
     if not isinstance(dtype, torch.dtype):
-        raise TypeError(f"dtype must be a type of tensors such as torch.float32, got {shown(dtype)}")
+        raise TypeError(f"dtype must be a type of tensors such as torch.float32, got {format_value(dtype)}")
     dtype = torch.promote_types(dtype, torch.float32)
     shape = (batch, heads, d_head)
     return torch.zeros(*shape, d_value, dtype=dtype, device=device), torch.zeros(shape, dtype=dtype, device=device)
@@ -345,7 +345,7 @@ class LinearAttention(MultiHeadAttention):
             rotate=rotate,
         )
         if dropout:
-            raise ValueError(f"dropout must be 0: linear attention has no weights to drop, got {shown(dropout)}")
+            raise ValueError(f"dropout must be 0: linear attention has no weights to drop, got {format_value(dropout)}")
         self.feature_map, self.chunk_size = feature_map, chunk_size
 
     def _attend(self, query, key, value, mask, is_causal):
@@ -498,7 +498,7 @@ def _require_feature_map(feature_map, query, key):
     if feature_map is elu_feature_map:
         return
     if not callable(feature_map):
-        raise TypeError(f"feature_map must be a function of a tensor, got {kind(feature_map)}")
+        raise TypeError(f"feature_map must be a function of a tensor, got {type_name(feature_map)}")
     label, sizes = getattr(feature_map, "__name__", type(feature_map).__name__), []
     for name, x in (("query", query), ("key", key)):
         with torch.no_grad():
@@ -524,7 +524,9 @@ def _require_feature_map(feature_map, query, key):
 
 def _require_state(state, features, value):
     if not isinstance(state, tuple) or len(state) != 2 or not all(isinstance(x, torch.Tensor) for x in state):
-        raise TypeError(f"state must be a pair of tensors (S, z), as tl.initial_state returns it, got {kind(state)}")
+        raise TypeError(
+            f"state must be a pair of tensors (S, z), as tl.initial_state returns it, got {type_name(state)}"
+        )
     lead = torch.broadcast_shapes(features.shape[:-2], value.shape[:-2])
     shapes = (*lead, features.shape[-1], value.shape[-1]), (*features.shape[:-2], features.shape[-1])
     for name, x, shape in zip(("S", "z"), state, shapes):

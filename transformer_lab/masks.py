@@ -6,7 +6,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .arguments import as_sizes, kind, require_bool, require_integers, require_sizes, shown, suggest, values_are_known
+from .arguments import (
+    as_sizes,
+    format_value,
+    require_bool,
+    require_integers,
+    require_sizes,
+    suggest,
+    type_name,
+    values_are_known,
+)
 
 
 def causal_mask(q_len: int, k_len: int | None = None, *, device: torch.device | str | None = None) -> Tensor:
@@ -45,7 +54,7 @@ def causal_mask(q_len: int, k_len: int | None = None, *, device: torch.device | 
             [ True,  True,  True]])
     """
     k_len = q_len if k_len is None else k_len
-    q_len, k_len = as_sizes(least=0, q_len=q_len, k_len=k_len)
+    q_len, k_len = as_sizes(minimum=0, q_len=q_len, k_len=k_len)
     return torch.ones(q_len, k_len, dtype=torch.bool, device=device).tril(k_len - q_len)
 
 
@@ -81,23 +90,23 @@ def padding_mask(
     tensor([[ True, False, False],
             [ True,  True,  True]])
     """
-    require_sizes(least=0, k_len=k_len)
+    require_sizes(minimum=0, k_len=k_len)
     if isinstance(lengths, np.ndarray):
         lengths = torch.from_numpy(lengths)
     if not isinstance(lengths, torch.Tensor):
         if not isinstance(lengths, (list, tuple)):
-            remedy = suggest("lengths", lengths, {"[{}]": int, "list({})": list})
-            raise TypeError(f"lengths must be a tensor or a sequence of integers, got {kind(lengths)}{remedy}")
-        require_sizes(least=0, **{f"lengths[{i}]": length for i, length in enumerate(lengths)})
+            fix = suggest("lengths", lengths, {"[{}]": int, "list({})": list})
+            raise TypeError(f"lengths must be a tensor or a sequence of integers, got {type_name(lengths)}{fix}")
+        require_sizes(minimum=0, **{f"lengths[{i}]": length for i, length in enumerate(lengths)})
         lengths = torch.tensor(lengths, dtype=torch.long)
     if lengths.dtype == torch.bool:
         raise TypeError("lengths must hold integers, got torch.bool: use lengths.sum(-1) if True marks real tokens")
     require_integers("integers", lengths=lengths)
     lengths = lengths.long()  # an int8 could not be compared with k_len = 300
     if lengths.ndim != 1:
-        ways = {"{}[None]": lambda x: x[None], "{}.squeeze(-1)": lambda x: x.squeeze(-1)}
-        remedy = suggest("lengths", lengths, ways, lambda made: made.ndim == 1)
-        raise ValueError(f"lengths must have shape (batch,), got {tuple(lengths.shape)}{remedy}")
+        fixes = {"{}[None]": lambda x: x[None], "{}.squeeze(-1)": lambda x: x.squeeze(-1)}
+        fix = suggest("lengths", lengths, fixes, lambda fixed: fixed.ndim == 1)
+        raise ValueError(f"lengths must have shape (batch,), got {tuple(lengths.shape)}{fix}")
     if values_are_known(lengths):
         outside = (lengths < 0) | (lengths > k_len)
         if outside.any():
@@ -109,7 +118,7 @@ def padding_mask(
 def sliding_window_mask(seq: int, window: int, *, device: torch.device | str | None = None) -> Tensor:
     """Let each token attend to itself and to the ``window - 1`` tokens before it.
 
-    A window that looks both ways is ``mask | mask.mT``.
+    A window that looks both fixes is ``mask | mask.mT``.
 
     Parameters
     ----------
@@ -138,7 +147,7 @@ def sliding_window_mask(seq: int, window: int, *, device: torch.device | str | N
             [ True,  True, False],
             [False,  True,  True]])
     """
-    require_sizes(least=0, seq=seq)
+    require_sizes(minimum=0, seq=seq)
     (window,) = as_sizes(window=window)
     return causal_mask(seq, device=device).triu(1 - window)
 
@@ -173,7 +182,7 @@ def prefix_mask(seq: int, prefix: int, *, device: torch.device | str | None = No
             [ True,  True, False],
             [ True,  True,  True]])
     """
-    require_sizes(least=0, seq=seq, prefix=prefix)
+    require_sizes(minimum=0, seq=seq, prefix=prefix)
     if prefix > seq:
         raise ValueError(f"prefix must be at most seq, which is {seq}, got {prefix}")
     return causal_mask(seq, device=device) | (torch.arange(seq, device=device) < prefix)
@@ -209,6 +218,6 @@ def additive_mask(
     """
     require_bool(mask)
     if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
-        raise TypeError(f"dtype must be a floating-point type such as torch.float32, got {shown(dtype)}")
+        raise TypeError(f"dtype must be a floating-point type such as torch.float32, got {format_value(dtype)}")
     device = mask.device if device is None else device
     return torch.zeros(mask.shape, dtype=dtype, device=device).masked_fill(~mask.to(device), -torch.inf)

@@ -59,7 +59,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
     _require_axes(x, 2, "(..., seq, d_model)")
     *lead, d_model = x.shape
     require_heads(n_heads, d_model)
-    # A view can split an axis but cannot reorder axes, so the features are split first, and the heads moved after.
+    # A view can split an axis but cannot reorder axes, so the features are split first, and the heads moved afterwards.
     return x.view(*lead, n_heads, d_model // n_heads).transpose(-3, -2)
 
 
@@ -220,7 +220,7 @@ class MultiHeadAttention(nn.Module):
         self.k_proj = nn.Linear(d_key_in, d_kv, bias=bias)
         self.v_proj = nn.Linear(d_value_in, d_kv, bias=bias)
         self.out_proj = nn.Linear(d_model, d_model, bias=bias)
-        # PyTorch initializes the three as one matrix, (3 * d_model, d_model), if it can: Xavier's bound is √2 smaller.
+        # PyTorch initializes these as one (3 * d_model, d_model) matrix if it can, which divides Xavier's bound by √2.
         gain = 2**-0.5 if d_key_in == d_value_in == d_model else 1.0
         for projection in (self.q_proj, self.k_proj, self.v_proj):
             nn.init.xavier_uniform_(projection.weight, gain)
@@ -232,8 +232,8 @@ class MultiHeadAttention(nn.Module):
     def from_torch(cls, module: nn.MultiheadAttention) -> Self:
         """Return the same attention as ``module``, a ``torch.nn.MultiheadAttention``, with copies of its weights.
 
-        The result is batch first, also where ``module`` is not. A ``module`` that makes up keys of its own
-        (``add_bias_kv``, ``add_zero_attn``) is refused with a ValueError.
+        The result is batch first, even if ``module`` is not. A ``module`` that appends keys of its own
+        (``add_bias_kv``, ``add_zero_attn``) raises a ValueError.
         """
         if not isinstance(module, nn.MultiheadAttention):
             raise TypeError(f"module must be a torch.nn.MultiheadAttention, got {type(module).__name__}")
@@ -291,7 +291,7 @@ class MultiHeadAttention(nn.Module):
             A query that may attend to nothing gets zeros from every head, and so the bias of ``out_proj``.
         """
         key = query if key is None else key
-        # Not by attend_projected, which would take the key first: an error of self-attention must name `query`.
+        # Not attend_projected, which would need the key projected first: an error in self-attention must name `query`.
         query = self._project_heads(self.q_proj, query, "query")
         return self._project_out(self._attend(query, *self.project(key, value), mask, is_causal))
 
@@ -325,10 +325,10 @@ class MultiHeadAttention(nn.Module):
     def _project_heads(self, projection, x, name, start=0):
         """Project ``x`` and split the result into heads; ``rotate`` them by position unless ``start`` is None."""
         try:
-            # What split_heads does, without its checks: (..., heads, length, d_head)
+            # As split_heads, without its checks: (..., heads, length, d_head)
             heads = projection(x).unflatten(-1, (-1, self.d_head)).transpose(-3, -2)
         except (RuntimeError, TypeError, IndexError):
-            # Checking first would cost 3% of a short forward pass. Whatever does not fit has raised by now.
+            # Checking first would cost 3% of a short forward pass; an input that does not fit raises anyway.
             require_features(projection.weight, **{name: x})
             raise
         if self.rotate is None or start is None:
@@ -350,10 +350,10 @@ class MultiHeadAttention(nn.Module):
 
     @torch.no_grad()
     def step(self, x: Tensor, cache: Any) -> Tensor:
-        """Return the attention output of new tokens, which attend to themselves and the cache, and join the cache.
+        """Return the attention output of new tokens, and add their keys and values to the cache.
 
-        Token for token this equals causal self-attention over the whole sequence. It is for generation, and carries no
-        gradient.
+        The tokens attend to all cached tokens, to earlier new ones, and to themselves: token for token, this equals
+        causal self-attention over the whole sequence. It is for generation, and carries no gradient.
         """
         start = cache.length
         key, value = cache.append(*self.project(x, start=start))
@@ -366,8 +366,8 @@ class MultiHeadAttention(nn.Module):
     ) -> Tensor:
         """Return the attention weight of each key token for each query token, in every head.
 
-        This forms the weights that the forward pass never stores, without dropout. With another ``attend`` it raises a
-        ValueError: the weights of another function are not known.
+        This computes, without dropout, the weights that the forward pass never stores. With another ``attend`` it
+        raises a ValueError: the weights of another function are not known.
 
         Returns
         -------
@@ -381,8 +381,8 @@ class MultiHeadAttention(nn.Module):
         return attention_weights(query, key, mask, is_causal=is_causal, enable_gqa=self.n_kv_heads < self.n_heads)
 
 
-def _require_axes(x, least, shape):
+def _require_axes(x, minimum, shape):
     require_tensor(x=x)
-    if x.ndim < least:
-        remedy = suggest("x", x, {"{}[None]": lambda x: x[None]}, lambda made: made.ndim == least)
-        raise ValueError(f"x must have shape {shape}, got {tuple(x.shape)}{remedy}")
+    if x.ndim < minimum:
+        fix = suggest("x", x, {"{}[None]": lambda x: x[None]}, lambda fixed: fixed.ndim == minimum)
+        raise ValueError(f"x must have shape {shape}, got {tuple(x.shape)}{fix}")

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 from typing_extensions import Self
 
 from .arguments import (
+    format_value,
     is_integer,
     is_number,
     require_flags,
@@ -16,7 +17,6 @@ from .arguments import (
     require_one_of,
     require_probability,
     require_sizes,
-    shown,
     suggest_float,
 )
 from .conversion import load_copies
@@ -395,11 +395,11 @@ def _check(x, dims, eps):
     dims = tuple(dims) if isinstance(dims, (list, tuple, range)) else (dims,)
     for dim in dims:
         if not is_integer(dim):
-            raise TypeError(f"dims must be integers, got {shown(dim)}")
+            raise TypeError(f"dims must be integers, got {format_value(dim)}")
         if not -x.ndim <= dim < x.ndim:
             raise IndexError(f"dims must be axes of x, from {-x.ndim} to {x.ndim - 1}, got {dim}")
     if not dims or len({dim % x.ndim for dim in dims}) < len(dims):
-        raise ValueError(f"dims must name one axis or more, each once, got {shown(dims)}")
+        raise ValueError(f"dims must name one axis or more, each once, got {format_value(dims)}")
     return dims
 
 
@@ -407,7 +407,7 @@ def _require_eps(eps):
     if type(eps) is float and eps >= 0:
         return
     if not is_number(eps) or not eps >= 0:
-        raise ValueError(f"eps must be a number, 0 or more, got {shown(eps)}{suggest_float('eps', eps)}")
+        raise ValueError(f"eps must be a number, 0 or more, got {format_value(eps)}{suggest_float('eps', eps)}")
 
 
 def _require_channels(x, least):

@@ -4,7 +4,15 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from .arguments import is_integer, kind, require_flags, require_heads, require_kv_heads, require_one_of, require_sizes
+from .arguments import (
+    is_integer,
+    require_flags,
+    require_heads,
+    require_kv_heads,
+    require_one_of,
+    require_sizes,
+    type_name,
+)
 from .layers import default_d_ff
 
 # The options that each family has beside its sizes.
@@ -118,7 +126,7 @@ class ModelShape:
         for name, size in vars(self).items():
             if is_integer(size):
                 object.__setattr__(self, name, int(size))  # NumPy's would overflow in the counts
-        require_sizes(least=0, n_layers=self.n_layers, n_segments=self.n_segments)
+        require_sizes(minimum=0, n_layers=self.n_layers, n_segments=self.n_segments)
         require_sizes(d_model=self.d_model, n_heads=self.n_heads)
         require_heads(self.n_heads, self.d_model)
         if self.n_kv_heads is not None:
@@ -275,7 +283,8 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
         found = _of_module(shape_or_module)
     else:
         raise TypeError(
-            f"shape_or_module must be a ModelShape, such as tl.GPT2, or a torch.nn.Module, got {kind(shape_or_module)}"
+            "shape_or_module must be a ModelShape, such as tl.GPT2, or a torch.nn.Module, "
+            f"got {type_name(shape_or_module)}"
         )
     return {component: found[component] for component in COMPONENTS if found.get(component)}
 

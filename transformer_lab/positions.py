@@ -8,18 +8,18 @@ from torch import Tensor, nn
 
 from .arguments import (
     as_sizes,
+    format_value,
     is_number,
     require_flags,
     require_floating,
     require_integers,
-    shown,
     suggest,
     suggest_float,
     values_are_known,
 )
 from .precision import accumulation_dtype
 
-# How many tables of rotary angles are cached, and the most cosines in one: at most 64 MB of float32 together.
+# How many tables of rotary angles are cached, and the most cosines in one: together at most 64 MB in float32.
 MAX_TABLES, MAX_TABLE_NUMBERS = 8, 2**20
 
 
@@ -59,12 +59,12 @@ def sinusoidal_positions(seq: int, d_model: int, *, device: torch.device | str |
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
             [0.8415, 0.5403, 0.0100, 0.9999]])
     """
-    (seq,) = as_sizes(least=0, seq=seq)
+    (seq,) = as_sizes(minimum=0, seq=seq)
     (d_model,) = as_sizes(d_model=d_model)
     device = torch.empty(0).device if device is None else device  # get_default_device may raise in PyTorch 2.4
-    exact = partial(torch.arange, dtype=torch.float64, device="cpu")  # not every device has float64
-    even = exact(0, d_model, 2)  # (pairs,)
-    angle = exact(seq)[:, None] / 10000 ** (even / d_model)  # (seq, pairs)
+    arange = partial(torch.arange, dtype=torch.float64, device="cpu")  # not every device has float64
+    even = arange(0, d_model, 2)  # (pairs,)
+    angle = arange(seq)[:, None] / 10000 ** (even / d_model)  # (seq, pairs)
     pairs = torch.stack((angle.sin(), angle.cos()), dim=-1)  # (seq, pairs, 2)
     return pairs.flatten(1)[:, :d_model].float().to(device)
 
@@ -82,14 +82,14 @@ def rotary(x: Tensor, positions: Tensor | None = None, *, base: float = 10000.0,
         Queries or keys; ``d_head`` is even.
     positions : Tensor of integers, shape (seq,), or broadcastable to (..., heads, seq), optional
         0 or more; ``0 … seq - 1`` when left out. With padding on the left every sequence has its own, (batch, 1, seq).
-        (Negative positions are refused on the CPU alone: on another device the check would have to wait.)
+        Negative ones are refused on the CPU only: on another device, the check would have to wait for it.
     base : float, optional
         The larger, the more slowly the last pairs rotate: 10,000 in RoFormer, 500,000 in Llama 3.
     interleaved : bool, optional
         Which features are a pair. ``True``: neighbours, ``2i`` and ``2i + 1``, as in RoFormer, GPT-J and the weights of
         Llama as Meta publishes them. ``False``: ``i`` and ``i + d_head / 2``, as in GPT-NeoX, Mistral, Qwen, Gemma, and
-        Llama as Hugging Face's ``transformers`` has it. It is one model under another order of the rows of the
-        projections; weights of one layout are nonsense in the other.
+        Llama as Hugging Face's ``transformers`` has it. The two differ only in the order of the rows of the query and
+        key projections, but weights made for one layout give nonsense in the other.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def rotary(x: Tensor, positions: Tensor | None = None, *, base: float = 10000.0,
     if x.ndim < 2 or x.shape[-1] % 2:
         raise ValueError(f"x must have shape (..., heads, seq, d_head), d_head even, got {tuple(x.shape)}")
     if not is_number(base) or not base > 0:
-        raise ValueError(f"base must be a number above 0, got {shown(base)}{suggest_float('base', base)}")
+        raise ValueError(f"base must be a number above 0, got {format_value(base)}{suggest_float('base', base)}")
     require_flags(interleaved=interleaved)
     last = x.shape[-2] - 1 if positions is None else _require_positions(positions, x)
     return apply_rotary(x, positions, last=last, base=base, interleaved=interleaved)
@@ -130,7 +130,7 @@ def rotary(x: Tensor, positions: Tensor | None = None, *, base: float = 10000.0,
 def apply_rotary(x: Tensor, positions: Tensor | None, *, last: int | None, base: float, interleaved: bool) -> Tensor:
     """Rotate as :func:`rotary` does, without checks. ``last`` is the largest position, ``None`` where it is unknown."""
     cos, sin = _get_cos_sin(x, positions, last, base, bool(interleaved))  # (..., seq, d_head) each
-    # A pair (a, b) becomes (a · cos − b · sin, b · cos + a · sin): x · cos + (the other of the pair) · ±sin.
+    # A pair (a, b) becomes (a · cos − b · sin, b · cos + a · sin): x · cos + (x with its pairs swapped) · ±sin.
     rotated = torch.addcmul(x * cos, _swap_pairs(x, interleaved), sin)
     return rotated if rotated.dtype == x.dtype else rotated.to(x.dtype)
 
@@ -183,71 +183,70 @@ def alibi_bias(
     """
     k_len = q_len if k_len is None else k_len
     (n_heads,) = as_sizes(n_heads=n_heads)
-    q_len, k_len = as_sizes(least=0, q_len=q_len, k_len=k_len)
+    q_len, k_len = as_sizes(minimum=0, q_len=q_len, k_len=k_len)
     power = 2 ** (n_heads.bit_length() - 1)  # the largest power of two that is not above n_heads
     exponents = [8 * (i + 1) / power for i in range(power)] + [4 * (2 * i + 1) / power for i in range(n_heads - power)]
     slopes = torch.tensor([2**-exponent for exponent in exponents], device=device)
-    place = torch.arange(k_len - q_len, k_len, device=device).unsqueeze(-1)  # (q_len, 1), in the order of the keys
-    return slopes[:, None, None] * -(place - torch.arange(k_len, device=device)).abs()
+    query_positions = torch.arange(k_len - q_len, k_len, device=device).unsqueeze(-1)  # (q_len, 1)
+    return slopes[:, None, None] * -(query_positions - torch.arange(k_len, device=device)).abs()
 
 
 def _get_cos_sin(x, positions, last, base, interleaved):
     """Look cos and ±sin up in a cached table; compute them if it would be too large, or if ``last`` is unknown."""
     seq, d_head = x.shape[-2:]
     if last is not None and (last + 1) * d_head <= MAX_TABLE_NUMBERS and _can_use_cache(x):
-        kind = d_head, base, interleaved, x.device, accumulation_dtype(x)
+        table_args = d_head, base, interleaved, x.device, accumulation_dtype(x)
         if positions is None:
-            return _first_rows_of_table(seq, *kind)
+            return _first_rows_of_table(seq, *table_args)
         rows = positions.reshape(-1).long()
-        return [
-            x.index_select(0, rows).view(*positions.shape, d_head) for x in _cached_table(_table_length(last), *kind)
-        ]
+        tables = _cached_table(_table_length(last), *table_args)
+        return [table.index_select(0, rows).view(*positions.shape, d_head) for table in tables]
     if positions is None:
         positions = torch.arange(seq, device=x.device)
     return _compute_cos_sin(positions, d_head, base, interleaved, x.device, accumulation_dtype(x))
 
 
 def _can_use_cache(x):
-    """Whether ``x`` is an ordinary tensor, and no tracer, compiler or CUDA graph would record the cached table."""
+    """Whether ``x`` is an ordinary tensor, and no tracer, compiler or CUDA graph is recording."""
     if type(x) not in (Tensor, nn.Parameter) or not values_are_known(x) or torch.jit.is_tracing():
         return False
-    return not (x.is_cuda and torch.cuda.is_current_stream_capturing())  # a graph keeps the table's address only
+    return not (x.is_cuda and torch.cuda.is_current_stream_capturing())  # a graph keeps only the table's address
 
 
 def _table_length(last):
-    """Return the length of the table with this position: a power of two, so that few tables serve all lengths."""
+    """Return the length of the table that holds this position: a power of two, so that few tables serve all lengths."""
     return 1 << max(last, 0).bit_length()
 
 
 @lru_cache(MAX_TABLES)
-def _first_rows_of_table(seq, *kind):
-    """Return cos and ±sin for positions 0 … seq - 1: views of a table, cached since slicing takes longer."""
-    return [x[:seq] for x in _cached_table(_table_length(seq - 1), *kind)]
+def _first_rows_of_table(seq, *table_args):
+    """Return cos and ±sin for positions 0 … seq - 1: views of a table, cached because slicing takes longer."""
+    return [table[:seq] for table in _cached_table(_table_length(seq - 1), *table_args)]
 
 
 @lru_cache(MAX_TABLES)
 def _cached_table(rows, d_head, base, interleaved, device, dtype):
     """Return :func:`_compute_cos_sin` of positions 0 … rows - 1. The table is shared: nothing may write into it."""
 
-    def make():
+    def compute():
         return _compute_cos_sin(torch.arange(rows, device="cpu"), d_head, base, interleaved, device, dtype)
 
     # Inference mode, vmap and fake tensors change the tensors that PyTorch creates, but only in their own thread. A new
     # thread creates an ordinary tensor even if the first caller is inside one of these modes.
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(make).result()
+    with ThreadPoolExecutor(1) as executor:
+        return executor.submit(compute).result()
 
 
 def _compute_cos_sin(positions, d_head, base, interleaved, device, dtype):
     """Compute cos and ±sin of every feature's angle in float64: (..., seq, d_head) each."""
     has_float64 = positions.device.type in ("cpu", "cuda", "meta")  # MPS has none
-    exact = (positions if has_float64 else positions.cpu()).double()
-    even = torch.arange(0, d_head, 2, dtype=torch.float64, device=exact.device)  # (pairs,)
-    angle = exact.unsqueeze(-1) / base ** (even / d_head)  # (..., seq, pairs)
+    positions = (positions if has_float64 else positions.cpu()).double()
+    even = torch.arange(0, d_head, 2, dtype=torch.float64, device=positions.device)  # (pairs,)
+    angle = positions.unsqueeze(-1) / base ** (even / d_head)  # (..., seq, pairs)
     cos, sin = angle.cos(), angle.sin()
     pairs = (cos, cos), (-sin, sin)
-    both = (torch.stack(pair, -1).flatten(-2) if interleaved else torch.cat(pair, -1) for pair in pairs)
-    return [x.to(device, dtype) for x in both]
+    tables = (torch.stack(pair, -1).flatten(-2) if interleaved else torch.cat(pair, -1) for pair in pairs)
+    return [table.to(device, dtype) for table in tables]
 
 
 def _require_positions(positions, x):
@@ -257,17 +256,17 @@ def _require_positions(positions, x):
         raise ValueError(f"x and positions must be on one device, got {x.device} and {positions.device}")
     tokens = tuple(x.shape[:-1])
 
-    def fit(positions):
+    def fits(positions):
         shape = positions.shape
-        within = 1 <= len(shape) <= len(tokens) and shape[-1] == tokens[-1]
-        return within and all(size in (1, axis) for size, axis in zip(shape[::-1], tokens[::-1]))
+        is_aligned = 1 <= len(shape) <= len(tokens) and shape[-1] == tokens[-1]
+        return is_aligned and all(size in (1, axis) for size, axis in zip(shape[::-1], tokens[::-1]))
 
-    if not fit(positions):
+    if not fits(positions):
         # A fix must add the axis of heads, so that the first axis is the batch.
-        ways = {"{}[:, None]": lambda x: x[:, None], "{}.T": lambda x: x.T}
-        remedy = suggest("positions", positions, ways, lambda made: made.ndim in (1, len(tokens)) and fit(made))
+        fixes = {"{}[:, None]": lambda x: x[:, None], "{}.T": lambda x: x.T}
+        fix = suggest("positions", positions, fixes, lambda fixed: fixed.ndim in (1, len(tokens)) and fits(fixed))
         rule = f"broadcast to {tokens}, the axes of x but the last, seq in full"
-        raise ValueError(f"positions must {rule}, got {tuple(positions.shape)}{remedy}")
+        raise ValueError(f"positions must {rule}, got {tuple(positions.shape)}{fix}")
     if positions.device.type != "cpu" or not values_are_known(positions) or not positions.numel():
         return None
     first, last = (int(position) for position in torch.aminmax(positions))

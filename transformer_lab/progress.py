@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from tqdm import tqdm
 
-from .arguments import require_sizes, shown
+from .arguments import format_value, require_sizes
 
 
 def progress_bar(steps: int, label: str) -> Iterable[int]:
@@ -38,9 +38,9 @@ def progress_bar(steps: int, label: str) -> Iterable[int]:
     counting: ...|████████████████████████████████████████| 4 of 4
     6
     """
-    require_sizes(least=0, steps=steps)
+    require_sizes(minimum=0, steps=steps)
     if not isinstance(label, str):
-        raise TypeError(f"label must be a string, got {shown(label)}")
+        raise TypeError(f"label must be a string, got {format_value(label)}")
     # No rate and no time left, which differ from run to run; and blocks that do not depend on the stream's encoding.
     form = "{desc}: |{bar:40}| {n_fmt} of {total_fmt}"
     # Wide enough to be never truncated, in any terminal.

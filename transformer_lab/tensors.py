@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .arguments import require_sizes, require_tensor, shown
+from .arguments import format_value, require_sizes, require_tensor
 
 
 def show(x: Tensor, axes: str | Sequence[str] | None = None, *, digits: int = 4) -> None:
@@ -45,15 +45,15 @@ def show(x: Tensor, axes: str | Sequence[str] | None = None, *, digits: int = 4)
     7
     """
     require_tensor(x=x)
-    require_sizes(least=0, digits=digits)
+    require_sizes(minimum=0, digits=digits)
     if axes is None:
         shape = str(tuple(x.shape))
     else:
         if not isinstance(axes, (str, list, tuple)) or not all(isinstance(name, str) for name in axes):
-            raise TypeError(f"axes must be a string or a list of strings, got {shown(axes)}")
+            raise TypeError(f"axes must be a string or a list of strings, got {format_value(axes)}")
         names = axes.split() if isinstance(axes, str) else axes
         if len(names) != x.ndim:
-            found = shown(" ".join(names))
+            found = format_value(" ".join(names))
             raise ValueError(f"axes must name each of the {x.ndim} axes of x, got {len(names)}: {found}")
         shape = " × ".join(f"{name} {size}" for name, size in zip(names, x.shape)) or "()"
     values = x.detach().cpu().resolve_conj().resolve_neg()

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from typing_extensions import Self, Unpack
 
 from .arguments import (
+    format_value,
     is_integer,
     is_number,
     require_integers,
@@ -18,7 +19,6 @@ from .arguments import (
     require_options,
     require_probability,
     require_sizes,
-    shown,
     suggest_float,
     values_are_known,
 )
@@ -52,7 +52,7 @@ class _Stack(nn.Module):
     ):
         super().__init__()
         require_options(type(self), LayerOptions.__annotations__, options)
-        require_sizes(least=0, n_layers=n_layers)
+        require_sizes(minimum=0, n_layers=n_layers)
         final_norm = norm_first if final_norm is None else final_norm
         layer = AllLayerOptions(dropout=dropout, norm_first=norm_first, activation=activation, bias=bias, **options)
         self.layers = nn.ModuleList(self.Layer(d_model, n_heads, d_ff, **layer) for _ in range(n_layers))
@@ -258,7 +258,7 @@ class TokenEmbedding(nn.Module):
         """
         vocab_size, d_model = self.weight.shape
         _require_tokens(tokens, vocab_size, self.weight.device, *self.argument)
-        require_sizes(least=0, start=start)
+        require_sizes(minimum=0, start=start)
         if self.positions is None:
             return self.dropout(nn.functional.embedding(tokens, self.weight))
         end = start + tokens.shape[-1]
@@ -476,7 +476,7 @@ class Transformer(nn.Module):
             raise ValueError(
                 "generate must have embeddings and an output layer: this model was made by from_torch and has neither"
             )
-        require_sizes(least=0, bos=bos, max_new_tokens=max_new_tokens, **({} if eos is None else {"eos": eos}))
+        require_sizes(minimum=0, bos=bos, max_new_tokens=max_new_tokens, **({} if eos is None else {"eos": eos}))
         for name, token in (("bos", bos), ("eos", eos)):
             if token is not None and token >= len(embedding.weight):
                 raise ValueError(f"{name} must be below tgt_vocab, {len(embedding.weight)}, got {token}")
@@ -486,8 +486,8 @@ class Transformer(nn.Module):
             if src_mask is not None:
                 _require_source_mask(src_mask, memory)
             if src.ndim != 2:
-                remedy = ": use src[None]" if src.ndim == 1 else ""
-                raise ValueError(f"src must have shape (batch, src_len), got {tuple(src.shape)}{remedy}")
+                fix = ": use src[None]" if src.ndim == 1 else ""
+                raise ValueError(f"src must have shape (batch, src_len), got {tuple(src.shape)}{fix}")
             if use_cache:
                 caches = [layer.self_attention.new_cache() for layer in self.decoder.layers]
                 memories = self.decoder.project_memory(memory)
@@ -647,19 +647,19 @@ class LanguageModel(nn.Module):
         last, or until the iterator is closed.
         """
         vocab_size = len(self.embedding.weight)
-        require_sizes(least=0, max_new_tokens=max_new_tokens)
+        require_sizes(minimum=0, max_new_tokens=max_new_tokens)
         _require_temperature(temperature)
         if top_k is not None:
             require_sizes(top_k=top_k)
         if is_integer(stop) or getattr(stop, "shape", None) == ():
-            raise TypeError(f"stop must be a sequence of tokens, got {shown(stop)}: use [stop]")
+            raise TypeError(f"stop must be a sequence of tokens, got {format_value(stop)}: use [stop]")
         if not all(is_integer(token) and 0 <= token < vocab_size for token in stop):
             rule = f"hold tokens from 0 to vocab_size - 1, which is {vocab_size - 1}"
-            raise ValueError(f"stop must {rule}, got {shown(stop)}")
+            raise ValueError(f"stop must {rule}, got {format_value(stop)}")
         _require_tokens(tokens, vocab_size, self.embedding.weight.device, *self.embedding.argument)
         if tokens.ndim != 2 or not tokens.shape[1]:
-            remedy = ": use tokens[None]" if tokens.ndim == 1 and len(tokens) else ""
-            raise ValueError(f"tokens must have shape (batch, seq), seq at least 1, got {tuple(tokens.shape)}{remedy}")
+            fix = ": use tokens[None]" if tokens.ndim == 1 and len(tokens) else ""
+            raise ValueError(f"tokens must have shape (batch, seq), seq at least 1, got {tuple(tokens.shape)}{fix}")
         return self._stream(tokens.long(), max_new_tokens, stop, temperature, generator, top_k, use_cache)
 
     @torch.no_grad()
@@ -708,8 +708,8 @@ def _sample(scores, temperature, generator, top_k):
 
 def _require_temperature(temperature):
     if not is_number(temperature) or not temperature >= 0:
-        remedy = suggest_float("temperature", temperature)
-        raise ValueError(f"temperature must be a number, 0 or more, got {shown(temperature)}{remedy}")
+        fix = suggest_float("temperature", temperature)
+        raise ValueError(f"temperature must be a number, 0 or more, got {format_value(temperature)}{fix}")
 
 
 @contextmanager
@@ -736,8 +736,8 @@ def _require_one_batch(src, tgt):
         return
     if len(src) != len(tgt):
         swapped = src.shape[1] == tgt.shape[1]
-        remedy = ": use src.T and tgt.T if they are (length, batch)" if swapped else ""
-        found = f"{tuple(src.shape)} and {tuple(tgt.shape)}{remedy}"
+        fix = ": use src.T and tgt.T if they are (length, batch)" if swapped else ""
+        found = f"{tuple(src.shape)} and {tuple(tgt.shape)}{fix}"
         raise ValueError(f"src and tgt must share batch, their first axis, got {found}")
 
 

@@ -1,4 +1,4 @@
-"""Answers as people write them, in other words than the known mistakes have: each is named, and the right ones pass."""
+"""Answers in other code than that of the known mistakes: each mistake is named, and right answers pass."""
 
 import math
 
@@ -12,17 +12,17 @@ from transformer_lab.checks.diagnose import diagnose
 
 checks = tl.checks
 
-# Right for short input: a table or a loop of fixed length
+# A table or a loop of fixed length, right for short input only
 
 
-def mask_cut_from(rows):
+def mask_from_a_table_of(rows):
     def answer(seq):
         return torch.tril(torch.ones(rows, rows)).view(1, 1, rows, rows)[0, 0, :seq, :seq] == 1
 
     return answer
 
 
-def positions_cut_from(rows):
+def positions_from_a_table_of(rows):
     def answer(seq, d_model):
         table = torch.zeros(rows, d_model)
         position = torch.arange(rows).unsqueeze(1)
@@ -35,10 +35,10 @@ def positions_cut_from(rows):
 
 
 def positions_in_a_loop_to_64(seq, d_model):
-    return torch.cat([positions_cut_from(64)(min(seq, 64), d_model), torch.zeros(max(seq - 64, 0), d_model)])
+    return torch.cat([positions_from_a_table_of(64)(min(seq, 64), d_model), torch.zeros(max(seq - 64, 0), d_model)])
 
 
-def turned_by_a_table_of(rows):
+def rotated_by_a_table_of(rows):
     def answer(x, positions, base):
         speeds = base ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])
         angle = torch.outer(torch.arange(rows), speeds)[positions].to(x.dtype)
@@ -48,25 +48,25 @@ def turned_by_a_table_of(rows):
     return answer
 
 
-def real_keys_of_512_at_most(lengths, k_len):
+def padding_mask_of_at_most_128_keys(lengths, k_len):
     return torch.tensor([[j < n for j in range(min(k_len, 128))] for n in lengths.tolist()])[:, None, None]
 
 
-def decoder_masks_of_a_buffer(target_lengths, source_lengths, t_len, s_len):
+def decoder_masks_from_a_buffer(target_lengths, source_lengths, t_len, s_len):
     own = torch.ones(100, 100, dtype=torch.bool).tril()[:t_len, :t_len]
     return own & checks.padding_mask.reference(target_lengths, t_len), checks.padding_mask.reference(
         source_lengths, s_len
     )
 
 
-def causal_by_a_buffer(query, key, value):
+def causal_attention_with_a_buffer(query, key, value):
     weights = (F.elu(query) + 1) @ (F.elu(key) + 1).mT
     seq = query.shape[-2]
     weights = weights.masked_fill(torch.ones(256, 256).tril()[:seq, :seq] == 0, 0)
     return weights @ value / weights.sum(-1, keepdim=True)
 
 
-def embedded_by_a_table(tokens, table):
+def embedding_with_a_table(tokens, table):
     return table[tokens] + checks.sinusoidal_positions.reference(5000, table.shape[1])[: tokens.shape[1]].to(table)
 
 
@@ -75,12 +75,12 @@ def model_of_128_positions(tokens, weights, n_heads, attend):
     return checks.language_model.reference(tokens, weights, n_heads, attend)
 
 
-def averaged_by_a_table(x, lengths):
+def average_with_a_table(x, lengths):
     real = (torch.arange(256) < lengths[:, None])[:, : x.shape[1], None]
     return (x * real).sum(1) / lengths[:, None]
 
 
-def step_by_a_table(query, key, value, keys, values, base):
+def step_with_a_table(query, key, value, keys, values, base):
     table = torch.arange(128)
     here = table[keys.shape[2]].reshape(1)
     keys = torch.cat([keys, checks.rotate.reference(key, here, base)], 2)
@@ -88,34 +88,34 @@ def step_by_a_table(query, key, value, keys, values, base):
     return F.scaled_dot_product_attention(checks.rotate.reference(query, here, base), keys, values), keys, values
 
 
-FIXED = [
-    *((checks.causal_mask, mask_cut_from(rows)) for rows in (12, 32, 64, 256)),
-    *((checks.sinusoidal_positions, positions_cut_from(rows)) for rows in (16, 64, 5000)),
+FIXED_LENGTH = [
+    *((checks.causal_mask, mask_from_a_table_of(rows)) for rows in (12, 32, 64, 256)),
+    *((checks.sinusoidal_positions, positions_from_a_table_of(rows)) for rows in (16, 64, 5000)),
     (checks.sinusoidal_positions, positions_in_a_loop_to_64),
-    *((checks.rotate, turned_by_a_table_of(rows)) for rows in (24, 2048, 4096)),
-    (checks.padding_mask, real_keys_of_512_at_most),
-    (checks.decoder_masks, decoder_masks_of_a_buffer),
-    (checks.causal_linear_attention, causal_by_a_buffer),
-    (checks.embed, embedded_by_a_table),
+    *((checks.rotate, rotated_by_a_table_of(rows)) for rows in (24, 2048, 4096)),
+    (checks.padding_mask, padding_mask_of_at_most_128_keys),
+    (checks.decoder_masks, decoder_masks_from_a_buffer),
+    (checks.causal_linear_attention, causal_attention_with_a_buffer),
+    (checks.embed, embedding_with_a_table),
     (checks.language_model, model_of_128_positions),
-    (checks.mend_sentence_vectors, averaged_by_a_table),
-    (checks.cached_step, step_by_a_table),
+    (checks.mend_sentence_vectors, average_with_a_table),
+    (checks.cached_step, step_with_a_table),
 ]
 
 
-@pytest.mark.parametrize("exercise, answer", FIXED)
-def test_what_has_a_fixed_length_is_told_so(exercise, answer):
+@pytest.mark.parametrize("exercise, answer", FIXED_LENGTH)
+def test_a_fixed_length_is_named(exercise, answer):
     report = diagnose(exercise, answer)
     assert report.mistake and "something in it has a fixed length" in report.message, report.message
     assert "Besides" not in report.message
 
 
-def test_a_cut_table_is_told_with_its_rows():
-    assert "(32, 32)" in diagnose(checks.causal_mask, mask_cut_from(32)).message
-    assert "with size 2048" in diagnose(checks.rotate, turned_by_a_table_of(2048)).message
+def test_the_card_shows_how_many_rows_a_fixed_table_has():
+    assert "(32, 32)" in diagnose(checks.causal_mask, mask_from_a_table_of(32)).message
+    assert "with size 2048" in diagnose(checks.rotate, rotated_by_a_table_of(2048)).message
 
 
-def test_other_errors_in_long_input_are_no_fixed_length():
+def test_endless_recursion_on_long_input_is_not_named_a_fixed_length():
     def calls_itself(seq):
         if seq > 60:
             return calls_itself(seq)
@@ -124,7 +124,7 @@ def test_other_errors_in_long_input_are_no_fixed_length():
     assert diagnose(checks.causal_mask, calls_itself).mistake is None
 
 
-def test_a_prompt_that_is_cut():
+def test_new_tokens_returned_without_the_prompt():
     def answer(model, tokens, max_new_tokens, stop):
         for _ in range(max_new_tokens):
             token = model(tokens[:, -128:])[:, -1].argmax(-1, keepdim=True)
@@ -155,7 +155,7 @@ FLOATS = [
 
 
 @pytest.mark.parametrize("exercise, answer", FLOATS)
-def test_a_float_is_no_int(exercise, answer):
+def test_a_float_in_place_of_an_int_is_named(exercise, answer):
     report = diagnose(exercise, answer)
     assert (report.status, report.mistake) == ("incorrect", "as_float"), report.message
 
@@ -168,7 +168,7 @@ def test_a_float_is_no_int(exercise, answer):
         (checks.strides_of, lambda shape: [math.prod(shape[i:]) / 1 for i in range(len(shape))], "own_size_included"),
     ],
 )
-def test_a_float_beside_another_mistake(exercise, answer, other):
+def test_a_float_and_another_mistake_are_both_named(exercise, answer, other):
     assert set(diagnose(exercise, answer).mistake.split("+")) == {"as_float", other}
 
 
@@ -183,12 +183,12 @@ def test_a_float_beside_another_mistake(exercise, answer, other):
         (checks.unpack_projection, lambda weight: list(weight.chunk(3))),
     ],
 )
-def test_what_python_takes_for_an_int_and_a_list_for_a_tuple_are_right(exercise, answer):
+def test_integers_of_numpy_and_torch_and_lists_for_tuples_are_right(exercise, answer):
     report = diagnose(exercise, answer)
     assert report.status == "correct", report.message
 
 
-# In place, on what a part returned
+# The result of a part, changed in place
 
 
 def block_with_sums_in_place(x, attention, feed_forward, norm1, norm2):
@@ -214,16 +214,16 @@ def stack_that_doubles(x, parts, norms, final_norm):
     return final_norm(x)
 
 
-def test_what_a_part_returned_is_not_written_into():
+def test_the_result_of_a_part_must_not_be_changed_in_place():
     assert diagnose(checks.decoder_block, block_with_sums_in_place).status == "incorrect"
     assert diagnose(checks.mend_stack, stack_with_sums_in_place).mistake == "result_of_a_part_changed"
     assert diagnose(checks.mend_stack, stack_that_doubles).mistake == "result_of_the_part_doubled"
 
 
-# Right, where features lie next to one another in memory
+# Right answers that need a pair's features next to each other in memory
 
 
-def rotary_by_meta(x, positions, base):
+def rotary_as_in_llama(x, positions, base):
     speeds = 1.0 / (base ** (torch.arange(0, x.shape[-1], 2)[: x.shape[-1] // 2].float() / x.shape[-1]))
     angle = torch.outer(positions, speeds).float()
     turns = torch.polar(torch.ones_like(angle), angle).view(1, 1, len(positions), -1)
@@ -231,56 +231,58 @@ def rotary_by_meta(x, positions, base):
     return torch.view_as_real(pairs * turns).flatten(3).type_as(x)
 
 
-def step_by_meta(query, key, value, keys, values, base):
+def step_as_in_llama(query, key, value, keys, values, base):
     here = torch.tensor([keys.shape[2]])
-    keys, values = torch.cat([keys, rotary_by_meta(key, here, base)], 2), torch.cat([values, value], 2)
-    return F.scaled_dot_product_attention(rotary_by_meta(query, here, base), keys, values), keys, values
+    keys, values = torch.cat([keys, rotary_as_in_llama(key, here, base)], 2), torch.cat([values, value], 2)
+    return F.scaled_dot_product_attention(rotary_as_in_llama(query, here, base), keys, values), keys, values
 
 
-@pytest.mark.parametrize("exercise, answer", [(checks.rotate, rotary_by_meta), (checks.cached_step, step_by_meta)])
-def test_complex_numbers_may_ask_for_neighbours_in_memory(exercise, answer):
+@pytest.mark.parametrize(
+    "exercise, answer", [(checks.rotate, rotary_as_in_llama), (checks.cached_step, step_as_in_llama)]
+)
+def test_rotating_with_view_as_complex_is_right(exercise, answer):
     report = diagnose(exercise, answer)
     assert report.status == "correct", report.message
 
 
-def test_an_input_that_is_not_contiguous_is_still_given_to_them():
+def test_exercises_that_allow_view_as_complex_still_try_non_contiguous_input():
     for exercise in (checks.rotate, checks.cached_step):
         scattered = next(probe for probe in exercise.probes if probe.name == "input that is not contiguous")
         assert not any(x.is_contiguous() for x in scattered.arguments if isinstance(x, torch.Tensor) and x.ndim == 4)
 
 
-# Masks by a number that is not below every score
+# Masks with a finite number in place of −∞
 
 
-def attended(scores, value, mask):
+def attend(scores, value, mask):
     return scores.softmax(-1).masked_fill(~mask.any(-1, keepdim=True), 0) @ value
 
 
-def filled_with(number):
+def masked_fill_with(number):
     def answer(query, key, value, mask):
         scores = query @ key.mT / query.shape[-1] ** 0.5
-        return attended(scores.masked_fill(~mask, number), value, mask)
+        return attend(scores.masked_fill(~mask, number), value, mask)
 
     return answer
 
 
-def added(number):
+def mask_added_times(number):
     def answer(query, key, value, mask):
-        return attended(query @ key.mT / query.shape[-1] ** 0.5 + ~mask * number, value, mask)
+        return attend(query @ key.mT / query.shape[-1] ** 0.5 + ~mask * number, value, mask)
 
     return answer
 
 
-def largest_held_at(number):
+def largest_score_clamped_at(number):
     def answer(query, key, value, mask):
         scores = (query @ key.mT / query.shape[-1] ** 0.5).masked_fill(~mask, -torch.inf)
-        shares = (scores - scores.amax(-1, keepdim=True).clamp(min=number)).exp()
-        return (shares / shares.sum(-1, keepdim=True)).masked_fill(~mask.any(-1, keepdim=True), 0) @ value
+        exponentials = (scores - scores.amax(-1, keepdim=True).clamp(min=number)).exp()
+        return (exponentials / exponentials.sum(-1, keepdim=True)).masked_fill(~mask.any(-1, keepdim=True), 0) @ value
 
     return answer
 
 
-def empty_below(number):
+def rows_emptied_below(number):
     def answer(query, key, value, mask):
         scores = (query @ key.mT / query.shape[-1] ** 0.5).masked_fill(~mask, -1e30)
         return scores.softmax(-1).masked_fill(scores.amax(-1, keepdim=True) < number, 0) @ value
@@ -288,42 +290,44 @@ def empty_below(number):
     return answer
 
 
-def exponentials_as_they_are(query, key, value, mask):
-    shares = (query @ key.mT / query.shape[-1] ** 0.5).exp() * mask
-    return (shares / shares.sum(-1, keepdim=True)).masked_fill(~mask.any(-1, keepdim=True), 0) @ value
+def exponentials_without_shift(query, key, value, mask):
+    exponentials = (query @ key.mT / query.shape[-1] ** 0.5).exp() * mask
+    return (exponentials / exponentials.sum(-1, keepdim=True)).masked_fill(~mask.any(-1, keepdim=True), 0) @ value
 
 
-@pytest.mark.parametrize("masked", [filled_with, added])
+@pytest.mark.parametrize("masked", [masked_fill_with, mask_added_times])
 @pytest.mark.parametrize("number", [-20.0, -50.0, -100.0, -300.0, -1e3, -2000.0, -5000.0, -1e4, -65504.0, -1e5])
-def test_a_number_too_small_to_hide(masked, number):
+def test_a_mask_value_too_small_to_hide_is_named(masked, number):
     report = diagnose(checks.masked_attention, masked(number))
     assert report.mistake and "Hidden keys get a fixed number" in report.message, report.message
     assert "Besides" not in report.message and "Two things" not in report.message
 
 
-def test_minus_ten_is_too_small_to_hide():
-    assert diagnose(checks.masked_attention, filled_with(-10.0)).mistake == "minus_ten"
-    assert diagnose(checks.masked_attention, added(-10.0)).mistake == "plus_minus_10"
+def test_minus_ten_has_a_mistake_of_its_own():
+    assert diagnose(checks.masked_attention, masked_fill_with(-10.0)).mistake == "minus_ten"
+    assert diagnose(checks.masked_attention, mask_added_times(-10.0)).mistake == "plus_minus_10"
 
 
-@pytest.mark.parametrize("masked", [filled_with, added])
+@pytest.mark.parametrize("masked", [masked_fill_with, mask_added_times])
 @pytest.mark.parametrize("number", [-1e9, -1e20, torch.finfo(torch.float32).min])
-def test_a_number_far_below_any_score_hides(masked, number):
+def test_a_mask_value_far_below_any_score_is_right(masked, number):
     report = diagnose(checks.masked_attention, masked(number))
     assert report.status == "correct", report.message
 
 
-@pytest.mark.parametrize("answer", [*map(largest_held_at, (-100.0, -1e4, -1e5)), *map(empty_below, (-1e4, -1e5))])
-def test_rows_of_low_scores_that_vanish(answer):
+@pytest.mark.parametrize(
+    "answer", [*map(largest_score_clamped_at, (-100.0, -1e4, -1e5)), *map(rows_emptied_below, (-1e4, -1e5))]
+)
+def test_vanishing_rows_of_low_scores_are_named(answer):
     report = diagnose(checks.masked_attention, answer)
     assert report.mistake == "rows_of_low_scores_vanish", report.message
 
 
-def test_an_overflow_is_told_from_them():
-    assert diagnose(checks.masked_attention, exponentials_as_they_are).mistake == "overflow"
+def test_an_overflow_is_not_named_vanishing_rows():
+    assert diagnose(checks.masked_attention, exponentials_without_shift).mistake == "overflow"
 
 
-def test_what_goes_wrong_besides_is_said_of_a_mistake_with_a_sign():
+def test_beside_a_mistake_with_a_sign_the_card_says_what_else_is_wrong():
     def answer(query, key, value, mask):
         return (query @ key.mT / query.shape[-1] ** 0.5 + ~mask * -65504.0).softmax(-1) @ value
 
@@ -333,7 +337,7 @@ def test_what_goes_wrong_besides_is_said_of_a_mistake_with_a_sign():
 
 
 @pytest.mark.parametrize("number", [-5.0, -100.0, -1e3, -65504.0, -1e5, -1e8, -1e20])
-def test_an_additive_mask_of_a_finite_number(number):
+def test_an_additive_mask_with_a_finite_number_is_named(number):
     report = diagnose(checks.to_additive, lambda mask: (1 - mask.float()) * number)
     assert report.mistake == "another_number", report.message
 
@@ -341,7 +345,7 @@ def test_an_additive_mask_of_a_finite_number(number):
 # Parts of a packed weight
 
 
-def taken_by_heads(n_heads):
+def split_by_heads(n_heads):
     def answer(weight):
         d_model = weight.shape[1]
         if d_model % n_heads:
@@ -352,8 +356,8 @@ def taken_by_heads(n_heads):
 
 
 @pytest.mark.parametrize("n_heads", [2, 3, 4, 5, 6, 8, 12])
-def test_a_weight_packed_by_heads(n_heads):
-    assert diagnose(checks.unpack_projection, taken_by_heads(n_heads)).mistake == "head_by_head"
+def test_a_weight_split_head_by_head_is_named(n_heads):
+    assert diagnose(checks.unpack_projection, split_by_heads(n_heads)).mistake == "head_by_head"
 
 
 @pytest.mark.parametrize(
@@ -368,5 +372,5 @@ def test_a_weight_packed_by_heads(n_heads):
         (lambda weight: weight.T.tensor_split(3)[0].T, "first_columns_alone"),
     ],
 )
-def test_part_of_a_packed_weight(answer, named):
+def test_a_wrong_part_of_a_packed_weight_is_named(answer, named):
     assert diagnose(checks.unpack_projection, answer).mistake == named

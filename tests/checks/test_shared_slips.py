@@ -100,7 +100,7 @@ def right(exercise, outcomes):
 
 
 def does(exercise, found, outcomes):
-    """Say whether what is named, put together, does with plain probes what a function does."""
+    """Whether what is named, put together, does with plain probes what a function does."""
     mistakes = [exercise.mistakes[id] for id in found.ids]
     if any(mistake.sign for mistake in mistakes) or found.ids not in {(), *exercise.known}:
         return True  # named by what a card does not compare, or two mistakes, each on inputs of its own

@@ -14,7 +14,7 @@ from agreement import says
 from gestures import slide, status
 from javascript import Engine
 from lab_page import as_notebook
-from transformer_lab.arguments import shown
+from transformer_lab.arguments import format_value
 from transformer_lab.labs import BudgetLab, MaskLab
 from transformer_lab.labs.budget import BYTES, PRESETS, QUANTITIES, RANGES
 
@@ -491,7 +491,7 @@ KEYS = "'bert-base', 'bert-large', 'gpt2', 'gpt2-medium', 'gpt2-large', 'gpt2-xl
         ({"bytes_per_value": 3}, ValueError, "bytes_per_value must be one of 4, 2, got 3"),
         ({"bytes_per_value": 4.0}, ValueError, "bytes_per_value must be one of 4, 2, got 4.0"),
         ({"base": "gpt5"}, ValueError, f"base must be one of {KEYS}, got 'gpt5'; did you mean 'gpt2'?"),
-        ({"base": tl.GPT2}, ValueError, f"base must be one of {KEYS}, got {shown(tl.GPT2)}"),
+        ({"base": tl.GPT2}, ValueError, f"base must be one of {KEYS}, got {format_value(tl.GPT2)}"),
         (
             {"quantity": "money"},
             ValueError,

@@ -13,7 +13,7 @@ import transformer_lab as tl
 from agreement import says
 from gestures import slide, status
 from javascript import ANYTHING, Engine, many, read
-from transformer_lab.arguments import shown
+from transformer_lab.arguments import format_value
 from transformer_lab.labs import BroadcastingLab, LookupLab, StridesLab
 from transformer_lab.labs.strides import OPERATIONS
 
@@ -248,7 +248,7 @@ SHAPE = "shape must have at most 5 axes of size 1 or more and 64 elements, got {
         (lambda: StridesLab((0,)), ValueError, SHAPE.format((0,))),
         (lambda: StridesLab((1,) * 6), ValueError, SHAPE.format((1,) * 6)),
         *(
-            (lambda chain=chain: StridesLab(chain=chain), ValueError, CHAIN.format(shown(chain)))
+            (lambda chain=chain: StridesLab(chain=chain), ValueError, CHAIN.format(format_value(chain)))
             for chain in (
                 "view(6)",
                 "foo",

@@ -52,7 +52,7 @@ def test_bool_is_not_a_number():
 
 
 def test_sizes_become_python_integers():
-    assert [type(size) for size in arguments.as_sizes(least=0, seq=np.int32(0), batch=3)] == [int, int]
+    assert [type(size) for size in arguments.as_sizes(minimum=0, seq=np.int32(0), batch=3)] == [int, int]
     says(lambda: arguments.as_sizes(seq=np.int32(0)), ValueError, "seq must be at least 1, got 0")
 
 

@@ -20,19 +20,19 @@ def weights(query, key, **options):
 
 
 def attention(query, key, **options):
-    """Values that are rows of the identity: the output is the weights."""
+    """Attention whose values are the rows of the identity, so that the output is the weights."""
     return tl.scaled_dot_product_attention(query, key, IDENTITY, **options)
 
 
 def two_heads(query, key, **options):
-    """The same in both heads of a module whose projections change nothing: both outputs are the weights."""
-    output = unchanged_by_projections()(*(x.repeat(1, 2) for x in (query, key, IDENTITY)), **options)
+    """The same in both heads of a module whose projections are the identity: the output of each is the weights."""
+    output = module_with_identity_projections()(*(x.repeat(1, 2) for x in (query, key, IDENTITY)), **options)
     first, second = output.chunk(2, dim=-1)
-    holds(second, first, "heads that get the same features return the same")
+    check(second, first, "heads that get the same features return the same")
     return first
 
 
-def unchanged_by_projections(**options):
+def module_with_identity_projections(**options):
     module = tl.MultiHeadAttention(2 * D_HEAD, 2, **options).to(DEVICE)
     with torch.no_grad():
         for projection in (module.q_proj, module.k_proj, module.v_proj, module.out_proj):
@@ -40,10 +40,11 @@ def unchanged_by_projections(**options):
     return module
 
 
-every_form = pytest.mark.parametrize("form", [weights, attention, two_heads])
+in_every_form = pytest.mark.parametrize("form", [weights, attention, two_heads])
 
 
-def holds(found, expected, sentence):
+def check(found, expected, sentence):
+    """Fail with the sentence and the numbers found, unless these are close to those expected."""
     expected = torch.as_tensor(expected, dtype=torch.float32)
     found = found.detach().float().cpu()
     if found.shape != expected.shape or not torch.allclose(found, expected.cpu(), atol=1e-4):
@@ -55,11 +56,11 @@ def numbers(x):
 
 
 def one_query(first):
-    """A query whose scores, before any scale, are ``first`` for key 0 and 0 for the three others."""
+    """A query, and keys for which its scores before scaling are ``first`` for key 0, and 0 for the other three."""
     return first * IDENTITY[:1], IDENTITY
 
 
-def drawn():
+def random_query_and_key():
     generator = torch.Generator().manual_seed(0)
     return (torch.randn(3, D_HEAD, generator=generator).to(DEVICE) for _ in range(2))
 
@@ -67,61 +68,61 @@ def drawn():
 def test_order_of_heads():
     features = torch.arange(6.0, device=DEVICE).view(1, 6)  # of one token
     heads = tl.split_heads(features, 3)
-    holds(heads, [[[0, 1]], [[2, 3]], [[4, 5]]], "head h takes features h · d_head to (h + 1) · d_head - 1 of a token")
+    check(heads, [[[0, 1]], [[2, 3]], [[4, 5]]], "head h takes features h · d_head to (h + 1) · d_head - 1 of a token")
     tokens = torch.tensor([[[0.0], [10.0]], [[1.0], [11.0]]], device=DEVICE)  # 2 heads, 2 tokens, 1 feature
-    holds(tl.merge_heads(tokens), [[0, 1], [10, 11]], "merged, the features of head 0 come first in every token")
+    check(tl.merge_heads(tokens), [[0, 1], [10, 11]], "merged, the features of head 0 come first in every token")
 
 
-@every_form
-def test_axis_of_the_softmax(form):
-    query, key = drawn()
-    holds(
+@in_every_form
+def test_softmax_axis(form):
+    query, key = random_query_and_key()
+    check(
         form(query, torch.cat([key, query[:1]])).sum(-1),
         [1.0, 1.0, 1.0],
         "the softmax runs over the keys, the last axis: the weights of each query sum to 1",
     )
 
 
-@every_form
+@in_every_form
 def test_scale(form):
-    """Not 1/d_head, not 1/√d_model, and not nothing."""
+    """Not 1/d_head, not 1/√d_model, and not none."""
     largest = math.e**2 / (math.e**2 + 3)
-    holds(
+    check(
         form(*one_query(4.0))[0, 0],
         largest,
         f"scores are multiplied by 1/√d_head: for d_head 4, a score of 4 beside three of 0 gets {largest:.3f}",
     )
 
 
-@every_form
-def test_sign_of_the_mask(form):
+@in_every_form
+def test_true_in_a_mask_means_attend(form):
     mask = torch.tensor([True, False, False, False], device=DEVICE)
-    holds(
+    check(
         form(*one_query(0.0), mask=mask) > 0,
         [[True, False, False, False]],
         "True in a mask means may attend: under [True, False, False, False] key 0 alone gets a weight",
     )
 
 
-@every_form
-def test_mask_before_the_softmax(form):
+@in_every_form
+def test_mask_is_applied_before_the_softmax(form):
     mask = torch.tensor([True, True, False, False], device=DEVICE)
-    holds(
+    check(
         form(*one_query(0.0), mask=mask),
         [[0.5, 0.5, 0.0, 0.0]],
         "the mask hides scores before the softmax: two equal keys of four that are left get 0.5 each",
     )
 
 
-@every_form
-def test_rows_without_a_key(form):
+@in_every_form
+def test_query_without_a_key_gets_zeros(form):
     mask = torch.zeros(1, N_KEYS, dtype=torch.bool, device=DEVICE)
-    holds(form(*one_query(0.0), mask=mask), [[0.0] * 4], "a query that may attend to no key gets zeros")
+    check(form(*one_query(0.0), mask=mask), [[0.0] * N_KEYS], "a query that may attend to no key gets zeros")
 
 
-@every_form
+@in_every_form
 def test_causal_mask(form):
-    holds(
+    check(
         form(0 * IDENTITY, IDENTITY, is_causal=True),
         [[1, 0, 0, 0], [1 / 2, 1 / 2, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0], [1 / 4, 1 / 4, 1 / 4, 1 / 4]],
         "under is_causal query i attends to keys 0 … i: equal scores get 1/(i + 1) each",
@@ -129,9 +130,9 @@ def test_causal_mask(form):
 
 
 @pytest.mark.parametrize("form", [weights, attention])
-def test_bias_of_the_scores(form):
+def test_bias_is_added_after_the_scale(form):
     largest = math.e**2 / (math.e**2 + 3)
-    holds(
+    check(
         form(*one_query(0.0), bias=2 * IDENTITY[:1])[0, 0],
         largest,
         f"a bias is added to the scores after the scale: 2 beside three of 0 gets {largest:.3f}",
@@ -140,45 +141,43 @@ def test_bias_of_the_scores(form):
 
 def test_order_of_heads_in_the_module():
     """Head 0 attends to keys 0 and 1, head 1 to key 2: the halves of the output show them."""
-    module = unchanged_by_projections()
+    module = module_with_identity_projections()
     mask = torch.tensor([[[True, True, False, False]], [[False, False, True, False]]], device=DEVICE)
     output = module(torch.zeros(1, 8, device=DEVICE), torch.zeros(4, 8, device=DEVICE), IDENTITY.repeat(1, 2), mask)
-    holds(output, [[0.5, 0.5, 0, 0, 0, 0, 1, 0]], "the output holds the heads side by side, head 0 first")
+    check(output, [[0.5, 0.5, 0, 0, 0, 0, 1, 0]], "the output holds the heads side by side, head 0 first")
 
 
-def test_heads_that_share_keys():
+def test_which_heads_share_keys():
     query, key = torch.zeros(4, 1, 2, device=DEVICE), torch.zeros(2, 1, 2, device=DEVICE)
     value = torch.tensor([[[10.0]], [[20.0]]], device=DEVICE)
     output = tl.scaled_dot_product_attention(query, key, value, enable_gqa=True).flatten()
-    holds(output, [10, 10, 20, 20], "of 4 heads that share 2 heads of keys, the first two read the first")
+    check(output, [10, 10, 20, 20], "of 4 heads that share 2 heads of keys, the first two read the first")
 
 
 @pytest.mark.parametrize("name", ["q_proj", "k_proj", "v_proj", "out_proj"])
 def test_bias_of_the_projections(name):
-    module = unchanged_by_projections()
+    module = module_with_identity_projections()
     x, bias = torch.zeros(1, 2 * D_HEAD, device=DEVICE), torch.arange(8.0, device=DEVICE)
     keys = IDENTITY.repeat(1, 2)
-    see = {
+    output_of = {
         "q_proj": lambda x: module.weights(x, keys),
         "k_proj": lambda x: module.project(x)[0],  # not in the weights: it adds one number to all scores of a query
         "v_proj": lambda x: module(x),
         "out_proj": lambda x: module(x),
     }[name]
-    expected = (
-        bias[None] if name == "out_proj" else see(bias[None])
-    )  # projections are the identity: a bias on 0 equals an input without one
+    # The projections are the identity: 0 with a bias b gives what b gives without a bias.
+    expected = bias[None] if name == "out_proj" else output_of(bias[None])
     with torch.no_grad():
         getattr(module, name).bias.copy_(bias)
-    found = see(x)
-    holds(found, expected, f"{name} adds its bias")
+    check(output_of(x), expected, f"{name} adds its bias")
 
 
 def test_dropout():
     torch.manual_seed(0)
     query, key = torch.zeros(64, D_HEAD, device=DEVICE), IDENTITY
     kept = tl.scaled_dot_product_attention(query, key, IDENTITY, dropout_p=0.5).unique()
-    holds(kept, [0.0, 0.5], "dropout acts on the weights: each of 0.25 becomes 0, or is divided by 1 - p, here 0.5")
-    module = unchanged_by_projections(dropout=0.5)
+    check(kept, [0.0, 0.5], "dropout acts on the weights: each of 0.25 becomes 0, or is divided by 1 - p, here 0.5")
+    module = module_with_identity_projections(dropout=0.5)
     x = torch.zeros(4, 2 * D_HEAD, device=DEVICE), torch.zeros(4, 2 * D_HEAD, device=DEVICE), IDENTITY.repeat(1, 2)
-    holds(module(*x).unique(), [0.0, 0.5], "a module drops weights in training")
-    holds(module.eval()(*x).unique(), [0.25], "a module drops nothing in evaluation")
+    check(module(*x).unique(), [0.0, 0.5], "a module drops weights in training")
+    check(module.eval()(*x).unique(), [0.25], "a module drops nothing in evaluation")

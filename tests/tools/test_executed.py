@@ -140,7 +140,7 @@ def test_every_kind_of_package_file_is_an_input():
     shipped = {
         path.suffix for path in (notebooks.ROOT / "transformer_lab").rglob("*.*") if "__pycache__" not in path.parts
     }
-    assert shipped - {".pyc", ".typed"} <= executed.KINDS  # `py.typed` is empty
+    assert shipped - {".pyc", ".typed"} <= executed.SUFFIXES  # `py.typed` is empty
 
 
 @pytest.mark.parametrize("name", ["python_version", "machine", "device", "models"])
@@ -173,7 +173,7 @@ def test_old_caches_are_deleted(project):
     for number in range(5):
         (project / "transformer_lab" / "masks.py").write_text(f"mask = {number}\n")
         assert executed.execute_missing() == []
-    assert len([path for path in executed.CACHES.iterdir() if path.is_dir()]) == executed.KEPT
+    assert len([path for path in executed.CACHES.iterdir() if path.is_dir()]) == executed.MAX_CACHES
     assert runs(project) == 5 and executed.execute_missing() == [] and runs(project) == 5
 
 

@@ -10,7 +10,7 @@ TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4}
 
 
 def agree(got, expected, rounded_to=None):
-    """Say whether a result is the expected one: tensors, numbers, and tuples, lists or dicts of them.
+    """Whether a result is the expected one: tensors, numbers, and tuples, lists or dicts of them.
 
     A tensor must have the expected shape and dtype. A whole number may come in any type that Python takes for one: an
     int of NumPy, say, or a tensor that holds one. A float is none, even where it has no fraction: `range` refuses it.
@@ -42,13 +42,13 @@ def like(tensor):
 
 
 def readable(tensor):
-    """Say whether a tensor is a table of numbers that can be looked at: on `meta`, say, there are none."""
+    """Whether a tensor is a table of numbers that can be looked at: on `meta`, say, there are none."""
     special = tensor.is_meta or tensor.is_nested or tensor.is_quantized or tensor.is_complex()
     return tensor.layout == torch.strided and not special
 
 
 def close(got, expected, rounded_to=None):
-    """Say whether two tensors of one shape hold the same numbers; NaN is like NaN."""
+    """Whether two tensors of one shape hold the same numbers; NaN is like NaN."""
     got, expected = got.detach().cpu(), expected.detach().cpu()
     if torch.equal(got, expected):
         return True

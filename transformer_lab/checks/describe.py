@@ -1,4 +1,7 @@
-"""Words for what a wrong function does: what it returns, where it differs first, on how small an input."""
+"""The sentences of a card: what a wrong function does, where its result differs first, on how small an input.
+
+A function named after what happened, such as `raised`, returns what is said of it.
+"""
 
 import dis
 import inspect
@@ -19,9 +22,9 @@ from .probes import Draw, each_tensor
 from .relation import Case, relation, share, term, wrong_places
 from .words import axis_sizes, axis_words, dtype_name, in_words, results, short, shortest_distinct
 
-NUMBERS_SHOWN = 8  # results up to this size are printed in full
-INPUTS_NAMED = 8  # of the inputs that a correct function was tried on
-# Lines of code that are not the learner's.
+MAX_NUMBERS_SHOWN = 8  # results up to this size are printed in full
+MAX_INPUTS_NAMED = 8  # of the inputs that a correct function was tried on
+# Folders whose code is not the learner's.
 LIBRARIES = (
     os.path.dirname(os.__file__),
     sysconfig.get_path("purelib"),
@@ -30,32 +33,33 @@ LIBRARIES = (
 )
 
 
-# What never came to a result
+# Functions without a result
 
 
-def endless(end, what="function"):
-    """Say that a function, or a test, did not end; ``end`` is the `TimeUp`."""
+def timed_out(end, what="function"):
+    """Say that a function, or a test, ran out of time; ``end`` is the `TimeUp`."""
     said = f"Your {what} did not come to an end within {end.seconds:g} seconds"
     advice = "A right answer takes far less than one. " if what == "function" else ""
     advice += "Is there a loop that waits for something that never happens?"
     if end.runs_on:
-        return f"{said}. {advice} {RUNS_ON}"
+        return f"{said}. {advice} It {STILL_RUNNING}"
     return f"{said}, and was stopped. {advice}{_stopped_at(end)}"
 
 
 def interrupted(end, what="function"):
     """Say that the learner stopped the check; ``end`` is the `Interrupted`."""
-    said = f"You stopped the check, and your {what} with it."
-    return f"You stopped the check. Your {what} {RUNS_ON[3:]}" if end.runs_on else f"{said}{_stopped_at(end)}"
+    if end.runs_on:
+        return f"You stopped the check. Your {what} {STILL_RUNNING}"
+    return f"You stopped the check, and your {what} with it.{_stopped_at(end)}"
 
 
-RUNS_ON = "It is still running: restart the kernel before you go on."
+STILL_RUNNING = "is still running: restart the kernel before you go on."
 
 
 def _stopped_at(end):
     """Say in which of the learner's lines a function was stopped."""
-    lines = _own_lines(end.stopped) if end.stopped else []
-    return f"\n\nIt was stopped in {_line(*lines[-1])}" if lines else ""
+    lines = _learner_lines(end.stopped) if end.stopped else []
+    return f"\n\nIt was stopped in {_quote_line(*lines[-1])}" if lines else ""
 
 
 def fault(error, could_not):
@@ -70,7 +74,7 @@ def fault(error, could_not):
 
 
 def is_stub(error):
-    """Say whether an error is a ``raise NotImplementedError`` of a cell, and not one of that name from PyTorch."""
+    """Whether an error comes from ``raise NotImplementedError`` in a cell, and not from PyTorch."""
     if not isinstance(error, NotImplementedError):
         return False
     last = error.__traceback__
@@ -81,7 +85,7 @@ def is_stub(error):
 
 
 def outdated(exercise, error):
-    """Say that the newest cell with this function was no Python, and that an older one was checked."""
+    """Say that the newest cell with this function has a syntax error, and that an older version was checked."""
     return (
         f"Your newest cell with `{exercise.name}` ended with `SyntaxError`: {error.msg}, in line {error.lineno}. So "
         "this card is about the function from before. Correct that cell and run it first."
@@ -89,14 +93,13 @@ def outdated(exercise, error):
 
 
 def not_written(function, error):
-    """Say what is not written yet: the function, or one that it calls."""
-    where = traceback.extract_tb(error.__traceback__)[-1].name
-    own = getattr(function, "__name__", where)
-    if where == own or where.startswith("<"):
+    """Say that a function which the learner's calls is not written yet; nothing if it is the learner's own."""
+    stub = traceback.extract_tb(error.__traceback__)[-1].name
+    if stub == getattr(function, "__name__", stub) or stub.startswith("<"):  # "<lambda>", "<module>"
         return ""
-    said = f"Your function calls `{where}`, which is not written yet. Write that first"
-    if where in FOLDERS:
-        said += f", or go on with the course's: `{where} = tl.checks.{where}.reference`"
+    said = f"Your function calls `{stub}`, which is not written yet. Write that first"
+    if stub in FOLDERS:
+        said += f", or go on with the course's: `{stub} = tl.checks.{stub}.reference`"
     return f"{said}."
 
 
@@ -104,7 +107,7 @@ def raised(exercise, function, probe, error, refused=None):
     """Say which error was raised, at which of the learner's lines, and what PyTorch refused to do there."""
     name, text = type(error).__name__, str(error).strip().split("\n")[0]
     said = f"`{name}`: {text}" if text else f"`{name}`"
-    lines = _own_lines(error)
+    lines = _learner_lines(error)
     if isinstance(error, SystemExit):
         said = "Your function ends Python itself, with `exit()` or the like."
     if isinstance(error, RecursionError):
@@ -114,12 +117,12 @@ def raised(exercise, function, probe, error, refused=None):
             return f"`{exercise.name}` takes ({', '.join(exercise.arguments)}), and yours takes ({parameters}). {said}"
         return said
     frame, _ = lines[-1]
-    said += f"\n\nIt happens in {_line(*lines[-1])}"
+    said += f"\n\nIt happens in {_quote_line(*lines[-1])}"
     if isinstance(error, (SystemExit, RecursionError)):
         return said
     words = axis_words(exercise, probe)
     shapes = [
-        f"`{name}` {_named(value.shape, words, name in _arguments(frame))}"
+        f"`{name}` {_shape_in_words(value.shape, words, name in _argument_names(frame))}"
         for name, value in frame.f_locals.items()
         if isinstance(value, torch.Tensor)
     ]
@@ -128,43 +131,44 @@ def raised(exercise, function, probe, error, refused=None):
     return "\n\n".join(filter(None, [said, there, _refused(refused, words), number, _explained(text)]))
 
 
-def _own_lines(error):
-    """Return the learner's own lines that an error passed through, the innermost last: pairs of frame and number."""
+def _learner_lines(error):
+    """Return the learner's lines that an error passed through, the innermost last: pairs of frame and line number."""
     return [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if not is_library(frame)]
 
 
-def _line(frame, number):
-    """Return a line of a function by its number there, with its text: ``line 2 of `f`: `return x` ``."""
+def _quote_line(frame, number):
+    """Quote a line of a function, numbered from its first: ``line 2 of `f`: `return x` ``."""
     text = linecache.getline(frame.f_code.co_filename, number).strip()
     at = f"line {number - frame.f_code.co_firstlineno + 1} of `{frame.f_code.co_name}`"
     return f"{at}: `{text}`" if text else f"{at}."
 
 
-def _named(shape, words, is_argument):
-    """Write a shape: that of an argument with the words of its axes, another only if it has several, all with words.
+def _shape_in_words(shape, words, is_argument):
+    """Write a shape with the names of its axes, where these are certain.
 
-    A size alone does not say which axis it is: half of d_head may be as large as something else.
+    They are for an argument. Another tensor must have several axes, each of a size that belongs to a name: a single
+    size proves little, since half of d_head may be as large as some other axis.
     """
     certain = is_argument or (len(shape) > 1 and all(size in words for size in shape))
     return in_words(shape, words if certain else {})
 
 
-def _arguments(frame):
+def _argument_names(frame):
     code = frame.f_code
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def _number_for_tensor(exercise, error):
-    """Say which function of another exercise was given one number for a row of them, as of positions or lengths.
+    """Say which function of another exercise got a single number in place of a row, such as positions or lengths.
 
-    A layer's weight or bias may well be one number, which the layer itself would take.
+    The weight and bias of a layer are left out: as single numbers they would broadcast.
     """
     for frame, _ in traceback.walk_tb(error.__traceback__):
         name = frame.f_code.co_name
         if name == exercise.name or name not in FOLDERS:
             continue
         for argument, axes in load(name).axes.items():
-            value = frame.f_locals.get(argument) if argument in _arguments(frame) else None
+            value = frame.f_locals.get(argument) if argument in _argument_names(frame) else None
             is_tensor = isinstance(value, torch.Tensor)
             is_row = len(axes.split()) == 1 and not axes.startswith("d_")
             if is_row and (type(value) in (int, float) or (is_tensor and value.ndim == 0)):
@@ -177,17 +181,17 @@ def _number_for_tensor(exercise, error):
 
 
 def _refused(refused, words):
-    """Say what PyTorch refused to do, and which rule it kept."""
-    if refused is None or len(refused.tensors) < 2:  # of one tensor the error itself says enough
+    """Say which operation PyTorch refused, and the rule that it enforced."""
+    if refused is None or len(refused.tensors) < 2:  # about a single tensor, the error says enough
         return ""
     operation, tensors = refused
-    named = [f"{f'`{name}`, ' if name else ''}{_named(shape, words, bool(name))}" for name, shape in tensors]
-    told = f"PyTorch refused `{operation}` of {' and '.join(named)}."
+    named = [f"{f'`{name}`, ' if name else ''}{_shape_in_words(shape, words, bool(name))}" for name, shape in tensors]
+    said = f"PyTorch refused `{operation}` of {' and '.join(named)}."
     shapes = [shape for _, shape in tensors]
     if operation in PRODUCTS and len(shapes) == 2 and min(map(len, shapes)) > 1:
         left, right = shapes[0][-1], shapes[1][-2]
         if left != right:
-            told += (
+            said += (
                 " A matrix product sums over the last axis of the left factor and the second to last of the right, "
                 f"and these differ: {left} and {right}."
             )
@@ -195,16 +199,16 @@ def _refused(refused, words):
         pairs = enumerate(zip(reversed(shapes[0]), reversed(shapes[1])), 1)
         for axis, (one, other) in pairs:
             if one != other and 1 not in (one, other):
-                told += (
+                said += (
                     " Axes are compared from the right; two must be equal, or one of them 1. Axis "
                     f"−{axis} has {one} and {other}."
                 )
                 break
-    return told
+    return said
 
 
 def _explained(text):
-    """Say in other words what some of PyTorch's errors mean."""
+    """Explain an error of PyTorch, if it is one of those in ``EXPLAINED``."""
     return next((words for part, words in EXPLAINED.items() if part in text), "")
 
 
@@ -240,10 +244,10 @@ def _parameters(function):
 
 
 def inputs_tried(exercise):
-    """Say what a correct function was tried on, as much as one reads, and in the same words on every device."""
-    names = [probe.name for probe in exercise.probes if not probe.here]
-    if len(names) > INPUTS_NAMED + 1:
-        names[INPUTS_NAMED:] = [f"and {len(names) - INPUTS_NAMED} more"]
+    """Say what a correct function was tried on: a few inputs by name, and the same ones on every device."""
+    names = [probe.name for probe in exercise.probes if not probe.this_device_only]
+    if len(names) > MAX_INPUTS_NAMED + 1:
+        names[MAX_INPUTS_NAMED:] = [f"and {len(names) - MAX_INPUTS_NAMED} more"]
     return f"Right with {', '.join(names)}."
 
 
@@ -254,7 +258,7 @@ RANDOM = (
 
 
 def kept_between_calls(probe, names):
-    """Say that a function is right when it is called alone: ``names`` are those of what it keeps something in."""
+    """Say that a function is right only when called alone; ``names`` are the variables in which it keeps something."""
     where = f", in {' and '.join(f'`{name}`' for name in names)}" if names else ""
     return (
         f"Called alone, your function is right with {probe.name}; called after other inputs, it is wrong. It keeps "
@@ -272,7 +276,7 @@ NOTHING = (
 def wrong(exercise, function, outcomes, first, done, case):
     """Say what is wrong with a function that makes no known mistake.
 
-    ``done`` says which steps it computes, and ``case`` is its `failing_case`.
+    ``done`` maps each step of a right answer to whether the function computes it; ``case`` is its `failing_case`.
     """
     probe, got, expected = exercise.probes[first], outcomes[first], exercise.expected[first]
     sentences = [] if probe.plain else [f"Right for ordinary input, and wrong for {probe.name}."]
@@ -286,18 +290,19 @@ def wrong(exercise, function, outcomes, first, done, case):
         sentences += [said, _apart_from_axes_of_one(got.value, expected.value), *source_findings(function)]
     else:
         sentences += source_findings(function)
-        broken = _broken(exercise, function, probe)
+        broken = _broken_properties(exercise, function, probe)
         if broken:
             sentences.append(f"This should hold, and does not: {broken[0]}")
-        # What also nearly right numbers keep, as that hidden keys change nothing, was not broken by an eps.
-        nearly = not set(broken) - set(_broken(exercise, _nearly_right(exercise), probe))
+        # If a property is broken that nearly right numbers keep, such as that hidden keys change nothing, the cause is
+        # more than a small inaccuracy, such as another eps.
+        nearly = not set(broken) - set(_broken_properties(exercise, _nearly_right(exercise), probe))
         sentences.append(_related(exercise, outcomes, first, case, nearly))
         sentences.append(_steps(exercise, done))
     return "\n\n".join(filter(None, sentences))
 
 
 def _apart_from_axes_of_one(got, expected):
-    """Say how right the numbers of a result are whose shape has axes of size 1 too many or too few."""
+    """Say how many numbers are right in a result whose shape has axes of size 1 too many or too few."""
     are_tensors = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
     if not are_tensors or like(got) == like(expected) or not readable(got):
         return ""
@@ -313,7 +318,7 @@ def _apart_from_axes_of_one(got, expected):
 
 
 def _related(exercise, outcomes, first, case, nearly):
-    """Say how the numbers follow from the right ones: those of the first probe that is wrong, and those shown.
+    """Say how the wrong numbers follow from the right ones, in the first failing probe and in the case shown.
 
     ``nearly`` says whether they may be called nearly right.
     """
@@ -323,18 +328,18 @@ def _related(exercise, outcomes, first, case, nearly):
     pairs = [(exercise.probes[first], outcomes[first], exercise.expected[first]), shown]
     cases = []
     for probe, got, expected in pairs:
-        item, mine, right = _first_wrong(got.value, expected.value)
+        item, mine, right = _first_wrong_item(got.value, expected.value)
         cases.append(Case(mine, right, dict(axis_sizes(exercise, probe)) | (sizes or exercise.sizes)))
     axes = exercise.axes.get("return", "").split(", ")
     return relation(*cases, axes[item].split() if item < len(axes) else [], nearly)
 
 
-def _first_wrong(got, expected, item=0):
-    """Return the number of the first wrong tensor in a result, and the two results there."""
+def _first_wrong_item(got, expected, item=0):
+    """Return the index of the first wrong tensor in a result, what was returned there, and what was expected."""
     if isinstance(expected, tuple) and not all(isinstance(each, int) for each in expected):
         for one, other in zip(got, expected):
             if not agree(one, other):
-                return _first_wrong(one, other, item)
+                return _first_wrong_item(one, other, item)
             item += len(tensors_in(other))
     return item, got, expected
 
@@ -347,7 +352,8 @@ def _steps(exercise, done):
         return "All steps of a right answer are there. Something is done besides, or the wrong thing is returned."
     names = list(done)
     missing = [name for name in names if not done[name]]
-    last = next((name for name in reversed(names[: names.index(missing[0])])), None)
+    before = names[: names.index(missing[0])]
+    last = before[-1] if before else None
     found = steps.sentence(exercise, last) if last else ""
     lacking = " and ".join(steps.sentence(exercise, name) for name in missing)
     if not any(done.values()):
@@ -361,7 +367,7 @@ def _steps(exercise, done):
 
 
 def source_findings(function):
-    """Say what the source alone tells: unused parameters, a discarded result."""
+    """Say what the source code alone reveals: unused parameters, a discarded result."""
     if (tree := source.parse(function)) is None:
         return []
     said = []
@@ -377,9 +383,9 @@ def source_findings(function):
 
 
 def recognised(exercise, function, outcomes, first, found):
-    """Say what the known mistakes and slips do that a function makes, and what goes wrong besides."""
+    """Say which known mistakes and slips a function makes, and what else goes wrong."""
     got, mistakes = outcomes[first], [exercise.mistakes[id] for id in found.ids]
-    has_own_numbers = any(mistake.sign for mistake in mistakes)  # these are told, not compared
+    has_own_numbers = any(mistake.sign for mistake in mistakes)  # recognised by a sign: the card says how they differ
     besides = _besides(exercise, found, got)
     several = len(found.names) > 1 or besides
     texts = [mistake.beside_another if several else mistake.text for mistake in mistakes]
@@ -395,7 +401,7 @@ def recognised(exercise, function, outcomes, first, found):
 
 
 def _counted(texts):
-    """Say how many things go wrong, before what is said of each."""
+    """Put in front of two or more texts how many things go wrong."""
     return texts if len(texts) < 2 else [f"{NUMBERS.get(len(texts), 'Several')} things go wrong here.", *texts]
 
 
@@ -403,27 +409,29 @@ NUMBERS = {2: "Two", 3: "Three"}
 
 
 def _as_one(one, other):
-    """Return what is said of two mistakes: once, where one word makes the difference, as between key and query."""
+    """Return the texts of two mistakes, or one if they differ in one word throughout, as *key* and *query*."""
     words = one.split(), other.split()
     pairs = [[re.sub(r"\W", "", word) for word in pair] for pair in zip(*words) if pair[0] != pair[1]]
-    if len(words[0]) == len(words[1]) and len({(a[:3], b[:3]) for a, b in pairs}) == 1:  # the plural is no other word
+    # Three letters are compared: a plural counts as the same word.
+    if len(words[0]) == len(words[1]) and len({(a[:3], b[:3]) for a, b in pairs}) == 1:
         a, b = min(pairs)
         return [f"One slip, made twice: read this with *{a}*, and then with *{b}*.", one]
     return _counted([one, other])
 
 
 def _besides(exercise, found, got):
-    """Say what goes wrong on another input, unless it is the error of ``got``, which the card shows already."""
-    known = exercise.known.get(found.ids, found.outcomes)  # no entry: none, or several, each on inputs of its own
+    """Say what else goes wrong, on another input; not the error of ``got``, which the card shows already."""
+    # No entry: only shared slips were found, or several mistakes, each on inputs of its own.
+    known = exercise.known.get(found.ids, found.outcomes)
     signs = [exercise.mistakes[id].sign for id in found.ids if exercise.mistakes[id].sign]
     for probe, mine, theirs, right in zip(exercise.probes, found.outcomes, known, exercise.expected):
-        # What was rounded to float32 on the way is right, until a mistake makes its rounding larger.
+        # Rounding to float32 on the way is no further mistake, even where the known mistake magnifies it.
         rounded = not theirs.same(right) and (
-            mine.same(theirs, torch.float32) or _is_rounding(mine.value, theirs.value)
+            mine.same(theirs, torch.float32) or _differs_by_rounding(mine.value, theirs.value)
         )
-        told = got.error is not None and type(mine.error) is type(got.error)
-        told = told or any(sign(probe, mine, right) for sign in signs)
-        if rounded or told or mine.same(theirs) or mine.same(right):
+        is_shown = got.error is not None and type(mine.error) is type(got.error)
+        is_shown = is_shown or any(sign(probe, mine, right) for sign in signs)
+        if rounded or is_shown or mine.same(theirs) or mine.same(right):
             continue
         if theirs.same(right) or _is_worse(exercise, probe, mine, theirs, right):
             what = f"it raises `{type(mine.error).__name__}`" if mine.error else "it goes wrong in another way"
@@ -431,8 +439,8 @@ def _besides(exercise, found, got):
     return ""
 
 
-def _is_rounding(mine, theirs):
-    """Say whether two results differ by a hundredth at most: angles of thousands, say, in float32 and in float64."""
+def _differs_by_rounding(mine, theirs):
+    """Whether two results differ by 1% at most, as angles of thousands do in float32 and in float64."""
     pairs = list(zip(tensors_in(mine), tensors_in(theirs)))
     return bool(pairs) and all(
         like(one) == like(other) and _is_float(one) and bool((one - other).norm() <= other.norm() / 100)
@@ -441,9 +449,9 @@ def _is_rounding(mine, theirs):
 
 
 def _is_worse(exercise, probe, mine, theirs, right):
-    """Say whether a function does more wrong with a probe than a mistake that is wrong there too.
+    """Whether a function is worse on a probe than a known mistake that is wrong there too.
 
-    Another wrong result may come of the same slip: a small number that is added below the line makes 0 of NaN.
+    A result that is merely different may have the same cause: a small number in the denominator turns NaN into 0.
     """
     if mine.error is not None or theirs.error is not None:
         return theirs.error is None
@@ -453,7 +461,7 @@ def _is_worse(exercise, probe, mine, theirs, right):
 
 
 def mismatch(exercise, probe, got, expected):
-    """Say what is wrong with a result other than its numbers: type, shape, dtype, changed arguments, facts."""
+    """Say what is wrong with a result, its numbers aside: type, shape, dtype, changed arguments, facts."""
     if got.error is not None or expected.error is not None:
         return ""
     value, right = got.value, expected.value
@@ -496,7 +504,7 @@ def mismatch(exercise, probe, got, expected):
 
 
 def _items(value, right, whole_result):
-    """Say which item of a result, or of a tuple in it, is of another kind than it must be."""
+    """Say which item of a result, or of a tuple in it, has the wrong type or length."""
     for number, (mine, theirs) in enumerate(zip(value, right), 1):
         item = f"item {number} of {whole_result}"
         if isinstance(theirs, torch.Tensor) and not isinstance(mine, torch.Tensor):
@@ -511,13 +519,13 @@ def _items(value, right, whole_result):
     return ""
 
 
-def _broken(exercise, function, probe):
+def _broken_properties(exercise, function, probe):
     """Return the sentences of the properties that do not hold."""
     broken = []
     for sentence, holds in exercise.properties.items():
         try:
             kept = holds(function, *deepcopy(probe.arguments))  # a function may change them
-        except Exception:  # the function cannot do what the property asks for: that is told elsewhere
+        except Exception:  # the property calls the function in a way that it cannot handle, which is reported elsewhere
             continue
         if not kept:
             broken.append(sentence)
@@ -544,7 +552,7 @@ CUT_OFF = (
 
 
 def gradients(exercise, function):
-    """Say what is wrong with the gradients of a function whose results are right; empty where nothing is."""
+    """Say what is wrong with the gradients of a function whose results are right; an empty string if nothing is."""
     for probe in exercise.probes:
         names = [name for name, a in zip(exercise.arguments, probe.arguments) for _ in filter(_is_float, tensors_in(a))]
         if not names or not all(map(_is_float, tensors_in(exercise.expected[0].value))):
@@ -558,12 +566,12 @@ def gradients(exercise, function):
             why = OVERWRITTEN if "modified by an inplace operation" in str(error) else error
             return f"The numbers are right; without gradients through them nothing can be trained. {why}"
         mine = mine or [None] * len(right)
-        if any(ours is None and _flows(theirs) for ours, theirs in zip(mine, right)):
+        if any(ours is None and _is_nonzero(theirs) for ours, theirs in zip(mine, right)):
             return CUT_OFF
         for name, ours, theirs in zip(names, mine, right):
             if ours is None or theirs is None or not theirs.isfinite().all():
                 continue
-            # On special inputs, as with very large scores, rounding alone can change a gradient's digits.
+            # On special inputs, such as very large scores, rounding alone can change a gradient's digits.
             equal = close(ours, theirs) or torch.allclose(ours, theirs, atol=1e-6)  # also where the right one is zero
             if not ours.isfinite().all() or (probe.plain and not equal):
                 how = "is wrong" if ours.isfinite().all() else "has NaN or infinity in it"
@@ -572,29 +580,29 @@ def gradients(exercise, function):
 
 
 def gradients_flow(function, probe):
-    """Say whether gradients flow back through a function; None where that cannot be seen."""
+    """Whether gradients flow back through a function; None where that cannot be seen."""
     try:
-        return any(map(_flows, _gradients(function, probe) or ()))
+        return any(map(_is_nonzero, _gradients(function, probe) or ()))
     except Exception:
         return None
 
 
-def _flows(gradient):
-    """Say whether there is a gradient: one of zeros, as where a softmax has a single key, may as well be missing."""
+def _is_nonzero(gradient):
+    """Whether a gradient is not zero: one of zeros, as of a softmax over a single key, may as well be missing."""
     return gradient is not None and not torch.allclose(gradient, torch.zeros_like(gradient), atol=1e-6)
 
 
 def _gradients(function, probe):
-    """Return the gradient of each tensor among the arguments, None for one without; None where the result has none."""
+    """Return the gradient of each floating-point argument, or None where it has none; None if the result has none."""
     leaves = []
 
-    def leaf(tensor):
+    def as_leaf(tensor):
         if _is_float(tensor):
             leaves.append(tensor.detach().clone().requires_grad_())
             return leaves[-1]
         return tensor.clone()  # a function may change it
 
-    arguments = each_tensor(leaf, probe.arguments)
+    arguments = each_tensor(as_leaf, probe.arguments)
     with settings_kept():
         results = [tensor for tensor in tensors_in(function(*arguments)) if tensor.requires_grad]
     if not results:
@@ -609,14 +617,14 @@ def _gradients(function, probe):
 
 
 def failing_case(exercise, function, outcomes, first):
-    """Return the sizes, probe and two outcomes that a card shows: of the smallest input on which the function is wrong.
+    """Return the sizes, the probe and the two outcomes that a card shows, of the smallest input that fails.
 
-    There are no sizes where no smaller input was looked for.
+    The sizes are empty where no smaller input was searched for.
     """
     case = exercise.probes[first], outcomes[first], exercise.expected[first]
     if first != 0 or not exercise.sizes or outcomes[first].error is not None or mismatch(exercise, *case):
         return {}, *case
-    return smallest(exercise, function, *case)
+    return shrink(exercise, function, *case)
 
 
 def evidence(exercise, sizes, probe, got, expected):
@@ -628,7 +636,7 @@ def evidence(exercise, sizes, probe, got, expected):
         f"`{name} = {short(value)}`"
         for name, value in zip(exercise.arguments, probe.arguments)
         if (isinstance(value, (int, float, str, tuple, list)) and not tensors_in(value))
-        or (got.error is None and 0 < sum(tensor.numel() for tensor in tensors_in(value)) <= NUMBERS_SHOWN)
+        or (got.error is None and 0 < sum(tensor.numel() for tensor in tensors_in(value)) <= MAX_NUMBERS_SHOWN)
     ]
     intro = f"The smallest input that shows it{at}" if at else f"With {probe.name}"
     intro += f"{': ' if given else ''}{', '.join(given)}."
@@ -639,9 +647,9 @@ def evidence(exercise, sizes, probe, got, expected):
     return f"{intro} {_difference(got.value, expected.value)}"
 
 
-def smallest(exercise, function, *case):
-    """Make the sizes smaller, one after the other, as long as the function stays wrong, and in its numbers alone."""
-    sizes, of_its_kind = dict(exercise.sizes), not mismatch(exercise, *case)
+def shrink(exercise, function, *case):
+    """Shrink the sizes, one after another, as long as the function stays wrong, and in its numbers alone if it was."""
+    sizes, numbers_alone = dict(exercise.sizes), not mismatch(exercise, *case)
     for name in sizes:
         for size in range(1, sizes[name]):
             try:
@@ -651,27 +659,27 @@ def smallest(exercise, function, *case):
                 continue
             got = observe(exercise, function, probe)
             wrong = expected.error is None and got.error is None and not agree(got.value, expected.value)
-            wrong = wrong and not (of_its_kind and mismatch(exercise, probe, got, expected))
-            # Below the sizes that make sense both return NaN, as the mean over no token, or one of them.
+            wrong = wrong and not (numbers_alone and mismatch(exercise, probe, got, expected))
+            # At sizes too small to make sense, one of the two or both return NaN, such as the mean of no tokens.
             pairs = zip((got, expected), case[1:])
             finite = wrong and all(_is_finite(now.value) or not _is_finite(before.value) for now, before in pairs)
-            if finite and _has(exercise, probe, {**sizes, name: size}):
+            if finite and _has_sizes(exercise, probe, {**sizes, name: size}):
                 sizes[name], case = size, (probe, got, expected)
                 break
     return sizes, *case
 
 
-def _has(exercise, probe, sizes):
-    """Say whether a probe has the sizes that it was drawn with: what is left over may make a row of its own."""
+def _has_sizes(exercise, probe, sizes):
+    """Whether a probe has the sizes that were asked for; enough tokens left over make one more row, say."""
     return all(sizes.get(word, size) == size for word, size in axis_sizes(exercise, probe))
 
 
 def _difference(got, expected):
     """Say where two results differ first."""
     names = results(expected)
-    item, got, expected = _first_wrong(got, expected)
+    item, got, expected = _first_wrong_item(got, expected)
     you = f"in the {names[item]} you return" if item < len(names) > 1 else "you return"
-    if not isinstance(expected, torch.Tensor) or expected.numel() <= NUMBERS_SHOWN:
+    if not isinstance(expected, torch.Tensor) or expected.numel() <= MAX_NUMBERS_SHOWN:
         return "{} `{}`, expected `{}`.".format(you[0].upper() + you[1:], *shortest_distinct(got, expected))
     wrong = wrong_places(got, expected)
     index = wrong.nonzero()[0].tolist()
@@ -681,7 +689,7 @@ def _difference(got, expected):
 
 
 def wrong_numbers(got, expected):
-    """Return which numbers are wrong, as rows of bools: the first table of the last two axes that has any, or None."""
+    """Return which numbers are wrong, as rows of bools: in the first matrix (last two axes) that has any; or None."""
     is_tensor = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
     if not is_tensor or like(got) != like(expected) or got.ndim == 0 or max(got.shape[-2:]) > 24:
         return None

@@ -25,7 +25,7 @@ def check(exercise, *functions):
         try:
             report, report.printed = run_guarded(lambda: diagnose(exercise, function))
         except TimeUp as end:
-            report = Report(exercise, "error", describe.endless(end))
+            report = Report(exercise, "error", describe.timed_out(end))
         except Interrupted as end:
             report = Report(exercise, "error", describe.interrupted(end), interrupted=end)
         except Exception as error:
@@ -68,8 +68,8 @@ def _look_closer(report, exercise, function, outcomes):
         id = recognise_by_gradients(exercise, trouble)
         report.status, report.mistake = "incorrect", id
         report.message = f"{exercise.mistakes[id].text}\n\n{trouble}" if id in exercise.mistakes else trouble
-    elif unseen := next((outcome.unseen for outcome in outcomes if outcome.unseen), None):
-        raise unseen
+    elif error := next((outcome.facts_error for outcome in outcomes if outcome.facts_error), None):
+        raise error
 
 
 def _explain(report, exercise, function, fresh, outcomes, first):

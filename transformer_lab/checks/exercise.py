@@ -332,7 +332,9 @@ class Exercise:
             probes.append(Probe("input in float64", each_tensor(in_float64, first)))
             probes.append(Probe("input that is not contiguous", each_tensor(self.scattered, first)))
             if device().type != "cpu":
-                probes.append(Probe(f"input on the {device().type} device", each_tensor(on_device, first), here=True))
+                probes.append(
+                    Probe(f"input on the {device().type} device", each_tensor(on_device, first), this_device_only=True)
+                )
         for probe in probes:
             if not isinstance(probe.arguments, tuple) or len(probe.arguments) != len(self.arguments):
                 found = (
@@ -351,7 +353,7 @@ class Exercise:
         for probe, outcome in zip(self.probes, outcomes):
             if outcome.error is not None and not isinstance(outcome.error, self.raises or ()):
                 raise ValueError(
-                    f"the reference of {self.name} must not raise, got {outcome.said} with {probe.name}"
+                    f"the reference of {self.name} must not raise, got {outcome.error_text} with {probe.name}"
                 ) from outcome.error
         if changes_each_time(self, self.reference, self.probes[0], outcomes[0]):
             raise ValueError(f"the reference of {self.name} must not be random: it returns something else each time")

@@ -30,7 +30,7 @@ class Fresh:
         self.before = dict(self.space)
 
     def is_right(self, exercise, probe, expected):
-        """Say whether the copy does what is expected with a probe, and nothing that was emptied may be the reason."""
+        """Whether the copy does what is expected with a probe, and nothing that was emptied may be the reason."""
         right = observe(exercise, self.function, probe).same(expected)
         return right and not any(held and not _holds(store) for _, store, held in self.stores)
 

@@ -21,7 +21,7 @@ from .hunt_kinds import contrast, counted, inputs, kinds, smallest
 from .hunt_report import HuntReport
 from .hunts import ANY, HUNTS
 from .observe import (
-    OF_A_CALL,
+    CALL_SETTINGS,
     SETTINGS,
     Interrupted,
     Probe,
@@ -160,7 +160,7 @@ class Trial:
     def __init__(self, exercise, test, function):
         self.answer = answer = Answer(exercise, function)
         self.error, returned, self.changed = None, None, []
-        with settings_kept(OF_A_CALL):  # random numbers too: each function meets the same
+        with settings_kept(CALL_SETTINGS):  # random numbers too: each function meets the same
             before = _settings()
             try:
                 returned = Timed(test)(answer)
@@ -305,7 +305,7 @@ def too_long(begun, end):
             f"Your test takes so long that {end.seconds:g} seconds were over after {begun - 1} functions, and it must "
             "meet many more. Smaller sizes show a mistake as well, and mostly sooner. Which of its lines takes longest?"
         )
-    return describe.endless(end, "test")
+    return describe.timed_out(end, "test")
 
 
 def unwritten(test, error):
@@ -365,7 +365,7 @@ def why_right(exercise, trial):
     for arguments in trial.answer._calls:
         probe = Probe("", arguments)
         got, right = (observe(exercise, f, probe) for f in (function, exercise.reference))
-        if got.said != right.said:
+        if got.error_text != right.error_text:
             does = f"raises `{type(got.error).__name__}`" if got.error else "raises nothing"
             return (
                 f"For {inputs(exercise, probe)} that answer {does}, unlike the course's own function. The docstring "

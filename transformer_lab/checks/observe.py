@@ -1,8 +1,8 @@
 """Runs a learner's function on an input and records what it does, without letting it do harm.
 
-The learner's function runs in a thread of its own, with a time limit; it gets copies of the inputs; what it prints is
-caught; and the settings that it may have changed are put back. Where no thread can be started, as in a browser's
-Python, it runs in line, and without a limit.
+The function runs in a thread of its own, with a time limit; it gets copies of the inputs; what it prints is captured;
+and the settings that it may have changed are restored. Where no thread can be started, as in Python in a browser, it
+runs in the caller's thread, without a limit.
 """
 
 import contextlib
@@ -29,12 +29,12 @@ from torch.overrides import TorchFunctionMode
 from .agree import agree, tensors_in
 
 TIME_LIMIT = 7  # seconds for all calls of the learner's function in one check
-GRACE_PERIOD = 1  # seconds that it has for stopping
+GRACE_PERIOD = 1  # seconds in which it can be stopped after that
 IMPORT_TIME_LIMIT = 60  # seconds more for imports: some parts of PyTorch load others when first called
-MIN_CPU_SHARE = 1 / 4  # of a processor: the least that a waiting thread is billed for
+MIN_CPU_SHARE = 1 / 4  # of a processor: a runnable thread is charged at least this much
 IDLE_AFTER = 0.5  # seconds without CPU time after which a thread counts as sleeping; a runnable one is scheduled sooner
 POLL_INTERVAL = 0.02  # seconds
-SEEDS = itertools.count(271828)  # a new one each time, so that no random numbers repeat
+SEEDS = itertools.count(271828)  # a new one for each call, so that no random numbers repeat
 MAX_OUTPUT = 2000  # characters that are kept of what the function prints
 
 
@@ -45,10 +45,10 @@ class Probe:
     name: str
     arguments: tuple
     plain: bool = False
-    here: bool = False  # on this machine's device only: cards do not name it, since they would differ between machines
+    this_device_only: bool = False  # cards do not name it: they would differ from one machine to another
 
 
-AS_A_LETTER = re.compile(r"subscript [A-Za-z]\b")  # which letter of `einsum` an axis has is everybody's own choice
+EINSUM_LETTER = re.compile(r"subscript [A-Za-z]\b")  # in an error: which letter an axis has is the author's choice
 
 
 @dataclass(frozen=True)
@@ -57,24 +57,24 @@ class Outcome:
 
     value: object = None
     error: BaseException | None = None
-    said: str = ""  # the error's type and text, or its type alone where the wording is free
+    error_text: str = ""  # the error's type and message, or its type alone where any message is right
     refused: "Refused | None" = None
     changed: str | None = None
     facts: object = None
-    unseen: Exception | None = None  # what kept the check from looking at the facts
-    rounded_to: torch.dtype | None = None  # the dtype that the numbers came in, if they were turned into another
+    facts_error: Exception | None = None  # raised while the check looked at the facts
+    rounded_to: torch.dtype | None = None  # the dtype that the numbers had before they were converted
 
     def same(self, other, rounded_to=None):
-        """Say whether two functions did the same; ``rounded_to`` is a dtype that one of them may have computed in.
+        """Whether two functions did the same; ``rounded_to`` is a dtype that one of them may have computed in.
 
-        The same text of an error is not enough: PyTorch must have refused the same operation on the same arguments.
-        Facts that the check could not look at count for nothing.
+        Errors with the same text may differ: PyTorch must have refused the same operation on the same arguments. Facts
+        that the check could not look at do not count.
         """
-        facts_count = self.unseen is None and other.unseen is None
+        facts_count = self.facts_error is None and other.facts_error is None
         did = [
             (
-                AS_A_LETTER.sub("a letter", outcome.said),
-                outcome.refused and outcome.refused.key(outcome.said),
+                EINSUM_LETTER.sub("a letter", outcome.error_text),
+                outcome.refused and outcome.refused.key(outcome.error_text),
                 outcome.changed,
                 facts_count and outcome.facts,
             )
@@ -87,40 +87,39 @@ class Outcome:
 def observe(exercise, function, probe):
     """Call a function with a probe's arguments, and return the `Outcome`."""
     # Unlike a clone, this keeps strides, offset, and what lies in storage between the numbers.
-    given, made = deepcopy(probe.arguments), Recorder()
+    given, recorder = deepcopy(probe.arguments), Recorder()
     try:
-        with settings_kept(OF_A_CALL), made if exercise.facts else contextlib.nullcontext():
+        with settings_kept(CALL_SETTINGS), recorder if exercise.facts else contextlib.nullcontext():
             value = function(*given)
-        kept = _frozen(value)  # a list that holds itself cannot be
+        kept = _snapshot(value)  # raises for a list that contains itself
     except BaseException as error:  # also SystemExit: the function may call exit()
         if is_stop(error):
             raise
         if exercise.raises is not None and isinstance(error, exercise.raises):
-            return Outcome(error=error, said=type(error).__name__)
-        return Outcome(
-            error=error, said=f"{type(error).__name__}: {error}", refused=_refused(exercise, function, probe, error)
-        )
+            return Outcome(error=error, error_text=type(error).__name__)
+        text = f"{type(error).__name__}: {error}"
+        return Outcome(error=error, error_text=text, refused=_refused(exercise, function, probe, error))
     pairs = zip(exercise.arguments, probe.arguments, given)
     changed = next((name for name, before, after in pairs if not agree(after, before)), None)
-    return Outcome(kept, changed=changed, **_facts(exercise, given, value, made.tensors))
+    return Outcome(kept, changed=changed, **_facts(exercise, given, value, recorder.tensors))
 
 
 def _refused(exercise, function, probe, error):
-    """Return what PyTorch refused when a function raised an error: it is called once more, and run_guarded."""
+    """Return what PyTorch refused when a function raised an error; this calls it once more, under the same guard."""
     if not isinstance(error, Exception):
         return None
     given = deepcopy(probe.arguments)
-    made = Recorder(dict(zip(exercise.arguments, given)))
+    recorder = Recorder(dict(zip(exercise.arguments, given)))
     try:
-        with settings_kept(OF_A_CALL), made:
+        with settings_kept(CALL_SETTINGS), recorder:
             function(*given)
     except Exception as again:
-        return made.refused.get(again)
+        return recorder.refused.get(again)
     return None
 
 
 def changes_each_time(exercise, function, probe, before):
-    """Say whether a function returns something else than before when it has other random numbers to draw."""
+    """Whether a function returns something else than before when the random seeds differ."""
 
     def seeded(*arguments):
         number = next(SEEDS)
@@ -129,48 +128,51 @@ def changes_each_time(exercise, function, probe, before):
         return function(*arguments)
 
     now = observe(exercise, seeded, probe)
-    comparable = agree(deepcopy(before.value), before.value)  # what is only like itself, as an error, is not
+    # An object that differs from its own copy, such as an error, is not comparable.
+    comparable = agree(deepcopy(before.value), before.value)
     return before.error is None and now.error is None and comparable and not agree(now.value, before.value)
 
 
 def _facts(exercise, *what):
-    """Return what an `Outcome` keeps of the facts. A result of another kind has none, which is told before them."""
+    """Return the `facts` of an `Outcome`, or its `facts_error`: facts may not exist for a result of the wrong type."""
     try:
         return {"facts": exercise.facts and exercise.facts(*what)}
     except Exception as error:
-        return {"unseen": error}
+        return {"facts_error": error}
 
 
 class Refused(NamedTuple):
     """An operation that PyTorch refused: its name, and the name and the shape of each of its tensors.
 
-    The name is that of the argument which the tensor is, or is a view of; "" where the function made it itself.
+    The name is that of the argument which the tensor is, or is a view of; "" for a tensor that the function created.
     """
 
     operation: str
     tensors: tuple
 
     def key(self, said):
-        """Return what must be alike in two refused operations; most errors say themselves which sizes do not fit."""
+        """Return what two refused operations must share; most errors already name the sizes that do not fit."""
         says_sizes = re.search(r"(?<![A-Za-z])\d+(?!\d|-D)", said)  # neither "mat2" nor "4-D tensor" has any
         return self.operation, tuple((name, () if says_sizes else shape) for name, shape in self.tensors)
 
 
-SAME = {"truediv": "div", "true_divide": "div", "divide": "div", "multiply": "mul", "subtract": "sub"}
-SAME |= {"mm": "matmul", "bmm": "matmul", "iadd": "add", "isub": "sub", "imul": "mul", "itruediv": "div"}
+# Other names of operations, and the one that a card uses.
+ALIASES = {"truediv": "div", "true_divide": "div", "divide": "div", "multiply": "mul", "subtract": "sub"}
+ALIASES |= {"mm": "matmul", "bmm": "matmul", "iadd": "add", "isub": "sub", "imul": "mul", "itruediv": "div"}
 
 
 class Recorder(TorchFunctionMode):
-    """Keeps every tensor that PyTorch's functions return while it is on, and by its error what they refuse to do.
+    """Records the tensors that PyTorch's functions return while it is on, and the operations they refuse, by error.
 
-    Inside `torch.func.vmap` and its like, a tensor is a wrapper that is invalid outside: what is kept is the tensor in
-    it, which has all batches.
+    Inside `torch.func.vmap` and the like, a tensor is a wrapper that is invalid outside: what is recorded is the tensor
+    in it, which has the batch axis too.
     """
 
     def __init__(self, given=None):
         super().__init__()
         self.tensors, self.refused = [], {}
-        self.names = {_memory(tensor): name for name, value in (given or {}).items() for tensor in tensors_in(value)}
+        named = ((name, tensor) for name, value in (given or {}).items() for tensor in tensors_in(value))
+        self.names = {_storage_key(tensor): name for name, tensor in named}
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -180,10 +182,10 @@ class Recorder(TorchFunctionMode):
             operation = getattr(func, "__name__", "").strip("_")
             tensors = tensors_in([*args, *kwargs.values()])
             named = tuple(
-                (self.names.get(_memory(tensor), ""), () if tensor.is_nested else tuple(tensor.shape))
+                (self.names.get(_storage_key(tensor), ""), () if tensor.is_nested else tuple(tensor.shape))
                 for tensor in tensors
             )
-            self.refused[error] = Refused(SAME.get(operation, operation), named)
+            self.refused[error] = Refused(ALIASES.get(operation, operation), named)
             raise
         if isinstance(result, torch.Tensor):
             self.tensors.append(_unwrapped(result))
@@ -197,25 +199,25 @@ def _unwrapped(tensor):
     return tensor
 
 
-def _memory(tensor):
-    """Return what a tensor shares with its views."""
+def _storage_key(tensor):
+    """Return a key that a tensor shares with its views."""
     try:
         return tensor.untyped_storage()._cdata
-    except NotImplementedError:  # a sparse one has none
+    except NotImplementedError:  # a sparse tensor has no storage
         return id(tensor)
 
 
-def _frozen(value):
+def _snapshot(value):
     if isinstance(value, torch.Tensor):
         return value.detach().clone()
-    return type(value)(map(_frozen, value)) if type(value) in (tuple, list) else value
+    return type(value)(map(_snapshot, value)) if type(value) in (tuple, list) else value
 
 
 # The thread
 
 
 class Stopped(BaseException):
-    """Thrown into the learner's function when its time is over, or when the learner stops the check."""
+    """Thrown into the learner's function when its time is up, or when the learner stops the check."""
 
 
 class TimeUp(Exception):
@@ -247,7 +249,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def is_stop(error):
-    """Say whether an error ends the check, and is no error of the learner's function.
+    """Whether an error ends the check, and is no error of the learner's function.
 
     Python raises `KeyboardInterrupt` in the main thread, where the function runs only if there are no other threads.
     """
@@ -255,11 +257,11 @@ def is_stop(error):
     return isinstance(error, Stopped) or (isinstance(error, KeyboardInterrupt) and in_main_thread)
 
 
-RUNNING = set()  # the threads that are in a learner's function, by their numbers
+RUNNING = set()  # the idents of the threads that are inside a learner's function
 
 
 class Timed:
-    """The learner's function: while it runs, and not while the check works, the time counts."""
+    """The learner's function, timed: time counts while it runs, and not while the check works."""
 
     def __init__(self, function):
         functools.update_wrapper(self, function, updated=())
@@ -275,18 +277,18 @@ class Timed:
 
 
 def run_guarded(job):
-    """Run ``job()`` in a thread of its own; return what it returned and what it printed.
+    """Run ``job()`` in a thread of its own; return its result and what it printed.
 
     Raises
     ------
     TimeUp
-        A `Timed` function in it ran for ``TIME_LIMIT`` seconds. Imports do not count, nor does the time in which other
-        processes had the processor.
+        A `Timed` function in it ran for ``TIME_LIMIT`` seconds. Imports do not count, nor does most of the time in
+        which other processes had the processor.
     Interrupted
         The learner stopped it.
     """
     results, lock, clock, loading_before = [], threading.Lock(), [], _loading()
-    over = threading.Event()  # up to Python 3.12, `is_alive` of an interrupted `join` says False of a running thread
+    finished = threading.Event()  # up to Python 3.12, an interrupted `join` makes `is_alive` False for a live thread
 
     def work():
         try:
@@ -300,10 +302,10 @@ def run_guarded(job):
         if hasattr(time, "pthread_getcpuclockid"):  # not on Windows
             clock.append(time.pthread_getcpuclockid(threading.get_ident()))
         try:
-            with contextlib.suppress(Stopped):  # thrown when the work was over already
+            with contextlib.suppress(Stopped):  # thrown just after the work had ended
                 work()
         finally:
-            over.set()
+            finished.set()
 
     # A daemon: if it can never be stopped, it must not keep Python from ending.
     thread = threading.Thread(target=run, daemon=True)
@@ -311,25 +313,25 @@ def run_guarded(job):
     try:
         with untouched(printed):
             try:
-                if not _started(thread):
-                    over.set()
+                if not _try_start(thread):
+                    finished.set()
                     return job(), printed.text()
-                _wait(thread, over, clock, loading_before)
+                _wait(thread, finished, clock, loading_before)
             finally:  # also when the learner presses the stop button, even while the thread starts
-                ended = over.is_set()
-                _stop(thread, over, lock, results, loading_before)
+                ended = finished.is_set()
+                _stop(thread, finished, lock, results, loading_before)
     except KeyboardInterrupt:
-        raise Interrupted(*_end(over, results)) from None
+        raise Interrupted(*_end(finished, results)) from None
     if not ended:
-        raise TimeUp(*_end(over, results))
+        raise TimeUp(*_end(finished, results))
     (value, error) = results[0]
     if error is not None:
         raise error
     return value, printed.text()
 
 
-def _started(thread):
-    """Start a thread, and return whether there are any."""
+def _try_start(thread):
+    """Start a thread, and return True; return False where there are no threads."""
     try:
         thread.start()
     except RuntimeError:
@@ -337,66 +339,66 @@ def _started(thread):
     return True
 
 
-def _end(over, results):
+def _end(finished, results):
     """Return whether the work still runs, and the `Stopped` that ended it."""
     errors = (error for _, error in results)
-    return not over.is_set(), next((error for error in errors if isinstance(error, Stopped)), None)
+    return not finished.is_set(), next((error for error in errors if isinstance(error, Stopped)), None)
 
 
-def _wait(thread, over, clock, loading_before):
-    """Wait until a thread's work is over, at most for the time limits of the learner's function and of imports.
+def _wait(thread, finished, clock, loading_before):
+    """Wait until a thread's work is finished, at most for the time limits of the learner's function and of imports.
 
-    On a busy machine a second counts as the part of it in which the thread had the processor. If it has had none for a
-    while it sleeps, and the whole second counts. If this look comes late itself, the machine stood still in between: a
-    lid was closed, say.
+    On a busy machine, only the CPU time of the thread counts, or ``MIN_CPU_SHARE`` of the wall time if that is more. A
+    thread without CPU time for a while is asleep, and all of the wall time counts. If a poll itself comes late, the
+    machine was suspended, as by closing a laptop, and the gap counts as ``IDLE_AFTER`` at most.
     """
-    now, worked = time.monotonic(), 0.0
-    awake = now
-    counted = imported = 0.0
-    while not over.is_set() and counted < TIME_LIMIT and imported < IMPORT_TIME_LIMIT:
-        over.wait(POLL_INTERVAL)
+    now, cpu_time = time.monotonic(), 0.0
+    last_active = now
+    counted = importing = 0.0
+    while not finished.is_set() and counted < TIME_LIMIT and importing < IMPORT_TIME_LIMIT:
+        finished.wait(POLL_INTERVAL)
         before, now = now, time.monotonic()
-        worked_before, worked = worked, _processor_time(clock, worked)
-        passed, work = min(now - before, IDLE_AFTER), worked - worked_before
-        awake = now if work > 0 else awake
+        cpu_time_before, cpu_time = cpu_time, _cpu_time(clock, cpu_time)
+        elapsed, worked = min(now - before, IDLE_AFTER), cpu_time - cpu_time_before
+        last_active = now if worked > 0 else last_active
         if _loading() - loading_before:
-            imported += passed
+            importing += elapsed
         elif thread.ident in RUNNING:
-            counted += max(work, MIN_CPU_SHARE * passed) if now - awake < IDLE_AFTER else passed
+            counted += max(worked, MIN_CPU_SHARE * elapsed) if now - last_active < IDLE_AFTER else elapsed
 
 
-def _processor_time(clock, known):
-    """Return how many seconds a thread has had the processor; where that cannot be told, what was known before."""
+def _cpu_time(clock, known):
+    """Return the CPU seconds of a thread; where they cannot be read, those ``known`` before."""
     try:
         return time.clock_gettime(clock[0]) if clock else known
     except OSError:
         return known
 
 
-def _stop(thread, over, lock, results, loading_before):
+def _stop(thread, finished, lock, results, loading_before):
     """Throw `Stopped` into a thread, again and again: a bare ``except`` in a loop catches one and goes on.
 
-    Never into an import: what is loaded half stays so, and every later import of it in the session fails.
+    Never into an import: a module left half loaded would make every later import of it in the session fail.
     """
     end = time.monotonic() + GRACE_PERIOD
-    while not over.is_set() and time.monotonic() < end:
+    while not finished.is_set() and time.monotonic() < end:
         with contextlib.suppress(KeyboardInterrupt):  # the stop button, pressed again
             with lock:
                 if thread.ident and not results and not _loading() - loading_before:
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped))
-            over.wait(POLL_INTERVAL)
+            finished.wait(POLL_INTERVAL)
 
 
 def _loading():
-    """Return the names of the modules that are being imported: Python keeps a lock for each.
+    """Return the names of the modules that any thread is importing: Python keeps a lock for each.
 
-    The frames of the thread would tell it of that thread alone; but to follow them while it runs can crash Python 3.11.
+    The frames of one thread would tell which it is importing, but following them while it runs can crash Python 3.11.
     """
     return set(getattr(sys.modules["_frozen_importlib"], "_module_locks", ()))
 
 
 class Printed(io.TextIOBase):
-    """What was printed, as far as it is worth reading."""
+    """A stream that keeps the first ``MAX_OUTPUT`` characters of what was printed, and counts the rest."""
 
     def __init__(self):
         self.parts, self.size = [], 0
@@ -416,7 +418,7 @@ class Printed(io.TextIOBase):
 # The settings
 
 
-def _device_in_force():
+def _default_device():
     """The default device; None where none was chosen, which is what new threads begin with."""
     chosen = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
     return chosen and chosen.device
@@ -425,7 +427,7 @@ def _device_in_force():
 SETTINGS = (
     (torch.get_rng_state, torch.set_rng_state),
     (torch.get_default_dtype, torch.set_default_dtype),
-    (_device_in_force, torch.set_default_device),
+    (_default_device, torch.set_default_device),
     (torch.get_num_threads, torch.set_num_threads),
     (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
     (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),
@@ -439,24 +441,24 @@ SETTINGS = (
 )
 
 
-def _spare_generator():
-    """Take NumPy's generator out of use, and leave a spare one; only the next number of a pair may be lost."""
+def _swap_generator():
+    """Return NumPy's bit generator, and put a spare in its place; only a cached second normal number may be lost."""
     generator = np.random.get_bit_generator()  # ty: ignore[missing-attribute]
     np.random.set_bit_generator(SPARE)  # ty: ignore[missing-attribute]
     return generator
 
 
 SPARE = np.random.MT19937()
-# Between the calls of one check: to copy the state of NumPy's generator takes longer than all the rest.
-OF_A_CALL = [
+# Restored after each call: copying the state of NumPy's generator would take longer than all the rest.
+CALL_SETTINGS = [
     *(pair for pair in SETTINGS if pair[0] != np.random.get_state),
-    (_spare_generator, np.random.set_bit_generator),  # ty: ignore[missing-attribute]
+    (_swap_generator, np.random.set_bit_generator),  # ty: ignore[missing-attribute]
 ]
 
 
 @contextlib.contextmanager
 def settings_kept(settings: Iterable = SETTINGS):
-    """Put settings back afterwards: the session's, and the thread's own."""
+    """Restore settings afterwards: the session's, and the thread's own."""
     before = [(put, get()) for get, put in settings]
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         before.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
@@ -470,7 +472,7 @@ def settings_kept(settings: Iterable = SETTINGS):
 
 @contextlib.contextmanager
 def untouched(printed):
-    """Keep the session as it is, catch what is printed, and make ``exit()`` end the function only."""
+    """Leave the session as it was, capture what is printed, and make ``exit()`` end only the function."""
     with (
         settings_kept(),
         warnings.catch_warnings(),
@@ -480,14 +482,14 @@ def untouched(printed):
     ):
         warnings.simplefilter("ignore")
         torch.set_default_dtype(torch.float32)
-        # Products of this size are slower on several threads, which wait for one another on a busy machine.
+        # Matrix products of this size are slower on several threads, which wait for one another on a busy machine.
         torch.set_num_threads(1)
         yield
 
 
 @contextlib.contextmanager
 def _exit_raises():
-    """In a notebook, ``exit()`` raises nothing: it asks the kernel to go."""
+    """Make ``exit()`` raise SystemExit in a notebook, too, where it only asks the kernel to exit."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is None:
         yield

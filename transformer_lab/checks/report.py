@@ -161,7 +161,7 @@ class Report:
 
 
 def is_graded():
-    """Say whether nbgrader runs the notebook."""
+    """Whether nbgrader runs the notebook."""
     return bool(os.environ.get("NBGRADER_EXECUTION"))
 
 

@@ -170,7 +170,7 @@ def _of_its_class(exercise, mine, right):
     is_another = isinstance(mine.error, Exception) and not isinstance(mine.error, (exercise.raises or Exception, *BUGS))
     if not is_another or (right.error is None and not isinstance(mine.error, AssertionError)):
         return mine
-    return replace(mine, error=exercise.raises(), said=exercise.raises.__name__, refused=None)
+    return replace(mine, error=exercise.raises(), error_text=exercise.raises.__name__, refused=None)
 
 
 BUGS = (AttributeError, ImportError, NameError, RecursionError)  # never raised on purpose

@@ -1,5 +1,6 @@
 """Slips that many functions can have: a result in float32 whatever went in, one without gradients, a float for an int,
-a table of fixed length."""
+a table of fixed length. Each function here adds one to an exercise; its docstring is what the learner is told.
+"""
 
 import functools
 
@@ -9,6 +10,8 @@ from .agree import agree, tensors_in
 from .probes import each_tensor
 from .relation import wrong_places
 
+MIN_LENGTH = 8  # of a table: a result that ends earlier is wrong for another reason
+
 
 def left_in_float32(exercise):
     """The numbers {are right, and they} come in float32 whatever the dtype of the tensors that went in: of numbers in
@@ -16,13 +19,13 @@ def left_in_float32(exercise):
     `torch.empty` without a dtype, into which the result is written. Which line brings float32 in?"""
 
     def in_float32(*arguments):
-        return each_tensor(_as_float32, exercise.reference(*arguments))
+        return each_tensor(_to_float32, exercise.reference(*arguments))
 
     in_float32.__doc__ = left_in_float32.__doc__
     exercise.mistake(in_float32)
 
 
-def _as_float32(tensor):
+def _to_float32(tensor):
     return tensor.to(torch.float32) if tensor.is_floating_point() else tensor
 
 
@@ -48,8 +51,8 @@ def float_for_int(exercise):
         def returns_floats(*arguments):
             result = function(*arguments)
             if isinstance(result, (tuple, list)):
-                return type(result)(map(_floating, result))
-            return _floating(result)
+                return type(result)(map(_as_float, result))
+            return _as_float(result)
 
         return returns_floats
 
@@ -57,30 +60,29 @@ def float_for_int(exercise):
     exercise.mistake_around(as_float)
 
 
-def _floating(number):
+def _as_float(number):
     return float(number) if type(number) is int else number
 
 
-def fixed_length(exercise, function, long):
+def fixed_length(exercise, function, long_probe):
     """Your function is right for short input, and wrong for long: something in it has a fixed length, a table or a
     loop. Programs that know their longest text often make such a table once. Here nothing limits the length: a table
     must have as many rows as this call needs. Which number in your function sets its length?"""
     function.__doc__ = fixed_length.__doc__
-    exercise.mistake(function, sign=lambda probe, *outcomes: probe.name == long and _ends_early(*outcomes))
+    exercise.mistake(function, sign=lambda probe, *outcomes: probe.name == long_probe and _ends_early(*outcomes))
 
 
 def _ends_early(got, expected):
-    """Say whether a result ends where a table of fixed length does, or a function raised there."""
+    """Whether a result is cut short as by a table of fixed length, or an error was raised that may come of one."""
     if got.error is not None:
-        return isinstance(
-            got.error, (IndexError, KeyError, AssertionError, ValueError, RuntimeError)
-        ) and not isinstance(got.error, (RecursionError, NotImplementedError))
+        of_length = isinstance(got.error, (IndexError, KeyError, AssertionError, ValueError, RuntimeError))
+        return of_length and not isinstance(got.error, (RecursionError, NotImplementedError))  # both RuntimeErrors
     pairs = list(zip(tensors_in(got.value), tensors_in(expected.value)))
-    return bool(pairs) and all(agree(mine, right) or _cut(mine, right) for mine, right in pairs)
+    return bool(pairs) and all(agree(mine, right) or _is_cut_short(mine, right) for mine, right in pairs)
 
 
-def _cut(mine, right):
-    """Say whether a tensor is smaller than it must be, or all that is wrong in it are zeros at the end of some axis."""
+def _is_cut_short(mine, right):
+    """Whether a tensor is smaller than it must be, or wrong only in zeros at the end of some axis."""
     if mine.dtype != right.dtype or mine.ndim != right.ndim or not mine.ndim:
         return False
     if mine.shape != right.shape:
@@ -91,6 +93,6 @@ def _cut(mine, right):
     for axis in range(mine.ndim):
         rows = wrong.movedim(axis, 0).flatten(1).any(1)
         first = int(rows.int().argmax())
-        if first > 8 and not mine.narrow(axis, first, len(rows) - first).any():
+        if first > MIN_LENGTH and not mine.narrow(axis, first, len(rows) - first).any():
             return True
     return False

@@ -22,7 +22,7 @@ def parse(function):
 
 
 def uses_name(function, name):
-    """Say whether a function's code, or that of a function inside it, names something so."""
+    """Whether a function's code, or that of a function inside it, names something so."""
     codes = [code] if (code := getattr(inspect.unwrap(function), "__code__", None)) else []
     for code in codes:
         codes += [constant for constant in code.co_consts if inspect.iscode(constant)]
@@ -62,12 +62,12 @@ def discarded_result(tree):
 
 
 def _is_a_set(node):
-    """Say whether this is one of Python's own: ``seen.add(…)`` then changes it."""
+    """Whether this is one of Python's own: ``seen.add(…)`` then changes it."""
     return isinstance(node, (ast.Set, ast.SetComp)) or (isinstance(node, ast.Name) and node.id == "set")
 
 
 def _returns_a_new_one(node, known):
-    """Say whether this is a call such as ``x.transpose(1, 2)``, whose name is a method of tensors and not in place."""
+    """Whether this is a call such as ``x.transpose(1, 2)``, whose name is a method of tensors and not in place."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     name, given = node.func.attr, {keyword.arg for keyword in node.keywords}

@@ -71,7 +71,7 @@ def find_stages(exercise, function, probe):
 
 
 def _moved(given, result):
-    """Say whether a result is the numbers that went in, in another order."""
+    """Whether a result is the numbers that went in, in another order."""
     return given.numel() == result.numel() > 1 and torch.equal(given.flatten().sort()[0], result.flatten().sort()[0])
 
 
@@ -92,7 +92,7 @@ class _Table:
         self.total = float(self.numbers.abs().sum())
 
     def is_like(self, other, moved):
-        """Say whether two tables hold the same numbers, in any order of the axes; unless ``moved``, also joined."""
+        """Whether two tables hold the same numbers, in any order of the axes; unless ``moved``, also joined."""
         mine, others = self.numbers, other.numbers
         if mine.numel() != others.numel() or not math.isclose(self.total, other.total, rel_tol=1e-3):
             return False
@@ -100,12 +100,12 @@ class _Table:
         return any(self.has(table) for table in turned if not moved or table.shape == mine.shape)
 
     def has(self, numbers):
-        """Say whether a table holds these numbers in this order."""
+        """Whether a table holds these numbers in this order."""
         return torch.allclose(self.numbers, numbers.reshape(self.numbers.shape), 1e-4, 1e-5)
 
 
 def _is_among(result, tables, moved):
-    """Say whether a result is among the tables, whole, or in pieces: sentence by sentence, or head by head.
+    """Whether a result is among the tables, whole, or in pieces: sentence by sentence, or head by head.
 
     The order of its axes does not count. Nor does it count which are joined, unless a stage only moves numbers.
     """
@@ -116,7 +116,7 @@ def _is_among(result, tables, moved):
 
 
 def _is_in_turns(result, turns, moved, least):
-    """Say whether a result is what a loop made in its turns: a piece in each, or a sum whose last terms make a piece.
+    """Whether a result is what a loop made in its turns: a piece in each, or a sum whose last terms make a piece.
 
     Where a stage only moves numbers, a piece must have its last axes.
     """
@@ -135,7 +135,7 @@ def _is_in_turns(result, turns, moved, least):
 
 
 def _is_in_part(result, tables):
-    """Say whether the first or the last part of a result, along one axis, is among the tables."""
+    """Whether the first or the last part of a result, along one axis, is among the tables."""
     right = result.numbers
     for mine in (table.numbers for table in tables if table.numbers.ndim == right.ndim):
         shorter = [axis for axis in range(right.ndim) if mine.shape[axis] != right.shape[axis]]
@@ -204,7 +204,7 @@ def _place(frame):
 
 
 def _is_of_numbers(result):
-    """Say whether a result has left PyTorch: an array, a number with a point, or a list of such."""
+    """Whether a result has left PyTorch: an array, a number with a point, or a list of such."""
     while isinstance(result, list) and result:
         result = result[0]
     return isinstance(result, (float, np.ndarray))

@@ -3,7 +3,7 @@
 import torch
 import traitlets
 
-from ..arguments import shown
+from ..arguments import format_value
 from .lab import Lab, as_option, script, style
 
 MODES = ("elementwise", "matmul")
@@ -56,7 +56,7 @@ class BroadcastingLab(Lab):
         shape = proposal.value
         if len(shape) > MOST_AXES or any(not 0 <= size <= LARGEST_SIZE for size in shape):
             rule = f"at most {MOST_AXES} axes of sizes from 0 to 10**9"
-            raise ValueError(f"{proposal.trait.name} must have {rule}, got {shown(tuple(shape))}")
+            raise ValueError(f"{proposal.trait.name} must have {rule}, got {format_value(tuple(shape))}")
         return shape
 
     @traitlets.validate("mode")

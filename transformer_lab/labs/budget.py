@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 
 import traitlets
 
-from ..arguments import kind
+from ..arguments import type_name
 from ..compute import flops_breakdown, kv_cache_bytes, memory_breakdown, weight_bytes
 from ..parameters import (
     BERT_BASE,
@@ -64,7 +64,7 @@ def _preset_table():
 def _require_supported(shape):
     """Return the shape, or raise an error if the lab does not support it."""
     if not isinstance(shape, ModelShape):
-        raise TypeError(f"shape must be a ModelShape, got {kind(shape)}")
+        raise TypeError(f"shape must be a ModelShape, got {type_name(shape)}")
     if shape.family not in ("bert", "gpt2", "llama"):
         raise ValueError(f"shape must be of family 'bert', 'gpt2' or 'llama', got {shape.family!r}")
     if shape.family == "llama" and shape.n_kv_heads is None:

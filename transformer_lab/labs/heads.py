@@ -7,7 +7,7 @@ import numpy as np
 import torch
 import traitlets
 
-from ..arguments import kind, shown
+from ..arguments import format_value, type_name
 from .lab import Lab, as_integer, as_strings, script, style
 
 MOST_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_WEIGHTS = 64, 32, 128, 2**21
@@ -126,7 +126,7 @@ class HeadsLab(Lab):
     @traitlets.validate("tokens", "key_tokens", "d_model")
     def _check_fixed(self, proposal):
         if self._is_built and proposal.value != getattr(self, proposal.trait.name):
-            raise ValueError(f"{proposal.trait.name} cannot change, got {shown(proposal.value)}: make a new lab")
+            raise ValueError(f"{proposal.trait.name} cannot change, got {format_value(proposal.value)}: make a new lab")
         return proposal.value
 
     @property
@@ -146,7 +146,7 @@ def _stack_layers(weights):
     try:
         weights = torch.as_tensor(given).detach().to("cpu", torch.float32)
     except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"weights must be a tensor or a list of tensors, got {kind(weights)}") from None
+        raise TypeError(f"weights must be a tensor or a list of tensors, got {type_name(weights)}") from None
     if weights.ndim == 3:
         weights = weights[None]
     shape = tuple(weights.shape)

@@ -9,7 +9,7 @@ import anywidget
 import torch
 import traitlets
 
-from ..arguments import did_you_mean, is_number, shown
+from ..arguments import did_you_mean, format_value, is_number
 
 _FOLDER = Path(__file__).parent
 _SHARED = ("maths", "words", "colours", "ui", "grid", "address", "frame", "paint")
@@ -83,7 +83,7 @@ class Lab(anywidget.AnyWidget):
         except traitlets.TraitError as error:
             for name, trait in self.traits().items():
                 if f"'{name}' trait" in str(error):
-                    raise TypeError(f"{name} must be {_rule(trait)}, got {shown(settings[name])}") from None
+                    raise TypeError(f"{name} must be {_rule(trait)}, got {format_value(settings[name])}") from None
             raise
 
     @traitlets.validate("controls")
@@ -137,7 +137,7 @@ def as_tensor(name, x, axes, least, most, reach=None):
     try:
         x = torch.as_tensor(x, dtype=torch.float32).detach().cpu().clone()
     except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"{name} must be a tensor or sequences of numbers, got {shown(x)}") from None
+        raise TypeError(f"{name} must be a tensor or sequences of numbers, got {format_value(x)}") from None
     shape = tuple(x.shape)
     if len(shape) != len(least) or any(not a <= size <= b for a, size, b in zip(least, shape, most)):
         sizes = "" if least == most else f", from {least} to {most}"
@@ -156,13 +156,13 @@ def as_option(name, found, options):
     words = [option for option in options if isinstance(option, str)]
     meant = did_you_mean(found, words) if isinstance(found, str) else ""
     listed = f"the {len(options)} that there are" if meant and len(options) > 12 else ", ".join(map(repr, options))
-    raise ValueError(f"{name} must be one of {listed}, got {shown(found)}{meant}")
+    raise ValueError(f"{name} must be one of {listed}, got {format_value(found)}{meant}")
 
 
 def as_number(name, found, least, most):
     """Return ``found`` if it is a number in this range; otherwise raise an error that names the range."""
     if not is_number(found):
-        raise TypeError(f"{name} must be a number, got {shown(found)}")
+        raise TypeError(f"{name} must be a number, got {format_value(found)}")
     if not least <= found <= most:  # also false for NaN
         raise ValueError(f"{name} must be from {least} to {most}, got {found}")
     return found
@@ -175,7 +175,7 @@ def as_integer(name, found, least, most):
     except TypeError:
         number = None
     if number is None or isinstance(found, bool):
-        raise TypeError(f"{name} must be an integer, got {shown(found)}")
+        raise TypeError(f"{name} must be an integer, got {format_value(found)}")
     return as_number(name, number, least, most)
 
 
@@ -183,5 +183,5 @@ def as_strings(name, found):
     """Return a list of strings, or a text split at its spaces, as a list; otherwise raise an error."""
     words = found.split() if isinstance(found, str) else found
     if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
-        raise TypeError(f"{name} must be a text or a list of strings, got {shown(found)}")
+        raise TypeError(f"{name} must be a text or a list of strings, got {format_value(found)}")
     return list(words)

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, asdict, dataclass
 import torch
 import traitlets
 
-from ..arguments import kind, shown
+from ..arguments import format_value, type_name
 from ..attention import attention_weights
 from ..masks import causal_mask, sliding_window_mask
 from .lab import Lab, as_integer, as_option, as_strings, as_tensor, script, style
@@ -196,7 +196,7 @@ class MaskLab(Lab):
             self._set_mask(mask, name_it=preset is None)
 
     @property
-    def shown(self):
+    def format_value(self):
         """The traits in the repr: the source if it is used, the flipped cells if there are any."""
         names = ["tokens"] * (self._sides != (self.source, self.source)) + ["source"] * (self.source in self._sides)
         return (*names, "preset", *["flipped"] * bool(self.flipped), "mistake")
@@ -288,7 +288,7 @@ class MaskLab(Lab):
     def _set_mask(self, mask, name_it=False):
         shape = tuple(len(side) for side in self._sides)
         if not isinstance(mask, torch.Tensor):
-            raise TypeError(f"mask must be a tensor of bool, got {kind(mask)}")
+            raise TypeError(f"mask must be a tensor of bool, got {type_name(mask)}")
         if mask.dtype != torch.bool:
             raise TypeError(f"mask must be bool, True where a query may attend, got {mask.dtype}")
         if tuple(mask.shape) != shape:
@@ -309,7 +309,7 @@ class MaskLab(Lab):
         for token in tokens:
             if token.split() != [token] or len(token) > LONGEST_TOKEN:
                 raise ValueError(
-                    f"{name} must be words of 1 to {LONGEST_TOKEN} characters without spaces, got {shown(token)}"
+                    f"{name} must be words of 1 to {LONGEST_TOKEN} characters without spaces, got {format_value(token)}"
                 )
         if self.given is not None:
             _check_names(name, tokens, "query" if name == "tokens" else "key", self.given)
@@ -333,7 +333,7 @@ class MaskLab(Lab):
         name, cells = proposal.trait.name, proposal.value
         for cell in cells if name == "flipped" else [cells]:
             if len(cell) != 2 or min(cell) < 0:
-                raise ValueError(f"{name} must hold [query, key] counted from 0, got {shown(cell)}")
+                raise ValueError(f"{name} must hold [query, key] counted from 0, got {format_value(cell)}")
         return cells
 
 
@@ -364,7 +364,7 @@ def _numbered_names(count, letter):
 def _check_names(name, tokens, role, given):
     if len(tokens) != len(given[role]):
         raise ValueError(
-            f"{name} must name the {len(given[role])} rows of {role}, got {len(tokens)}: {shown(tuple(tokens))}"
+            f"{name} must name the {len(given[role])} rows of {role}, got {len(tokens)}: {format_value(tuple(tokens))}"
         )
 
 

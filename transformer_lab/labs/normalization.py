@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 import torch
 import traitlets
 
-from ..arguments import shown
+from ..arguments import format_value
 from ..normalization import standardize
 from .lab import Lab, as_option, as_tensor, script, style, tensor_trait
 
@@ -145,21 +145,23 @@ class NormalizationLab(Lab):
         batch, seq, _ = self.shape
         lengths = proposal.value
         if len(lengths) != batch or any(not 1 <= length <= seq for length in lengths):
-            raise ValueError(f"lengths must be {batch} numbers from 1 to {seq}, got {shown(tuple(lengths))}")
+            raise ValueError(f"lengths must be {batch} numbers from 1 to {seq}, got {format_value(tuple(lengths))}")
         return lengths
 
     @traitlets.validate("index")
     def _check_index(self, proposal):
         index = proposal.value
         if len(index) != 3 or any(not 0 <= i < size for i, size in zip(index, self.shape)):
-            raise ValueError(f"index must name an entry of shape {self.shape}, got {shown(tuple(index))}")
+            raise ValueError(f"index must name an entry of shape {self.shape}, got {format_value(tuple(index))}")
         return index
 
     @traitlets.validate("dims")
     def _check_dims(self, proposal):
         dims = sorted(dim % 3 for dim in proposal.value)
         if any(not -3 <= dim < 3 for dim in proposal.value) or len(set(dims)) != len(dims):
-            raise ValueError(f"dims must be axes of x from -3 to 2, each once, got {shown(tuple(proposal.value))}")
+            raise ValueError(
+                f"dims must be axes of x from -3 to 2, each once, got {format_value(tuple(proposal.value))}"
+            )
         return dims
 
     @traitlets.validate("n_groups")

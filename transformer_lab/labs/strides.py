@@ -6,7 +6,7 @@ import math
 import torch
 import traitlets
 
-from ..arguments import shown
+from ..arguments import format_value
 from .lab import Lab, script, style
 
 MOST_AXES, MOST_ELEMENTS = 5, 64
@@ -63,7 +63,7 @@ class StridesLab(Lab):
         if len(shape) > MOST_AXES or any(size < 1 for size in shape) or math.prod(shape) > MOST_ELEMENTS:
             raise ValueError(
                 f"shape must have at most {MOST_AXES} axes of size 1 or more and {MOST_ELEMENTS} elements, "
-                f"got {shown(tuple(shape))}"
+                f"got {format_value(tuple(shape))}"
             )
         return shape
 
@@ -101,7 +101,7 @@ def _parse(chain):
             raise ValueError
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         rule = f"operations like .transpose(0, 1)[:, ::2], of {', '.join(OPERATIONS)} and [ ]"
-        raise ValueError(f"chain must be {rule}, got {shown(chain)}") from None
+        raise ValueError(f"chain must be {rule}, got {format_value(chain)}") from None
     return steps[::-1]
 
 

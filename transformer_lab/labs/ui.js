@@ -35,7 +35,7 @@ export function set(node, props) {
   return node;
 }
 
-// Writes only a text that has changed, so that a screen reader announces it once. Reuses the text node: a new one would
+// Sets the text only if it has changed, so that a screen reader announces it once. Reuses the text node: a new one would
 // be styled again.
 /** @type {(node: Node, text: string) => void} */
 export function setText(node, text) {
@@ -45,19 +45,19 @@ export function setText(node, text) {
   } else if (node.textContent !== text) node.textContent = text;
 }
 
-// A box for a text that changes: its height stays the same, so nothing below it moves. `reserveSpace` puts hidden
-// copies of the longest texts of `node` into the box. In any font and at any width, a text needs at most as many lines
-// as one with as many words, each at least as wide; all digits have one width.
+// A box for a text that changes. Its height stays the same, so that nothing below it moves. `reserveSpace` puts hidden
+// copies of the longest texts of `node` into the box. In any font and at any width, a text needs no more lines than one
+// with as many words, each at least as wide; all digits are equally wide.
 /** @type {(node: Element, kind?: string) => HTMLElement} */
 export const reservedBox = (node, kind = "") => element("div", { class: `tl-reserved ${kind}` }, node);
 /** @type {(node: Element, ...longest: (string | any[])[]) => void} */
 export function reserveSpace(node, ...longest) {
-  const [, ...unseen] = node.parentNode.children;
+  const [, ...copies] = node.parentNode.children;
   const copy = (text) => element("span", { class: node.className || null, "aria-hidden": "true" }, [text].flat());
   const wanted = longest.map(copy);
-  const same = (other, i) => other.textContent === unseen[i].textContent;
-  if (unseen.length === wanted.length && wanted.every(same)) return;
-  for (const other of unseen) other.remove();
+  const same = (other, i) => other.textContent === copies[i].textContent;
+  if (copies.length === wanted.length && wanted.every(same)) return;
+  for (const other of copies) other.remove();
   node.after(...wanted);
 }
 
@@ -77,16 +77,16 @@ export function sortedByWidth(node, texts) {
 /** @type {(node: Element, texts: string[]) => string} */
 export const widest = (node, texts) => sortedByWidth(node, texts)[0];
 
-// A button, and a slider that calls `pick` with its number.
+// A button, and a slider that calls `pick` with its value.
 /** @type {(text: string, onclick: () => void, props?: Props) => HTMLButtonElement} */
 export const button = (text, onclick, props = {}) => element("button", { type: "button", onclick, ...props }, text);
-/** @type {(label: string, least: number, most: number, pick: (value: number) => void, props?: Props) => any} */
-export function slider(label, least, most, pick, props = {}) {
+/** @type {(label: string, min: number, max: number, pick: (value: number) => void, props?: Props) => any} */
+export function slider(label, min, max, pick, props = {}) {
   const oninput = () => pick(+node.value);
   const node = element("input", {
     type: "range",
-    min: least,
-    max: most,
+    min,
+    max,
     step: 1,
     "aria-label": label,
     oninput,
@@ -113,19 +113,19 @@ export function commit(model, traits) {
 // Calls `draw` now, and again once per batch of changes. Returns a function that removes the listeners.
 /** @type {(model: Model, traits: string[], draw: () => void) => () => void} */
 export function observe(model, traits, draw) {
-  let waiting = false;
-  const later = () => {
-    if (waiting) return;
-    waiting = true;
+  let scheduled = false;
+  const schedule = () => {
+    if (scheduled) return;
+    scheduled = true;
     queueMicrotask(() => {
-      waiting = false;
+      scheduled = false;
       draw();
     });
   };
-  for (const name of traits) model.on(`change:${name}`, later);
+  for (const name of traits) model.on(`change:${name}`, schedule);
   draw();
   return () => {
-    for (const name of traits) model.off(`change:${name}`, later);
+    for (const name of traits) model.off(`change:${name}`, schedule);
   };
 }
 
@@ -151,27 +151,27 @@ export function parsedInput(parse, accept, props = {}) {
     "aria-describedby": `${id}-error`,
     ...props,
   });
-  let shown = "";
+  const setError = (message = "") => {
+    setText(error, message);
+    set(input, { "aria-invalid": message ? "true" : false });
+  };
+  let lastShown = "";
   input.addEventListener("tl-reset", () => {
-    input.value = shown;
-    complain();
+    input.value = lastShown;
+    setError();
   });
   input.addEventListener("input", () => {
     const result = parse(input.value);
-    complain(result.error);
+    setError(result.error);
     if (!result.error) accept(result.value);
   });
-  const complain = (reason) => {
-    setText(error, reason ?? "");
-    set(input, { "aria-invalid": reason ? "true" : false });
-  };
   // Shows a value that was set elsewhere, unless the reader is typing the same value in another notation.
   const show = (text) => {
-    shown = text;
+    lastShown = text;
     const result = parse(input.value);
     if (result.error || result.text !== text) {
       input.value = text;
-      complain(parse(text).error);
+      setError(parse(text).error);
     }
   };
   return { input, error, show };
@@ -192,7 +192,7 @@ export function field(label, hint, parse, accept, props = {}) {
   return { node: element("div", { class: "tl-field" }, name, input, error, note), label: name, show };
 }
 
-// A slider with a text field for the same number; `head` is above them, `marks` are on the slider's rail.
+// A slider with a text field for the same number. `head` is above them, `marks` are on the slider's rail.
 /**
  * The range of a slider. `placeOf` and `valueAt` map values to slider positions and back, for a logarithmic scale or a
  * list of values. The field accepts what `parse` accepts; by default any number in the range.
@@ -209,19 +209,19 @@ export function field(label, hint, parse, accept, props = {}) {
  * @property {Props} [props] of the slider
  */
 /**
- * @type {(label: string, dial: SliderOptions, pick: (value: number) => void) =>
+ * @type {(label: string, options: SliderOptions, pick: (value: number) => void) =>
  *   { node: HTMLElement, input: HTMLInputElement, typed: HTMLInputElement, show: (value: number) => void }}
  */
 export function sliderWithInput(label, { ends, head = [], marks = [], props, step = 1, ...rest }, pick) {
   const { whole = true, write = grouped, placeOf = (x) => x, valueAt = (x) => x } = rest;
   const { parse = (text) => parseNumber(text, label, ends, { whole, write }) } = rest;
-  const [least, most] = ends.map(placeOf);
-  const input = slider(label, least, most, (place) => pick(valueAt(place)), { step, ...props });
-  const widest = Math.max(...ends.map((end) => write(end).length), 4);
+  const [min, max] = ends.map(placeOf);
+  const input = slider(label, min, max, (place) => pick(valueAt(place)), { step, ...props });
+  const letters = Math.max(...ends.map((end) => write(end).length), 4);
   const inputmode = whole && ends[0] >= 0 ? "numeric" : null;
   const number = parsedInput(parse, pick, {
     "aria-label": `${label}, typed`,
-    style: `--letters: ${widest}`,
+    style: `--letters: ${letters}`,
     inputmode,
   });
   const rail = element("div", { class: "tl-rail" }, input, marks);

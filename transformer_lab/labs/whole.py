@@ -9,7 +9,7 @@ import numpy as np
 import torch
 import traitlets
 
-from ..arguments import kind, shown
+from ..arguments import format_value, type_name
 from ..attention import scaled_dot_product_attention
 from ..normalization import LayerNorm, RMSNorm
 from ..transformer import LanguageModel, Transformer
@@ -153,7 +153,7 @@ class WholeLab(Lab):
             given = {"tokens": tokens, "tgt_tokens": tgt_tokens, "bos": bos, "eos": eos}
             for name, value in given.items():
                 if value is not None:
-                    raise ValueError(f"{name} must come with a model, got {shown(value)} alone")
+                    raise ValueError(f"{name} must come with a model, got {format_value(value)} alone")
             course = json.loads((_FOLDER / "whole_weights.json").read_text("utf-8"))
             stored, limits, first = course["models"], LIMITS | {"tokens": DIGITS}, EXAMPLES[0]
             about = {"examples": list(EXAMPLES), "says": _of_digits(stored, course["made"])}
@@ -189,7 +189,7 @@ class WholeLab(Lab):
     @traitlets.validate("part")
     def _check_part(self, proposal):
         if not isinstance(proposal.value, str):
-            raise TypeError(f"part must be a string, got {shown(proposal.value)}")
+            raise TypeError(f"part must be a string, got {format_value(proposal.value)}")
         return proposal.value
 
     @traitlets.validate("stored", "drawing", "limits", "examples", "says")
@@ -293,12 +293,12 @@ def _of_digits(models, made):
 def _tokenize(text, tokens, most):
     """Return the ids of the typed tokens, and the canonical text; or raise an error."""
     if not isinstance(text, str):
-        raise TypeError(f"text must be a string, got {shown(text)}")
+        raise TypeError(f"text must be a string, got {format_value(text)}")
     letters = all(len(token) == 1 for token in tokens)
     parts = [part for part in text if part.strip() or part in tokens] if letters else text.split()
     for part in parts:
         if part not in tokens:
-            raise ValueError(f"text must hold tokens of the model, got {shown(part)}")
+            raise ValueError(f"text must hold tokens of the model, got {format_value(part)}")
     if not 1 <= len(parts) <= most:
         raise ValueError(f"text must have from 1 to {most} tokens, got {len(parts)}")
     return [tokens.index(part) for part in parts], ("" if letters else " ").join(parts)
@@ -307,7 +307,7 @@ def _tokenize(text, tokens, most):
 def _pack_own(model, tokens, tgt_tokens, bos, eos):
     """Serialise a user's model, or raise an error if the lab does not support it."""
     if not isinstance(model, (Transformer, LanguageModel)):
-        raise TypeError(f"model must be a tl.Transformer or a tl.LanguageModel, got {kind(model)}")
+        raise TypeError(f"model must be a tl.Transformer or a tl.LanguageModel, got {type_name(model)}")
     if model.output is None:
         raise ValueError("model must have embeddings and an output layer, got one of from_torch, which has neither")
     both = isinstance(model, Transformer)
@@ -316,7 +316,7 @@ def _pack_own(model, tokens, tgt_tokens, bos, eos):
         target = _vocabulary("tgt_tokens", tokens if tgt_tokens is None else tgt_tokens, model.tgt_embedding)
     elif tgt_tokens is not None:
         raise ValueError(
-            f"tgt_tokens must be left out for a LanguageModel, which has one vocabulary, got {shown(tgt_tokens)}"
+            f"tgt_tokens must be left out for a LanguageModel, which has one vocabulary, got {format_value(tgt_tokens)}"
         )
     else:
         target = source
@@ -355,7 +355,7 @@ def _check_parts(model):
 def _vocabulary(name, words, embedding):
     """Return the vocabulary as a list with one word per row of the embedding, or raise an error."""
     if words is None or isinstance(words, str) or not all(isinstance(word, str) for word in words):
-        raise TypeError(f"{name} must be a sequence of strings, got {shown(words)}")
+        raise TypeError(f"{name} must be a sequence of strings, got {format_value(words)}")
     words, size = list(words), len(embedding.weight)
     if len(words) != size:
         raise ValueError(f"{name} must be as many as the vocabulary, {size}, got {len(words)}")
@@ -364,5 +364,5 @@ def _vocabulary(name, words, embedding):
     letters = all(len(word) == 1 for word in words)
     for word in words:
         if words.count(word) > 1 or not word or (not letters and word.split() != [word]):
-            raise ValueError(f"{name} must be different words without spaces, got {shown(word)}")
+            raise ValueError(f"{name} must be different words without spaces, got {format_value(word)}")
     return words

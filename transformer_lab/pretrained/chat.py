@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import Unpack
 
-from ..arguments import require_sizes, shown
+from ..arguments import format_value, require_sizes
 from ..positions import apply_rotary
 from ..transformer import LanguageModel, SamplingOptions
 from ..weight_files import read_gguf
@@ -83,7 +83,7 @@ class ChatModel(nn.Module):
         Raises
         ------
         TypeError, ValueError
-            If the text is no str or empty, holds a special token such as ``<|im_end|>``, or leaves no room for
+            If the text is not a str, is empty, holds a special token such as ``<|im_end|>``, or leaves no room for
             ``max_new_tokens``; and as :meth:`LanguageModel.generate`.
         """
         pieces = []
@@ -103,9 +103,9 @@ class ChatModel(nn.Module):
         **options: Unpack[SamplingOptions],
     ) -> Iterator[str]:
         """Yield the answer that :meth:`generate` returns, piece by piece. The parameters are the same."""
-        require_sizes(least=0, max_new_tokens=max_new_tokens)
-        if isinstance(stop, str) or not all(isinstance(end, str) and end for end in stop):
-            raise TypeError(f"stop must be a sequence of str, none of them empty, got {shown(stop)}")
+        require_sizes(minimum=0, max_new_tokens=max_new_tokens)
+        if isinstance(stop, str) or not all(isinstance(word, str) and word for word in stop):
+            raise TypeError(f"stop must be a sequence of str, none of them empty, got {format_value(stop)}")
         require_text(text, "text", special_tokens(self.tokenizer))
         tokens = self.tokens(self.prompt(text) if chat else text)
         if tokens.shape[1] + max_new_tokens > self.n_positions:
@@ -113,20 +113,20 @@ class ChatModel(nn.Module):
                 f"text and max_new_tokens must fit into n_positions, {self.n_positions} tokens, "
                 f"got {tokens.shape[1]} and {max_new_tokens}"
             )
-        written = self.model.stream(tokens, max_new_tokens, stop=self.stop, **options)
-        return _cut_at_stop(stop, self._decoded_so_far(written))
+        new_tokens = self.model.stream(tokens, max_new_tokens, stop=self.stop, **options)
+        return _cut_at_stop(stop, self._decoded_so_far(new_tokens))
 
     @staticmethod
     def prompt(text: str) -> str:
         """Return a question as the model was trained to read it: two turns, and the start of a third."""
         turns = {"system": "You are a helpful AI assistant named SmolLM, trained by Hugging Face", "user": text}
-        written = "".join(f"<|im_start|>{role}\n{words}<|im_end|>\n" for role, words in turns.items())
-        return f"{written}<|im_start|>assistant\n"
+        finished = "".join(f"<|im_start|>{role}\n{content}<|im_end|>\n" for role, content in turns.items())
+        return f"{finished}<|im_start|>assistant\n"
 
     def tokens(self, text: str) -> Tensor:
-        """Return the numbers of a text's tokens, special ones among them: Tensor of int64, (1, seq)."""
-        numbers = self.tokenizer.encode(text).ids
-        return torch.tensor([numbers], dtype=torch.long, device=self.model.embedding.weight.device)
+        """Return the ids of a text's tokens, including special ones: Tensor of int64, (1, seq)."""
+        ids = self.tokenizer.encode(text).ids
+        return torch.tensor([ids], dtype=torch.long, device=self.model.embedding.weight.device)
 
     def attention(self, text: str) -> tuple[list[str], Tensor]:
         """Return a text's tokens as words, and all attention weights: Tensor, (n_layers, heads, seq, seq)."""
@@ -136,41 +136,44 @@ class ChatModel(nn.Module):
         words = [self.tokenizer.decode([token], skip_special_tokens=False) for token in tokens[0].tolist()]
         return words, weights[:, 0]
 
-    def _decoded_so_far(self, written):
-        """Yield the answer so far after each token, except while the last letter is incomplete."""
-        numbers, text = [], ""
-        for token in written:
-            numbers.append(int(token))
-            decoded = self.tokenizer.decode(numbers)
+    def _decoded_so_far(self, tokens):
+        """Yield the answer so far after each token, except while its last character is incomplete."""
+        ids, text = [], ""
+        for token in tokens:
+            ids.append(int(token))
+            decoded = self.tokenizer.decode(ids)
             if not decoded.endswith("\N{REPLACEMENT CHARACTER}"):
                 text = decoded
                 yield text
-        if numbers and decoded != text:
+        if ids and decoded != text:
             yield decoded
 
 
 def _cut_at_stop(stop, texts):
-    """Yield the new part of each text, up to the first of ``stop``; a possible beginning of one is held back."""
-    text, yielded = "", 0
+    """Yield the new part of each text, up to the first of ``stop``; what may be the start of one is held back.
+
+    Each text continues the one before it.
+    """
+    text, n_yielded = "", 0
     for text in texts:
-        ends = [text.find(end) for end in stop if end in text]
-        if ends:
-            text = text[: min(ends)]
+        found = [text.find(word) for word in stop if word in text]
+        if found:
+            text = text[: min(found)]
             break
-        beginnings = (end[:length] for end in stop for length in range(1, len(end)))
-        sure = len(text) - max((len(part) for part in beginnings if text.endswith(part)), default=0)
-        if sure > yielded:
-            yield text[yielded:sure]
-            yielded = sure
-    if len(text) > yielded:
-        yield text[yielded:]
+        prefixes = (word[:length] for word in stop for length in range(1, len(word)))
+        n_safe = len(text) - max((len(prefix) for prefix in prefixes if text.endswith(prefix)), default=0)
+        if n_safe > n_yielded:
+            yield text[n_yielded:n_safe]
+            n_yielded = n_safe
+    if len(text) > n_yielded:
+        yield text[n_yielded:]
 
 
 def smollm2() -> ChatModel:
     """Return SmolLM2-135M-Instruct, a language model of 2024, on :func:`.device`.
 
-    Its 134.5 million weights were rounded to about four bits each by those who packed them; here they are float32
-    again, 0.54 GB.
+    The package stores its 134.5 million weights quantized to about four bits each; here they are float32 again,
+    0.54 GB.
 
     Returns
     -------
@@ -180,7 +183,7 @@ def smollm2() -> ChatModel:
     Raises
     ------
     ImportError
-        If the package with the weights, or the tokenizers' package, is not installed, or in another version.
+        If the package with the weights or the tokenizers package is not installed, or has another version.
     ValueError
         If the file is not the one that was published.
 
@@ -205,9 +208,9 @@ def build_chat_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], to
 
 
 def build_language_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> LanguageModel:
-    """Build a Llama model with these weights, of the sizes in a GGUF file's facts."""
+    """Build a Llama model with these weights; its sizes are among the facts, the metadata of a GGUF file."""
     n_layers, vocab_size = facts["llama.block_count"], facts["llama.vocab_size"]
-    # With the last position known, a GPU can use the cached angles, too. In GGUF files, neighbours are a pair.
+    # With the last position known, a GPU can use the cached angles, too. In GGUF files, neighbours form a pair.
     rotate = partial(
         apply_rotary, last=facts["llama.context_length"] - 1, base=facts["llama.rope.freq_base"], interleaved=True
     )
@@ -229,5 +232,5 @@ def build_language_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor]
             share_embeddings=True,
         )
     fill(model, tensors, LLAMA_NAMES, n_layers)
-    model.output.weight = model.embedding.weight  # one matrix, also after its replacement
+    model.output.weight = model.embedding.weight  # tied again: fill has replaced the embedding's
     return model.requires_grad_(False)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..arguments import kind, require_sizes, shown
+from ..arguments import format_value, require_sizes, type_name
 from ..normalization import LayerNorm
 from ..transformer import Encoder, TokenEmbedding
 from ..weight_files import read_safetensors
@@ -148,8 +148,8 @@ class SentenceEncoder(nn.Module):
 
     def _tokens(self, texts):
         if isinstance(texts, str) or not isinstance(texts, Sequence):
-            remedy = ": use [texts]" if isinstance(texts, str) else ""
-            raise TypeError(f"texts must be a list of str, got {kind(texts)}{remedy}")
+            fix = ": use [texts]" if isinstance(texts, str) else ""
+            raise TypeError(f"texts must be a list of str, got {type_name(texts)}{fix}")
         special = special_tokens(self.tokenizer)
         for i, text in enumerate(texts):
             require_text(text, f"texts[{i}]", special)
@@ -161,7 +161,7 @@ class SentenceEncoder(nn.Module):
                     f"texts[{i}] must have at most {n_positions} tokens, [CLS] and [SEP] included, got {len(tokens)}"
                 )
             if len(tokens) == 2:
-                raise ValueError(f"texts[{i}] must hold something to read, got {shown(texts[i])}")
+                raise ValueError(f"texts[{i}] must hold something to read, got {format_value(texts[i])}")
         return found
 
     def _padded(self, tokens):

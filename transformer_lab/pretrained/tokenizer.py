@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from ..arguments import kind, shown
+from ..arguments import format_value, type_name
 from .packages import HOW_TO_INSTALL
 
 
@@ -24,16 +24,16 @@ def special_tokens(tokenizer: Any) -> list[str]:
 def require_text(text, name, special):
     """Raise unless ``text`` is a str with something to read, and none of the special tokens."""
     if not isinstance(text, str):
-        raise TypeError(f"{name} must be a str, got {kind(text)}")
+        raise TypeError(f"{name} must be a str, got {type_name(text)}")
     if not text.strip():
-        raise ValueError(f"{name} must hold something to read, got {shown(text)}")
+        raise ValueError(f"{name} must hold something to read, got {format_value(text)}")
     for token in special:
         if token in text:
             raise ValueError(
-                f"{name} must not hold the special token {token}, which is not for words, got {shown(text)}"
+                f"{name} must not hold the special token {token}, which is not for words, got {format_value(text)}"
             )
     if any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise ValueError(f"{name} must hold whole letters, got half of one, a surrogate: {shown(text)}")
+        raise ValueError(f"{name} must hold whole letters, got half of one, a surrogate: {format_value(text)}")
 
 
 def byte_pairs(tokenizers: Any, tokens: Sequence[str], merges: Sequence[str], kinds: Sequence[int]) -> Any:

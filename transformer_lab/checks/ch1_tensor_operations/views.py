@@ -8,7 +8,7 @@ from ..agree import agree
 
 
 def origin(right, arguments, result):
-    """Say whether the result is a view of ``x``; wrong numbers are treated as if they were right."""
+    """Whether the result is a view of ``x``; wrong numbers are treated as if they were right."""
     x = arguments[0]
     try:
         expected = right(*arguments)

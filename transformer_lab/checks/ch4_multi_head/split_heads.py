@@ -5,12 +5,12 @@ import torch
 from ..exercise import exercise, family, ways
 
 
-def _tokens(draw, batch=2, seq=7, heads=3, d_head=5):
+def _inputs(draw, batch=2, seq=7, heads=3, d_head=5):
     return draw(batch, seq, heads * d_head), heads
 
 
 @exercise(
-    inputs=_tokens,
+    inputs=_inputs,
     axes={"x": "batch seq d_model", "return": "batch heads seq d_head"},
     hints=(
         "Every token's features are shared out among the heads. Which axis must be cut, and which must stay whole?",
@@ -51,7 +51,7 @@ AFTER_THE_CUT = ("batch", "seq", "heads", "d_head")
 
 
 @split_heads.wrong
-class OtherAxes:
+class Axes:
     def no_transpose(x, n_heads):
         """The features are cut rightly, and `heads` stays after `seq`: your result is (batch, seq, heads, d_head).
         Matrix products work on the last two axes, so attention would compare the heads of one token with each other
@@ -288,7 +288,7 @@ class Sizes:
         batch, seq, _ = x.shape
         return cut(x, batch, seq, n_heads, 64).transpose(1, 2)
 
-    @family(tokens_counted_for_features=torch.Tensor.view, features_counted_by_tokens=torch.Tensor.reshape)
+    @ways(for_view=torch.Tensor.view, for_reshape=torch.Tensor.reshape)
     def tokens_divided(cut, x, n_heads):
         """The number of *tokens* is divided by the heads, and PyTorch refuses to cut the features so. Look at which
         size of `x.shape` you divide: the axes are (batch, seq, d_model)."""

@@ -59,7 +59,7 @@ def _by_heads(in_proj_weight, n_heads):
 
 
 def _taken_by_heads(probe, got, expected):
-    """Say whether the rows are grouped by heads, for any number of heads."""
+    """Whether the rows are grouped by heads, for any number of heads."""
     (weight,) = probe.arguments
     numbers = (n for n in range(2, weight.shape[1] + 1) if weight.shape[1] % n == 0)
     return got.error is None and any(agree(got.value, _by_heads(weight, n)) for n in numbers)

@@ -46,12 +46,12 @@ def _scores(query, key):
 
 
 def _is_of_the_right_kind(got, expected):
-    """Say whether a function returned a tensor of the right kind."""
+    """Whether a function returned a tensor of the right kind."""
     return isinstance(got.value, torch.Tensor) and like(got.value) == like(expected.value)
 
 
 def _leaks(probe, got, expected):
-    """Say whether low scores alone let hidden keys be seen."""
+    """Whether low scores alone let hidden keys be seen."""
     query, key, value, mask = probe.arguments
     if probe.name not in (LOW, VERY_LOW) or not _is_of_the_right_kind(got, expected):
         return False
@@ -76,13 +76,13 @@ def _wrong_rows(probe, got, expected):
 
 
 def _vanishes(probe, got, expected):
-    """Say whether a query gets zeros or NaN where all the scores that it may see are low, and there alone."""
+    """Whether a query gets zeros or NaN where all the scores that it may see are low, and there alone."""
     found = _wrong_rows(probe, got, expected)
     return found is not None and bool((found[1][found[0]] < 0).all())
 
 
 def _overflows(probe, got, expected):
-    """Say whether a query gets zeros or NaN, the one with the largest score of all among them."""
+    """Whether a query gets zeros or NaN, the one with the largest score of all among them."""
     found = _wrong_rows(probe, got, expected)
     return found is not None and bool(found[0].flatten()[found[1].argmax()])
 

@@ -75,7 +75,7 @@ def infinity_where_false(function, mask):
 
 
 def _one_number_below_zero(probe, got, expected):
-    """Say whether all that is wrong is which number hides: a finite one below zero, the same everywhere."""
+    """Whether all that is wrong is which number hides: a finite one below zero, the same everywhere."""
     if not isinstance(got.value, torch.Tensor) or like(got.value) != like(expected.value):
         return False
     (mask,) = probe.arguments

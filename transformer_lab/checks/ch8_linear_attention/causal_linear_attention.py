@@ -163,7 +163,7 @@ def _by_table(query, key, value, mask):
 
 
 def _digits_lost_to_a_later_key(probe, got, expected):
-    """Say whether only tokens before the huge key are wrong, and only in its own sentence."""
+    """Whether only tokens before the huge key are wrong, and only in its own sentence."""
     mine, right = got.value, expected.value
     if probe.name != "262 tokens with one huge key late in the second sequence" or not isinstance(mine, torch.Tensor):
         return False

@@ -115,7 +115,7 @@ def rising(function, x):
 
 
 def _has_another_alpha(probe, got, expected):
-    """Say whether numbers below zero came out as alpha · (exp(x) − 1) + 1 with one alpha, and all others are right."""
+    """Whether numbers below zero came out as alpha · (exp(x) − 1) + 1 with one alpha, and all others are right."""
     (x,), mine, right = probe.arguments, got.value, expected.value
     if not isinstance(mine, torch.Tensor) or (mine.shape, mine.dtype) != (right.shape, right.dtype):
         return False

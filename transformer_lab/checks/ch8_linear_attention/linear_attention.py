@@ -46,7 +46,7 @@ def mean(numerator, normalizer):
 
 
 def _compares_every_pair(arguments, result, made):
-    """Say whether every query is compared with every key: a table of both sizes shows it, or the memory in use.
+    """Whether every query is compared with every key: a table of both sizes shows it, or the memory in use.
 
     A wrong result is not examined: it may come from a table as well as from sums.
     """

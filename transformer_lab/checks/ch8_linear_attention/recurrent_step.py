@@ -170,7 +170,7 @@ def _read_before(state, query, key, value, S, z):
 
 
 def _shrunk(probe, got, expected):
-    """Say whether the old `S` came in times a number other than 1, and `z` either so as well or as it should be."""
+    """Whether the old `S` came in times a number other than 1, and `z` either so as well or as it should be."""
     try:
         (S, z), output = got.value
         (right_S, right_z), _ = expected.value

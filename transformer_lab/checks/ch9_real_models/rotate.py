@@ -152,7 +152,7 @@ def table_of_fixed_length(x, positions, base):
 
 
 def _rest_unchanged(probe, got, expected):
-    """Say whether the first features of every head were turned somehow, and all after them came back as they were."""
+    """Whether the first features of every head were turned somehow, and all after them came back as they were."""
     x, mine = probe.arguments[0], got.value
     if x.shape[-1] == 2:  # a head of one pair has no part to leave unchanged
         return True
