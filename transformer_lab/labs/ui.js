@@ -35,8 +35,8 @@ export function set(node, props) {
   return node;
 }
 
-// Sets the text only if it has changed, so that a screen reader announces it once. Reuses the text node: a new one would
-// be styled again.
+// Sets the text only if it has changed, so that a screen reader announces it once. Reuses the text node: a new one
+// would be styled again.
 /** @type {(node: Node, text: string) => void} */
 export function setText(node, text) {
   const [first] = node.childNodes;
