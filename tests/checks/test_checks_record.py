@@ -10,6 +10,9 @@ import pytest
 
 import transformer_lab as tl
 from transformer_lab.checks import record
+from transformer_lab.checks.hunts import tasks
+
+FOURTH = tasks("ch4_multi_head")
 
 
 @pytest.fixture(autouse=True)
@@ -56,8 +59,9 @@ def test_the_summary_is_of_the_assignment_at_hand_and_of_this_session(capsys):
     capsys.readouterr()
     tl.checks.summary()
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "Assignment 4: 1 of 6"
-    assert [line.split()[0] for line in lines[1:]] == ["○", "✓", "✗", "○", "○", "○"]
+    assert lines[0] == f"Assignment 4: 1 of {len(FOURTH)}"
+    signs = {"merge_heads": "✓", "split_heads": "○", "multi_head_attention": "✗"}
+    assert [line.split()[0] for line in lines[1:]] == [signs.get(task, "○") for task in FOURTH]
     assert lines[3].split(maxsplit=2)[2] == "incorrect" and lines[4].split(maxsplit=2)[2] == "not attempted"
     tl.checks.softmax(stub)
     tl.checks.summary()
@@ -74,7 +78,7 @@ def test_progress_shows_the_course_and_can_be_handed_in(capsys, tmp_path, folder
     capsys.readouterr()
     tl.checks.progress(tmp_path / "progress.txt")
     shown = capsys.readouterr().out
-    assert "Assignment 4: 1 of 6" in shown and "Assignment 1: 0 of 6" in shown
+    assert f"Assignment 4: 1 of {len(FOURTH)}" in shown and "Assignment 1: 0 of 6" in shown
     assert str(folder / "progress.json") in shown
     entry = record.read()["merge_heads"]
     assert f"✓ merge_heads                  correct since {entry['correct']}, checks: 1" in shown

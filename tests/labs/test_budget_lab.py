@@ -180,8 +180,9 @@ def test_new_width_keeps_d_head_and_the_ratio_of_d_ff(engine):
             wide = engine("alter", now, "d_model", d_model, LIMITS)["shape"]
             ratio = shape.d_ff / shape.d_model
             assert (wide["n_heads"], wide["d_ff"]) == (d_model // 64, min(int(ratio * d_model + 0.5), 98_304))
-            if shape.n_kv_heads and d_model % 192 == 0:
-                assert wide["n_kv_heads"] == wide["n_heads"] // 3
+            shared = shape.n_heads // (shape.n_kv_heads or shape.n_heads)
+            if shape.n_kv_heads and wide["n_heads"] % shared == 0:
+                assert wide["n_kv_heads"] == wide["n_heads"] // shared
     now = setting(BudgetLab(tl.SMOLLM2_135M))
     for n_heads, n_kv_heads in ((3, 1), (12, 4), (18, 6), (1, 1), (2, 1), (4, 1), (16, 4), (576, 192)):
         assert engine("alter", now, "n_heads", n_heads, LIMITS)["shape"]["n_kv_heads"] == n_kv_heads
@@ -445,7 +446,7 @@ def test_initial_state_is_a_preset_or_own_shape():
     assert BudgetLab(tl.GPT2, seq=100_000).shape.n_positions == 1024, "the context may be longer, as in the package"
 
 
-KEYS = "'bert-base', 'bert-large', 'gpt2', 'gpt2-medium', 'gpt2-large', 'gpt2-xl', 'smollm2-135m', 'start'"
+KEYS = ", ".join(map(repr, [*(key for key, *_ in PRESETS), "start"]))
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ class MaskLab(Lab):
             self._set_mask(mask, name_it=preset is None)
 
     @property
-    def format_value(self):
+    def shown(self):
         """The traits in the repr: the source if it is used, the flipped cells if there are any."""
         names = ["tokens"] * (self._sides != (self.source, self.source)) + ["source"] * (self.source in self._sides)
         return (*names, "preset", *["flipped"] * bool(self.flipped), "mistake")
