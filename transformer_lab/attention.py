@@ -223,7 +223,6 @@ def scaled_dot_product_attention(
     if mask is not None and not _kernel_zeroes_fully_masked_rows(mask):
         mask, fully_masked = _without_fully_masked_rows(mask)
     if bias is not None:
-        bias = bias[(None,) * (2 - bias.ndim)]  # two axes or more
         mask = bias if mask is None else torch.where(mask, bias, -math.inf)
     if mask is not None:
         mask = _with_two_leading_axes(mask, lead)
@@ -289,7 +288,6 @@ def _without_fully_masked_rows(mask):
     The softmax of such a row is 0/0: NaN in some of PyTorch's kernels and versions, and in its gradient
     (pytorch/pytorch#103963, #163997). The caller sets the row to zero afterwards.
     """
-    mask = mask[(None,) * (2 - mask.ndim)]  # two axes or more
     fully_masked = ~mask.any(dim=-1, keepdim=True)
     return mask | fully_masked, fully_masked
 
@@ -305,6 +303,7 @@ def _with_two_leading_axes(x, lead):
     The fused kernels take tensors of four axes alone; others go to the plain kernel (pytorch/pytorch#187266).
     """
     if len(lead) > 2:
+        x = torch.atleast_2d(x)
         return x.expand(*lead, *x.shape[-2:]).flatten(0, -4)
     return x if x.ndim == 4 else x[(None,) * (4 - x.ndim)]
 

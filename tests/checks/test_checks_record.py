@@ -139,7 +139,7 @@ HOLD = """
 from transformer_lab.checks import record
 
 record.file().parent.mkdir(parents=True, exist_ok=True)
-with record._alone():
+with record._exclusive():
     print("ready", flush=True)
     input()
 """

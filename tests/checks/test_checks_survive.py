@@ -39,28 +39,28 @@ def right(x, n_heads):
 
 
 @pytest.mark.parametrize(
-    "wrap, said",
+    "wrap, said, mistake",
     [
-        (lambda result: result.numpy(), "type `ndarray`"),
-        (lambda result: result.tolist(), "type `list`"),
-        (lambda result: (result, result), "type `tuple`"),
-        (lambda result: "(2, 3, 7, 5)", "type `str`"),
-        (lambda result: 0, "type `int`"),
-        (lambda result: right, "type `function`"),
-        (lambda result: result.double(), "of `float64`, and should be of `float32`"),
-        (lambda result: result.half(), "of `float16`"),
-        (lambda result: result.to_sparse(), "sparse"),
-        (lambda result: result.to("meta"), "`meta`"),
-        (lambda result: torch.nested.nested_tensor(list(result)), "a nested tensor"),
-        (lambda result: torch.quantize_per_tensor(result, 0.1, 0, torch.qint8), "of `qint8`"),
-        (lambda result: result[:0], r"shape \(0, heads 3, seq 7, d_head 5\)"),
-        (lambda result: result.sum(), r"shape \(\)"),
-        (lambda result: result * float("nan"), "nan"),
+        (lambda result: result.numpy(), "type `ndarray`", "not_a_tensor"),
+        (lambda result: result.tolist(), "type `list`", "not_a_tensor"),
+        (lambda result: (result, result), "type `tuple`", None),
+        (lambda result: "(2, 3, 7, 5)", "type `str`", None),
+        (lambda result: 0, "type `int`", None),
+        (lambda result: right, "type `function`", None),
+        (lambda result: result.double(), "of `float64`, and should be of `float32`", "in_float64"),
+        (lambda result: result.half(), "of `float16`", "in_another_dtype"),
+        (lambda result: result.to_sparse(), "sparse", None),
+        (lambda result: result.to("meta"), "`meta`", None),
+        (lambda result: torch.nested.nested_tensor(list(result)), "a nested tensor", None),
+        (lambda result: torch.quantize_per_tensor(result, 0.1, 0, torch.qint8), "of `qint8`", None),
+        (lambda result: result[:0], r"shape \(0, heads 3, seq 7, d_head 5\)", None),
+        (lambda result: result.sum(), r"shape \(\)", None),
+        (lambda result: result * float("nan"), "nan", None),
     ],
 )
-def test_a_result_of_another_kind(wrap, said, capsys):
+def test_a_result_of_another_kind(wrap, said, mistake, capsys):
     report = check(lambda x, n_heads: wrap(right(x, n_heads)))
-    assert (report.status, report.mistake) == ("incorrect", None)
+    assert (report.status, report.mistake) == ("incorrect", mistake)
     assert re.search(said, report.message)
     assert capsys.readouterr().out.startswith("✗ split_heads: incorrect")
 

@@ -464,7 +464,7 @@ WRONG = [
     (
         lambda: WholeLab(model, ABC, ABCD, bos=0, family="decoder"),
         ValueError,
-        "family must be one of 'both', 'encoder', got 'decoder'",
+        "family must be one of 'both', 'encoder', got 'decoder'; did you mean 'encoder'?",
     ),
     (lambda: WholeLab(family="all"), ValueError, "family must be one of 'both', 'encoder', 'decoder', got 'all'"),
     (lambda: WholeLab(text=342), TypeError, "text must be a string, got 342"),
