@@ -103,22 +103,24 @@ class MixtureOfExperts(nn.Module):
         return indices, weights.to(x.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the weighted outputs of each token's experts: shape of ``x``, (..., seq, d_model)."""
+        """Return the weighted sum of the outputs of each token's experts: shape of ``x``, (..., seq, d_model)."""
         indices, weights = self.route(x)
+        if not x.numel():
+            return x.clone()
         mixed = self._mix(x.flatten(0, -2), indices.flatten(), weights.flatten()).view(x.shape)
         return mixed if self.shared is None else mixed + self.shared(x)
 
     def _mix(self, tokens, chosen, weights):
-        """Sum up the experts' outputs of each token, from (tokens, d_model) and one entry for each of its experts."""
-        if not len(tokens):
-            return tokens.clone()
-        # Sorted by expert, the tokens are gathered once, and each expert finds its own side by side.
-        order = chosen.argsort()
-        rows, counts = order // self.n_active, chosen.bincount(minlength=len(self.experts)).tolist()
-        parts = zip(self.experts, tokens[rows].split(counts))
-        outputs = torch.cat([expert(part) for expert, part in parts if len(part)])  # (tokens * n_active, d_model)
-        outputs = outputs * weights[order, None].to(outputs.dtype)
-        return torch.zeros_like(tokens, dtype=outputs.dtype).index_add(0, rows, outputs)
+        """Sum up the outputs of each token's experts; ``chosen`` and ``weights`` have ``n_active`` entries a token."""
+        order = chosen.argsort()  # expert by expert, so that each finds its tokens side by side, after one gather
+        counts = chosen.bincount(minlength=len(self.experts)).tolist()
+        rows = order // self.n_active
+        pieces = tokens[rows].split(counts), weights[order, None].split(counts), rows.split(counts)
+        mixed = torch.zeros_like(tokens)
+        for expert, part, weight, row in zip(self.experts, *pieces):
+            if len(row):
+                mixed.index_add_(0, row, (expert(part) * weight).to(mixed.dtype))
+        return mixed
 
     def extra_repr(self) -> str:
         return f"n_active={self.n_active}, renormalize={self.renormalize}"
