@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import transformer_lab as tl
-from agreement import DEVICE, DTYPES, agree, agree_in_gradient, gradients, normal, ready, says
+from agreement import DEVICE, DTYPES, agree, agree_in_gradient, gradients, load_transformers, normal, ready, says
 
 D_MODEL, D_FF, N_EXPERTS, N_ACTIVE = 6, 5, 7, 3
 
@@ -194,7 +194,7 @@ def test_parameters():
 @pytest.mark.parametrize("kind", ["Mixtral", "Qwen3Moe", "Qwen3Moe, not renormalized"])
 def test_mixture_matches_transformers(kind):
     family, _, no = kind.partition(", ")
-    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    transformers = load_transformers()
     if family == "Mixtral":
         sizes = {"intermediate_size": D_FF, "num_local_experts": N_EXPERTS}
         modeling = transformers.models.mixtral.modeling_mixtral

@@ -18,6 +18,7 @@ from agreement import (
     agree_in_gradient,
     agree_in_parameters,
     gradients,
+    load_transformers,
     normal,
     quick,
     ready,
@@ -641,7 +642,7 @@ def test_qk_norm_under_autocast(dtype):
 
 
 def test_attention_matches_transformers_qwen3():
-    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    transformers = load_transformers()
     modeling = transformers.models.qwen3.modeling_qwen3
     sizes = {"hidden_size": D_MODEL, "num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 10}
     config = transformers.Qwen3Config(**sizes, attention_bias=False)
@@ -660,8 +661,8 @@ def test_attention_matches_transformers_qwen3():
     )
     ours.load_state_dict({name.replace("o_proj", "out_proj"): x for name, x in theirs.state_dict().items()})
     x = tokens(2, 7, D_MODEL)
-    angles = modeling.Qwen3RotaryEmbedding(config)(x, torch.arange(7)[None])
-    expected = theirs(x, angles, tl.additive_mask(tl.causal_mask(7))[None, None])[0]
+    angles = modeling.Qwen3RotaryEmbedding(config).to(DEVICE)(x, torch.arange(7, device=DEVICE)[None])
+    expected = theirs(x, angles, tl.additive_mask(tl.causal_mask(7, device=DEVICE))[None, None])[0]
     found = ours.to(DEVICE)(x, is_causal=True)
     agree(found, expected)
     agree_in_gradient(found, expected, (x,))

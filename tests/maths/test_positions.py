@@ -12,7 +12,7 @@ from torch._subclasses import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
 import transformer_lab as tl
-from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, normal, says, says_exactly
+from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, load_transformers, normal, says, says_exactly
 from transformer_lab import positions as module
 
 
@@ -173,17 +173,16 @@ def test_partial_rotary_over_a_sequence_and_step_by_step(interleaved):
 
 @pytest.mark.parametrize("kind", ["gpt_neox.GPTNeoX", "phi.Phi"])
 def test_partial_rotary_matches_transformers(kind):
-    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    transformers = load_transformers()
     folder, _, family = kind.partition(".")
     modeling = getattr(getattr(transformers.models, folder), f"modeling_{folder}")
     config = getattr(transformers, f"{family}Config")(hidden_size=96, num_attention_heads=4)
-    cos, sin = getattr(modeling, f"{family}RotaryEmbedding")(config)(torch.zeros(1), torch.arange(9)[None])
-    share = {"gpt_neox": 0.25, "phi": 0.5}[folder]
-    query = normal(2, 4, 9, 24, seed=1)
-    n_features = int(share * 24)
-    first = modeling.apply_rotary_pos_emb(query[..., : cos.shape[-1]], query[..., : cos.shape[-1]], cos, sin)[0]
+    query, n_features = normal(2, 4, 9, 24, seed=1), {"gpt_neox": 6, "phi": 12}[folder]
+    angles = getattr(modeling, f"{family}RotaryEmbedding")(config).to(DEVICE)
+    cos, sin = angles(query, torch.arange(9, device=DEVICE)[None])
     assert cos.shape[-1] == n_features
-    agree(tl.rotary(query, n_features=n_features), torch.cat((first[..., :n_features], query[..., n_features:]), -1))
+    first, _ = modeling.apply_rotary_pos_emb(query[..., :n_features], query[..., :n_features], cos, sin)
+    agree(tl.rotary(query, n_features=n_features), torch.cat((first, query[..., n_features:]), -1))
 
 
 def test_both_rotary_layouts_match_with_permuted_rows():
