@@ -49,6 +49,7 @@ from .linear_attention import (
     linear_attention_step,
 )
 from .masks import additive_mask, causal_mask, padding_mask, prefix_mask, sliding_window_mask
+from .mixture import MixtureOfExperts
 from .multi_head import MultiHeadAttention, SingleHeadAttention, merge_heads, split_heads
 from .normalization import (
     LayerNorm,
@@ -96,6 +97,7 @@ __all__ = [
     "LanguageModel",
     "LayerNorm",
     "LinearAttention",
+    "MixtureOfExperts",
     "ModelShape",
     "MultiHeadAttention",
     "RMSNorm",

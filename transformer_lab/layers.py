@@ -93,6 +93,8 @@ class LayerOptions(TypedDict, total=False):
     gated: bool
     n_kv_heads: int | None
     rotate: Callable[[Tensor, Tensor], Tensor] | None
+    d_head: int | None
+    qk_norm: bool
 
 
 class AllLayerOptions(LayerOptions, total=False):
@@ -126,10 +128,13 @@ class _Layer(nn.Module):
         gated: bool = False,
         n_kv_heads: int | None = None,
         rotate: Callable[[Tensor, Tensor], Tensor] | None = None,
+        d_head: int | None = None,
+        qk_norm: bool = False,
     ):
         super().__init__()
         self.norm_first = norm_first
-        attention = partial(MultiHeadAttention, d_model, n_heads, n_kv_heads=n_kv_heads, bias=bias, dropout=dropout)
+        heads = partial(MultiHeadAttention, d_model, n_heads, n_kv_heads=n_kv_heads, d_head=d_head)
+        attention = partial(heads, bias=bias, dropout=dropout, qk_norm=qk_norm, eps=eps)
         self.self_attention = attention(rotate=rotate)
         if self.has_cross_attention:
             self.cross_attention = attention()
@@ -198,13 +203,15 @@ class EncoderLayer(_Layer):
     norm : {"layer", "rms"}, optional
         :class:`LayerNorm` or :class:`RMSNorm`.
     eps : float, optional
-        That of the norms; when left out 1e-5 for ``"layer"``, 1e-6 for ``"rms"``.
+        That of the norms; when left out 1e-5 for ``"layer"``, 1e-6 for ``"rms"`` and for ``qk_norm``.
     gated : bool, optional
         As in :class:`FeedForward`.
     n_kv_heads : int, optional
         As in :class:`MultiHeadAttention`.
     rotate : function, optional
         As in :class:`MultiHeadAttention`, for self-attention.
+    d_head, qk_norm : optional
+        As in :class:`MultiHeadAttention`.
 
     References
     ----------
@@ -258,8 +265,8 @@ class DecoderLayer(_Layer):
     Parameters
     ----------
     d_model, n_heads, d_ff : int
-    dropout, norm_first, activation, bias, norm, eps, gated, n_kv_heads, rotate : optional
-        As in :class:`EncoderLayer`: ``n_kv_heads`` for both attentions, ``rotate`` for self-attention.
+    dropout, norm_first, activation, bias, norm, eps, gated, n_kv_heads, rotate, d_head, qk_norm : optional
+        As in :class:`EncoderLayer`: ``rotate`` for self-attention, the last two and ``n_kv_heads`` for both attentions.
 
     References
     ----------

@@ -290,7 +290,7 @@ class LinearAttention(MultiHeadAttention):
     d_model : int
         Features of a query token, and of the output.
     n_heads : int
-        A divisor of ``d_model``; every head works on ``d_model / n_heads`` features.
+        A divisor of ``d_model``, unless ``d_head`` is given.
     n_kv_heads : int, optional
         Heads of keys and values, and of the state, as in :class:`MultiHeadAttention`.
     d_key_in, d_value_in : int, optional
@@ -306,6 +306,8 @@ class LinearAttention(MultiHeadAttention):
         As in :func:`bidirectional_linear_attention`.
     chunk_size : int, optional
         Tokens in a chunk, where attention is causal.
+    d_head, qk_norm, eps : optional
+        As in :class:`MultiHeadAttention`. The feature map follows the norm.
 
     References
     ----------
@@ -331,6 +333,9 @@ class LinearAttention(MultiHeadAttention):
         rotate: Callable[[Tensor, Tensor], Tensor] | None = None,
         feature_map: Callable[[Tensor], Tensor] = elu_feature_map,
         chunk_size: int = 128,
+        d_head: int | None = None,
+        qk_norm: bool = False,
+        eps: float | None = None,
     ):
         require_sizes(chunk_size=chunk_size)
         super().__init__(
@@ -343,6 +348,9 @@ class LinearAttention(MultiHeadAttention):
             dropout=dropout,
             attend=bidirectional_linear_attention,  # or the causal one: _attend chooses
             rotate=rotate,
+            d_head=d_head,
+            qk_norm=qk_norm,
+            eps=eps,
         )
         if dropout:
             raise ValueError(f"dropout must be 0: linear attention has no weights to drop, got {format_value(dropout)}")
@@ -375,7 +383,7 @@ class LinearAttention(MultiHeadAttention):
         gradient.
         """
         start = cache.length
-        query = self._project_heads(self.q_proj, x, "query", start)  # (..., heads, new, d_head)
+        query = self._project_query(x, start)  # (..., heads, new, d_head)
         key, value = self.project(x, start=start)
         grouped = self.n_kv_heads < self.n_heads
         if grouped:
@@ -402,7 +410,7 @@ class LinearAttention(MultiHeadAttention):
         Tensor, shape (..., heads, q_len, k_len)
         """
         key = query if key is None else key
-        query, key = self._project_heads(self.q_proj, query, "query"), self._project_heads(self.k_proj, key, "key")
+        query, key = self._project_query(query), self._project_key(key)
         if self.n_kv_heads < self.n_heads:
             key = key.repeat_interleave(self.n_heads // self.n_kv_heads, -3)
         lead = require_attention(query, key, mask)

@@ -8,7 +8,9 @@ from torch import Tensor, nn
 from typing_extensions import Self
 
 from .arguments import (
+    as_sizes,
     require_features,
+    require_flags,
     require_heads,
     require_kv_heads,
     require_probability,
@@ -20,6 +22,7 @@ from .attention import attention_weights, scaled_dot_product_attention
 from .cache import KeyValueCache, StateCache
 from .conversion import load_copies
 from .masks import causal_mask
+from .normalization import new_norm
 
 
 def split_heads(x: Tensor, n_heads: int) -> Tensor:
@@ -158,7 +161,7 @@ class MultiHeadAttention(nn.Module):
     d_model : int
         Features of a query token, and of the output.
     n_heads : int
-        A divisor of ``d_model``; every head works on ``d_model / n_heads`` features.
+        A divisor of ``d_model``, unless ``d_head`` is given.
     n_kv_heads : int, optional
         Heads of keys and values, a divisor of ``n_heads``, each read by ``n_heads / n_kv_heads`` heads of queries:
         grouped-query attention, whose keys and values are fewer to project and to keep. ``n_heads`` when left out.
@@ -175,10 +178,21 @@ class MultiHeadAttention(nn.Module):
     rotate : function, optional
         Rotates queries and keys by their positions: ``rotate(x, positions)``, for ``x`` of shape
         (..., heads, length, d_head) and ``positions`` (length,), integers. :func:`rotary` is one.
+    d_head : int, optional
+        Features of a head; ``d_model / n_heads`` when left out. With a size of their own, the heads together may have
+        more features than ``d_model``, as in Gemma and Qwen3, or fewer.
+    qk_norm : bool, optional
+        Whether RMS norm is applied to each head's query and key, before ``rotate``: however long these become in
+        training, scores stay bounded. One weight for each of the ``d_head`` features, shared by all heads, as in Qwen3
+        and Gemma 3 (whose file stores the weight less one). OLMo 2 and OLMoE norm the features of all heads together.
+    eps : float, optional
+        That of these norms; 1e-6 when left out.
 
     References
     ----------
-    Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2. Ainslie et al., "GQA", 2023, section 2.2.
+    Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2. Ainslie et al., "GQA", 2023, section 2.2. Henry et
+    al., "Query-Key Normalization for Transformers", 2020, and Yang et al., "Qwen3 Technical Report", 2025, section 2,
+    for ``qk_norm``.
 
     Examples
     --------
@@ -201,25 +215,31 @@ class MultiHeadAttention(nn.Module):
         dropout: float = 0.0,
         attend: Callable[..., Tensor] = scaled_dot_product_attention,
         rotate: Callable[[Tensor, Tensor], Tensor] | None = None,
+        d_head: int | None = None,
+        qk_norm: bool = False,
+        eps: float | None = None,
     ):
         super().__init__()
         d_key_in = d_model if d_key_in is None else d_key_in
         d_value_in = d_model if d_value_in is None else d_value_in
         require_sizes(d_model=d_model, d_key_in=d_key_in, d_value_in=d_value_in)
         require_probability(dropout=dropout)
-        require_heads(n_heads, d_model)
+        require_flags(qk_norm=qk_norm)
+        if d_head is None:
+            require_heads(n_heads, d_model)
+            d_head = d_model // n_heads
+        self.n_heads, self.d_head = as_sizes(n_heads=n_heads, d_head=d_head)
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         require_kv_heads(n_kv_heads, n_heads)
-        self.n_heads, self.n_kv_heads = int(n_heads), int(n_kv_heads)
-        self.d_head = int(d_model) // self.n_heads
-        d_kv = self.d_head * self.n_kv_heads
+        self.n_kv_heads = int(n_kv_heads)
+        d_heads, d_kv = self.d_head * self.n_heads, self.d_head * self.n_kv_heads
         self.dropout = dropout
         self.attend = attend
         self.rotate = rotate
-        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.q_proj = nn.Linear(d_model, d_heads, bias=bias)
         self.k_proj = nn.Linear(d_key_in, d_kv, bias=bias)
         self.v_proj = nn.Linear(d_value_in, d_kv, bias=bias)
-        self.out_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.out_proj = nn.Linear(d_heads, d_model, bias=bias)
         # PyTorch initializes these as one (3 * d_model, d_model) matrix if it can, which divides Xavier's bound by √2.
         gain = 2**-0.5 if d_key_in == d_value_in == d_model else 1.0
         for projection in (self.q_proj, self.k_proj, self.v_proj):
@@ -227,6 +247,8 @@ class MultiHeadAttention(nn.Module):
         if bias:
             for projection in (self.q_proj, self.k_proj, self.v_proj, self.out_proj):
                 nn.init.zeros_(projection.bias)
+        self.q_norm = new_norm("rms", self.d_head, eps) if qk_norm else None
+        self.k_norm = new_norm("rms", self.d_head, eps) if qk_norm else None
 
     @classmethod
     def from_torch(cls, module: nn.MultiheadAttention) -> Self:
@@ -292,7 +314,7 @@ class MultiHeadAttention(nn.Module):
         """
         key = query if key is None else key
         # Not attend_projected, which would need the key projected first: an error in self-attention must name `query`.
-        query = self._project_heads(self.q_proj, query, "query")
+        query = self._project_query(query)
         return self._project_out(self._attend(query, *self.project(key, value), mask, is_causal))
 
     def project(self, key: Tensor, value: Tensor | None = None, *, start: int = 0) -> tuple[Tensor, Tensor]:
@@ -301,8 +323,7 @@ class MultiHeadAttention(nn.Module):
         ``start`` is the position of the first key, for ``rotate``.
         """
         value = key if value is None else value
-        keys = self._project_heads(self.k_proj, key, "key", start)
-        return keys, self._project_heads(self.v_proj, value, "value", None)
+        return self._project_key(key, start), self._project_heads(self.v_proj, value, "value")
 
     def attend_projected(
         self,
@@ -315,25 +336,38 @@ class MultiHeadAttention(nn.Module):
         start: int = 0,
     ) -> Tensor:
         """Return the attention output of each query token, from the keys and values of :meth:`project`."""
-        query = self._project_heads(self.q_proj, query, "query", start)
+        query = self._project_query(query, start)
         return self._project_out(self._attend(query, key, value, mask, is_causal))
 
     def extra_repr(self) -> str:
         shared = f"n_kv_heads={self.n_kv_heads}, " if self.n_kv_heads < self.n_heads else ""
-        return f"n_heads={self.n_heads}, {shared}dropout={self.dropout}"
+        own = f"d_head={self.d_head}, " if self.d_head * self.n_heads != self.q_proj.in_features else ""
+        return f"n_heads={self.n_heads}, {shared}{own}dropout={self.dropout}"
 
-    def _project_heads(self, projection, x, name, start=0):
-        """Project ``x`` and split the result into heads; ``rotate`` them by position unless ``start`` is None."""
+    def _project_query(self, query, start=0):
+        """Return every head's queries, normed and rotated; ``start`` is the position of the first."""
+        return self._norm_and_rotate(self._project_heads(self.q_proj, query, "query"), self.q_norm, start)
+
+    def _project_key(self, key, start=0):
+        """Return every head's keys, normed and rotated; ``start`` is the position of the first."""
+        return self._norm_and_rotate(self._project_heads(self.k_proj, key, "key"), self.k_norm, start)
+
+    def _project_heads(self, projection, x, name):
+        """Project ``x`` and split the result into heads."""
         try:
             # As split_heads, without its checks: (..., heads, length, d_head)
-            heads = projection(x).unflatten(-1, (-1, self.d_head)).transpose(-3, -2)
+            return projection(x).unflatten(-1, (-1, self.d_head)).transpose(-3, -2)
         except (RuntimeError, TypeError, IndexError):
             # Checking first would cost 3% of a short forward pass; an input that does not fit raises anyway.
             require_features(projection.weight, **{name: x})
             raise
-        if self.rotate is None or start is None:
+
+    def _norm_and_rotate(self, heads, norm, start):
+        if norm is not None:
+            heads = norm(heads)
+        if self.rotate is None:
             return heads
-        return self.rotate(heads, torch.arange(start, start + x.shape[-2], device=x.device))
+        return self.rotate(heads, torch.arange(start, start + heads.shape[-2], device=heads.device))
 
     def _attend(self, query, key, value, mask, is_causal):
         """Return every head's output, (..., heads, q_len, d_head). Subclasses override this with another attention."""
@@ -377,7 +411,7 @@ class MultiHeadAttention(nn.Module):
             name = getattr(self.attend, "__name__", type(self.attend).__name__)
             raise ValueError(f"attend must be scaled_dot_product_attention for its weights to be known, got {name}")
         key = query if key is None else key
-        query, key = self._project_heads(self.q_proj, query, "query"), self._project_heads(self.k_proj, key, "key")
+        query, key = self._project_query(query), self._project_key(key)
         return attention_weights(query, key, mask, is_causal=is_causal, enable_gqa=self.n_kv_heads < self.n_heads)
 
 

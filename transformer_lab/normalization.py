@@ -282,6 +282,8 @@ def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -> Tens
     """
     shape = _normalized_shape(x, weight, None)
     _require_eps(eps)
+    if weight is not None and weight.dtype != x.dtype:  # half precision beside float32: PyTorch has no kernel for both
+        return F.rms_norm(upcast(x), shape, upcast(weight), eps).to(x.dtype)
     return F.rms_norm(x, shape, weight, eps)
 
 

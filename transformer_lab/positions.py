@@ -69,7 +69,14 @@ def sinusoidal_positions(seq: int, d_model: int, *, device: torch.device | str |
     return pairs.flatten(1)[:, :d_model].float().to(device)
 
 
-def rotary(x: Tensor, positions: Tensor | None = None, *, base: float = 10000.0, interleaved: bool = False) -> Tensor:
+def rotary(
+    x: Tensor,
+    positions: Tensor | None = None,
+    *,
+    base: float = 10000.0,
+    interleaved: bool = False,
+    n_features: int | None = None,
+) -> Tensor:
     """Rotate every pair of features by an angle that grows with the position.
 
     Pair ``i`` of the token at position ``p`` is rotated by ``p / base^(2i / d_head)``. With both queries and keys
@@ -79,7 +86,7 @@ def rotary(x: Tensor, positions: Tensor | None = None, *, base: float = 10000.0,
     Parameters
     ----------
     x : Tensor, shape (..., heads, seq, d_head), floating point
-        Queries or keys; ``d_head`` is even.
+        Queries or keys; ``d_head`` is even unless ``n_features`` is given.
     positions : Tensor of integers, shape (seq,), or broadcastable to (..., heads, seq), optional
         0 or more; ``0 … seq - 1`` when left out. With padding on the left every sequence has its own, (batch, 1, seq).
         Negative ones are refused on the CPU only: on another device, the check would have to wait for it.
@@ -90,6 +97,10 @@ def rotary(x: Tensor, positions: Tensor | None = None, *, base: float = 10000.0,
         Llama as Meta publishes them. ``False``: ``i`` and ``i + d_head / 2``, as in GPT-NeoX, Mistral, Qwen, Gemma, and
         Llama as Hugging Face's ``transformers`` has it. The two differ only in the order of the rows of the query and
         key projections, but weights made for one layout give nonsense in the other.
+    n_features : int, optional
+        How many features of each head are rotated: the first, an even number; ``d_head`` when left out. The others stay
+        as they are, and compare content wherever it is; ``n_features`` replaces ``d_head`` in the angle. GPT-NeoX-20B
+        rotates 24 of 96, Phi-2 32 of 80.
 
     Returns
     -------
@@ -99,10 +110,10 @@ def rotary(x: Tensor, positions: Tensor | None = None, *, base: float = 10000.0,
     Raises
     ------
     TypeError
-        If ``x`` is not a floating-point tensor, or ``positions`` not one of integers.
+        If ``x`` is not a floating-point tensor, ``positions`` not one of integers, or ``n_features`` not an integer.
     ValueError
-        If ``d_head`` is odd, ``positions`` do not broadcast, are on another device or negative, or ``base`` is not
-        a number above 0.
+        If the features to rotate are odd in number or more than ``d_head``, ``positions`` do not broadcast, are on
+        another device or negative, or ``base`` is not a number above 0.
 
     References
     ----------
@@ -118,13 +129,18 @@ def rotary(x: Tensor, positions: Tensor | None = None, *, base: float = 10000.0,
     9.1437
     """
     require_floating(x=x)
-    if x.ndim < 2 or x.shape[-1] % 2:
-        raise ValueError(f"x must have shape (..., heads, seq, d_head), d_head even, got {tuple(x.shape)}")
+    if x.ndim < 2 or (x.shape[-1] % 2 and n_features is None):
+        even = ", d_head even" if n_features is None else ""
+        raise ValueError(f"x must have shape (..., heads, seq, d_head){even}, got {tuple(x.shape)}")
+    n_features = x.shape[-1] if n_features is None else _require_n_features(n_features, x.shape[-1])
     if not is_number(base) or not base > 0:
         raise ValueError(f"base must be a number above 0, got {format_value(base)}{suggest_float('base', base)}")
     require_flags(interleaved=interleaved)
     last = x.shape[-2] - 1 if positions is None else _require_positions(positions, x)
-    return apply_rotary(x, positions, last=last, base=base, interleaved=interleaved)
+    if n_features == x.shape[-1]:
+        return apply_rotary(x, positions, last=last, base=base, interleaved=interleaved)
+    rotated = apply_rotary(x[..., :n_features], positions, last=last, base=base, interleaved=interleaved)
+    return torch.cat((rotated, x[..., n_features:]), dim=-1)
 
 
 def apply_rotary(x: Tensor, positions: Tensor | None, *, last: int | None, base: float, interleaved: bool) -> Tensor:
@@ -247,6 +263,14 @@ def _compute_cos_sin(positions, d_head, base, interleaved, device, dtype):
     pairs = (cos, cos), (-sin, sin)
     tables = (torch.stack(pair, -1).flatten(-2) if interleaved else torch.cat(pair, -1) for pair in pairs)
     return [table.to(device, dtype) for table in tables]
+
+
+def _require_n_features(n_features, d_head):
+    """Raise unless so many features of a head can be pairs; return the number as a Python integer."""
+    (n_features,) = as_sizes(n_features=n_features)
+    if n_features % 2 or n_features > d_head:
+        raise ValueError(f"n_features must be even and at most d_head, {d_head}, got {n_features}")
+    return n_features
 
 
 def _require_positions(positions, x):

@@ -28,6 +28,13 @@ needs_float64 = pytest.mark.skipif(not has_float64(), reason="compares in float6
 quick = settings(max_examples=30 if DEVICE.type == "standin" else 150, deadline=None, derandomize=True)
 
 
+def load_transformers():
+    """transformers, to compare with; without it the test is skipped."""
+    return pytest.importorskip(
+        "transformers", minversion="5", reason="transformers is not installed: pip install -e .[references]"
+    )
+
+
 def agree(found, expected):
     """Demand equality up to the rounding of ``found``'s dtype."""
     assert found.shape == expected.shape, f"{tuple(found.shape)} is not {tuple(expected.shape)}"

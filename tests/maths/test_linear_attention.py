@@ -898,6 +898,30 @@ def test_gqa_shares_the_state(rotate, n_kv_heads):
     assert cache.state[0].numel() == 2 * n_kv_heads * 2 * 2
 
 
+@pytest.mark.parametrize("rotate", [None, tl.rotary])
+def test_linear_attention_takes_a_head_size_and_qk_norm(rotate):
+    options = {"n_kv_heads": 2, "d_head": 6, "qk_norm": True, "eps": 0.25, "rotate": rotate}
+    torch.manual_seed(0)
+    module = tl.LinearAttention(12, 4, **options, chunk_size=2).to(DEVICE)
+    with torch.no_grad():
+        module.q_norm.weight.copy_(normal(6, seed=3))
+        module.k_norm.weight.copy_(normal(6, seed=4))
+    softmax = tl.MultiHeadAttention(12, 4, **options).to(DEVICE)
+    softmax.load_state_dict(module.state_dict())
+    x = normal(2, 5, 12, seed=1)
+    query, (key, value) = softmax._project_query(x), softmax.project(x)
+    query, key, value = (heads.repeat_interleave(4 // heads.shape[1], 1) for heads in (query, key, value))
+    for causal, function in ((True, tl.causal_linear_attention), (False, tl.bidirectional_linear_attention)):
+        expected = module.out_proj(tl.merge_heads(function(query, key, value)))
+        agree(module(x, is_causal=causal), expected)
+        agree_in_gradient(module(x, is_causal=causal), expected, (x,))
+        agree(module.out_proj(tl.merge_heads(module.weights(x, is_causal=causal) @ value)), expected)
+    cache = module.new_cache()
+    steps = [module.step(new, cache) for new in x.split([2, 1, 2], -2)]
+    agree(torch.cat(steps, -2), module(x, is_causal=True))
+    assert [x.shape for x in cache.state] == [(2, 2, 6, 6), (2, 2, 6)]
+
+
 # Every error, word for word.
 
 q, k, v = torch.zeros(2, 5, 4), torch.zeros(2, 7, 4), torch.zeros(2, 7, 6)

@@ -29,6 +29,8 @@ attention = {"query": q, "key": q, "mask": seen, "scale": 1.0, "bias": x(N, N)}
 linear = {"query": q, "key": q, "value": q, "key_mask": keys}
 channels = {"weight": x(N), "bias": x(N), "eps": 1e-5}
 layer = {"d_model": 6, "n_heads": 3, "d_ff": 8, "dropout": 0.1, "activation": "relu", "eps": 1e-5, "n_kv_heads": 1}
+layer |= {"d_head": 4, "qk_norm": True}
+heads = {"d_model": 6, "n_heads": 3, "n_kv_heads": 1, "d_head": 4, "qk_norm": True, "eps": 1e-6}
 counted = {"shape": tl.GPT2, "seq": 5, "batch": 2}
 stored = {**counted, "bytes_per_value": 4}
 
@@ -58,13 +60,27 @@ CALLS = {
     ),
     "LayerNorm": (tl.LayerNorm, {"d_model": 6, "eps": 1e-5}),
     "LayerNorm()": (tl.LayerNorm(6), {"x": wide}),
-    "LinearAttention": (tl.LinearAttention, {"d_model": 6, "n_heads": 3, "n_kv_heads": 1, "chunk_size": 4}),
+    "LinearAttention": (tl.LinearAttention, {**heads, "chunk_size": 4}),
     "LinearAttention()": (tl.LinearAttention(6, 3), {"query": wide, "key": wide, "value": wide, "mask": keys}),
+    "MixtureOfExperts": (
+        tl.MixtureOfExperts,
+        {
+            "d_model": 6,
+            "d_ff": 4,
+            "n_experts": 5,
+            "n_active": 2,
+            "n_shared": 1,
+            "activation": "silu",
+            "renormalize": True,
+        },
+    ),
+    "MixtureOfExperts()": (tl.MixtureOfExperts(6, 4, 5, 2), {"x": wide}),
+    "MixtureOfExperts().route": (tl.MixtureOfExperts(6, 4, 5, 2).route, {"x": wide}),
     "ModelShape": (
         partial(tl.ModelShape, "gpt2"),
         {"n_layers": 1, "d_model": 6, "n_heads": 3, "d_ff": 8, "vocab_size": 11, "n_positions": 7, "tied": True},
     ),
-    "MultiHeadAttention": (tl.MultiHeadAttention, {"d_model": 6, "n_heads": 3, "n_kv_heads": 1, "dropout": 0.1}),
+    "MultiHeadAttention": (tl.MultiHeadAttention, {**heads, "dropout": 0.1}),
     "MultiHeadAttention()": (tl.MultiHeadAttention(6, 3), {"query": wide, "key": wide, "value": wide, "mask": seen}),
     "MultiHeadAttention().weights": (tl.MultiHeadAttention(6, 3).weights, {"query": wide, "key": wide, "mask": seen}),
     "RMSNorm": (tl.RMSNorm, {"d_model": 6, "eps": 1e-5}),
@@ -117,7 +133,7 @@ CALLS = {
     "prefix_mask": (tl.prefix_mask, {"seq": 5, "prefix": 2}),
     "progress_bar": (tl.progress_bar, {"steps": 3, "label": "counting"}),
     "rms_norm": (tl.rms_norm, {"x": x(B, N), "weight": x(N), "eps": 1e-5}),
-    "rotary": (tl.rotary, {"x": q, "positions": torch.arange(N), "base": 100.0, "interleaved": True}),
+    "rotary": (tl.rotary, {"x": q, "positions": torch.arange(N), "base": 100.0, "interleaved": True, "n_features": 2}),
     "scaled_dot_product_attention": (
         tl.scaled_dot_product_attention,
         {**attention, "value": q, "dropout_p": 0.0},

@@ -18,6 +18,7 @@ from agreement import (
     agree_in_gradient,
     agree_in_parameters,
     gradients,
+    load_transformers,
     normal,
     quick,
     ready,
@@ -540,7 +541,152 @@ def test_n_kv_heads_equal_to_n_heads_changes_nothing():
     assert torch.equal(made[0](x), made[1](x))
 
 
+# Heads of a size of their own, and normed queries and keys.
+
+
+def by_loops(module, query, key=None, is_causal=False):
+    """Head by head, query by query, in float64; weights, (..., heads, q_len, k_len), and outputs."""
+    key = query if key is None else key
+
+    def project(x, linear, head):
+        rows = slice(head * module.d_head, (head + 1) * module.d_head)
+        bias = 0 if linear.bias is None else linear.bias[rows].cpu().double()
+        return x.cpu().double() @ linear.weight[rows].cpu().double().T + bias
+
+    def prepare(x, linear, norm, head):
+        x = project(x, linear, head)
+        if norm is not None:
+            x = x / (x.square().mean(-1, keepdim=True) + norm.eps).sqrt() * norm.weight.cpu().double()
+        return (
+            x if module.rotate is None else module.rotate(x[..., None, :, :], torch.arange(x.shape[-2]))[..., 0, :, :]
+        )
+
+    all_weights, outputs = [], []
+    for head in range(module.n_heads):
+        shared = head // (module.n_heads // module.n_kv_heads)
+        q, k = prepare(query, module.q_proj, module.q_norm, head), prepare(key, module.k_proj, module.k_norm, shared)
+        v = project(key, module.v_proj, shared)
+        scores = q @ k.mT / math.sqrt(module.d_head)
+        if is_causal:
+            scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), -math.inf)
+        all_weights.append(torch.softmax(scores, -1))
+        outputs.append(all_weights[-1] @ v)
+    mixed = torch.cat(outputs, -1) @ module.out_proj.weight.cpu().double().T
+    mixed = mixed if module.out_proj.bias is None else mixed + module.out_proj.bias.cpu().double()
+    return torch.stack(all_weights, -3), mixed
+
+
+TODAY = [
+    {"d_head": 6},
+    {"d_head": 1, "bias": False},
+    {"d_head": 8, "n_kv_heads": 1},
+    {"qk_norm": True},
+    {"qk_norm": True, "d_head": 6, "n_kv_heads": 3, "rotate": tl.rotary},
+    {"qk_norm": True, "d_head": 2, "n_kv_heads": 1, "rotate": tl.rotary, "eps": 0.25, "bias": False},
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("options", TODAY)
+@pytest.mark.parametrize("lead", [(), (2,), (2, 1)])
+def test_own_head_size_and_qk_norm_match_loops(lead, options, dtype):
+    module = attention(dtype, **options).eval()
+    x, y = (tokens(*lead, n, D_MODEL, seed=n, dtype=dtype) for n in (5, 7))
+    for given_, causal in (((x,), {}), ((x,), {"is_causal": True}), ((x, y), {})):
+        weights, output = by_loops(module, *given_, **causal)
+        found = module(*given_, **causal)
+        assert found.shape == x.shape and found.dtype == dtype
+        agree(found, output)
+        agree(module.weights(*given_, **causal), weights)
+        agree_in_gradient(found, output, (*given_, *module.parameters()))
+    whole, cache = module(x, is_causal=True), module.new_cache()
+    agree(torch.cat([module.step(new, cache) for new in x.split([2, 1, 1, 1], -2)], -2), whole)
+    keys, values = module.project(x)
+    assert keys.shape == values.shape == (*lead, module.n_kv_heads, 5, module.d_head)
+    agree(module.attend_projected(x, keys, values, is_causal=True), whole)
+
+
+def test_heads_need_not_divide_d_model():
+    module = tl.MultiHeadAttention(10, 3, d_head=4).to(DEVICE)
+    assert module(tokens(2, 5, 10)).shape == (2, 5, 10)
+    shapes = {name: tuple(part.weight.shape) for name, part in module.named_children()}
+    assert shapes == {"q_proj": (12, 10), "k_proj": (12, 10), "v_proj": (12, 10), "out_proj": (10, 12)}
+    same = tl.MultiHeadAttention(12, 3, d_head=4)
+    assert "(\n  n_heads=3, dropout=0.0\n" in repr(same) and "n_heads=3, d_head=4, dropout=0.0\n" in repr(module)
+
+
+def test_qk_norm_bounds_scores_for_queries_and_keys_of_any_length():
+    torch.manual_seed(0)
+    module = tl.MultiHeadAttention(D_MODEL, N_HEADS, qk_norm=True, bias=False).to(DEVICE)
+    x = tokens(2, 5, D_MODEL)
+    assert {name: tuple(p.shape) for name, p in module.named_parameters() if "norm" in name} == {
+        "q_norm.weight": (4,),
+        "k_norm.weight": (4,),
+    }
+    weights = module.weights(x)
+    agree(module.weights(x * 1000), weights)
+    assert (weights.log().amax(-1) - weights.log().amin(-1)).max() <= 2 * math.sqrt(4) + 1e-4  # |score| <= √d_head
+    module.q_norm = module.k_norm = None
+    assert (module.weights(x * 1000) - module.weights(x)).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_qk_norm_under_autocast(dtype):
+    module, x = attention(d_head=6, qk_norm=True, rotate=tl.rotary), tokens(2, 5, D_MODEL)
+    expected = module(x)
+    with torch.autocast(DEVICE.type, dtype=dtype):
+        agree(module(x).to(dtype), expected)
+        cache = module.new_cache()
+        steps = [module.step(new, cache) for new in x.split([2, 1, 1, 1], -2)]
+        agree(torch.cat(steps, -2).to(dtype), module(x, is_causal=True))
+
+
+def test_attention_matches_transformers_qwen3():
+    transformers = load_transformers()
+    modeling = transformers.models.qwen3.modeling_qwen3
+    sizes = {"hidden_size": D_MODEL, "num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 10}
+    config = transformers.Qwen3Config(**sizes, attention_bias=False)
+    config._attn_implementation = "eager"
+    theirs = ready(modeling.Qwen3Attention(config, 0)).eval()
+    base = config.rope_parameters["rope_theta"]
+    ours = tl.MultiHeadAttention(
+        D_MODEL,
+        6,
+        n_kv_heads=2,
+        d_head=10,
+        qk_norm=True,
+        eps=config.rms_norm_eps,
+        bias=False,
+        rotate=lambda x, positions: tl.rotary(x, positions, base=base),
+    )
+    ours.load_state_dict({name.replace("o_proj", "out_proj"): x for name, x in theirs.state_dict().items()})
+    x = tokens(2, 7, D_MODEL)
+    angles = modeling.Qwen3RotaryEmbedding(config).to(DEVICE)(x, torch.arange(7, device=DEVICE)[None])
+    expected = theirs(x, angles, tl.additive_mask(tl.causal_mask(7, device=DEVICE))[None, None])[0]
+    found = ours.to(DEVICE)(x, is_causal=True)
+    agree(found, expected)
+    agree_in_gradient(found, expected, (x,))
+
+
 # How it begins.
+
+
+@pytest.mark.parametrize("options", [{}, {"n_kv_heads": 1}, {"d_key_in": 5}, {"d_head": 7}, {"qk_norm": True}])
+def test_weights_are_drawn_in_one_order(options):
+    """A seed gives the weights that it always gave: four linear layers, then three draws of Xavier's."""
+    torch.manual_seed(0)
+    module = tl.MultiHeadAttention(D_MODEL, N_HEADS, **options)
+    after = torch.rand(1)
+    torch.manual_seed(0)
+    d_head, d_key_in = options.get("d_head", 4), options.get("d_key_in", D_MODEL)
+    d_kv = d_head * options.get("n_kv_heads", N_HEADS)
+    shapes = [(D_MODEL, N_HEADS * d_head), (d_key_in, d_kv), (D_MODEL, d_kv), (N_HEADS * d_head, D_MODEL)]
+    expected = [nn.Linear(*shape).weight for shape in shapes]
+    for weight in expected[:3]:
+        nn.init.xavier_uniform_(weight, 2**-0.5 if d_key_in == D_MODEL else 1.0)
+    for name, weight in zip(("q_proj", "k_proj", "v_proj", "out_proj"), expected):
+        assert torch.equal(getattr(module, name).weight, weight), name
+    assert torch.equal(torch.rand(1), after)
 
 
 @pytest.mark.parametrize("options", [{}, {"d_key_in": 96, "d_value_in": 80}, {"d_key_in": 96, "d_value_in": 96}])
@@ -601,6 +747,13 @@ WRONG = [
     ),
     (lambda: tl.MultiHeadAttention(8, 4, n_kv_heads=0), ValueError, "n_kv_heads must be at least 1, got 0"),
     (lambda: tl.MultiHeadAttention(8, 4, n_kv_heads=2.0), TypeError, "n_kv_heads must be an integer, got 2.0"),
+    (lambda: tl.MultiHeadAttention(8, 2, d_head=0), ValueError, "d_head must be at least 1, got 0"),
+    (lambda: tl.MultiHeadAttention(8, 2, d_head=-4), ValueError, "d_head must be at least 1, got -4"),
+    (lambda: tl.MultiHeadAttention(8, 2, d_head=4.0), TypeError, "d_head must be an integer, got 4.0"),
+    (lambda: tl.MultiHeadAttention(8, 0, d_head=4), ValueError, "n_heads must be at least 1, got 0"),
+    (lambda: tl.MultiHeadAttention(8, 2.0, d_head=4), TypeError, "n_heads must be an integer, got 2.0"),
+    (lambda: tl.MultiHeadAttention(8, 2, qk_norm="rms"), TypeError, "qk_norm must be True or False, got 'rms'"),
+    (lambda: tl.MultiHeadAttention(8, 2, qk_norm=True, eps=-1), ValueError, "eps must be a number, 0 or more, got -1"),
     (lambda: tl.split_heads([[1.0]], 1), TypeError, "x must be a tensor, got list"),
     (lambda: tl.split_heads(x[0, 0], 2), ValueError, "x must have shape (..., seq, d_model), got (8,)"),
     (lambda: tl.split_heads(x, 3), ValueError, "n_heads must divide d_model, got n_heads 3 and d_model 8"),

@@ -298,6 +298,14 @@ def test_norm_modules_initialize_as_in_pytorch():
         agree_in_all(ours(x), theirs(x), x)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_rms_norm_takes_float32_weights_beside_half_precision(dtype):
+    x, weight = normal(2, 5, 6, seed=1, dtype=dtype), normal(6, seed=2)
+    found = tl.rms_norm(x, weight)
+    assert found.dtype == dtype  # as layer norm returns it
+    agree(found, tl.rms_norm(x.float(), weight))
+
+
 def test_rms_norm_module_scales_by_its_weight():
     norm = tl.RMSNorm(6, eps=0.1).to(DEVICE)
     with torch.no_grad():

@@ -12,7 +12,7 @@ from torch._subclasses import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
 import transformer_lab as tl
-from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, normal, says, says_exactly
+from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, load_transformers, normal, says, says_exactly
 from transformer_lab import positions as module
 
 
@@ -82,11 +82,15 @@ def test_errors_name_argument_rule_and_value(sizes, error, text):
 
 # Rotary positions.
 
+SHIFTED, SWAPPED = torch.arange(3, 8, device=DEVICE), torch.tensor([4, 1, 2, 3, 0], device=DEVICE)
 LAYOUTS = pytest.mark.parametrize("interleaved", [False, True])
 
 
-def turned(x, positions, base=10000.0, interleaved=False):
+def turned(x, positions, base=10000.0, interleaved=False, n_features=None):
     """Each pair as one complex number, times ``exp(i angle)``, in float64 on the CPU; differentiable."""
+    if n_features is not None:
+        first = turned(x[..., :n_features], positions, base, interleaved)
+        return torch.cat((first, x[..., n_features:].cpu().double()), -1)
     x, positions, half = x.cpu().double(), positions.cpu().double(), x.shape[-1] // 2
     pairs = x.unflatten(-1, (half, 2)) if interleaved else x.unflatten(-1, (2, half)).mT  # (..., seq, pairs, 2)
     turns = torch.tensor([base ** (-2 * i / x.shape[-1]) for i in range(half)], dtype=torch.float64)
@@ -140,6 +144,47 @@ def test_rotary_scores_depend_on_distance_alone(shift, interleaved):
     agree(turn(query).norm(dim=-1), query.norm(dim=-1))
 
 
+@LAYOUTS
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("n_features", "d_head"), [(2, 6), (4, 6), (6, 6), (4, 5), (2, 3)])
+def test_partial_rotary_rotates_the_first_features(n_features, d_head, dtype, interleaved):
+    x = normal(2, 3, 5, d_head, seed=1, dtype=dtype)
+    options = {"base": 100.0, "interleaved": interleaved, "n_features": n_features}
+    for positions in (None, SHIFTED, SHIFTED[None, None].expand(2, 1, 5)):
+        found = tl.rotary(x, positions, **options)
+        assert found.dtype == dtype and x._version == 0
+        expected = turned(x, torch.arange(5) if positions is None else positions, **options)
+        agree(found, expected)
+        agree_in_gradient(found, expected, (x,))
+        assert torch.equal(found[..., n_features:], x[..., n_features:])
+    if n_features == d_head:
+        assert torch.equal(tl.rotary(x, n_features=d_head), tl.rotary(x))
+    assert tl.rotary(x[:, :, :0], **options).shape == (2, 3, 0, d_head)
+
+
+@LAYOUTS
+def test_partial_rotary_over_a_sequence_and_step_by_step(interleaved):
+    rotate = partial(tl.rotary, n_features=2, interleaved=interleaved)
+    attention = tl.MultiHeadAttention(12, 3, n_kv_heads=1, d_head=6, rotate=rotate).to(DEVICE).eval()
+    x, cache = normal(2, 5, 12, seed=1), attention.new_cache()
+    steps = torch.cat([attention.step(new, cache) for new in x.split([2, 1, 1, 1], -2)], -2)
+    agree(steps, attention(x, is_causal=True))
+
+
+@pytest.mark.parametrize("kind", ["gpt_neox.GPTNeoX", "phi.Phi"])
+def test_partial_rotary_matches_transformers(kind):
+    transformers = load_transformers()
+    folder, _, family = kind.partition(".")
+    modeling = getattr(getattr(transformers.models, folder), f"modeling_{folder}")
+    config = getattr(transformers, f"{family}Config")(hidden_size=96, num_attention_heads=4)
+    query, n_features = normal(2, 4, 9, 24, seed=1), {"gpt_neox": 6, "phi": 12}[folder]
+    angles = getattr(modeling, f"{family}RotaryEmbedding")(config).to(DEVICE)
+    cos, sin = angles(query, torch.arange(9, device=DEVICE)[None])
+    assert cos.shape[-1] == n_features
+    first, _ = modeling.apply_rotary_pos_emb(query[..., :n_features], query[..., :n_features], cos, sin)
+    agree(tl.rotary(query, n_features=n_features), torch.cat((first, query[..., n_features:]), -1))
+
+
 def test_both_rotary_layouts_match_with_permuted_rows():
     x = normal(2, 5, 8, seed=1)
     order = torch.tensor([0, 4, 1, 5, 2, 6, 3, 7], device=DEVICE)  # the halves, riffled into neighbours
@@ -162,14 +207,18 @@ def no_tables():
     module._cached_table.cache_clear()
 
 
-SHIFTED, SWAPPED = torch.arange(3, 8, device=DEVICE), torch.tensor([4, 1, 2, 3, 0], device=DEVICE)
-
-
 def test_cached_table_matches_direct_computation(no_tables):
     """Whatever was asked for before: each of these calls differs from the first in one thing."""
     x = normal(2, 3, 5, 8, seed=1)
     for _ in range(2):
-        for options in ({}, {"base": 100.0}, {"base": 100}, {"interleaved": True}):
+        for options in (
+            {},
+            {"base": 100.0},
+            {"base": 100},
+            {"interleaved": True},
+            {"n_features": 4},
+            {"n_features": 8},
+        ):
             for positions in (None, SHIFTED, SWAPPED, SHIFTED[None].int(), SWAPPED.to(torch.uint8)):
                 wanted = turned(x, torch.arange(5) if positions is None else positions, **options)
                 agree(tl.rotary(x, positions, **options), wanted)
@@ -295,6 +344,16 @@ def test_threads_share_tables(no_tables):
 x, places = torch.zeros(2, 3, 5, 4), torch.arange(5)
 WRONG = [
     (lambda: tl.rotary([1.0]), TypeError, "x must be a tensor, got list"),
+    (lambda: tl.rotary(x, n_features=3), ValueError, "n_features must be even and at most d_head, 4, got 3"),
+    (lambda: tl.rotary(x, n_features=6), ValueError, "n_features must be even and at most d_head, 4, got 6"),
+    (lambda: tl.rotary(x, n_features=0), ValueError, "n_features must be at least 1, got 0"),
+    (lambda: tl.rotary(x, n_features=-2), ValueError, "n_features must be at least 1, got -2"),
+    (lambda: tl.rotary(x, n_features=2.0), TypeError, "n_features must be an integer, got 2.0"),
+    (
+        lambda: tl.rotary(x[0, 0, 0], n_features=2),
+        ValueError,
+        "x must have shape (..., heads, seq, d_head), got (4,)",
+    ),
     (lambda: tl.rotary(x.long()), TypeError, "x must be floating point, got torch.int64"),
     (
         lambda: tl.rotary(x[..., :3]),

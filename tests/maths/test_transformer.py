@@ -794,6 +794,8 @@ OPTIONS = {
     "gated": True,
     "n_kv_heads": 1,
     "rotate": partial(tl.rotary, base=100.0),
+    "d_head": 6,
+    "qk_norm": True,
 }
 
 
@@ -806,10 +808,12 @@ def options_of(layer, attention, norm):
         "activation": {feed_forward.activation},
         "bias": {part.bias is not None for part in (attention.q_proj, attention.out_proj, feed_forward.linear1)},
         "norm": {{tl.RMSNorm: "rms", tl.LayerNorm: "layer"}[type(norm)]},
-        "eps": {norm.eps},
+        "eps": {norm.eps, attention.q_norm.eps, attention.k_norm.eps},
         "gated": {feed_forward.gate is not None},
         "n_kv_heads": {attention.n_kv_heads},
         "rotate": {attention.rotate},
+        "d_head": {attention.d_head, attention.q_proj.out_features // 3, attention.out_proj.in_features // 3},
+        "qk_norm": {type(part) is tl.RMSNorm for part in (attention.q_norm, attention.k_norm)},
     }
 
 

@@ -1,0 +1,252 @@
+"""A mixture of experts against loops over tokens and experts in float64, and against the blocks of transformers."""
+
+import pytest
+import torch
+
+import transformer_lab as tl
+from agreement import DEVICE, DTYPES, agree, agree_in_gradient, gradients, load_transformers, normal, ready, says
+
+D_MODEL, D_FF, N_EXPERTS, N_ACTIVE = 6, 5, 7, 3
+
+
+def mixture(dtype=torch.float32, n_experts=N_EXPERTS, n_active=N_ACTIVE, **options):
+    torch.manual_seed(0)
+    return ready(tl.MixtureOfExperts(D_MODEL, D_FF, n_experts, n_active, **options), dtype)
+
+
+def tokens(*lead, dtype=torch.float32):
+    return normal(*lead, D_MODEL, seed=1, dtype=dtype)
+
+
+def exact(x):
+    return x.cpu().double()
+
+
+def linear(x, layer):
+    out = exact(layer.weight) @ x
+    return out if layer.bias is None else out + exact(layer.bias)
+
+
+def by_expert(x, part):
+    """A feed-forward layer of one token, in float64."""
+
+    def act(z):
+        return z / (1 + (-z).exp()) if part.activation == "silu" else z * (z > 0)
+
+    features = linear(x, part.linear1)
+    features = act(features) if part.gate is None else act(linear(x, part.gate)) * features
+    return linear(features, part.linear2)
+
+
+def by_loops(module, x):
+    """Each token alone, its experts one after the other, in float64."""
+    outputs = []
+    for token in exact(x).reshape(-1, D_MODEL):
+        powers = linear(token, module.router).exp()
+        chances = [power / powers.sum() for power in powers]
+        best = sorted(range(len(chances)), key=lambda e: -chances[e])[: module.n_active]
+        whole = sum(chances[e] for e in best) if module.renormalize else 1.0
+        output = sum(chances[e] / whole * by_expert(token, module.experts[e]) for e in best)
+        outputs.append(output if module.shared is None else output + by_expert(token, module.shared))
+    return torch.stack(outputs).reshape(x.shape)
+
+
+OPTIONS = [
+    {},
+    {"n_active": 1},
+    {"n_active": N_EXPERTS, "renormalize": False},
+    {"n_experts": 1, "n_active": 1, "n_shared": 1},
+    {"n_shared": 2, "renormalize": False},
+    {"activation": "relu", "gated": False, "bias": True, "n_shared": 1},
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("lead", [(4,), (2, 5), (2, 1, 3)])
+def test_mixture_matches_loops(lead, options, dtype):
+    module, x = mixture(dtype, **options), tokens(*lead, dtype=dtype)
+    found, expected = module(x), by_loops(module, x)
+    assert found.dtype == dtype and found.device == x.device and x._version == 0
+    agree(found, expected)
+    inputs = (x, *module.parameters())
+    agree_in_gradient(found, expected, inputs)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("renormalize", [True, False])
+def test_route_returns_the_most_probable_experts(renormalize, dtype):
+    module, x = mixture(dtype, renormalize=renormalize), tokens(2, 5, dtype=dtype)
+    indices, weights = module.route(x)
+    assert indices.shape == weights.shape == (2, 5, N_ACTIVE)
+    assert indices.dtype == torch.int64 and weights.dtype == dtype
+    chances = torch.softmax(exact(x) @ exact(module.router.weight).T, -1)
+    for place in [(i, j) for i in range(2) for j in range(5)]:
+        best = sorted(range(N_EXPERTS), key=lambda e: -chances[place][e].item())[:N_ACTIVE]
+        assert indices[place].tolist() == best
+        chosen = chances[place][best]
+        agree(weights[place], chosen / chosen.sum() if renormalize else chosen)
+
+
+def test_softmax_over_the_chosen_alone_is_the_same():
+    module, x = mixture(), tokens(2, 5)
+    scores, indices = module.router(x).topk(N_ACTIVE, -1)
+    found = module.route(x)
+    assert torch.equal(found[0], indices)
+    agree(found[1], torch.softmax(scores, -1))
+
+
+def test_large_logits_stay_finite():
+    module, x = mixture(), tokens(2, 5) * 1e4
+    _, weights = module.route(x)
+    assert weights.isfinite().all() and module(x).isfinite().all()
+    agree(weights.sum(-1), torch.ones(2, 5))
+
+
+def test_tokens_do_not_depend_on_each_other():
+    module, x = mixture(n_shared=1), tokens(3, 5)
+    found = module(x)
+    for i in range(3):
+        for j in range(5):
+            agree(module(x[i, j : j + 1]), found[i, j : j + 1])
+    agree(module(x.mT.contiguous().mT), found)
+
+
+def test_equal_experts_are_one_feed_forward_layer():
+    module, x = mixture(bias=True), tokens(2, 5)
+    for expert in module.experts:
+        expert.load_state_dict(module.experts[0].state_dict())
+    agree(module(x), module.experts[0](x))
+
+
+def test_shared_experts_are_a_sum_of_experts():
+    module, x = mixture(n_shared=3), tokens(2, 5)
+    expected = module(x) - module.shared(x)
+    for part in range(3):
+        own = tl.FeedForward(D_MODEL, D_FF, "silu", bias=False, gated=True).to(DEVICE)
+        rows = slice(part * D_FF, (part + 1) * D_FF)
+        state = {f"{name}.weight": getattr(module.shared, name).weight[rows] for name in ("linear1", "gate")}
+        own.load_state_dict(state | {"linear2.weight": module.shared.linear2.weight[:, rows]})
+        expected = expected + own(x)
+    agree(module(x), expected)
+
+
+def test_experts_compute_only_what_is_routed_to_them():
+    module, x = mixture(n_experts=20, n_active=2), tokens(2, 3)
+    seen = {}
+    for e, expert in enumerate(module.experts):
+        expert.register_forward_hook(lambda _, given, __, e=e: seen.update({e: seen.get(e, 0) + len(given[0])}))
+    output, (indices, _) = module(x), module.route(x)
+    assert seen == {e: n for e, n in enumerate(indices.flatten().bincount(minlength=20).tolist()) if n}
+    assert sum(seen.values()) == 2 * 3 * 2
+    grads = gradients(output, [expert.linear1.weight for expert in module.experts])
+    assert [e for e, grad in enumerate(grads) if grad is not None] == sorted(seen)
+
+
+@pytest.mark.parametrize("n_shared", [0, 1])
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3), (1, 1)])
+def test_empty_and_single(shape, n_shared):
+    module, x = mixture(n_shared=n_shared), tokens(*shape)
+    indices, weights = module.route(x)
+    assert indices.shape == weights.shape == (*shape, N_ACTIVE)
+    output = module(x)
+    assert output.shape == x.shape
+    output.sum().backward()
+    assert x.grad.shape == x.shape
+
+
+@pytest.mark.parametrize("n_shared", [0, 1])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_autocast(dtype, n_shared):
+    module, x = mixture(n_shared=n_shared), tokens(2, 5)
+    expected = module(x)
+    with torch.autocast(DEVICE.type, dtype=dtype):
+        agree(module(x).to(dtype), expected)
+        agree(module(x.to(dtype)).to(dtype), expected)
+
+
+def test_mixture_replaces_the_feed_forward_layer_of_a_model():
+    torch.manual_seed(0)
+    options = {"norm_first": True, "norm": "rms", "positions": "rotary", "bias": False}
+    model = tl.LanguageModel(11, 12, 3, 2, 20, **options).to(DEVICE).eval()
+    for layer in model.decoder.layers:
+        layer.feed_forward = tl.MixtureOfExperts(12, 8, 6, 2, n_shared=1).to(DEVICE)
+    prompt = torch.tensor([[3, 1, 4], [1, 5, 9]], device=DEVICE)
+    written = model.generate(prompt, 6)
+    assert torch.equal(written, model.generate(prompt, 6, use_cache=False))
+    model(written).sum().backward()
+    assert all(layer.feed_forward.router.weight.grad.abs().sum() > 0 for layer in model.decoder.layers)
+
+
+def test_parameters():
+    module = tl.MixtureOfExperts(6, 5, 7, 3, n_shared=2)
+    assert tl.count_parameters(module) == 6 * 7 + (7 + 2) * 3 * 6 * 5
+    assert [name for name, _ in module.named_parameters() if "bias" in name] == []
+    assert [name for name, _ in module.named_children()] == ["router", "experts", "shared"]
+    plain = tl.MixtureOfExperts(6, 5, 7, 3, gated=False, bias=True)
+    assert tl.count_parameters(plain) == 6 * 7 + 7 * (2 * 6 * 5 + 5 + 6)
+    assert "(\n  n_active=3, renormalize=True\n" in repr(module)
+
+
+# The blocks of transformers, with their weights.
+
+
+@pytest.mark.parametrize("kind", ["Mixtral", "Qwen3Moe", "Qwen3Moe, not renormalized"])
+def test_mixture_matches_transformers(kind):
+    family, _, no = kind.partition(", ")
+    transformers = load_transformers()
+    if family == "Mixtral":
+        sizes = {"intermediate_size": D_FF, "num_local_experts": N_EXPERTS}
+        modeling = transformers.models.mixtral.modeling_mixtral
+    else:
+        sizes = {"moe_intermediate_size": D_FF, "num_experts": N_EXPERTS, "norm_topk_prob": not no}
+        modeling = transformers.models.qwen3_moe.modeling_qwen3_moe
+    config = getattr(transformers, f"{family}Config")(hidden_size=D_MODEL, num_experts_per_tok=N_ACTIVE, **sizes)
+    config._experts_implementation = "eager"
+    theirs, ours = getattr(modeling, f"{family}SparseMoeBlock")(config).eval(), mixture(renormalize=not no)
+    with torch.no_grad():
+        theirs.gate.weight.copy_(ours.router.weight)
+        for e, expert in enumerate(ours.experts):
+            theirs.experts.gate_up_proj[e].copy_(torch.cat((expert.gate.weight, expert.linear1.weight)))
+            theirs.experts.down_proj[e].copy_(expert.linear2.weight)
+    x = tokens(2, 40)
+    found, expected = ours(x), theirs.to(DEVICE)(x)
+    agree(found, expected)
+    agree_in_gradient(found, expected, (x,))
+
+
+# Every error, word for word.
+
+
+def made(**options):
+    return tl.MixtureOfExperts(**{"d_model": 8, "d_ff": 4, "n_experts": 4, "n_active": 2} | options)
+
+
+x = torch.zeros(3, 5, 8)
+WRONG = [
+    (lambda: made(n_active=5), ValueError, "n_active must be at most n_experts, got n_active 5 and n_experts 4"),
+    (lambda: made(n_active=0), ValueError, "n_active must be at least 1, got 0"),
+    (lambda: made(n_active=1.0), TypeError, "n_active must be an integer, got 1.0"),
+    (lambda: made(n_experts=0), ValueError, "n_experts must be at least 1, got 0"),
+    (lambda: made(n_experts=None), TypeError, "n_experts must be an integer, got None"),
+    (lambda: made(n_shared=-1), ValueError, "n_shared must be at least 0, got -1"),
+    (lambda: made(n_shared=True), TypeError, "n_shared must be an integer, got True"),
+    (lambda: made(d_model=0), ValueError, "d_model must be at least 1, got 0"),
+    (lambda: made(d_ff=None), TypeError, "d_ff must be an integer, got None"),
+    (lambda: made(activation="tanh"), ValueError, "activation must be one of relu, gelu, gelu_tanh, silu, got 'tanh'"),
+    (lambda: made(renormalize=1), TypeError, "renormalize must be True or False, got 1"),
+    (lambda: made()(x[..., :6]), ValueError, "x must have shape (..., seq, d_model) with d_model 8, got (3, 5, 6)"),
+    (lambda: made()(x[0, 0]), ValueError, "x must have shape (..., seq, d_model) with d_model 8, got (8,)"),
+    (lambda: made().route([1.0]), TypeError, "x must be a tensor, got list"),
+    (lambda: made()(x.long()), TypeError, "x must be floating point, got torch.int64"),
+    (
+        lambda: made()(x.double()),
+        TypeError,
+        "x must have the dtype of the module's weights, torch.float32, got torch.float64",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), WRONG)
+def test_mixture_errors_name_the_argument(call, error, text):
+    says(call, error, text)

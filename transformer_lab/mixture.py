@@ -1,0 +1,126 @@
+"""A mixture of experts: many feed-forward layers, of which each token uses a few."""
+
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from .arguments import as_sizes, require_features, require_flags
+from .layers import FeedForward
+from .precision import upcast
+
+
+class MixtureOfExperts(nn.Module):
+    """Feed-forward layers as experts, and a router that sends each token to a few of them.
+
+    A token's output is the mean of its experts' outputs, weighted by the router, plus that of the shared experts. All
+    experts have parameters, but a token computes with ``n_active + n_shared`` of them only. This can replace the
+    :class:`FeedForward` of a layer: ``layer.feed_forward = MixtureOfExperts(…)``.
+
+    Parameters
+    ----------
+    d_model : int
+    d_ff : int
+        Features inside one expert.
+    n_experts : int
+        Experts that the router chooses from.
+    n_active : int
+        Experts of one token, at most ``n_experts``.
+    n_shared : int, optional
+        Further experts, which every token uses. They are one :class:`FeedForward` of ``n_shared * d_ff`` features: the
+        sum of so many experts.
+    activation, gated, bias : optional
+        As in :class:`FeedForward`, for every expert. The router has no bias.
+    renormalize : bool, optional
+        Whether the weights of the chosen experts are divided by their sum, as in Mixtral and Qwen3 (``norm_topk_prob``
+        there), and in gpt-oss, whose softmax over the chosen alone is the same. ``False`` leaves them as the softmax
+        over all experts gives them, as in OLMoE, Qwen2 and DeepSeek-V2. The routers of DeepSeek-V3 and GLM-4.5 are
+        others: sigmoids, and a bias for balance.
+
+    References
+    ----------
+    Shazeer et al., "Outrageously Large Neural Networks", 2017, section 2. Jiang et al., "Mixtral of Experts", 2024,
+    section 2.1. Dai et al., "DeepSeekMoE", 2024, sections 3.1 and 3.2, for small experts and for shared ones.
+
+    Examples
+    --------
+    >>> mixture = MixtureOfExperts(d_model=4, d_ff=8, n_experts=6, n_active=2)
+    >>> x = torch.ones(2, 5, 4)
+    >>> mixture(x).shape
+    torch.Size([2, 5, 4])
+    >>> indices, weights = mixture.route(x)
+    >>> indices.shape
+    torch.Size([2, 5, 2])
+    >>> torch.allclose(weights.sum(-1), torch.ones(2, 5))
+    True
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        d_ff: int,
+        n_experts: int,
+        n_active: int,
+        *,
+        n_shared: int = 0,
+        activation: str = "silu",
+        gated: bool = True,
+        bias: bool = False,
+        renormalize: bool = True,
+    ):
+        super().__init__()
+        d_model, d_ff, n_experts, self.n_active = as_sizes(
+            d_model=d_model, d_ff=d_ff, n_experts=n_experts, n_active=n_active
+        )
+        if self.n_active > n_experts:
+            raise ValueError(f"n_active must be at most n_experts, got n_active {n_active} and n_experts {n_experts}")
+        (n_shared,) = as_sizes(minimum=0, n_shared=n_shared)
+        require_flags(renormalize=renormalize)
+        self.renormalize = renormalize
+        expert = partial(FeedForward, d_model, activation=activation, gated=gated, bias=bias)
+        self.router = nn.Linear(d_model, n_experts, bias=False)
+        self.experts = nn.ModuleList(expert(d_ff) for _ in range(n_experts))
+        self.shared = expert(n_shared * d_ff) if n_shared else None
+
+    def route(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return which experts each token goes to, and with which weights.
+
+        Parameters
+        ----------
+        x : Tensor, shape (..., seq, d_model)
+
+        Returns
+        -------
+        (Tensor of int64, Tensor), both of shape (..., seq, n_active)
+            The experts' indices, that of the largest weight first, and the weights, positive. They sum to one if
+            ``renormalize``.
+        """
+        require_features(self.router.weight, x=x)
+        probabilities = torch.softmax(upcast(self.router(x)), dim=-1)  # (..., seq, n_experts)
+        weights, indices = probabilities.topk(self.n_active, dim=-1)
+        if self.renormalize:
+            weights = weights / weights.sum(-1, keepdim=True)
+        return indices, weights.to(x.dtype)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the weighted sum of the outputs of each token's experts: shape of ``x``, (..., seq, d_model)."""
+        indices, weights = self.route(x)
+        if not x.numel():
+            return x.clone()
+        mixed = self._mix(x.flatten(0, -2), indices.flatten(), weights.flatten()).view(x.shape)
+        return mixed if self.shared is None else mixed + self.shared(x)
+
+    def _mix(self, tokens, chosen, weights):
+        """Sum up the outputs of each token's experts; ``chosen`` and ``weights`` have ``n_active`` entries a token."""
+        order = chosen.argsort()  # expert by expert, so that each finds its tokens side by side, after one gather
+        counts = chosen.bincount(minlength=len(self.experts)).tolist()
+        rows = order // self.n_active
+        pieces = tokens[rows].split(counts), weights[order, None].split(counts), rows.split(counts)
+        mixed = torch.zeros_like(tokens)
+        for expert, part, weight, row in zip(self.experts, *pieces):
+            if len(row):
+                mixed.index_add_(0, row, (expert(part) * weight).to(mixed.dtype))
+        return mixed
+
+    def extra_repr(self) -> str:
+        return f"n_active={self.n_active}, renormalize={self.renormalize}"
