@@ -1,0 +1,70 @@
+"""Is a mixture of experts as fast as a loop over its experts?
+
+    python benchmarks/mixture.py [--quick]
+
+Side by side in one run, with the same weights, checked to agree before anything is timed:
+
+    ours      tl.MixtureOfExperts: tokens gathered once, sorted by expert
+    loop      for each expert, torch.where finds its tokens, and index_add_ adds its output: as transformers does it
+    dense     every expert for every token: what the mixture saves
+
+Ratios are those of benchmarks/attention.py. "forward" runs under no_grad; "+backward" computes the gradients of the
+tokens and of all weights.
+"""
+
+import argparse
+
+import torch
+from table import DEVICE, aim, begin, end, print_row, ratio
+
+import transformer_lab as tl
+from transformer_lab.measure import compare
+
+# Sizes (d_model, d_ff, n_experts, n_active), and tokens: few large experts, many small ones, and a step of generation.
+SIZES = [((256, 512, 8, 2), 1024), ((256, 64, 64, 8), 1024), ((256, 64, 128, 8), 1), ((64, 32, 8, 2), 128)]
+
+
+def loop(mixture, x):
+    indices, weights = mixture.route(x)
+    output = torch.zeros_like(x)
+    for e, expert in enumerate(mixture.experts):
+        rows, places = torch.where(indices == e)
+        if len(rows):
+            output.index_add_(0, rows, expert(x[rows]) * weights[rows, places, None])
+    return output
+
+
+def dense(mixture, x):
+    indices, weights = mixture.route(x)
+    shares = torch.zeros(len(x), len(mixture.experts), device=x.device).scatter(1, indices, weights)
+    return sum(expert(x) * share for expert, share in zip(mixture.experts, shares[..., None].unbind(1)))
+
+
+def main(quick):
+    start, slowest = begin(), 0.0
+    print_row("sizes, tokens", "", "ours", ["loop/ours", "dense/ours"])
+    for sizes, seq in SIZES[-1:] if quick else SIZES:
+        mixture, x = tl.MixtureOfExperts(*sizes).to(DEVICE), torch.randn(seq, sizes[0]).to(DEVICE).requires_grad_()
+        forms = {"ours": mixture, "loop": lambda x, m=mixture: loop(m, x), "dense": lambda x, m=mixture: dense(m, x)}
+        for form in forms.values():
+            torch.testing.assert_close(form(x), mixture(x), rtol=0, atol=1e-5)
+        for kind in ("forward", "+backward"):
+
+            def call(form, x=x, backward=kind == "+backward"):
+                with torch.set_grad_enabled(backward):
+                    output = form(x)
+                return output.sum().backward() if backward else output
+
+            calls = {name: lambda form=form, call=call: call(form) for name, form in forms.items()}
+            compared = compare(calls, 0.2 if quick else 4.0)
+            slowest = max(slowest, 1 / compared.median("loop"))
+            cells = [ratio(compared, name) for name in ("loop", "dense")]
+            print_row(f"{sizes}, {seq}", kind, f"{compared.seconds * 1e3:.2f} ms", cells)
+    aim("ours, in times of the loop, at most 1.05", f"{slowest:.2f} at most", slowest <= 1.05)
+    end(start)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="one small size, to see that it runs")
+    main(parser.parse_args().quick)
