@@ -70,6 +70,7 @@ from .parameters import (
     LLAMA3_8B,
     SMOLLM2_135M,
     ModelShape,
+    active_parameters,
     count_parameters,
     parameter_breakdown,
 )
@@ -104,6 +105,7 @@ __all__ = [
     "TokenEmbedding",
     "Transformer",
     "activation_bytes",
+    "active_parameters",
     "additive_mask",
     "alibi_bias",
     "attention_flops",
