@@ -129,8 +129,8 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
 
     Where heads have a size of their own, ``n_heads * d_head`` takes the place of one ``d_model`` in the first two rows.
     A window takes the place of the second ``N`` where it is less. Of experts, those that a token uses are counted, and
-    the router. Heads that share keys are projected for less; the scores are as many as before. A feed-forward layer without a gate
-    takes two thirds of one with it.
+    the router. Heads that share keys are projected for less; the scores are as many as before. A feed-forward layer
+    without a gate takes two thirds of one with it.
 
     Scores and blend are the part that grows with ``N²``. In ``"bert"`` and ``"gpt2"`` they overtake the feed-forward
     layer at ``N = d_ff``, which is ``4·d_model`` as usual; attention with its projections does so at

@@ -24,7 +24,7 @@ class Model(NamedTuple):
     fixed: dict
     keys: dict[str, Rule]
     finish: Callable[[dict, dict], dict] | None = None
-    aliases: dict[str, str] = {}
+    aliases: dict[str, str] | None = None
 
 
 # Keys that change no count, in any model: names, tokens, training, activations, scales, rotary positions, generation.
@@ -32,29 +32,31 @@ _NEUTRAL = """
     _attn_implementation _attn_implementation_autoset _name_or_path _num_labels activation activation_dropout
     activation_function add_bias_logits afn alibi_bias_max architectures attention_dropout attention_multiplier
     attention_probs_dropout_prob attention_softmax_in_fp32 attn_logit_softcapping attn_pdrop auto_map bad_words_ids
-    begin_suppress_tokens bias_dropout_fusion bos_token_id cache_implementation chunk_size_feed_forward
-    classif_dropout classifier_dropout classifier_dropout_prob clip_qkv decoder_layerdrop decoder_start_token_id
-    dense_act_fn directionality diversity_penalty do_sample down_scale_factor dropout dropout_rate dtype
-    early_stopping embd_pdrop emb_pdrop embed_dropout embedding_dropout embedding_multiplier encoder_layerdrop
-    encoder_no_repeat_ngram_size eos_token_id exponential_decay_length_penalty extra_pos_embeddings
-    final_logit_softcapping finetuning_task force_bos_token_to_be_generated forced_bos_token_id forced_eos_token_id
-    gap_size gradient_checkpointing hidden_act hidden_activation hidden_dropout hidden_dropout_prob id2label init_device
-    init_std initializer_factor initializer_range is_llama_config label2id layer_norm_eps layer_norm_epsilon
-    layerdrop layers_to_keep length_penalty logit_scale logits_scaling masked_softmax_fusion max_length
-    max_position_embeddings max_seq_len min_length model_type n_ctx n_positions net_structure_type no_repeat_ngram_size
-    no_rope_layer_interval no_rope_layers norm_epsilon norm_topk_prob num_beam_groups num_beams num_memory_blocks
-    num_return_sequences offset_alibi original_max_position_embeddings output_attentions output_hidden_states
-    output_past output_router_logits output_scores pad_token_id partial_rotary_factor pooler_fc_size
-    pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type prefix pretraining_tp
-    problem_type qa_dropout query_pre_attn_scalar relative_attention_max_distance remove_invalid_values
-    reorder_and_upcast_attn repetition_penalty resid_dropout resid_pdrop residual_dropout residual_multiplier
-    return_dict return_dict_in_generate rms_norm_eps rope_interleaved rope_local_base_freq rope_parameters rope_scaling
-    rope_theta rotary rotary_dim rotary_emb_base rotary_pct router_aux_loss_coef router_jitter_noise
+    begin_suppress_tokens bias_dropout_fusion bos_token_id cache_implementation chunk_size_feed_forward classif_dropout
+    classifier_dropout classifier_dropout_prob clip_qkv decoder_layerdrop decoder_start_token_id dense_act_fn
+    directionality diversity_penalty do_sample down_scale_factor dropout dropout_rate dtype early_stopping emb_pdrop
+    embd_pdrop embed_dropout embedding_dropout embedding_multiplier encoder_layerdrop encoder_no_repeat_ngram_size
+    eos_token_id exponential_decay_length_penalty extra_pos_embeddings final_logit_softcapping finetuning_task
+    force_bos_token_to_be_generated forced_bos_token_id forced_eos_token_id gap_size gradient_checkpointing hidden_act
+    hidden_activation hidden_dropout hidden_dropout_prob id2label inference_runner init_config init_device init_std
+    initializer_factor initializer_range is_llama_config label2id layer_norm_eps layer_norm_epsilon layerdrop
+    layers_to_keep length_penalty logit_scale logits_scaling masked_softmax_fusion max_batch_size max_length
+    max_position_embeddings max_seq_len max_sequence_length min_length model_type n_ctx n_positions net_structure_type
+    no_repeat_ngram_size no_rope_layer_interval no_rope_layers norm_eps norm_epsilon norm_topk_prob num_beam_groups
+    num_beams num_labels num_memory_blocks num_return_sequences offset_alibi original_max_position_embeddings
+    output_attentions output_hidden_states output_past output_router_logits output_scores pad_key_length pad_token_id
+    partial_rotary_factor pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head
+    pooler_type pre_allocate_kv_cache predict_special_tokens prefix pretraining_tp problem_type qa_dropout
+    query_pre_attn_scalar relative_attention_max_distance remove_invalid_values reorder_and_upcast_attn
+    repetition_penalty resid_dropout resid_pdrop residual_dropout residual_multiplier return_dict
+    return_dict_in_generate rms_norm_eps rope_interleaved rope_local_base_freq rope_parameters rope_scaling rope_theta
+    rotary rotary_dim rotary_emb_base rotary_pct router_aux_loss_coef router_jitter_noise
     scale_attention_softmax_in_fp32 scale_attn_by_inverse_layer_idx scale_attn_weights scale_decoder_outputs
     scale_embedding sep_token_id seq_classif_dropout seq_length sinusoidal_pos_embds skip_bias_add slow_but_exact
     summary_activation summary_first_dropout summary_last_dropout summary_proj_to_labels summary_type summary_use_proj
-    suppress_tokens task_specific_params temperature tf_legacy_loss tokenizer_class top_k top_p torch_dtype torchscript
-    transformers.js_config transformers_version typical_p unk_token_id use_bfloat16 use_cache
+    suppress_tokens task_specific_params temperature tf_legacy_loss tokenizer_class tokenizer_name top_k top_p
+    torch_dtype torchscript transformers.js_config transformers_version typical_p unk_token_id use_bfloat16 use_cache
+    validate_runner_input
 """
 NEUTRAL = set(_NEUTRAL.split())
 
@@ -205,6 +207,7 @@ def _local_layers(fields, config):
 
 def _mpt(fields, config):
     known = {"attn_type": "multihead_attention", "qk_ln": False, "alibi": True, "prefix_lm": False}
+    known |= {"is_encoder_decoder": False}
     neutral = {"attn_pdrop", "attn_impl", "clip_qkv", "softmax_scale", "attn_uses_sequence_id", "alibi_bias_max"}
     attention = config.get("attn_config")
     if not isinstance(attention, dict):
@@ -252,7 +255,7 @@ def encoder(fixed=(), keys=(), finish=None):
     return Model("bert", dict(fixed), {**usual, **dict(keys)}, finish)
 
 
-def decoder(fixed=(), keys=(), finish=None, *, tie=False):
+def decoder(fixed=(), keys=(), finish=None, *, tie=False, aliases=None):
     """Llama, and what differs from it."""
     usual = {
         "hidden_size": size("d_model"),
@@ -268,7 +271,7 @@ def decoder(fixed=(), keys=(), finish=None, *, tie=False):
         "is_decoder": noted(),
         "add_cross_attention": only(False),
     }
-    return Model("llama", dict(fixed), {**usual, **dict(keys)}, finish)
+    return Model("llama", dict(fixed), {**usual, **dict(keys)}, finish, aliases)
 
 
 def of_2019(family, fixed=(), keys=(), finish=None, *, tie=True, aliases=None):
@@ -290,7 +293,9 @@ def of_2019(family, fixed=(), keys=(), finish=None, *, tie=True, aliases=None):
     return Model(family, dict(fixed), {**usual, **dict(keys)}, finish, names if aliases is None else aliases)
 
 
-def t5(tie):
+def t5(feed_forward_proj):
+    """T5: no biases, RMS norm, relative positions that the layers of a stack share."""
+
     def feed_forward(key, value):
         if not isinstance(value, str) or value.startswith("gated") != value.startswith("gated-"):
             refuse(key, value, "the name of an activation, such as 'relu' or 'gated-gelu'")
@@ -306,9 +311,9 @@ def t5(tie):
         "d_ff": size("d_ff"),
         "vocab_size": size("vocab_size"),
         "relative_attention_num_buckets": size("n_relative", 32),
-        "feed_forward_proj": Rule(feed_forward, tie),
+        "feed_forward_proj": Rule(feed_forward, feed_forward_proj),
         "is_gated_act": noted(),  # transformers sets it from feed_forward_proj
-        "tie_word_embeddings": tied(True),
+        "tie_word_embeddings": tied(True),  # transformers 5 ties T5 1.1 all the same; its published weights have a head
         "is_encoder_decoder": only(True),
         "is_decoder": noted(),
     }
@@ -316,6 +321,7 @@ def t5(tie):
 
 
 def bart(final_norm):
+    """BART: a table of positions and a norm of the embeddings in each stack."""
     fixed = {"learned_positions": True, "embedding_norm": True, "final_norm": final_norm, "bias": (*NO_HEAD,)}
     keys = {
         "d_model": size("d_model"),
@@ -351,7 +357,7 @@ QWEN = {
     "max_window_layers": noted(),
     "layer_types": LAYER_TYPES,
 }
-GEMMA = {"head_dim": size("d_head", 256), **ATTENTION_BIAS}
+GEMMA = {"head_dim": size("d_head", 256), **ATTENTION_BIAS, "use_bidirectional_attention": only(None, False)}
 GEMMA_WINDOWS = {**GEMMA, "sliding_window": size("window", 4096, or_null=True), "layer_types": LAYER_TYPES}
 GEMMA_PATTERN = {"sliding_window_pattern": noted(), "_sliding_window_pattern": noted()}
 EXPERTS = {"num_local_experts": size("n_experts"), "num_experts_per_tok": size("experts_per_token")}
@@ -402,7 +408,7 @@ MODELS = {
     "bart": bart(final_norm=False),
     "mbart": bart(final_norm=True),
     # Decoders with LayerNorm
-    "openai-gpt": of_2019("gpt2", {"final_norm": False}),
+    "openai-gpt": of_2019("gpt2", {"final_norm": False}, {"n_special": only(0)}),
     "gpt2": of_2019("gpt2"),
     "gpt_bigcode": of_2019(
         "llama",
@@ -482,6 +488,7 @@ MODELS = {
             "new_decoder_architecture": switch(False, {}),
             "parallel_attn": switch(True, {}),
             "num_ln_in_parallel_attn": noted(),
+            "apply_residual_connection_post_layernorm": noted(),
             "alibi": noted(),
         },
         _falcon,
@@ -549,7 +556,7 @@ MODELS = {
     ),
     "gemma3_text": decoder(
         {"norms_per_layer": 4, "qk_norm": True},
-        {**GEMMA_WINDOWS, **GEMMA_PATTERN, "use_bidirectional_attention": only(False, None)},
+        {**GEMMA_WINDOWS, **GEMMA_PATTERN},
         windows_in_some_layers(_period(6)),
         tie=True,
     ),
@@ -591,7 +598,12 @@ MODELS = {
         },
         _qwen,
     ),
-    "qwen3_moe": decoder({"qk_norm": True}, {**QWEN_EXPERTS, **ATTENTION_BIAS}, _qwen),
+    "qwen3_moe": decoder(
+        {"qk_norm": True},
+        {**QWEN_EXPERTS, **ATTENTION_BIAS},
+        _qwen,
+        aliases={"num_local_experts": "num_experts"},
+    ),
 }
 
 
@@ -606,14 +618,15 @@ def shape_fields(config: dict) -> tuple[dict, dict]:
         near = did_you_mean(name, MODELS) if isinstance(name, str) else ""
         raise ValueError(f"config's model_type must be one of {', '.join(sorted(MODELS))}, got {shown(name)}{near}")
     model = MODELS[name]
-    config = _with_own_names(config, model.aliases)
+    config = _with_own_names(config, model.aliases or {})
     for key, value in config.items():
         if key not in model.keys and key not in NEUTRAL:
             raise ValueError(
                 f"config's {key} is not known for model_type {name!r}, got {shown(value)}: leave it out if it changes "
                 "no count"
             )
-    fields, keys = {"family": model.family, **model.fixed}, {}
+    fields: dict[str, Any] = {"family": model.family, **model.fixed}
+    keys: dict[str, str] = {}
     for key, rule in model.keys.items():
         if key not in config and rule.default is ...:
             raise ValueError(f"config has no {key}, which model_type {name!r} needs")
@@ -627,6 +640,8 @@ def shape_fields(config: dict) -> tuple[dict, dict]:
     key, named = fields.pop("named_layers", ("", fields["n_layers"]))
     if named != fields["n_layers"]:
         raise ValueError(f"config's {key} must name {fields['n_layers']} layers, got {named}")
+    if fields.get("d_head") and fields["d_head"] * fields["n_heads"] == fields["d_model"]:
+        del fields["d_head"]  # what ModelShape takes where it is left out
     return fields, keys
 
 

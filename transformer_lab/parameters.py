@@ -20,7 +20,7 @@ from .layers import default_d_ff
 
 # The options of each family beside its sizes, and their values where they are left out.
 FAMILIES = {
-    "bert": {"n_segments": 2, "pooler": True, "d_embedding": None, "shared_layers": False, "n_relative": 0},
+    "bert": {"n_segments": 2, "pooler": True, "d_embedding": None, "shared_layers": None, "n_relative": None},
     "gpt2": {"final_norm": None, "tied": True},
     "llama": {
         "final_norm": None,
@@ -48,7 +48,7 @@ FAMILIES = {
         "norm": "layer",
         "embedding_norm": False,
         "learned_positions": False,
-        "n_relative": 0,
+        "n_relative": None,
         "shared_embedding": None,
     },
 }
