@@ -537,8 +537,8 @@ def _feed_forward_flops(shape):
     matrices = 2 + is_gated(shape)
     if not shape.n_experts:
         return 2 * matrices * shape.d_ff
-    features = shape.experts_per_token * (shape.d_expert or shape.d_ff) + shape.d_shared_expert
-    return 2 * (matrices * features + shape.n_experts + shape.shared_expert_gate)
+    features = shape.experts_per_token * (shape.d_expert or shape.d_ff) + (shape.d_shared_expert or 0)
+    return 2 * (matrices * features + shape.n_experts + bool(shape.shared_expert_gate))
 
 
 def _lengths(shape, seq, batch, tgt_len):

@@ -54,6 +54,9 @@ FAMILIES = {
 }
 # The options that layers of this package have, too. Only they have a place in activation_bytes and in the budget lab.
 OWN = {"n_segments", "pooler", "final_norm", "tied", "tgt_vocab_size", "n_kv_heads"}
+# The options whose fields hold the family's value where they are left out. The field of another one is None where the
+# shape has what its family has, so that dataclasses.replace may change the family.
+ALWAYS_SET = {"n_segments", "pooler", "tied", "gated"}
 NORMS = ("layer", "rms", "unlearned")
 # Where biases can be; True means all but the last.
 BIASES = ("qkv", "output", "feed-forward", "norms", "head")
@@ -197,7 +200,7 @@ class ModelShape:
         for name, value in vars(self).items():
             if is_integer(value):
                 object.__setattr__(self, name, int(value))  # NumPy's would overflow in the counts
-            elif value is None and own.get(name) is not None:
+            elif value is None and name in ALWAYS_SET and name in own:
                 object.__setattr__(self, name, own[name])
         for name in sorted(set().union(*FAMILIES.values()) - set(own)):
             if getattr(self, name) is not None:
@@ -254,6 +257,9 @@ class ModelShape:
             )
         if self.tied and self.shared_embedding is False:
             raise ValueError("tied asks for one embedding, got tied True and shared_embedding False")
+        for name, usual in FAMILIES[self.family].items():
+            if name not in OWN | ALWAYS_SET and getattr(self, name) == usual:
+                object.__setattr__(self, name, None)
 
     def __repr__(self):
         given = {name: value for name, value in vars(self).items() if value is not None}
@@ -353,9 +359,8 @@ def key_features(shape: ModelShape) -> int:
 
 def not_in_this_package(shape: ModelShape) -> list[str]:
     """Return the options that the layers of this package do not have, of those that the shape has."""
-    usual = FAMILIES[shape.family]
-    found = [name for name in usual if name not in OWN and getattr(shape, name) != usual[name]]
-    if shape.family == "llama" and "gated" in found:
+    found = [name for name in FAMILIES[shape.family] if name not in OWN and getattr(shape, name) is not None]
+    if "gated" in found and (shape.family == "llama" or not shape.gated):
         found.remove("gated")
     return found + ["d_head"] * (shape.d_head is not None) + ["bias"] * isinstance(shape.bias, tuple)
 
@@ -524,9 +529,10 @@ def _feed_forward(shape, d_ff):
 
 def _norm_size(shape):
     """Return the parameters of a norm for each of its features."""
-    if shape.norm == "unlearned":
+    norm = shape.norm or FAMILIES[shape.family].get("norm", "layer")
+    if norm == "unlearned":
         return 0
-    return 1 if shape.norm == "rms" else 1 + has_bias(shape, "norms")
+    return 1 if norm == "rms" else 1 + has_bias(shape, "norms")
 
 
 def _of_shape(shape):
@@ -542,7 +548,7 @@ def _of_shape(shape):
         shared_weights, shared_biases = _feed_forward(shape, shape.d_shared_expert) if shape.d_shared_expert else (0, 0)
         weights = shape.n_experts * expert_weights + shared_weights
         biases = shape.n_experts * expert_biases + shared_biases
-        router = d_model * (shape.n_experts + shape.shared_expert_gate)
+        router = d_model * (shape.n_experts + bool(shape.shared_expert_gate))
     d_embedding = shape.d_embedding or d_model
     target = shape.tgt_vocab_size or shape.vocab_size
     own_target = stacks == 2 and not (shape.tied if shape.shared_embedding is None else shape.shared_embedding)

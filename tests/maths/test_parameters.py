@@ -363,7 +363,8 @@ def test_experts():
     text = "n_experts asks for experts_per_token, got n_experts 8 without it"
     says(lambda: llama_with(n_experts=8), ValueError, text)
     says(lambda: llama_with(d_expert=8), ValueError, "d_expert asks for n_experts, got d_expert 8 without it")
-    says(lambda: llama_with(n_window_layers=8), ValueError, "n_window_layers asks for window, got n_window_layers 8")
+    text = "n_window_layers asks for window, got n_window_layers 8 without it"
+    says(lambda: llama_with(n_window_layers=8), ValueError, text)
 
 
 def test_places_of_biases():
