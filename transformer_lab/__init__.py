@@ -71,6 +71,7 @@ from .parameters import (
     LLAMA3_8B,
     SMOLLM2_135M,
     ModelShape,
+    active_parameters,
     count_parameters,
     parameter_breakdown,
 )
@@ -106,6 +107,7 @@ __all__ = [
     "TokenEmbedding",
     "Transformer",
     "activation_bytes",
+    "active_parameters",
     "additive_mask",
     "alibi_bias",
     "attention_flops",

@@ -7,7 +7,15 @@ usual; element-wise operations (softmax, norms, activations, sums) take few FLOP
 from torch import nn
 
 from .arguments import as_sizes, require_heads, type_name
-from .parameters import ModelShape, count_parameters, has_final_norm, is_gated, key_features
+from .parameters import (
+    ModelShape,
+    count_parameters,
+    has_final_norm,
+    is_gated,
+    key_features,
+    not_in_this_package,
+    query_features,
+)
 
 
 def attention_flops(seq: int, d_model: int, k_len: int | None = None) -> int:
@@ -119,8 +127,10 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
     output head            2·tgt_len·d_model·tgt_vocab
     =====================  ======================================================
 
-    Heads that share keys are projected for less; the scores are as many as before. A feed-forward layer without a gate
-    takes two thirds of one with it.
+    Where heads have a size of their own, ``n_heads * d_head`` takes the place of one ``d_model`` in the first two rows.
+    A window takes the place of the second ``N`` where it is less. Of experts, those that a token uses are counted, and
+    the router. Heads that share keys are projected for less; the scores are as many as before. A feed-forward layer
+    without a gate takes two thirds of one with it.
 
     Scores and blend are the part that grows with ``N²``. In ``"bert"`` and ``"gpt2"`` they overtake the feed-forward
     layer at ``N = d_ff``, which is ``4·d_model`` as usual; attention with its projections does so at
@@ -168,18 +178,23 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
     True
     """
     src, tgt, batch = _lengths(shape, seq, batch, tgt_len)
-    layers, d_model = shape.n_layers, shape.d_model
+    layers, d_model, queries = shape.n_layers, shape.d_model, query_features(shape)
+    tokens = src
+    projected, pairs = 4 * src * d_model * (queries + key_features(shape)), attention_flops(src, queries)
     if shape.family == "transformer":
-        tokens, projected = src + tgt, 12 * (src + tgt) * d_model**2
-        pairs = attention_flops(src, d_model) + attention_flops(tgt, d_model) + attention_flops(tgt, d_model, src)
-    else:
-        tokens, projected = src, 4 * src * d_model * (d_model + key_features(shape))
-        pairs = attention_flops(src, d_model)
-    flops = {
+        tokens, projected = src + tgt, 12 * (src + tgt) * d_model * queries
+        pairs += attention_flops(tgt, queries) + attention_flops(tgt, queries, src)
+    narrow = 0
+    if shape.window is not None and shape.window < src:
+        narrow = layers if shape.n_window_layers is None else shape.n_window_layers
+    flops = {"embedding projection": 2 * src * shape.d_embedding * d_model} if shape.d_embedding else {}
+    flops |= {
         "attention projections": layers * projected,
-        "scores and blend": layers * pairs,
-        "feed-forward": layers * (4 + 2 * is_gated(shape)) * tokens * d_model * shape.d_ff,
+        "scores and blend": (layers - narrow) * pairs,
+        "feed-forward": layers * tokens * d_model * _feed_forward_flops(shape),
     }
+    if narrow:
+        flops["scores and blend"] += narrow * attention_flops(src, queries, shape.window)
     if shape.family != "bert":
         flops["output head"] = 2 * tgt * d_model * _target_vocabulary(shape)
     elif shape.pooler:
@@ -371,7 +386,7 @@ def activation_bytes(
     Raises
     ------
     TypeError, ValueError
-        As :func:`flops_breakdown`.
+        As :func:`flops_breakdown`; and if the shape has an option that the layers of this package do not have.
 
     References
     ----------
@@ -387,6 +402,11 @@ def activation_bytes(
     """
     (bytes_per_value,) = as_sizes(bytes_per_value=bytes_per_value)
     src, tgt, batch = _lengths(shape, seq, batch, tgt_len)
+    unknown = not_in_this_package(shape)
+    if unknown:
+        raise ValueError(
+            f"activations are known for the layers of this package alone, got a shape with {' and '.join(unknown)}"
+        )
     if shape.family == "llama":
         return _llama_activation_bytes(shape, src, batch, bytes_per_value)
     layers, d_model, norm = shape.n_layers, shape.d_model, shape.d_model + 2
@@ -422,7 +442,8 @@ def kv_cache_bytes(shape: ModelShape, seq: int, batch: int = 1, bytes_per_value:
     -------
     int
         ``2 * n_layers * seq * d_model * batch * bytes_per_value``, in however many heads, unless they share keys:
-        ``n_kv_heads * d_head`` then takes the place of ``d_model``. 0 for ``"bert"``, which does not generate. In
+        ``n_kv_heads * d_head`` then takes the place of ``d_model``. A layer with a window keeps the last ``window``
+        tokens alone. 0 for ``"bert"``, which does not generate. In
         ``"transformer"`` these are the decoder's own tokens; cross-attention keeps as much for every token of the
         source. :class:`KeyValueCache` allocates up to twice as much, for tokens to come.
 
@@ -447,7 +468,9 @@ def kv_cache_bytes(shape: ModelShape, seq: int, batch: int = 1, bytes_per_value:
     seq, _, batch = _lengths(shape, seq, batch, None)
     if shape.family == "bert":
         return 0
-    return 2 * shape.n_layers * seq * key_features(shape) * batch * bytes_per_value
+    narrow = (shape.n_layers if shape.n_window_layers is None else shape.n_window_layers) if shape.window else 0
+    tokens = (shape.n_layers - narrow) * seq + narrow * min(seq, shape.window or 0)
+    return 2 * tokens * key_features(shape) * batch * bytes_per_value
 
 
 def memory_breakdown(
@@ -507,6 +530,15 @@ def _llama_activation_bytes(shape, seq, batch, bytes_per_value):
     norms = (2 * layers + has_final_norm(shape)) * (2 * d_model + 1)
     wide = batch * seq * (norms + layers * shape.n_heads) + layers * seq * 4 * (d_model // shape.n_heads)
     return batch * seq * (layers * layer + d_model) * bytes_per_value + wide * max(4, bytes_per_value)
+
+
+def _feed_forward_flops(shape):
+    """Return the FLOPs of a feed-forward layer, or of the experts that a token uses, for each token and feature."""
+    matrices = 2 + is_gated(shape)
+    if not shape.n_experts:
+        return 2 * matrices * shape.d_ff
+    features = shape.experts_per_token * (shape.d_expert or shape.d_ff) + (shape.d_shared_expert or 0)
+    return 2 * (matrices * features + shape.n_experts + bool(shape.shared_expert_gate))
 
 
 def _lengths(shape, seq, batch, tgt_len):

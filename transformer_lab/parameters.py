@@ -1,10 +1,12 @@
 """Parameters: how many numbers a model learns, component by component, from its shape alone or from its modules."""
 
+import re
 from dataclasses import dataclass
 
 from torch import nn
 
 from .arguments import (
+    format_value,
     is_integer,
     require_flags,
     require_heads,
@@ -13,31 +15,51 @@ from .arguments import (
     require_sizes,
     type_name,
 )
+from .components import COMPONENTS, of_module
 from .layers import default_d_ff
 
-# The options that each family has beside its sizes.
+# The options of each family beside its sizes, and their values where they are left out.
 FAMILIES = {
-    "bert": {"n_segments", "pooler"},
-    "gpt2": {"final_norm", "tied"},
-    "llama": {"final_norm", "gated", "n_kv_heads", "tied"},
-    "transformer": {"tgt_vocab_size", "final_norm", "tied"},
+    "bert": {"n_segments": 2, "pooler": True, "d_embedding": None, "shared_layers": None, "n_relative": None},
+    "gpt2": {"final_norm": None, "tied": True},
+    "llama": {
+        "final_norm": None,
+        "gated": True,
+        "n_kv_heads": None,
+        "tied": True,
+        "qk_norm": False,
+        "norm": "rms",
+        "norms_per_layer": 2,
+        "embedding_norm": False,
+        "learned_positions": False,
+        "window": None,
+        "n_window_layers": None,
+        "n_experts": None,
+        "experts_per_token": None,
+        "d_expert": None,
+        "d_shared_expert": 0,
+        "shared_expert_gate": False,
+    },
+    "transformer": {
+        "tgt_vocab_size": None,
+        "final_norm": None,
+        "tied": True,
+        "gated": False,
+        "norm": "layer",
+        "embedding_norm": False,
+        "learned_positions": False,
+        "n_relative": None,
+        "shared_embedding": None,
+    },
 }
-# Parts of the class names of feed-forward layers, in this package, GPT-2, DistilBERT, T5 and BERT.
-FEED_FORWARD = ("FeedForward", "MLP", "FFN", "LayerFF", "Intermediate")
-# In the order in which a token passes them. A tied matrix counts as the first component that uses it.
-COMPONENTS = (
-    "token embedding",
-    "position embedding",
-    "segment embedding",
-    "attention weights",
-    "attention biases",
-    "feed-forward weights",
-    "feed-forward biases",
-    "norms",
-    "pooler",
-    "output head",
-    "other",
-)
+# The options that layers of this package have, too. Only they have a place in activation_bytes and in the budget lab.
+OWN = {"n_segments", "pooler", "final_norm", "tied", "tgt_vocab_size", "n_kv_heads"}
+# The options whose fields hold the family's value where they are left out. The field of another one is None where the
+# shape has what its family has, so that dataclasses.replace may change the family.
+ALWAYS_SET = {"n_segments", "pooler", "tied", "gated"}
+NORMS = ("layer", "rms", "unlearned")
+# Where biases can be; True means all but the last.
+BIASES = ("qkv", "output", "feed-forward", "norms", "head")
 
 
 @dataclass(frozen=True)
@@ -50,19 +72,20 @@ class ModelShape:
     Parameters
     ----------
     family : {"bert", "gpt2", "llama", "transformer"}
-        ``"bert"`` is an encoder without a head; ``"gpt2"`` a decoder alone; ``"llama"`` one with RMS norm, SiLU and
-        rotary positions; ``"transformer"`` encoder and decoder, with sinusoidal positions: :class:`Transformer`.
+        ``"bert"`` is an encoder without a head; ``"gpt2"`` a decoder alone; ``"llama"`` one whose parts are options:
+        when left out RMS norm, SiLU and rotary positions; ``"transformer"`` encoder and decoder, with sinusoidal
+        positions when left out: :class:`Transformer`.
     n_layers : int
         Layers of each stack; ``"transformer"`` has two.
     d_model : int
     n_heads : int
-        A divisor of ``d_model``.
+        A divisor of ``d_model``, unless ``d_head`` is given.
     d_ff : int, optional
         When left out ``4 * d_model``, and gated ``8 * d_model // 3``.
     vocab_size : int
         Different tokens: those of the source in ``"transformer"``.
     n_positions : int
-        The longest sequence. ``"llama"`` and ``"transformer"`` learn no positions, and may leave it out.
+        The rows of the table of positions. Models that learn no positions may leave it out.
     n_segments : int, optional
         ``"bert"``: rows of the embedding that tells a first sentence from a second.
     pooler : bool, optional
@@ -73,13 +96,48 @@ class ModelShape:
         All but ``"bert"``: whether embeddings and output head are one matrix, as published, but for large Llamas.
     final_norm : bool, optional
         All but ``"bert"``: whether a norm follows each stack. When left out, as published: not in ``"transformer"``.
-    bias : bool, optional
+    bias : bool or sequence of str, optional
         Whether linear maps and norms add a bias; when left out, as published: not in ``"llama"``. The output head has
-        none, nor has RMS norm.
+        none, nor has RMS norm. Or the places that have one, of ``"qkv"``, ``"output"`` (that of attention),
+        ``"feed-forward"``, ``"norms"`` and ``"head"``.
     n_kv_heads : int, optional
         ``"llama"``: heads of keys and values, a divisor of ``n_heads``, which takes its place when left out.
     gated : bool, optional
-        ``"llama"``: whether feed-forward layers have a gate, a third matrix.
+        ``"llama"`` and ``"transformer"``: whether feed-forward layers have a gate, a third matrix.
+    d_head : int, optional
+        Features of each head; ``d_model // n_heads`` when left out.
+    qk_norm : bool or "all", optional
+        ``"llama"``: whether queries and keys are normalized, each head with the same weights; ``"all"`` has weights for
+        every head.
+    norm : {"layer", "rms", "unlearned"}, optional
+        ``"llama"`` and ``"transformer"``: the norm; ``"unlearned"`` has no parameters.
+    norms_per_layer : int, optional
+        ``"llama"``: 2, or 1 where attention and feed-forward layer read the same, or 4 where their results have one,
+        too.
+    embedding_norm : bool, optional
+        ``"llama"`` and ``"transformer"``: whether a norm follows the embeddings, as it does in ``"bert"``.
+    learned_positions : bool, optional
+        ``"llama"`` and ``"transformer"``: whether each stack learns a table of positions.
+    n_relative : int, optional
+        ``"bert"`` and ``"transformer"``: the distances that each stack learns a number for, for each head (T5).
+    window : int, optional
+        ``"llama"``: the tokens that a query sees in layers with a window.
+    n_window_layers : int, optional
+        ``"llama"``: the layers with a window; all when left out.
+    n_experts, experts_per_token : int, optional
+        ``"llama"``: the experts that take the place of each feed-forward layer, and how many of them a token uses.
+    d_expert : int, optional
+        Features of an expert; ``d_ff`` when left out.
+    d_shared_expert : int, optional
+        Features of the experts that every token uses, together.
+    shared_expert_gate : bool, optional
+        Whether a gate of ``d_model`` weights scales the result of the shared experts.
+    d_embedding : int, optional
+        ``"bert"``: features of the embeddings, where a linear map makes ``d_model`` of them (ALBERT).
+    shared_layers : bool, optional
+        ``"bert"``: whether all layers are the same one (ALBERT).
+    shared_embedding : bool, optional
+        ``"transformer"``: whether source and target have one embedding; as ``tied`` when left out.
 
     Raises
     ------
@@ -87,7 +145,7 @@ class ModelShape:
         If a size is not an integer, or an option not a bool.
     ValueError
         If the family is unknown or has no such option, a size is too small, ``n_heads`` does not divide ``d_model``,
-        ``n_kv_heads`` does not divide ``n_heads``, or two vocabularies are to be tied.
+        ``n_kv_heads`` does not divide ``n_heads``, two vocabularies are to be tied, or an option asks for another one.
 
     References
     ----------
@@ -110,47 +168,168 @@ class ModelShape:
     d_ff: int = None  # ty: ignore[invalid-assignment] (4 * d_model takes its place)
     vocab_size: int | None = None
     n_positions: int | None = None
-    n_segments: int = 2
-    pooler: bool = True
+    n_segments: int | None = None
+    pooler: bool | None = None
     tgt_vocab_size: int | None = None
-    tied: bool = True
+    tied: bool | None = None
     final_norm: bool | None = None
-    bias: bool = None  # ty: ignore[invalid-assignment] (the family decides)
+    bias: bool | tuple[str, ...] = None  # ty: ignore[invalid-assignment] (the family decides)
     n_kv_heads: int | None = None
-    gated: bool = True
+    gated: bool | None = None
+    d_head: int | None = None
+    qk_norm: bool | str | None = None
+    norm: str | None = None
+    norms_per_layer: int | None = None
+    embedding_norm: bool | None = None
+    learned_positions: bool | None = None
+    n_relative: int | None = None
+    window: int | None = None
+    n_window_layers: int | None = None
+    n_experts: int | None = None
+    experts_per_token: int | None = None
+    d_expert: int | None = None
+    d_shared_expert: int | None = None
+    shared_expert_gate: bool | None = None
+    d_embedding: int | None = None
+    shared_layers: bool | None = None
+    shared_embedding: bool | None = None
 
     def __post_init__(self):
         require_one_of(FAMILIES, family=self.family)
-        if self.bias is None:
-            object.__setattr__(self, "bias", self.family != "llama")
-        for name, size in vars(self).items():
-            if is_integer(size):
-                object.__setattr__(self, name, int(size))  # NumPy's would overflow in the counts
-        require_sizes(minimum=0, n_layers=self.n_layers, n_segments=self.n_segments)
+        own = FAMILIES[self.family]
+        for name, value in vars(self).items():
+            if is_integer(value):
+                object.__setattr__(self, name, int(value))  # NumPy's would overflow in the counts
+            elif value is None and name in ALWAYS_SET and name in own:
+                object.__setattr__(self, name, own[name])
+        for name in sorted(set().union(*FAMILIES.values()) - set(own)):
+            if getattr(self, name) is not None:
+                families = " or ".join(repr(family) for family in FAMILIES if name in FAMILIES[family])
+                raise ValueError(f"{name} is an option of family {families}, got it with {self.family!r}")
+        object.__setattr__(self, "bias", _places(self.family != "llama" if self.bias is None else self.bias))
+        require_sizes(minimum=0, n_layers=self.n_layers)
         require_sizes(d_model=self.d_model, n_heads=self.n_heads)
-        require_heads(self.n_heads, self.d_model)
+        if self.d_head is None:
+            require_heads(self.n_heads, self.d_model)
         if self.n_kv_heads is not None:
             require_kv_heads(self.n_kv_heads, self.n_heads)
         if self.d_ff is None:
             object.__setattr__(self, "d_ff", default_d_ff(self.d_model, is_gated(self)))
         require_sizes(d_ff=self.d_ff, vocab_size=self.vocab_size)
-        if self.family in ("bert", "gpt2") or self.n_positions is not None:
+        if learns_positions(self) or self.n_positions is not None:
             require_sizes(n_positions=self.n_positions)
-        if self.tgt_vocab_size is not None:
-            require_sizes(tgt_vocab_size=self.tgt_vocab_size)
-        for name in ("pooler", "tied", "bias", "final_norm", "gated"):
-            flag = getattr(self, name)
-            if not (name == "final_norm" and flag is None):
-                require_flags(**{name: flag})
-        for name in sorted(set().union(*FAMILIES.values()) - FAMILIES[self.family]):
-            if getattr(self, name) != getattr(type(self), name):
-                families = " or ".join(repr(family) for family in FAMILIES if name in FAMILIES[family])
-                raise ValueError(f"{name} is an option of family {families}, got it with {self.family!r}")
-        if self.tied and self.tgt_vocab_size not in (None, self.vocab_size):
+        self._require_options()
+
+    def _require_options(self):
+        for name in ("n_segments", "n_relative", "d_shared_expert", "n_window_layers", "norms_per_layer"):
+            if getattr(self, name) is not None:
+                require_sizes(minimum=0, **{name: getattr(self, name)})
+        for name in ("tgt_vocab_size", "d_head", "window", "n_experts", "experts_per_token", "d_expert", "d_embedding"):
+            if getattr(self, name) is not None:
+                require_sizes(**{name: getattr(self, name)})
+        flags = ("pooler", "tied", "final_norm", "gated", "embedding_norm", "learned_positions", "shared_expert_gate")
+        for name in (*flags, "shared_layers", "shared_embedding"):
+            if getattr(self, name) is not None:
+                require_flags(**{name: getattr(self, name)})
+        if self.norm is not None:
+            require_one_of(NORMS, norm=self.norm)
+        if self.qk_norm not in (None, False, True, "all") or is_integer(self.qk_norm):
+            raise ValueError(f"qk_norm must be False, True or 'all', got {format_value(self.qk_norm)}")
+        for name, asked in (
+            ("n_window_layers", "window"),
+            ("experts_per_token", "n_experts"),
+            ("d_expert", "n_experts"),
+            ("d_shared_expert", "n_experts"),
+            ("shared_expert_gate", "d_shared_expert"),
+            ("n_experts", "experts_per_token"),
+        ):
+            if getattr(self, name) and not getattr(self, asked):
+                raise ValueError(f"{name} asks for {asked}, got {name} {getattr(self, name)} without it")
+        for name, most in (("n_window_layers", "n_layers"), ("experts_per_token", "n_experts")):
+            if (getattr(self, name) or 0) > (getattr(self, most) or 0):
+                raise ValueError(
+                    f"{name} must be at most {most}, got {name} {getattr(self, name)} and {most} {getattr(self, most)}"
+                )
+        if (self.tied or self.shared_embedding) and self.tgt_vocab_size not in (None, self.vocab_size):
             raise ValueError(
-                f"tied asks for one vocabulary, got vocab_size {self.vocab_size} and "
-                f"tgt_vocab_size {self.tgt_vocab_size}"
+                f"{'tied' if self.tied else 'shared_embedding'} asks for one vocabulary, got vocab_size "
+                f"{self.vocab_size} and tgt_vocab_size {self.tgt_vocab_size}"
             )
+        if self.tied and self.shared_embedding is False:
+            raise ValueError("tied asks for one embedding, got tied True and shared_embedding False")
+        for name, usual in FAMILIES[self.family].items():
+            if name not in OWN | ALWAYS_SET and getattr(self, name) == usual:
+                object.__setattr__(self, name, None)
+
+    def __repr__(self):
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        usual = {**FAMILIES[self.family], "bias": self.family != "llama"}
+        return f"ModelShape({', '.join(f'{k}={v!r}' for k, v in given.items() if usual.get(k) is not v)})"
+
+    @classmethod
+    def from_config(cls, config: dict) -> "ModelShape":
+        """Return the shape of a published model from its ``config.json``.
+
+        Counted are, with their names in the ``transformers`` library: the encoder alone with its pooler (``BertModel``
+        and its like); the decoder with its head (``…ForCausalLM``), a tied one once; encoder and decoder with the head
+        (``…ForConditionalGeneration``).
+
+        Parameters
+        ----------
+        config : dict
+            As ``json.load`` returns it.
+
+        Returns
+        -------
+        ModelShape
+
+        Raises
+        ------
+        TypeError
+            If ``config`` is not a dict.
+        ValueError
+            If the ``model_type`` is unknown, a key is missing or unknown, or a value cannot be counted exactly: the
+            error names the key.
+
+        Examples
+        --------
+        >>> config = {"model_type": "qwen3", "hidden_size": 2560, "num_hidden_layers": 36, "num_attention_heads": 32}
+        >>> config |= {"num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 9728, "vocab_size": 151936}
+        >>> config |= {"tie_word_embeddings": True}
+        >>> count_parameters(ModelShape.from_config(config))
+        4022468096
+        """
+        from .config import shape_fields  # which needs this module
+
+        fields, keys = shape_fields(config)
+        try:
+            return cls(**fields)
+        except ValueError as error:  # about fields, of which the reader knows the keys
+            said = re.sub(r"[a-z_]+", lambda word: keys.get(word[0], word[0]), str(error))
+            raise ValueError(f"config cannot be counted: {said}") from None
+
+
+def _places(bias):
+    """Return the biases in one form: True, False, or a tuple in the order of BIASES."""
+    if isinstance(bias, (list, tuple)) and all(isinstance(place, str) for place in bias):
+        for place in bias:
+            require_one_of(BIASES, bias=place)
+        bias = tuple(place for place in BIASES if place in bias)
+        return bias if bias not in ((), BIASES[:-1]) else bool(bias)
+    require_flags(bias=bias)
+    return bias
+
+
+def has_bias(shape: ModelShape, place: str) -> bool:
+    """Whether the linear maps or norms at a place of BIASES add a bias."""
+    if isinstance(shape.bias, tuple):
+        return place in shape.bias
+    return shape.bias and place != "head"
+
+
+def learns_positions(shape: ModelShape) -> bool:
+    """Whether the model has a table of positions."""
+    return shape.family in ("bert", "gpt2") or bool(shape.learned_positions)
 
 
 def has_final_norm(shape: ModelShape) -> bool:
@@ -160,12 +339,30 @@ def has_final_norm(shape: ModelShape) -> bool:
 
 def is_gated(shape: ModelShape) -> bool:
     """Whether feed-forward layers have a gate."""
-    return shape.family == "llama" and shape.gated
+    return bool(shape.gated)
+
+
+def head_features(shape: ModelShape) -> int:
+    """The features of each head."""
+    return shape.d_head or shape.d_model // shape.n_heads
+
+
+def query_features(shape: ModelShape) -> int:
+    """The features of a token's queries in all heads together: ``d_model``, unless heads have a size of their own."""
+    return head_features(shape) * shape.n_heads
 
 
 def key_features(shape: ModelShape) -> int:
     """The features of a token's keys in all heads together, and of its values: ``d_kv`` in the tables."""
-    return shape.d_model // shape.n_heads * (shape.n_kv_heads or shape.n_heads)
+    return head_features(shape) * (shape.n_kv_heads or shape.n_heads)
+
+
+def not_in_this_package(shape: ModelShape) -> list[str]:
+    """Return the options that the layers of this package do not have, of those that the shape has."""
+    found = [name for name in FAMILIES[shape.family] if name not in OWN and getattr(shape, name) is not None]
+    if "gated" in found and (shape.family == "llama" or not shape.gated):
+        found.remove("gated")
+    return found + ["d_head"] * (shape.d_head is not None) + ["bias"] * isinstance(shape.bias, tuple)
 
 
 BERT_BASE = ModelShape("bert", 12, 768, 12, vocab_size=30522, n_positions=512)
@@ -252,13 +449,14 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
     Parameters
     ----------
     shape_or_module : ModelShape or torch.nn.Module
-        The parameters of a module are sorted by the classes and the names of the modules that hold them.
+        The parameters of a module are sorted by the classes and the names of the modules that hold them: those of this
+        package, of PyTorch and of well-known models.
 
     Returns
     -------
     dict of str to int
         In the order of the table. The components add up to :func:`count_parameters`; one of which the model has nothing
-        is left out. What a module has besides is ``"other"``.
+        is left out. What a module has besides, and what its names do not tell, is ``"other"``.
 
     Raises
     ------
@@ -280,7 +478,7 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
     if isinstance(shape_or_module, ModelShape):
         found = _of_shape(shape_or_module)
     elif isinstance(shape_or_module, nn.Module):
-        found = _of_module(shape_or_module)
+        found = of_module(shape_or_module)
     else:
         raise TypeError(
             "shape_or_module must be a ModelShape, such as tl.GPT2, or a torch.nn.Module, "
@@ -289,77 +487,92 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
     return {component: found[component] for component in COMPONENTS if found.get(component)}
 
 
+def active_parameters(shape: ModelShape) -> int:
+    """Return how many parameters one token uses: all but those of the experts that it is not sent to.
+
+    Parameters
+    ----------
+    shape : ModelShape
+
+    Returns
+    -------
+    int
+        :func:`count_parameters`, less ``n_experts - experts_per_token`` experts in each layer.
+
+    Raises
+    ------
+    TypeError
+        If ``shape`` is not a ModelShape.
+
+    References
+    ----------
+    Jiang et al., "Mixtral of Experts", 2024, section 2.1.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> mixtral = replace(LLAMA3_8B, vocab_size=32000, n_experts=8, experts_per_token=2)
+    >>> f"{active_parameters(mixtral) / 1e9:.1f} of {count_parameters(mixtral) / 1e9:.1f} billion"
+    '12.9 of 46.7 billion'
+    """
+    if not isinstance(shape, ModelShape):
+        raise TypeError(f"shape must be a ModelShape, such as tl.GPT2, got {type_name(shape)}")
+    idle = (shape.n_experts or 0) - (shape.experts_per_token or 0)
+    weights, biases = _feed_forward(shape, shape.d_expert or shape.d_ff)
+    return count_parameters(shape) - shape.n_layers * idle * (weights + biases)
+
+
+def _feed_forward(shape, d_ff):
+    """Return the weights and the biases of a feed-forward layer with ``d_ff`` features."""
+    wide = (1 + is_gated(shape)) * d_ff
+    return shape.d_model * (wide + d_ff), (wide + shape.d_model) * has_bias(shape, "feed-forward")
+
+
+def _norm_size(shape):
+    """Return the parameters of a norm for each of its features."""
+    norm = shape.norm or FAMILIES[shape.family].get("norm", "layer")
+    if norm == "unlearned":
+        return 0
+    return 1 if norm == "rms" else 1 + has_bias(shape, "norms")
+
+
 def _of_shape(shape):
     """The table of :func:`parameter_breakdown`."""
-    layers, d_model, d_ff, bias = shape.n_layers, shape.d_model, shape.d_ff, int(shape.bias)
-    embeddings = {"token embedding": shape.vocab_size * d_model}
-    head = {}
-    attentions, feed_forwards, norms = layers, layers, 2 * layers
-    if shape.family == "bert":
-        embeddings["position embedding"] = shape.n_positions * d_model
-        embeddings["segment embedding"] = shape.n_segments * d_model
-        norms += 1  # that of the embeddings
-        head["pooler"] = shape.pooler * (d_model**2 + bias * d_model)
-    elif shape.family in ("gpt2", "llama"):
-        if shape.family == "gpt2":
-            embeddings["position embedding"] = shape.n_positions * d_model
-        norms += has_final_norm(shape)
-        head["output head"] = (not shape.tied) * shape.vocab_size * d_model
-    else:
-        attentions, feed_forwards, norms = 3 * layers, 2 * layers, 5 * layers + 2 * has_final_norm(shape)
-        target = (not shape.tied) * (shape.tgt_vocab_size or shape.vocab_size) * d_model
-        embeddings["token embedding"] += target
-        head["output head"] = target
-    projected, wide = 2 * d_model + 2 * key_features(shape), (1 + is_gated(shape)) * d_ff
+    stacks = 2 if shape.family == "transformer" else 1
+    layers = 1 if shape.shared_layers and shape.n_layers else shape.n_layers
+    attentions, feed_forwards = layers * (2 * stacks - 1), layers * stacks
+    queries, keys, d_model = query_features(shape), key_features(shape), shape.d_model
+    weights, biases = _feed_forward(shape, shape.d_ff)
+    router = 0
+    if shape.n_experts:
+        expert_weights, expert_biases = _feed_forward(shape, shape.d_expert or shape.d_ff)
+        shared_weights, shared_biases = _feed_forward(shape, shape.d_shared_expert) if shape.d_shared_expert else (0, 0)
+        weights = shape.n_experts * expert_weights + shared_weights
+        biases = shape.n_experts * expert_biases + shared_biases
+        router = d_model * (shape.n_experts + bool(shape.shared_expert_gate))
+    d_embedding = shape.d_embedding or d_model
+    target = shape.tgt_vocab_size or shape.vocab_size
+    own_target = stacks == 2 and not (shape.tied if shape.shared_embedding is None else shape.shared_embedding)
+    has_head = shape.family != "bert" and not shape.tied
+    # A decoder layer of a "transformer" has a third norm; an embedding's norm is as wide as the embedding.
+    norms = layers * (5 if stacks == 2 else shape.norms_per_layer or 2) + stacks * has_final_norm(shape)
+    norms = norms * d_model + stacks * (shape.family == "bert" or bool(shape.embedding_norm)) * d_embedding
+    norms *= _norm_size(shape)
+    if shape.qk_norm:
+        norms += layers * (queries + keys if shape.qk_norm == "all" else 2 * head_features(shape))
+    positions = stacks * learns_positions(shape) and stacks * shape.n_positions * d_embedding
     return {
-        **embeddings,
-        "attention weights": attentions * d_model * projected,
-        "attention biases": attentions * projected * bias,
-        "feed-forward weights": feed_forwards * d_model * (wide + d_ff),
-        "feed-forward biases": feed_forwards * (wide + d_model) * bias,
-        "norms": norms * (1 if shape.family == "llama" else 1 + bias) * d_model,
-        **head,
+        "token embedding": (shape.vocab_size + own_target * target) * d_embedding,
+        "position embedding": positions + stacks * (shape.n_relative or 0) * shape.n_heads,
+        "segment embedding": (shape.n_segments or 0) * d_embedding,
+        "embedding projection": (d_embedding + 1) * d_model if shape.d_embedding else 0,
+        "attention weights": attentions * d_model * 2 * (queries + keys),
+        "attention biases": attentions
+        * ((queries + 2 * keys) * has_bias(shape, "qkv") + d_model * has_bias(shape, "output")),
+        "router": layers * router,
+        "feed-forward weights": feed_forwards * weights,
+        "feed-forward biases": feed_forwards * biases,
+        "norms": norms,
+        "pooler": bool(shape.pooler) * d_model * (d_model + has_bias(shape, "output")),
+        "output head": has_head * target * d_model + has_bias(shape, "head") * target,
     }
-
-
-def _of_module(module):
-    """Count parameters by component. A shared parameter counts as the first component, in order, that uses it."""
-    holders = {}  # parameter → the components that use it
-    _visit(module, "", None, holders)
-    found = dict.fromkeys(COMPONENTS, 0)
-    for parameter in module.parameters():  # each once, also where it is tied
-        found[min(holders[parameter], key=COMPONENTS.index)] += parameter.numel()
-    return found
-
-
-def _visit(module, name, part, holders):
-    part = _classify(module, name, part)
-    for parameter_name, parameter in module.named_parameters(recurse=False):
-        component = part or "other"
-        if part in ("attention", "feed-forward"):
-            component = f"{part} biases" if parameter_name.endswith("bias") else f"{part} weights"
-        holders.setdefault(parameter, set()).add(component)
-    for child_name, child in module.named_children():
-        _visit(child, child_name, part, holders)
-
-
-def _classify(module, name, part):
-    """Classify a module by its class and its name, otherwise as ``part``, the class of its container."""
-    kind = type(module).__name__
-    if "Norm" in kind:
-        return "norms"
-    if "Attention" in kind:
-        return "attention"
-    if any(word in kind for word in FEED_FORWARD) or name in ("linear1", "linear2"):
-        return "feed-forward"
-    if part is None and kind.endswith("Output") and not isinstance(module, nn.Linear):
-        return "feed-forward"  # BertOutput; BertSelfOutput is inside the attention
-    if part is None and "Embedding" in kind and next(module.parameters(recurse=False), None) is not None:
-        if "pos" in name or name == "wpe":
-            return "position embedding"
-        return "segment embedding" if "segment" in name or "token_type" in name else "token embedding"
-    if part is None and name == "pooler":
-        return "pooler"
-    if part is None and isinstance(module, nn.Linear) and name in ("output", "head", "lm_head"):
-        return "output head"
-    return part

@@ -129,6 +129,7 @@ CALLS = {
     "merge_heads": (tl.merge_heads, {"x": q}),
     "optimizer_bytes": (tl.optimizer_bytes, {"shape_or_module": tl.GPT2, "bytes_per_value": 4}),
     "padding_mask": (tl.padding_mask, {"lengths": tokens(B), "k_len": 5}),
+    "active_parameters": (tl.active_parameters, {"shape": tl.GPT2}),
     "parameter_breakdown": (tl.parameter_breakdown, {"shape_or_module": tl.GPT2}),
     "prefix_mask": (tl.prefix_mask, {"seq": 5, "prefix": 2}),
     "progress_bar": (tl.progress_bar, {"steps": 3, "label": "counting"}),

@@ -11,7 +11,7 @@ from torch import nn
 
 import transformer_lab as tl
 from agreement import quick, says
-from transformer_lab.parameters import COMPONENTS
+from transformer_lab.parameters import COMPONENTS, FAMILIES
 
 # What the weights that were published hold, with the pooler of BERT.
 PUBLISHED = {
@@ -291,9 +291,122 @@ def test_shape_can_be_replaced_compared_and_pickled():
     assert replace(tl.GPT2, d_model=1536, d_ff=None).d_ff == 6144
     assert tl.ModelShape("gpt2", 12, 768, 12, 3072, 50257, 1024) == tl.GPT2
     assert {tl.GPT2: "kept"}[replace(tl.GPT2)] == "kept"
-    assert replace(tl.BERT_BASE, family="gpt2") == tl.ModelShape("gpt2", 12, 768, 12, None, 30522, 512)
+    bare = replace(tl.BERT_BASE, family="gpt2", pooler=None, n_segments=None)
+    assert replace(bare, tied=None) == tl.ModelShape("gpt2", 12, 768, 12, None, 30522, 512)
     with pytest.raises(FrozenInstanceError):
         tl.GPT2.n_layers = 3
+
+
+def llama_with(**changes):
+    return replace(tl.LLAMA3_8B, **changes)
+
+
+def transformer_with(**options):
+    return tl.ModelShape("transformer", 2, 8, 2, 12, vocab_size=5, **options)
+
+
+def test_no_option_is_ignored():
+    """Each option changes the count, or the cache, of the families that have it; the others refuse it."""
+    values = {
+        "llama": {
+            "final_norm": False,
+            "gated": False,
+            "n_kv_heads": 4,
+            "tied": True,
+            "qk_norm": True,
+            "norm": "unlearned",
+            "norms_per_layer": 4,
+            "embedding_norm": True,
+            "learned_positions": True,
+            "d_head": 64,
+            "bias": ("qkv",),
+        },
+        "transformer": {
+            "final_norm": True,
+            "gated": True,
+            "tied": False,
+            "norm": "rms",
+            "embedding_norm": True,
+            "n_relative": 32,
+            "d_head": 5,
+            "bias": ("head",),
+        },
+        "bert": {"n_segments": 3, "pooler": False, "d_embedding": 8, "shared_layers": True, "n_relative": 4},
+    }
+    makers = {"llama": llama_with, "transformer": transformer_with, "bert": lambda **o: replace(tl.BERT_BASE, **o)}
+    for family, options in values.items():
+        for name, value in options.items():
+            assert tl.count_parameters(makers[family](**{name: value})) != tl.count_parameters(makers[family]()), name
+    for family, options in FAMILIES.items():
+        for name in sorted(set().union(*FAMILIES.values()) - set(options)):
+            for value in {FAMILIES[other].get(name) for other in FAMILIES} - {None} | {1}:
+                with pytest.raises(ValueError, match=f"{name} is an option of family"):
+                    tl.ModelShape(family, 2, 8, 2, 12, 5, 7, **{name: value})
+
+
+def test_a_gate_in_a_transformer_is_a_third_matrix():
+    more = tl.count_parameters(transformer_with(gated=True)) - tl.count_parameters(transformer_with())
+    assert more == 4 * (8 * 12 + 12)
+    flops = tl.flops_breakdown(transformer_with(gated=True), 3)["feed-forward"]
+    assert 2 * flops == 3 * tl.flops_breakdown(transformer_with(), 3)["feed-forward"]
+
+
+def test_experts():
+    shape = llama_with(n_experts=8, experts_per_token=2, d_expert=10, d_shared_expert=30, shared_expert_gate=True)
+    found = tl.parameter_breakdown(shape)
+    assert found["feed-forward weights"] == 32 * 3 * 4096 * (8 * 10 + 30) and found["router"] == 32 * 4096 * 9
+    assert tl.active_parameters(shape) == tl.count_parameters(shape) - 32 * 6 * 3 * 4096 * 10
+    assert tl.active_parameters(tl.GPT2) == tl.count_parameters(tl.GPT2)
+    says(lambda: tl.active_parameters(3), TypeError, "shape must be a ModelShape, such as tl.GPT2, got int")
+    text = "experts_per_token must be at most n_experts, got experts_per_token 9 and n_experts 8"
+    says(lambda: llama_with(n_experts=8, experts_per_token=9), ValueError, text)
+    text = "n_experts asks for experts_per_token, got n_experts 8 without it"
+    says(lambda: llama_with(n_experts=8), ValueError, text)
+    says(lambda: llama_with(d_expert=8), ValueError, "d_expert asks for n_experts, got d_expert 8 without it")
+    text = "n_window_layers asks for window, got n_window_layers 8 without it"
+    says(lambda: llama_with(n_window_layers=8), ValueError, text)
+
+
+def test_places_of_biases():
+    assert llama_with(bias=["feed-forward", "norms", "output", "qkv"]).bias is True
+    assert llama_with(bias=[]).bias is False
+    assert llama_with(bias=["head", "qkv"]).bias == ("qkv", "head")
+    found = tl.parameter_breakdown(llama_with(bias=["qkv"]))
+    assert found["attention biases"] == 32 * (4096 + 2 * 1024) and "feed-forward biases" not in found
+    text = "bias must be one of qkv, output, feed-forward, norms, head, got 'keys'"
+    says(lambda: llama_with(bias=["keys"]), ValueError, text)
+    says(lambda: llama_with(qk_norm="some"), ValueError, "qk_norm must be False, True or 'all', got 'some'")
+
+
+def made(name, **children):
+    """Return a module of a class with this name."""
+    module = type(name, (nn.Module,), {})()
+    for child_name, child in children.items():
+        module.add_module(child_name, child)
+    return module
+
+
+def test_breakdown_of_modules_with_well_known_names():
+    wide = {"c_fc": nn.Linear(8, 32), "gelu": nn.GELU(), "c_proj": nn.Linear(32, 8)}
+    weights, biases = "feed-forward weights", "feed-forward biases"
+    feed_forward, attention = {weights: 512, biases: 40}, {"attention weights": 256, "attention biases": 32}
+    clip = made("ResidualAttentionBlock", attn=nn.MultiheadAttention(8, 2), mlp=nn.Sequential(*wide.values()))
+    assert adds_up(clip) == attention | feed_forward
+    block = made("AttentionBlock", q=nn.Linear(8, 8), net=nn.Sequential(*wide.values()))
+    assert adds_up(block) == {"attention weights": 64, "attention biases": 8} | feed_forward
+    assert adds_up(made("Block", mlp=nn.ModuleDict(wide))) == feed_forward  # minGPT
+    for name in ("Mlp", "FeedFoward", "SwiGLU"):
+        assert adds_up(made("Block", inner=made(name, **wide))) == feed_forward
+    opt = made("OPTDecoderLayer", self_attn=nn.MultiheadAttention(8, 2), fc1=nn.Linear(8, 32), fc2=nn.Linear(32, 8))
+    assert adds_up(opt) == attention | feed_forward
+    own = made("Linear")
+    own.weight = nn.Parameter(torch.ones(11, 8))
+    assert adds_up(made("Model", lm_head=own)) == {"output head": 88}
+    assert adds_up(made("Model", decoder=nn.Linear(8, 11))) == {"output head": 99}
+    assert adds_up(made("Model", generator=made("Generator", proj=nn.Linear(8, 11)))) == {"output head": 99}
+    vit = made("VisionTransformer", odd=nn.Linear(8, 2))
+    vit.pos_embedding = nn.Parameter(torch.ones(5, 8))
+    assert adds_up(vit) == {"position embedding": 40, "other": 18}
 
 
 def gpt2_with(**changes):
@@ -303,7 +416,8 @@ def gpt2_with(**changes):
 def test_errors_name_the_argument():
     says(gpt2_with(family="t5"), ValueError, "family must be one of bert, gpt2, llama, transformer, got 't5'")
     says(gpt2_with(family=["gpt2"]), ValueError, "family must be one of bert, gpt2, llama, transformer, got ['gpt2']")
-    says(gpt2_with(gated=False), ValueError, "gated is an option of family 'llama', got it with 'gpt2'")
+    text = "gated is an option of family 'llama' or 'transformer', got it with 'gpt2'"
+    says(gpt2_with(gated=False), ValueError, text)
     says(gpt2_with(n_kv_heads=3), ValueError, "n_kv_heads is an option of family 'llama', got it with 'gpt2'")
     text = "n_kv_heads must divide n_heads, got n_kv_heads 5 and n_heads 32"
     says(lambda: replace(tl.LLAMA3_8B, n_kv_heads=5), ValueError, text)
@@ -320,9 +434,9 @@ def test_errors_name_the_argument():
     says(gpt2_with(n_heads=7), ValueError, "n_heads must divide d_model, got n_heads 7 and d_model 768")
     says(gpt2_with(bias=1), TypeError, "bias must be True or False, got 1")
     says(gpt2_with(final_norm="no"), TypeError, "final_norm must be True or False, got 'no'")
-    says(gpt2_with(tied=None), TypeError, "tied must be True or False, got None")
+    says(gpt2_with(tied="yes"), TypeError, "tied must be True or False, got 'yes'")
     says(gpt2_with(pooler=False), ValueError, "pooler is an option of family 'bert', got it with 'gpt2'")
-    says(gpt2_with(n_segments=-1), ValueError, "n_segments must be at least 0, got -1")
+    says(lambda: replace(tl.BERT_BASE, n_segments=-1), ValueError, "n_segments must be at least 0, got -1")
     says(
         gpt2_with(tgt_vocab_size=3),
         ValueError,

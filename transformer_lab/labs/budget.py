@@ -15,6 +15,7 @@ from ..parameters import (
     GPT2_XL,
     SMOLLM2_135M,
     ModelShape,
+    not_in_this_package,
     parameter_breakdown,
 )
 from .lab import Lab, as_integer, as_option, script, style
@@ -69,9 +70,12 @@ def _require_supported(shape):
         raise ValueError(f"shape must be of family 'bert', 'gpt2' or 'llama', got {shape.family!r}")
     if shape.family == "llama" and shape.n_kv_heads is None:
         shape = replace(shape, n_kv_heads=shape.n_heads)
+    unknown = not_in_this_package(shape)
+    if unknown:
+        raise ValueError(f"shape must have no {' and no '.join(unknown)} in this lab, got {shape}")
     for name, (least, most) in RANGES.items():
         size = getattr(shape, name, least)
-        if name == "n_kv_heads" and size is None:
+        if name in ("n_kv_heads", "n_segments") and size is None:
             continue
         if size is None or not least <= size <= most:
             raise ValueError(f"shape must have {name} from {least} to {most}, got {size}")

@@ -74,7 +74,7 @@ export function pythonCode(state, all) {
   const optional = { n_segments: 2, pooler: true, tied: true, final_norm: null, gated: true };
   const literal = (value) => (value === true ? "True" : value === false ? "False" : value === null ? "None" : value);
   const usual = { ...optional, n_kv_heads: null, bias: shape.family !== "llama" };
-  const names = [...OF_SHAPE, ...Object.keys(usual).filter((name) => shape[name] !== usual[name])];
+  const names = [...OF_SHAPE, ...Object.keys(usual).filter((name) => ![null, usual[name]].includes(shape[name]))];
   const named = names.map((name) => `${name}=${literal(shape[name])}`);
   const parts = [preset ? `tl.${preset.code}` : `tl.ModelShape("${shape.family}", ${named.join(", ")})`];
   if (state.seq !== shape.n_positions) parts.push(`seq=${state.seq}`);

@@ -1,0 +1,86 @@
+"""The components of a model, and how the parameters of a module are sorted into them, by classes and names."""
+
+from torch import nn
+
+# In the order in which a token passes them. A tied matrix counts as the first component that uses it.
+COMPONENTS = (
+    "token embedding",
+    "position embedding",
+    "segment embedding",
+    "embedding projection",
+    "attention weights",
+    "attention biases",
+    "router",
+    "feed-forward weights",
+    "feed-forward biases",
+    "norms",
+    "pooler",
+    "output head",
+    "other",
+)
+# Parts of the class names of feed-forward layers: this package, GPT-2, DistilBERT, T5, BERT, timm, CS336 and nanoGPT's
+# lecture, which spells it so.
+FEED_FORWARD = ("FeedForward", "FeedFoward", "MLP", "Mlp", "FFN", "LayerFF", "Intermediate", "GLU")
+# Names of feed-forward layers, and of their linear maps where a layer holds them itself: PyTorch, OPT, BART.
+FEED_FORWARD_NAMES = ("mlp", "ffn", "ffwd", "ff", "feed_forward", "feedforward", "linear1", "linear2", "fc1", "fc2")
+HEAD_NAMES = ("output", "head", "lm_head", "embed_out", "decoder")
+
+
+def of_module(module: nn.Module) -> dict[str, int]:
+    """Count parameters by component. A shared parameter counts as the first component, in order, that uses it."""
+    holders = {}  # parameter → the components that use it
+    _visit(module, "", None, holders)
+    found = dict.fromkeys(COMPONENTS, 0)
+    for parameter in module.parameters():  # each once, also where it is tied
+        found[min(holders[parameter], key=COMPONENTS.index)] += parameter.numel()
+    return found
+
+
+def _visit(module, name, part, holders):
+    part = _classify(module, name, part)
+    for parameter_name, parameter in module.named_parameters(recurse=False):
+        component = part or ("position embedding" if parameter_name.startswith("pos") else "other")
+        if part in ("attention", "feed-forward"):
+            component = f"{part} biases" if parameter_name.endswith("bias") else f"{part} weights"
+        holders.setdefault(parameter, set()).add(component)
+    for child_name, child in module.named_children():
+        _visit(child, child_name, part, holders)
+
+
+def _classify(module, name, part):
+    """Classify a module by its class and its name, otherwise as ``part``, the class of its container."""
+    kind = type(module).__name__
+    if "Norm" in kind:
+        return "norms"
+    if any(word in kind for word in FEED_FORWARD) or name in FEED_FORWARD_NAMES:
+        return "feed-forward"
+    if part == "attention" and isinstance(module, nn.Sequential) and _linear_maps(module) > 1:
+        return "feed-forward"  # in a block that is called after its attention
+    if "Attention" in kind and not _holds_attention(module):
+        return "attention"
+    if part is None and kind.endswith("Output") and not _is_linear(module):
+        return "feed-forward"  # BertOutput; BertSelfOutput is inside the attention
+    if part is None and "Embedding" in kind and next(module.parameters(recurse=False), None) is not None:
+        if "pos" in name or name == "wpe":
+            return "position embedding"
+        return "segment embedding" if "segment" in name or "token_type" in name else "token embedding"
+    if part is None and name == "pooler":
+        return "pooler"
+    if part is None and (kind == "Generator" or (_is_linear(module) and name in HEAD_NAMES)):
+        return "output head"
+    return part
+
+
+def _is_linear(module):
+    return isinstance(module, nn.Linear) or type(module).__name__.endswith("Linear")
+
+
+def _linear_maps(module):
+    return sum(_is_linear(part) for part in module.modules())
+
+
+def _holds_attention(module):
+    """Whether this is a layer around its attention, such as ``ResidualAttentionBlock`` or ``T5LayerSelfAttention``."""
+    named_so = any(word in type(module).__name__ for word in ("Block", "Layer"))
+    inside = (part for part in module.modules() if part is not module)
+    return named_so and any("Attention" in type(part).__name__ for part in inside)
