@@ -163,6 +163,8 @@ def test_autocast(dtype, n_shared):
     with torch.autocast(DEVICE.type, dtype=dtype):
         agree(module(x).to(dtype), expected)
         agree(module(x.to(dtype)).to(dtype), expected)
+        other = torch.bfloat16 if dtype == torch.float16 else torch.float16
+        agree(module(x.to(other)).bfloat16(), expected)
 
 
 def test_mixture_replaces_the_feed_forward_layer_of_a_model():
