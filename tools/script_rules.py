@@ -66,7 +66,8 @@ def check_types():
     """Print TypeScript's complaints; return whether there are none."""
     folder = ROOT / ".venv" / f"typescript-{TYPESCRIPT}"
     tsc = folder / "node_modules" / ".bin" / "tsc"
-    install = ["npm", "install", "--no-save", "--silent", "--prefix", folder, f"typescript@{TYPESCRIPT}"]
+    options = ["--no-save", "--silent", "--fetch-timeout=30000", "--fetch-retries=1"]  # offline, it gives up soon
+    install = ["npm", "install", *options, "--prefix", folder, f"typescript@{TYPESCRIPT}"]
     has_node = bool(shutil.which("node") and shutil.which("npm"))
     if has_node and not tsc.exists():
         subprocess.run(install, capture_output=True)
