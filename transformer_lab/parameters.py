@@ -112,20 +112,21 @@ class ModelShape:
     norm : {"layer", "rms", "unlearned"}, optional
         ``"llama"`` and ``"transformer"``: the norm; ``"unlearned"`` has no parameters.
     norms_per_layer : int, optional
-        ``"llama"``: 2, or 1 where attention and feed-forward layer read the same, or 4 where their results have one,
-        too.
+        ``"llama"``: 2; 1 where attention and feed-forward layer share one input; 4 where their outputs are normalized
+        as well.
     embedding_norm : bool, optional
         ``"llama"`` and ``"transformer"``: whether a norm follows the embeddings, as it does in ``"bert"``.
     learned_positions : bool, optional
         ``"llama"`` and ``"transformer"``: whether each stack learns a table of positions.
     n_relative : int, optional
-        ``"bert"`` and ``"transformer"``: the distances that each stack learns a number for, for each head (T5).
+        ``"bert"`` and ``"transformer"``: buckets of relative positions; each stack learns one bias per bucket and head
+        (T5).
     window : int, optional
-        ``"llama"``: the tokens that a query sees in layers with a window.
+        ``"llama"``: how many tokens a query attends to in a layer with sliding-window attention.
     n_window_layers : int, optional
-        ``"llama"``: the layers with a window; all when left out.
+        ``"llama"``: how many layers have a window; all when left out.
     n_experts, experts_per_token : int, optional
-        ``"llama"``: the experts that take the place of each feed-forward layer, and how many of them a token uses.
+        ``"llama"``: how many experts replace each feed-forward layer, and how many of them a token uses.
     d_expert : int, optional
         Features of an expert; ``d_ff`` when left out.
     d_shared_expert : int, optional
@@ -133,9 +134,9 @@ class ModelShape:
     shared_expert_gate : bool, optional
         Whether a gate of ``d_model`` weights scales the result of the shared experts.
     d_embedding : int, optional
-        ``"bert"``: features of the embeddings, where a linear map makes ``d_model`` of them (ALBERT).
+        ``"bert"``: features of the embeddings, where a linear map projects them to ``d_model`` (ALBERT).
     shared_layers : bool, optional
-        ``"bert"``: whether all layers are the same one (ALBERT).
+        ``"bert"``: whether all layers share their parameters (ALBERT).
     shared_embedding : bool, optional
         ``"transformer"``: whether source and target have one embedding; as ``tied`` when left out.
 
