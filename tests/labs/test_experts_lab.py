@@ -130,12 +130,12 @@ def test_biases_stay_in_their_range(experts):
 def test_tokens_change_in_the_order_of_a_rising_bias(experts, order):
     for seed in range(6):
         lab, *_ = own_lab(seed, n_experts=4, seq=6, order=order)
-        usual, order = lab.indices.sort().values, []
+        usual, found = lab.indices.sort().values, []
         for rise in torch.linspace(0, 0.8, 3201)[1:]:
             lab.bias = torch.tensor([0, 0, rise, 0])
             changed = (lab.indices.sort().values != usual).any(-1).nonzero().flatten().tolist()
-            order += [i for i in changed if i not in order]
-        assert experts("movedTokens", settings(lab)) == order
+            found += [i for i in changed if i not in found]
+        assert experts("movedTokens", settings(lab)) == found
 
 
 def test_the_nearest_expert(experts):
