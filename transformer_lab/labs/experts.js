@@ -82,7 +82,7 @@ function flowPanel(model) {
     "div",
     { class: "tl-flow" },
     label("Token"),
-    label("Expert: its load, the mean marked, and its bias"),
+    label("Load, the mean marked, and bias"),
     pick.node,
     element("div", { class: "tl-links" }, picture),
     element(
@@ -246,14 +246,14 @@ function numbersPanel(model) {
     element("p", { class: "tl-note" }, `${rule} The sum is that of weight × output.`),
   );
   const product = router.length ? "; logit = x · row" : "";
-  const captionOf = (name, vector) => `${name}: x = ${vector}${product}`;
-  const names = tokens.map((token) => quoted(legible(token)));
-  const vectors = x.map(written);
-  const reserveAll = () => reserveSpace(caption, captionOf(widest(caption, names), widest(caption, vectors)));
+  const captions = tokens.map(
+    (token, i) => `${quoted(legible(token))}: x = ${written(x[i])}${router.length ? "; logit = x · row" : ""}`,
+  );
+  const reserveAll = () => reserveSpace(caption, ...captions);
 
   function draw(state, { scores, chosen, weights }) {
     const { token, bias } = state;
-    setText(caption, captionOf(names[token], vectors[token]));
+    setText(caption, captions[token]);
     setText(score, state.order === "sigmoid-topk" ? "sigmoid" : "softmax");
     for (const [expert, row] of rows.entries()) {
       const at = chosen[token].indexOf(expert);
