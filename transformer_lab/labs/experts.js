@@ -246,9 +246,7 @@ function numbersPanel(model) {
     element("p", { class: "tl-note" }, `${rule} The sum is that of weight × output.`),
   );
   const product = router.length ? "; logit = x · row" : "";
-  const captions = tokens.map(
-    (token, i) => `${quoted(legible(token))}: x = ${written(x[i])}${router.length ? "; logit = x · row" : ""}`,
-  );
+  const captions = tokens.map((token, i) => `${quoted(legible(token))}: x = ${written(x[i])}${product}`);
   const reserveAll = () => reserveSpace(caption, ...captions);
 
   function draw(state, { scores, chosen, weights }) {
