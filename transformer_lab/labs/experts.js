@@ -221,7 +221,7 @@ function numbersPanel(model) {
         "tr",
         {},
         head("expert"),
-        withRouter(() => set(head("its row in the router"), { class: "tl-router" })),
+        withRouter(() => set(head("row of the router; logit = x · row"), { class: "tl-router" })),
         head("logit"),
         score,
         head("+ bias"),
@@ -245,8 +245,7 @@ function numbersPanel(model) {
     element("div", { class: "tl-scroll" }, table),
     element("p", { class: "tl-note" }, `${rule} The sum is that of weight × output.`),
   );
-  const product = router.length ? "; logit = x · row" : "";
-  const captions = tokens.map((token, i) => `${quoted(legible(token))}: x = ${written(x[i])}${product}`);
+  const captions = tokens.map((token, i) => `${quoted(legible(token))}: x = ${written(x[i])}`);
   const reserveAll = () => reserveSpace(caption, ...captions);
 
   function draw(state, { scores, chosen, weights }) {
