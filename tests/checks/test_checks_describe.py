@@ -8,12 +8,13 @@ from torch.nn import functional as F
 
 import transformer_lab as tl
 from transformer_lab.checks import steps
-from transformer_lab.checks.describe import failing_case, source_findings
+from transformer_lab.checks.describe import source_findings
 from transformer_lab.checks.diagnose import diagnose
 from transformer_lab.checks.exercise import without_what_is_marked
 from transformer_lab.checks.observe import observe
 from transformer_lab.checks.probes import Outcomes
 from transformer_lab.checks.relation import Case, relation
+from transformer_lab.checks.smallest_input import failing_case
 from transformer_lab.checks.words import axis_sizes, shortest_distinct
 
 checks = tl.checks
