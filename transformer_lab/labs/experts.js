@@ -92,7 +92,9 @@ function flowPanel(model) {
       sharedCard,
     ),
   );
-  const key = "A link is as wide as its weight. It is dashed where the bias made the choice.";
+  const key =
+    "A link is as wide as its weight. A bias is added to the scores of its expert for the choice; " +
+    "a link is dashed where a bias made the choice.";
   const node = element("div", {}, flow, element("p", { class: "tl-note" }, key));
 
   const reserveAll = () => {
@@ -243,7 +245,7 @@ function numbersPanel(model) {
     {},
     label(reservedBox(caption)),
     element("div", { class: "tl-scroll" }, table),
-    element("p", { class: "tl-note" }, `${rule} The sum is that of weight × output.`),
+    element("p", { class: "tl-note" }, `${rule} The last row is the sum of weight × output.`),
   );
   const captions = tokens.map((token, i) => `${quoted(legible(token))}: x = ${written(x[i])}`);
   const reserveAll = () => reserveSpace(caption, ...captions);
