@@ -1,6 +1,7 @@
 """Chapter 8 says that softmax attention recalls what linear attention of the same size does not, from every seed."""
 
 import re
+from itertools import pairwise
 
 import nbformat
 import pytest
@@ -95,7 +96,7 @@ def test_a_key_that_is_too_long_makes_the_error_grow(chapter, squared, grows):
     for _ in range(20):
         missing.append(1 - (key @ S).item())
         S = chapter["delta"](S, key, value)
-    for before, after in zip(missing, missing[1:]):
+    for before, after in pairwise(missing):
         assert after == pytest.approx((1 - squared) * before, abs=1e-4 * abs(missing[-1]) + 1e-5)
     assert (abs(missing[-1]) > 1) == grows
 
