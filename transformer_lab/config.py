@@ -176,13 +176,14 @@ def _layers(rule, key, value):
 
 
 def _layers_repeated(rule, key, value):
-    try:
-        names = [name for names, times in value for _ in range(times) for name in names]
-    except (TypeError, ValueError):
-        names = ["?"]
-    if not set(names) <= {rule["local"], rule["full"]}:
-        refuse(key, value, f"pairs of a list of {rule['local']!r} and {rule['full']!r}, and a number of times")
-    return {"n_window_layers": names.count(rule["local"]), "named_layers": (key, len(names))}
+    names = [rule["local"], rule["full"]]
+    for pair in value if isinstance(value, list) else [None]:
+        fits = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], list) and is_integer(pair[1])
+        if not fits or not all(each in names for each in pair[0]):
+            refuse(key, value, f"pairs of a list of {names[0]!r} and {names[1]!r}, and a number of times")
+    local = sum(max(0, times) * part.count(rule["local"]) for part, times in value)
+    named = sum(max(0, times) * len(part) for part, times in value)
+    return {"n_window_layers": local, "named_layers": (key, named)}
 
 
 def _inside(rule, key, value):

@@ -1,15 +1,18 @@
 // The budget lab: the cost of a model of a given shape, in parameters, FLOPs and memory, and how it changes with the
 // shape.
 
-import { decode, encode, pythonCode } from "./budget_address.js";
-import { COMPONENTS, costs, isGated, keyFeatures, QUANTITIES, ruleOfThumb, total } from "./budget_counts.js";
-import { alter, choices, find, known, OF_SHAPE, read, same, sameShape, SLIDERS } from "./budget_settings.js";
+import { decodeAll, encodeAll, pythonCode } from "./budget_address.js";
+import { parseConfig, withBigInts } from "./budget_config.js";
+import { activeParameters, COMPONENTS, costs, headFeatures, isGated, isOwn, keyFeatures } from "./budget_counts.js";
+import { QUANTITIES, ruleOfThumb, total } from "./budget_counts.js";
+import { alter, choices, contextOf, find, known, OF_SHAPE, read, same, sameShape } from "./budget_settings.js";
+import { SLIDERS } from "./budget_settings.js";
 import { cacheInWords, compact, compactSigned, describe, equalContext, introduction } from "./budget_words.js";
-import { NO_CACHE, overtakenInWords, publishedInWords, ruleInWords, share, signed, times } from "./budget_words.js";
-import { trainingInWords, warningInWords } from "./budget_words.js";
+import { NO_CACHE, ofEachToken, overtakenInWords, publishedInWords, ruleInWords, share, signed } from "./budget_words.js";
+import { times, trainingInWords, warningInWords, windowsInWords } from "./budget_words.js";
 import { frame } from "./frame.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
-import { setText, sliderWithInput, sortedByWidth, widest } from "./ui.js";
+import { parsedInput, setText, sliderWithInput, sortedByWidth, widest } from "./ui.js";
 import { counted, grouped, parseNumber } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -22,7 +25,7 @@ import { counted, grouped, parseNumber } from "./words.js";
 /** @typedef {{ now: State, base: Known, cost: Record<string, Counts>, before: Record<string, Counts> }} Compared */
 /** @typedef {(name: string, value: number) => void} Change Moves one slider. */
 
-const TRAITS = ["shape", "seq", "batch", "bytes_per_value", "base", "quantity"];
+const TRAITS = ["shape", "seq", "batch", "bytes_per_value", "base", "quantity", "config", "base_config"];
 const LABELS = {
   n_layers: "Layers",
   d_model: "d_model",
@@ -50,7 +53,8 @@ function presetPanel(model, { all }) {
     pick,
   );
   const published = element("p");
-  const options = all.map((each) => element("option", { value: each.key }, each.name));
+  const other = element("option", { value: "other", hidden: true });
+  const options = [...all.map((each) => element("option", { value: each.key }, each.name)), other];
   const props = { class: "tl-against", "aria-label": "Changes are shown against" };
   const against = element("select", { ...props, onchange: () => commit(model, { base: against.value }) }, options);
   const compare = element("label", { class: "tl-compare" }, "Thin bars and marks, and all changes: against", against);
@@ -59,6 +63,10 @@ function presetPanel(model, { all }) {
   /** @type {(compared: Compared) => void} */
   const draw = ({ now, base }) => {
     presets.show(all.findIndex((each) => sameShape(each.shape, now.shape)));
+    const isPasted = base.key === "other";
+    set(other, { hidden: !now.base_config, disabled: !now.base_config });
+    if (isPasted) setText(other, base.name);
+    else setText(other, "what you pasted");
     against.value = base.key;
     setText(published, publishedInWords(base));
   };
@@ -77,13 +85,13 @@ function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
   function parse(text) {
     const parsed = parseNumber(text, LABELS[name], limits[name]);
     const width = shape().d_model;
-    const wrong = name === "n_heads" && !parsed.error && width % parsed.value;
+    const wrong = name === "n_heads" && !shape().d_head && !parsed.error && width % parsed.value;
     return wrong ? { error: `${grouped(parsed.value)} heads cannot share d_model ${grouped(width)}.` } : parsed;
   }
   /** @type {(at: number, shape: import("./budget_counts.js").Shape) => string} */
-  function moreOf(at, { d_model, n_heads }) {
-    if (name === "n_heads") return `× ${grouped(d_model / n_heads)}`;
-    return name === "d_ff" ? `(${Number((at / d_model).toFixed(2))} ×)` : "";
+  function moreOf(at, shape) {
+    if (name === "n_heads") return `× ${grouped(headFeatures(shape))}`;
+    return name === "d_ff" ? `(${Number((at / shape.d_model).toFixed(2))} ×)` : "";
   }
   const head = element("p", {}, `${LABELS[name]} `, reservedBox(more));
   const props = { onchange: letGo };
@@ -109,15 +117,17 @@ function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
   /** @type {(compared: Compared) => void} */
   function draw({ now, base }) {
     const at = read(now, name);
-    const before = read(base, name);
-    const { d_model, n_heads } = now.shape;
+    set(turn.node, { hidden: at === null });
+    if (at === null) return;
+    const before = read(base, name) ?? at;
+    const { d_model } = now.shape;
     if (offeredFor !== `${at} ${d_model}`) offered = choices(name, now, limits, [start, ...all]);
     offeredFor = `${at} ${d_model}`;
     const last = Math.max(offered.length - 1, 1);
     set(turn.input, { min: 0, max: last, disabled: offered.length < 2 });
     turn.show(at);
     setText(more, moreOf(at, now.shape));
-    const width = name === "n_heads" ? ` heads of ${counted(d_model / n_heads, "feature")}` : "";
+    const width = name === "n_heads" ? ` heads of ${counted(headFeatures(now.shape), "feature")}` : "";
     const other = at === before ? "" : `; ${base.name}: ${grouped(before)}`;
     set(turn.input, { "aria-valuetext": `${grouped(at)}${width}${other}` });
     set(was, { style: `--at: ${(placeOf(before, last) / last).toFixed(4)}`, hidden: at === before });
@@ -147,7 +157,7 @@ function slidersPanel(model, world, change, letGo, compare) {
     const { seq, shape, bytes_per_value } = compared.now;
     for (const each of sliders) each.draw(compared);
     formats.show(bytes_per_value);
-    setText(warning, seq > shape.n_positions ? warningInWords(seq, shape) : "");
+    setText(warning, seq > (shape.n_positions ?? seq) ? warningInWords(seq, shape) : "");
   };
   const longest = (family) => warningInWords(world.limits.seq[1], { family, n_positions: world.limits.n_positions[1] });
   const reserveAll = () => reserveSpace(warning, longest("gpt2"), longest("llama"));
@@ -238,7 +248,7 @@ function barsPanel(model, el, { all, limits }, change) {
   // The size of a token's cache entry, and the number of tokens whose cache is as large as the weights.
   const cacheOf = (shape, count) => {
     const values = 2n * BigInt(shape.n_layers) * keyFeatures(shape);
-    return cacheInWords(values, count / values, shape.family === "llama");
+    return shape.window ? windowsInWords(shape, values) : cacheInWords(values, count / values, shape.family === "llama" || Boolean(shape.d_head));
   };
   /** @type {(compared: Compared) => void} */
   function draw(compared) {
@@ -246,13 +256,14 @@ function barsPanel(model, el, { all, limits }, change) {
     const count = total(compared.cost.parameters);
     const rule = ruleOfThumb(shape);
     for (const bar of Object.values(bars)) bar.draw(compared);
-    bars.parameters.say(ruleInWords(rule, count - rule, count));
+    const used = shape.n_experts ? ofEachToken(shape) : "";
+    bars.parameters.say(used ? `${used[0].toUpperCase()}${used.slice(1)}.` : ruleInWords(rule, count - rule, count));
     const equal = equalContext(shape);
     const { "scores and blend": pairs, "feed-forward": features } = compared.cost.flops;
-    bars.flops.say(overtakenInWords(times(pairs, features), isGated(shape)));
+    bars.flops.say(overtakenInWords(times(pairs, features), isGated(shape), isOwn(shape)));
     setText(overtake, equalAt(equal));
-    set(overtake, { "aria-pressed": String(seq === equal) });
-    bars.training.say(trainingInWords(bytes_per_value));
+    set(overtake, { "aria-pressed": String(seq === equal), hidden: !isOwn(shape) });
+    bars.training.say(trainingInWords(bytes_per_value, isOwn(shape) && isOwn(compared.base.shape)));
     bars.generation.say(shape.family === "bert" ? NO_CACHE : cacheOf(shape, count));
   }
 
@@ -278,13 +289,15 @@ function tableRow(name, formula, hue) {
   const swatch = { class: `tl-swatch${greyIn(hue)}`, style: `--hue: ${hue ?? 0}` };
   const marked = hue === undefined ? [] : element("span", swatch);
   const counted = formula.replaceAll("·", "·\u200b"); // a long product may go on in the next line
-  const head = element("th", { scope: "row" }, marked, name, element("span", { class: "tl-note" }, counted));
+  const note = element("span", { class: "tl-note" }, counted);
+  const head = element("th", { scope: "row" }, marked, name, note);
   const cells = [element("td", {}, reservedBox(number), reservedBox(by, "tl-note")), element("td", {}, part, ratio)];
   const node = element("tr", { class: hue === undefined ? "tl-total" : null }, head, cells);
   /** @type {(counts: Counts) => bigint} */
   const amountIn = (counts) => (hue === undefined ? total(counts) : (counts[name] ?? 0n));
 
-  function draw(mine, theirs) {
+  function draw(mine, theirs, shape) {
+    set(note, { hidden: !isOwn(shape) }); // the formula is that of this package's layers
     const [count, ghost] = [amountIn(mine), amountIn(theirs)];
     set(node, { hidden: !count && !ghost });
     setText(number, grouped(count));
@@ -330,7 +343,7 @@ function tablesPanel(model) {
     for (const { quantity, rows, node } of tables) {
       set(node, { hidden: quantity !== now.quantity });
       if (quantity !== now.quantity) continue;
-      for (const row of rows) row.draw(cost[quantity], before[quantity]);
+      for (const row of rows) row.draw(cost[quantity], before[quantity], now.shape);
     }
   }
   function reserveAll(dearest) {
@@ -338,6 +351,85 @@ function tablesPanel(model) {
   }
   return { node, draw, reserveAll };
 }
+
+// What two models have, side by side.
+/** @type {Record<string, (setting: Setting) => bigint>} */
+const COMPARED = {
+  parameters: ({ shape }) => total(costs({ shape, seq: 1, batch: 1, bytes_per_value: 1 }).parameters),
+  "active for each token": ({ shape }) => activeParameters(shape),
+  "FLOPs, forward": (setting) => total(costs(setting).flops),
+  "bytes, cache": (setting) => costs(setting).generation["key–value cache"] ?? 0n,
+};
+
+// Two fields for the text of a config.json, and the two models side by side.
+/** @type {(model: Model, world: World) => any} */
+function configPanel(model, world) {
+  const { tables, limits } = world;
+  const parse = (text) => parseConfig(text, tables, limits);
+  const written = (trait) => model.get(trait);
+  const accept = (value, text) => {
+    if (text === written("config")) return;
+    const { shape, seq, bytes_per_value } = value ? { ...getTraits(model, TRAITS), shape: value.shape } : world.start;
+    commit(model, { config: text, shape, seq: Math.min(seq, value ? contextOf(shape) : seq), bytes_per_value });
+  };
+  const acceptBase = (value, text) => {
+    const base = value ? "other" : model.get("base") === "other" ? world.start.base : model.get("base");
+    commit(model, { base_config: text, base: base === "other" && !value ? "start" : base });
+  };
+  const fields = [
+    [`A model: paste its config.json`, "config", accept],
+    ["Against: another config.json", "base_config", acceptBase],
+  ].map(([label, trait, take]) => {
+    const take2 = (value) => take(value, parse(input.value).text);
+    const { input, error, show } = parsedInput(parse, take2, { rows: 3 }, "textarea");
+    const name = element("label", { for: input.id }, label);
+    return { node: element("div", { class: "tl-field" }, name, input, error), draw: () => show(written(trait)) };
+  });
+  const names = [element("th", { scope: "col" }), element("th", { scope: "col" })];
+  const rows = Object.entries(COMPARED).map(([name, count]) => {
+    const cells = ["td", "td", "td"].map((tag) => element(tag));
+    return { node: element("tr", {}, element("th", { scope: "row" }, name), cells), cells, count };
+  });
+  const heads = [element("th", { scope: "col" }), names, element("th", { scope: "col" }, "ratio")];
+  const body = element(
+    "tbody",
+    {},
+    rows.map((each) => each.node),
+  );
+  const table = element("table", { class: "tl-account" }, element("thead", {}, element("tr", {}, heads)), body);
+  const inputs = element(
+    "div",
+    { class: "tl-pasted" },
+    fields.map((each) => each.node),
+  );
+  const about = element("p", { class: "tl-note" }, NOT_SENT);
+  const node = element(
+    "details",
+    { class: "tl-digits tl-configs", open: Boolean(written("config") || written("base_config")) },
+    element("summary", {}, "Any published model: paste its config.json"),
+    inputs,
+    about,
+    element("div", { class: "tl-scroll" }, table),
+  );
+  /** @type {(compared: Compared) => void} */
+  function draw({ now, base }) {
+    for (const each of fields) each.draw();
+    const pasted = find(world, "config", now);
+    const itself = pasted && sameShape(pasted.shape, now.shape);
+    setText(names[0], itself ? pasted.name : "this model");
+    setText(names[1], base.name);
+    for (const { cells, count } of rows) {
+      const [mine, theirs] = [count(now), count(base)];
+      setText(cells[0], grouped(mine));
+      setText(cells[1], grouped(theirs));
+      setText(cells[2], mine && theirs ? times(mine, theirs) : "");
+    }
+  }
+  return { nodes: tables.models ? [node] : [], draw: tables.models ? draw : () => {} };
+}
+const NOT_SENT =
+  "The text stays in your browser. What is counted: an encoder with its pooler, a decoder with its head. A key that " +
+  "cannot be counted is refused by name.";
 
 // Describes the change that a slider makes, compared with the setting when its drag began.
 /** @type {(model: Model, limits: import("./budget_settings.js").Limits) => any} */
@@ -385,16 +477,18 @@ function longestChanges({ start, limits }, el) {
 function render({ model, el }) {
   const start = model.get("start");
   /** @type {World} */
-  const world = { all: known(model.get("presets"), start), start, limits: model.get("limits") };
+  const world = {
+    all: known(model.get("presets"), start),
+    start,
+    limits: model.get("limits"),
+    tables: withBigInts(model.get("tables")),
+  };
   const { all } = world;
   const urlState = {
     word: "budget",
     names: TRAITS,
-    encode(state) {
-      const text = encode(state, world);
-      return text === null ? {} : { "": text };
-    },
-    decode: (texts) => decode(texts[""] ?? "", world),
+    encode: (state) => encodeAll(state, world),
+    decode: (texts) => decodeAll(texts, world),
     code: () => pythonCode(getTraits(model, TRAITS), all),
   };
   const presets = presetPanel(model, world);
@@ -402,12 +496,14 @@ function render({ model, el }) {
   const sliders = slidersPanel(model, world, change, () => story.letGo(), presets.compare);
   const bars = barsPanel(model, el, world, change);
   const tables = tablesPanel(model);
+  const configs = configPanel(model, world);
   const { status } = frame(
     { model, el },
     "budget",
     "What does a model cost?",
     urlState,
     group("presets", presets.nodes),
+    group("config", configs.nodes),
     group("sliders", sliders.nodes),
     bars.node,
     group("table", tables.node),
@@ -438,10 +534,14 @@ function render({ model, el }) {
   function draw() {
     /** @type {State} */
     const now = getTraits(model, TRAITS);
-    const base = find(world, now.base);
-    const compared = { now, base, cost: costs(now), before: costs(base) };
+    const base = find(world, now.base, now) ?? all[0];
+    const [cost, before] = [costs(now), costs(base)];
+    if (!isOwn(now.shape) || !isOwn(base.shape)) {
+      for (const each of [cost, before]) delete each.training.activations; // known for layers of this package alone
+    }
+    const compared = { now, base, cost, before };
     story.goOn(now);
-    for (const panel of [presets, sliders, bars, tables]) panel.draw(compared);
+    for (const panel of [presets, configs, sliders, bars, tables]) panel.draw(compared);
     setText(status, stateInWords(compared));
   }
   return observe(model, TRAITS, draw);
