@@ -23,7 +23,7 @@ def shape_fields(config: dict) -> tuple[dict, dict]:
             f"config's model_type must be one of {', '.join(sorted(MODELS))}, got {format_value(name)}{near}"
         )
     model = MODELS[name]
-    config = _with_own_names(config, model.aliases)
+    config = _with_own_names(config, model.aliases or {})
     _require_own_code(config, name)
     for key, value in config.items():
         if key not in model.keys and key not in NEUTRAL and key not in ("architectures", "auto_map"):

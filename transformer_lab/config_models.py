@@ -1,7 +1,7 @@
 """What the ``config.json`` of each model type says about its shape, as a table.
 
-The table is data alone: ``config.py`` reads a configuration by it, and so does the script of the budget lab. A rule is a
-dict: ``read`` names the way to read the key's value, and a key whose rule has no ``default`` must be there.
+The table is data alone: ``config.py`` reads a configuration by it, and so does the script of the budget lab. A rule is
+a dict: ``read`` names the way to read the key's value, and a key whose rule has no ``default`` must be there.
 """
 
 from typing import NamedTuple
@@ -20,9 +20,9 @@ class Model(NamedTuple):
     family: str
     fixed: dict
     keys: dict[str, dict]
-    same: list[tuple[str, str]] = []
-    cases: list[tuple[dict, dict]] = []
-    aliases: dict[str, str] = {}
+    same: tuple[tuple[str, str], ...] = ()
+    cases: tuple[tuple[dict, dict], ...] = ()
+    aliases: dict[str, str] | None = None
 
 
 # The classes of each family, by the ends of their names, that have the parameters which are counted. A model "alone" is
@@ -199,7 +199,7 @@ def t5(feed_forward_proj):
         "is_encoder_decoder": only(True),
         "is_decoder": noted(),
     }
-    return Model("transformer", fixed, keys, same=[("num_layers", "num_decoder_layers")])
+    return Model("transformer", fixed, keys, same=(("num_layers", "num_decoder_layers"),))
 
 
 def bart(final_norm):
@@ -224,7 +224,7 @@ def bart(final_norm):
         "is_encoder_decoder": only(True),
         "is_decoder": noted(),
     }
-    pairs = [(f"encoder_{name}", f"decoder_{name}") for name in ("layers", "attention_heads", "ffn_dim")]
+    pairs = tuple((f"encoder_{name}", f"decoder_{name}") for name in ("layers", "attention_heads", "ffn_dim"))
     return Model("transformer", fixed, keys, same=pairs)
 
 
@@ -252,13 +252,13 @@ QWEN_EXPERTS = {
 }
 
 # The old architecture reads num_kv_heads not at all; each has its own way to say how many norms a layer has.
-FALCON = [
+FALCON = (
     ({"new_decoder_architecture": True}, {"norms_per_layer": 2}),
     ({"new_decoder_architecture": True, "num_ln_in_parallel_attn": 1}, {"norms_per_layer": 1}),
     ({"new_decoder_architecture": False}, {"norms_per_layer": 2, "n_kv_heads": None}),
     ({"new_decoder_architecture": False, "parallel_attn": True}, {"norms_per_layer": 1}),
     ({"new_decoder_architecture": False, "multi_query": True}, {"n_kv_heads": 1}),
-]
+)
 MPT_ATTENTION = inside(
     {
         "attn_type": "multihead_attention",
@@ -359,7 +359,7 @@ MODELS = {
             "enable_bias": only(True),
             "layer_norm_elementwise_affine": only(True),
         },
-        same=[("hidden_size", "word_embed_proj_dim")],
+        same=(("hidden_size", "word_embed_proj_dim"),),
         tie=True,
     ),
     "biogpt": decoder(

@@ -8,7 +8,15 @@ import { QUANTITIES, ruleOfThumb, total } from "./budget_counts.js";
 import { alter, choices, contextOf, find, known, OF_SHAPE, read, same, sameShape } from "./budget_settings.js";
 import { SLIDERS } from "./budget_settings.js";
 import { cacheInWords, compact, compactSigned, describe, equalContext, introduction } from "./budget_words.js";
-import { NO_CACHE, ofEachToken, overtakenInWords, publishedInWords, ruleInWords, share, signed } from "./budget_words.js";
+import {
+  NO_CACHE,
+  ofEachToken,
+  overtakenInWords,
+  publishedInWords,
+  ruleInWords,
+  share,
+  signed,
+} from "./budget_words.js";
 import { times, trainingInWords, warningInWords, windowsInWords } from "./budget_words.js";
 import { frame } from "./frame.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
@@ -248,7 +256,9 @@ function barsPanel(model, el, { all, limits }, change) {
   // The size of a token's cache entry, and the number of tokens whose cache is as large as the weights.
   const cacheOf = (shape, count) => {
     const values = 2n * BigInt(shape.n_layers) * keyFeatures(shape);
-    return shape.window ? windowsInWords(shape, values) : cacheInWords(values, count / values, shape.family === "llama" || Boolean(shape.d_head));
+    return shape.window
+      ? windowsInWords(shape, values)
+      : cacheInWords(values, count / values, shape.family === "llama" || Boolean(shape.d_head));
   };
   /** @type {(compared: Compared) => void} */
   function draw(compared) {
@@ -364,27 +374,30 @@ const COMPARED = {
 // Two fields for the text of a config.json, and the two models side by side.
 /** @type {(model: Model, world: World) => any} */
 function configPanel(model, world) {
-  const { tables, limits } = world;
-  const parse = (text) => parseConfig(text, tables, limits);
-  const written = (trait) => model.get(trait);
-  const accept = (value, text) => {
-    if (text === written("config")) return;
-    const { shape, seq, bytes_per_value } = value ? { ...getTraits(model, TRAITS), shape: value.shape } : world.start;
-    commit(model, { config: text, shape, seq: Math.min(seq, value ? contextOf(shape) : seq), bytes_per_value });
+  const { tables, limits, start } = world;
+  const parse = (text) => {
+    const { value, ...found } = parseConfig(text, tables, limits);
+    return { ...found, value: { shape: value?.shape, text: found.text } };
   };
-  const acceptBase = (value, text) => {
-    const base = value ? "other" : model.get("base") === "other" ? world.start.base : model.get("base");
-    commit(model, { base_config: text, base: base === "other" && !value ? "start" : base });
+  // An empty field takes the pasted model away.
+  const accept = ({ shape, text }) => {
+    const seq = shape ? Math.min(model.get("seq"), contextOf(shape)) : start.seq;
+    commit(model, { config: text, shape: shape ?? start.shape, seq });
+  };
+  const acceptBase = ({ shape, text }) => {
+    const kept = model.get("base") === "other" ? "start" : model.get("base");
+    commit(model, { base_config: text, base: shape ? "other" : kept });
+  };
+  const configField = (label, trait, take) => {
+    const { input, error, show } = parsedInput(parse, take, { rows: 3 }, "textarea");
+    const name = element("label", { for: input.id }, label);
+    const node = element("div", { class: "tl-field" }, name, input, error);
+    return { node, draw: () => show(model.get(trait)) };
   };
   const fields = [
-    [`A model: paste its config.json`, "config", accept],
-    ["Against: another config.json", "base_config", acceptBase],
-  ].map(([label, trait, take]) => {
-    const take2 = (value) => take(value, parse(input.value).text);
-    const { input, error, show } = parsedInput(parse, take2, { rows: 3 }, "textarea");
-    const name = element("label", { for: input.id }, label);
-    return { node: element("div", { class: "tl-field" }, name, input, error), draw: () => show(written(trait)) };
-  });
+    configField("A model: paste its config.json", "config", accept),
+    configField("Against: another config.json", "base_config", acceptBase),
+  ];
   const names = [element("th", { scope: "col" }), element("th", { scope: "col" })];
   const rows = Object.entries(COMPARED).map(([name, count]) => {
     const cells = ["td", "td", "td"].map((tag) => element(tag));
@@ -405,7 +418,7 @@ function configPanel(model, world) {
   const about = element("p", { class: "tl-note" }, NOT_SENT);
   const node = element(
     "details",
-    { class: "tl-digits tl-configs", open: Boolean(written("config") || written("base_config")) },
+    { class: "tl-configs", open: Boolean(model.get("config") || model.get("base_config")) },
     element("summary", {}, "Any published model: paste its config.json"),
     inputs,
     about,
@@ -526,6 +539,8 @@ function render({ model, el }) {
 
   // Describes the setting, or its last change.
   function stateInWords({ now, base }) {
+    const mine = find(world, "config", now);
+    if (mine && sameShape(mine.shape, now.shape)) return introduction(now, {});
     const landmark = all.find((each) => same(each, now));
     if (landmark) return introduction(now, landmark);
     return same(story.from(), now) ? against(base.name, describe(base, now)) : describe(story.from(), now);

@@ -201,7 +201,7 @@ class BudgetLab(Lab):
         setting = _setting(shape, seq, batch, bytes_per_value)
         if base is None and any(preset["setting"] == setting for preset in self.presets):
             self.base = "bert-base" if shape.family == "gpt2" else "gpt2"
-        self.tables = _tables() if "config" in self.controls else {}
+        self.tables = _tables() if "config" in self.controls or self.base_config else {}
         self.start = {
             **setting,
             "base": self.base,

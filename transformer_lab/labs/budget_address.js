@@ -5,7 +5,18 @@ import { quotedStart } from "./address.js";
 import { QUANTITIES } from "./budget_counts.js";
 import { parseConfig } from "./budget_config.js";
 import { parseJson, pythonLiteral } from "./budget_json.js";
-import { changedIn, contextOf, find, FOLLOWING, OF_SHAPE, read, same, sameOptions, sameShape, write } from "./budget_settings.js";
+import {
+  changedIn,
+  contextOf,
+  find,
+  FOLLOWING,
+  OF_SHAPE,
+  read,
+  same,
+  sameOptions,
+  sameShape,
+  write,
+} from "./budget_settings.js";
 import { grouped } from "./words.js";
 
 /** @typedef {import("./budget_settings.js").State} State */
@@ -32,32 +43,36 @@ const PASTED = { config: "config", base_config: "other" };
 /** @type {(state: State, world: World) => Record<string, string>} */
 export function encodeAll(state, world) {
   const text = encode(state, world);
-  const texts = Object.entries(PASTED).map(([name, word]) => [word, state[name] === world.start[name] ? "" : state[name]]);
+  const texts = Object.entries(PASTED).map(([name, word]) => [
+    word,
+    state[name] === world.start[name] ? "" : state[name],
+  ]);
   return Object.fromEntries([["", text ?? ""], ...texts].filter(([, each]) => each));
 }
 /** @type {(texts: Record<string, string>, world: World) => { state?: any, error?: string }} */
 export function decodeAll(texts, world) {
+  const words = world.tables.models ? Object.values(PASTED) : [];
+  const unknown = Object.keys(texts).find((word) => word && !words.includes(word));
+  if (unknown) return { error: `${quotedStart(unknown)} in it says nothing to this lab` };
   const found = {};
   for (const [name, word] of Object.entries(PASTED)) {
     const { text, error } = parseConfig(texts[word] ?? world.start[name], world.tables, world.limits);
     if (error) return { error: `its ${word} cannot be read: ${error}` };
     found[name] = text;
   }
-  const unknown = Object.keys(texts).find((word) => word && !Object.values(PASTED).includes(word));
-  if (unknown) return { error: `${quotedStart(unknown)} in it says nothing to this lab` };
   if (!texts[""]) return { state: found };
   const { state, error } = decode(texts[""], world, found);
-  return error ? { error } : { state: { ...state, ...found } };
+  return error ? { error } : { state };
 }
 
 // Parses a state: {state}, or {error}.
 /** @type {(text: string, world: World, configs?: any) => { state?: any, error?: string }} */
-export function decode(text, world, configs = {}) {
+export function decode(text, world, configs = { config: "", base_config: "" }) {
   const [key, ...parts] = text.split(".");
   const from = key === "other" ? undefined : find(world, key, { ...world.start, ...configs });
   if (!from) return { error: `it names the model ${quotedStart(key)}, which this lab does not know` };
   const { shape, seq, batch, bytes_per_value } = from;
-  let state = { shape, seq, batch, bytes_per_value, base: from.key, quantity: "parameters" };
+  let state = { shape, seq, batch, bytes_per_value, base: from.key, quantity: "parameters", ...configs };
   for (const part of parts) {
     const found = decodePart(part, state, world, configs);
     if (found.error) return found;
@@ -73,7 +88,8 @@ function decodePart(part, state, world, configs) {
   const [, word, value] = /^([a-z_]+)-(.+)$/.exec(part) ?? [];
   const name = Object.keys(WORDS).find((each) => WORDS[each] === word) ?? word;
   if (name === "base") {
-    if (value !== "config" && find(world, value, { ...world.start, ...configs })) return { state: { ...state, base: value } };
+    if (value !== "config" && find(world, value, { ...world.start, ...configs }))
+      return { state: { ...state, base: value } };
     return { error: `it compares with ${quotedStart(value)}, which this lab does not know` };
   }
   if (name === "quantity") {
@@ -100,7 +116,13 @@ export function pythonCode(state, all) {
   const { shape } = state;
   const preset = all.find((each) => each.code && sameShape(each.shape, shape));
   const python = (value) => pythonLiteral(typeof value === "number" ? BigInt(value) : value);
-  const usual = { n_segments: 2, pooler: true, tied: true, gated: shape.family === "llama", bias: shape.family !== "llama" };
+  const usual = {
+    n_segments: 2,
+    pooler: true,
+    tied: true,
+    gated: shape.family === "llama",
+    bias: shape.family !== "llama",
+  };
   const first = OF_SHAPE.filter((name) => shape[name] !== null);
   const rest = Object.keys(shape).filter((name) => name !== "family" && !OF_SHAPE.includes(name));
   const names = [...first, ...rest.filter((name) => ![null, usual[name]].includes(shape[name]))];

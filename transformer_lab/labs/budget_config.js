@@ -90,7 +90,8 @@ const mapped = (change) => (value) => {
 export const withBigInts = mapped((value) => (typeof value === "number" ? BigInt(value) : value));
 const withNumbers = mapped((value) => (typeof value === "bigint" ? Number(value) : value));
 
-function ownNames(config, aliases) {
+function ownNames(config, names) {
+  const aliases = names ?? {};
   const found = {};
   for (const [key, value] of Object.entries(config)) {
     const name = Object.hasOwn(aliases, key) ? aliases[key] : key;
@@ -141,12 +142,12 @@ function shapeFields(config, tables) {
     stop(`config's ${key} ${what}: leave it out if it changes no count`);
   }
   const ruleOf = (key) => tables.rules[Number(keys[key])];
-  const valueOf = (key) => (Object.hasOwn(own, key) ? own[key] : ruleOf(key).default);
+  const saidBy = (key) => (Object.hasOwn(own, key) ? own[key] : ruleOf(key).default);
   const fields = { family, ...fixed };
   const sources = {};
   for (const key of Object.keys(keys)) {
-    if (valueOf(key) === undefined) stop(`config has no ${key}, which model_type '${type}' needs`);
-    const found = READERS[ruleOf(key).read](ruleOf(key), key, valueOf(key), tables);
+    if (saidBy(key) === undefined) stop(`config has no ${key}, which model_type '${type}' needs`);
+    const found = READERS[ruleOf(key).read](ruleOf(key), key, saidBy(key), tables);
     for (const name of Object.keys(found)) sources[name] = key;
     Object.assign(fields, found, found.bias && { bias: [...(fields.bias ?? []), ...found.bias] });
   }
@@ -155,7 +156,7 @@ function shapeFields(config, tables) {
     refuse(second, own[second], `${first}, ${formatValue(own[first])}, to be counted`);
   }
   for (const [conditions, changes] of cases) {
-    if (Object.entries(conditions).every(([key, value]) => equal(valueOf(key), value))) Object.assign(fields, changes);
+    if (Object.entries(conditions).every(([key, value]) => equal(saidBy(key), value))) Object.assign(fields, changes);
   }
   requireClasses(own.architectures ?? null, fields.tied, tables.classes[family]);
   return { fields: withoutHelpers(fields), sources };
@@ -180,7 +181,9 @@ function withoutHelpers({ expansion, d_embedding_unless_equal, named_layers, d_h
   let local = n_window_layers;
   if (first_window_layer !== undefined) local ??= n_layers > first_window_layer ? n_layers - first_window_layer : 0n;
   else if (full_every !== undefined) local ??= n_layers - n_layers / full_every;
-  return local === 0n ? fields : { ...fields, window: reach, ...(local === undefined ? {} : { n_window_layers: local }) };
+  return local === 0n
+    ? fields
+    : { ...fields, window: reach, ...(local === undefined ? {} : { n_window_layers: local }) };
 }
 
 // The shape with these fields, as Python's ModelShape completes and checks it.

@@ -52,6 +52,7 @@ export const bigs = (object, names) => names.map((name) => BigInt(object[name]))
 /** @type {(counts: Counts) => bigint} */
 export const total = (counts) => Object.values(counts).reduce((a, b) => a + b, 0n);
 const present = (counts) => Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0n));
+/** @type {(condition: any) => bigint} */
 const one = (condition) => (condition ? 1n : 0n);
 const least = (a, b) => (a < b ? a : b);
 const bigOr = (value, other) => (value == null ? other : BigInt(value));
@@ -60,6 +61,7 @@ const stacksOf = (shape) => (shape.family === "transformer" ? 2n : 1n);
 const finalNorm = (shape) => one(!isBert(shape) && (shape.final_norm ?? shape.family !== "transformer"));
 const pooler = (shape) => one(isBert(shape) && shape.pooler);
 const targetVocabulary = (shape) => BigInt(shape.tgt_vocab_size ?? shape.vocab_size);
+/** @type {(shape: Shape, place: string) => bigint} */
 const hasBias = (shape, place) =>
   one(Array.isArray(shape.bias) ? shape.bias.includes(place) : shape.bias && place !== "head");
 
@@ -84,6 +86,7 @@ export function isOwn(shape) {
 }
 
 // The weights and the biases of a feed-forward layer with this many features.
+/** @type {(shape: Shape, features: bigint) => bigint[]} */
 function feedForward(shape, features) {
   const wide = (1n + one(isGated(shape))) * features;
   const D = BigInt(shape.d_model);
@@ -91,18 +94,21 @@ function feedForward(shape, features) {
 }
 
 // The parameters of a norm for each feature.
-function normSize({ family, norm, bias }) {
-  const kind = norm ?? (family === "llama" ? "rms" : "layer");
-  return kind === "unlearned" ? 0n : kind === "rms" ? 1n : 1n + hasBias({ bias }, "norms");
+/** @type {(shape: Shape) => bigint} */
+function normSize(shape) {
+  const kind = shape.norm ?? (shape.family === "llama" ? "rms" : "layer");
+  return kind === "unlearned" ? 0n : kind === "rms" ? 1n : 1n + hasBias(shape, "norms");
 }
 
+/** @type {(shape: Shape, layers: bigint) => bigint} */
 function normsOf(shape, layers) {
   const [D, own] = [BigInt(shape.d_model), bigOr(shape.d_embedding, BigInt(shape.d_model))];
   const stacks = stacksOf(shape);
   const each = stacks === 2n ? 5n : bigOr(shape.norms_per_layer, 2n);
   const ofEmbeddings = stacks * one(isBert(shape) || shape.embedding_norm) * own;
   const norms = ((layers * each + stacks * finalNorm(shape)) * D + ofEmbeddings) * normSize(shape);
-  const ofHeads = shape.qk_norm === "all" ? queryFeatures(shape) + keyFeatures(shape) : 2n * BigInt(headFeatures(shape));
+  const ofHeads =
+    shape.qk_norm === "all" ? queryFeatures(shape) + keyFeatures(shape) : 2n * BigInt(headFeatures(shape));
   return norms + (shape.qk_norm ? layers * ofHeads : 0n);
 }
 

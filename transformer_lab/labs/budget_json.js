@@ -2,7 +2,7 @@
 // BigInt, so that 3 and 3.0 differ, as in Python.
 
 const CONSTANTS = { true: true, false: false, null: null };
-const TOKEN = /[{}[\],:]|"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"|[^\s{}[\],:"]+/y;
+const TOKEN = /[{}[\],:]|"(?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"|[^\s{}[\],:"]+/uy;
 const NUMBER_TOKEN = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 
 // The value of a text, or an error. `at` is the place of the token that is read.
@@ -89,9 +89,8 @@ export function pythonLiteral(value, inner = pythonLiteral) {
   if (typeof value === "number") return Number.isInteger(value) ? `${value}.0` : String(value);
   if (Array.isArray(value)) return `[${value.map((each) => inner(each)).join(", ")}]`;
   if (typeof value === "object") {
-    return `{${Object.entries(value)
-      .map(([key, each]) => `${pythonLiteral(key)}: ${inner(each)}`)
-      .join(", ")}}`;
+    const items = Object.entries(value).map(([key, each]) => `${pythonLiteral(key)}: ${inner(each)}`);
+    return `{${items.join(", ")}}`;
   }
   const quote = value.includes("'") && !value.includes('"') ? '"' : "'";
   const escaped = value.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll("\t", "\\t");

@@ -7,7 +7,10 @@ import { clamp, divisors, range } from "./maths.js";
 
 /** @typedef {import("./budget_counts.js").Shape} Shape */
 /** @typedef {import("./budget_counts.js").Setting} Setting */
-/** @typedef {Setting & { base: string, quantity: string, config: string, base_config: string }} State With a base. */
+/**
+ * With a base to compare with, a table, and what is pasted.
+ * @typedef {Setting & { base: string, quantity: string, config: string, base_config: string }} State
+ */
 /** @typedef {Record<string, [number, number]>} Limits The smallest and largest valid value. */
 /**
  * A named setting. A preset also has its name in the package, and its published parameter counts.
@@ -19,8 +22,8 @@ import { clamp, divisors, range } from "./maths.js";
  */
 
 export const OF_SHAPE = ["n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions"];
-// Set together with n_heads and n_layers, without a slider; null if heads share no keys, and layers have no window or all
-// have one.
+// Set together with n_heads and n_layers, without a slider; null if heads share no keys, and if layers have no window
+// or all have one.
 export const FOLLOWING = ["n_kv_heads", "n_window_layers"];
 const NUMBERS = [...OF_SHAPE, ...FOLLOWING];
 const OF_TEXT = ["seq", "batch", "bytes_per_value"];

@@ -70,7 +70,8 @@ export function introduction(setting, of) {
 // The active parameters of a mixture of experts.
 /** @type {(shape: import("./budget_counts.js").Shape) => string} */
 export const ofEachToken = (shape) =>
-  `a token uses ${grouped(activeParameters(shape))}: ${shape.experts_per_token} of ${shape.n_experts} experts in each layer`;
+  `a token uses ${grouped(activeParameters(shape))}: ` +
+  `${shape.experts_per_token} of ${shape.n_experts} experts in each layer`;
 
 /** @type {(base: Known) => string} */
 export function publishedInWords({ key, name, published, paper, seq }) {
