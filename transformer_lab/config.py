@@ -45,7 +45,8 @@ def shape_fields(config: dict) -> tuple[dict, dict]:
         if config.get(second) is not None and config[second] != config[first]:
             refuse(second, config[second], f"{first}, {format_value(config[first])}, to be counted")
     for conditions, changes in model.cases:
-        if all(config.get(key, model.keys[key]["default"]) == value for key, value in conditions.items()):
+        found = {key: config.get(key, model.keys[key]["default"]) for key in conditions}
+        if found == conditions:
             fields |= changes
     _require_counted_classes(config, fields)
     return _without_helpers(fields), keys

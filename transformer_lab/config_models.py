@@ -230,6 +230,7 @@ def bart(final_norm):
 
 NO_HEAD = ("qkv", "output", "feed-forward", "norms")
 LAYER_NORM = {"norm": "layer", "gated": False}
+ONE_NORM = {"norms_per_layer": 1}
 OWN_HEADS = {"num_key_value_heads": size("n_kv_heads", None)}  # as many as queries where left out
 ATTENTION_BIAS = {"attention_bias": biases(False, "qkv", "output")}
 LLAMA = {**OWN_HEADS, **ATTENTION_BIAS, "mlp_bias": biases(False, "feed-forward")}
@@ -251,13 +252,13 @@ QWEN_EXPERTS = {
     "mlp_only_layers": only([]),
 }
 
-# The old architecture reads num_kv_heads not at all; each has its own way to say how many norms a layer has.
+# The old architecture does not read num_kv_heads. One norm serves attention and feed-forward layer where they are
+# parallel, unless there are two of them, as usual in the new architecture.
 FALCON = (
-    ({"new_decoder_architecture": True}, {"norms_per_layer": 2}),
-    ({"new_decoder_architecture": True, "num_ln_in_parallel_attn": 1}, {"norms_per_layer": 1}),
-    ({"new_decoder_architecture": False}, {"norms_per_layer": 2, "n_kv_heads": None}),
-    ({"new_decoder_architecture": False, "parallel_attn": True}, {"norms_per_layer": 1}),
+    ({"new_decoder_architecture": False}, {"n_kv_heads": None}),
     ({"new_decoder_architecture": False, "multi_query": True}, {"n_kv_heads": 1}),
+    ({"new_decoder_architecture": False, "parallel_attn": True, "num_ln_in_parallel_attn": None}, ONE_NORM),
+    ({"parallel_attn": True, "num_ln_in_parallel_attn": 1}, ONE_NORM),
 )
 MPT_ATTENTION = inside(
     {
@@ -386,7 +387,7 @@ MODELS = {
             "multi_query": switch(True, {}),
             "new_decoder_architecture": switch(False, {}),
             "parallel_attn": switch(True, {}),
-            "num_ln_in_parallel_attn": noted(),
+            "num_ln_in_parallel_attn": only(None, 1, 2),
             "apply_residual_connection_post_layernorm": noted(),
             "alibi": noted(),
         },

@@ -680,14 +680,14 @@ def test_the_ends_of_all_sliders_at_once(show):
     for name in SLIDERS:
         if name != "n_heads":
             slider(page, name).press("End")
-    shape = tl.ModelShape("gpt2", 96, 12_288, 192, 98_304, 262_144, 131_072)
-    demand(page, BudgetLab(shape, 131_072, 1024), BudgetLab())
+    shape = tl.ModelShape("gpt2", 128, 16_384, 256, 131_072, 262_144, 1_048_576)
+    demand(page, BudgetLab(shape, 1_048_576, 1024), BudgetLab())
     assert page.evaluate("document.documentElement.scrollWidth") == 760
     slider(page, "d_model").press("Home")
     slider(page, "n_layers").press("Home")
     page.get_by_role("button", name="2: half").click()
     shape = replace(shape, n_layers=1, d_model=64, n_heads=1, d_ff=512)
-    demand(page, BudgetLab(shape, 131_072, 1024, bytes_per_value=2), BudgetLab())
+    demand(page, BudgetLab(shape, 1_048_576, 1024, bytes_per_value=2), BudgetLab())
 
 
 def test_heads_slider_offers_divisors_and_changes_no_parameter(show):

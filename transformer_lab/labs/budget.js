@@ -362,13 +362,14 @@ function tablesPanel(model) {
   return { node, draw, reserveAll };
 }
 
-// What two models have, side by side.
-/** @type {Record<string, (setting: Setting) => bigint>} */
+// What two models have, side by side: a count, and how it is written.
+const exactly = (count) => grouped(count).replaceAll(",", ",\u200b"); // breaks between its groups
+/** @type {Record<string, [(setting: Setting) => bigint, (count: bigint) => string]>} */
 const COMPARED = {
-  parameters: ({ shape }) => total(costs({ shape, seq: 1, batch: 1, bytes_per_value: 1 }).parameters),
-  "active for each token": ({ shape }) => activeParameters(shape),
-  "FLOPs, forward": (setting) => total(costs(setting).flops),
-  "bytes, cache": (setting) => costs(setting).generation["key–value cache"] ?? 0n,
+  parameters: [(setting) => total(costs(setting).parameters), exactly],
+  "for each token": [({ shape }) => activeParameters(shape), exactly],
+  "forward pass": [(setting) => total(costs(setting).flops), (count) => compact(count, "FLOP")],
+  cache: [(setting) => costs(setting).generation["key–value cache"] ?? 0n, (count) => compact(count, "B")],
 };
 
 // Two fields for the text of a config.json, and the two models side by side.
@@ -399,9 +400,9 @@ function configPanel(model, world) {
     configField("Against: another config.json", "base_config", acceptBase),
   ];
   const names = [element("th", { scope: "col" }), element("th", { scope: "col" })];
-  const rows = Object.entries(COMPARED).map(([name, count]) => {
+  const rows = Object.entries(COMPARED).map(([name, [count, write]]) => {
     const cells = ["td", "td", "td"].map((tag) => element(tag));
-    return { node: element("tr", {}, element("th", { scope: "row" }, name), cells), cells, count };
+    return { node: element("tr", {}, element("th", { scope: "row" }, name), cells), cells, count, write };
   });
   const heads = [element("th", { scope: "col" }), names, element("th", { scope: "col" }, "ratio")];
   const body = element(
@@ -409,7 +410,8 @@ function configPanel(model, world) {
     {},
     rows.map((each) => each.node),
   );
-  const table = element("table", { class: "tl-account" }, element("thead", {}, element("tr", {}, heads)), body);
+  const columns = element("thead", {}, element("tr", {}, heads));
+  const table = element("table", { class: "tl-account tl-beside" }, columns, body);
   const inputs = element(
     "div",
     { class: "tl-pasted" },
@@ -418,23 +420,26 @@ function configPanel(model, world) {
   const about = element("p", { class: "tl-note" }, NOT_SENT);
   const node = element(
     "details",
-    { class: "tl-configs", open: Boolean(model.get("config") || model.get("base_config")) },
+    { class: "tl-configs" },
     element("summary", {}, "Any published model: paste its config.json"),
     inputs,
     about,
     element("div", { class: "tl-scroll" }, table),
   );
+  let drawn = false;
   /** @type {(compared: Compared) => void} */
   function draw({ now, base }) {
     for (const each of fields) each.draw();
+    if (!drawn && (now.config || now.base_config)) set(node, { open: true });
+    drawn = true;
     const pasted = find(world, "config", now);
     const itself = pasted && sameShape(pasted.shape, now.shape);
     setText(names[0], itself ? pasted.name : "this model");
     setText(names[1], base.name);
-    for (const { cells, count } of rows) {
+    for (const { cells, count, write } of rows) {
       const [mine, theirs] = [count(now), count(base)];
-      setText(cells[0], grouped(mine));
-      setText(cells[1], grouped(theirs));
+      setText(cells[0], write(mine));
+      setText(cells[1], write(theirs));
       setText(cells[2], mine && theirs ? times(mine, theirs) : "");
     }
   }

@@ -60,7 +60,7 @@ export function decodeAll(texts, world) {
     if (error) return { error: `its ${word} cannot be read: ${error}` };
     found[name] = text;
   }
-  if (!texts[""]) return { state: found };
+  if (texts[""] === undefined) return { state: found };
   const { state, error } = decode(texts[""], world, found);
   return error ? { error } : { state };
 }
