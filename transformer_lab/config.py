@@ -76,28 +76,31 @@ def _require_own_code(config, name):
         return
     if not isinstance(code, dict):
         refuse("auto_map", code, "a dict")
-    letters = name.replace("_", "").replace("-", "")
     for key, value in code.items():
-        own = str(value).rsplit(".", 1)[-1].lower().startswith(letters)
+        own = _letters(str(value).rsplit(".", 1)[-1]).startswith(_letters(name))
         if key.startswith("AutoModel") and not own:
             refuse(f"auto_map.{key}", value, f"a class of model_type {name!r}: other code may count differently")
 
 
+def _letters(name):
+    return name.replace("_", "").replace("-", "").lower()
+
+
 def _require_counted_classes(config, fields):
-    """Refuse a model with another head than the one that is counted."""
+    """Refuse a model with another head than the one that is counted. A file may name several classes of one model."""
     found = config.get("architectures")
     if found is None:
         return
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
         refuse("architectures", found, "a list of names")
     counted, alone = CLASSES[fields["family"]]["counted"], CLASSES[fields["family"]]["alone"]
-    for each in found:
-        if each.endswith(tuple(counted)):
-            continue
-        if not each.endswith(tuple(alone)):
-            refuse("architectures", each, f"a name that ends in {' or '.join(counted)} to be counted")
-        if fields.get("tied") is False:
-            refuse("architectures", each, f"a name that ends in {' or '.join(counted)} where the head is not tied")
+    ends = " or ".join(counted)
+    if not found or any(each.endswith(tuple(counted)) for each in found):
+        return
+    if not any(each.endswith(tuple(alone)) for each in found):
+        refuse("architectures", found, f"a name that ends in {ends} to be counted")
+    if fields.get("tied") is False:
+        refuse("architectures", found, f"a name that ends in {ends} where the head is not tied")
 
 
 def _without_helpers(fields):

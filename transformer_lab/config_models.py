@@ -496,3 +496,5 @@ MODELS = {
         aliases={"num_local_experts": "num_experts"},
     ),
 }
+for _model in MODELS.values():
+    _model.keys["pruned_heads"] = only({})  # in files from before 2021

@@ -227,9 +227,11 @@ def test_a_link_restores_what_was_pasted(show):
     found = beside(page)
     deeper = tl.ModelShape.from_config({**QWEN3, "num_hidden_layers": 37})
     assert found["parameters"][0] == f"{tl.count_parameters(deeper):,}"
+    page.wait_for_timeout(400)  # the address follows a quarter of a second later
     page.goto(page.url)
+    page.wait_for_selector("[data-lab=ready]")
     assert beside(page) == found
-    assert json.loads(page.get_by_label(MODEL).input_value())["head_dim"] == 128
+    assert json.loads(page.get_by_label(MODEL).input_value())["hidden_size"] == 2560
     page.get_by_role("button", name="Reset").click()
     assert page.get_by_label(MODEL).input_value() == page.get_by_label(AGAINST).input_value() == ""
     assert beside(page)["parameters"][0] == "124,439,808"

@@ -102,12 +102,14 @@ function ownNames(config, names) {
   return found;
 }
 
+const lettersOf = (name) => name.replace(/[_-]/g, "").toLowerCase();
+
 // Refuses code of its own, unless its classes are those of the model type.
 function requireOwnCode(code, type) {
   if (code === null) return;
   if (!isDict(code)) refuse("auto_map", code, "a dict");
   for (const [key, value] of Object.entries(code)) {
-    const own = isText(value) && value.split(".").at(-1).toLowerCase().startsWith(type.replace(/[_-]/g, ""));
+    const own = isText(value) && lettersOf(value.split(".").at(-1)).startsWith(lettersOf(type));
     if (!key.startsWith("AutoModel") || own) continue;
     refuse(`auto_map.${key}`, value, `a class of model_type '${type}': other code may count differently`);
   }
@@ -117,11 +119,11 @@ function requireOwnCode(code, type) {
 function requireClasses(names, tied, { counted, alone }) {
   if (names === null) return;
   if (!Array.isArray(names) || !names.every(isText)) refuse("architectures", names, "a list of names");
-  for (const name of names) {
-    if (endsIn(name, counted) || (endsIn(name, alone) && tied !== false)) continue;
-    const when = endsIn(name, alone) ? "where the head is not tied" : "to be counted";
-    refuse("architectures", name, `a name that ends in ${counted.join(" or ")} ${when}`);
-  }
+  if (!names.length || names.some((name) => endsIn(name, counted))) return;
+  const isAlone = names.some((name) => endsIn(name, alone));
+  if (isAlone && tied !== false) return;
+  const when = isAlone ? "where the head is not tied" : "to be counted";
+  refuse("architectures", names, `a name that ends in ${counted.join(" or ")} ${when}`);
 }
 
 // The fields of a ModelShape that a configuration says, and the key that each comes from.
