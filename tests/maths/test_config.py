@@ -159,7 +159,7 @@ def test_code_of_its_own_is_refused_unless_it_is_the_type_s():
 def test_pruned_heads_are_refused():
     gpt2 = REFERENCES["openai-community/gpt2"]["config"]
     assert tl.ModelShape.from_config({**gpt2, "pruned_heads": {}}) == tl.GPT2
-    with pytest.raises(ValueError, match="config's pruned_heads must be {} to be counted"):
+    with pytest.raises(ValueError, match=r"config's pruned_heads must be \{\} to be counted"):
         tl.ModelShape.from_config({**gpt2, "pruned_heads": {"1": [0, 2]}})
 
 
