@@ -373,8 +373,8 @@ const COMPARED = {
 };
 
 // Two fields for the text of a config.json, and the two models side by side.
-/** @type {(model: Model, world: World) => any} */
-function configPanel(model, world) {
+/** @type {(model: Model, el: HTMLElement, world: World) => any} */
+function configPanel(model, el, world) {
   const { tables, limits, start } = world;
   const parse = (text) => {
     const { value, ...found } = parseConfig(text, tables, limits);
@@ -399,12 +399,14 @@ function configPanel(model, world) {
     configField("A model: paste its config.json", "config", accept),
     configField("Against: another config.json", "base_config", acceptBase),
   ];
-  const names = [element("th", { scope: "col" }), element("th", { scope: "col" })];
+  const names = [element("span"), element("span")];
   const rows = Object.entries(COMPARED).map(([name, [count, write]]) => {
-    const cells = ["td", "td", "td"].map((tag) => element(tag));
-    return { node: element("tr", {}, element("th", { scope: "row" }, name), cells), cells, count, write };
+    const texts = [element("span"), element("span"), element("span")];
+    const cells = texts.map((each) => element("td", {}, reservedBox(each)));
+    return { node: element("tr", {}, element("th", { scope: "row" }, name), cells), texts, count, write };
   });
-  const heads = [element("th", { scope: "col" }), names, element("th", { scope: "col" }, "ratio")];
+  const named = names.map((each) => element("th", { scope: "col" }, reservedBox(each)));
+  const heads = [element("th", { scope: "col" }), named, element("th", { scope: "col" }, "ratio")];
   const body = element(
     "tbody",
     {},
@@ -436,14 +438,26 @@ function configPanel(model, world) {
     const itself = pasted && sameShape(pasted.shape, now.shape);
     setText(names[0], itself ? pasted.name : "this model");
     setText(names[1], base.name);
-    for (const { cells, count, write } of rows) {
+    for (const { texts, count, write } of rows) {
       const [mine, theirs] = [count(now), count(base)];
-      setText(cells[0], write(mine));
-      setText(cells[1], write(theirs));
-      setText(cells[2], mine && theirs ? times(mine, theirs) : "");
+      setText(texts[0], write(mine));
+      setText(texts[1], write(theirs));
+      setText(texts[2], mine && theirs ? times(mine, theirs) : "");
     }
   }
-  return { nodes: tables.models ? [node] : [], draw: tables.models ? draw : () => {} };
+  /** @type {(most: Setting) => void} */
+  function reserveAll(most) {
+    const longest = widest(
+      el,
+      world.all.map((each) => each.name),
+    );
+    for (const each of names) reserveSpace(each, longest, "gpt_bigcode, 111.1 B");
+    for (const { texts, count, write } of rows) {
+      for (const each of texts.slice(0, 2)) reserveSpace(each, write(count(most)), "111.1 TFLOP");
+      reserveSpace(texts[2], "1.11·10¹¹ ×", "0.111 ×");
+    }
+  }
+  return tables.models ? { nodes: [node], draw, reserveAll } : { nodes: [], draw: () => {}, reserveAll: () => {} };
 }
 const NOT_SENT =
   "The text stays in your browser. What is counted: an encoder with its pooler, a decoder with its head. A key that " +
@@ -514,7 +528,7 @@ function render({ model, el }) {
   const sliders = slidersPanel(model, world, change, () => story.letGo(), presets.compare);
   const bars = barsPanel(model, el, world, change);
   const tables = tablesPanel(model);
-  const configs = configPanel(model, world);
+  const configs = configPanel(model, el, world);
   const { status } = frame(
     { model, el },
     "budget",
@@ -537,6 +551,7 @@ function render({ model, el }) {
     all.map((each) => each.name),
   );
   presets.reserveAll();
+  configs.reserveAll(most);
   sliders.reserveAll();
   bars.reserveAll(most, dearest);
   tables.reserveAll(dearest);
