@@ -436,8 +436,9 @@ function configPanel(model, el, world) {
     drawn = true;
     const pasted = find(world, "config", now);
     const itself = pasted && sameShape(pasted.shape, now.shape);
-    setText(names[0], itself ? pasted.name : "this model");
-    setText(names[1], base.name);
+    const breakable = (name) => name.replaceAll("_", "_\u200b");
+    setText(names[0], itself ? breakable(pasted.name) : "this model");
+    setText(names[1], breakable(base.name));
     for (const { texts, count, write } of rows) {
       const [mine, theirs] = [count(now), count(base)];
       setText(texts[0], write(mine));
@@ -451,7 +452,7 @@ function configPanel(model, el, world) {
       el,
       world.all.map((each) => each.name),
     );
-    for (const each of names) reserveSpace(each, longest, "gpt_bigcode, 111.1 B");
+    for (const each of names) reserveSpace(each, longest, "gpt_\u200bbigcode, 111.1 B");
     for (const { texts, count, write } of rows) {
       for (const each of texts.slice(0, 2)) reserveSpace(each, write(count(most)), "111.1 TFLOP");
       reserveSpace(texts[2], "1.11·10¹¹ ×", "0.111 ×");
