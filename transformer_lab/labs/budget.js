@@ -5,7 +5,8 @@ import { decodeAll, encodeAll, pythonCode } from "./budget_address.js";
 import { parseConfig, withBigInts } from "./budget_config.js";
 import { activeParameters, COMPONENTS, costs, headFeatures, isGated, isOwn, keyFeatures } from "./budget_counts.js";
 import { QUANTITIES, ruleOfThumb, total } from "./budget_counts.js";
-import { alter, choices, contextOf, find, known, OF_SHAPE, read, same, sameShape } from "./budget_settings.js";
+import { alter, choices, OF_SHAPE, read, same, sameShape } from "./budget_settings.js";
+import { contextOf, find, known } from "./budget_known.js";
 import { SLIDERS } from "./budget_settings.js";
 import { cacheInWords, compact, compactSigned, describe, equalContext, introduction } from "./budget_words.js";
 import {

@@ -160,7 +160,14 @@ class BudgetLab(Lab):
     """
 
     _esm = script(
-        "budget_counts", "budget_json", "budget_config", "budget_settings", "budget_words", "budget_address", "budget"
+        "budget_counts",
+        "budget_json",
+        "budget_config",
+        "budget_settings",
+        "budget_words",
+        "budget_known",
+        "budget_address",
+        "budget",
     )
     _css = style("budget")
 

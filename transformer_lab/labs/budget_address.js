@@ -5,18 +5,8 @@ import { quotedStart } from "./address.js";
 import { QUANTITIES } from "./budget_counts.js";
 import { parseConfig } from "./budget_config.js";
 import { parseJson, pythonLiteral } from "./budget_json.js";
-import {
-  changedIn,
-  contextOf,
-  find,
-  FOLLOWING,
-  OF_SHAPE,
-  read,
-  same,
-  sameOptions,
-  sameShape,
-  write,
-} from "./budget_settings.js";
+import { changedIn, FOLLOWING, OF_SHAPE, read, same, sameOptions, sameShape, write } from "./budget_settings.js";
+import { contextOf, find } from "./budget_known.js";
 import { grouped } from "./words.js";
 
 /** @typedef {import("./budget_settings.js").State} State */

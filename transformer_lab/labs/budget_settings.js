@@ -1,8 +1,5 @@
 // The settings of the budget lab: the values of each slider, and the effect of moving one.
 
-import { parseConfig } from "./budget_config.js";
-import { costs, total } from "./budget_counts.js";
-import { compact } from "./budget_words.js";
 import { clamp, divisors, range } from "./maths.js";
 
 /** @typedef {import("./budget_counts.js").Shape} Shape */
@@ -114,33 +111,4 @@ export function alter(setting, name, value, limits, anchor = setting.shape) {
   if (anchor.d_head) return write(next, "d_ff", d_ff);
   const n_heads = nearestDivisor(value, (value * anchor.n_heads) / anchor.d_model);
   return withGroups({ ...next, shape: { ...next.shape, n_heads, d_ff } }, anchor);
-}
-
-// The presets, and the initial state unless it is a preset.
-/** @type {(presets: any[], start: State) => Known[]} */
-export function known(presets, start) {
-  const named = presets.map((preset) => ({ ...preset, ...preset.setting }));
-  return named.some((each) => same(each, start)) ? named : [{ ...start, key: "start", name: "the start" }, ...named];
-}
-
-// A pasted configuration in a setting with this context, batch and format.
-/** @type {(text: string, world: World, setting: Setting, key: string) => Known | undefined} */
-export function pasted(text, { tables, limits }, { seq, batch, bytes_per_value }, key) {
-  const { shape, type } = (text && parseConfig(text, tables, limits).value) || {};
-  if (!shape) return undefined;
-  const setting = { shape, seq, batch, bytes_per_value };
-  return { ...setting, key, name: `${type}, ${compact(total(costs(setting).parameters))}` };
-}
-/** @type {(shape: Shape) => number} The context that a model begins with. */
-export const contextOf = (shape) => shape.n_positions ?? 512;
-
-// A named setting: a preset, the initial state, or what is pasted. The pasted base has the lab's own context.
-/** @type {(world: World, key: string, state?: State) => Known | undefined} */
-export function find(world, key, state) {
-  if (state && key === "other") return pasted(state.base_config, world, state, key);
-  if (state && key === "config") {
-    const found = pasted(state.config, world, { ...state, batch: 1, bytes_per_value: 4 }, key);
-    return found && { ...found, seq: contextOf(found.shape) };
-  }
-  return world.all.find((each) => each.key === key || (key === "start" && same(each, world.start)));
 }
