@@ -44,6 +44,17 @@ def test_post_norm_learns_with_a_tenth_of_the_step(chapter):
     assert losses[:, 1, -5:].mean(dim=-1).max() < 0.8
 
 
+@torch.no_grad()
+def test_in_post_norm_neighbours_remain_a_little_different(chapter):
+    for seed in SEEDS:
+        torch.manual_seed(seed)
+        x = torch.randn(8, 16, 64, dtype=torch.float64)
+        state = x
+        for part, norm in chapter["make_stack"](48, 64, n_heads=4).double():
+            state = chapter["ways"]["post-norm"](state, part, norm)
+        assert 0.995 < chapter["with_neighbours"](state) < 0.999
+
+
 def test_pre_norm_takes_the_large_step_and_learns_fastest_with_it(chapter):
     large, small = last_losses(chapter, "pre-norm").unbind(dim=1)
     assert large.max() < 0.3
