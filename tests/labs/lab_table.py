@@ -17,6 +17,7 @@ from transformer_lab.labs import (
     NormalizationLab,
     OrderLab,
     Practice,
+    SamplingLab,
     SplitLab,
     StridesLab,
     WholeLab,
@@ -229,6 +230,21 @@ def touch_painting(page):
     swipe(page, middle(square(page, 2, 0, "answer")), 40)
     press(page, "Check")
     return status(page).startswith("Not right. ") and page.locator(".tl-seen").count() == 3
+
+
+def play_with_sampling(page):
+    press(page, "colour", "Draw 100", "Draw")
+    page.get_by_label("Temperature", exact=True).first.press("ArrowRight")
+    page.get_by_label("Top-k, typed", exact=True).first.fill("40")
+    page.get_by_label("Top-p", exact=True).first.press("PageDown")
+    page.get_by_label("Min-p, typed", exact=True).first.fill("0.05")
+    page.get_by_label("Seed", exact=True).first.fill("7")
+
+
+def touch_sampling(page):
+    page.get_by_role("button", name="france").tap()
+    page.get_by_role("button", name="Draw", exact=True).tap()
+    return status(page).startswith("All 49,152 tokens are kept; “␣Paris” is likeliest, with 0.773. Draw 1: ")
 
 
 def own_model(norm_first=True, activation="gelu", kind=tl.Transformer):
@@ -450,6 +466,48 @@ LABS = {
         play=play_with_heads,
         touch=touch_heads,
         scrolls=(".tl-sheet", ".tl-chips", ".tl-minis"),
+    ),
+    "sampling": Case(
+        make=SamplingLab,
+        text="SamplingLab(prompt='sea', temperature=1, top_k=None, top_p=1, min_p=0, seed=0, draws=0)",
+        states=[
+            lambda: SamplingLab("door", temperature=2, top_p=0.99, draws=1000),
+            lambda: SamplingLab("question", temperature=0, draws=3),
+            lambda: SamplingLab("colour", temperature=0.05, top_k=1, min_p=1, seed=9999, draws=1),
+            lambda: SamplingLab("product", temperature=1.5, top_k=300, top_p=0.5, min_p=0.01, draws=12),
+        ],
+        sent={
+            "prompt": "door",
+            "temperature": 0.7,
+            "top_k": 40,
+            "top_p": 0.9,
+            "min_p": 0.05,
+            "seed": 3,
+            "draws": 5,
+        },
+        refused={
+            "prompt": "lake",
+            "temperature": 2.05,
+            "top_k": 301,
+            "top_p": 0,
+            "min_p": 0.005,
+            "seed": -1,
+            "draws": 1.5,
+        },
+        linked="temperature",
+        keys=('input[aria-label="Temperature"]', "ArrowRight"),
+        play=play_with_sampling,
+        touch=touch_sampling,
+        scrolls=(".tl-tokens", "input[type=range]", ".tl-status"),
+        nonsense=(
+            ("Temperature, typed", "hot", "Temperature is a number from 0 to 2.", "0.5", "is likeliest, with 0.8"),
+            ("Temperature, typed", "0.33", "Temperature goes in steps of 0.05.", "0.35", "is likeliest, with 0.9"),
+            ("Top-k, typed", "1000", "Top-k goes from 1 to 300, or is all.", "40", "40 tokens of 49,152 are kept"),
+            ("Top-k, typed", "0", "Top-k is a whole number from 1 to 300, or all.", "1", "1 token of 49,152 is kept"),
+            ("Top-p, typed", "0", "Top-p goes from 0.01 to 1; 0 does not fit.", "0.5", "2 tokens of 49,152 are kept"),
+            ("Min-p, typed", "0.125", "Min-p goes in steps of 0.01.", "0.12", "tokens of 49,152 are kept"),
+            ("Seed", "10000", "Seed goes from 0 to 9,999; 10,000 does not fit.", "3", "All 49,152 tokens are kept"),
+        ),
     ),
     "split": Case(
         make=SplitLab,

@@ -20,6 +20,7 @@ from transformer_lab.labs import (
     NormalizationLab,
     OrderLab,
     Practice,
+    SamplingLab,
     SplitLab,
     StridesLab,
     WholeLab,
@@ -39,6 +40,7 @@ LABS = {
     "product": (lambda: BroadcastingLab((3, 4), (4, 2), "matmul"), []),
     "lookup": (LookupLab, ["distance", "dot product"]),
     "heads": (lambda: HeadsLab(WEIGHTS, SENTENCE), []),
+    "sampling": (SamplingLab, ["france", "colour", "door", "question", "product", "Draw", "Draw 100", "Clear", "sea"]),
     "split": (lambda: SplitLab(SENTENCE, 4, d_model=32), ["view alone to split", "view alone to merge"]),
     "masks": (
         MaskLab,
