@@ -43,7 +43,8 @@ PLACES = {
     "06_normalization": ("norms, residuals, and the whole block", ("add_norm", "residual", "feed_forward")),
     "07_parameters": ("what each part costs", tuple(PARTS)),
     "08_linear_attention": ("another attention", ATTENTION),
-    "09_real_models": ("all of it, with the weights of real models", (*PARTS, "residual")),
+    "09_today": ("the block of today", ("positions", *ATTENTION, "add_norm", "residual", "feed_forward")),
+    "10_real_models": ("all of it, with the weights of real models", (*PARTS, "residual")),
 }
 
 

@@ -23,7 +23,7 @@ from transformer_lab.checks.report import HINTS as KINDS
 
 REGION = re.compile(r"(?ms)^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$")
 # A heading that is numbered: one with the name of an exercise in it, or one with a number of its own.
-HEADING = re.compile(r"(?m)^## (?P<number>\d+\.\d+ )?(?P<words>(?:.*`(?P<name>\w+)`)?.*)$")
+HEADING = re.compile(r"(?m)^## (?P<number>(?:\d+|P)\.\d+ )?(?P<words>(?:.*`(?P<name>\w+)`)?.*)$")
 ABOUT = r"\b([Aa]bout )(\d+)(?= minutes)"
 MINUTES = re.compile(r"(?m)^★+☆* · (\d+) minutes")
 WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
@@ -129,9 +129,9 @@ def require_exercises(notebook):
 
 
 def chapter_number(folder):
-    """Return the number before the dot in an assignment's headings; the final project comes after the last chapter."""
+    """Return what is before the dot in an assignment's headings: the number of its chapter, or P for the project."""
     chapter = re.match(r"ch(\d+)_", folder)
-    return int(chapter[1]) if chapter else 1 + list(COURSE).index(folder)
+    return chapter[1] if chapter else "P"
 
 
 def number_headings(notebook, chapter):

@@ -32,7 +32,7 @@ MATHEMATICS = (  # below tests/, the longest first
     " maths/tensors maths/arguments maths/formula"
 )
 QUICK = ("test_formula", "test_attention", "test_masks", "test_cache", "test_tensors", "chapters/01")
-SLOW = ("06_norm", "09_real", "08_linear", "project", "07_param", "04_multi", "05_masks")  # the longest first
+SLOW = ("06_norm", "10_real", "08_linear", "project", "07_param", "04_multi", "05_masks")  # the longest first
 
 
 @dataclass(frozen=True)

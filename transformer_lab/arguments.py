@@ -335,7 +335,11 @@ def _broadcasts_to(shape, target):
 
 
 def require_attention(query, key, mask, value=None, bias=None, enable_gqa=False):
-    """Raise unless the arguments of an attention fit together; return the leading axes of its scores."""
+    """Raise unless the arguments of an attention fit together.
+
+    Return the leading axes of its scores, and whether the tensors have them already (keys and values with their own
+    number of heads where these are grouped).
+    """
     # Fast path: this is called once per token and layer during generation.
     fits = _fits_without_broadcasting(query, key, value, enable_gqa)
     lead = query.shape[:-2] if fits else _leading_axes(query, key, value, enable_gqa)
@@ -343,7 +347,7 @@ def require_attention(query, key, mask, value=None, bias=None, enable_gqa=False)
         require_mask(mask, (*lead, query.shape[-2], key.shape[-2]), query.device)
     if bias is not None:
         require_bias(bias, (*lead, query.shape[-2], key.shape[-2]), query)
-    return lead
+    return lead, fits
 
 
 def _fits_without_broadcasting(query, key, value, enable_gqa):

@@ -120,7 +120,7 @@ def attention_weights(
     >>> attention_weights(query, key)
     tensor([[0.8044, 0.1956]])
     """
-    lead = require_attention(query, key, mask, bias=bias, enable_gqa=enable_gqa)
+    lead, _ = require_attention(query, key, mask, bias=bias, enable_gqa=enable_gqa)
     scale = _check_scale(scale, query)
     _require_one_mask(mask, is_causal)
     if enable_gqa:
@@ -210,7 +210,7 @@ def scaled_dot_product_attention(
     """
     if value is None:  # require_attention checks attention_weights too, which has no value
         require_tensor(value=value)
-    lead = require_attention(query, key, mask, value, bias, enable_gqa)
+    lead, fits = require_attention(query, key, mask, value, bias, enable_gqa)
     scale = _check_scale(scale, query)
     require_probability(dropout_p=dropout_p)
     _require_one_mask(mask, is_causal)
@@ -226,8 +226,8 @@ def scaled_dot_product_attention(
         mask = bias if mask is None else torch.where(mask, bias, -math.inf)
     if mask is not None:
         mask = _with_two_leading_axes(mask, lead)
-    kv_lead = (*lead[:-1], key.shape[-3]) if enable_gqa else lead
-    if len(lead) != 2 or query.shape[:-2] != lead or not key.shape[:-2] == value.shape[:-2] == kv_lead:
+    if not fits or len(lead) != 2:
+        kv_lead = (*lead[:-1], key.shape[-3]) if enable_gqa else lead
         query = _with_two_leading_axes(query.expand(*lead, *query.shape[-2:]), lead)
         key, value = (_with_two_leading_axes(x.expand(*kv_lead, *x.shape[-2:]), kv_lead) for x in (key, value))
     options = {"enable_gqa": True} if enable_gqa else {}

@@ -359,7 +359,8 @@ class LinearAttention(MultiHeadAttention):
     def _attend(self, query, key, value, mask, is_causal):
         grouped = self.n_kv_heads < self.n_heads
         if mask is not None:
-            _require_key_mask(mask, require_attention(query, key, None, value, enable_gqa=grouped), key, "mask")
+            lead, _ = require_attention(query, key, None, value, enable_gqa=grouped)
+            _require_key_mask(mask, lead, key, "mask")
         if grouped:
             if mask is not None and mask.ndim > 2:  # with an axis of heads
                 mask = mask.unflatten(-3, (1, 1) if mask.shape[-3] == 1 else (self.n_kv_heads, -1))
@@ -413,7 +414,7 @@ class LinearAttention(MultiHeadAttention):
         query, key = self._project_query(query), self._project_key(key)
         if self.n_kv_heads < self.n_heads:
             key = key.repeat_interleave(self.n_heads // self.n_kv_heads, -3)
-        lead = require_attention(query, key, mask)
+        lead, _ = require_attention(query, key, mask)
         _require_feature_map(self.feature_map, query, key)
         wide = accumulation_dtype(query)
         with without_autocast(query):
@@ -484,7 +485,7 @@ def _key_column(key_mask, key):
 
 def _require_linear(query, key, value, key_mask, feature_map, causal=False):
     require_tensor(value=value)
-    lead = require_attention(query, key, None, value)
+    lead, _ = require_attention(query, key, None, value)
     if causal and query.shape[-2] != key.shape[-2]:
         raise ValueError(f"query and key must share seq, got {query.shape[-2]} and {key.shape[-2]}")
     if key_mask is not None:

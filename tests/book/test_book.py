@@ -20,6 +20,7 @@ from bs4 import BeautifulSoup
 
 import notebook_labs
 from accessibility import violations
+from book.moved_pages import MOVED
 from lab_pictures import draw_all
 from sampling import sample
 
@@ -30,9 +31,8 @@ SITE = CONFIG["html"]["baseurl"]  # empty while the course has no address
 PREFIX = urlsplit(SITE).path or "/"
 
 FOLDERS = ("", "assignments", "solutions", "_modules/transformer_lab")
-PAGES = sorted(
-    path.relative_to(HTML).as_posix() for folder in FOLDERS for path in HTML.glob(f"{folder}/*.html".lstrip("/"))
-)
+FILES = (path.relative_to(HTML).as_posix() for folder in FOLDERS for path in HTML.glob(f"{folder}/*.html".lstrip("/")))
+PAGES = sorted(page for page in FILES if page.removesuffix(".html") not in MOVED)  # tests/book/test_moved_pages.py
 NOTEBOOKS = [page for page in PAGES if Path(ROOT, "chapters", page).with_suffix(".ipynb").is_file()]
 CHAPTERS = [page for page in NOTEBOOKS if page[0].isdigit()]
 # The 404 page is shown under addresses that do not exist: from disk it is never opened.

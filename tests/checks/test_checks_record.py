@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -91,6 +92,17 @@ def test_entries_of_another_version_of_the_course_stay(folder):
     (folder / "progress.json").write_text(json.dumps({"an_older_exercise": {"checks": 2, "correct": "2026-01-01"}}))
     tl.checks.merge_heads(right)
     assert record.read()["an_older_exercise"] == {"checks": 2, "correct": "2026-01-01"}
+
+
+def test_an_exercise_that_moved_to_another_assignment_stays_solved(folder, capsys):
+    """`rotate` and `mean_pool` were in one assignment; the record has names, and no assignments."""
+    folder.mkdir()
+    done = {"checks": 2, "correct": "2026-11-24 10:00 UTC"}
+    old = {"rotate": done, "mean_pool": done, "test_rotate": {**done, "stars": 3}}
+    (folder / "progress.json").write_text(json.dumps(old))
+    tl.checks.progress()
+    ninth, tenth = re.split(r"Assignment (?:9|10): ", capsys.readouterr().out)[1:]
+    assert "✓ rotate " in ninth and "✓ test_rotate " in ninth and "✓ mean_pool " in tenth
 
 
 @pytest.mark.parametrize("nonsense", ["", "{", "[]", '{"merge_heads": 3}', "\x00"])

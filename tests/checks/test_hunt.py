@@ -345,6 +345,11 @@ def lengths_and_position_0(f):
     assert torch.allclose(f(x, torch.zeros(7, dtype=torch.long), 50.0), x, atol=1e-5)
 
 
+def lengths_of_one(f):
+    states, real = torch.randn(3, 6, 4), torch.arange(6) < torch.tensor([[2], [6], [3]])
+    assert torch.allclose(f(states, real).norm(dim=-1), torch.ones(3), atol=1e-5)
+
+
 def equal_guesses(f):
     assert torch.allclose(f(torch.zeros(2, 7, 5), torch.randint(5, (2, 7))), torch.tensor(5.0).log())
 
@@ -359,6 +364,7 @@ NOT_ENOUGH = {
     "block_parameters": the_size_of_gpt_2s_block,
     "causal_linear_attention": ones_and_the_past,
     "rotate": lengths_and_position_0,
+    "mean_pool": lengths_of_one,
     "next_token_loss": equal_guesses,
 }
 

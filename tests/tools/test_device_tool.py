@@ -29,7 +29,7 @@ def test_every_notebook_and_every_file_of_the_mathematics_runs_with_float64_and_
 def test_a_notebook_of_published_models_is_left_out_where_they_are_not_installed(monkeypatch):
     monkeypatch.setattr(notebooks, "models_are_installed", lambda: False)
     paths = {part.path for part in device.parts()}
-    assert "chapters/09_real_models.ipynb" not in paths and "chapters/08_linear_attention.ipynb" in paths
+    assert "chapters/10_real_models.ipynb" not in paths and "chapters/08_linear_attention.ipynb" in paths
 
 
 def test_a_failure_is_reported_in_a_screenful(monkeypatch):

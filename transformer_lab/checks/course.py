@@ -58,15 +58,8 @@ COURSE = {
         "recurrent_step",
         "mend_padding",
     ],
-    "ch9_real_models": [
-        "rotate",
-        "repeat_keys",
-        "gated_feed_forward",
-        "decoder_block",
-        "cached_step",
-        "mean_pool",
-        "mend_writing",
-    ],
+    "ch9_today": ["rotate", "repeat_keys", "gated_feed_forward", "decoder_block"],
+    "ch10_real_models": ["cached_step", "mean_pool", "mend_writing"],
     "project": ["embed", "self_attention", "block", "language_model", "next_token_loss"],
 }
 FOLDERS = {name: folder for folder, names in COURSE.items() for name in names}

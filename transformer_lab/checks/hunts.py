@@ -69,6 +69,13 @@ HUNTS = {
         "`speeds = base ** (-torch.arange(0, d_head, 2) / d_head)`, `turns = torch.polar(torch.ones(…), positions[:, "
         "None] * speeds)`, then compare `torch.view_as_complex(…) * turns` with `f(x, positions, base)`",
     ),
+    "mean_pool": (
+        "Which wrong functions return vectors of length 1? What must you compare to tell them from right ones?",
+        "Compare every number with one text's mean at a time. Then vary the mask as the docstring allows: padding "
+        "behind the text, in front of it, between its tokens, none. And what may stand in the padding?",
+        "`for real in (…, ….flip(1), …):`, `states[~real] *= …`, `means = [text[kept].mean(dim=…) for text, kept in "
+        "zip(…)]`, then compare `f(states, real)` with each `mean / mean.norm()`, and their shapes",
+    ),
     "next_token_loss": (
         "If all logits are equal, every guess has the same loss. What can such a test know about which guess meets "
         "which token?",

@@ -1,4 +1,4 @@
-"""Slips from published code, in the spellings that people use, for chapters 6 to 9 and the project: each is named."""
+"""Slips from published code, in the spellings that people use, for chapters 6 to 10 and the project: each is named."""
 
 import math
 
@@ -417,7 +417,7 @@ def output_first_and_bare_query(state, query, key, value):
     return torch.einsum("bhd,bhdv->bhv", query, S) / (query * z).sum(-1, keepdim=True), (S, z)
 
 
-# Chapter 9
+# Chapters 9 and 10
 
 
 def partly_turned(share, of_the_part=True):

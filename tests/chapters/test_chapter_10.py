@@ -1,4 +1,4 @@
-"""The answers that the epilogue stores are so far ahead of the next best that every device writes them."""
+"""The answers that chapter 10 stores are so far ahead of the next best that every device writes them."""
 
 import re
 
@@ -32,7 +32,7 @@ def smollm2():
 
 
 def test_the_notebook_stores_the_answers_of_this_file():
-    cells = nbformat.read(ROOT / "chapters" / "09_real_models.ipynb", 4).cells
+    cells = nbformat.read(ROOT / "chapters" / "10_real_models.ipynb", 4).cells
     printed = " ".join(output.get("text", "") for cell in cells for output in cell.get("outputs", []))
     words = re.sub(r"\s+", " ", printed)
     assert all(answer in words for answer in ANSWERS.values())
