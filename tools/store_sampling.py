@@ -10,8 +10,8 @@ from transformer_lab.labs import sampling
 
 PATH = Path(sampling.__file__).with_name("sampling_prompts.json")
 SOURCE = (
-    "Scores of SmolLM2-135M-Instruct, which is under the Apache License 2.0, after some prompts: the best tokens one by "
-    "one, and sums over all others. Written by tools/store_sampling.py."
+    "Scores of SmolLM2-135M-Instruct, which is under the Apache License 2.0, after some prompts: the best tokens one "
+    "by one, and sums over all others. Written by tools/store_sampling.py."
 )
 TEXTS = {
     "sea": "The sea is wide and blue and full of",

@@ -1,4 +1,4 @@
-"""The sampling lab: its arithmetic against PyTorch and the model, its state in Python, and its behaviour in a browser."""
+"""The sampling lab: its arithmetic against PyTorch and the model, its state in Python, its behaviour in a browser."""
 
 import itertools
 import json
@@ -9,7 +9,6 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import transformer_lab as tl
 from agreement import says
 from gestures import status
 from javascript import ANYTHING, Engine, agree, many, read
@@ -189,7 +188,7 @@ def test_parsing_typed_top_k(text, engine):
 )
 def test_invalid_arguments_raise_clear_errors(make, error, text):
     if text is None:
-        with pytest.raises(error, match="^prompt must be one of "):
+        with pytest.raises(error, match=r"^prompt must be one of "):
             make()
     else:
         says(make, error, text)

@@ -82,7 +82,7 @@ class SamplingLab(Lab):
         Keep the tokens with at least this fraction of the highest probability, from 0 to 1 in steps of 0.01; 0 keeps
         all.
     seed : int, optional
-        From 0 to 9999; each draw follows from it and from its place. (The numbers are not those of ``torch.Generator``.)
+        From 0 to 9999; each draw follows from it and from its place. (A ``torch.Generator`` draws other numbers.)
     draws : int, optional
         How many tokens are drawn, up to 1000.
     controls : sequence of str, optional
