@@ -25,7 +25,11 @@ const ROWS = 10; // tokens with a row of their own; one more row is for all othe
 const MANY = 100; // draws at once
 
 // The prompt: one button for each that is stored, and its text.
-function promptPanel(model, /** @type {Stored[]} */ prompts) {
+/**
+ * @type {(model: import("./ui.js").Model, prompts: Stored[]) =>
+ *   { node: HTMLElement, draw: (stored: Stored) => void, reserveAll: () => void }}
+ */
+function promptPanel(model, prompts) {
   const options = prompts.map(({ key }) => [key, key]);
   const buttons = choice("Prompt", options, (prompt) => commit(model, { prompt }));
   const text = element("p", { class: "tl-prompt" });
@@ -40,13 +44,14 @@ function promptPanel(model, /** @type {Stored[]} */ prompts) {
 }
 
 // A slider whose values go in steps of a whole.
-function stepSlider(model, label, trait, [least, most], steps, note) {
+/** @type {(model: any, label: string, trait: string, ends: [number, number], steps: number, note: string) => any} */
+function stepSlider(model, label, trait, ends, steps, note) {
   const options = {
     head: element("p", { class: "tl-label" }, note),
-    ends: [least, most],
+    ends,
     whole: false,
     write: String,
-    parse: (text) => parseStep(text, label, [least, most], steps),
+    parse: (text) => parseStep(text, label, ends, steps),
     placeOf: (value) => Math.round(value * steps),
     valueAt: (place) => place / steps,
   };

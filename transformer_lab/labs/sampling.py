@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import ClassVar
 
 import torch
 import traitlets
@@ -122,6 +123,7 @@ class SamplingLab(Lab):
     _css = style("sampling")
     shown = ("prompt", "temperature", "top_k", "top_p", "min_p", "seed", "draws")
     groups = ("prompt", "temperature", "cut", "draw")
+    constants: ClassVar[dict] = {"prompts": PROMPTS}
 
     prompt = traitlets.Any().tag(sync=True)  # Any: the validators below raise the package's errors
     temperature = traitlets.Any().tag(sync=True)
@@ -130,7 +132,7 @@ class SamplingLab(Lab):
     min_p = traitlets.Any().tag(sync=True)
     seed = traitlets.Any().tag(sync=True)
     draws = traitlets.Any().tag(sync=True)
-    prompts = traitlets.List().tag(sync=True)
+    prompts = traitlets.List(PROMPTS).tag(sync=True)
     limits = traitlets.Dict().tag(sync=True)
 
     def __init__(self, prompt="sea", *, temperature=1, top_k=None, top_p=1, min_p=0, seed=0, draws=0, controls=None):
@@ -142,7 +144,6 @@ class SamplingLab(Lab):
             min_p=min_p,
             seed=seed,
             draws=draws,
-            prompts=PROMPTS,
             limits={**RANGES, "steps": STEPS, "stored": MOST_STORED, "draws": MOST_DRAWS, "seed": MOST_SEED},
             controls=controls,
         )

@@ -6,7 +6,10 @@ import { counted, grouped, legible, parseNumber, places, quoted } from "./words.
 /** @typedef {import("./sampling_maths.js").Stored} Stored */
 
 // Reads a number in steps of a whole: 0.05, 0.10, …
-/** @type {(text: string, name: string, ends: [number, number], steps: number) => import("./words.js").Parsed<number>} */
+/**
+ * @type {(text: string, name: string, ends: [number, number], steps: number) =>
+ *   import("./words.js").Parsed<number>}
+ */
 export function parseStep(text, name, ends, steps) {
   const read = parseNumber(text, name, ends, { whole: false, write: String });
   if (read.error) return read;
@@ -39,9 +42,8 @@ export function choiceInWords(stored, temperature, { after, kept, mass }) {
   const best = tokenText(stored.tokens[0]);
   if (temperature === 0) return `Greedy: the highest score wins, ${best}. Nothing is drawn.`;
   const all = kept === stored.vocab_size;
-  const what = all
-    ? `All ${grouped(kept)} tokens are kept`
-    : `${counted(kept, "token")} of ${grouped(stored.vocab_size)} ${kept === 1 ? "is" : "are"} kept, ${shareText(mass)} of the probability`;
+  const some = `${counted(kept, "token")} of ${grouped(stored.vocab_size)} ${kept === 1 ? "is" : "are"} kept`;
+  const what = all ? `All ${grouped(kept)} tokens are kept` : `${some}, ${shareText(mass)} of the probability`;
   return `${what}; ${best} is likeliest, with ${shareText(after[0])}.`;
 }
 
