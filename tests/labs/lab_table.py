@@ -449,11 +449,13 @@ LABS = {
         states=[
             lambda: HeadsLab(random_weights(12, 12, 64, 64, causal=True), [f"word{i % 13}" for i in range(64)]),
             lambda: HeadsLab(random_weights(1, 3, 4, 6), "le chat dort .", "the cat is a sleep .", query=1),
+            lambda: HeadsLab(random_weights(2, 3, 4, 4), "a b c d", others=[(random_weights(2, 3, 10, 10), SENTENCE)]),
             lambda: HeadsLab(torch.zeros(1, 1, 1, 1), ["lone"]),
             lambda: HeadsLab(random_weights(13, 7, 20, 20), [f"aVeryLongTokenNumber{i}" for i in range(20)]),
         ],
         sent={"layer": 1, "head": 2, "query": 3, "key": 4},
         refused={
+            "sentence": 1,
             "layer": 2,
             "head": -1,
             "query": 10,
