@@ -2,6 +2,7 @@
 
 from .broadcasting import BroadcastingLab
 from .budget import BudgetLab
+from .experts import ExpertsLab
 from .heads import HeadsLab
 from .lookup import LookupLab
 from .masks import MaskLab
@@ -16,6 +17,7 @@ from .whole import WholeLab
 __all__ = [
     "BroadcastingLab",
     "BudgetLab",
+    "ExpertsLab",
     "HeadsLab",
     "LookupLab",
     "MaskLab",
