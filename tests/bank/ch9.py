@@ -590,3 +590,176 @@ def _(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
 @wrong(latent_cache_bytes, "The result is in megabytes.")
 def _(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
     return n_layers * (d_latent + d_rotary) * seq * batch * bytes_per_value / 1e6
+
+
+# A second round, with rarer slips and with two at once.
+
+
+@wrong(route, "The smallest logits are chosen.", "The weights are not divided by their sum.")
+def _(logits, n_active):
+    weights, indices = logits.softmax(-1).topk(n_active, largest=False)
+    return indices, weights
+
+
+@wrong(route, "The weights come first, the indices second.", "The softmax runs over the tokens.")
+def _(logits, n_active):
+    weights, indices = logits.softmax(dim=1).topk(n_active)
+    return weights / weights.sum(-1, keepdim=True), indices
+
+
+@wrong(route, "The largest weight has the share of the smallest: the weights run the other way round.")
+def _(logits, n_active):
+    indices = logits.argsort(-1, descending=True)[..., :n_active]
+    weights = logits.sort(-1).values[..., -n_active:].softmax(-1)
+    return indices, weights
+
+
+@wrong(route, "No gradient flows back: the weights are detached.")
+def _(logits, n_active):
+    weights, indices = logits.detach().softmax(-1).topk(n_active)
+    return indices, weights / weights.sum(-1, keepdim=True)
+
+
+@wrong(route, "The weights sum to 1 over all experts that are not chosen as well: n_experts is in the divisor.")
+def _(logits, n_active):
+    weights, indices = logits.softmax(-1).topk(n_active)
+    return indices, weights / logits.shape[-1]
+
+
+@wrong(route, "Indices come as int32.")
+def _(logits, n_active):
+    weights, indices = logits.softmax(-1).topk(n_active)
+    return indices.int(), weights / weights.sum(-1, keepdim=True)
+
+
+@wrong(route, "A softmax with temperature 2.")
+def _(logits, n_active):
+    weights, indices = (logits / 2).topk(n_active)
+    return indices, weights.softmax(-1)
+
+
+@wrong(route, "Softmax of the chosen over the tokens.")
+def _(logits, n_active):
+    weights, indices = logits.topk(n_active)
+    return indices, weights.softmax(1)
+
+
+@wrong(mixture_of_experts, "The shared expert is forgotten.", "The weights are divided by their sum once more.")
+def _(x, indices, weights, experts, shared):
+    tokens, where = x.flatten(0, 1), indices.flatten(0, 1)
+    how = (weights / weights.sum(-1, keepdim=True)).flatten(0, 1)
+    out = torch.zeros_like(tokens)
+    for i, expert in enumerate(experts):
+        row, slot = (where == i).nonzero(as_tuple=True)
+        out[row] += how[row, slot, None] * expert(tokens[row])
+    return out.view_as(x)
+
+
+@wrong(mixture_of_experts, "The shared expert is a residual of its own: x comes in as well.", "No weight is used.")
+def _(x, indices, weights, experts, shared):
+    out = x + shared(x.flatten(0, 1)).view_as(x)
+    for i, expert in enumerate(experts):
+        hit = (indices == i).any(-1, keepdim=True)
+        out = out + hit * expert(x.flatten(0, 1)).view_as(x)
+    return out
+
+
+@wrong(mixture_of_experts, "x itself is changed.")
+def _(x, indices, weights, experts, shared):
+    before = x.clone()
+    tokens = before.flatten(0, 1)
+    x[...] = shared(tokens).view_as(x)
+    for i, expert in enumerate(experts):
+        share = (weights * (indices == i)).sum(-1, keepdim=True)
+        x += share * expert(tokens).view_as(x)
+    return x
+
+
+@wrong(mixture_of_experts, "Batch and seq are exchanged when tokens are merged, in x alone.")
+def _(x, indices, weights, experts, shared):
+    tokens = x.transpose(0, 1).flatten(0, 1)
+    where, how = indices.flatten(0, 1), weights.flatten(0, 1)
+    out = torch.zeros_like(tokens)
+    for i, expert in enumerate(experts):
+        row, slot = (where == i).nonzero(as_tuple=True)
+        out[row] += how[row, slot, None] * expert(tokens[row])
+    return out.view(x.shape[1], x.shape[0], -1).transpose(0, 1) + shared(x.flatten(0, 1)).view_as(x)
+
+
+@wrong(mixture_of_experts, "The shared expert counts once more, with the first weight.")
+def _(x, indices, weights, experts, shared):
+    tokens, where, how = x.flatten(0, 1), indices.flatten(0, 1), weights.flatten(0, 1)
+    out = shared(tokens) + how[:, :1] * shared(tokens)
+    for i, expert in enumerate(experts):
+        row, slot = (where == i).nonzero(as_tuple=True)
+        out = out.index_add(0, row, how[row, slot, None] * expert(tokens[row]))
+    return out.view_as(x)
+
+
+@wrong(mixture_of_experts, "The second place is never read: the loop ends too early.")
+def _(x, indices, weights, experts, shared):
+    out = shared(x.flatten(0, 1)).view_as(x).clone()
+    for slot in range(indices.shape[-1] - 1):
+        for i, expert in enumerate(experts):
+            hit = indices[..., slot] == i
+            out[hit] += weights[..., slot][hit][:, None] * expert(x[hit])
+    return out
+
+
+@wrong(mixture_of_experts, "A token gets the mean of the weights for each of its experts.")
+def _(x, indices, weights, experts, shared):
+    out = shared(x.flatten(0, 1)).view_as(x)
+    for i, expert in enumerate(experts):
+        hit = (indices == i).any(-1, keepdim=True)
+        out = out + weights.mean(-1, keepdim=True) * hit * expert(x.flatten(0, 1)).view_as(x)
+    return out
+
+
+@wrong(mixture_of_experts, "`+=` with rows that occur several times: one expert is left.")
+def _(x, indices, weights, experts, shared):
+    tokens = x.flatten(0, 1)
+    every = torch.stack([expert(tokens) for expert in experts])
+    row = torch.arange(len(tokens), device=x.device).repeat_interleave(indices.shape[-1])
+    out = shared(tokens).clone()
+    out[row] += weights.flatten()[:, None] * every[indices.flatten(), row]
+    return out.view_as(x)
+
+
+@wrong(latent_cache_bytes, "The rotary key is forgotten.", "The latent vector is counted twice.")
+def _(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+    return 2 * n_layers * d_latent * seq * batch * bytes_per_value
+
+
+@wrong(latent_cache_bytes, "Each head has a rotary key of its own.", "The sentences are forgotten.")
+def _(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+    return n_layers * (d_latent + n_heads * d_rotary) * seq * bytes_per_value
+
+
+@wrong(latent_cache_bytes, "Keys and values of heads are counted, and the rotary key once.")
+def _(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+    return n_layers * (2 * n_heads * d_latent + d_rotary) * seq * batch * bytes_per_value
+
+
+@wrong(latent_cache_bytes, "The first sum is closed too late: seq is added.")
+def _(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+    return n_layers * (d_latent + d_rotary + seq) * batch * bytes_per_value
+
+
+@wrong(latent_cache_bytes, "Two bytes are taken for each number, whatever is given.")
+def _(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+    return n_layers * (d_latent + d_rotary) * seq * batch * 2
+
+
+@wrong(latent_cache_bytes, "Each head has a latent of d_latent // n_heads, keys and values apart.")
+def _(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+    return n_layers * (2 * d_latent // n_heads * n_heads + d_rotary) * seq * batch * bytes_per_value
+
+
+@wrong(latent_cache_bytes, "Half of the rotary key is counted, one number for a pair.")
+def _(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+    return n_layers * (d_latent + d_rotary // 2) * seq * batch * bytes_per_value
+
+
+@wrong(latent_cache_bytes, "The weights of the projections are added.")
+def _(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+    return n_layers * (d_latent + d_rotary) * (seq * batch + n_heads) * bytes_per_value

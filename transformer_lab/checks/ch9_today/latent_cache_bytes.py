@@ -195,6 +195,16 @@ class Features:
         query is used once, in the step of its own token: nobody keeps it."""
         return d_latent + d_rotary + n_heads * d_rotary
 
+    def two_latents_alone(n_heads, d_latent, d_rotary):
+        """You count the latent vector twice, once for keys and once for values, and no rotary key. Keys and values are
+        computed from the *same* vector; the rotary key is kept beside it."""
+        return 2 * d_latent
+
+    def half_of_the_rotary_key(n_heads, d_latent, d_rotary):
+        """You count half of the rotary key, one number for each pair. A pair is turned by *one* angle, and has two
+        numbers; the key is kept with all of them."""
+        return d_latent + d_rotary // 2
+
     def one_vector(n_heads, d_latent, d_rotary):
         """You count vectors, and not their numbers: neither `d_latent` nor `d_rotary` changes your result. How many
         numbers does a token leave in a layer?"""
@@ -322,6 +332,11 @@ class WrongAnswers:
         """You add `seq` and `batch`, where they should be multiplied: each of the `batch` sentences has `seq` tokens in
         the cache. How many tokens do 5 sentences of 7 tokens have?"""
         return n_layers * (d_latent + d_rotary) * (seq + batch) * bytes_per_value
+
+    def tokens_added_to_the_features(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+        """You add `seq` to the features, where it should multiply them: every token keeps a latent vector and a rotary
+        key. Where do the brackets end?"""
+        return n_layers * (d_latent + d_rotary + seq) * batch * bytes_per_value
 
     def divided_by_the_bytes(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
         """You divide by `bytes_per_value`, where you should multiply: numbers of two bytes would then take more room

@@ -260,6 +260,11 @@ class Shares:
         weights: at which place does your expert stand in `indices`?"""
         return weights[..., -1:].expand_as(weights)
 
+    def mean_of_the_weights(weights):
+        """Every expert of a token is multiplied by the *mean* of the token's weights. Each has a weight of its own:
+        which of the places in `weights` belongs to it?"""
+        return weights.mean(dim=-1, keepdim=True).expand_as(weights)
+
     def sum_of_the_weights(weights):
         """Every expert of a token is multiplied by the *sum* of the token's weights. Each has a weight of its own:
         which of the places in `weights` belongs to it?"""
@@ -338,6 +343,15 @@ class Mixed:
         """Each token goes through its first expert alone. `indices` names `n_active` of them: which loop is
         missing?"""
         return _each(x, indices, weights, experts)[:, :, 0]
+
+    def last_place_left_out(x, indices, weights, experts):
+        """The last of a token's experts is never read: a loop over its places ends one too early. How many places does
+        `indices` have?"""
+        return _each(x, indices, weights, experts)[:, :, :-1].sum(dim=2)
+
+    def first_place_left_out(x, indices, weights, experts):
+        """The first of a token's experts is never read: a loop over its places begins at 1. Places count from 0."""
+        return _each(x, indices, weights, experts)[:, :, 1:].sum(dim=2)
 
     def largest_of_each_feature(x, indices, weights, experts):
         """Of what a token's experts return, you take the largest number of each feature. The results are added up, each
@@ -601,6 +615,13 @@ class WrongAnswers:
         expert counts, and the shared one is added as it is."""
         total = by_its_experts(x, indices, weights, experts) + of_all(x, shared)
         return total / (indices.shape[-1] + 1)
+
+    def sentences_and_tokens_exchanged(x, indices, weights, experts, shared):
+        """The tokens of `x` are merged token by token over the batch, those of `indices` sentence by sentence: most
+        rows meet the experts of another token. Is one of them transposed before it is flattened?"""
+        other = x.transpose(0, 1).reshape(x.shape)
+        mixed = by_its_experts(other, indices, weights, experts)
+        return mixed.view(x.shape[1], x.shape[0], -1).transpose(0, 1) + of_all(x, shared)
 
     def tokens_of_all_sentences_joined(x, indices, weights, experts, shared):
         """The sentences are joined: your result has one axis for all tokens. {The numbers are right.} Give it the shape

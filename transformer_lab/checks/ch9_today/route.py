@@ -49,8 +49,8 @@ route.example("one active expert", n_active=1)
 route.example("two active experts", plain=True, n_experts=5, n_active=2)
 route.example("as many active experts as there are", n_experts=4, n_active=4)
 route.example("one token", batch=1, seq=1)
-route.example("logits near 300", lambda draw: (2 * draw(2, 3, 5) + 300, 2))
-route.example("logits near −300", lambda draw: (2 * draw(2, 3, 5) - 300, 2))
+route.example("logits near 300", lambda draw: (2 * draw(2, 3, 5) + 300, 2), plain=True)
+route.example("logits near −300", lambda draw: (2 * draw(2, 3, 5) - 300, 2), plain=True)
 
 
 @route.right
@@ -313,8 +313,8 @@ class Shares:
         return by_their_sum(weights) * weights.shape[-1]
 
     def squares(weights):
-        """Your weights are shares of the *squared* probabilities. Is each probability multiplied by itself, or by a
-        weight that it holds already?"""
+        """Your weights are shares of the *squared* probabilities. Is each probability multiplied by itself, or are the
+        logits doubled? Both come to the same."""
         return by_their_sum(weights**2)
 
     def rounded_to_the_best(weights):
@@ -354,6 +354,30 @@ class WrongAnswers:
         indices = logits.topk(n_active, dim=-1).indices
         kept = torch.zeros_like(logits).scatter(-1, indices, logits.gather(-1, indices))
         return indices, kept.softmax(dim=-1).gather(-1, indices)
+
+    def chosen_over_the_tokens(logits, n_active):
+        """{The experts are the right ones.} The softmax of their logits runs over the tokens of the sentence: the
+        weights of *one token* must sum to 1. Which axis holds the experts of a token?"""
+        chosen, indices = logits.topk(n_active, dim=-1)
+        return indices, chosen.softmax(dim=1)
+
+    def weights_the_other_way_round(logits, n_active):
+        """{The experts are the right ones, the largest logit first, and} their weights stand the other way round: the
+        best expert gets the smallest. Are the two sorted in one step?"""
+        indices, weights = route.reference(logits, n_active)
+        return indices, weights.flip(-1)
+
+    def divided_by_all_experts(logits, n_active):
+        """The probabilities are divided by the number of *all* experts. The weights of a token must sum to 1: divide by
+        what those of the chosen sum to."""
+        weights, indices = logits.softmax(dim=-1).topk(n_active, dim=-1)
+        return indices, weights / logits.shape[-1]
+
+    def halved_logits(logits, n_active):
+        """Your logits are divided by 2 before the softmax, as by a temperature. A router has none: its softmax takes
+        the logits as they are."""
+        weights, indices = (logits / 2).softmax(dim=-1).topk(n_active, dim=-1)
+        return indices, by_their_sum(weights)
 
     def tokens_of_all_sentences_joined(logits, n_active):
         """The sentences are joined: your results have one axis for all tokens. {The numbers are right.} Give them the
