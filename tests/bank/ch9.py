@@ -760,6 +760,6 @@ def _(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
     return n_layers * (d_latent + d_rotary // 2) * seq * batch * bytes_per_value
 
 
-@wrong(latent_cache_bytes, "The weights of the projections are added.")
+@wrong(latent_cache_bytes, "The heads are added to the tokens.")
 def _(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
     return n_layers * (d_latent + d_rotary) * (seq * batch + n_heads) * bytes_per_value
