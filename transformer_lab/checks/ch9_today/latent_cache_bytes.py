@@ -116,8 +116,8 @@ for _number, _what in ((0, "the layers"), (4, "the tokens"), (5, "the sentences"
 @latent_cache_bytes.wrong(stage="features")
 class Features:
     def rotary_key_forgotten(n_heads, d_latent, d_rotary):
-        """The rotary key is missing: `d_rotary` changes nothing in your number. It cannot be computed from the latent
-        vector without turning it anew in each step, so it is kept beside it."""
+        """The rotary key is missing: `d_rotary` changes nothing in your number. It is computed from the token
+        itself, and not from the latent vector: so it is kept beside it."""
         return d_latent
 
     def latent_forgotten(n_heads, d_latent, d_rotary):
@@ -127,7 +127,7 @@ class Features:
 
     def latent_for_keys_and_for_values(n_heads, d_latent, d_rotary):
         """You count the latent vector twice, once for the keys and once for the values. Both are computed from the
-        *same* vector: that is what halves the cache."""
+        *same* vector: one is enough."""
         return 2 * d_latent + d_rotary
 
     def rotary_key_twice(n_heads, d_latent, d_rotary):
