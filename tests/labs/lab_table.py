@@ -44,6 +44,7 @@ class Case:
     touch: Callable  # by finger, on a page 360 pixels wide; returns whether the lab reacts correctly
     scrolls: tuple  # where a finger scrolls the page
     nonsense: tuple = ()  # a field, invalid input, the error; then valid input, and the status line
+    script_bytes: int = 60_000  # at most
 
 
 def press(page, *names):
@@ -538,7 +539,8 @@ LABS = {
         play=play_with_split,
         touch=touch_split,
         scrolls=(".tl-stages", ".tl-grid"),
-    ),
+    "budget": Case(
+        script_bytes=80_000,  # it reads the config.json of fifty model types
     "budget": Case(
         make=BudgetLab,
         text=GPT2_TEXT,
