@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -44,6 +44,7 @@ class Case:
     touch: Callable  # by finger, on a page 360 pixels wide; returns whether the lab reacts correctly
     scrolls: tuple  # where a finger scrolls the page
     nonsense: tuple = ()  # a field, invalid input, the error; then valid input, and the status line
+    script_bytes: int = 60_000  # at most
 
 
 def press(page, *names):
@@ -538,21 +539,22 @@ LABS = {
         play=play_with_split,
         touch=touch_split,
         scrolls=(".tl-stages", ".tl-grid"),
-    ),
+    "budget": Case(
+        script_bytes=80_000,  # it reads the config.json of fifty model types
     "budget": Case(
         make=BudgetLab,
         text=GPT2_TEXT,
         states=[
             lambda: BudgetLab(tl.BERT_LARGE, 4096, base="gpt2", quantity="training"),
             lambda: BudgetLab(tl.ModelShape("gpt2", 3, 100, 5, 77, 1, 1, tied=False, bias=False), quantity="flops"),
-            lambda: BudgetLab(tl.ModelShape("gpt2", 96, 12_288, 96, 98_304, 262_144, 131_072), batch=1024),
+            lambda: BudgetLab(tl.ModelShape("gpt2", 128, 16_384, 128, 131_072, 262_144, 1_048_576), batch=1024),
             lambda: BudgetLab(
-                tl.ModelShape("gpt2", 96, 12_288, 12_288, 98_304, 262_144, 1024), 131_072, 1024, base="bert-base"
+                tl.ModelShape("gpt2", 128, 16_384, 16_384, 131_072, 262_144, 1024), 1_048_576, 1024, base="bert-base"
             ),
         ],
         sent={"seq": 256, "batch": 2, "bytes_per_value": 2, "quantity": "flops", "base": "bert-base"},
         refused={
-            "shape": tl.ModelShape("transformer", 6, 512, 8, vocab_size=37_000),
+            "shape": replace(tl.GPT2, n_layers=129),
             "seq": 0,
             "batch": 1.0,
             "bytes_per_value": 8,
@@ -566,7 +568,7 @@ LABS = {
         scrolls=(".tl-rail input", ".tl-stack", ".tl-status"),
         nonsense=(
             ("Heads, typed", "7", "7 heads cannot share d_model 768.", "16", "16 heads instead of 12"),
-            ("Layers, typed", "97", "Layers goes from 1 to 96; 97 does not fit.", "13", "13 layers instead of 12"),
+            ("Layers, typed", "129", "Layers goes from 1 to 128; 129 does not fit.", "13", "13 layers instead of 12"),
         ),
     ),
     "whole": Case(
