@@ -542,6 +542,7 @@ LABS = {
     "budget": Case(
         script_bytes=80_000,  # it reads the config.json of fifty model types
     "budget": Case(
+        script_bytes=80_000,  # it reads the config.json of fifty model types
         make=BudgetLab,
         text=GPT2_TEXT,
         states=[
