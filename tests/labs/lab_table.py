@@ -539,8 +539,7 @@ LABS = {
         play=play_with_split,
         touch=touch_split,
         scrolls=(".tl-stages", ".tl-grid"),
-    "budget": Case(
-        script_bytes=80_000,  # it reads the config.json of fifty model types
+    ),
     "budget": Case(
         script_bytes=80_000,  # it reads the config.json of fifty model types
         make=BudgetLab,
