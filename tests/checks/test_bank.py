@@ -13,7 +13,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from bank import answers
 
 from transformer_lab.checks import EXERCISES
-from transformer_lab.checks.describe import gradients
+from transformer_lab.checks.gradients import wrong_gradients
 from transformer_lab.checks.observe import run_guarded
 from transformer_lab.checks.probes import Outcomes
 
@@ -37,7 +37,7 @@ def accepted(exercise, function):
     """As `diagnose` finds it, without looking for a name or words."""
     outcomes = Outcomes(exercise, function)
     same = all(outcomes[number].same(expected) for number, expected in enumerate(exercise.expected))
-    return same and not gradients(exercise, function)
+    return same and not wrong_gradients(exercise, function)
 
 
 IN_IT = [exercise for exercise in EXERCISES if any(answer.exercise is exercise for answer in answers())]

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import transformer_lab as tl
-from transformer_lab.checks.describe import _gradients, gradients
 from transformer_lab.checks.diagnose import diagnose, recognise
+from transformer_lab.checks.gradients import _gradients, wrong_gradients
 from transformer_lab.checks.probes import strided, strided_with_whole_rows
 
 PAIRS = 20  # of each exercise's pairs of mistakes so many are tried, spread evenly
@@ -52,7 +52,7 @@ def test_no_two_mistakes_do_the_same(exercise):
         pairs = zip(exercise.known[(one,)], exercise.known[(other,)])
         if all(mine.same(theirs) for mine, theirs in pairs):
             # Their results may be right, and their gradients wrong in two ways.
-            troubles = {gradients(exercise, exercise.mistakes[id].function) for id in (one, other)}
+            troubles = {wrong_gradients(exercise, exercise.mistakes[id].function) for id in (one, other)}
             assert len(troubles) == 2, f"{one} and {other}"
 
 

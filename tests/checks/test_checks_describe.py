@@ -8,12 +8,13 @@ from torch.nn import functional as F
 
 import transformer_lab as tl
 from transformer_lab.checks import steps
-from transformer_lab.checks.describe import failing_case, source_findings
+from transformer_lab.checks.describe import source_findings
 from transformer_lab.checks.diagnose import diagnose
 from transformer_lab.checks.exercise import without_what_is_marked
 from transformer_lab.checks.observe import observe
 from transformer_lab.checks.probes import Outcomes
 from transformer_lab.checks.relation import Case, relation
+from transformer_lab.checks.smallest_input import failing_case
 from transformer_lab.checks.words import axis_sizes, shortest_distinct
 
 checks = tl.checks
@@ -306,13 +307,15 @@ def test_the_smallest_input_is_one_that_the_docstring_allows():
 
 
 @pytest.mark.parametrize("exercise", [pytest.param(e, id=e.name) for e in checks.EXERCISES if e.sizes])
-def test_all_right_answers_agree_on_the_smallest_inputs(exercise):
-    """Where one of them raises, or returns something else, the docstring does not allow the input."""
+def test_on_the_smallest_inputs_all_right_answers_agree_and_sizes_are_those_of_the_card(exercise):
+    """Where a right answer raises, or returns something else, the docstring does not allow the input."""
     looked_at = set()
     for mistake in exercise.mistakes.values():
         outcomes = Outcomes(exercise, mistake.function)
         first = next((n for n, right in enumerate(exercise.expected) if not outcomes[n].same(right)), 0)
         sizes, probe, _, expected = failing_case(exercise, mistake.function, outcomes, first)
+        for word, size in axis_sizes(exercise, probe) if sizes else ():
+            assert sizes.get(word, size) == size, f"{mistake.id}: {sizes}"
         if sizes and tuple(sizes.values()) not in looked_at:
             looked_at.add(tuple(sizes.values()))
             for name, right in exercise.equivalents.items():
@@ -764,16 +767,6 @@ def without_token_0_by_sentence(logits, tokens):
 @pytest.mark.parametrize("function", [shifted_twice, without_token_0_by_sentence])
 def test_the_smallest_input_shows_a_finite_number_where_it_can(function):
     assert "nan" not in told(checks.next_token_loss, function)
-
-
-@pytest.mark.parametrize("exercise", [pytest.param(e, id=e.name) for e in checks.EXERCISES if e.sizes])
-def test_the_smallest_input_has_the_sizes_that_a_card_gives_it(exercise):
-    for mistake in exercise.mistakes.values():
-        outcomes = Outcomes(exercise, mistake.function)
-        first = next((n for n, right in enumerate(exercise.expected) if not outcomes[n].same(right)), 0)
-        sizes, probe, *_ = failing_case(exercise, mistake.function, outcomes, first)
-        for word, size in axis_sizes(exercise, probe) if sizes else ():
-            assert sizes.get(word, size) == size, f"{mistake.id}: {sizes}"
 
 
 def test_beside_an_axis_too_many_a_card_says_whether_the_numbers_are_right():

@@ -11,6 +11,7 @@ from gestures import drag, middle, status, swipe
 from transformer_lab.labs import (
     BroadcastingLab,
     BudgetLab,
+    ExpertsLab,
     HeadsLab,
     LookupLab,
     MaskLab,
@@ -159,6 +160,20 @@ def play_with_heads(page):
     page.get_by_role("radiogroup", name="Who looks").first.get_by_role("radio").nth(3).click()
 
 
+def play_with_experts(page):
+    page.get_by_role("radio", name="warm").first.click()
+    press(page, "10 steps", "sigmoid, then top-k", "renormalize", "shared expert", "3")
+    page.get_by_label("Bias of expert 2", exact=True).first.press("PageUp")
+
+
+def touch_experts(page):
+    page.get_by_role("radio", name="sat").tap()
+    chosen = status(page).startswith("“sat” goes to expert 1 (0.53) and expert 0 (0.47).")
+    for _ in range(5):
+        page.get_by_role("button", name="10 steps").tap()
+    return chosen and "Every expert has 4 tokens: the load is even." in status(page)
+
+
 def play_with_split(page):
     press(page, "view alone to merge")
     page.locator(".tl-stage").nth(5).click()
@@ -229,6 +244,14 @@ def touch_painting(page):
     swipe(page, middle(square(page, 2, 0, "answer")), 40)
     press(page, "Check")
     return status(page).startswith("Not right. ") and page.locator(".tl-seen").count() == 3
+
+
+def own_mixture(n_experts=8, seq=12, n_shared=0):
+    """An untrained layer of the largest size that the lab supports."""
+    torch.manual_seed(0)
+    mixture = tl.MixtureOfExperts(16, 32, n_experts, min(n_experts, 3), n_shared=n_shared, renormalize=False)
+    tokens = [f"aVeryLongTokenNumber{i}" for i in range(seq)]
+    return tl.labs.ExpertsLab(mixture, 3 * torch.randn(seq, 16), tokens, bias=[-1] * (n_experts - 1) + [1])
 
 
 def own_model(norm_first=True, activation="gelu", kind=tl.Transformer):
@@ -425,6 +448,56 @@ LABS = {
             ("N, tokens, typed", "8", "N goes from 16 to 65,536; 8 does not fit.", "128", "128² × 64"),
             ("D, key features, typed", "1.5", "D is a whole number from 1 to 256.", "8", "1,024² × 8"),
             ("M, value features, typed", "257", "M goes from 1 to 256; 257 does not fit.", "16", "1,024² × 16"),
+        ),
+    ),
+    "experts": Case(
+        make=ExpertsLab,
+        text=(
+            "ExpertsLab(n_active=2, order='softmax-topk', renormalize=True, shared=True, bias=(0.0, 0.0, 0.0, 0.0), "
+            "token=0)"
+        ),
+        states=[
+            own_mixture,
+            lambda: own_mixture(2, 1, n_shared=2),
+            lambda: ExpertsLab(n_active=4, order="sigmoid-topk", renormalize=False, shared=False, token=7),
+            lambda: ExpertsLab(n_active=1, order="topk-softmax", bias=(-1, 1, -0.5, 0.99), token=5),
+        ],
+        sent={
+            "n_active": 3,
+            "order": "sigmoid-topk",
+            "renormalize": False,
+            "shared": False,
+            "bias": [0, 0.5, -0.25, 1],
+            "token": 4,
+        },
+        refused={
+            "n_active": 5,
+            "order": "x",
+            "renormalize": "x",
+            "shared": "x",
+            "bias": torch.tensor([0, 0, 0, 1.5]),
+            "token": 8,
+        },
+        linked="n_active",
+        keys=("[role=radio][tabindex='0']", "ArrowDown"),
+        play=play_with_experts,
+        touch=touch_experts,
+        scrolls=(".tl-links", ".tl-bias", ".tl-numbers", ".tl-status"),
+        nonsense=(
+            (
+                "Bias of expert 3, typed",
+                "much",
+                "Bias of expert 3 is a number from −1.00 to 1.00.",
+                "0.05",
+                "The bias changed the experts of “sat” alone.",
+            ),
+            (
+                "Bias of expert 0, typed",
+                "-2",
+                "Bias of expert 0 goes from −1.00 to 1.00; −2 does not fit.",
+                "-1",
+                "first, and of 7 tokens in all.",
+            ),
         ),
     ),
     "heads": Case(

@@ -14,6 +14,7 @@ from sampling import sample
 from transformer_lab.labs import (
     BroadcastingLab,
     BudgetLab,
+    ExpertsLab,
     HeadsLab,
     LookupLab,
     MaskLab,
@@ -38,6 +39,10 @@ LABS = {
     "broadcasting": (lambda: BroadcastingLab((3, 1), (4,)), []),
     "product": (lambda: BroadcastingLab((3, 4), (4, 2), "matmul"), []),
     "lookup": (LookupLab, ["distance", "dot product"]),
+    "experts": (
+        ExpertsLab,
+        ["10 steps", "4", "top-k, then softmax", "sigmoid, then top-k", "renormalize", "shared expert", "All biases 0"],
+    ),
     "heads": (lambda: HeadsLab(WEIGHTS, SENTENCE), []),
     "split": (lambda: SplitLab(SENTENCE, 4, d_model=32), ["view alone to split", "view alone to merge"]),
     "masks": (

@@ -2,10 +2,12 @@
 
 A folder for each chapter holds its exercises, a file for each: the right answer, and the mistakes that are known by
 what they do. `course` lists them, and each is loaded when it is first asked for. The engine is `exercise` (what is
-known about an exercise), `probes` (its inputs), `observe` (running a function safely), `agree` (whether results are the
-same), `diagnose`, `shared_slips`, `describe`, `steps` and `source` (from what it does, and from its lines, to words),
-`report` (the card), `record` and `summary` (how far somebody is). `hunt`, with `hunt_kinds` and `hunt_report`, turns it
-round: the learner writes the test, and the known mistakes are what it must catch.
+known about an exercise), `probes` (its inputs), `observe` (running a function safely), `agree` (whether results are
+the same), `diagnose` (which mistake it is), `shared_slips` (what can go wrong in every exercise), `gradients`; the
+words for it are in `errors`, `mismatch` (type, shape, dtype), `describe` (wrong numbers, with `relation`, `steps` and
+`source`) and `smallest_input` (the evidence); `report` is the card, `record` and `summary` say how far somebody is.
+`hunt`, with `hunt_kinds` and `hunt_report`, turns it round: the learner writes the test, and the known mistakes are
+what it must catch.
 """
 
 from ..arguments import did_you_mean

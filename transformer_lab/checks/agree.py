@@ -76,3 +76,13 @@ def tensors_in(value):
         return [value]
     items = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
     return [tensor for item in items for tensor in tensors_in(item)]
+
+
+def is_float(value):
+    """Whether a value is a tensor of floating-point numbers."""
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+def is_finite(value):
+    """Whether no tensor of a result holds NaN or infinity."""
+    return all(tensor.isfinite().all() for tensor in tensors_in(value))

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from . import describe, record, shared_slips, source, steps
+from . import describe, errors, gradients, record, shared_slips, smallest_input, source, steps
 from .fresh import Fresh
+from .mismatch import mismatch
 from .observe import Interrupted, Timed, TimeUp, changes_each_time, run_guarded
 from .probes import Outcomes
 from .report import Report
@@ -25,13 +26,13 @@ def check(exercise, *functions):
         try:
             report, report.printed = run_guarded(lambda: diagnose(exercise, function))
         except TimeUp as end:
-            report = Report(exercise, "error", describe.timed_out(end))
+            report = Report(exercise, "error", errors.timed_out(end))
         except Interrupted as end:
-            report = Report(exercise, "error", describe.interrupted(end), interrupted=end)
+            report = Report(exercise, "error", errors.interrupted(end), interrupted=end)
         except Exception as error:
-            report = Report(exercise, "error", describe.fault(error, "try your function"))
+            report = Report(exercise, "error", errors.fault(error, "try your function"))
     if error := source.broken_definition(exercise.name):
-        report.message = "\n\n".join(filter(None, [describe.outdated(exercise, error), report.message]))
+        report.message = "\n\n".join(filter(None, [errors.outdated(exercise, error), report.message]))
     record.note(report)
     report.show()
     return report
@@ -44,8 +45,8 @@ def diagnose(exercise, function):
     """
     fresh, function = Fresh(function), Timed(function)
     outcomes = Outcomes(exercise, function)
-    if describe.is_stub(outcomes[0].error):
-        return Report(exercise, "not attempted", describe.not_written(function, outcomes[0].error))
+    if errors.is_stub(outcomes[0].error):
+        return Report(exercise, "not attempted", errors.not_written(function, outcomes[0].error))
     failed = [number for number, expected in enumerate(exercise.expected) if not outcomes[number].same(expected)]
     if not failed:
         report = Report(exercise, "correct")
@@ -57,14 +58,14 @@ def diagnose(exercise, function):
         else:
             _look_closer(report, exercise, function, outcomes)
     except Exception as error:
-        report.message = "\n\n".join(filter(None, [report.message, describe.fault(error, "look into your function")]))
+        report.message = "\n\n".join(filter(None, [report.message, errors.fault(error, "look into your function")]))
     return report
 
 
 def _look_closer(report, exercise, function, outcomes):
     """Look at the gradients of a function whose results are right, and at whether the check has seen all of it."""
     report.message = describe.inputs_tried(exercise)
-    if trouble := describe.gradients(exercise, function):
+    if trouble := gradients.wrong_gradients(exercise, function):
         id = recognise_by_gradients(exercise, trouble)
         report.status, report.mistake = "incorrect", id
         report.message = f"{exercise.mistakes[id].text}\n\n{trouble}" if id in exercise.mistakes else trouble
@@ -74,7 +75,7 @@ def _look_closer(report, exercise, function, outcomes):
 
 def _explain(report, exercise, function, fresh, outcomes, first):
     """Say what goes wrong in a function; ``first`` is the number of the first probe that it gets wrong."""
-    case = describe.failing_case(exercise, function, outcomes, first)
+    case = smallest_input.failing_case(exercise, function, outcomes, first)
     if fresh.is_right(exercise, exercise.probes[first], exercise.expected[first]):
         report.mistake, report.message = (
             "kept_between_calls",
@@ -86,7 +87,7 @@ def _explain(report, exercise, function, fresh, outcomes, first):
         report.message = describe.recognised(exercise, function, outcomes, first, found)
     elif all(outcome.error is None and outcome.value is None for outcome in outcomes):
         report.mistake, report.message = "nothing_returned", describe.NOTHING  # in every exercise the same
-    elif not describe.mismatch(exercise, *case[1:]) and changes_each_time(
+    elif not mismatch(exercise, *case[1:]) and changes_each_time(
         exercise, function, exercise.probes[first], outcomes[first]
     ):
         report.message = describe.RANDOM
@@ -95,9 +96,9 @@ def _explain(report, exercise, function, fresh, outcomes, first):
         done = steps.find_stages(exercise, function, exercise.probes[first])
         report.stage = next((stage for stage in done if not done[stage]), None)
         report.message = describe.wrong(exercise, function, outcomes, first, done, case)
-    report.message += "\n\n" + describe.evidence(exercise, *case)
+    report.message += "\n\n" + smallest_input.evidence(exercise, *case)
     report.probe = exercise.probes[first].name
-    report.wrong = describe.wrong_numbers(outcomes[first].value, exercise.expected[first].value)
+    report.wrong = smallest_input.wrong_numbers(outcomes[first].value, exercise.expected[first].value)
 
 
 @dataclass
@@ -187,6 +188,6 @@ def recognise_by_gradients(exercise, trouble):
     """Return the id of the known mistake whose results are right and whose gradients have the same trouble, or None."""
     for id, mistake in exercise.mistakes.items():
         is_right = all(known.same(right) for known, right in zip(exercise.known[(id,)], exercise.expected))
-        if is_right and describe.gradients(exercise, mistake.function) == trouble:
+        if is_right and gradients.wrong_gradients(exercise, mistake.function) == trouble:
             return id
-    return "cut_off_from_gradients" if trouble == describe.CUT_OFF else None
+    return "cut_off_from_gradients" if trouble == gradients.CUT_OFF else None

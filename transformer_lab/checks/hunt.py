@@ -14,7 +14,7 @@ from functools import cache
 
 import torch
 
-from . import describe, record
+from . import errors, record
 from .agree import agree, tensors_in
 from .exercise import Exercise
 from .hunt_kinds import contrast, counted, inputs, kinds, smallest
@@ -101,9 +101,9 @@ class Hunt:
         except TimeUp as end:
             return HuntReport(self, "error", too_long(len(begun), end))
         except Interrupted as end:
-            return HuntReport(self, "error", describe.interrupted(end, "test"), interrupted=end)
+            return HuntReport(self, "error", errors.interrupted(end, "test"), interrupted=end)
         except Exception as error:
-            return HuntReport(self, "error", describe.fault(error, "run your test"))
+            return HuntReport(self, "error", errors.fault(error, "run your test"))
         report.printed = printed
         return report
 
@@ -134,7 +134,7 @@ class Answer:
     def __getattr__(self, name):
         """What a function has and this has not: its name, its code. Notes what the learner's own line asks for."""
         frame, through = sys._getframe(1), []
-        while frame is not None and describe.is_library(frame):
+        while frame is not None and errors.is_library(frame):
             through.append(frame.f_code.co_name)
             frame = frame.f_back
         if not through:
@@ -305,14 +305,14 @@ def too_long(begun, end):
             f"Your test takes so long that {end.seconds:g} seconds were over after {begun - 1} functions, and it must "
             "meet many more. Smaller sizes show a mistake as well, and mostly sooner. Which of its lines takes longest?"
         )
-    return describe.timed_out(end, "test")
+    return errors.timed_out(end, "test")
 
 
 def unwritten(test, error):
     """Say what is not written yet, the test or a function that it calls; empty where both are."""
-    if not describe.is_stub(error):
+    if not errors.is_stub(error):
         return ""
-    return describe.not_written(test, error).replace("Your function", "Your test") or " "
+    return errors.not_written(test, error).replace("Your function", "Your test") or " "
 
 
 def improper(exercise, first):
@@ -346,7 +346,7 @@ def refusal(exercise, test, refused, count):
     trial = Trial(exercise, test, refused[0])
     raised = "It returns False."
     if trial.error is not None:
-        raised = describe.raised(exercise, None, Probe("", ()), trial.error)
+        raised = errors.raised(exercise, None, Probe("", ()), trial.error)
     if refused[0] is exercise.reference:
         everything = " and every other right answer" if len(refused) == count else ""
         return (

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import torch
 
-from . import describe
+from . import smallest_input
 from .agree import agree, like, tensors_in
 from .observe import Probe, observe
 from .probes import Outcomes, each_tensor
@@ -145,9 +145,9 @@ def on_small_input(exercise, function, number):
     got = observe(seen, function, probe)
     if number or got.error is not None or expected.error is not None:
         return probe, got, expected
-    if agree(got.value, expected.value):  # what is wrong besides the numbers, `describe.shrink` does not see
+    if agree(got.value, expected.value):  # what is wrong besides the numbers, `smallest_input.shrink` does not see
         return probe, got, expected
-    _, probe, got, expected = describe.shrink(exercise, function, probe, got, expected)
+    _, probe, got, expected = smallest_input.shrink(exercise, function, probe, got, expected)
     round_probe = Probe(probe.name, each_tensor(rounded, probe.arguments))
     others = [observe(seen, f, round_probe) for f in (function, exercise.reference, *exercise.equivalents.values())]
     if all(outcome.error is None for outcome in others):
@@ -167,9 +167,9 @@ def inputs(exercise, probe, *, shapes=True):
     given = []
     for name, value in zip(exercise.arguments, probe.arguments):
         count = sum(tensor.numel() for tensor in tensors_in(value))
-        if isinstance(value, torch.Tensor) and count > describe.MAX_NUMBERS_SHOWN:
+        if isinstance(value, torch.Tensor) and count > smallest_input.MAX_NUMBERS_SHOWN:
             given += [f"`{name}` of shape {in_words(value.shape, words)}"] * shapes
-        elif count <= describe.MAX_NUMBERS_SHOWN and not callable(value):
+        elif count <= smallest_input.MAX_NUMBERS_SHOWN and not callable(value):
             given.append(f"`{name} = {short(value)}`")
     return ", ".join(given)
 
@@ -191,7 +191,7 @@ def contrast(exercise, probe, got, expected):
         kinds = (f"{in_words(t.shape, words)}, {dtype_name(t.dtype)}" for t in (mine, right))
         return "it returns a tensor of shape {}; right is {}.".format(*kinds)
     at = ""
-    if tensors and right.numel() > describe.MAX_NUMBERS_SHOWN:
+    if tensors and right.numel() > smallest_input.MAX_NUMBERS_SHOWN:
         index = tuple(wrong_places(mine, right).nonzero()[0].tolist())
         at, mine, right = f" at index {list(index)}", mine[index].item(), right[index].item()
     mine, right = shortest_distinct(mine, right)

@@ -14,7 +14,8 @@ import numpy as np
 import torch
 
 from .agree import readable, tensors_in
-from .describe import gradients_flow, mismatch
+from .gradients import gradients_flow
+from .mismatch import mismatch
 
 
 class Slip(NamedTuple):

@@ -2,6 +2,7 @@
 
 from .broadcasting import BroadcastingLab
 from .budget import BudgetLab
+from .experts import ExpertsLab
 from .heads import HeadsLab
 from .lookup import LookupLab
 from .masks import MaskLab
@@ -15,6 +16,7 @@ from .whole import WholeLab
 __all__ = [
     "BroadcastingLab",
     "BudgetLab",
+    "ExpertsLab",
     "HeadsLab",
     "LookupLab",
     "MaskLab",

@@ -1,0 +1,225 @@
+"""What a card says of a function that returned nothing: it raised, ran too long, or was stopped."""
+
+import dis
+import inspect
+import linecache
+import os
+import sysconfig
+import traceback
+
+import torch
+
+from .course import FOLDERS, load
+from .words import axis_words, in_words, short
+
+# Folders whose code is not the learner's.
+LIBRARIES = (
+    os.path.dirname(os.__file__),
+    sysconfig.get_path("purelib"),
+    os.path.dirname(torch.__file__),
+    os.path.dirname(os.path.dirname(__file__)),
+)
+
+PRODUCTS = {"matmul"}
+
+ELEMENTWISE = {"add", "sub", "mul", "div", "masked_fill", "where", "eq", "lt", "le", "gt", "ge", "and", "or"}
+
+EXPLAINED = {
+    "torch.return_types": "Along an axis, `max`, `min`, `sort` and the like return a pair: the values and their "
+    "indices. Take `.values`, or `amax` and `amin`, which return the values alone.",
+    "not implemented for 'Long'": "PyTorch computes this for floating-point numbers only, and these are whole "
+    "numbers. Is this the tensor that you mean?",
+    "not implemented for 'Bool'": "PyTorch computes this for floating-point numbers only, and these are bools. Is "
+    "this the tensor that you mean?",
+    "Boolean value of Tensor": "`if`, `and`, `or` and `not` ask a whole tensor for one single bool. For each number "
+    "by itself there are `&`, `|`, `~` and `torch.where`.",
+    "view size is not compatible": "No view can show the numbers like that, as they do not lie in this order in "
+    "memory. `reshape` would copy them. Ask first whether the axes stand in the order in which they are to be joined.",
+    "is invalid for input of size": "The new sizes, multiplied, must give as many numbers as there are.",
+}
+
+STILL_RUNNING = "is still running: restart the kernel before you go on."
+
+
+def timed_out(end, what="function"):
+    """Say that a function, or a test, ran out of time; ``end`` is the `TimeUp`."""
+    said = f"Your {what} did not come to an end within {end.seconds:g} seconds"
+    advice = "A right answer takes far less than one. " if what == "function" else ""
+    advice += "Is there a loop that waits for something that never happens?"
+    if end.runs_on:
+        return f"{said}. {advice} It {STILL_RUNNING}"
+    return f"{said}, and was stopped. {advice}{_stopped_at(end)}"
+
+
+def interrupted(end, what="function"):
+    """Say that the learner stopped the check; ``end`` is the `Interrupted`."""
+    if end.runs_on:
+        return f"You stopped the check. Your {what} {STILL_RUNNING}"
+    return f"You stopped the check, and your {what} with it.{_stopped_at(end)}"
+
+
+def _stopped_at(end):
+    """Say in which of the learner's lines a function was stopped."""
+    lines = _learner_lines(end.stopped) if end.stopped else []
+    return f"\n\nIt was stopped in {_quote_line(*lines[-1])}" if lines else ""
+
+
+def fault(error, could_not):
+    """Say that the check itself failed: ``could_not`` is what it could not do. The learner did nothing wrong."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    text = str(error).strip().split("\n")[0]
+    return (
+        f"The check could not {could_not}. This is a fault of the check, not yours. Please report it, together with "
+        f"your code: `{type(error).__name__}: {text}`, in line {frame.lineno} of "
+        f"`{os.path.basename(frame.filename)}`."
+    )
+
+
+def is_stub(error):
+    """Whether an error comes from ``raise NotImplementedError`` in a cell, and not from PyTorch."""
+    if not isinstance(error, NotImplementedError):
+        return False
+    last = error.__traceback__
+    while last.tb_next is not None:
+        last = last.tb_next
+    code = last.tb_frame.f_code.co_code
+    return not is_library(last.tb_frame) and code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+
+
+def outdated(exercise, error):
+    """Say that the newest cell with this function has a syntax error, and that an older version was checked."""
+    return (
+        f"Your newest cell with `{exercise.name}` ended with `SyntaxError`: {error.msg}, in line {error.lineno}. So "
+        "this card is about the function from before. Correct that cell and run it first."
+    )
+
+
+def not_written(function, error):
+    """Say that a function which the learner's calls is not written yet; nothing if it is the learner's own."""
+    stub = traceback.extract_tb(error.__traceback__)[-1].name
+    if stub == getattr(function, "__name__", stub) or stub.startswith("<"):  # "<lambda>", "<module>"
+        return ""
+    said = f"Your function calls `{stub}`, which is not written yet. Write that first"
+    if stub in FOLDERS:
+        said += f", or go on with the course's: `{stub} = tl.checks.{stub}.reference`"
+    return f"{said}."
+
+
+def raised(exercise, function, probe, error, refused=None):
+    """Say which error was raised, at which of the learner's lines, and what PyTorch refused to do there."""
+    name, text = type(error).__name__, str(error).strip().split("\n")[0]
+    said = f"`{name}`: {text}" if text else f"`{name}`"
+    lines = _learner_lines(error)
+    if isinstance(error, SystemExit):
+        said = "Your function ends Python itself, with `exit()` or the like."
+    if isinstance(error, RecursionError):
+        said = "Your function calls itself without an end (`RecursionError`)."
+    if not lines:
+        if isinstance(error, TypeError) and (parameters := _parameters(function)) is not None:
+            return f"`{exercise.name}` takes ({', '.join(exercise.arguments)}), and yours takes ({parameters}). {said}"
+        return said
+    frame, _ = lines[-1]
+    said += f"\n\nIt happens in {_quote_line(*lines[-1])}"
+    if isinstance(error, (SystemExit, RecursionError)):
+        return said
+    words = axis_words(exercise, probe)
+    shapes = [
+        f"`{name}` {_shape_in_words(value.shape, words, name in _argument_names(frame))}"
+        for name, value in frame.f_locals.items()
+        if isinstance(value, torch.Tensor)
+    ]
+    there = f"There, the shapes are: {', '.join(shapes)}." if shapes else ""
+    number = _number_for_tensor(exercise, error)
+    return "\n\n".join(filter(None, [said, there, _refused(refused, words), number, _explained(text)]))
+
+
+def _learner_lines(error):
+    """Return the learner's lines that an error passed through, the innermost last: pairs of frame and line number."""
+    return [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if not is_library(frame)]
+
+
+def _quote_line(frame, number):
+    """Quote a line of a function, numbered from its first: ``line 2 of `f`: `return x` ``."""
+    text = linecache.getline(frame.f_code.co_filename, number).strip()
+    at = f"line {number - frame.f_code.co_firstlineno + 1} of `{frame.f_code.co_name}`"
+    return f"{at}: `{text}`" if text else f"{at}."
+
+
+def _shape_in_words(shape, words, is_argument):
+    """Write a shape with the names of its axes, where these are certain.
+
+    They are for an argument. Another tensor must have several axes, each of a size that belongs to a name: a single
+    size proves little, since half of d_head may be as large as some other axis.
+    """
+    certain = is_argument or (len(shape) > 1 and all(size in words for size in shape))
+    return in_words(shape, words if certain else {})
+
+
+def _argument_names(frame):
+    code = frame.f_code
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def _number_for_tensor(exercise, error):
+    """Say which function of another exercise got a single number in place of a row, such as positions or lengths.
+
+    The weight and bias of a layer are left out: as single numbers they would broadcast.
+    """
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        name = frame.f_code.co_name
+        if name == exercise.name or name not in FOLDERS:
+            continue
+        for argument, axes in load(name).axes.items():
+            value = frame.f_locals.get(argument) if argument in _argument_names(frame) else None
+            is_tensor = isinstance(value, torch.Tensor)
+            is_row = len(axes.split()) == 1 and not axes.startswith("d_")
+            if is_row and (type(value) in (int, float) or (is_tensor and value.ndim == 0)):
+                given = "a tensor of shape ()" if is_tensor else f"the number {short(value)}"
+                return (
+                    f"`{name}` takes a tensor of shape ({axes},) as `{argument}`, and was given {given}. A single one "
+                    "must be a tensor of shape (1,)."
+                )
+    return ""
+
+
+def _refused(refused, words):
+    """Say which operation PyTorch refused, and the rule that it enforced."""
+    if refused is None or len(refused.tensors) < 2:  # about a single tensor, the error says enough
+        return ""
+    operation, tensors = refused
+    named = [f"{f'`{name}`, ' if name else ''}{_shape_in_words(shape, words, bool(name))}" for name, shape in tensors]
+    said = f"PyTorch refused `{operation}` of {' and '.join(named)}."
+    shapes = [shape for _, shape in tensors]
+    if operation in PRODUCTS and len(shapes) == 2 and min(map(len, shapes)) > 1:
+        left, right = shapes[0][-1], shapes[1][-2]
+        if left != right:
+            said += (
+                " A matrix product sums over the last axis of the left factor and the second to last of the right, "
+                f"and these differ: {left} and {right}."
+            )
+    elif operation in ELEMENTWISE and len(shapes) == 2:
+        pairs = enumerate(zip(reversed(shapes[0]), reversed(shapes[1])), 1)
+        for axis, (one, other) in pairs:
+            if one != other and 1 not in (one, other):
+                said += (
+                    " Axes are compared from the right; two must be equal, or one of them 1. Axis "
+                    f"−{axis} has {one} and {other}."
+                )
+                break
+    return said
+
+
+def _explained(text):
+    """Explain an error of PyTorch, if it is one of those in ``EXPLAINED``."""
+    return next((words for part, words in EXPLAINED.items() if part in text), "")
+
+
+def is_library(frame):
+    return frame.f_code.co_filename.startswith((*LIBRARIES, "<frozen"))
+
+
+def _parameters(function):
+    try:
+        return ", ".join(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,79 @@
+"""Whether gradients flow back through a function, and are right."""
+
+import torch
+
+from .agree import close, is_float, tensors_in
+from .observe import settings_kept
+from .probes import each_tensor
+
+OVERWRITTEN = (
+    "PyTorch finds that an operation in place, such as `+=`, has overwritten numbers which it needs for a gradient: "
+    "those that an earlier step had read."
+)
+
+CUT_OFF = (
+    "The numbers are right, and no gradient flows back through them, so that nothing can be trained. What cuts it off: "
+    "`.detach()`, `.data`, `.item()`, `.numpy()`, `torch.no_grad()`, or a new tensor made from numbers."
+)
+
+
+def wrong_gradients(exercise, function):
+    """Say what is wrong with the gradients of a function whose results are right; an empty string if nothing is."""
+    for probe in exercise.probes:
+        names = [name for name, a in zip(exercise.arguments, probe.arguments) for _ in filter(is_float, tensors_in(a))]
+        if not names or not all(map(is_float, tensors_in(exercise.expected[0].value))):
+            continue
+        right = _gradients(exercise.reference, probe)
+        if right is None:
+            continue
+        try:
+            mine = _gradients(function, probe)
+        except Exception as error:
+            why = OVERWRITTEN if "modified by an inplace operation" in str(error) else error
+            return f"The numbers are right; without gradients through them nothing can be trained. {why}"
+        mine = mine or [None] * len(right)
+        if any(ours is None and _is_nonzero(theirs) for ours, theirs in zip(mine, right)):
+            return CUT_OFF
+        for name, ours, theirs in zip(names, mine, right):
+            if ours is None or theirs is None or not theirs.isfinite().all():
+                continue
+            # On special inputs, such as very large scores, rounding alone can change a gradient's digits.
+            equal = close(ours, theirs) or torch.allclose(ours, theirs, atol=1e-6)  # also where the right one is zero
+            if not ours.isfinite().all() or (probe.plain and not equal):
+                how = "is wrong" if ours.isfinite().all() else "has NaN or infinity in it"
+                return f"The numbers are right; the gradient with respect to `{name}` {how}, with {probe.name}."
+    return ""
+
+
+def gradients_flow(function, probe):
+    """Whether gradients flow back through a function; None where that cannot be seen."""
+    try:
+        return any(map(_is_nonzero, _gradients(function, probe) or ()))
+    except Exception:
+        return None
+
+
+def _is_nonzero(gradient):
+    """Whether a gradient is not zero: one of zeros, as of a softmax over a single key, may as well be missing."""
+    return gradient is not None and not torch.allclose(gradient, torch.zeros_like(gradient), atol=1e-6)
+
+
+def _gradients(function, probe):
+    """Return the gradient of each floating-point argument, or None where it has none; None if the result has none."""
+    leaves = []
+
+    def as_leaf(tensor):
+        if is_float(tensor):
+            leaves.append(tensor.detach().clone().requires_grad_())
+            return leaves[-1]
+        return tensor.clone()  # a function may change it
+
+    arguments = each_tensor(as_leaf, probe.arguments)
+    with settings_kept():
+        results = [tensor for tensor in tensors_in(function(*arguments)) if tensor.requires_grad]
+    if not results:
+        return None
+    # Weights that differ much from number to number: a plain sum is blind to errors that cancel, and weights that are
+    # nearly equal leave a normalization's gradient as a small difference of large numbers.
+    total = sum((r * torch.arange(r.numel()).cos().to(r).reshape(r.shape)).sum() for r in results)
+    return torch.autograd.grad(total, leaves, allow_unused=True)

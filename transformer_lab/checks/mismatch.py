@@ -1,0 +1,65 @@
+"""What is wrong with a result, its numbers aside."""
+
+import torch
+
+from .agree import agree, as_int, tensors_in
+from .words import axis_words, dtype_name, in_words, results
+
+
+def mismatch(exercise, probe, got, expected):
+    """Say what is wrong with a result, its numbers aside: type, shape, dtype, changed arguments, facts."""
+    if got.error is not None or expected.error is not None:
+        return ""
+    value, right = got.value, expected.value
+    words = axis_words(exercise, probe)
+    if value is None:
+        return "Here your function returns `None`. Is a `return` missing?"
+    if isinstance(right, torch.Tensor) and not isinstance(value, torch.Tensor):
+        return f"Your function returns a value of type `{type(value).__name__}`; it must be a tensor."
+    if isinstance(right, tuple) and not isinstance(value, (tuple, list)):
+        return f"Your function returns a value of type `{type(value).__name__}`; it must be a tuple."
+    if tensors_in(right) and isinstance(right, tuple) and len(value) != len(right):
+        return f"Your function returns {len(value)} values; it must return {len(right)}."
+    if type(right) is int and not isinstance(value, float) and as_int(value) is None:
+        return f"Your function returns a value of type `{type(value).__name__}`; it must be a whole number."
+    if isinstance(right, tuple) and (said := _items(value, right, "your result")):
+        return said
+    names = results(right)
+    for name, mine, theirs in zip(names, tensors_in(value), tensors_in(right)):
+        it = "Your result" if len(names) == 1 else f"The {name}"
+        if mine.is_nested:
+            return f"{it} is a nested tensor, and should be an ordinary one."
+        if mine.shape != theirs.shape:
+            is_now, should_be = in_words(mine.shape, words), in_words(theirs.shape, words)
+            return f"{it} has the shape {is_now}, and should have {should_be}."
+        if mine.dtype != theirs.dtype:
+            return f"{it} is of {dtype_name(mine.dtype)}, and should be of {dtype_name(theirs.dtype)}."
+        if mine.device.type != theirs.device.type or mine.layout != theirs.layout:
+            is_now, wanted = (f"a tensor on `{t.device.type}`, {dtype_name(t.layout)}" for t in (mine, theirs))
+            return f"{it} is {is_now}, and should be {wanted}."
+    if got.changed:
+        return (
+            f"Your function changes its argument `{got.changed}`: whoever calls it finds other numbers there later. "
+            "An operation in place does that: `+=`, `x[…] = …`, or a name that ends in an underscore."
+        )
+    for fact in (expected.facts or ()) if agree(value, right) else ():
+        wanted, found = expected.facts[fact], (got.facts or {}).get(fact)
+        if found != wanted:
+            return f"The numbers are right. One thing is not: {fact} (should be {wanted}, is {found})."
+    return ""
+
+
+def _items(value, right, whole_result):
+    """Say which item of a result, or of a tuple in it, has the wrong type or length."""
+    for number, (mine, theirs) in enumerate(zip(value, right), 1):
+        item = f"item {number} of {whole_result}"
+        if isinstance(theirs, torch.Tensor) and not isinstance(mine, torch.Tensor):
+            return f"{item.capitalize()} is of type `{type(mine).__name__}`; it must be a tensor."
+        if isinstance(theirs, tuple) and tensors_in(theirs):
+            if not isinstance(mine, (tuple, list)):
+                return f"{item.capitalize()} is of type `{type(mine).__name__}`; it must be a tuple."
+            if len(mine) != len(theirs):
+                return f"{item.capitalize()} has the length {len(mine)}; it must have the length {len(theirs)}."
+            if said := _items(mine, theirs, item):
+                return said
+    return ""

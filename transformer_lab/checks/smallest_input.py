@@ -1,0 +1,104 @@
+"""The evidence on a card: the smallest input on which a function fails, and what it returns there."""
+
+import torch
+
+from .agree import agree, is_finite, like, tensors_in
+from .mismatch import mismatch
+from .observe import Probe, observe
+from .probes import Draw
+from .relation import wrong_places
+from .words import axis_sizes, results, short, shortest_distinct
+
+MAX_NUMBERS_SHOWN = 8  # results up to this size are printed in full
+
+
+def failing_case(exercise, function, outcomes, first):
+    """Return the sizes, the probe and the two outcomes that a card shows, of the smallest input that fails.
+
+    The sizes are empty where no smaller input was searched for.
+    """
+    case = exercise.probes[first], outcomes[first], exercise.expected[first]
+    if first != 0 or not exercise.sizes or outcomes[first].error is not None or mismatch(exercise, *case):
+        return {}, *case
+    return shrink(exercise, function, *case)
+
+
+def shrink(exercise, function, *case):
+    """Shrink the sizes, one after another, as long as the function stays wrong, and in its numbers alone if it was."""
+    sizes, numbers_alone = dict(exercise.sizes), not mismatch(exercise, *case)
+    for name in sizes:
+        for size in range(1, sizes[name]):
+            try:
+                probe = Probe("", exercise.inputs(Draw(0), **{**sizes, name: size}), plain=True)
+                expected = observe(exercise, exercise.reference, probe)
+            except Exception:  # a size that the inputs do not allow
+                continue
+            got = observe(exercise, function, probe)
+            wrong = expected.error is None and got.error is None and not agree(got.value, expected.value)
+            wrong = wrong and not (numbers_alone and mismatch(exercise, probe, got, expected))
+            # At sizes too small to make sense, one of the two or both return NaN, such as the mean of no tokens.
+            pairs = zip((got, expected), case[1:])
+            finite = wrong and all(is_finite(now.value) or not is_finite(before.value) for now, before in pairs)
+            if finite and _has_sizes(exercise, probe, {**sizes, name: size}):
+                sizes[name], case = size, (probe, got, expected)
+                break
+    return sizes, *case
+
+
+def _has_sizes(exercise, probe, sizes):
+    """Whether a probe has the sizes that were asked for; enough tokens left over make one more row, say."""
+    return all(sizes.get(word, size) == size for word, size in axis_sizes(exercise, probe))
+
+
+def evidence(exercise, sizes, probe, got, expected):
+    """Show an input, what the function returns, and what is expected."""
+    if mismatch(exercise, probe, got, expected):
+        return ""
+    at = f" ({', '.join(f'{name} {size}' for name, size in sizes.items())})" if sizes else ""
+    given = [
+        f"`{name} = {short(value)}`"
+        for name, value in zip(exercise.arguments, probe.arguments)
+        if (isinstance(value, (int, float, str, tuple, list)) and not tensors_in(value))
+        or (got.error is None and 0 < sum(tensor.numel() for tensor in tensors_in(value)) <= MAX_NUMBERS_SHOWN)
+    ]
+    intro = f"The smallest input that shows it{at}" if at else f"With {probe.name}"
+    intro += f"{': ' if given else ''}{', '.join(given)}."
+    if got.error is not None:
+        return intro if given else ""
+    if expected.error is not None:
+        return f"{intro} You return `{short(got.value)}`, expected a `{type(expected.error).__name__}`."
+    return f"{intro} {_difference(got.value, expected.value)}"
+
+
+def _difference(got, expected):
+    """Say where two results differ first."""
+    names = results(expected)
+    item, got, expected = first_wrong_item(got, expected)
+    you = f"in the {names[item]} you return" if item < len(names) > 1 else "you return"
+    if not isinstance(expected, torch.Tensor) or expected.numel() <= MAX_NUMBERS_SHOWN:
+        return "{} `{}`, expected `{}`.".format(you[0].upper() + you[1:], *shortest_distinct(got, expected))
+    wrong = wrong_places(got, expected)
+    index = wrong.nonzero()[0].tolist()
+    mine, right = shortest_distinct(*(tensor[tuple(index)].item() for tensor in (got, expected)))
+    share = f"{int(wrong.sum())} of {wrong.numel()} numbers are wrong"
+    return f"At index {index} {you} {mine}, expected {right}; {share}."
+
+
+def first_wrong_item(got, expected, item=0):
+    """Return the index of the first wrong tensor in a result, what was returned there, and what was expected."""
+    if isinstance(expected, tuple) and not all(isinstance(each, int) for each in expected):
+        for one, other in zip(got, expected):
+            if not agree(one, other):
+                return first_wrong_item(one, other, item)
+            item += len(tensors_in(other))
+    return item, got, expected
+
+
+def wrong_numbers(got, expected):
+    """Return which numbers are wrong, as rows of bools: in the first matrix (last two axes) that has any; or None."""
+    is_tensor = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
+    if not is_tensor or like(got) != like(expected) or got.ndim == 0 or max(got.shape[-2:]) > 24:
+        return None
+    wrong = wrong_places(got, expected)
+    tables = wrong.reshape(-1, *wrong.shape[-2:]) if wrong.ndim > 1 else wrong[None, None]
+    return next((table.tolist() for table in tables if table.any()), None)

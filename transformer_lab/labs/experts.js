@@ -1,0 +1,333 @@
+// The experts lab: tokens, the experts that a router chooses for them, and the load of each expert.
+
+import { booleanCodec, integerCodec, nestedNumbersCodec, optionCodec, traitsInUrl } from "./address.js";
+import { hueOf } from "./colours.js";
+import { balance, loadsOf, mixed, movedTokens, nearest, roundTo, route } from "./experts_maths.js";
+import { loadsInWords, longestInWords, movedInWords, parametersInWords, routeInWords } from "./experts_words.js";
+import { vectorText } from "./experts_words.js";
+import { frame } from "./frame.js";
+import { range, sum } from "./maths.js";
+import { button, choice, commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace } from "./ui.js";
+import { set, setText, sliderWithInput, widest } from "./ui.js";
+import { counted, legible, places, quoted } from "./words.js";
+
+/** @typedef {import("./ui.js").Model} Model */
+/** @typedef {import("./experts_maths.js").Settings & { shared: boolean, token: number }} State */
+/** @typedef {import("./experts_maths.js").Routes & { loads: number[], usual: number[][] }} Found */
+
+const WIDEST_LINK = 11; // in pixels, of a weight of 1
+
+const ORDERS = {
+  "softmax-topk": "softmax, then top-k",
+  "topk-softmax": "top-k, then softmax",
+  "sigmoid-topk": "sigmoid, then top-k",
+};
+
+const label = (...inside) => element("p", { class: "tl-label" }, ...inside);
+const hue = (expert, experts) => `--hue: ${hueOf(expert, experts)}`;
+
+// One expert: its load beside the mean load, and its bias.
+function expertCard(model, expert, experts, seq) {
+  const { bias: most, step } = model.get("limits");
+  const count = element("span", { class: "tl-count" });
+  const bar = element("div", { class: "tl-load" }, element("span"));
+  const write = (x) => roundTo(step, x);
+  const pick = (x) => commit(model, { bias: model.get("bias").map((old, i) => (i === expert ? write(x) : old)) });
+  const dial = sliderWithInput(
+    `Bias of expert ${expert}`,
+    { ends: [-most, most], step, whole: false, write: places, props: { class: "tl-bias" } },
+    pick,
+  );
+  const head = element("div", { class: "tl-card-head" }, element("span", {}, `expert ${expert}`), count);
+  const node = element("div", { class: "tl-expert", style: hue(expert, experts) }, head, bar, group("bias", dial.node));
+  const draw = (load, mean, bias) => {
+    setText(count, counted(load, "token"));
+    set(bar, { style: `--size: ${load / seq}; --mean: ${mean / seq}` });
+    dial.show(bias);
+  };
+  return { node, draw };
+}
+
+// Tokens on the left, experts on the right, and links between them as wide as the weights.
+/** @type {(model: Model) => { node: HTMLElement, draw: (state: State, found: Found) => void }} */
+function flowPanel(model) {
+  const tokens = model.get("tokens");
+  const experts = model.get("bias").length;
+  const hasShared = model.get("sizes").shared > 0;
+  const rows = experts + (hasShared ? 1 : 0);
+  const names = tokens.map((token) => element("button", {}, element("span", { class: "tl-long" }, legible(token))));
+  const pick = radios("Token", { class: "tl-tokens" }, names, (token) => commit(model, { token }));
+  const cards = range(experts).map((expert) => expertCard(model, expert, experts, tokens.length));
+  const sharedCount = element("span", { class: "tl-count" });
+  const sharedHead = element("div", { class: "tl-card-head" }, element("span", {}, "shared"), sharedCount);
+  const sharedCard = hasShared ? element("div", { class: "tl-expert tl-always" }, sharedHead) : [];
+
+  const path = (i, row, props) => {
+    const [from, to] = [(100 * (i + 0.5)) / tokens.length, (100 * (row + 0.5)) / rows];
+    return element("path", { d: `M0 ${from}C50 ${from} 50 ${to} 100 ${to}`, ...props });
+  };
+  const links = tokens.map((_, i) => range(experts).map((e) => path(i, e, { style: hue(e, experts) })));
+  const toShared = tokens.map((_, i) => path(i, experts, { class: "tl-always", "stroke-width": WIDEST_LINK }));
+  const picture = element(
+    "svg",
+    { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" },
+    hasShared ? toShared : [],
+    links,
+  );
+  const flow = element(
+    "div",
+    { class: "tl-flow" },
+    label("Token"),
+    label("Expert: its load, the mean marked, and its bias"),
+    pick.node,
+    element("div", { class: "tl-links" }, picture),
+    element(
+      "div",
+      { class: "tl-experts-column" },
+      cards.map((card) => card.node),
+      sharedCard,
+    ),
+  );
+  const key = "A link is as wide as its weight. It is dashed where the bias made the choice.";
+  const node = element("div", {}, flow, element("p", { class: "tl-note" }, key));
+
+  function draw({ token, bias, shared }, { chosen, weights, loads, usual }) {
+    pick.show(token);
+    const mean = sum(loads) / experts;
+    for (const [e, card] of cards.entries()) card.draw(loads[e], mean, bias[e]);
+    for (const [i, row] of links.entries()) {
+      for (const [e, link] of row.entries()) {
+        const at = chosen[i].indexOf(e);
+        const moved = at >= 0 && !usual[i].includes(e);
+        const looks = [i === token && "tl-mine", moved && "tl-moved"].filter(Boolean).join(" ");
+        set(link, {
+          visibility: at < 0 ? "hidden" : "visible",
+          "stroke-width": at < 0 ? 0 : (WIDEST_LINK * weights[i][at]).toFixed(2),
+          class: looks,
+        });
+      }
+      set(toShared[i], { visibility: shared && i === token ? "visible" : "hidden" });
+    }
+    if (hasShared) {
+      setText(sharedCount, shared ? counted(tokens.length, "token") : "off");
+      set(sharedHead.parentElement, { "data-off": !shared });
+    }
+  }
+  return { node, draw };
+}
+
+// How the router chooses: k, the scores, and whether the weights are divided by their sum; and the shared experts.
+/** @type {(model: Model) => { nodes: HTMLElement[], draw: (state: State) => void }} */
+function settingsPanel(model) {
+  const counts = range(model.get("bias").length, 1).map((k) => [k, String(k)]);
+  const k = choice("Experts per token, k", counts, (n_active) => commit(model, { n_active }));
+  const orders = choice("Order", Object.entries(ORDERS), (order) => commit(model, { order }));
+  const toggle = (trait, text) => button(text, () => commit(model, { [trait]: !model.get(trait) }));
+  const renormalize = toggle("renormalize", "renormalize");
+  const shared = toggle("shared", "shared expert");
+  const hasShared = model.get("sizes").shared > 0;
+  const part = (text, ...inside) => element("div", {}, label(text), ...inside);
+  const nodes = [
+    element(
+      "div",
+      { class: "tl-row tl-settings" },
+      group(
+        "router",
+        part("Experts per token, k", k.node),
+        part("How the weights come about", orders.node),
+        part("Divide by their sum", renormalize),
+      ),
+      hasShared ? group("shared", part("For every token", shared)) : [],
+    ),
+  ];
+  function draw(state) {
+    k.show(state.n_active);
+    orders.show(state.order);
+    const always = state.order === "topk-softmax"; // a softmax over the chosen sums to one already
+    set(renormalize, { "aria-pressed": String(always || state.renormalize), disabled: always });
+    set(shared, { "aria-pressed": String(state.shared) });
+  }
+  return { nodes, draw };
+}
+
+// Steps that balance the load.
+/** @type {(model: Model, names: string[]) => HTMLElement} */
+function balancePanel(model, names) {
+  const limits = model.get("limits");
+  const settings = () => ({ ...getTraits(model, names), logits: model.get("logits") });
+  const steps = (count) => () => commit(model, { bias: balance(settings(), count, limits) });
+  const rule = `A step: bias +${limits.step} where the load is below the mean, −${limits.step} where it is above.`;
+  return element(
+    "div",
+    { class: "tl-row tl-balance" },
+    button("Balance: 1 step", steps(1)),
+    button("10 steps", steps(10)),
+    button("All biases 0", () => commit(model, { bias: model.get("bias").map(() => 0) })),
+    element("span", { class: "tl-note" }, rule),
+  );
+}
+
+// The numbers of the chosen token, expert by expert, and their weighted sum.
+/**
+ * @type {(model: Model) =>
+ *   { node: HTMLElement, draw: (state: State, found: Found) => void, reserveAll: () => void }}
+ */
+function numbersPanel(model) {
+  const [tokens, x, router, outputs, shared] = ["tokens", "x", "router", "outputs", "shared_output"].map((name) =>
+    model.get(name),
+  );
+  const { d_model: features } = model.get("sizes");
+  const experts = outputs.length;
+  const written = (vector) => vectorText(vector, features);
+  const score = element("th", { scope: "col" });
+  const head = (text) => element("th", { scope: "col" }, text);
+  const withRouter = (make) => (router.length ? [make()] : []);
+  const rows = range(experts).map((expert) => {
+    const [logit, kept, biased, weight, output] = range(5).map(() => element("td"));
+    const own = withRouter(() => element("td", { class: "tl-router" }, written(router[expert])));
+    const name = element("th", { scope: "row" }, String(expert));
+    const node = element("tr", {}, name, own, logit, kept, biased, weight, output);
+    return { logit, kept, biased, weight, output, node };
+  });
+  const last = (text, columns) => {
+    const [weight, output] = range(2).map(() => element("td"));
+    const node = element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, text),
+      withRouter(() => element("td", { class: "tl-router" })),
+      range(columns).map(() => element("td")),
+      weight,
+      output,
+    );
+    return { weight, output, node };
+  };
+  const always = last("shared", 3);
+  const total = last("sum", 3);
+  const caption = element("span");
+  const table = element(
+    "table",
+    { class: "tl-numbers" },
+    element(
+      "thead",
+      {},
+      element(
+        "tr",
+        {},
+        head("expert"),
+        withRouter(() => set(head("its row in the router"), { class: "tl-router" })),
+        head("logit"),
+        score,
+        head("+ bias"),
+        head("weight"),
+        head("output"),
+      ),
+    ),
+    element(
+      "tbody",
+      {},
+      rows.map((row) => row.node),
+      shared.length ? always.node : [],
+      total.node,
+    ),
+  );
+  const rule = "The bias counts for the choice, not for the weight.";
+  const node = element(
+    "div",
+    {},
+    label(reservedBox(caption)),
+    element("div", { class: "tl-scroll" }, table),
+    element("p", { class: "tl-note" }, `${rule} The sum is that of weight × output.`),
+  );
+  const captionOf = (token) => {
+    const product = router.length ? "; logit = x · row" : "";
+    return `${quoted(legible(tokens[token]))}: x = ${written(x[token])}${product}`;
+  };
+  const reserveAll = () => reserveSpace(caption, widest(caption, range(tokens.length).map(captionOf)));
+
+  function draw(state, { scores, chosen, weights }) {
+    const { token, bias } = state;
+    setText(caption, captionOf(token));
+    setText(score, state.order === "sigmoid-topk" ? "sigmoid" : "softmax");
+    for (const [expert, row] of rows.entries()) {
+      const at = chosen[token].indexOf(expert);
+      setText(row.logit, places(state.logits[token][expert]));
+      setText(row.kept, places(scores[token][expert], 3));
+      setText(row.biased, places(scores[token][expert] + bias[expert], 3));
+      setText(row.weight, at < 0 ? "–" : places(weights[token][at], 3));
+      setText(row.output, at < 0 ? "not computed" : written(outputs[expert][token]));
+      set(row.node, { "data-off": at < 0 });
+    }
+    const own = state.shared ? shared[token] : null;
+    setText(always.weight, own ? "1" : "–");
+    setText(always.output, own ? written(own) : "off");
+    set(always.node, { "data-off": !own });
+    const ofToken = outputs.map((each) => each[token]);
+    setText(total.weight, own ? "" : places(sum(weights[token]), 3));
+    setText(total.output, written(mixed(chosen[token], weights[token], ofToken, own)));
+  }
+  return { node, draw, reserveAll };
+}
+
+/** @param {import("./ui.js").View} view */
+function render({ model, el }) {
+  const tokens = model.get("tokens");
+  const logits = model.get("logits");
+  const sizes = model.get("sizes");
+  const experts = model.get("bias").length;
+  const most = model.get("limits").bias;
+  const flow = flowPanel(model);
+  const settings = settingsPanel(model);
+  const numbers = numbersPanel(model);
+  const parameters = element("p", { class: "tl-note" });
+  const urlState = traitsInUrl("experts", {
+    n_active: integerCodec(1, experts),
+    order: optionCodec(Object.keys(ORDERS)),
+    renormalize: booleanCodec,
+    shared: booleanCodec,
+    bias: nestedNumbersCodec(model.get("bias"), -most, most),
+    token: integerCodec(0, tokens.length - 1),
+  });
+  const question =
+    "Which token changes an expert first? Choose the token that you expect, " +
+    "then raise the bias of an expert that few tokens use.";
+  const { status } = frame(
+    { model, el },
+    "experts",
+    "Which experts does each token go to?",
+    urlState,
+    element("p", { class: "tl-ask" }, question),
+    flow.node,
+    group("balance", balancePanel(model, urlState.names)),
+    settings.nodes,
+    group("numbers", numbers.node),
+    reservedBox(parameters),
+  );
+  numbers.reserveAll();
+  const longest = tokens.indexOf(widest(status, tokens));
+
+  return observe(model, urlState.names, () => {
+    /** @type {State} */
+    const state = { ...getTraits(model, urlState.names), logits };
+    const routes = route(state);
+    const usual = route({ ...state, bias: state.bias.map(() => 0) }).chosen;
+    const found = { ...routes, usual, loads: loadsOf(routes.chosen, experts) };
+    flow.draw(state, found);
+    settings.draw(state);
+    numbers.draw(state, found);
+    setText(parameters, parametersInWords(sizes, experts, state.n_active, state.shared));
+    reserveSpace(parameters, parametersInWords(sizes, experts, experts, sizes.shared > 0));
+    const { token, bias } = state;
+    const chosen = found.chosen[token];
+    const near = nearest(found.scores[token], bias, chosen);
+    const sentences = [
+      routeInWords(tokens, token, chosen, found.weights[token], near),
+      loadsInWords(found.loads, tokens.length),
+      movedInWords(tokens, movedTokens(state), bias),
+    ];
+    setText(status, sentences.join(" "));
+    reserveSpace(status, longestInWords(tokens, longest, state.n_active, experts));
+  });
+}
+
+export default { render };

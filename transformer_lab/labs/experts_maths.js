@@ -1,0 +1,92 @@
+// What a mixture of experts computes: scores, the choice of the best k, weights, loads, and biases that balance them.
+
+import { blend, clamp, range, softmax, sum } from "./maths.js";
+
+/**
+ * @typedef {object} Settings
+ * @property {number[][]} logits for each token, one of each expert
+ * @property {number} n_active
+ * @property {"softmax-topk" | "topk-softmax" | "sigmoid-topk"} order
+ * @property {boolean} renormalize
+ * @property {number[]} bias of each expert
+ */
+/** @typedef {{ scores: number[][], chosen: number[][], weights: number[][] }} Routes Of each token, best first. */
+
+const sigmoid = (logits) => logits.map((logit) => 1 / (1 + Math.exp(-logit)));
+const plus = (a, b) => a.map((x, i) => x + b[i]);
+const topK = (numbers, k) => [...numbers.keys()].sort((a, b) => numbers[b] - numbers[a]).slice(0, k);
+
+// The bias takes part in the choice, and not in the weights.
+/** @type {(settings: Settings) => Routes} */
+export function route({ logits, n_active, order, renormalize, bias }) {
+  const scores = logits.map(order === "sigmoid-topk" ? sigmoid : softmax);
+  const chosen = scores.map((row) => topK(plus(row, bias), n_active));
+  const kept = (rows, i) => chosen[i].map((expert) => rows[i][expert]);
+  const weights = chosen.map((_, i) => {
+    if (order === "topk-softmax") return softmax(kept(logits, i));
+    const own = kept(scores, i);
+    return renormalize ? own.map((score) => score / sum(own)) : own;
+  });
+  return { scores, chosen, weights };
+}
+
+// The nearest multiple of a step such as 0.01: 0.07, not 0.07 and a rounding error.
+/** @type {(step: number, x: number) => number} */
+export const roundTo = (step, x) => Math.round(x / step) / Math.round(1 / step);
+
+// How many tokens each expert has.
+/** @type {(chosen: number[][], experts: number) => number[]} */
+export const loadsOf = (chosen, experts) =>
+  range(experts).map((expert) => chosen.filter((each) => each.includes(expert)).length);
+
+// The biases after some steps: each step raises that of every expert below the mean load, and lowers it above.
+/** @type {(settings: Settings, steps: number, limits: { bias: number, step: number }) => number[]} */
+export function balance(settings, steps, limits) {
+  let { bias } = settings;
+  for (let i = 0; i < steps; i++) {
+    const loads = loadsOf(route({ ...settings, bias }).chosen, bias.length);
+    const mean = sum(loads) / loads.length;
+    bias = bias.map((x, expert) => {
+      const moved = x + limits.step * Math.sign(mean - loads[expert]);
+      return clamp(roundTo(limits.step, moved), -limits.bias, limits.bias);
+    });
+  }
+  return bias;
+}
+
+// The tokens that have other experts than without biases, in the order in which they change as all biases grow from
+// zero to what they are.
+/** @type {(settings: Settings) => number[]} */
+export function movedTokens(settings) {
+  const { bias } = settings;
+  const { scores, chosen } = route({ ...settings, bias: bias.map(() => 0) });
+  // The share of the biases at which the first expert from outside passes one of the chosen.
+  const passes = chosen.map((experts, i) => {
+    const outside = range(bias.length).filter((expert) => !experts.includes(expert));
+    const shares = experts.flatMap((mine) =>
+      outside
+        .filter((other) => bias[other] > bias[mine])
+        .map((other) => (scores[i][mine] - scores[i][other]) / (bias[other] - bias[mine])),
+    );
+    return Math.min(...shares, Infinity);
+  });
+  const now = route(settings).chosen;
+  const moved = [...now.keys()].filter((i) => now[i].some((expert) => !chosen[i].includes(expert)));
+  return moved.sort((a, b) => passes[a] - passes[b]);
+}
+
+// How far the best expert that is not chosen lies behind the last that is.
+/** @type {(scores: number[], bias: number[], chosen: number[]) => { expert: number, by: number } | null} */
+export function nearest(scores, bias, chosen) {
+  const ranked = plus(scores, bias);
+  const [last, next] = topK(ranked, chosen.length + 1).slice(chosen.length - 1);
+  return next === undefined ? null : { expert: next, by: ranked[last] - ranked[next] };
+}
+
+// The weighted sum of the outputs of one token's experts, and that of the shared experts if there is one.
+/** @type {(chosen: number[], weights: number[], outputs: number[][], shared: number[] | null) => number[]} */
+export const mixed = (chosen, weights, outputs, shared) =>
+  blend(
+    [...weights, ...(shared ? [1] : [])],
+    [...chosen.map((expert) => outputs[expert]), ...(shared ? [shared] : [])],
+  );

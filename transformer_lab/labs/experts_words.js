@@ -1,0 +1,72 @@
+// The sentences of the experts lab.
+
+import { sum } from "./maths.js";
+import { counted, grouped, listed, places, quotedAt } from "./words.js";
+
+const plain = (x) => places(x, Number.isInteger(x) ? 0 : 2);
+
+// (0.41, −1.20), and dots for the features that are not shown.
+/** @type {(vector: number[], features: number) => string} */
+export const vectorText = (vector, features) =>
+  `(${[...vector.map((x) => places(x)), ...(features > vector.length ? ["…"] : [])].join(", ")})`;
+
+// Where the chosen token goes.
+/**
+ * @type {(
+ *   tokens: string[], token: number, chosen: number[], weights: number[], near: { expert: number, by: number } | null,
+ * ) => string}
+ */
+export function routeInWords(tokens, token, chosen, weights, near) {
+  const goals = chosen.map((expert, i) => `expert ${expert} (${places(weights[i])})`);
+  const missed = near ? `Expert ${near.expert} misses the choice by ${places(near.by, 3)}.` : "No expert is left out.";
+  return `${quotedAt(tokens, token)} goes to ${listed(goals)}. ${missed}`;
+}
+
+/** @type {(loads: number[], tokens: number) => string} */
+export function loadsInWords(loads, tokens) {
+  const mean = sum(loads) / loads.length;
+  const most = Math.max(...loads);
+  if (Math.min(...loads) === most) return `Every expert has ${counted(most, "token")}: the load is even.`;
+  return `Expert ${loads.indexOf(most)} has ${most} of ${counted(tokens, "token")}; the mean is ${plain(mean)}.`;
+}
+
+// What the biases have changed. With a single bias the order of the changes is that of its slider.
+/** @type {(tokens: string[], moved: number[], bias: number[]) => string} */
+export function movedInWords(tokens, moved, bias) {
+  if (!bias.some(Boolean)) return "All biases are 0.";
+  if (!moved.length) return "The biases have changed no token’s experts yet.";
+  const one = bias.filter(Boolean).length === 1;
+  if (!one) return `The biases have changed the experts of ${counted(moved.length, "token")}.`;
+  const first = quotedAt(tokens, moved[0]);
+  if (moved.length === 1) return `The bias changed the experts of ${first} alone.`;
+  return `The bias changed the experts of ${first} first, and of ${counted(moved.length, "token")} in all.`;
+}
+
+// The longest text that may be said with k experts per token.
+/** @type {(tokens: string[], longest: number, k: number, experts: number) => string} */
+export function longestInWords(tokens, longest, k, experts) {
+  const near = k < experts ? { expert: 0, by: 0 } : null;
+  const zeros = Array(experts).fill(0);
+  const loads = [tokens.length, ...zeros.slice(1)];
+  return [
+    routeInWords(tokens, longest, [...zeros.keys()].slice(0, k), zeros, near),
+    loadsInWords(k < experts ? loads : [...loads, 0], tokens.length),
+    movedInWords(tokens, tokens.length > 1 ? [longest, longest] : [longest], [1]),
+  ].join(" ");
+}
+
+/**
+ * @typedef {{ router: number, expert: number, shared: number, d_model: number }} Sizes How many parameters the parts
+ * have, and how many features a vector.
+ */
+/** @type {(sizes: Sizes, experts: number, active: number, shared: boolean) => string} */
+export function parametersInWords({ router, expert, shared: own }, experts, active, shared) {
+  const more = shared ? ` + ${grouped(own)} (shared)` : "";
+  const count = (n) => router + n * expert + (shared ? own : 0);
+  const share = Math.round((100 * count(active)) / count(experts));
+  const size = grouped(expert);
+  return (
+    `Parameters in all: ${grouped(router)} (router) + ${experts} × ${size}${more} = ${grouped(count(experts))}. ` +
+    `Active for one token: ${grouped(router)} + ${active} × ${size}${more} = ${grouped(count(active))}, ${share} %.`
+  );
+}
