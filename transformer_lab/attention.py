@@ -122,7 +122,7 @@ def attention_weights(
     """
     lead, _ = require_attention(query, key, mask, bias=bias, enable_gqa=enable_gqa)
     scale = _check_scale(scale, query)
-    _require_one_mask(mask, is_causal)
+    require_one_mask(mask, is_causal)
     if enable_gqa:
         key = _repeat_heads(key, query)
     if is_causal:
@@ -213,7 +213,7 @@ def scaled_dot_product_attention(
     lead, fits = require_attention(query, key, mask, value, bias, enable_gqa)
     scale = _check_scale(scale, query)
     require_probability(dropout_p=dropout_p)
-    _require_one_mask(mask, is_causal)
+    require_one_mask(mask, is_causal)
     if enable_gqa and not _has_gqa_kernel(query):
         key, value, enable_gqa = _repeat_heads(key, query), _repeat_heads(value, query), False
     if bias is not None and is_causal:  # the kernels take one or the other
@@ -311,7 +311,7 @@ def _with_two_leading_axes(x, lead):
 # Arguments.
 
 
-def _require_one_mask(mask, is_causal):
+def require_one_mask(mask, is_causal):
     require_flags(is_causal=is_causal)
     if is_causal and mask is not None:
         raise ValueError(

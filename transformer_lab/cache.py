@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from .arguments import require_floating
+from .arguments import as_sizes, require_floating
 
 
 class KeyValueCache:
@@ -10,27 +10,42 @@ class KeyValueCache:
 
     For generation, not for training: cached tensors carry no gradient.
 
+    Parameters
+    ----------
+    window : int, optional
+        How many tokens a token sees at most, itself included. What no later token can see is dropped.
+
     Attributes
     ----------
     length : int
-        How many tokens are cached.
+        How many tokens have been appended: the position of the next one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``window`` is not an integer, 1 or more.
 
     Examples
     --------
     >>> import torch
-    >>> cache = KeyValueCache()
+    >>> cache, narrow = KeyValueCache(), KeyValueCache(window=2)
     >>> for token in range(3):
     ...     key, value = cache.append(torch.zeros(1, 2, 1, 4), torch.zeros(1, 2, 1, 4))
-    >>> key.shape, cache.length
-    (torch.Size([1, 2, 3, 4]), 3)
+    ...     last_two, _ = narrow.append(torch.zeros(1, 2, 1, 4), torch.zeros(1, 2, 1, 4))
+    >>> key.shape, last_two.shape, narrow.length
+    (torch.Size([1, 2, 3, 4]), torch.Size([1, 2, 2, 4]), 3)
     """
 
-    def __init__(self):
+    def __init__(self, window: int | None = None):
+        if window is not None:
+            (window,) = as_sizes(window=window)
+        self.window = window
         self.length = 0
-        self._key = self._value = None
+        self._end = 0  # of the tokens in the buffers
+        self._buffers: tuple[Tensor, Tensor] | None = None  # of keys and of values, with room for more
 
     def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Append the keys and values of new tokens, and return those of all tokens so far.
+        """Append the keys and values of new tokens, and return those of all tokens that the new ones may see.
 
         Parameters
         ----------
@@ -40,7 +55,8 @@ class KeyValueCache:
         Returns
         -------
         (Tensor, Tensor), shapes (..., heads, length, d_head) and (..., heads, length, d_value)
-            Views of the cache, in the order of the tokens.
+            Views of the cache, in the order of the tokens. With a window: the new tokens, and at most ``window - 1``
+            before them.
 
         Raises
         ------
@@ -53,27 +69,45 @@ class KeyValueCache:
         if key.ndim < 2 or value.ndim < 2 or key.shape[-2] != value.shape[-2]:
             found = f"{tuple(key.shape)} and {tuple(value.shape)}"
             raise ValueError(f"key and value must have shapes (..., heads, new, features) with one new, got {found}")
-        self._key = self._append(self._key, key.detach(), "key")
-        self._value = self._append(self._value, value.detach(), "value")
-        self.length += key.shape[-2]
-        return self._key[..., : self.length, :], self._value[..., : self.length, :]
+        new = key.shape[-2]
+        earlier = self.length if self.window is None else min(self.length, self.window - 1)
+        keys, values = self._with_room(key, value, earlier, new)
+        begin, start, self._end = self._end - earlier, self._end, self._end + new
+        keys[..., start : self._end, :] = key.detach()
+        values[..., start : self._end, :] = value.detach()
+        self.length += new
+        return keys[..., begin : self._end, :], values[..., begin : self._end, :]
 
-    def _append(self, buffer, new, name):
-        """Write ``new`` after the cached tokens; the buffer grows by doubling."""
-        end = self.length + new.shape[-2]
-        if buffer is not None and (buffer.shape[:-2], buffer.shape[-1]) != (new.shape[:-2], new.shape[-1]):
-            found = tuple(new.shape)
-            raise ValueError(f"{name} must differ from the cache {tuple(buffer.shape)} in its tokens only, got {found}")
-        if buffer is not None and (buffer.dtype, buffer.device) != (new.dtype, new.device):
-            kind = f"{buffer.dtype} on {buffer.device}, got {new.dtype} on {new.device}"
-            raise TypeError(f"{name} must have the dtype and the device of the cache, {kind}")
-        if buffer is None or end > buffer.shape[-2]:
-            larger = new.new_empty(*new.shape[:-2], 2 * end, new.shape[-1])
-            if buffer is not None:
-                larger[..., : self.length, :] = buffer[..., : self.length, :]
-            buffer = larger
-        buffer[..., self.length : end, :] = new
-        return buffer
+    def _with_room(self, key, value, earlier, new):
+        """Return the buffers, with room for ``new`` tokens after the last ``earlier`` ones."""
+        if self._buffers is None:
+            self._buffers = _empty(key, 2 * new), _empty(value, 2 * new)
+        keys, values = self._buffers
+        _require_like(keys, key, "key")
+        _require_like(values, value, "value")
+        room, needed = keys.shape[-2], earlier + new
+        # To double what is needed copies each token a few times at most. After a long prompt, a window needs less.
+        if self._end + new > room or room > 2 * needed:
+            kept = slice(self._end - earlier, self._end)
+            larger = _empty(key, 2 * needed), _empty(value, 2 * needed)
+            for buffer, old in zip(larger, self._buffers):
+                buffer[..., :earlier, :] = old[..., kept, :]
+            self._buffers, self._end = larger, earlier
+        return self._buffers
+
+
+def _require_like(buffer, new, name):
+    if (buffer.shape[:-2], buffer.shape[-1]) != (new.shape[:-2], new.shape[-1]):
+        found = tuple(new.shape)
+        raise ValueError(f"{name} must differ from the cache {tuple(buffer.shape)} in its tokens only, got {found}")
+    if (buffer.dtype, buffer.device) != (new.dtype, new.device):
+        kind = f"{buffer.dtype} on {buffer.device}, got {new.dtype} on {new.device}"
+        raise TypeError(f"{name} must have the dtype and the device of the cache, {kind}")
+
+
+def _empty(new, room):
+    """Return a buffer for ``room`` tokens such as ``new``."""
+    return new.new_empty(*new.shape[:-2], room, new.shape[-1])
 
 
 class StateCache:

@@ -95,6 +95,7 @@ class LayerOptions(TypedDict, total=False):
     rotate: Callable[[Tensor, Tensor], Tensor] | None
     d_head: int | None
     qk_norm: bool
+    window: int | None
 
 
 class AllLayerOptions(LayerOptions, total=False):
@@ -130,12 +131,13 @@ class _Layer(nn.Module):
         rotate: Callable[[Tensor, Tensor], Tensor] | None = None,
         d_head: int | None = None,
         qk_norm: bool = False,
+        window: int | None = None,
     ):
         super().__init__()
         self.norm_first = norm_first
         heads = partial(MultiHeadAttention, d_model, n_heads, n_kv_heads=n_kv_heads, d_head=d_head)
         attention = partial(heads, bias=bias, dropout=dropout, qk_norm=qk_norm, eps=eps)
-        self.self_attention = attention(rotate=rotate)
+        self.self_attention = attention(rotate=rotate, window=window)
         if self.has_cross_attention:
             self.cross_attention = attention()
         self.feed_forward = FeedForward(d_model, d_ff, activation, dropout, bias, gated)
@@ -212,6 +214,9 @@ class EncoderLayer(_Layer):
         As in :class:`MultiHeadAttention`, for self-attention.
     d_head, qk_norm : optional
         As in :class:`MultiHeadAttention`.
+    window : int, optional
+        As in :class:`MultiHeadAttention`, for self-attention. Where windows and full layers take turns, as in Gemma 3,
+        set ``layer.self_attention.window`` of each layer.
 
     References
     ----------
@@ -265,8 +270,9 @@ class DecoderLayer(_Layer):
     Parameters
     ----------
     d_model, n_heads, d_ff : int
-    dropout, norm_first, activation, bias, norm, eps, gated, n_kv_heads, rotate, d_head, qk_norm : optional
-        As in :class:`EncoderLayer`: ``rotate`` for self-attention, the last two and ``n_kv_heads`` for both attentions.
+    dropout, norm_first, activation, bias, norm, eps, gated, n_kv_heads, rotate, d_head, qk_norm, window : optional
+        As in :class:`EncoderLayer`: ``rotate`` and ``window`` for self-attention, ``n_kv_heads``, ``d_head`` and
+        ``qk_norm`` for both attentions.
 
     References
     ----------

@@ -9,6 +9,7 @@ from typing_extensions import Self
 
 from .arguments import (
     as_sizes,
+    require_bool,
     require_features,
     require_flags,
     require_heads,
@@ -18,10 +19,10 @@ from .arguments import (
     require_tensor,
     suggest,
 )
-from .attention import attention_weights, scaled_dot_product_attention
+from .attention import attention_weights, require_one_mask, scaled_dot_product_attention
 from .cache import KeyValueCache, StateCache
 from .conversion import load_copies
-from .masks import causal_mask
+from .masks import causal_mask, sliding_window_mask
 from .normalization import new_norm
 
 
@@ -187,12 +188,16 @@ class MultiHeadAttention(nn.Module):
         and Gemma 3 (whose file stores the weight less one). OLMo 2 and OLMoE norm the features of all heads together.
     eps : float, optional
         That of these norms; 1e-6 when left out.
+    window : int, optional
+        Sliding-window attention: a token sees those less than ``window`` positions away alone, itself included; with
+        ``is_causal``, and in :meth:`step`, those before it. For self-attention. The band is a mask, so a forward pass
+        costs what full attention costs; what shrinks is the cache, to ``window`` tokens.
 
     References
     ----------
     Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2. Ainslie et al., "GQA", 2023, section 2.2. Henry et
     al., "Query-Key Normalization for Transformers", 2020, and Yang et al., "Qwen3 Technical Report", 2025, section 2,
-    for ``qk_norm``.
+    for ``qk_norm``. Jiang et al., "Mistral 7B", 2023, section 2, for ``window``.
 
     Examples
     --------
@@ -218,6 +223,7 @@ class MultiHeadAttention(nn.Module):
         d_head: int | None = None,
         qk_norm: bool = False,
         eps: float | None = None,
+        window: int | None = None,
     ):
         super().__init__()
         d_key_in = d_model if d_key_in is None else d_key_in
@@ -236,6 +242,7 @@ class MultiHeadAttention(nn.Module):
         self.dropout = dropout
         self.attend = attend
         self.rotate = rotate
+        self.window = None if window is None else as_sizes(window=window)[0]
         self.q_proj = nn.Linear(d_model, d_heads, bias=bias)
         self.k_proj = nn.Linear(d_key_in, d_kv, bias=bias)
         self.v_proj = nn.Linear(d_value_in, d_kv, bias=bias)
@@ -312,6 +319,8 @@ class MultiHeadAttention(nn.Module):
         Tensor, shape (..., q_len, d_model)
             A query that may attend to nothing gets zeros from every head, and so the bias of ``out_proj``.
         """
+        if self.window is not None:
+            mask, is_causal = self._within_window(self.window, query, key, mask, is_causal), False
         key = query if key is None else key
         # Not attend_projected, which would need the key projected first: an error in self-attention must name `query`.
         query = self._project_query(query)
@@ -342,7 +351,22 @@ class MultiHeadAttention(nn.Module):
     def extra_repr(self) -> str:
         shared = f"n_kv_heads={self.n_kv_heads}, " if self.n_kv_heads < self.n_heads else ""
         own = f"d_head={self.d_head}, " if self.d_head * self.n_heads != self.q_proj.in_features else ""
-        return f"n_heads={self.n_heads}, {shared}{own}dropout={self.dropout}"
+        window = "" if self.window is None else f"window={self.window}, "
+        return f"n_heads={self.n_heads}, {shared}{own}{window}dropout={self.dropout}"
+
+    def _within_window(self, window, query, key, mask, is_causal):
+        """Return the mask of a forward pass with a window: the one given, and the band around each token."""
+        require_features(self.q_proj.weight, query=query)
+        if key is not None and key is not query and key.shape[-2:-1] != query.shape[-2:-1]:
+            found = f"{query.shape[-2]} and {tuple(key.shape)}"
+            raise ValueError(f"query and key must be the same tokens, since this attention has a window, got {found}")
+        require_one_mask(mask, is_causal)
+        band = sliding_window_mask(query.shape[-2], window, device=query.device)
+        band = band if is_causal else band | band.mT
+        if mask is None:
+            return band
+        require_bool(mask)
+        return mask & band
 
     def _project_query(self, query, start=0):
         """Return every head's queries, normed and rotated; ``start`` is the position of the first."""
@@ -380,7 +404,7 @@ class MultiHeadAttention(nn.Module):
 
     def new_cache(self) -> KeyValueCache | StateCache:
         """Return an empty :class:`KeyValueCache` for :meth:`step`."""
-        return KeyValueCache()
+        return KeyValueCache(self.window)
 
     @torch.no_grad()
     def step(self, x: Tensor, cache: Any) -> Tensor:
@@ -393,6 +417,8 @@ class MultiHeadAttention(nn.Module):
         key, value = cache.append(*self.project(x, start=start))
         q_len, k_len = x.shape[-2], key.shape[-2]
         mask = None if q_len == 1 else causal_mask(q_len, k_len, device=x.device)
+        if mask is not None and self.window is not None:
+            mask = mask.triu(k_len - q_len - self.window + 1)
         return self.attend_projected(x, key, value, mask, start=start)
 
     def weights(
@@ -410,6 +436,8 @@ class MultiHeadAttention(nn.Module):
         if self.attend is not scaled_dot_product_attention:
             name = getattr(self.attend, "__name__", type(self.attend).__name__)
             raise ValueError(f"attend must be scaled_dot_product_attention for its weights to be known, got {name}")
+        if self.window is not None:
+            mask, is_causal = self._within_window(self.window, query, key, mask, is_causal), False
         key = query if key is None else key
         query, key = self._project_query(query), self._project_key(key)
         return attention_weights(query, key, mask, is_causal=is_causal, enable_gqa=self.n_kv_heads < self.n_heads)

@@ -88,8 +88,8 @@ class Encoder(_Stack):
         Whether the output of the last layer is normalized once more; ``norm_first`` when left out, since only then the
         last sum has not been normalized yet.
     **options : optional
-        ``norm``, ``eps``, ``gated``, ``n_kv_heads``, ``rotate``, ``d_head`` and ``qk_norm``, as in
-        :class:`EncoderLayer`.
+        ``norm``, ``eps``, ``gated``, ``n_kv_heads``, ``rotate``, ``d_head``, ``qk_norm`` and ``window``,
+        as in :class:`EncoderLayer`.
 
     References
     ----------
@@ -532,7 +532,8 @@ class LanguageModel(nn.Module):
         and keys in every layer, as :func:`rotary` does. A function rotates them instead, such as
         ``partial(rotary, base=500_000.0)``.
     **options : optional
-        ``norm``, ``eps``, ``gated``, ``n_kv_heads``, ``d_head`` and ``qk_norm``, as in :class:`EncoderLayer`.
+        ``norm``, ``eps``, ``gated``, ``n_kv_heads``, ``d_head``, ``qk_norm`` and ``window``, as in
+        :class:`EncoderLayer`.
 
     References
     ----------

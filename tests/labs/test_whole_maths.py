@@ -370,7 +370,7 @@ def changed(**attributes):
     return WholeLab(model, ABC)
 
 
-TODAY = "model must have layer norm, ReLU or GELU, no gate, and keys for every head, got "
+TODAY = "model must have layer norm, ReLU or GELU, no gate, and heads that split d_model, each with its own keys, got "
 WRONG = [
     (lambda: WholeLab(tokens=ABC), ValueError, "tokens must come with a model, got ['a', 'b', 'c'] alone"),
     (lambda: WholeLab(eos=0), ValueError, "eos must come with a model, got 0 alone"),
@@ -407,12 +407,12 @@ WRONG = [
     (
         lambda: changed(rotate=lambda x, positions: x),
         ValueError,
-        "model must attend by scaled_dot_product_attention, without rotate",
+        "model must attend by scaled_dot_product_attention, without rotate and window",
     ),
     (
         lambda: changed(attend=tl.bidirectional_linear_attention),
         ValueError,
-        "model must attend by scaled_dot_product_attention, without rotate",
+        "model must attend by scaled_dot_product_attention, without rotate and window",
     ),
     *(
         (lambda options=options: WholeLab(tl.LanguageModel(3, 8, 2, 1, 8, **options), ABC), ValueError, TODAY + found)
@@ -421,12 +421,18 @@ WRONG = [
             ({"gated": True}, "FeedForward with other"),
             ({"activation": "silu"}, "FeedForward with other"),
             ({"n_kv_heads": 1}, "MultiHeadAttention with other"),
+            ({"d_head": 3}, "MultiHeadAttention with other"),
         )
     ),
     (
         lambda: WholeLab(tl.LanguageModel(3, 8, 2, 1, 8, positions="rotary"), ABC),
         ValueError,
-        "model must attend by scaled_dot_product_attention, without rotate",
+        "model must attend by scaled_dot_product_attention, without rotate and window",
+    ),
+    (
+        lambda: WholeLab(tl.LanguageModel(3, 8, 2, 1, 8, window=2), ABC),
+        ValueError,
+        "model must attend by scaled_dot_product_attention, without rotate and window",
     ),
     (lambda: changed(eps=0.1), ValueError, "model must have norms of eps 1e-05, got 0.1"),
     (lambda: WholeLab(model, bos=0), TypeError, "tokens must be a sequence of strings, got None"),

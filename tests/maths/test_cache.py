@@ -212,3 +212,14 @@ def test_other_errors():
     encoder = tl.Encoder(12, 3, 2, 24)
     with pytest.raises(ValueError, match="argument 2 is shorter"):
         encoder.step(torch.zeros(1, 1, 12), [tl.KeyValueCache()])
+
+
+@pytest.mark.parametrize("window", [1, 2, 5])
+@pytest.mark.parametrize("chunks", [[1] * 40, [100, *[1] * 20], [3, 50, 1, 1, 0, 2]])
+def test_a_cache_with_a_window_keeps_what_later_tokens_see(window, chunks):
+    keys, cache, end = normal(1, 2, sum(chunks), 4, seed=0).detach(), tl.KeyValueCache(window), 0
+    for new in chunks:
+        key, value = cache.append(keys[..., end : end + new, :], -keys[..., end : end + new, :])
+        begin, end = max(0, end - window + 1), end + new
+        assert torch.equal(key, keys[..., begin:end, :]) and torch.equal(value, -key)
+        assert key.untyped_storage().nbytes() <= 2 * max(key.nbytes, 1) and cache.length == end

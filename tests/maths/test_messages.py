@@ -29,8 +29,8 @@ attention = {"query": q, "key": q, "mask": seen, "scale": 1.0, "bias": x(N, N)}
 linear = {"query": q, "key": q, "value": q, "key_mask": keys}
 channels = {"weight": x(N), "bias": x(N), "eps": 1e-5}
 layer = {"d_model": 6, "n_heads": 3, "d_ff": 8, "dropout": 0.1, "activation": "relu", "eps": 1e-5, "n_kv_heads": 1}
-layer |= {"d_head": 4, "qk_norm": True}
-heads = {"d_model": 6, "n_heads": 3, "n_kv_heads": 1, "d_head": 4, "qk_norm": True, "eps": 1e-6}
+layer |= {"d_head": 4, "qk_norm": True, "window": 3}
+heads = {"d_model": 6, "n_heads": 3, "n_kv_heads": 1, "d_head": 4, "qk_norm": True, "eps": 1e-6, "window": 3}
 counted = {"shape": tl.GPT2, "seq": 5, "batch": 2}
 stored = {**counted, "bytes_per_value": 4}
 

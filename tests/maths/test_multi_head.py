@@ -875,3 +875,54 @@ WRONG = [
 @pytest.mark.parametrize(("call", "error", "text"), WRONG)
 def test_multi_head_errors_name_the_argument(call, error, text):
     says(call, error, text)
+
+
+# A window
+
+
+def band(seq, window, is_causal):
+    """Whether token i sees token j, from the definition."""
+    sees = [[abs(i - j) < window and (j <= i or not is_causal) for j in range(seq)] for i in range(seq)]
+    return torch.tensor(sees, dtype=torch.bool, device=DEVICE).view(seq, seq)
+
+
+@pytest.mark.parametrize("is_causal", [True, False])
+@pytest.mark.parametrize("window", [1, 2, 3, 7, 20])
+@pytest.mark.parametrize("options", [{}, {"n_kv_heads": 1, "rotate": tl.rotary, "qk_norm": True}])
+def test_a_window_is_a_mask(options, window, is_causal):
+    narrow, full = (attention(window=size, **options).eval() for size in (window, None))
+    full.load_state_dict(narrow.state_dict())
+    x = tokens(2, 7, D_MODEL)
+    mask = band(7, window, is_causal)
+    agree(narrow(x, is_causal=is_causal), full(x, mask=mask))
+    agree(narrow.weights(x, is_causal=is_causal), full.weights(x, mask=mask))
+    real = tl.padding_mask([7, 4], 7, device=DEVICE)
+    agree(narrow(x, mask=real), full(x, mask=real & band(7, window, False)))
+
+
+@pytest.mark.parametrize("chunks", [[1] * 9, [3, 1, 5], [9], [5, 1, 1, 2], [2, 7], [0, 4, 5]])
+@pytest.mark.parametrize("window", [1, 2, 4, 20])
+def test_steps_with_a_window_match_the_whole(window, chunks):
+    module, x = attention(window=window, n_kv_heads=1, rotate=tl.rotary).eval(), tokens(2, 9, D_MODEL)
+    cache = module.new_cache()
+    agree(torch.cat([module.step(new, cache) for new in x.split(chunks, -2)], -2), module(x, is_causal=True))
+    assert cache.length == 9 and cache.window == window
+
+
+def test_without_the_window_steps_differ():
+    module, x = attention(window=2).eval(), tokens(2, 9, D_MODEL)
+    whole, module.window = module(x, is_causal=True), None
+    assert (module(x, is_causal=True) - whole).abs().max() > 0.01
+
+
+def test_a_window_needs_the_same_tokens_and_one_mask():
+    module, x = attention(window=2), tokens(2, 5, D_MODEL)
+    with pytest.raises(ValueError, match="query and key must be the same tokens, since this attention has a window"):
+        module(x, tokens(2, 7, D_MODEL))
+    with pytest.raises(ValueError, match="mask and is_causal must not be given together"):
+        module(x, mask=band(5, 5, True), is_causal=True)
+    with pytest.raises(ValueError, match="window must be at least 1, got 0"):
+        tl.MultiHeadAttention(12, 3, window=0)
+    with pytest.raises(TypeError, match=r"window must be an integer, got 2\.5"):
+        tl.KeyValueCache(window=2.5)
+    assert "window=2" in repr(module)

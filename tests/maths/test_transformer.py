@@ -796,6 +796,7 @@ OPTIONS = {
     "rotate": partial(tl.rotary, base=100.0),
     "d_head": 6,
     "qk_norm": True,
+    "window": 3,
 }
 
 
@@ -814,6 +815,7 @@ def options_of(layer, attention, norm):
         "rotate": {attention.rotate},
         "d_head": {attention.d_head, attention.q_proj.out_features // 3, attention.out_proj.in_features // 3},
         "qk_norm": {type(part) is tl.RMSNorm for part in (attention.q_norm, attention.k_norm)},
+        "window": {attention.window},
     }
 
 
@@ -843,7 +845,7 @@ def test_every_option_reaches_every_layer(model, sizes):
                 found = options_of(layer, layer.self_attention, norm)
                 assert found == {name: {value} for name, value in OPTIONS.items()}
             if isinstance(layer, tl.DecoderLayer):
-                assert options_of(layer, layer.cross_attention, norm) == found | {"rotate": {None}}
+                assert options_of(layer, layer.cross_attention, norm) == found | {"rotate": {None}, "window": {None}}
 
 
 @pytest.mark.parametrize("model", [tl.DecoderLayer, tl.Encoder, tl.Decoder, tl.Transformer, tl.LanguageModel])

@@ -11,6 +11,7 @@ import traitlets
 
 from ..arguments import format_value, type_name
 from ..attention import scaled_dot_product_attention
+from ..multi_head import MultiHeadAttention
 from ..normalization import LayerNorm, RMSNorm
 from ..transformer import LanguageModel, Transformer
 from .lab import Lab, as_integer, as_option, script, style
@@ -339,14 +340,16 @@ def _check_parts(model):
             raise ValueError(f"model must have {name} from 1 to {MOST[name]}, got {size}")
     for part in model.modules():
         attend, rotate = getattr(part, "attend", scaled_dot_product_attention), getattr(part, "rotate", None)
-        if attend is not scaled_dot_product_attention or rotate is not None:
-            raise ValueError("model must attend by scaled_dot_product_attention, without rotate")
-        shared = getattr(part, "n_kv_heads", None) != getattr(part, "n_heads", None)
+        if attend is not scaled_dot_product_attention or rotate is not None or getattr(part, "window", None):
+            raise ValueError("model must attend by scaled_dot_product_attention, without rotate and window")
+        unequal = isinstance(part, MultiHeadAttention) and (
+            part.n_kv_heads != part.n_heads or part.d_head * part.n_heads != sizes["d_model"]
+        )
         gated = getattr(part, "gate", None) is not None
-        if isinstance(part, RMSNorm) or gated or shared or getattr(part, "activation", "relu") not in ("relu", "gelu"):
+        if isinstance(part, RMSNorm) or gated or unequal or getattr(part, "activation", "relu") not in ("relu", "gelu"):
             raise ValueError(
-                "model must have layer norm, ReLU or GELU, no gate, and keys for every head, "
-                f"got {type(part).__name__} with other"
+                "model must have layer norm, ReLU or GELU, no gate, and heads that split d_model, each with its own "
+                f"keys, got {type(part).__name__} with other"
             )
         if isinstance(part, LayerNorm) and part.eps != EPS:
             raise ValueError(f"model must have norms of eps {EPS:g}, got {part.eps:g}")
