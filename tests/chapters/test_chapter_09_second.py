@@ -12,7 +12,7 @@ from torch import nn
 import notebooks
 import transformer_lab as tl
 
-STEM = "09_today_second"
+STEM = "09_today"
 
 
 @pytest.fixture(scope="module")
