@@ -21,6 +21,7 @@ sys.path.insert(0, str(page.ROOT / "tests" / "helpers"))
 from lab_page import lab_page
 
 weights = torch.rand(12, 12, 64, 64, generator=torch.Generator().manual_seed(0)).softmax(-1)
+mixture = tl.MixtureOfExperts(64, 128, 8, 2, n_shared=1)
 LABS = {
     "heads, 12 layers × 12 heads × 64 tokens": tl.labs.HeadsLab(weights, [f"t{i}" for i in range(64)]),
     "masks, 6 tokens": tl.labs.MaskLab(),
@@ -30,6 +31,7 @@ LABS = {
     "order of multiplication": tl.labs.OrderLab(),
     "order, 6 tokens × 3 features": tl.labs.OrderLab(mode="steps"),
     "order, 12 tokens × 6 features": tl.labs.OrderLab(**dict.fromkeys(("query", "key", "value"), torch.ones(12, 6))),
+    "experts, 12 tokens × 8 experts": tl.labs.ExpertsLab(mixture, torch.randn(12, 64)),
 }
 
 

@@ -15,6 +15,9 @@ import { counted, legible, places, quoted } from "./words.js";
 /** @typedef {import("./experts_maths.js").Settings & { shared: boolean, token: number }} State */
 /** @typedef {import("./experts_maths.js").Routes & { loads: number[], usual: number[][] }} Found */
 
+// `reserveAll` keeps space for the longest texts, once the panel is on the page.
+/** @typedef {{ node: HTMLElement, draw: (state: State, found: Found) => void, reserveAll: () => void }} Panel */
+
 const WIDEST_LINK = 11; // in pixels, of a weight of 1
 
 const ORDERS = {
@@ -38,18 +41,19 @@ function expertCard(model, expert, experts, seq) {
     { ends: [-most, most], step, whole: false, write: places, props: { class: "tl-bias" } },
     pick,
   );
-  const head = element("div", { class: "tl-card-head" }, element("span", {}, `expert ${expert}`), count);
+  const head = element("div", { class: "tl-card-head" }, element("span", {}, `expert ${expert}`), reservedBox(count));
   const node = element("div", { class: "tl-expert", style: hue(expert, experts) }, head, bar, group("bias", dial.node));
   const draw = (load, mean, bias) => {
     setText(count, counted(load, "token"));
     set(bar, { style: `--size: ${load / seq}; --mean: ${mean / seq}` });
     dial.show(bias);
   };
-  return { node, draw };
+  const reserveAll = () => reserveSpace(count, counted(Math.max(seq, 2), "token"));
+  return { node, draw, reserveAll };
 }
 
 // Tokens on the left, experts on the right, and links between them as wide as the weights.
-/** @type {(model: Model) => { node: HTMLElement, draw: (state: State, found: Found) => void }} */
+/** @type {(model: Model) => Panel} */
 function flowPanel(model) {
   const tokens = model.get("tokens");
   const experts = model.get("bias").length;
@@ -59,7 +63,7 @@ function flowPanel(model) {
   const pick = radios("Token", { class: "tl-tokens" }, names, (token) => commit(model, { token }));
   const cards = range(experts).map((expert) => expertCard(model, expert, experts, tokens.length));
   const sharedCount = element("span", { class: "tl-count" });
-  const sharedHead = element("div", { class: "tl-card-head" }, element("span", {}, "shared"), sharedCount);
+  const sharedHead = element("div", { class: "tl-card-head" }, element("span", {}, "shared"), reservedBox(sharedCount));
   const sharedCard = hasShared ? element("div", { class: "tl-expert tl-always" }, sharedHead) : [];
 
   const path = (i, row, props) => {
@@ -78,7 +82,7 @@ function flowPanel(model) {
     "div",
     { class: "tl-flow" },
     label("Token"),
-    label("Expert: its load, the mean marked, and its bias"),
+    label("Load, the mean marked, and bias"),
     pick.node,
     element("div", { class: "tl-links" }, picture),
     element(
@@ -88,8 +92,15 @@ function flowPanel(model) {
       sharedCard,
     ),
   );
-  const key = "A link is as wide as its weight. It is dashed where the bias made the choice.";
+  const key =
+    "A link is as wide as its weight. A bias is added to the scores of its expert for the choice; " +
+    "a link is dashed where a bias made the choice.";
   const node = element("div", {}, flow, element("p", { class: "tl-note" }, key));
+
+  const reserveAll = () => {
+    for (const card of cards) card.reserveAll();
+    reserveSpace(sharedCount, counted(Math.max(tokens.length, 2), "token"));
+  };
 
   function draw({ token, bias, shared }, { chosen, weights, loads, usual }) {
     pick.show(token);
@@ -113,7 +124,7 @@ function flowPanel(model) {
       set(sharedHead.parentElement, { "data-off": !shared });
     }
   }
-  return { node, draw };
+  return { node, draw, reserveAll };
 }
 
 // How the router chooses: k, the scores, and whether the weights are divided by their sum; and the shared experts.
@@ -168,10 +179,7 @@ function balancePanel(model, names) {
 }
 
 // The numbers of the chosen token, expert by expert, and their weighted sum.
-/**
- * @type {(model: Model) =>
- *   { node: HTMLElement, draw: (state: State, found: Found) => void, reserveAll: () => void }}
- */
+/** @type {(model: Model) => Panel} */
 function numbersPanel(model) {
   const [tokens, x, router, outputs, shared] = ["tokens", "x", "router", "outputs", "shared_output"].map((name) =>
     model.get(name),
@@ -215,7 +223,7 @@ function numbersPanel(model) {
         "tr",
         {},
         head("expert"),
-        withRouter(() => set(head("its row in the router"), { class: "tl-router" })),
+        withRouter(() => set(head("row of the router; logit = x · row"), { class: "tl-router" })),
         head("logit"),
         score,
         head("+ bias"),
@@ -237,17 +245,14 @@ function numbersPanel(model) {
     {},
     label(reservedBox(caption)),
     element("div", { class: "tl-scroll" }, table),
-    element("p", { class: "tl-note" }, `${rule} The sum is that of weight × output.`),
+    element("p", { class: "tl-note" }, `${rule} The last row is the sum of weight × output.`),
   );
-  const captionOf = (token) => {
-    const product = router.length ? "; logit = x · row" : "";
-    return `${quoted(legible(tokens[token]))}: x = ${written(x[token])}${product}`;
-  };
-  const reserveAll = () => reserveSpace(caption, widest(caption, range(tokens.length).map(captionOf)));
+  const captions = tokens.map((token, i) => `${quoted(legible(token))}: x = ${written(x[i])}`);
+  const reserveAll = () => reserveSpace(caption, ...captions);
 
   function draw(state, { scores, chosen, weights }) {
     const { token, bias } = state;
-    setText(caption, captionOf(token));
+    setText(caption, captions[token]);
     setText(score, state.order === "sigmoid-topk" ? "sigmoid" : "softmax");
     for (const [expert, row] of rows.entries()) {
       const at = chosen[token].indexOf(expert);
@@ -255,7 +260,7 @@ function numbersPanel(model) {
       setText(row.kept, places(scores[token][expert], 3));
       setText(row.biased, places(scores[token][expert] + bias[expert], 3));
       setText(row.weight, at < 0 ? "–" : places(weights[token][at], 3));
-      setText(row.output, at < 0 ? "not computed" : written(outputs[expert][token]));
+      setText(row.output, at < 0 ? "not\ncomputed" : written(outputs[expert][token]));
       set(row.node, { "data-off": at < 0 });
     }
     const own = state.shared ? shared[token] : null;
@@ -303,6 +308,7 @@ function render({ model, el }) {
     group("numbers", numbers.node),
     reservedBox(parameters),
   );
+  flow.reserveAll();
   numbers.reserveAll();
   const longest = tokens.indexOf(widest(status, tokens));
 

@@ -51,7 +51,7 @@ def _as_bias(bias, n_experts):
 def _sizes(mixture):
     """Return how many parameters the parts of the mixture have, and how many features its vectors."""
     parts = {"router": mixture.router, "expert": mixture.experts[0], "shared": mixture.shared}
-    counts = {name: sum(p.numel() for p in part.parameters()) if part else 0 for name, part in parts.items()}
+    counts = {name: 0 if part is None else sum(p.numel() for p in part.parameters()) for name, part in parts.items()}
     return counts | {"d_model": mixture.router.weight.shape[1]}
 
 

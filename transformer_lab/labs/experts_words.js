@@ -5,10 +5,10 @@ import { counted, grouped, listed, places, quotedAt } from "./words.js";
 
 const plain = (x) => places(x, Number.isInteger(x) ? 0 : 2);
 
-// (0.41, −1.20), and dots for the features that are not shown.
+// (0.41, −1.20), and dots for the features that are not shown. On a phone the table has one number per line.
 /** @type {(vector: number[], features: number) => string} */
 export const vectorText = (vector, features) =>
-  `(${[...vector.map((x) => places(x)), ...(features > vector.length ? ["…"] : [])].join(", ")})`;
+  `(${[...vector.map((x) => places(x)), ...(features > vector.length ? ["…"] : [])].join(",\n")})`;
 
 // Where the chosen token goes.
 /**
