@@ -148,11 +148,13 @@ def test_the_positions_decide_in_the_block_of_2017_too(task, seed, chapter, monk
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("task", "form"), [("copy", "rotary"), ("reverse", "added")])
-def test_a_head_of_the_second_layer_looks_at_the_right_place(task, form, seed, chapter, train_digits):
+def test_one_head_looks_at_the_right_place(task, form, seed, chapter, train_digits):
     model, _ = train_digits(task, form, seed)
     maps = chapter["attention_of_digits"](model, task)
     weights = maps[:, :, chapter["PLACES"], chapter["RIGHT"][task]].mean(dim=-1)
-    assert weights.max() > 0.7 and weights.max() == weights[1].max()
+    assert weights.max() > 0.7
+    if task == "copy":
+        assert weights[1].max() > 0.9
 
 
 @pytest.mark.parametrize("seed", SEEDS)
