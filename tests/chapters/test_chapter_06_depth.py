@@ -52,7 +52,7 @@ def test_in_post_norm_neighbours_remain_a_little_different(chapter):
         state = x
         for part, norm in chapter["make_stack"](48, 64, n_heads=4).double():
             state = chapter["ways"]["post-norm"](state, part, norm)
-        assert 0.995 < chapter["with_neighbours"](state) < 0.999
+        assert 0.99 < chapter["with_neighbours"](state) < 0.9995
 
 
 def test_pre_norm_takes_the_large_step_and_learns_fastest_with_it(chapter):
