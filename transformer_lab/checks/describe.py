@@ -59,11 +59,15 @@ def wrong(exercise, function, outcomes, first, done, case):
         sentences.append(f"This input must raise a `{type(expected.error).__name__}`.{instead}")
     if got.error is not None:
         sentences.append(raised(exercise, function, probe, got.error, got.refused))
-        sentences += source_findings(function)
+        sentences += source_findings(function, exercise.unneeded)
     elif message := mismatch(exercise, probe, got, expected):
-        sentences += [message, _without_axes_of_size_one(got.value, expected.value), *source_findings(function)]
+        sentences += [
+            message,
+            _without_axes_of_size_one(got.value, expected.value),
+            *source_findings(function, exercise.unneeded),
+        ]
     else:
-        sentences += source_findings(function)
+        sentences += source_findings(function, exercise.unneeded)
         broken = _broken_properties(exercise, function, probe)
         if broken:
             sentences.append(f"This should hold, and does not: {broken[0]}")
@@ -130,20 +134,20 @@ def _steps(exercise, done):
     )
 
 
-def source_findings(function):
-    """Say what the source code alone reveals: unused parameters, a discarded result."""
+def source_findings(function, unneeded=()):
+    """Say what the source code alone reveals: unused parameters, except those ``unneeded``, and a discarded result."""
     if (tree := source.parse(function)) is None:
         return []
-    message = []
-    if unused := [f"`{name}`" for name in source.unused_parameters(tree)]:
+    findings = []
+    if unused := [f"`{name}`" for name in source.unused_parameters(tree) if name not in unneeded]:
         do = "does it" if len(unused) == 1 else "do they"
-        message.append(f"Your function never uses {' and '.join(unused)}. Where {do} belong?")
+        findings.append(f"Your function never uses {' and '.join(unused)}. Where {do} belong?")
     if lost := source.discarded_result(tree):
-        message.append(
+        findings.append(
             f"What `{lost}` computes is thrown away: it does not change a tensor, it returns a new one. Give that a "
             "name, as in `x = …`."
         )
-    return message
+    return findings
 
 
 def recognised(exercise, function, outcomes, first, found):
