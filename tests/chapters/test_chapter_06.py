@@ -40,6 +40,17 @@ def test_a_model_that_has_learned_nothing_is_seen_to_fail(chapter):
     assert chapter["share_right"](model, 100, torch.Generator().manual_seed(99)) < 0.1
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_without_its_causal_mask_the_decoder_learns_to_copy(seed, chapter, monkeypatch):
+    attend = tl.MultiHeadAttention.forward
+    monkeypatch.setattr(
+        tl.MultiHeadAttention, "forward", lambda self, *inputs, is_causal=False, **options: attend(self, *inputs, **options)
+    )
+    model, losses = chapter["train"](seed)
+    assert sum(losses[-20:]) / 20 < 0.05
+    assert chapter["share_right"](model, 200, torch.Generator().manual_seed(99)) < 0.05
+
+
 def test_weights_are_copied_by_name(chapter):
     """A part under another name is an error, not a copy that is silently short or in another order."""
     model = chapter["Reverser"](13, **chapter["SIZES"])

@@ -55,6 +55,35 @@ def test_in_post_norm_neighbours_remain_a_little_different(chapter):
         assert 0.99 < chapter["with_neighbours"](state) < 0.9995
 
 
+@torch.no_grad()
+def variances_added(chapter, seed, seq):
+    """What each attention and each feed-forward layer of 48 adds to the stream, and what the end has beyond the start."""
+    torch.manual_seed(seed)
+    x = torch.randn(128 // seq, seq, 64, dtype=torch.float64)
+    state, added = x, []
+    for part, norm in chapter["make_stack"](48, 64, n_heads=4).double():
+        change = part(norm(state))
+        added.append(change.square().mean())
+        state = state + change
+    return torch.stack(added[0::2]), torch.stack(added[1::2]), state.var() - x.var()
+
+
+def test_attention_adds_more_to_the_stream_where_tokens_are_alike(chapter):
+    for seed in SEEDS:
+        attention, feed_forward, total = variances_added(chapter, seed, seq=16)
+        assert 0.02 < attention[:6].mean() < 0.03
+        assert 0.1 < attention[24:].mean() < 0.13
+        assert 0.05 < feed_forward[:6].mean() < 0.065
+        assert 0.05 < feed_forward[24:].mean() < 0.065
+        assert 0.8 < (attention.sum() + feed_forward.sum()) / total < 1.3  # as for independent changes
+
+
+def test_where_there_is_nothing_to_average_attention_adds_the_same_in_every_layer(chapter):
+    for seed in SEEDS:
+        attention, _, _ = variances_added(chapter, seed, seq=1)
+        assert 0.9 < attention[24:].mean() / attention[:6].mean() < 1.1
+
+
 def test_pre_norm_takes_the_large_step_and_learns_fastest_with_it(chapter):
     large, small = last_losses(chapter, "pre-norm").unbind(dim=1)
     assert large.max() < 0.3
