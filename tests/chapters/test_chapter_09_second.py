@@ -236,3 +236,8 @@ def test_numbers_in_the_text(text):
     with torch.device("meta"):
         key, _ = tl.MultiHeadAttention(8 * 64, n_heads=8, n_kv_heads=2).project(torch.zeros(3, 20, 8 * 64))
     assert f"`key` is `{tuple(key.shape)}`" in text
+
+
+def test_the_file_at_the_beginning_is_refused():
+    with pytest.raises(ValueError, match="qwen3_5_moe"):
+        tl.ModelShape.from_config({"model_type": "qwen3_5_moe", "hidden_size": 2048})

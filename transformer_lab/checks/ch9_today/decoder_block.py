@@ -35,8 +35,8 @@ def after_feed_forward(x, feed_forward, norm2):
     hints=(
         "Two parts, two norms, two sums. What does the second sum begin with: the `x` that came in, or what the first "
         "sum has made of it?",
-        "Each norm stands before its part, and what is added to a part's result has met no norm. The second part reads "
-        "the result of the first sum.",
+        "Each part reads its input through its own norm, and its result is added to the input without the norm. The "
+        "second part reads the result of the first sum.",
         "`x = x + …(…(x))`, then once more with the other two functions",
     ),
 )
