@@ -8,9 +8,10 @@ import torch
 import traitlets
 
 from ..arguments import format_value, type_name
-from .lab import Lab, as_integer, as_strings, script, style
+from .lab import Lab, as_integer, as_option, as_strings, script, style
 
 MOST_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_WEIGHTS = 64, 32, 128, 2**21
+OVERVIEWS = ("maps", "previous", "same", "induction", "first")  # heads_overview.js names them for readers
 LEVELS = 65535  # a weight is sent to the browser as an integer from 0 to this
 
 
@@ -34,7 +35,7 @@ def _unpack(packed, _):
 
 
 class HeadsLab(Lab):
-    """Look through all heads of a layer: where each token looks, and which pattern a head follows.
+    """Look through all heads of a model: where each token looks, and which pattern a head follows.
 
     Parameters
     ----------
@@ -56,16 +57,22 @@ class HeadsLab(Lab):
     query, key : int, optional
         The token that looks, the last when left out, and the one whose weight is read, the one that it looks at most
         when left out.
-
     sentence : int, optional
         The sentence that is shown first: 0 is that of ``tokens``, and those of ``others`` follow.
+    overview : str, optional
+        What the grid of all layers and heads shows: ``"maps"``, small maps, or each head's score from 0 to 1 for a
+        pattern: ``"previous"``, the mean weight on the token before; ``"same"``, on the same token, itself included;
+        ``"induction"``, on the token after an earlier occurrence of the same token; ``"first"``, on the first token.
+        Scores need queries and keys that are the same tokens.
     controls : sequence of str, optional
-        The groups of controls to show, of ``"sentences"``, ``"layer"``, ``"heads"`` (all of them, small),
-        ``"patterns"`` and ``"tokens"``; all when left out.
+        The groups of controls to show, of ``"sentences"``, ``"overview"`` (all heads of all layers, where there are
+        several), ``"layer"``, ``"heads"`` (those of the layer, small), ``"patterns"`` and ``"tokens"``; all when left
+        out.
 
     Attributes
     ----------
     layer, head, query, key, sentence : int
+    overview : str
         What the reader has chosen. A sentence that is shorter than ``query`` or ``key`` shows its last token.
     weights : Tensor, float32
         May be set anew, in the same shape: the lab follows a model while it learns.
@@ -86,10 +93,10 @@ class HeadsLab(Lab):
     tensor([0., 0., 1.])
     """
 
-    _esm = script("heads_patterns", "heads_pictures", "heads")
+    _esm = script("heads_patterns", "heads_pictures", "heads_overview", "heads")
     _css = style("heads")
     shown = ("layer", "head", "query", "key")
-    groups = ("sentences", "layer", "heads", "patterns", "tokens")
+    groups = ("sentences", "overview", "layer", "heads", "patterns", "tokens")
 
     weights = traitlets.Instance(torch.Tensor).tag(sync=True, to_json=_pack, from_json=_unpack)
     tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
@@ -97,6 +104,7 @@ class HeadsLab(Lab):
     d_model = traitlets.Int(None, allow_none=True).tag(sync=True)
     others = traitlets.Any([]).tag(sync=True, to_json=_pack_others, from_json=_unpack_others)
     sentence = traitlets.Int().tag(sync=True)
+    overview = traitlets.Unicode("maps").tag(sync=True)
     layer = traitlets.Int().tag(sync=True)
     head = traitlets.Int().tag(sync=True)
     query = traitlets.Int().tag(sync=True)
@@ -115,6 +123,7 @@ class HeadsLab(Lab):
         query=None,
         key=None,
         sentence=0,
+        overview="maps",
         controls=None,
     ):
         weights = _stack_layers(weights)
@@ -138,7 +147,7 @@ class HeadsLab(Lab):
         if key is None:
             key = int(shown[places["layer"], places["head"], min(places["query"], shown.shape[2] - 1)].argmax())
         self._is_built = False
-        names = {"tokens": tokens, "key_tokens": key_tokens}
+        names = {"tokens": tokens, "key_tokens": key_tokens, "overview": overview}
         places |= {"key": key, "sentence": sentence}
         super().__init__(weights=weights, **names, others=others, d_model=d_model, **places, controls=controls)
         self._is_built = True
@@ -149,6 +158,13 @@ class HeadsLab(Lab):
     @traitlets.validate("layer", "head", "query", "key", "sentence")
     def _check_place(self, proposal):
         return self._check_range(proposal.trait.name, proposal.value)
+
+    @traitlets.validate("overview")
+    def _check_overview(self, proposal):
+        overview = as_option("overview", proposal.value, OVERVIEWS)
+        if overview != "maps" and self.tokens != self.key_tokens:
+            raise ValueError(f"overview must be 'maps' where queries and keys are different tokens, got {overview!r}")
+        return overview
 
     @traitlets.validate("weights")
     def _check_weights(self, proposal):
