@@ -31,7 +31,7 @@ import { legible, quotedAt } from "./words.js";
  * @property {Rows} rows
  * @property {Record<string, number | null>[] | null} fits
  * @property {object} packed the weights of the sentence
- * @property {(layer: number, head: number) => Rows} rowsOf the weights of any head of the sentence
+ * @property {(layer: number, head: number, query: number) => Float32Array} rowOf the weights of a query in any head
  * @property {(layer: number) => Record<string, number | null>[]} scoresOf the pattern scores of any layer's heads
  */
 /** @typedef {{ layer: boolean, head: boolean, query: boolean }} Changed What must be redrawn. */
@@ -53,7 +53,7 @@ function unpack(packed) {
       return weights.subarray(start, start + keys);
     };
     const rows = (layer, head) => range(queries).map((i) => row(layer, head, i));
-    unpacked.set(packed, { layers, heads, queries, keys, rows, scores: new Map() });
+    unpacked.set(packed, { layers, heads, queries, keys, row, rows, scores: new Map() });
   }
   return unpacked.get(packed);
 }
@@ -272,8 +272,7 @@ function render({ model, el }) {
   const most = (axis) => Math.max(...all.map((sentence) => sentence[axis]));
   const layer = layerPanel(model, layers);
   const sentences = sentenceChoice(model, all);
-  const hasOverview = layers > 1 && (model.get("controls")?.includes("overview") ?? true);
-  const overview = hasOverview ? overviewPanel(model, all) : null;
+  const overview = model.get("overview") ? overviewPanel(model, all) : null;
   const body = element("div", {});
   const place = (count) => integerCodec(0, count - 1);
   const urlState = traitsInUrl("heads", {
@@ -282,7 +281,7 @@ function render({ model, el }) {
     head: place(heads),
     query: place(most("queries")),
     key: place(most("keys")),
-    ...(hasOverview && { overview: optionCodec(Object.keys(OVERVIEWS)) }),
+    ...(overview && { overview: optionCodec(Object.keys(OVERVIEWS)) }),
   });
   const { lab, status } = frame(
     { model, el },
@@ -290,12 +289,13 @@ function render({ model, el }) {
     overview ? "Every head of every layer" : "Every head of a layer",
     urlState,
     group("sentences", sentences.nodes),
-    group("overview", overview ? overview.node : []),
+    overview ? overview.node : [],
     group("layer", layer.nodes),
     body,
   );
   const longest = all.map((sentence) => longestOf(status, sentence));
   reserveSpace(status, ...longest.map(({ text }) => text));
+  overview?.reserveAll(longest.map(({ asker, target }) => [asker, target]));
   const made = new Map(); // the panels of sentences that have been shown
   function panelsFor(i) {
     if (!made.has(i)) {
@@ -321,11 +321,11 @@ function render({ model, el }) {
     const before = state;
     const theme = getComputedStyle(lab).colorScheme;
     const layer = before?.packed !== packed || before.layer !== chosen.layer || before.theme !== theme;
-    const rowsOf = unpack(packed).rows;
+    const { row: rowOf, rows } = unpack(packed);
     const scoresOf = (layer) => scoresIn(packed, layer, tokens);
-    const maps = layer ? range(heads).map((i) => rowsOf(chosen.layer, i)) : before.maps;
+    const maps = layer ? range(heads).map((i) => rows(chosen.layer, i)) : before.maps;
     const fits = own ? scoresOf(chosen.layer) : null;
-    state = { packed, theme, ...chosen, maps, rows: maps[chosen.head], fits, rowsOf, scoresOf };
+    state = { packed, theme, ...chosen, maps, rows: maps[chosen.head], fits, rowOf, scoresOf };
     return { layer, head: layer || before.head !== chosen.head, query: layer || before.query !== chosen.query };
   }
 

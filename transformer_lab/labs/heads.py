@@ -11,7 +11,7 @@ from ..arguments import format_value, type_name
 from .lab import Lab, as_integer, as_option, as_strings, script, style
 
 MOST_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_WEIGHTS = 64, 32, 128, 2**21
-OVERVIEWS = ("maps", "previous", "same", "induction", "first")  # heads_overview.js names them for readers
+OVERVIEWS = ("maps", "weight", "previous", "same", "induction", "first")  # heads_overview.js has their names
 LEVELS = 65535  # a weight is sent to the browser as an integer from 0 to this
 
 
@@ -60,20 +60,21 @@ class HeadsLab(Lab):
     sentence : int, optional
         The sentence that is shown first: 0 is that of ``tokens``, and those of ``others`` follow.
     overview : str, optional
-        What the grid of all layers and heads shows: ``"maps"``, small maps, or each head's score from 0 to 1 for a
-        pattern: ``"previous"``, the mean weight on the token before; ``"same"``, on the same token, itself included;
-        ``"induction"``, on the token after an earlier occurrence of the same token; ``"first"``, on the first token.
-        Scores need queries and keys that are the same tokens.
+        Shows all heads of all layers in one grid, a row for each layer. What a cell has: ``"maps"``, the head's weights
+        as a small map; ``"weight"``, its weight of ``query`` for ``key``; or its score from 0 to 1 for a pattern:
+        ``"previous"``, the mean weight on the token before; ``"same"``, on the same token, itself included;
+        ``"induction"``, on the tokens after earlier occurrences of the same token; ``"first"``, on the first token.
+        Patterns need keys that are the queries' own tokens. Without it there is no grid.
     controls : sequence of str, optional
-        The groups of controls to show, of ``"sentences"``, ``"overview"`` (all heads of all layers, where there are
-        several), ``"layer"``, ``"heads"`` (those of the layer, small), ``"patterns"`` and ``"tokens"``; all when left
-        out.
+        The groups of controls to show, of ``"sentences"``, ``"layer"``, ``"heads"`` (those of the layer, small),
+        ``"patterns"`` and ``"tokens"``. When left out, all; with a grid, all but ``"layer"`` and ``"heads"``.
 
     Attributes
     ----------
     layer, head, query, key, sentence : int
-    overview : str
         What the reader has chosen. A sentence that is shorter than ``query`` or ``key`` shows its last token.
+    overview : str or None
+        What the grid shows; None without a grid.
     weights : Tensor, float32
         May be set anew, in the same shape: the lab follows a model while it learns.
     chosen : Tensor, shape (k_len,)
@@ -91,12 +92,17 @@ class HeadsLab(Lab):
     HeadsLab(layer=0, head=1, query=2, key=2)
     >>> lab.chosen
     tensor([0., 0., 1.])
+
+    All heads of all layers at once:
+
+    >>> HeadsLab(torch.eye(3).expand(2, 4, 3, 3), "the cat sat", overview="maps", layer=1)
+    HeadsLab(layer=1, head=0, query=2, key=2)
     """
 
     _esm = script("heads_patterns", "heads_pictures", "heads_overview", "heads")
     _css = style("heads")
     shown = ("layer", "head", "query", "key")
-    groups = ("sentences", "overview", "layer", "heads", "patterns", "tokens")
+    groups = ("sentences", "layer", "heads", "patterns", "tokens")
 
     weights = traitlets.Instance(torch.Tensor).tag(sync=True, to_json=_pack, from_json=_unpack)
     tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
@@ -104,7 +110,7 @@ class HeadsLab(Lab):
     d_model = traitlets.Int(None, allow_none=True).tag(sync=True)
     others = traitlets.Any([]).tag(sync=True, to_json=_pack_others, from_json=_unpack_others)
     sentence = traitlets.Int().tag(sync=True)
-    overview = traitlets.Unicode("maps").tag(sync=True)
+    overview = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     layer = traitlets.Int().tag(sync=True)
     head = traitlets.Int().tag(sync=True)
     query = traitlets.Int().tag(sync=True)
@@ -123,7 +129,7 @@ class HeadsLab(Lab):
         query=None,
         key=None,
         sentence=0,
-        overview="maps",
+        overview=None,
         controls=None,
     ):
         weights = _stack_layers(weights)
@@ -148,6 +154,8 @@ class HeadsLab(Lab):
             key = int(shown[places["layer"], places["head"], min(places["query"], shown.shape[2] - 1)].argmax())
         self._is_built = False
         names = {"tokens": tokens, "key_tokens": key_tokens, "overview": overview}
+        if controls is None and overview is not None:
+            controls = [group for group in self.groups if group not in ("layer", "heads")]
         places |= {"key": key, "sentence": sentence}
         super().__init__(weights=weights, **names, others=others, d_model=d_model, **places, controls=controls)
         self._is_built = True
@@ -161,9 +169,14 @@ class HeadsLab(Lab):
 
     @traitlets.validate("overview")
     def _check_overview(self, proposal):
-        overview = as_option("overview", proposal.value, OVERVIEWS)
-        if overview != "maps" and self.tokens != self.key_tokens:
-            raise ValueError(f"overview must be 'maps' where queries and keys are different tokens, got {overview!r}")
+        overview = proposal.value
+        if self._is_built and (overview is None) != (self.overview is None):
+            raise ValueError(f"overview cannot change from {self.overview!r} to {overview!r}: make a new lab")
+        if overview is not None:
+            as_option("overview", overview, OVERVIEWS)
+            if overview not in ("maps", "weight") and self.tokens != self.key_tokens:
+                rule = "'maps' or 'weight' where key_tokens are not the tokens"
+                raise ValueError(f"overview must be {rule}, got {overview!r}")
         return overview
 
     @traitlets.validate("weights")

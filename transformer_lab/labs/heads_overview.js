@@ -1,24 +1,28 @@
-// The overview of the heads lab: all heads of all layers in one grid, as small maps or as scores for a pattern.
+// The overview of the heads lab: all heads of all layers in one grid, as small maps or as one number each.
 
 import { PATTERNS } from "./heads_patterns.js";
 import { heatmap } from "./heads_pictures.js";
 import { clamp, range } from "./maths.js";
 import { choice, commit, element, reservedBox, reserveSpace, set, setText } from "./ui.js";
+import { quotedAt } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./heads.js").Sentence} Sentence */
 /** @typedef {import("./heads.js").State} State */
 
-const MAPS = "maps"; // what the grid shows where it does not show scores
-export const OVERVIEWS = { [MAPS]: "small maps", ...PATTERNS };
+const MAPS = "maps";
+const WEIGHT = "weight";
+export const OVERVIEWS = { [MAPS]: "small maps", [WEIGHT]: "chosen weight", ...PATTERNS };
 
-// What the line below the grid says of the chosen head: its score, and its rank among all heads.
-/** @type {(overview: string, place: number[], score: number | null, rank: number, count: number) => string} */
-export function overviewInWords(overview, [layer, head], score, rank, count) {
+// What the line below the grid says of the chosen head: its number in the grid, and its rank among all heads.
+/** @type {(overview: string, place: number[], pair: string[], value: number | null, rank: number, count: number) =>
+ *   string} */
+export function overviewInWords(overview, [layer, head], [asker, target], value, rank, count) {
   if (overview === MAPS) return "A map for each head: a row for each token that looks, strong where it looks.";
   const name = `Layer ${layer}, head ${head}`;
-  if (score === null) return `${name}: “${PATTERNS[overview]}” cannot occur in this sentence.`;
-  return `${name}: “${PATTERNS[overview]}” scores ${score.toFixed(2)}, rank ${rank} of ${count} heads.`;
+  if (value === null) return `${name}: “${PATTERNS[overview]}” cannot occur in this sentence.`;
+  const what = overview === WEIGHT ? `the weight of ${asker} for ${target} is` : `“${PATTERNS[overview]}” scores`;
+  return `${name}: ${what} ${value.toFixed(2)}, rank ${rank} of ${count} heads.`;
 }
 
 // Empty rows above a small map and empty columns left of it, for the line between maps: it hides no weight.
@@ -26,13 +30,13 @@ const gapOf = (tokens) => 2 + Math.floor(tokens / 16);
 
 // All small maps as the rows of one map. A layer is a band of rows: the gap, then a row for each query.
 /** @type {(layers: number, heads: number, queries: number, keys: number,
- *   rowsOf: (layer: number, head: number) => Float32Array[]) => Float32Array[]} */
-export function tiled(layers, heads, queries, keys, rowsOf) {
+ *   rowOf: (layer: number, head: number, query: number) => Float32Array) => Float32Array[]} */
+export function tiled(layers, heads, queries, keys, rowOf) {
   const [above, left] = [gapOf(queries), gapOf(keys)];
   return range(layers).flatMap((layer) => {
     const band = range(above + queries).map(() => new Float32Array(heads * (left + keys)));
     for (const head of range(heads)) {
-      for (const [i, row] of rowsOf(layer, head).entries()) band[above + i].set(row, head * (left + keys) + left);
+      for (const i of range(queries)) band[above + i].set(rowOf(layer, head, i), head * (left + keys) + left);
     }
     return band;
   });
@@ -44,11 +48,13 @@ const edge = (count, most) => {
   return range(count).map((i) => element("span", {}, element("span", {}, i % step ? "" : String(i))));
 };
 
-/** @type {(model: Model, all: Sentence[]) => { node: HTMLElement, draw: (state: State) => void }} */
+/** @type {(model: Model, all: Sentence[]) =>
+ *   { node: HTMLElement, draw: (state: State) => void, reserveAll: (pairs: string[][]) => void }} */
 export function overviewPanel(model, all) {
   const { layers, heads } = all[0];
-  const sides = ({ queries, keys }) => [layers * (gapOf(queries) + queries), heads * (gapOf(keys) + keys)];
-  const maps = all.map((sentence) => heatmap(...sides(sentence)));
+  const maps = all.map(({ queries, keys }) =>
+    heatmap(layers * (gapOf(queries) + queries), heads * (gapOf(keys) + keys)),
+  );
   const scored = heatmap(layers, heads);
   const spot = element("div", { class: "tl-spot" });
   let at = [0, 0];
@@ -78,14 +84,14 @@ export function overviewPanel(model, all) {
     element("div", { class: "tl-lines" }),
     spot,
   );
-  const options = Object.entries(OVERVIEWS);
+  const options = Object.entries(OVERVIEWS).filter(([name]) => all[0].own || !PATTERNS[name]);
   const buttons = choice("In each cell", options, (overview) => commit(model, { overview }));
   const told = element("p", { class: "tl-note", "aria-live": "polite" });
   const node = element(
     "div",
     { class: "tl-overview" },
-    element("p", { class: "tl-label" }, `All heads of all ${layers} layers: choose one`),
-    all[0].own ? buttons.node : [],
+    element("p", { class: "tl-label" }, "All heads, a row for each layer: choose one"),
+    buttons.node,
     element(
       "div",
       {
@@ -102,29 +108,35 @@ export function overviewPanel(model, all) {
   );
 
   const count = layers * heads;
-  const longest = (overview) =>
-    [0, null].map((score) => overviewInWords(overview, [layers - 1, heads - 1], score, count, count));
-  reserveSpace(told, ...Object.keys(OVERVIEWS).flatMap(longest));
-
   let painted = [];
   /** @type {(state: State) => void} */
-  function draw({ sentence, layer, head, overview, theme, packed, rowsOf, scoresOf }) {
-    const scores = overview === MAPS ? [] : range(layers).map((i) => scoresOf(i).map((each) => each[overview]));
-    const asked = [sentence, overview, theme, packed];
+  function draw({ sentence, layer, head, query, key, overview, theme, packed, rowOf, scoresOf }) {
+    const { queries, keys, tokens, keyTokens } = all[sentence];
+    const numberIn = (i, j) => (overview === WEIGHT ? rowOf(i, j, query)[key] : scoresOf(i)[j][overview]);
+    const values = overview === MAPS ? [] : range(layers).map((i) => range(heads).map((j) => numberIn(i, j)));
+    const asked = [sentence, overview, theme, packed, ...(overview === WEIGHT ? [query, key] : [])];
     if (asked.some((value, i) => value !== painted[i])) {
       painted = asked;
       const shown = overview === MAPS ? maps[sentence] : scored;
-      const { queries, keys } = all[sentence];
       for (const each of [...maps, scored]) set(each.node, { hidden: each !== shown });
-      set(sheet, { class: shown !== scored && keys > 24 ? "tl-stack tl-fine" : "tl-stack" });
-      shown.draw(shown === scored ? scores : tiled(layers, heads, queries, keys, rowsOf), theme);
+      set(sheet, { class: overview === MAPS && keys > 24 ? "tl-stack tl-fine" : "tl-stack" });
+      shown.draw(overview === MAPS ? tiled(layers, heads, queries, keys, rowOf) : values, theme);
       buttons.show(overview);
     }
     at = [layer, head];
     spot.style.transform = `translate(${100 * head}%, ${100 * layer}%)`;
-    const score = scores[layer]?.[head] ?? null;
-    const rank = 1 + scores.flat().filter((other) => other > score).length;
-    setText(told, overviewInWords(overview, at, score, rank, count));
+    const value = values[layer]?.[head] ?? null;
+    const rank = 1 + values.flat().filter((other) => other > value).length;
+    const pair = [quotedAt(tokens, query), quotedAt(keyTokens, key)];
+    setText(told, overviewInWords(overview, at, pair, value, rank, count));
   }
-  return { node, draw };
+
+  /** @type {(pairs: string[][]) => void} */
+  function reserveAll(pairs) {
+    const last = [layers - 1, heads - 1];
+    const zeros = options.flatMap(([name]) => pairs.map((pair) => overviewInWords(name, last, pair, 0, count, count)));
+    const nones = Object.keys(PATTERNS).map((name) => overviewInWords(name, last, pairs[0], null, count, count));
+    reserveSpace(told, ...new Set([...zeros, ...nones]));
+  }
+  return { node, draw, reserveAll };
 }
