@@ -544,7 +544,7 @@ LABS = {
         keys=(".tl-sheet", "ArrowUp"),
         play=play_with_heads,
         touch=touch_heads,
-        scrolls=(".tl-sheet", ".tl-stack", ".tl-chips", ".tl-minis"),
+        scrolls=(".tl-sheet", ".tl-chips", ".tl-minis"),
     ),
     "sampling": Case(
         make=SamplingLab,

@@ -10,6 +10,7 @@ import torch
 import traitlets
 
 from agreement import says
+from gestures import finger_scrolls
 from javascript import Engine
 from lab_table import SENTENCE, random_weights
 from transformer_lab.labs import HeadsLab
@@ -284,7 +285,7 @@ def test_patterns_in_the_overview_need_the_same_tokens():
 
 
 def test_a_grid_is_there_from_the_beginning_or_not_at_all():
-    for lab, value in [(two_sentences(), "first"), (two_sentences(overview="first"), None)]:
+    for lab, value in [(two_sentences(), "first"), (two_sentences(overview="first"), "")]:
         message = f"overview cannot change from {lab.overview!r} to {value!r}: make a new lab"
         says(lambda lab=lab, value=value: setattr(lab, "overview", value), ValueError, message)
     assert two_sentences(overview="maps").controls == ["sentences", "patterns", "tokens"]
@@ -565,6 +566,31 @@ def test_choosing_a_head_in_the_overview(show):
     spot, box = page.locator(".tl-stack .tl-spot").bounding_box(), stack.bounding_box()
     assert spot["x"] - box["x"] == pytest.approx(box["width"] * 10 / 12, abs=1)
     assert spot["y"] - box["y"] == pytest.approx(box["height"] * 6 / 12, abs=1)
+
+
+def test_the_overview_by_touch(show):
+    below = '<p style="margin-top: 100vh">Here the page goes on.</p></main>'
+    lab = two_sentences(overview="maps")
+    page = show(lab, width=360, touch=True, change=lambda html: html.replace("</main>", below))
+    stack = page.locator(".tl-stack")
+    box = stack.bounding_box()
+    stack.tap(position={"x": box["width"] * 3.5 / 4, "y": box["height"] * 1.5 / 2})
+    assert words(page).startswith("Layer 1, head 3: ")
+    stack.scroll_into_view_if_needed()
+    box = stack.bounding_box()
+    finger_scrolls(page, (box["x"] + 40, box["y"] + 12))
+
+
+def test_reset_and_the_address_keep_what_the_overview_shows(show):
+    page = show(two_sentences(overview="maps"))
+    page.get_by_role("button", name="first token").click()
+    page.wait_for_function("location.search.includes('heads.overview=first')")
+    page.reload()
+    shown = page.get_by_role("button", name="first token")
+    shown.wait_for()
+    assert shown.get_attribute("aria-pressed") == "true" and "“first token” scores" in told(page)
+    page.get_by_role("button", name="Reset").click()
+    assert page.get_by_role("button", name="small maps").get_attribute("aria-pressed") == "true"
 
 
 def test_without_overview_the_title_says_one_layer(show):

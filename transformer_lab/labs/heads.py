@@ -73,8 +73,8 @@ class HeadsLab(Lab):
     ----------
     layer, head, query, key, sentence : int
         What the reader has chosen. A sentence that is shorter than ``query`` or ``key`` shows its last token.
-    overview : str or None
-        What the grid shows; None without a grid.
+    overview : str
+        What the grid shows; empty without a grid.
     weights : Tensor, float32
         May be set anew, in the same shape: the lab follows a model while it learns.
     chosen : Tensor, shape (k_len,)
@@ -110,7 +110,7 @@ class HeadsLab(Lab):
     d_model = traitlets.Int(None, allow_none=True).tag(sync=True)
     others = traitlets.Any([]).tag(sync=True, to_json=_pack_others, from_json=_unpack_others)
     sentence = traitlets.Int().tag(sync=True)
-    overview = traitlets.Unicode(None, allow_none=True).tag(sync=True)
+    overview = traitlets.Unicode().tag(sync=True)
     layer = traitlets.Int().tag(sync=True)
     head = traitlets.Int().tag(sync=True)
     query = traitlets.Int().tag(sync=True)
@@ -129,7 +129,7 @@ class HeadsLab(Lab):
         query=None,
         key=None,
         sentence=0,
-        overview=None,
+        overview="",
         controls=None,
     ):
         weights = _stack_layers(weights)
@@ -154,7 +154,7 @@ class HeadsLab(Lab):
             key = int(shown[places["layer"], places["head"], min(places["query"], shown.shape[2] - 1)].argmax())
         self._is_built = False
         names = {"tokens": tokens, "key_tokens": key_tokens, "overview": overview}
-        if controls is None and overview is not None:
+        if controls is None and overview:
             controls = [group for group in self.groups if group not in ("layer", "heads")]
         places |= {"key": key, "sentence": sentence}
         super().__init__(weights=weights, **names, others=others, d_model=d_model, **places, controls=controls)
@@ -170,9 +170,9 @@ class HeadsLab(Lab):
     @traitlets.validate("overview")
     def _check_overview(self, proposal):
         overview = proposal.value
-        if self._is_built and (overview is None) != (self.overview is None):
+        if self._is_built and bool(overview) != bool(self.overview):
             raise ValueError(f"overview cannot change from {self.overview!r} to {overview!r}: make a new lab")
-        if overview is not None:
+        if overview:
             as_option("overview", overview, OVERVIEWS)
             if overview not in ("maps", "weight") and self.tokens != self.key_tokens:
                 rule = "'maps' or 'weight' where key_tokens are not the tokens"
