@@ -10,10 +10,11 @@ import torch
 import traitlets
 
 from agreement import says
+from gestures import finger_scrolls
 from javascript import Engine
 from lab_table import SENTENCE, random_weights
 from transformer_lab.labs import HeadsLab
-from transformer_lab.labs.heads import LEVELS
+from transformer_lab.labs.heads import LEVELS, OVERVIEWS
 
 
 def some_heads():
@@ -38,9 +39,9 @@ def make():
     return HeadsLab(some_heads(), SENTENCE, d_model=32)
 
 
-def large(layers=12, heads=12, tokens=64):
+def large(layers=12, heads=12, tokens=64, **options):
     words = " ".join(["the quick brown fox jumps over a lazy dog while its friends sleep"] * 5).split()
-    return HeadsLab(random_weights(layers, heads, tokens, tokens, causal=True), words[:tokens])
+    return HeadsLab(random_weights(layers, heads, tokens, tokens, causal=True), words[:tokens], **options)
 
 
 def crossing():
@@ -216,6 +217,12 @@ def test_unsupported_weights_raise_clear_errors(arguments, error, message):
         ("key", 4, "key must be from 0 to 3, got 4"),
         ("d_model", 7, "d_model must be a multiple of the 2 heads, got 7"),
         ("d_model", 0, "d_model must be a multiple of the 2 heads, got 0"),
+        (
+            "overview",
+            "map",
+            "overview must be one of 'maps', 'weight', 'previous', 'same', 'induction', 'first', got 'map'; "
+            "did you mean 'maps'?",
+        ),
     ],
 )
 def test_options_out_of_range_raise(option, value, message):
@@ -267,6 +274,22 @@ def test_sentence_out_of_range_raises():
     says(lambda: two_sentences(sentence=2), ValueError, "sentence must be from 0 to 1, got 2")
     with pytest.raises(ValueError, match="others cannot change"):
         two_sentences().others = []
+
+
+def test_patterns_in_the_overview_need_the_same_tokens():
+    weights = random_weights(2, 3, 4, 6)
+    lab = HeadsLab(weights, "le chat dort .", "the cat is a sleep .", overview="weight")
+    message = "overview must be 'maps' or 'weight' where key_tokens are not the tokens, got 'first'"
+    says(lambda: setattr(lab, "overview", "first"), ValueError, message)
+    assert lab.overview == "weight"
+
+
+def test_a_grid_is_there_from_the_beginning_or_not_at_all():
+    for lab, value in [(two_sentences(), "first"), (two_sentences(overview="first"), "")]:
+        message = f"overview cannot change from {lab.overview!r} to {value!r}: make a new lab"
+        says(lambda lab=lab, value=value: setattr(lab, "overview", value), ValueError, message)
+    assert two_sentences(overview="maps").controls == ["sentences", "patterns", "tokens"]
+    assert two_sentences(overview="maps", controls=["heads"]).controls == ["heads"]
 
 
 def test_tokens_and_shape_cannot_change():
@@ -451,6 +474,139 @@ def test_new_weights_are_drawn(show):
     assert said[2] == [f"{row.max():.2f} {'abc'[row.argmax()]}" for row in later.weights[1, :, 2]]
 
 
+# The overview.
+
+
+def numbers_in_overview(lab, overview):
+    """The number of each head in the grid, (layers, heads), by PyTorch."""
+    weights = [lab.weights, *(each for each, _ in lab.others)][lab.sentence]
+    tokens = [lab.tokens, *(each for _, each in lab.others)][lab.sentence]
+    if overview == "weight":
+        return weights[:, :, lab.query, lab.key]
+    return torch.tensor([[scores_by_torch(head, tokens)[overview] for head in layer] for layer in weights])
+
+
+def picture(page):
+    """The pixels of the overview, from 0 to 255: (height, width, 3)."""
+    size, drawn = page.locator(".tl-stack canvas:visible").evaluate(
+        "node => [[node.height, node.width], "
+        "[...node.getContext('2d').getImageData(0, 0, node.width, node.height).data]]"
+    )
+    return torch.tensor(drawn).view(*size, 4)[..., :3].double()
+
+
+def blues(weights):
+    return torch.tensor(matplotlib.colormaps["Blues"](weights.numpy()))[..., :3] * 255
+
+
+def told(page):
+    """The line below the overview."""
+    return page.locator(".tl-overview [aria-live]").inner_text()
+
+
+def test_the_overview_shows_a_map_for_each_head(show):
+    lab = two_sentences(overview="maps")
+    page = show(lab)
+    for sentence, name in enumerate(("the cat sat", "the dog ran")):
+        page.get_by_role("button", name=name).click()
+        weights = [lab.weights, lab.others[0][0]][sentence]
+        found = picture(page)
+        high, wide = (size // count for size, count in zip(found.shape, (2, 4)))
+        n = weights.shape[-1]
+        for layer, head in itertools.product(range(2), range(4)):
+            tile = found[layer * high : (layer + 1) * high, head * wide : (head + 1) * wide]
+            assert (tile[-n:, -n:] - blues(weights[layer, head])).abs().max() < 3
+            assert (tile[: high - n] - blues(torch.zeros(1))).abs().max() < 3, "room for the line between maps"
+
+
+@pytest.mark.parametrize("overview", OVERVIEWS[1:])
+def test_the_overview_shows_a_number_for_each_head(show, overview):
+    labels = ["chosen weight", "previous token", "same token", "induction", "first token"]
+    lab = two_sentences(overview="maps", layer=1, head=2, query=7, key=1)
+    page = show(lab)
+    page.get_by_role("button", name=dict(zip(OVERVIEWS[1:], labels))[overview], exact=True).click()
+    expected = numbers_in_overview(lab, overview)
+    assert (picture(page) - blues(expected)).abs().max() < 3
+    own = expected[1, 2]
+    rank = 1 + int((expected > own).sum())
+    what = (
+        "the weight of “the” [7] for “cat” [1] is"
+        if overview == "weight"
+        else f"“{labels[OVERVIEWS.index(overview) - 1]}” scores"
+    )
+    assert told(page) == f"Layer 1, head 2: {what} {own:.2f}, rank {rank} of 8 heads."
+
+
+def test_a_pattern_that_cannot_occur(show):
+    page = show(HeadsLab(random_weights(2, 3, 4, 4), "a b c d", overview="induction"))
+    assert told(page) == "Layer 0, head 0: “induction” cannot occur in this sentence."
+    assert (picture(page) - blues(torch.zeros(2, 3))).abs().max() < 3
+
+
+def test_the_overview_follows_the_chosen_weight(show):
+    lab = two_sentences(overview="weight", query=4, key=1)
+    page = show(lab)
+    sheet = page.locator(".tl-sheet")
+    sheet.press("ArrowRight")
+    lab.key = 2
+    assert (picture(page) - blues(numbers_in_overview(lab, "weight"))).abs().max() < 3
+    assert "of “the” [4] for “sat” is" in told(page)
+
+
+def test_choosing_a_head_in_the_overview(show):
+    page = show(large(overview="maps"), width=360)
+    stack = page.get_by_role("application", name="All heads")
+    box = stack.bounding_box()
+    stack.click(position={"x": box["width"] * 10.5 / 12, "y": box["height"] * 7.5 / 12})
+    assert words(page).startswith("Layer 7, head 10: ")
+    assert page.locator(".tl-halves .tl-label").first.inner_text() == "Layer 7, head 10"
+    for key, place in [("ArrowUp", (6, 10)), ("ArrowRight", (6, 11)), ("ArrowRight", (6, 11)), ("ArrowLeft", (6, 10))]:
+        page.keyboard.press(key)
+        assert words(page).startswith("Layer {}, head {}: ".format(*place))
+    spot, box = page.locator(".tl-stack .tl-spot").bounding_box(), stack.bounding_box()
+    assert spot["x"] - box["x"] == pytest.approx(box["width"] * 10 / 12, abs=1)
+    assert spot["y"] - box["y"] == pytest.approx(box["height"] * 6 / 12, abs=1)
+
+
+def test_the_overview_by_touch(show):
+    below = '<p style="margin-top: 100vh">Here the page goes on.</p></main>'
+    lab = two_sentences(overview="maps")
+    page = show(lab, width=360, touch=True, change=lambda html: html.replace("</main>", below))
+    stack = page.locator(".tl-stack")
+    box = stack.bounding_box()
+    stack.tap(position={"x": box["width"] * 3.5 / 4, "y": box["height"] * 1.5 / 2})
+    assert words(page).startswith("Layer 1, head 3: ")
+    stack.scroll_into_view_if_needed()
+    box = stack.bounding_box()
+    finger_scrolls(page, (box["x"] + 40, box["y"] + 12))
+
+
+def test_reset_and_the_address_keep_what_the_overview_shows(show):
+    page = show(two_sentences(overview="maps"))
+    page.get_by_role("button", name="first token").click()
+    page.wait_for_function("location.search.includes('heads.overview=first')")
+    page.reload()
+    shown = page.get_by_role("button", name="first token")
+    shown.wait_for()
+    assert shown.get_attribute("aria-pressed") == "true" and "“first token” scores" in told(page)
+    page.get_by_role("button", name="Reset").click()
+    assert page.get_by_role("button", name="small maps").get_attribute("aria-pressed") == "true"
+
+
+def test_without_overview_the_title_says_one_layer(show):
+    page = show(two_sentences())
+    assert page.locator(".tl-overview").count() == 0
+    assert page.locator(".tl-title").inner_text() == "Every head of a layer"
+
+
+def test_different_tokens_have_maps_and_weights_alone(show):
+    page = show(HeadsLab(random_weights(2, 3, 4, 6), "le chat dort .", "the cat is a sleep .", overview="weight"))
+    assert page.get_by_role("group", name="In each cell").get_by_role("button").all_inner_texts() == [
+        "small maps",
+        "chosen weight",
+    ]
+
+
 def test_many_layers_are_chosen_by_slider(show):
     lab = HeadsLab(random_weights(20, 2, 3, 3), "a b c")
     page = show(lab)
@@ -470,8 +626,12 @@ ACTS = {
         sheet.dispatchEvent(new PointerEvent('pointermove', { pointerType: 'mouse',
             clientX: box.left + box.width * ((i * 7 % 24) + 0.5) / 24,
             clientY: box.top + box.height * ((i * 5 % 24) + 0.5) / 24 })); }""",
+    "overview": """i => { const stack = document.querySelector('.tl-stack'), box = stack.getBoundingClientRect();
+        stack.dispatchEvent(new PointerEvent('click', {
+            clientX: box.left + box.width * ((i * 5 % 12) + 0.5) / 12,
+            clientY: box.top + box.height * ((i * 7 % 12) + 0.5) / 12 })); }""",
     "head": "i => { const heads = document.querySelectorAll('.tl-mini'); heads[(i + 1) % heads.length].click(); }",
-    "layer": """i => { const layers = document.querySelectorAll('.tl-choice')[0].querySelectorAll('button');
+    "layer": """i => { const layers = document.querySelectorAll('.tl-layers button');
         layers[(i + 1) % layers.length].click(); }""",
 }
 
@@ -483,7 +643,7 @@ def test_twelve_layers_of_twelve_heads_on_64_tokens_leave_room_in_a_frame(show, 
     A guard against growing slower, and no proof of 16 ms: painting comes on top, 4 to 8 ms on a busy machine with two
     cores, and the whole frame varies too much there (7 to 17 ms) to be held to a bound.
     """
-    page = show(large())
+    page = show(large(overview="maps", controls=HeadsLab.groups))
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})  # CPU time, independent of other processes
 

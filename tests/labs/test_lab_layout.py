@@ -45,6 +45,10 @@ LABS = {
         ["10 steps", "4", "top-k, then softmax", "sigmoid, then top-k", "renormalize", "shared expert", "All biases 0"],
     ),
     "heads": (lambda: HeadsLab(WEIGHTS, SENTENCE), []),
+    "all heads": (
+        lambda: HeadsLab(WEIGHTS, SENTENCE, overview="maps"),
+        ["chosen weight", "previous token", "same token", "induction", "first token", "small maps"],
+    ),
     "sampling": (SamplingLab, ["france", "colour", "door", "question", "product", "Draw", "Draw 100", "Clear", "sea"]),
     "split": (lambda: SplitLab(SENTENCE, 4, d_model=32), ["view alone to split", "view alone to merge"]),
     "masks": (

@@ -1,9 +1,10 @@
 // The heads lab: the attention weights of every head of a layer.
 
-import { integerCodec, traitsInUrl } from "./address.js";
+import { integerCodec, optionCodec, traitsInUrl } from "./address.js";
 import { observeTheme } from "./colours.js";
 import { frame } from "./frame.js";
 import { bestPattern, describeRow, keysByWeight, longestRow, PATTERNS, patternScores } from "./heads_patterns.js";
+import { OVERVIEWS, overviewPanel } from "./heads_overview.js";
 import { heatmap, largeMap, tokenButton, translateRows } from "./heads_pictures.js";
 import { clamp, range } from "./maths.js";
 import { choice, commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace, set } from "./ui.js";
@@ -24,10 +25,14 @@ import { legible, quotedAt } from "./words.js";
  * @property {number} head
  * @property {number} query
  * @property {number} key
+ * @property {string} overview what the grid of all heads shows
  * @property {string} theme light or dark, in which maps are painted
  * @property {Rows[]} maps
  * @property {Rows} rows
  * @property {Record<string, number | null>[] | null} fits
+ * @property {object} packed the weights of the sentence
+ * @property {(layer: number, head: number, query: number) => Float32Array} rowOf the weights of a query in any head
+ * @property {(layer: number) => Record<string, number | null>[]} scoresOf the pattern scores of any layer's heads
  */
 /** @typedef {{ layer: boolean, head: boolean, query: boolean }} Changed What must be redrawn. */
 
@@ -48,9 +53,21 @@ function unpack(packed) {
       return weights.subarray(start, start + keys);
     };
     const rows = (layer, head) => range(queries).map((i) => row(layer, head, i));
-    unpacked.set(packed, { layers, heads, queries, keys, rows });
+    unpacked.set(packed, { layers, heads, queries, keys, row, rows, scores: new Map() });
   }
   return unpacked.get(packed);
+}
+
+// The pattern scores of each head of a layer, computed when they are first asked for.
+function scoresIn(packed, layer, tokens) {
+  const { heads, rows, scores } = unpack(packed);
+  if (!scores.has(layer)) {
+    scores.set(
+      layer,
+      range(heads).map((head) => patternScores(rows(layer, head), tokens)),
+    );
+  }
+  return scores.get(layer);
 }
 
 const label = (...inside) => element("p", { class: "tl-label" }, ...inside);
@@ -255,6 +272,7 @@ function render({ model, el }) {
   const most = (axis) => Math.max(...all.map((sentence) => sentence[axis]));
   const layer = layerPanel(model, layers);
   const sentences = sentenceChoice(model, all);
+  const overview = model.get("overview") ? overviewPanel(model, all) : null;
   const body = element("div", {});
   const place = (count) => integerCodec(0, count - 1);
   const urlState = traitsInUrl("heads", {
@@ -263,18 +281,21 @@ function render({ model, el }) {
     head: place(heads),
     query: place(most("queries")),
     key: place(most("keys")),
+    ...(overview && { overview: optionCodec(Object.keys(OVERVIEWS)) }),
   });
   const { lab, status } = frame(
     { model, el },
     "heads",
-    "Every head of a layer",
+    overview ? "Every head of every layer" : "Every head of a layer",
     urlState,
     group("sentences", sentences.nodes),
+    overview ? overview.node : [],
     group("layer", layer.nodes),
     body,
   );
   const longest = all.map((sentence) => longestOf(status, sentence));
   reserveSpace(status, ...longest.map(({ text }) => text));
+  overview?.reserveAll(longest.map(({ asker, target }) => [asker, target]));
   const made = new Map(); // the panels of sentences that have been shown
   function panelsFor(i) {
     if (!made.has(i)) {
@@ -287,9 +308,8 @@ function render({ model, el }) {
     return made.get(i);
   }
 
-  /** @type {State & { packed: object }} */
+  /** @type {State} */
   let state = null;
-  const fits = new Map(); // of layers that have been shown
 
   // The reader's choice, and which parts of it have changed.
   function compute() {
@@ -300,13 +320,12 @@ function render({ model, el }) {
     chosen.key = Math.min(chosen.key, keys - 1);
     const before = state;
     const theme = getComputedStyle(lab).colorScheme;
-    if (before?.packed !== packed) fits.clear();
     const layer = before?.packed !== packed || before.layer !== chosen.layer || before.theme !== theme;
-    const maps = layer ? range(heads).map((i) => unpack(packed).rows(chosen.layer, i)) : before.maps;
-    if (!fits.has(chosen.layer)) {
-      fits.set(chosen.layer, own ? maps.map((rows) => patternScores(rows, tokens)) : null);
-    }
-    state = { packed, theme, ...chosen, maps, rows: maps[chosen.head], fits: fits.get(chosen.layer) };
+    const { row: rowOf, rows } = unpack(packed);
+    const scoresOf = (layer) => scoresIn(packed, layer, tokens);
+    const maps = layer ? range(heads).map((i) => rows(chosen.layer, i)) : before.maps;
+    const fits = own ? scoresOf(chosen.layer) : null;
+    state = { packed, theme, ...chosen, maps, rows: maps[chosen.head], fits, rowOf, scoresOf };
     return { layer, head: layer || before.head !== chosen.head, query: layer || before.query !== chosen.query };
   }
 
@@ -314,6 +333,7 @@ function render({ model, el }) {
     const changed = compute();
     const { minis, large, words } = panelsFor(state.sentence);
     sentences.draw(state.sentence);
+    overview?.draw(state);
     if (changed.layer) layer.draw(state.layer);
     if (changed.head || changed.query) minis.draw(state, changed);
     large.draw(state, changed);

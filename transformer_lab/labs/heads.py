@@ -8,9 +8,10 @@ import torch
 import traitlets
 
 from ..arguments import format_value, type_name
-from .lab import Lab, as_integer, as_strings, script, style
+from .lab import Lab, as_integer, as_option, as_strings, script, style
 
 MOST_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_WEIGHTS = 64, 32, 128, 2**21
+OVERVIEWS = ("maps", "weight", "previous", "same", "induction", "first")  # heads_overview.js has their names
 LEVELS = 65535  # a weight is sent to the browser as an integer from 0 to this
 
 
@@ -34,7 +35,7 @@ def _unpack(packed, _):
 
 
 class HeadsLab(Lab):
-    """See the attention weights of all heads of a layer, token by token, and the pattern that each head follows.
+    """See the attention weights of all heads of a model, token by token, and the pattern that each head follows.
 
     Parameters
     ----------
@@ -58,14 +59,22 @@ class HeadsLab(Lab):
         when left out.
     sentence : int, optional
         The sentence that is shown first: 0 is that of ``tokens``, and those of ``others`` follow.
+    overview : str, optional
+        Shows all heads of all layers in one grid, a row for each layer. What a cell has: ``"maps"``, the head's weights
+        as a small map; ``"weight"``, its weight of ``query`` for ``key``; or its score from 0 to 1 for a pattern:
+        ``"previous"``, the mean weight on the token before; ``"same"``, on the same token, itself included;
+        ``"induction"``, on the tokens after earlier occurrences of the same token; ``"first"``, on the first token.
+        Patterns need keys that are the queries' own tokens. Without it there is no grid.
     controls : sequence of str, optional
-        The groups of controls to show, of ``"sentences"``, ``"layer"``, ``"heads"`` (all of them, small),
-        ``"patterns"`` and ``"tokens"``; all when left out.
+        The groups of controls to show, of ``"sentences"``, ``"layer"``, ``"heads"`` (those of the layer, small),
+        ``"patterns"`` and ``"tokens"``. When left out, all; with a grid, all but ``"layer"`` and ``"heads"``.
 
     Attributes
     ----------
     layer, head, query, key, sentence : int
         The reader's selection. A sentence that is shorter than ``query`` or ``key`` shows its last token.
+    overview : str
+        What the grid shows; empty without a grid.
     weights : Tensor, float32
         Can be replaced by weights of the same shape, to show a model during its training.
     chosen : Tensor, shape (k_len,)
@@ -83,9 +92,14 @@ class HeadsLab(Lab):
     HeadsLab(layer=0, head=1, query=2, key=2)
     >>> lab.chosen
     tensor([0., 0., 1.])
+
+    All heads of all layers at once:
+
+    >>> HeadsLab(torch.eye(3).expand(2, 4, 3, 3), "the cat sat", overview="maps", layer=1)
+    HeadsLab(layer=1, head=0, query=2, key=2)
     """
 
-    _esm = script("heads_patterns", "heads_pictures", "heads")
+    _esm = script("heads_patterns", "heads_pictures", "heads_overview", "heads")
     _css = style("heads")
     shown = ("layer", "head", "query", "key")
     groups = ("sentences", "layer", "heads", "patterns", "tokens")
@@ -96,6 +110,7 @@ class HeadsLab(Lab):
     d_model = traitlets.Int(None, allow_none=True).tag(sync=True)
     others = traitlets.Any([]).tag(sync=True, to_json=_pack_others, from_json=_unpack_others)
     sentence = traitlets.Int().tag(sync=True)
+    overview = traitlets.Unicode().tag(sync=True)
     layer = traitlets.Int().tag(sync=True)
     head = traitlets.Int().tag(sync=True)
     query = traitlets.Int().tag(sync=True)
@@ -114,6 +129,7 @@ class HeadsLab(Lab):
         query=None,
         key=None,
         sentence=0,
+        overview="",
         controls=None,
     ):
         weights = _stack_layers(weights)
@@ -137,7 +153,9 @@ class HeadsLab(Lab):
         if key is None:
             key = int(shown[selected["layer"], selected["head"], min(selected["query"], shown.shape[2] - 1)].argmax())
         self._is_built = False
-        names = {"tokens": tokens, "key_tokens": key_tokens}
+        names = {"tokens": tokens, "key_tokens": key_tokens, "overview": overview}
+        if controls is None and overview:
+            controls = [group for group in self.groups if group not in ("layer", "heads")]
         selected |= {"key": key, "sentence": sentence}
         super().__init__(weights=weights, **names, others=others, d_model=d_model, **selected, controls=controls)
         self._is_built = True
@@ -148,6 +166,18 @@ class HeadsLab(Lab):
     @traitlets.validate("layer", "head", "query", "key", "sentence")
     def _check_selection(self, proposal):
         return self._check_range(proposal.trait.name, proposal.value)
+
+    @traitlets.validate("overview")
+    def _check_overview(self, proposal):
+        overview = proposal.value
+        if self._is_built and bool(overview) != bool(self.overview):
+            raise ValueError(f"overview cannot change from {self.overview!r} to {overview!r}: make a new lab")
+        if overview:
+            as_option("overview", overview, OVERVIEWS)
+            if overview not in ("maps", "weight") and self.tokens != self.key_tokens:
+                rule = "'maps' or 'weight' where key_tokens are not the tokens"
+                raise ValueError(f"overview must be {rule}, got {overview!r}")
+        return overview
 
     @traitlets.validate("weights")
     def _check_weights(self, proposal):

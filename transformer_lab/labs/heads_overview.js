@@ -1,0 +1,142 @@
+// The overview of the heads lab: all heads of all layers in one grid, as small maps or as one number each.
+
+import { PATTERNS } from "./heads_patterns.js";
+import { heatmap } from "./heads_pictures.js";
+import { clamp, range } from "./maths.js";
+import { choice, commit, element, reservedBox, reserveSpace, set, setText } from "./ui.js";
+import { quotedAt } from "./words.js";
+
+/** @typedef {import("./ui.js").Model} Model */
+/** @typedef {import("./heads.js").Sentence} Sentence */
+/** @typedef {import("./heads.js").State} State */
+
+const MAPS = "maps";
+const WEIGHT = "weight";
+export const OVERVIEWS = { [MAPS]: "small maps", [WEIGHT]: "chosen weight", ...PATTERNS };
+
+// What the line below the grid says of the chosen head: its number in the grid, and its rank among all heads.
+/** @type {(overview: string, place: number[], pair: string[], value: number | null, rank: number, count: number) =>
+ *   string} */
+export function overviewInWords(overview, [layer, head], [asker, target], value, rank, count) {
+  if (overview === MAPS) return "A map for each head: a row for each token that looks, strong where it looks.";
+  const name = `Layer ${layer}, head ${head}`;
+  if (value === null) return `${name}: “${PATTERNS[overview]}” cannot occur in this sentence.`;
+  const what = overview === WEIGHT ? `the weight of ${asker} for ${target} is` : `“${PATTERNS[overview]}” scores`;
+  return `${name}: ${what} ${value.toFixed(2)}, rank ${rank} of ${count} heads.`;
+}
+
+// Empty rows above a small map and empty columns left of it, for the line between maps: it hides no weight.
+const gapOf = (tokens) => 2 + Math.floor(tokens / 16);
+
+// All small maps as the rows of one map. A layer is a band of rows: the gap, then a row for each query.
+/** @type {(layers: number, heads: number, queries: number, keys: number,
+ *   rowOf: (layer: number, head: number, query: number) => Float32Array) => Float32Array[]} */
+export function tiled(layers, heads, queries, keys, rowOf) {
+  const [above, left] = [gapOf(queries), gapOf(keys)];
+  return range(layers).flatMap((layer) => {
+    const band = range(above + queries).map(() => new Float32Array(heads * (left + keys)));
+    for (const head of range(heads)) {
+      for (const i of range(queries)) band[above + i].set(rowOf(layer, head, i), head * (left + keys) + left);
+    }
+    return band;
+  });
+}
+
+// Numbers along an edge of the grid, as many as have space.
+const edge = (count, most) => {
+  const step = Math.ceil(count / most);
+  return range(count).map((i) => element("span", {}, element("span", {}, i % step ? "" : String(i))));
+};
+
+/** @type {(model: Model, all: Sentence[]) =>
+ *   { node: HTMLElement, draw: (state: State) => void, reserveAll: (pairs: string[][]) => void }} */
+export function overviewPanel(model, all) {
+  const { layers, heads } = all[0];
+  const maps = all.map(({ queries, keys }) =>
+    heatmap(layers * (gapOf(queries) + queries), heads * (gapOf(keys) + keys)),
+  );
+  const scored = heatmap(layers, heads);
+  const spot = element("div", { class: "tl-spot" });
+  let at = [0, 0];
+  const choose = (layer, head) =>
+    commit(model, { layer: clamp(layer, 0, layers - 1), head: clamp(head, 0, heads - 1) });
+  const sheet = element(
+    "div",
+    {
+      class: "tl-stack",
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": "grid of heads",
+      "aria-label": "All heads. Up and Down choose the layer, Left and Right the head.",
+      onclick: (event) => {
+        const box = sheet.getBoundingClientRect();
+        const [down, right] = [(event.clientY - box.top) / box.height, (event.clientX - box.left) / box.width];
+        choose(Math.floor(down * layers), Math.floor(right * heads));
+      },
+      onkeydown: (event) => {
+        const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+        if (!by) return;
+        event.preventDefault();
+        choose(at[0] + by[0], at[1] + by[1]);
+      },
+    },
+    [...maps, scored].map((each) => each.node),
+    element("div", { class: "tl-lines" }),
+    spot,
+  );
+  const options = Object.entries(OVERVIEWS).filter(([name]) => all[0].own || !PATTERNS[name]);
+  const buttons = choice("In each cell", options, (overview) => commit(model, { overview }));
+  const told = element("p", { class: "tl-note", "aria-live": "polite" });
+  const node = element(
+    "div",
+    { class: "tl-overview" },
+    element("p", { class: "tl-label" }, "All heads, a row for each layer: choose one"),
+    buttons.node,
+    element(
+      "div",
+      {
+        class: "tl-map tl-short",
+        style: `--layers: ${layers}; --heads: ${heads}; --high: ${100 / layers}%; --wide: ${100 / heads}%`,
+      },
+      element("span", { class: "tl-across tl-note" }, "head"),
+      element("span", { class: "tl-down tl-note" }, "layer"),
+      element("div", { class: "tl-columns", "aria-hidden": "true" }, edge(heads, 6)),
+      element("div", { class: "tl-rows", "aria-hidden": "true" }, edge(layers, 30)),
+      sheet,
+    ),
+    reservedBox(told),
+  );
+
+  const count = layers * heads;
+  let painted = [];
+  /** @type {(state: State) => void} */
+  function draw({ sentence, layer, head, query, key, overview, theme, packed, rowOf, scoresOf }) {
+    const { queries, keys, tokens, keyTokens } = all[sentence];
+    const numberIn = (i, j) => (overview === WEIGHT ? rowOf(i, j, query)[key] : scoresOf(i)[j][overview]);
+    const values = overview === MAPS ? [] : range(layers).map((i) => range(heads).map((j) => numberIn(i, j)));
+    const asked = [sentence, overview, theme, packed, ...(overview === WEIGHT ? [query, key] : [])];
+    if (asked.some((value, i) => value !== painted[i])) {
+      painted = asked;
+      const shown = overview === MAPS ? maps[sentence] : scored;
+      for (const each of [...maps, scored]) set(each.node, { hidden: each !== shown });
+      set(sheet, { class: overview === MAPS && keys > 24 ? "tl-stack tl-fine" : "tl-stack" });
+      shown.draw(overview === MAPS ? tiled(layers, heads, queries, keys, rowOf) : values, theme);
+      buttons.show(overview);
+    }
+    at = [layer, head];
+    spot.style.transform = `translate(${100 * head}%, ${100 * layer}%)`;
+    const value = values[layer]?.[head] ?? null;
+    const rank = 1 + values.flat().filter((other) => other > value).length;
+    const pair = [quotedAt(tokens, query), quotedAt(keyTokens, key)];
+    setText(told, overviewInWords(overview, at, pair, value, rank, count));
+  }
+
+  /** @type {(pairs: string[][]) => void} */
+  function reserveAll(pairs) {
+    const last = [layers - 1, heads - 1];
+    const zeros = options.flatMap(([name]) => pairs.map((pair) => overviewInWords(name, last, pair, 0, count, count)));
+    const nones = Object.keys(PATTERNS).map((name) => overviewInWords(name, last, pairs[0], null, count, count));
+    reserveSpace(told, ...new Set([...zeros, ...nones]));
+  }
+  return { node, draw, reserveAll };
+}
