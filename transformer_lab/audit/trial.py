@@ -128,15 +128,15 @@ class Trial:
 
     @cached_property
     def is_per_token(self):
-        """Whether the outputs follow the input's length: one for each token."""
+        """Whether the outputs follow the input's length, one for each token; None where only one length can be run."""
         try:
-            shorter = self.run(self.x[:, :-3])
+            return self.run(self.x[:, :-3]).shape[1] == self.length - 3
         except Exception:
-            return self.run(self.x).shape[1] == self.length
-        return shorter.shape[1] == self.length - 3
+            is_unknown = self.kind == "bidirectional" and self.run(self.x).shape[1] == self.length
+            return None if is_unknown else self.run(self.x).shape[1] == self.length
 
     def need_per_token(self):
-        if not self.is_per_token:
+        if self.is_per_token is False:
             raise NotTried("the model does not return one output per token")
 
     def need_causal(self):
@@ -169,6 +169,8 @@ class Trial:
 
     def moves(self, x=None, model=None):
         """How far output i moves when token j alone is replaced: (j, i)."""
+        if x is None and model is None:
+            return self.own_moves
         x = self.x if x is None else x
         right, rows = self.run(x, model), []
         for j in range(x.shape[1]):
@@ -176,6 +178,10 @@ class Trial:
             changed[:, j] = self.other(x[:, j])
             rows.append((self.run(changed, model) - right).abs().amax(-1)[0])
         return torch.stack(rows).cpu()
+
+    @cached_property
+    def own_moves(self):
+        return self.moves(self.x)
 
     def distance(self):
         """How far output i stands behind token j: (j, i), negative where the token is a later one."""
