@@ -27,7 +27,7 @@ REPORTS = ROOT / "_build" / "reports" / "device"
 NEVER_STARTED = "Kernel died before replying"  # another kernel that started at the same moment took its ports
 SCREENFUL = 60  # lines of a failing part's report
 MATHEMATICS = (  # below tests/, the longest first
-    "maths/linear_attention maths/transformer checks/checks maths/multi_head maths/attention maths/normalization"
+    "maths/linear_attention maths/audit maths/transformer checks/checks maths/multi_head maths/attention maths/normalization"
     " maths/layers maths/mixture maths/cache maths/masks maths/pretrained maths/compute maths/measure maths/positions"
     " maths/tensors maths/arguments maths/formula"
 )

@@ -1,7 +1,9 @@
 """Twenty mistakes that were written from the names of the audit's properties alone, before anything was tried.
 
-Each is a function that returns the arguments of an audit; its docstring says what is wrong. ``SEEN`` says which of them
-the audit sees, and by which property: it was written down afterwards, and no property was changed for it.
+Each is a function that returns the arguments of an audit; its docstring says what is wrong. ``SEEN_BY`` was written down
+afterwards: one property that sees it, or None. Two are other valid models, which only a reference can tell from the
+model that was meant. One property was changed for them: an input that the model overwrites was overwritten before the
+property looked, so that another property saw it.
 """
 
 import math
@@ -208,8 +210,8 @@ def weights_in_a_list():
     return audited(Mistake())
 
 
-def half_of_the_width_unused():
-    """The heads are merged wrongly: features of heads and places change roles, which only a reference can tell."""
+def reversed_features():
+    """The features of each head come out in reverse order: another valid model."""
 
     class Mistake(SmallModel):
         def attend(self, query, key, value, mask):
@@ -228,3 +230,25 @@ def wrong_feature_scale():
     return audited(Mistake())
 
 
+SEEN_BY = {
+    noisy_router: "twice the same",
+    first_token_overwritten: "the input is left alone",
+    capacity_over_the_batch: "rows apart",
+    triangle_one_too_far: "the past does not move",
+    norm_over_the_sequence: "the past does not move",
+    first_key_hidden: "every token is heard",
+    scale_of_the_whole_length: "a prefix gives the same",
+    no_positions: "order is seen",
+    small_added_mask: "the future, with loud weights",
+    window_on_every_second_layer: "the window",
+    positions_of_the_first_row: "alone = in a padded batch, left",
+    mean_over_padding: "alone = in a padded batch, right",
+    empty_row_divides_by_zero: "finite where nothing is seen",
+    cache_begins_at_the_second_part: "with a cache = without",
+    packed_positions_go_on: "packed = apart",
+    branch_halved_in_training: "train() = eval() without dropout",
+    loss_over_all_places: "the loss asks for the next token",
+    weights_in_a_list: "every parameter learns",
+    reversed_features: None,
+    wrong_feature_scale: None,
+}

@@ -100,6 +100,20 @@ CALLS = {
     "alibi_bias": (tl.alibi_bias, {"n_heads": 3, "q_len": 5, "k_len": 7}),
     "attention_flops": (tl.attention_flops, {"seq": 5, "d_model": 6, "k_len": 7}),
     "attention_weights": (tl.attention_weights, attention),
+    "audit": (
+        partial(tl.audit, vocab_size=11),
+        {
+            "model": tl.FeedForward(6),
+            "kind": "local",
+            "branches": [],
+            "window": 3,
+            "n_layers": 1,
+            "length": 8,
+            "long": 200,
+            "pad": 0,
+            "expect": ["order is seen"],
+        },
+    ),
     "batch_norm": (
         tl.batch_norm,
         {"x": x(B, N, 4), "running_mean": x(N), "running_var": x(N).abs(), **channels, "momentum": 0.1},

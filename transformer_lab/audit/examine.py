@@ -39,7 +39,11 @@ def examine(options):
 
 def expected(expect, notes):
     """Return what is said of each property that is switched off."""
-    reasons = {name: f": {reason}" for name, reason in expect.items()} if isinstance(expect, dict) else dict.fromkeys(expect, "")
+    reasons = (
+        {name: f": {reason}" for name, reason in expect.items()}
+        if isinstance(expect, dict)
+        else dict.fromkeys(expect, "")
+    )
     for name in reasons.keys() - PROPERTIES.keys():
         notes.append(f"`expect` names no property of the audit with {name!r}{did_you_mean(str(name), PROPERTIES)}")
     return reasons
@@ -65,7 +69,9 @@ def start_trials(options, notes):
     if not error and not uncopyable and (uncopyable := trials_of.runs_the_original(trials[-1])):
         trials, error = first_runs(options, uncopyable, [])
     if uncopyable:
-        notes.append(f"{uncopyable[0].upper()}{uncopyable[1:]}: the original is audited, and what needs a copy is not tried.")
+        notes.append(
+            f"{uncopyable[0].upper()}{uncopyable[1:]}: the original is audited, and what needs a copy is not tried."
+        )
     return trials, error
 
 
@@ -84,12 +90,16 @@ def first_runs(options, uncopyable, notes):
                 trial.seconds = max(trials_of.SECONDS, 200 * (time.perf_counter() - begin))
                 trials.append(trial)
             except TooLong:
-                return [plain(options, uncopyable)], f"the model did not come to an end within {trials_of.SECONDS} seconds"
+                return [
+                    plain(options, uncopyable)
+                ], f"the model did not come to an end within {trials_of.SECONDS} seconds"
             except Exception as error:
                 error_text = str(error) if isinstance(error, Wrong) else first_line(error)
         if trials:
             if length != options.length:
-                notes.append(f"The model takes no {options.length} tokens ({first_error}): it is audited with {length}.")
+                notes.append(
+                    f"The model takes no {options.length} tokens ({first_error}): it is audited with {length}."
+                )
             return trials, ""
         first_error = first_error or error_text
     return [plain(options, uncopyable)], first_error + advice(first_error, options)
@@ -109,7 +119,7 @@ def advice(error, options):
         return ". Does it take token numbers? Pass vocab_size= and not d_model=" if wants_tokens else ""
     if "index out of range" in error:
         return ". Is vocab_size more than its embedding has?"
-    if "Long" in error or "dtype" in error:
+    if any(word in error for word in ("Long", "int64", "dtype")):
         return ". Does it take vectors? Pass d_model= and not vocab_size="
     return ". Pass forward=forward(model, x), which calls it" if "argument" in error else ""
 

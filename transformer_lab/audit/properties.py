@@ -40,10 +40,11 @@ def twice(t):
 @asks("the input is left alone", needs="outputs")
 def untouched(t):
     """Does the forward pass leave its input as it was?"""
-    x = t.x.clone()
+    x = t.other(t.x)  # not `x` itself, which the model may have overwritten already
+    before = x.clone()
     t.run(x)
-    if not torch.equal(x, t.x):
-        raise Fails(f"the forward pass wrote into its input at position {first(x != t.x)[1]}")
+    if not torch.equal(x, before):
+        raise Fails(f"the forward pass wrote into its input at position {first(x != before)[1]}")
 
 
 @asks("a copy is on its own", needs="outputs")
@@ -321,6 +322,7 @@ def precision(t):
     length = t.options.long
     if not length:
         raise NotTried("pass long=, such as 600: a length that the model takes")
+    t.need_per_token()
     t.need_length(length)
 
     def picky_and_rounded(model):
@@ -345,7 +347,9 @@ def precision(t):
 @asks("the loss asks for the next token")
 def next_token(t):
     """Is the loss the mean, over all tokens but the first, of what the token before predicts for them?"""
-    loss, x, model = t.adapter("loss"), t.draw(3, t.length), t.changed(louder(5.0))
+    loss = t.adapter("loss")
+    t.need_tokens()
+    x, model = t.draw(3, t.length), t.changed(louder(5.0))
     with torch.no_grad():
         value = loss(model, x)
         scores = t.run(x, model).log_softmax(-1)
@@ -370,7 +374,9 @@ SHIFTS = {
 @asks("small batches = one big")
 def accumulated(t):
     """Does accumulating small batches give the gradient of one batch that holds them all?"""
-    run, x = t.adapter("accumulate"), t.draw(4, t.length)
+    run = t.adapter("accumulate")
+    t.need_tokens()
+    x = t.draw(4, t.length)
     labels = x.clone()
     labels[1:, 3:] = -100  # one long answer, three short ones: a mean of means is another number
     gradients = []
@@ -467,9 +473,7 @@ def learns(t):
         out = t.forward(t.draw(batch, t.length), model)
         (out * torch.randn(out.shape, dtype=torch.float32).to(out)).sum().backward()
         idle = [
-            name
-            for name, p in model.named_parameters()
-            if p.requires_grad and (p.grad is None or not p.grad.any())
+            name for name, p in model.named_parameters() if p.requires_grad and (p.grad is None or not p.grad.any())
         ]
         if not idle:
             return

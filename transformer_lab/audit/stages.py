@@ -19,7 +19,9 @@ def first_difference(t, reference):
             if tensor is None or other is None or tensor.shape != other.shape:
                 continue
             if not float((tensor - other).abs().max()) <= t.tolerance * max(float(other.std()), 1e-9):
-                return f"the first difference is in {what}{name}" + (f", after {before}, which agrees" if before else "")
+                return f"the first difference is in {what}{name}" + (
+                    f", after {before}, which agrees" if before else ""
+                )
         before = name
     return "no module that both have differs before the output" if before else "the two share no module"
 

@@ -144,6 +144,10 @@ class Trial:
             raise NotTried(f"the kind is {self.kind}, not causal")
         self.need_per_token()
 
+    def need_tokens(self):
+        if self.n_tokens is None:
+            raise NotTried("the model takes vectors, and this property needs token numbers")
+
     def need_length(self, length):
         """`NotTried` where the model takes no sequence of this length."""
         try:
