@@ -286,8 +286,8 @@ def test_a_model_that_returns_a_tuple_or_a_dataclass():
     report = audit(model=Wrapped(two), vocab_size=VOCAB)
     assert said(report)["twice the same"] == (
         "raises",
-        "the model must return one tensor, (batch, seq, features), got tuple with [0] (1, 10, 50), [1] (1, 10, 50): pass "
-        "forward=lambda model, x: model(x)[0]",
+        "the model must return one tensor, (batch, seq, features), got tuple with [0] (1, 10, 50), [1] (1, 10, 50): "
+        "pass forward=lambda model, x: model(x)[0]",
     )
     assert said(report)["rows apart"] == ("not tried", "the model has no output")
     assert said(report)["layers begin different"][0] == "holds"

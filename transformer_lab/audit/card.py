@@ -13,6 +13,7 @@ STATUSES = {  # the sign of each, and how many there are in words
     "not tried": (SIGNS["not attempted"], "{} not tried", "{} not tried"),
 }
 COLOUR = {"fails": "incorrect", "raises": "incorrect", "holds": "correct", "not tried": "not attempted"}
+LIST = "list-style: none; margin: 0.4em 0 0; padding: 0"
 NO_PROPERTY = (
     "No property sees a mistake that makes another valid model: no division by `√d_head`, key heads in another order, "
     "another layout of RoPE, another eps, another GELU. A module that computes what is meant sees these: pass "
@@ -86,11 +87,7 @@ class AuditReport:
         ]
         for status, (sign, *words) in STATUSES.items():
             rows = [(name, text) for name, found, text in self.rows if found == status]
-            listed = "".join(
-                f'<li style="margin: 0.25em 0"><b>{sign} {html.escape(name)}</b>{": " if text else ""}{marked(text)}</li>'
-                for name, text in rows
-            )
-            listed = f'<ul style="list-style: none; margin: 0.4em 0 0; padding: 0">{listed}</ul>'
+            listed = f'<ul style="{LIST}">{"".join(_item(sign, *row) for row in rows)}</ul>'
             if rows and status in ("holds", "not tried"):
                 title = words[len(rows) == 1].format(len(rows))
                 listed = f'<details><summary style="{SUMMARY}">{title}</summary>{listed}</details>'
@@ -108,3 +105,8 @@ class AuditReport:
             display({"text/plain": str(self), "text/html": self._repr_html_()}, raw=True)
         else:
             print(self)
+
+
+def _item(sign, name, text):
+    """A property in the list of a notebook's card."""
+    return f'<li style="margin: 0.25em 0"><b>{sign} {html.escape(name)}</b>{": " if text else ""}{marked(text)}</li>'

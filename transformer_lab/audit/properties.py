@@ -195,7 +195,7 @@ def padded_batch(t, side):
 
 
 def padding_changes_nothing(t, side, outputs):
-    """Compare ``outputs`` of a padded sentence with those beside other padding, and with those of the sentence alone."""
+    """Compare ``outputs`` of a padded sentence with those beside other padding, and of the sentence alone."""
     x, keep, sentence, real = padded_batch(t, side)
     outputs = real if outputs is None else outputs
     got = t.padded(x, keep)[1:, outputs]
