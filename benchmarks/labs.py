@@ -32,6 +32,7 @@ LABS = {
     "order, 6 tokens × 3 features": tl.labs.OrderLab(mode="steps"),
     "order, 12 tokens × 6 features": tl.labs.OrderLab(**dict.fromkeys(("query", "key", "value"), torch.ones(12, 6))),
     "experts, 12 tokens × 8 experts": tl.labs.ExpertsLab(mixture, torch.randn(12, 64)),
+    "sampling, 1,000 draws": tl.labs.SamplingLab("door", temperature=2, draws=1000),
 }
 
 

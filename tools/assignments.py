@@ -23,7 +23,7 @@ from transformer_lab.checks.report import HINTS as KINDS
 
 REGION = re.compile(r"(?ms)^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$")
 # A heading that is numbered: one with the name of an exercise in it, or one with a number of its own.
-HEADING = re.compile(r"(?m)^## (?P<number>(?:\d+|P)\.\d+ )?(?P<words>(?:.*`(?P<name>\w+)`)?.*)$")
+HEADING = re.compile(r"(?m)^## (?P<number>(?:\d+\.)?\d+ )?(?P<words>(?:.*`(?P<name>\w+)`)?.*)$")
 ABOUT = r"\b([Aa]bout )(\d+)(?= minutes)"
 MINUTES = re.compile(r"(?m)^★+☆* · (\d+) minutes")
 WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
@@ -58,7 +58,7 @@ def with_derived_parts(notebook):
     notebook.metadata.pop(GENERATED_FROM, None)
     folder = require_exercises(notebook)
     if folder:
-        number_headings(notebook, chapter_number(folder))
+        number_headings(notebook, numbers_begin(folder))
         count_exercises(notebook, folder)
     points = 1
     for cell in notebook.cells:
@@ -128,13 +128,13 @@ def require_exercises(notebook):
     return folder
 
 
-def chapter_number(folder):
-    """Return what is before the dot in an assignment's headings: the number of its chapter, or P for the project."""
+def numbers_begin(folder):
+    """Return what the numbers of an assignment's headings begin with: ``5.`` in chapter 5, nothing in the project."""
     chapter = re.match(r"ch(\d+)_", folder)
-    return chapter[1] if chapter else "P"
+    return f"{chapter[1]}." if chapter else ""
 
 
-def number_headings(notebook, chapter):
+def number_headings(notebook, begin):
     """Write the number of each exercise into its heading, in the order of the notebook."""
     place = 0
 
@@ -143,7 +143,7 @@ def number_headings(notebook, chapter):
         if not heading["number"] and heading["name"] not in TASKS:
             return heading[0]
         place += 1
-        return f"## {chapter}.{place} {heading['words']}"
+        return f"## {begin}{place} {heading['words']}"
 
     for cell in notebook.cells:
         if cell.cell_type == "markdown":

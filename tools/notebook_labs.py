@@ -36,13 +36,19 @@ def keep(notebook, path):
     states = [models[output.data[WIDGET]["model_id"]]["state"] for output in shown(notebook)]
     if not states:
         return
-    labs = [{name: state[name] for name in sorted(state) if _is_own(name)} for state in states]
+    labs = [{name: state[name] for name in sorted(state) if _is_own(name, state)} for state in states]
     written = json.dumps({"source": SOURCE, "labs": labs}, indent=1, ensure_ascii=False)
     file_of(path).write_text(f"{written}\n", "utf-8")
 
 
-def _is_own(name):
-    return name == "_anywidget_id" or (name[0] != "_" and name not in OF_EVERY_WIDGET)
+def _is_own(name, state):
+    others = (*OF_EVERY_WIDGET, *_class_of(state).constants)
+    return name == "_anywidget_id" or (name[0] != "_" and name not in others)
+
+
+def _class_of(state):
+    module, _, name = state["_anywidget_id"].rpartition(".")
+    return getattr(import_module(module), name)
 
 
 def restore_labs(notebook, path):
@@ -53,9 +59,8 @@ def restore_labs(notebook, path):
         raise ValueError(f"{file_of(path).name} must hold {len(outputs)} labs, has {len(labs)}: run make notebooks")
     models = {}
     for number, (output, state) in enumerate(zip(outputs, labs), 1):
-        module, _, name = state["_anywidget_id"].rpartition(".")
-        lab = getattr(import_module(module), name)
-        code = {"_esm": str(lab._esm), "_css": str(lab._css)}
+        lab = _class_of(state)
+        code = {"_esm": str(lab._esm), "_css": str(lab._css), **lab.constants}
         models[f"stored{number}"] = {"model_name": "AnyModel", "model_module": "anywidget", "state": {**state, **code}}
         output.data[WIDGET] = {**VERSION, "model_id": f"stored{number}"}
     if models:

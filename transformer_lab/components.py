@@ -16,8 +16,8 @@ COMPONENTS = (
     "norms",
     "pooler",
     "output head",
-    "other",
 )
+OTHER = "other: "  # followed by the name of the module, or of the parameter, that cannot be placed
 # Parts of the class names of feed-forward layers: this package, GPT-2, DistilBERT, T5, BERT, timm, CS336 and nanoGPT's
 # lecture, which spells it so.
 FEED_FORWARD = ("FeedForward", "FeedFoward", "MLP", "Mlp", "FFN", "LayerFF", "Intermediate", "GLU")
@@ -27,24 +27,35 @@ HEAD_NAMES = ("output", "head", "lm_head", "embed_out", "decoder")
 
 
 def of_module(module: nn.Module) -> dict[str, int]:
-    """Count parameters by component. A shared parameter counts as the first component, in order, that uses it."""
+    """Count parameters by component, in order. A shared one counts as the first component that uses it.
+
+    What cannot be placed comes last, by name; layers that are numbered share a name.
+    """
     holders = {}  # parameter → the components that use it
-    _visit(module, "", None, holders)
+    _visit(module, [], None, holders)
     found = dict.fromkeys(COMPONENTS, 0)
     for parameter in module.parameters():  # each once, also where it is tied
-        found[min(holders[parameter], key=COMPONENTS.index)] += parameter.numel()
-    return found
+        component = min(holders[parameter], key=lambda name: COMPONENTS.index(name) if name in COMPONENTS else 99)
+        found[component] = found.get(component, 0) + parameter.numel()
+    return {component: number for component, number in found.items() if number}
 
 
-def _visit(module, name, part, holders):
-    part = _classify(module, name, part)
-    for parameter_name, parameter in module.named_parameters(recurse=False):
-        component = part or ("position embedding" if parameter_name.startswith("pos") else "other")
+def _visit(module, path, part, holders):
+    part = _classify(module, path[-1] if path else "", part)
+    for name, parameter in module.named_parameters(recurse=False):
+        component = part or ("position embedding" if name.startswith("pos") else _other(module, [*path, name]))
         if part in ("attention", "feed-forward"):
-            component = f"{part} biases" if parameter_name.endswith("bias") else f"{part} weights"
-        holders.setdefault(parameter, set()).add(component)
-    for child_name, child in module.named_children():
-        _visit(child, child_name, part, holders)
+            component = f"{part} biases" if name.endswith("bias") else f"{part} weights"
+        holders.setdefault(parameter, []).append(component)
+    for name, child in module.named_children():
+        _visit(child, [*path, name], part, holders)
+
+
+def _other(module, path):
+    """Name what cannot be placed: where it is, without the numbers of layers, or the class of a module alone."""
+    words = [word for word in path if not word.isdigit()]
+    where = words[:-1] if len(words) > 1 and words[-1] in ("weight", "bias") else words
+    return OTHER + (type(module).__name__ if where in (["weight"], ["bias"]) else ".".join(where))
 
 
 def _classify(module, name, part):

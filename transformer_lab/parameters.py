@@ -15,7 +15,7 @@ from .arguments import (
     require_sizes,
     type_name,
 )
-from .components import COMPONENTS, of_module
+from .components import of_module
 from .layers import default_d_ff
 
 # The options of each family beside its sizes, and their values where they are left out.
@@ -457,7 +457,8 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
     -------
     dict of str to int
         In the order of the table. The components add up to :func:`count_parameters`; one of which the model has nothing
-        is left out. What a module has besides, and what its names do not tell, is ``"other"``.
+        is left out. What a module has besides, and what its names do not tell, comes last, each with its name:
+        ``"other: encoder.convolution"``. Numbered layers share a name.
 
     Raises
     ------
@@ -475,17 +476,16 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
     {'attention weights': 256, 'attention biases': 32}
     >>> parameter_breakdown(GPT2)["position embedding"]
     786432
+    >>> parameter_breakdown(nn.ModuleDict({"stem": nn.Conv1d(3, 8, 5), "norm": nn.LayerNorm(8)}))
+    {'norms': 16, 'other: stem': 128}
     """
     if isinstance(shape_or_module, ModelShape):
-        found = _of_shape(shape_or_module)
-    elif isinstance(shape_or_module, nn.Module):
-        found = of_module(shape_or_module)
-    else:
-        raise TypeError(
-            "shape_or_module must be a ModelShape, such as tl.GPT2, or a torch.nn.Module, "
-            f"got {type_name(shape_or_module)}"
-        )
-    return {component: found[component] for component in COMPONENTS if found.get(component)}
+        return {component: number for component, number in _of_shape(shape_or_module).items() if number}
+    if isinstance(shape_or_module, nn.Module):
+        return of_module(shape_or_module)
+    raise TypeError(
+        f"shape_or_module must be a ModelShape, such as tl.GPT2, or a torch.nn.Module, got {type_name(shape_or_module)}"
+    )
 
 
 def active_parameters(shape: ModelShape) -> int:

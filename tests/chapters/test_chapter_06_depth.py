@@ -2,12 +2,12 @@
 
 import pytest
 import torch
-from chapter_code import SEEDS, chapter_code
+from chapter_code import ALL_SEEDS, SEEDS, chapter_code
 
 
 @pytest.fixture(scope="module")
 def chapter():
-    return chapter_code("06_normalization", constants=("ways",), sections={"6.9"})
+    return chapter_code("06_normalization", constants=("ways", "nearly_linear"), sections={"6.9"})
 
 
 def last_losses(chapter, way, **options):
@@ -15,35 +15,63 @@ def last_losses(chapter, way, **options):
     return chapter["losses_of_copying"](chapter["ways"][way], SEEDS, **options)[..., -5:].mean(dim=-1)
 
 
-def test_without_residuals_no_step_size_helps(chapter):
+def test_without_residuals_neither_step_size_helps(chapter):
     assert last_losses(chapter, "norm, no residual").min() > 2.2
+
+
+def test_without_residuals_other_initial_weights_help(chapter):
+    options = {"start": chapter["sharp_start"], "bend": chapter["nearly_linear"]}
+    small = last_losses(chapter, "norm, no residual", **options)[:, 1]
+    assert small.min() > 0.55
+    assert small.max() < 0.85
+
+
+def test_without_residuals_these_weights_alone_are_not_enough(chapter):
+    small = last_losses(chapter, "norm, no residual", start=chapter["sharp_start"])[:, 1]
+    assert small.min() > 1.7
+    assert (small > 2.2).sum() >= 0.5 * len(SEEDS)
+
+
+def test_the_nearly_linear_activation_alone_is_not_enough(chapter):
+    assert last_losses(chapter, "norm, no residual", bend=chapter["nearly_linear"]).min() > 2.2
 
 
 def test_post_norm_learns_with_a_tenth_of_the_step(chapter):
     losses = chapter["losses_of_copying"](chapter["ways"]["post-norm"], SEEDS, steps=125)
     large, small = losses[..., 70:75].mean(dim=-1).unbind(dim=1)
     assert large.min() > 2.2
-    assert (small < 1.2).sum() >= 0.9 * len(SEEDS)
-    assert losses[:, 1, -5:].mean(dim=-1).max() < 1.2
+    assert small.max() < 1.5
+    assert losses[:, 1, -5:].mean(dim=-1).max() < 0.8
+
+
+@torch.no_grad()
+def test_in_post_norm_neighbours_remain_a_little_different(chapter):
+    for seed in SEEDS:
+        torch.manual_seed(seed)
+        x = torch.randn(8, 16, 64, dtype=torch.float64)
+        state = x
+        for part, norm in chapter["make_stack"](48, 64, n_heads=4).double():
+            state = chapter["ways"]["post-norm"](state, part, norm)
+        assert 0.99 < chapter["with_neighbours"](state) < 0.9995
 
 
 def test_pre_norm_takes_the_large_step_and_learns_fastest_with_it(chapter):
     large, small = last_losses(chapter, "pre-norm").unbind(dim=1)
-    assert large.max() < 0.6
+    assert large.max() < 0.3
     assert (large < small).all()
-    assert small.max() < 1.3
+    assert small.max() < 0.9
 
 
 def test_with_warm_up_post_norm_takes_the_large_step(chapter):
     large = last_losses(chapter, "post-norm", steps=100, warm_up=100)[:, 0]
-    assert large.max() < 2
-    assert (large < 0.55).sum() >= 0.9 * len(SEEDS)
+    assert large.max() < 1.2
+    if ALL_SEEDS:
+        assert (large < 0.8).sum() >= 8
 
 
 def test_its_weights_are_as_wide_as_those_of_the_courses_parts(chapter):
     tl, width = chapter["tl"], chapter["WIDTH"]
-    row, shapes, _ = chapter["new_weights"](0)
-    cut = row.split([torch.Size(shape).numel() for shape in shapes])
+    _, qkv, out, up, down, _ = chapter["new_weights"](0, chapter["usual_start"])
     attention, feed_forward = tl.MultiHeadAttention(width, 1), tl.FeedForward(width)
     theirs = [
         torch.cat([attention.q_proj.weight, attention.k_proj.weight, attention.v_proj.weight]),
@@ -51,5 +79,25 @@ def test_its_weights_are_as_wide_as_those_of_the_courses_parts(chapter):
         feed_forward.linear1.weight,
         feed_forward.linear2.weight,
     ]
-    for ours, weight in zip(cut[1:5], theirs):
+    for ours, weight in zip((qkv, out, up, down), theirs):
         assert ours.std().item() == pytest.approx(weight.std().item(), rel=0.15)
+
+
+def test_its_batched_stack_computes_what_the_courses_parts_compute(chapter):
+    """Two runs side by side, with biases of 0 and norms without weights, against modules, one run after the other."""
+    tl, width, seq = chapter["tl"], chapter["WIDTH"], chapter["SEQ"]
+    runs = [chapter["new_weights"](seed, chapter["usual_start"]) for seed in (0, 1)]
+    digits = torch.randint(0, 10, (2, 2 * seq), device=tl.device())
+    way, weights = chapter["ways"]["pre-norm"], [torch.stack(same) for same in zip(*runs)]
+    side_by_side = chapter["digit_scores"](digits, weights, way, torch.relu)
+    for run, sequence, scores in zip(runs, digits, side_by_side):
+        embedding, *layers, output = run
+        x = embedding[sequence].unflatten(0, (2, seq))
+        for qkv, out, up, down in zip(*layers):
+            attention = tl.MultiHeadAttention(width, 1, bias=False).to(x.device)
+            feed_forward = tl.FeedForward(width, bias=False).to(x.device)
+            names = "q_proj.weight", "k_proj.weight", "v_proj.weight", "out_proj.weight"
+            attention.load_state_dict(dict(zip(names, (*qkv.T.chunk(3), out.T))))
+            feed_forward.load_state_dict({"linear1.weight": up.T, "linear2.weight": down.T})
+            x = way(way(x, attention, tl.layer_norm), feed_forward, tl.layer_norm)
+        torch.testing.assert_close(scores, (tl.layer_norm(x) @ output).flatten(0, 1), atol=1e-4, rtol=1e-4)

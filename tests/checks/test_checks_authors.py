@@ -469,6 +469,14 @@ def test_parts_without_minutes_need_time_of_their_own():
         assignments.with_derived_parts(notebook)
 
 
+def test_the_project_counts_its_parts_without_a_chapter_whatever_number_stood_there():
+    notebook = nbformat.read(MASKS.with_stem("project"), 4)
+    for cell in notebook.cells:
+        cell.source = re.sub(r"(?m)^## \d+ (?=`)", "## 10.3 ", cell.source)
+    made = assignments.with_derived_parts(notebook)
+    assert assignments.text(made) == MASKS.with_stem("project").read_text("utf-8")
+
+
 def test_hints_are_written_where_their_name_stands():
     made = assignments.with_derived_parts(spoiled(PADDING_HINTS, r"\1{hints padding_mask}"))
     assert assignments.text(made) == MASKS.read_text("utf-8")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -18,6 +18,7 @@ from transformer_lab.labs import (
     NormalizationLab,
     OrderLab,
     Practice,
+    SamplingLab,
     SplitLab,
     StridesLab,
     WholeLab,
@@ -44,6 +45,7 @@ class Case:
     touch: Callable  # by finger, on a page 360 pixels wide; returns whether the lab reacts correctly
     scrolls: tuple  # where a finger scrolls the page
     nonsense: tuple = ()  # a field, invalid input, the error; then valid input, and the status line
+    script_bytes: int = 60_000  # at most
 
 
 def press(page, *names):
@@ -244,6 +246,21 @@ def touch_painting(page):
     swipe(page, middle(square(page, 2, 0, "answer")), 40)
     press(page, "Check")
     return status(page).startswith("Not right. ") and page.locator(".tl-seen").count() == 3
+
+
+def play_with_sampling(page):
+    press(page, "colour", "Draw 100", "Draw")
+    page.get_by_label("Temperature", exact=True).first.press("ArrowRight")
+    page.get_by_label("Top-k, typed", exact=True).first.fill("40")
+    page.get_by_label("Top-p", exact=True).first.press("PageDown")
+    page.get_by_label("Min-p, typed", exact=True).first.fill("0.05")
+    page.get_by_label("Seed", exact=True).first.fill("7")
+
+
+def touch_sampling(page):
+    page.get_by_role("button", name="france").tap()
+    page.get_by_role("button", name="Draw", exact=True).tap()
+    return status(page).startswith("All 49,152 tokens are kept; “␣Paris” is likeliest, with 0.773. Draw 1: ")
 
 
 def own_mixture(n_experts=8, seq=12, n_shared=0):
@@ -506,11 +523,13 @@ LABS = {
         states=[
             lambda: HeadsLab(random_weights(12, 12, 64, 64, causal=True), [f"word{i % 13}" for i in range(64)]),
             lambda: HeadsLab(random_weights(1, 3, 4, 6), "le chat dort .", "the cat is a sleep .", query=1),
+            lambda: HeadsLab(random_weights(2, 3, 4, 4), "a b c d", others=[(random_weights(2, 3, 10, 10), SENTENCE)]),
             lambda: HeadsLab(torch.zeros(1, 1, 1, 1), ["lone"]),
             lambda: HeadsLab(random_weights(13, 7, 20, 20), [f"aVeryLongTokenNumber{i}" for i in range(20)]),
         ],
         sent={"layer": 1, "head": 2, "query": 3, "key": 4},
         refused={
+            "sentence": 1,
             "layer": 2,
             "head": -1,
             "query": 10,
@@ -523,6 +542,48 @@ LABS = {
         play=play_with_heads,
         touch=touch_heads,
         scrolls=(".tl-sheet", ".tl-chips", ".tl-minis"),
+    ),
+    "sampling": Case(
+        make=SamplingLab,
+        text="SamplingLab(prompt='sea', temperature=1, top_k=None, top_p=1, min_p=0, seed=0, draws=0)",
+        states=[
+            lambda: SamplingLab("door", temperature=2, top_p=0.99, draws=1000),
+            lambda: SamplingLab("question", temperature=0, draws=3),
+            lambda: SamplingLab("colour", temperature=0.05, top_k=1, min_p=1, seed=9999, draws=1),
+            lambda: SamplingLab("product", temperature=1.5, top_k=300, top_p=0.5, min_p=0.01, draws=12),
+        ],
+        sent={
+            "prompt": "door",
+            "temperature": 0.7,
+            "top_k": 40,
+            "top_p": 0.9,
+            "min_p": 0.05,
+            "seed": 3,
+            "draws": 5,
+        },
+        refused={
+            "prompt": "lake",
+            "temperature": 2.05,
+            "top_k": 301,
+            "top_p": 0,
+            "min_p": 0.005,
+            "seed": -1,
+            "draws": 1.5,
+        },
+        linked="temperature",
+        keys=('input[aria-label="Temperature"]', "ArrowRight"),
+        play=play_with_sampling,
+        touch=touch_sampling,
+        scrolls=(".tl-tokens", "input[type=range]", ".tl-status"),
+        nonsense=(
+            ("Temperature, typed", "hot", "Temperature is a number from 0 to 2.", "0.5", "is likeliest, with 0.8"),
+            ("Temperature, typed", "0.33", "Temperature goes in steps of 0.05.", "0.35", "is likeliest, with 0.9"),
+            ("Top-k, typed", "1000", "Top-k goes from 1 to 300, or is all.", "40", "40 tokens of 49,152 are kept"),
+            ("Top-k, typed", "0", "Top-k is a whole number from 1 to 300, or all.", "1", "1 token of 49,152 is kept"),
+            ("Top-p, typed", "0", "Top-p goes from 0.01 to 1; 0 does not fit.", "0.5", "2 tokens of 49,152 are kept"),
+            ("Min-p, typed", "0.125", "Min-p goes in steps of 0.01.", "0.12", "tokens of 49,152 are kept"),
+            ("Seed", "10000", "Seed goes from 0 to 9,999; 10,000 does not fit.", "3", "All 49,152 tokens are kept"),
+        ),
     ),
     "split": Case(
         make=SplitLab,
@@ -540,19 +601,20 @@ LABS = {
         scrolls=(".tl-stages", ".tl-grid"),
     ),
     "budget": Case(
+        script_bytes=80_000,  # it reads the config.json of fifty model types
         make=BudgetLab,
         text=GPT2_TEXT,
         states=[
             lambda: BudgetLab(tl.BERT_LARGE, 4096, base="gpt2", quantity="training"),
             lambda: BudgetLab(tl.ModelShape("gpt2", 3, 100, 5, 77, 1, 1, tied=False, bias=False), quantity="flops"),
-            lambda: BudgetLab(tl.ModelShape("gpt2", 96, 12_288, 96, 98_304, 262_144, 131_072), batch=1024),
+            lambda: BudgetLab(tl.ModelShape("gpt2", 128, 16_384, 128, 131_072, 262_144, 1_048_576), batch=1024),
             lambda: BudgetLab(
-                tl.ModelShape("gpt2", 96, 12_288, 12_288, 98_304, 262_144, 1024), 131_072, 1024, base="bert-base"
+                tl.ModelShape("gpt2", 128, 16_384, 16_384, 131_072, 262_144, 1024), 1_048_576, 1024, base="bert-base"
             ),
         ],
         sent={"seq": 256, "batch": 2, "bytes_per_value": 2, "quantity": "flops", "base": "bert-base"},
         refused={
-            "shape": tl.ModelShape("transformer", 6, 512, 8, vocab_size=37_000),
+            "shape": replace(tl.GPT2, n_layers=129),
             "seq": 0,
             "batch": 1.0,
             "bytes_per_value": 8,
@@ -566,7 +628,7 @@ LABS = {
         scrolls=(".tl-rail input", ".tl-stack", ".tl-status"),
         nonsense=(
             ("Heads, typed", "7", "7 heads cannot share d_model 768.", "16", "16 heads instead of 12"),
-            ("Layers, typed", "97", "Layers goes from 1 to 96; 97 does not fit.", "13", "13 layers instead of 12"),
+            ("Layers, typed", "129", "Layers goes from 1 to 128; 129 does not fit.", "13", "13 layers instead of 12"),
         ),
     ),
     "whole": Case(

@@ -24,12 +24,12 @@ SLIDERS = ("n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions"
 NAMES = {"n_layers": "Layers", "d_model": "d_model", "n_heads": "Heads", "d_ff": "d_ff", "vocab_size": "Vocabulary"}
 NAMES |= {"n_positions": "Positions", "seq": "Context, seq", "batch": "Batch"}
 LARGEST = {
-    family: BudgetLab(tl.ModelShape(family, 96, 12_288, 96, 98_304, 262_144, 131_072), batch=1024)
+    family: BudgetLab(tl.ModelShape(family, 128, 16_384, 128, 131_072, 262_144, 1_048_576), batch=1024)
     for family in ("bert", "gpt2", "llama")
 }
 # One below the limits: odd numbers, whose products a JavaScript number would round.
 ODD = {
-    family: BudgetLab(tl.ModelShape(family, 95, 12_287, 11, 98_303, 262_143, 131_071), batch=1023)
+    family: BudgetLab(tl.ModelShape(family, 127, 16_383, 3, 131_071, 262_143, 1_048_575), batch=1023)
     for family in ("bert", "gpt2", "llama")
 }
 
@@ -39,7 +39,8 @@ def setting(lab):
 
 
 def state(lab):
-    return {**setting(lab), "base": lab.base, "quantity": lab.quantity}
+    pasted = {"config": lab.config, "base_config": lab.base_config}
+    return {**setting(lab), "base": lab.base, "quantity": lab.quantity, **pasted}
 
 
 def costs(lab):
@@ -105,7 +106,7 @@ def known(engine, lab):
 
 def world(engine, lab):
     """The presets, initial state and limits of a lab, as its script has them."""
-    return {"all": known(engine, lab), "start": lab.start, "limits": lab.limits}
+    return {"all": known(engine, lab), "start": lab.start, "limits": lab.limits, "tables": {}}
 
 
 @given(lab=labs())
@@ -170,16 +171,16 @@ def test_sliders_cover_the_limits_and_the_presets(engine):
             if name not in ("n_heads", "d_ff"):
                 stops |= {setting(lab).get(name, asdict(lab.shape).get(name)), RANGES[name][1]}
             assert stops <= set(offered) and offered[0] >= RANGES[name][0] and offered[-1] <= RANGES[name][1]
-    assert len(engine("choices", "n_layers", setting(lab), lab.limits)) == 96
+    assert len(engine("choices", "n_layers", setting(lab), lab.limits)) == 128
 
 
 def test_new_width_keeps_d_head_and_the_ratio_of_d_ff(engine):
     for *_, shape, _, _ in PRESETS:
         now = setting(BudgetLab(shape))
-        for d_model in range(64, 12_289, 64):
+        for d_model in range(64, 16_385, 64):
             wide = engine("alter", now, "d_model", d_model, LIMITS)["shape"]
             ratio = shape.d_ff / shape.d_model
-            assert (wide["n_heads"], wide["d_ff"]) == (d_model // 64, min(int(ratio * d_model + 0.5), 98_304))
+            assert (wide["n_heads"], wide["d_ff"]) == (d_model // 64, min(int(ratio * d_model + 0.5), 131_072))
             shared = shape.n_heads // (shape.n_kv_heads or shape.n_heads)
             if shape.n_kv_heads and wide["n_heads"] % shared == 0:
                 assert wide["n_kv_heads"] == wide["n_heads"] // shared
@@ -187,7 +188,7 @@ def test_new_width_keeps_d_head_and_the_ratio_of_d_ff(engine):
     for n_heads, n_kv_heads in ((3, 1), (12, 4), (18, 6), (1, 1), (2, 1), (4, 1), (16, 4), (576, 192)):
         assert engine("alter", now, "n_heads", n_heads, LIMITS)["shape"]["n_kv_heads"] == n_kv_heads
     odd = setting(BudgetLab(replace(tl.GPT2, d_model=768, n_heads=6, d_ff=2047)))
-    for d_model in (704, 832, 64, 12_288):
+    for d_model in (704, 832, 64, 16_384):
         wide = engine("alter", odd, "d_model", d_model, LIMITS)
         assert d_model % wide["shape"]["n_heads"] == 0
         ratio = wide["shape"]["n_heads"] / (d_model / 128)
@@ -276,10 +277,10 @@ def test_url_contains_only_differences(engine):
         ("gpt2.toString-3", "“toString-3” in it says nothing to this lab"),
         ("gpt2.bytes_per_value-2", "“bytes_per_value-2” in it says nothing to this lab"),
         ("gpt2.n_layers", "“n_layers” in it says nothing to this lab"),
-        ("gpt2.n_layers-97", "its n_layers is “97”, where a whole number from 1 to 96 can stand"),
-        ("gpt2.n_layers-0", "its n_layers is “0”, where a whole number from 1 to 96 can stand"),
-        ("gpt2.seq--5", "its seq is “-5”, where a whole number from 1 to 131,072 can stand"),
-        ("gpt2.seq-1e3", "its seq is “1e3”, where a whole number from 1 to 131,072 can stand"),
+        ("gpt2.n_layers-129", "its n_layers is “129”, where a whole number from 1 to 128 can stand"),
+        ("gpt2.n_layers-0", "its n_layers is “0”, where a whole number from 1 to 128 can stand"),
+        ("gpt2.seq--5", "its seq is “-5”, where a whole number from 1 to 1,048,576 can stand"),
+        ("gpt2.seq-1e3", "its seq is “1e3”, where a whole number from 1 to 1,048,576 can stand"),
         ("gpt2.batch-<b>", "its batch is “<b>”, where a whole number from 1 to 1,024 can stand"),
         ("gpt2.bytes-3", "its bytes is “3”, where 2 or 4 can stand"),
         ("gpt2.n_heads-7", "7 heads cannot share its d_model 768"),
@@ -433,7 +434,13 @@ def test_repr_is_stable_and_state_from_the_browser_is_kept():
     assert lab.shape == replace(tl.BERT_BASE, n_layers=24) and isinstance(lab.shape, tl.ModelShape)
     assert (lab.seq, lab.batch, lab.bytes_per_value, lab.quantity) == (256, 2, 2, "flops")
     assert repr(lab) == f"BudgetLab({lab.shape}, seq=256, batch=2, bytes_per_value=2)"
-    assert lab.start == {**setting(BudgetLab(tl.BERT_BASE, 128)), "base": "start", "quantity": "parameters"}
+    assert lab.start == {
+        **setting(BudgetLab(tl.BERT_BASE, 128)),
+        "base": "start",
+        "quantity": "parameters",
+        "config": "",
+        "base_config": "",
+    }
 
 
 def test_initial_state_is_a_preset_or_own_shape():
@@ -452,22 +459,17 @@ KEYS = ", ".join(map(repr, [*(key for key, *_ in PRESETS), "start"]))
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"shape": "gpt2"}, TypeError, "shape must be a ModelShape, got str"),
-        ({"shape": None}, TypeError, "shape must be a ModelShape, got None"),
+        ({"shape": "gpt2"}, TypeError, "shape must be a ModelShape, or the dict of a config.json, got str"),
+        ({"shape": None}, TypeError, "shape must be a ModelShape, or the dict of a config.json, got None"),
         (
-            {"shape": tl.ModelShape("transformer", 6, 512, 8, vocab_size=37_000)},
+            {"shape": {"hidden_size": 768}},
             ValueError,
-            "shape must be of family 'bert', 'gpt2' or 'llama', got 'transformer'",
+            "config has no model_type: the key that names the architecture, such as 'llama'",
         ),
-        (
-            {"shape": replace(tl.SMOLLM2_135M, n_positions=None)},
-            ValueError,
-            "shape must have n_positions from 1 to 131072, got None",
-        ),
-        ({"shape": replace(tl.GPT2, n_layers=97)}, ValueError, "shape must have n_layers from 1 to 96, got 97"),
-        ({"shape": replace(tl.GPT2, n_layers=0)}, ValueError, "shape must have n_layers from 1 to 96, got 0"),
-        ({"shape": replace(tl.GPT2, d_model=12_300)}, ValueError, "shape must have d_model from 1 to 12288, got 12300"),
-        ({"shape": replace(tl.GPT2, d_ff=98_305)}, ValueError, "shape must have d_ff from 1 to 98304, got 98305"),
+        ({"shape": replace(tl.GPT2, n_layers=129)}, ValueError, "shape must have n_layers from 1 to 128, got 129"),
+        ({"shape": replace(tl.GPT2, n_layers=0)}, ValueError, "shape must have n_layers from 1 to 128, got 0"),
+        ({"shape": replace(tl.GPT2, d_model=16_392)}, ValueError, "shape must have d_model from 1 to 16384, got 16392"),
+        ({"shape": replace(tl.GPT2, d_ff=131_073)}, ValueError, "shape must have d_ff from 1 to 131072, got 131073"),
         (
             {"shape": replace(tl.BERT_BASE, n_segments=65)},
             ValueError,
@@ -479,12 +481,12 @@ KEYS = ", ".join(map(repr, [*(key for key, *_ in PRESETS), "start"]))
             "shape must have vocab_size from 1 to 262144, got 300000",
         ),
         (
-            {"shape": replace(tl.GPT2, n_positions=131_073)},
+            {"shape": replace(tl.GPT2, n_positions=1_048_577)},
             ValueError,
-            "shape must have n_positions from 1 to 131072, got 131073",
+            "shape must have n_positions from 1 to 1048576, got 1048577",
         ),
-        ({"seq": 0}, ValueError, "seq must be from 1 to 131072, got 0"),
-        ({"seq": 131_073}, ValueError, "seq must be from 1 to 131072, got 131073"),
+        ({"seq": 0}, ValueError, "seq must be from 1 to 1048576, got 0"),
+        ({"seq": 1_048_577}, ValueError, "seq must be from 1 to 1048576, got 1048577"),
         ({"seq": 12.5}, TypeError, "seq must be an integer, got 12.5"),
         ({"batch": -1}, ValueError, "batch must be from 1 to 1024, got -1"),
         ({"batch": True}, TypeError, "batch must be an integer, got True"),
@@ -678,14 +680,14 @@ def test_the_ends_of_all_sliders_at_once(show):
     for name in SLIDERS:
         if name != "n_heads":
             slider(page, name).press("End")
-    shape = tl.ModelShape("gpt2", 96, 12_288, 192, 98_304, 262_144, 131_072)
-    demand(page, BudgetLab(shape, 131_072, 1024), BudgetLab())
+    shape = tl.ModelShape("gpt2", 128, 16_384, 256, 131_072, 262_144, 1_048_576)
+    demand(page, BudgetLab(shape, 1_048_576, 1024), BudgetLab())
     assert page.evaluate("document.documentElement.scrollWidth") == 760
     slider(page, "d_model").press("Home")
     slider(page, "n_layers").press("Home")
     page.get_by_role("button", name="2: half").click()
     shape = replace(shape, n_layers=1, d_model=64, n_heads=1, d_ff=512)
-    demand(page, BudgetLab(shape, 131_072, 1024, bytes_per_value=2), BudgetLab())
+    demand(page, BudgetLab(shape, 1_048_576, 1024, bytes_per_value=2), BudgetLab())
 
 
 def test_heads_slider_offers_divisors_and_changes_no_parameter(show):

@@ -225,6 +225,50 @@ def test_options_out_of_range_raise(option, value, message):
         setattr(lab, option, value)
 
 
+def two_sentences(**options):
+    others = [(random_weights(2, 4, 6, 6, seed=1), "the dog ran home very fast")]
+    return HeadsLab(some_heads(), SENTENCE, others=others, **options)
+
+
+def test_other_sentences_are_serialised_and_chosen():
+    lab = two_sentences(sentence=1, layer=1, head=2)
+    weights = random_weights(2, 4, 6, 6, seed=1)
+    assert (lab.query, lab.key) == (5, weights[1, 2, 5].argmax())
+    assert torch.equal(lab.chosen, weights[1, 2, 5])
+    packed = lab.get_state()["others"]
+    assert packed[0]["weights"]["shape"] == [2, 4, 6, 6] and packed[0]["tokens"][1] == "dog"
+    lab.set_state({"others": packed})
+    torch.testing.assert_close(lab.chosen, weights[1, 2, 5], rtol=0, atol=0.51 / LEVELS)
+    lab.sentence = 0
+    assert torch.equal(lab.chosen, some_heads()[1, 2, 5])
+    lab.query, lab.sentence = 9, 1  # the second sentence is shorter
+    torch.testing.assert_close(lab.chosen, weights[1, 2, 5], rtol=0, atol=0.51 / LEVELS)
+
+
+@pytest.mark.parametrize(
+    ("others", "error", "message"),
+    [
+        ([four], TypeError, "others must be pairs of weights and tokens, got "),
+        ("ab", TypeError, "others must be pairs of weights and tokens, got 'ab'"),
+        (
+            [(four[:, :1], "a b c d")],
+            ValueError,
+            "others must have weights of shape (1, 2, seq, seq), got (1, 1, 4, 4)",
+        ),
+        ([(four, "a b")], ValueError, "others must be as many as q_len of the weights, 4, got 2"),
+    ],
+)
+def test_other_sentences_must_fit(others, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        HeadsLab(four, "a b c d", others=others)
+
+
+def test_sentence_out_of_range_raises():
+    says(lambda: two_sentences(sentence=2), ValueError, "sentence must be from 0 to 1, got 2")
+    with pytest.raises(ValueError, match="others cannot change"):
+        two_sentences().others = []
+
+
 def test_tokens_and_shape_cannot_change():
     lab = HeadsLab(four, "a b c d")
     for name, value in [("tokens", list("wxyz")), ("key_tokens", list("wxyz")), ("d_model", 8)]:
@@ -235,6 +279,22 @@ def test_tokens_and_shape_cannot_change():
 
 
 # In a browser.
+
+
+def test_choosing_a_sentence(show):
+    page = show(two_sentences(query=3))
+    page.get_by_role("button", name="the dog ran home very fast").click()
+    lab = two_sentences(query=3, sentence=1)
+    best = lab.chosen.argmax()
+    said = page.get_by_role("status").inner_text()
+    assert said.startswith(f"Layer 0, head 0: “home” looks most at “{lab.others[0][1][best]}” ({lab.chosen[best]:.2f})")
+    askers = page.get_by_role("radiogroup", name="Who looks")
+    assert askers.locator("visible=true").count() == 1
+    assert page.get_by_role("radiogroup", name="Head").locator("visible=true").count() == 1
+    page.get_by_role("button", name="the cat sat on the mat").click()
+    assert page.get_by_role("status").inner_text().startswith("Layer 0, head 0: “on” looks at “sat”")
+    page.get_by_role("button", name="Reset").click()
+    assert page.get_by_role("button", name="the cat sat on the mat").get_attribute("aria-pressed") == "true"
 
 
 def words(page, lab=0):

@@ -21,6 +21,7 @@ from transformer_lab.labs import (
     NormalizationLab,
     OrderLab,
     Practice,
+    SamplingLab,
     SplitLab,
     StridesLab,
     WholeLab,
@@ -44,6 +45,7 @@ LABS = {
         ["10 steps", "4", "top-k, then softmax", "sigmoid, then top-k", "renormalize", "shared expert", "All biases 0"],
     ),
     "heads": (lambda: HeadsLab(WEIGHTS, SENTENCE), []),
+    "sampling": (SamplingLab, ["france", "colour", "door", "question", "product", "Draw", "Draw 100", "Clear", "sea"]),
     "split": (lambda: SplitLab(SENTENCE, 4, d_model=32), ["view alone to split", "view alone to merge"]),
     "masks": (
         MaskLab,

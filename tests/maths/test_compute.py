@@ -90,6 +90,93 @@ def counted(call, custom=None):
     return counter.get_total_flops()
 
 
+class Windowed:
+    """Attention to the last ``window`` tokens alone, as plain products: each query has its own keys."""
+
+    def __init__(self, window):
+        self.window = window
+
+    def __call__(self, query, key, value, mask=None, *, enable_gqa=False, **_):
+        repeats = query.shape[-3] // key.shape[-3]
+        key, value = (self._own(x.repeat_interleave(repeats, -3)) for x in (key, value))
+        scores = key @ query[..., None]  # (..., seq, window, 1)
+        return (scores.softmax(-2).mT @ value).squeeze(-2)
+
+    def _own(self, x):
+        window = min(self.window, x.shape[-2])
+        return nn.functional.pad(x, (0, 0, window - 1, 0)).unfold(-2, window, 1).mT
+
+
+class Today(nn.Module):
+    """A decoder with the options of a "llama" that no model of this package has, of this package's layers."""
+
+    def __init__(self, shape):
+        super().__init__()
+        self.shape = shape
+        self.attention, self.feed_forward = nn.ModuleList(), nn.ModuleList()
+        for layer in range(shape.n_layers):
+            narrow = shape.window and layer < (
+                shape.n_layers if shape.n_window_layers is None else shape.n_window_layers
+            )
+            attend = Windowed(shape.window) if narrow else plain
+            options = {"n_kv_heads": shape.n_kv_heads, "d_head": shape.d_head, "qk_norm": bool(shape.qk_norm)}
+            attention = tl.MultiHeadAttention(shape.d_model, shape.n_heads, bias=False, attend=attend, **options)
+            self.attention.append(attention)
+            self.feed_forward.append(self._feed_forward())
+        self.gate = nn.Linear(shape.d_model, 1, bias=False) if shape.shared_expert_gate else None
+        self.head = nn.Linear(shape.d_model, shape.vocab_size, bias=False)
+
+    def _feed_forward(self):
+        shape, options = self.shape, {"activation": "silu", "gated": self.shape.gated, "bias": False}
+        if not shape.n_experts:
+            return tl.FeedForward(shape.d_model, shape.d_ff, **options)
+        d_ff = shape.d_expert or shape.d_ff
+        n_shared = (shape.d_shared_expert or 0) // d_ff
+        sizes = (shape.d_model, d_ff, shape.n_experts, shape.experts_per_token)
+        return tl.MixtureOfExperts(*sizes, n_shared=n_shared, **options)
+
+    def forward(self, x):
+        for attention, feed_forward in zip(self.attention, self.feed_forward):
+            x = x + feed_forward(x + attention(x, is_causal=True))
+            if self.gate is not None:
+                x = x * self.gate(x).sigmoid()
+        return self.head(x)
+
+
+def plain(query, key, value, mask=None, *, enable_gqa=False, **_):
+    repeats = query.shape[-3] // key.shape[-3]
+    key, value = (x.repeat_interleave(repeats, -3) for x in (key, value))
+    return (query @ key.mT).softmax(-1) @ value
+
+
+TODAY = {
+    "a head size of its own": {"d_head": 6},
+    "norms of queries and keys": {"d_head": 6, "qk_norm": True},
+    "heads that share keys": {"d_head": 6, "n_kv_heads": 2},
+    "no gate": {"gated": False},
+    "windows": {"window": 3},
+    "windows in some layers": {"window": 3, "n_window_layers": 2, "d_head": 6, "n_kv_heads": 1},
+    "a window longer than the text": {"window": 50},
+    "experts": {"n_experts": 5, "experts_per_token": 2},
+    "small experts": {"n_experts": 5, "experts_per_token": 3, "d_expert": 7},
+    "shared experts": {"n_experts": 5, "experts_per_token": 2, "d_expert": 7, "d_shared_expert": 14},
+    "a gate": {"n_experts": 4, "experts_per_token": 1, "d_shared_expert": 22, "shared_expert_gate": True},
+    "experts without a gate": {"n_experts": 4, "experts_per_token": 4, "gated": False},
+}
+
+
+@pytest.mark.parametrize("case", TODAY)
+def test_flops_of_the_options_of_today_are_those_that_pytorch_counts(case):
+    shape = tl.ModelShape("llama", 3, 8, 4, 22, vocab_size=13, **TODAY[case])
+    seq, batch = 10, 2
+    model = Today(shape)
+    assert counted(lambda: model(torch.randn(batch, seq, 8))) == tl.forward_flops(shape, seq, batch)
+    # The head takes the place of the tied embedding. The norms of the layers have no products, and are left out.
+    norms = tl.parameter_breakdown(shape)["norms"] - shape.n_layers * 2 * 6 * bool(shape.qk_norm)
+    gates = shape.n_layers * 8 - 8 if shape.shared_expert_gate else 0  # one gate serves all layers here
+    assert tl.count_parameters(model) == tl.count_parameters(shape) - norms - gates
+
+
 @st.composite
 def runs(draw):
     """A small shape, and the lengths of a batch for it."""

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import transformer_lab as tl
-from transformer_lab.config import MODELS, NEUTRAL
+from transformer_lab.config_models import MODELS, NEUTRAL
 
 REFERENCES = json.loads(Path(__file__).with_name("config_references.json").read_text("utf-8"))["models"]
 ENCODERS = {"albert", "bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta"}
@@ -53,6 +53,13 @@ def test_counts_are_those_of_formulas(name):
     assert tl.count_parameters(shape_of(name)) == BY_FORMULA[name]
 
 
+def test_references_say_where_they_were_compared():
+    compared = [reference for reference in REFERENCES.values() if "source" in reference]
+    assert len(compared) >= 62 and all(len(reference["source"]) > 10 for reference in compared)
+    published = [reference for reference in REFERENCES.values() if "published" in reference]
+    assert len(published) == 3 and all(each["published"] == each["parameters"] for each in published)
+
+
 def test_every_model_type_has_a_reference():
     assert {reference["config"]["model_type"] for reference in REFERENCES.values()} == set(MODELS)
     assert len(MODELS) >= 25 and len(REFERENCES) >= 40
@@ -90,7 +97,7 @@ def test_no_counted_size_is_ignored(name):
     """Each required size changes a count when it changes, is missed when it is missing, and must be an integer."""
     config = REFERENCES[name]["config"]
     for key, rule in MODELS[config["model_type"]].keys.items():
-        if rule.default is not ... or key not in config:
+        if "default" in rule or key not in config:
             continue
         without = {other: value for other, value in config.items() if other != key}
         with pytest.raises(ValueError, match=f"config has no {key}, which model_type '{config['model_type']}' needs"):
@@ -110,6 +117,50 @@ def test_neutral_keys_change_nothing():
     shape = tl.ModelShape.from_config(QWEN3)
     for key in NEUTRAL - set(MODELS["qwen3"].keys) - {"model_type"}:
         assert tl.ModelShape.from_config({**QWEN3, key: "anything"}) == shape
+
+
+CLASSES = {
+    "google-bert/bert-base-uncased": ["BertForSequenceClassification"],
+    "Qwen/Qwen3-4B": ["Qwen3ForSequenceClassification"],
+    "mistralai/Mistral-7B-v0.1": ["MistralModel"],  # whose head is not tied: it is not there
+    "google-t5/t5-small": ["T5EncoderModelForClassification"],
+}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_another_head_is_refused(name):
+    with pytest.raises(ValueError, match="config's architectures must be a name that ends in"):
+        tl.ModelShape.from_config({**REFERENCES[name]["config"], "architectures": CLASSES[name]})
+
+
+def test_classes_with_the_counted_parameters_are_accepted():
+    several = ["BartModel", "BartForConditionalGeneration", "BartForSequenceClassification"]  # as in bart-large
+    bart = REFERENCES["facebook/bart-large"]["config"]
+    assert tl.ModelShape.from_config({**bart, "architectures": several}) == shape_of("facebook/bart-large")
+    tied = {**QWEN3, "architectures": ["Qwen3Model"]}
+    assert tl.ModelShape.from_config(tied) == tl.ModelShape.from_config({**QWEN3, "architectures": None})
+    with pytest.raises(ValueError, match="config's architectures must be a list of names, got 'Qwen3Model'"):
+        tl.ModelShape.from_config({**QWEN3, "architectures": "Qwen3Model"})
+
+
+def test_code_of_its_own_is_refused_unless_it_is_the_type_s():
+    ernie = REFERENCES["baidu/ERNIE-4.5-0.3B-PT"]["config"]
+    own = {"AutoConfig": "configuration_x.XConfig", "AutoModelForCausalLM": "modeling_ernie4_5.Ernie4_5_ForCausalLM"}
+    assert tl.ModelShape.from_config({**ernie, "auto_map": own}) == tl.ModelShape.from_config(ernie)
+    other = {"AutoModelForCausalLM": "modeling_bunny.BunnyForCausalLM"}
+    with pytest.raises(
+        ValueError, match=r"config's auto_map.AutoModelForCausalLM must be a class of model_type 'qwen3'"
+    ):
+        tl.ModelShape.from_config({**QWEN3, "auto_map": other})
+    with pytest.raises(ValueError, match="config's model_type must be one of"):
+        tl.ModelShape.from_config({"model_type": "bunny-qwen3", "auto_map": other})
+
+
+def test_pruned_heads_are_refused():
+    gpt2 = REFERENCES["openai-community/gpt2"]["config"]
+    assert tl.ModelShape.from_config({**gpt2, "pruned_heads": {}}) == tl.GPT2
+    with pytest.raises(ValueError, match=r"config's pruned_heads must be \{\} to be counted"):
+        tl.ModelShape.from_config({**gpt2, "pruned_heads": {"1": [0, 2]}})
 
 
 REFUSED = {
@@ -191,11 +242,9 @@ def test_flops_count_the_experts_that_a_token_uses():
     assert tl.flops_breakdown(albert, 3)["feed-forward"] == tl.flops_breakdown(tl.BERT_BASE, 3)["feed-forward"]
 
 
-def test_only_layers_of_this_package_have_activations_and_a_place_in_the_lab():
+def test_only_layers_of_this_package_have_activations():
     with pytest.raises(ValueError, match="got a shape with qk_norm and d_head"):
         tl.activation_bytes(tl.ModelShape.from_config(QWEN3), 8)
-    with pytest.raises(ValueError, match="shape must have no qk_norm and no d_head in this lab"):
-        tl.labs.BudgetLab(tl.ModelShape.from_config(QWEN3))
     llama = shape_of("HuggingFaceTB/SmolLM2-135M")
     assert llama == tl.SMOLLM2_135M
     assert tl.activation_bytes(llama, 8) == tl.activation_bytes(tl.SMOLLM2_135M, 8)

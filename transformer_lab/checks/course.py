@@ -58,8 +58,16 @@ COURSE = {
         "recurrent_step",
         "mend_padding",
     ],
-    "ch9_today": ["rotate", "repeat_keys", "gated_feed_forward", "decoder_block"],
-    "ch10_real_models": ["cached_step", "mean_pool", "mend_writing"],
+    "ch9_today": [
+        "rotate",
+        "repeat_keys",
+        "gated_feed_forward",
+        "decoder_block",
+        "route",
+        "mixture_of_experts",
+        "latent_cache_bytes",
+    ],
+    "ch10_real_models": ["cached_step", "mean_pool", "next_token", "mend_writing"],
     "project": ["embed", "self_attention", "block", "language_model", "next_token_loss"],
 }
 FOLDERS = {name: folder for folder, names in COURSE.items() for name in names}

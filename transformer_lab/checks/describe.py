@@ -59,11 +59,15 @@ def wrong(exercise, function, outcomes, first, done, case):
         sentences.append(f"This input must raise a `{type(expected.error).__name__}`.{instead}")
     if got.error is not None:
         sentences.append(raised(exercise, function, probe, got.error, got.refused))
-        sentences += source_findings(function)
+        sentences += source_findings(function, exercise.unneeded)
     elif said := mismatch(exercise, probe, got, expected):
-        sentences += [said, _apart_from_axes_of_one(got.value, expected.value), *source_findings(function)]
+        sentences += [
+            said,
+            _apart_from_axes_of_one(got.value, expected.value),
+            *source_findings(function, exercise.unneeded),
+        ]
     else:
-        sentences += source_findings(function)
+        sentences += source_findings(function, exercise.unneeded)
         broken = _broken_properties(exercise, function, probe)
         if broken:
             sentences.append(f"This should hold, and does not: {broken[0]}")
@@ -130,12 +134,12 @@ def _steps(exercise, done):
     )
 
 
-def source_findings(function):
-    """Say what the source code alone reveals: unused parameters, a discarded result."""
+def source_findings(function, unneeded=()):
+    """Say what the source code alone reveals: unused parameters, but for those ``unneeded``; a discarded result."""
     if (tree := source.parse(function)) is None:
         return []
     said = []
-    if unused := [f"`{name}`" for name in source.unused_parameters(tree)]:
+    if unused := [f"`{name}`" for name in source.unused_parameters(tree) if name not in unneeded]:
         do = "does it" if len(unused) == 1 else "do they"
         said.append(f"Your function never uses {' and '.join(unused)}. Where {do} belong?")
     if lost := source.discarded_result(tree):

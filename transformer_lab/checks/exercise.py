@@ -56,6 +56,7 @@ from functools import cached_property, partial
 from itertools import combinations
 
 from ..device import device
+from . import source
 from .agree import tensors_in
 from .diagnose import check
 from .observe import Probe, changes_each_time, observe
@@ -345,6 +346,12 @@ class Exercise:
                     f"got {found} with {probe.name}"
                 )
         return sorted(probes, key=lambda probe: not probe.plain)
+
+    @cached_property
+    def unneeded(self):
+        """The arguments that a right answer may leave unused: there is one that never reads them."""
+        trees = filter(None, map(source.parse, self.equivalents.values()))
+        return {name for tree in trees for name in source.unused_parameters(tree)}
 
     @cached_property
     def expected(self):

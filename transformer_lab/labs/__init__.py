@@ -9,6 +9,7 @@ from .masks import MaskLab
 from .normalization import NormalizationLab
 from .order import OrderLab
 from .practice import Practice
+from .sampling import SamplingLab
 from .split import SplitLab
 from .strides import StridesLab
 from .whole import WholeLab
@@ -23,6 +24,7 @@ __all__ = [
     "NormalizationLab",
     "OrderLab",
     "Practice",
+    "SamplingLab",
     "SplitLab",
     "StridesLab",
     "WholeLab",

@@ -1,15 +1,27 @@
 // The budget lab: the cost of a model of a given shape, in parameters, FLOPs and memory, and how it changes with the
 // shape.
 
-import { decode, encode, pythonCode } from "./budget_address.js";
-import { COMPONENTS, costs, isGated, keyFeatures, QUANTITIES, ruleOfThumb, total } from "./budget_counts.js";
-import { alter, choices, find, known, OF_SHAPE, read, same, sameShape, SLIDERS } from "./budget_settings.js";
+import { decodeAll, encodeAll, pythonCode } from "./budget_address.js";
+import { parseConfig, withBigInts } from "./budget_config.js";
+import { activeParameters, COMPONENTS, costs, headFeatures, isGated, isOwn, keyFeatures } from "./budget_counts.js";
+import { QUANTITIES, ruleOfThumb, total } from "./budget_counts.js";
+import { alter, choices, OF_SHAPE, read, same, sameShape } from "./budget_settings.js";
+import { contextOf, find, known } from "./budget_known.js";
+import { SLIDERS } from "./budget_settings.js";
 import { cacheInWords, compact, compactSigned, describe, equalContext, introduction } from "./budget_words.js";
-import { NO_CACHE, overtakenInWords, publishedInWords, ruleInWords, share, signed, times } from "./budget_words.js";
-import { trainingInWords, warningInWords } from "./budget_words.js";
+import {
+  NO_CACHE,
+  ofEachToken,
+  overtakenInWords,
+  publishedInWords,
+  ruleInWords,
+  share,
+  signed,
+} from "./budget_words.js";
+import { times, trainingInWords, warningInWords, windowsInWords } from "./budget_words.js";
 import { frame } from "./frame.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
-import { setText, sliderWithInput, sortedByWidth, widest } from "./ui.js";
+import { parsedInput, setText, sliderWithInput, sortedByWidth, widest } from "./ui.js";
 import { counted, grouped, parseNumber } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -22,7 +34,7 @@ import { counted, grouped, parseNumber } from "./words.js";
 /** @typedef {{ now: State, base: Known, cost: Record<string, Counts>, before: Record<string, Counts> }} Compared */
 /** @typedef {(name: string, value: number) => void} Change Moves one slider. */
 
-const TRAITS = ["shape", "seq", "batch", "bytes_per_value", "base", "quantity"];
+const TRAITS = ["shape", "seq", "batch", "bytes_per_value", "base", "quantity", "config", "base_config"];
 const LABELS = {
   n_layers: "Layers",
   d_model: "d_model",
@@ -50,7 +62,8 @@ function presetPanel(model, { all }) {
     pick,
   );
   const published = element("p");
-  const options = all.map((each) => element("option", { value: each.key }, each.name));
+  const other = element("option", { value: "other", hidden: true });
+  const options = [...all.map((each) => element("option", { value: each.key }, each.name)), other];
   const props = { class: "tl-against", "aria-label": "Changes are shown against" };
   const against = element("select", { ...props, onchange: () => commit(model, { base: against.value }) }, options);
   const compare = element("label", { class: "tl-compare" }, "Thin bars and marks, and all changes: against", against);
@@ -59,6 +72,10 @@ function presetPanel(model, { all }) {
   /** @type {(compared: Compared) => void} */
   const draw = ({ now, base }) => {
     presets.show(all.findIndex((each) => sameShape(each.shape, now.shape)));
+    const isPasted = base.key === "other";
+    set(other, { hidden: !now.base_config, disabled: !now.base_config });
+    if (isPasted) setText(other, base.name);
+    else setText(other, "what you pasted");
     against.value = base.key;
     setText(published, publishedInWords(base));
   };
@@ -77,13 +94,13 @@ function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
   function parse(text) {
     const parsed = parseNumber(text, LABELS[name], limits[name]);
     const width = shape().d_model;
-    const wrong = name === "n_heads" && !parsed.error && width % parsed.value;
+    const wrong = name === "n_heads" && !shape().d_head && !parsed.error && width % parsed.value;
     return wrong ? { error: `${grouped(parsed.value)} heads cannot share d_model ${grouped(width)}.` } : parsed;
   }
   /** @type {(at: number, shape: import("./budget_counts.js").Shape) => string} */
-  function moreOf(at, { d_model, n_heads }) {
-    if (name === "n_heads") return `× ${grouped(d_model / n_heads)}`;
-    return name === "d_ff" ? `(${Number((at / d_model).toFixed(2))} ×)` : "";
+  function moreOf(at, shape) {
+    if (name === "n_heads") return `× ${grouped(headFeatures(shape))}`;
+    return name === "d_ff" ? `(${Number((at / shape.d_model).toFixed(2))} ×)` : "";
   }
   const head = element("p", {}, `${LABELS[name]} `, reservedBox(more));
   const props = { onchange: letGo };
@@ -109,15 +126,17 @@ function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
   /** @type {(compared: Compared) => void} */
   function draw({ now, base }) {
     const at = read(now, name);
-    const before = read(base, name);
-    const { d_model, n_heads } = now.shape;
+    set(turn.node, { hidden: at === null });
+    if (at === null) return;
+    const before = read(base, name) ?? at;
+    const { d_model } = now.shape;
     if (offeredFor !== `${at} ${d_model}`) offered = choices(name, now, limits, [start, ...all]);
     offeredFor = `${at} ${d_model}`;
     const last = Math.max(offered.length - 1, 1);
     set(turn.input, { min: 0, max: last, disabled: offered.length < 2 });
     turn.show(at);
     setText(more, moreOf(at, now.shape));
-    const width = name === "n_heads" ? ` heads of ${counted(d_model / n_heads, "feature")}` : "";
+    const width = name === "n_heads" ? ` heads of ${counted(headFeatures(now.shape), "feature")}` : "";
     const other = at === before ? "" : `; ${base.name}: ${grouped(before)}`;
     set(turn.input, { "aria-valuetext": `${grouped(at)}${width}${other}` });
     set(was, { style: `--at: ${(placeOf(before, last) / last).toFixed(4)}`, hidden: at === before });
@@ -147,7 +166,7 @@ function slidersPanel(model, world, change, letGo, compare) {
     const { seq, shape, bytes_per_value } = compared.now;
     for (const each of sliders) each.draw(compared);
     formats.show(bytes_per_value);
-    setText(warning, seq > shape.n_positions ? warningInWords(seq, shape) : "");
+    setText(warning, seq > (shape.n_positions ?? seq) ? warningInWords(seq, shape) : "");
   };
   const longest = (family) => warningInWords(world.limits.seq[1], { family, n_positions: world.limits.n_positions[1] });
   const reserveAll = () => reserveSpace(warning, longest("gpt2"), longest("llama"));
@@ -238,7 +257,9 @@ function barsPanel(model, el, { all, limits }, change) {
   // The size of a token's cache entry, and the number of tokens whose cache is as large as the weights.
   const cacheOf = (shape, count) => {
     const values = 2n * BigInt(shape.n_layers) * keyFeatures(shape);
-    return cacheInWords(values, count / values, shape.family === "llama");
+    return shape.window
+      ? windowsInWords(shape, values)
+      : cacheInWords(values, count / values, shape.family === "llama" || Boolean(shape.d_head));
   };
   /** @type {(compared: Compared) => void} */
   function draw(compared) {
@@ -246,13 +267,14 @@ function barsPanel(model, el, { all, limits }, change) {
     const count = total(compared.cost.parameters);
     const rule = ruleOfThumb(shape);
     for (const bar of Object.values(bars)) bar.draw(compared);
-    bars.parameters.say(ruleInWords(rule, count - rule, count));
+    const used = shape.n_experts ? ofEachToken(shape) : "";
+    bars.parameters.say(used ? `${used[0].toUpperCase()}${used.slice(1)}.` : ruleInWords(rule, count - rule, count));
     const equal = equalContext(shape);
     const { "scores and blend": pairs, "feed-forward": features } = compared.cost.flops;
-    bars.flops.say(overtakenInWords(times(pairs, features), isGated(shape)));
+    bars.flops.say(overtakenInWords(times(pairs, features), isGated(shape), isOwn(shape)));
     setText(overtake, equalAt(equal));
-    set(overtake, { "aria-pressed": String(seq === equal) });
-    bars.training.say(trainingInWords(bytes_per_value));
+    set(overtake, { "aria-pressed": String(seq === equal), hidden: !isOwn(shape) });
+    bars.training.say(trainingInWords(bytes_per_value, isOwn(shape) && isOwn(compared.base.shape)));
     bars.generation.say(shape.family === "bert" ? NO_CACHE : cacheOf(shape, count));
   }
 
@@ -278,13 +300,15 @@ function tableRow(name, formula, hue) {
   const swatch = { class: `tl-swatch${greyIn(hue)}`, style: `--hue: ${hue ?? 0}` };
   const marked = hue === undefined ? [] : element("span", swatch);
   const counted = formula.replaceAll("·", "·\u200b"); // a long product may go on in the next line
-  const head = element("th", { scope: "row" }, marked, name, element("span", { class: "tl-note" }, counted));
+  const note = element("span", { class: "tl-note" }, counted);
+  const head = element("th", { scope: "row" }, marked, name, note);
   const cells = [element("td", {}, reservedBox(number), reservedBox(by, "tl-note")), element("td", {}, part, ratio)];
   const node = element("tr", { class: hue === undefined ? "tl-total" : null }, head, cells);
   /** @type {(counts: Counts) => bigint} */
   const amountIn = (counts) => (hue === undefined ? total(counts) : (counts[name] ?? 0n));
 
-  function draw(mine, theirs) {
+  function draw(mine, theirs, shape) {
+    set(note, { hidden: !isOwn(shape) }); // the formula is that of this package's layers
     const [count, ghost] = [amountIn(mine), amountIn(theirs)];
     set(node, { hidden: !count && !ghost });
     setText(number, grouped(count));
@@ -330,7 +354,7 @@ function tablesPanel(model) {
     for (const { quantity, rows, node } of tables) {
       set(node, { hidden: quantity !== now.quantity });
       if (quantity !== now.quantity) continue;
-      for (const row of rows) row.draw(cost[quantity], before[quantity]);
+      for (const row of rows) row.draw(cost[quantity], before[quantity], now.shape);
     }
   }
   function reserveAll(dearest) {
@@ -338,6 +362,108 @@ function tablesPanel(model) {
   }
   return { node, draw, reserveAll };
 }
+
+// What two models have, side by side: a count, and how it is written.
+const exactly = (count) => grouped(count).replaceAll(",", ",\u200b"); // breaks between its groups
+/** @type {Record<string, [(setting: Setting) => bigint, (count: bigint) => string]>} */
+const COMPARED = {
+  parameters: [(setting) => total(costs(setting).parameters), exactly],
+  "for each token": [({ shape }) => activeParameters(shape), exactly],
+  "forward pass": [(setting) => total(costs(setting).flops), (count) => compact(count, "FLOP")],
+  cache: [(setting) => costs(setting).generation["key–value cache"] ?? 0n, (count) => compact(count, "B")],
+};
+
+// Two fields for the text of a config.json, and the two models side by side.
+/** @type {(model: Model, el: HTMLElement, world: World) => any} */
+function configPanel(model, el, world) {
+  const { tables, limits, start } = world;
+  const parse = (text) => {
+    const { value, ...found } = parseConfig(text, tables, limits);
+    return { ...found, value: { shape: value?.shape, text: found.text } };
+  };
+  // An empty field takes the pasted model away.
+  const accept = ({ shape, text }) => {
+    const seq = shape ? Math.min(model.get("seq"), contextOf(shape)) : start.seq;
+    commit(model, { config: text, shape: shape ?? start.shape, seq });
+  };
+  const acceptBase = ({ shape, text }) => {
+    const kept = model.get("base") === "other" ? "start" : model.get("base");
+    commit(model, { base_config: text, base: shape ? "other" : kept });
+  };
+  const configField = (label, trait, take) => {
+    const { input, error, show } = parsedInput(parse, take, { rows: 3 }, "textarea");
+    const name = element("label", { for: input.id }, label);
+    const node = element("div", { class: "tl-field" }, name, input, error);
+    return { node, draw: () => show(model.get(trait)) };
+  };
+  const fields = [
+    configField("A model: paste its config.json", "config", accept),
+    configField("Against: another config.json", "base_config", acceptBase),
+  ];
+  const names = [element("span"), element("span")];
+  const rows = Object.entries(COMPARED).map(([name, [count, write]]) => {
+    const texts = [element("span"), element("span"), element("span")];
+    const cells = texts.map((each) => element("td", {}, reservedBox(each)));
+    return { node: element("tr", {}, element("th", { scope: "row" }, name), cells), texts, count, write };
+  });
+  const named = names.map((each) => element("th", { scope: "col" }, reservedBox(each)));
+  const heads = [element("th", { scope: "col" }), named, element("th", { scope: "col" }, "ratio")];
+  const body = element(
+    "tbody",
+    {},
+    rows.map((each) => each.node),
+  );
+  const columns = element("thead", {}, element("tr", {}, heads));
+  const table = element("table", { class: "tl-account tl-beside" }, columns, body);
+  const inputs = element(
+    "div",
+    { class: "tl-pasted" },
+    fields.map((each) => each.node),
+  );
+  const about = element("p", { class: "tl-note" }, NOT_SENT);
+  const node = element(
+    "details",
+    { class: "tl-configs" },
+    element("summary", {}, "Any published model: paste its config.json"),
+    inputs,
+    about,
+    element("div", { class: "tl-scroll" }, table),
+  );
+  let drawn = false;
+  /** @type {(compared: Compared) => void} */
+  function draw({ now, base }) {
+    for (const each of fields) each.draw();
+    if (!drawn && (now.config || now.base_config)) set(node, { open: true });
+    drawn = true;
+    const pasted = find(world, "config", now);
+    const itself = pasted && sameShape(pasted.shape, now.shape);
+    const breakable = (name) => name.replaceAll("_", "_\u200b");
+    setText(names[0], itself ? breakable(pasted.name) : "this model");
+    setText(names[1], breakable(base.name));
+    for (const { texts, count, write } of rows) {
+      const [mine, theirs] = [count(now), count(base)];
+      setText(texts[0], write(mine));
+      setText(texts[1], write(theirs));
+      setText(texts[2], mine && theirs ? times(mine, theirs) : "");
+    }
+  }
+  /** @type {(most: Setting) => void} */
+  function reserveAll(most) {
+    const longest = widest(
+      el,
+      world.all.map((each) => each.name),
+    );
+    for (const each of names) reserveSpace(each, longest, "gpt_\u200bbigcode, 111.1 B");
+    for (const { texts, count, write } of rows) {
+      for (const each of texts.slice(0, 2)) reserveSpace(each, write(count(most)), "111.1 TFLOP");
+      reserveSpace(texts[2], "1.11·10¹¹ ×", "0.111 ×");
+    }
+  }
+  return tables.models ? { nodes: [node], draw, reserveAll } : { nodes: [], draw: () => {}, reserveAll: () => {} };
+}
+const NOT_SENT =
+  "The text stays in your browser. What is counted: an encoder with its pooler, a decoder with its head. A key that " +
+  "cannot be counted is refused by name.";
 
 // Describes the change that a slider makes, compared with the setting when its drag began.
 /** @type {(model: Model, limits: import("./budget_settings.js").Limits) => any} */
@@ -385,16 +511,18 @@ function longestChanges({ start, limits }, el) {
 function render({ model, el }) {
   const start = model.get("start");
   /** @type {World} */
-  const world = { all: known(model.get("presets"), start), start, limits: model.get("limits") };
+  const world = {
+    all: known(model.get("presets"), start),
+    start,
+    limits: model.get("limits"),
+    tables: withBigInts(model.get("tables")),
+  };
   const { all } = world;
   const urlState = {
     word: "budget",
     names: TRAITS,
-    encode(state) {
-      const text = encode(state, world);
-      return text === null ? {} : { "": text };
-    },
-    decode: (texts) => decode(texts[""] ?? "", world),
+    encode: (state) => encodeAll(state, world),
+    decode: (texts) => decodeAll(texts, world),
     code: () => pythonCode(getTraits(model, TRAITS), all),
   };
   const presets = presetPanel(model, world);
@@ -402,12 +530,14 @@ function render({ model, el }) {
   const sliders = slidersPanel(model, world, change, () => story.letGo(), presets.compare);
   const bars = barsPanel(model, el, world, change);
   const tables = tablesPanel(model);
+  const configs = configPanel(model, el, world);
   const { status } = frame(
     { model, el },
     "budget",
     "What does a model cost?",
     urlState,
     group("presets", presets.nodes),
+    group("config", configs.nodes),
     group("sliders", sliders.nodes),
     bars.node,
     group("table", tables.node),
@@ -423,6 +553,7 @@ function render({ model, el }) {
     all.map((each) => each.name),
   );
   presets.reserveAll();
+  configs.reserveAll(most);
   sliders.reserveAll();
   bars.reserveAll(most, dearest);
   tables.reserveAll(dearest);
@@ -430,6 +561,8 @@ function render({ model, el }) {
 
   // Describes the setting, or its last change.
   function stateInWords({ now, base }) {
+    const mine = find(world, "config", now);
+    if (mine && sameShape(mine.shape, now.shape)) return introduction(now, {});
     const landmark = all.find((each) => same(each, now));
     if (landmark) return introduction(now, landmark);
     return same(story.from(), now) ? against(base.name, describe(base, now)) : describe(story.from(), now);
@@ -438,10 +571,14 @@ function render({ model, el }) {
   function draw() {
     /** @type {State} */
     const now = getTraits(model, TRAITS);
-    const base = find(world, now.base);
-    const compared = { now, base, cost: costs(now), before: costs(base) };
+    const base = find(world, now.base, now) ?? all[0];
+    const [cost, before] = [costs(now), costs(base)];
+    if (!isOwn(now.shape) || !isOwn(base.shape)) {
+      for (const each of [cost, before]) delete each.training.activations; // known for layers of this package alone
+    }
+    const compared = { now, base, cost, before };
     story.goOn(now);
-    for (const panel of [presets, sliders, bars, tables]) panel.draw(compared);
+    for (const panel of [presets, configs, sliders, bars, tables]) panel.draw(compared);
     setText(status, stateInWords(compared));
   }
   return observe(model, TRAITS, draw);

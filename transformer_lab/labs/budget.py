@@ -1,18 +1,25 @@
 """The budget lab: what a model of a given shape costs, in parameters, FLOPs and memory."""
 
-from dataclasses import asdict, replace
+import json
+from dataclasses import asdict, fields, replace
+from functools import cache
 
 import traitlets
 
-from ..arguments import type_name
+from ..arguments import is_integer, type_name
 from ..compute import flops_breakdown, kv_cache_bytes, memory_breakdown, weight_bytes
+from ..config_models import CLASSES, MODELS, NEUTRAL
 from ..parameters import (
+    ALWAYS_SET,
     BERT_BASE,
     BERT_LARGE,
+    BIASES,
+    FAMILIES,
     GPT2,
     GPT2_LARGE,
     GPT2_MEDIUM,
     GPT2_XL,
+    OWN,
     SMOLLM2_135M,
     ModelShape,
     not_in_this_package,
@@ -22,17 +29,19 @@ from .lab import Lab, as_integer, as_option, script, style
 
 # The smallest and largest valid values.
 RANGES = {
-    "n_layers": (1, 96),
-    "d_model": (1, 12_288),
-    "n_heads": (1, 12_288),
-    "d_ff": (1, 98_304),
+    "n_layers": (1, 128),
+    "d_model": (1, 16_384),
+    "n_heads": (1, 16_384),
+    "d_ff": (1, 131_072),
     "vocab_size": (1, 262_144),
-    "n_positions": (1, 131_072),
+    "n_positions": (1, 1_048_576),
     "n_segments": (0, 64),
-    "n_kv_heads": (1, 12_288),
-    "seq": (1, 131_072),
+    "n_kv_heads": (1, 16_384),
+    "n_window_layers": (0, 128),
+    "seq": (1, 1_048_576),
     "batch": (1, 1024),
 }
+OTHERS = (0, 1_048_576)
 BYTES = (4, 2)
 QUANTITIES = ("parameters", "flops", "training", "generation")
 # A key for URLs, a label, the name in the package, the number of parameters of the published weights, and the number in
@@ -62,22 +71,36 @@ def _preset_table():
     ]
 
 
+@cache
+def _tables():
+    """What a configuration is read by, as the browser gets it. Many keys share a rule: they have its number."""
+    rules = {}  # as JSON, in which 1 and True differ → number
+    models = {}
+    for name, model in MODELS.items():
+        keys = {key: rules.setdefault(json.dumps(rule), len(rules)) for key, rule in model.keys.items()}
+        models[name] = {**model._asdict(), "keys": keys}
+    return {
+        "models": models,
+        "rules": [json.loads(rule) for rule in rules],
+        "neutral": sorted(NEUTRAL),
+        "classes": CLASSES,
+        "fields": [field.name for field in fields(ModelShape)],
+        "families": FAMILIES,
+        "own": sorted(OWN),
+        "always": sorted(ALWAYS_SET),
+        "places": BIASES,
+    }
+
+
 def _require_supported(shape):
     """Return the shape, or raise an error if the lab does not support it."""
     if not isinstance(shape, ModelShape):
-        raise TypeError(f"shape must be a ModelShape, got {type_name(shape)}")
-    if shape.family not in ("bert", "gpt2", "llama"):
-        raise ValueError(f"shape must be of family 'bert', 'gpt2' or 'llama', got {shape.family!r}")
+        raise TypeError(f"shape must be a ModelShape, or the dict of a config.json, got {type_name(shape)}")
     if shape.family == "llama" and shape.n_kv_heads is None:
         shape = replace(shape, n_kv_heads=shape.n_heads)
-    unknown = not_in_this_package(shape)
-    if unknown:
-        raise ValueError(f"shape must have no {' and no '.join(unknown)} in this lab, got {shape}")
-    for name, (least, most) in RANGES.items():
-        size = getattr(shape, name, least)
-        if name in ("n_kv_heads", "n_segments") and size is None:
-            continue
-        if size is None or not least <= size <= most:
+    for name, size in vars(shape).items():
+        least, most = RANGES.get(name, OTHERS)
+        if is_integer(size) and not least <= size <= most:
             raise ValueError(f"shape must have {name} from {least} to {most}, got {size}")
     return shape
 
@@ -94,32 +117,37 @@ class BudgetLab(Lab):
 
     Parameters
     ----------
-    shape : ModelShape
-        Of family ``"bert"``, ``"gpt2"`` or ``"llama"``; at most {_most("n_layers")} layers, ``d_model``
-        {_most("d_model")}, ``d_ff`` {_most("d_ff")}, {_most("vocab_size")} different tokens,
-        {_most("n_positions")} positions.
+    shape : ModelShape or dict
+        A dict is a published ``config.json``. At most {_most("n_layers")} layers, ``d_model`` {_most("d_model")},
+        ``d_ff`` {_most("d_ff")}, {_most("vocab_size")} different tokens, {_most("n_positions")} positions.
     seq : int, optional
-        Tokens of a sequence, up to {_most("seq")}; ``n_positions`` when left out.
+        Tokens of a sequence, up to {_most("seq")}; ``n_positions`` when left out, and 512 where the model has no such
+        number. In ``"transformer"`` source and target have as many.
     batch : int, optional
         Sequences, up to {_most("batch")}.
     bytes_per_value : {{4, 2}}, optional
-    base : str, optional
+    base : str or dict, optional
         What changes are shown against: {_KEYS}, each
-        with its whole context, one sequence and 4 bytes, or ``"start"``, what the lab begins with. When left out, a
-        small model of another family for a preset, and ``"start"`` otherwise.
+        with its whole context, one sequence and 4 bytes, or ``"start"``, what the lab begins with. A dict is a
+        published ``config.json``, compared in the context, the batch and the bytes of the lab. When left out, a small
+        model of another family for a preset, and ``"start"`` otherwise.
     quantity : {{"parameters", "flops", "training", "generation"}}, optional
         What the table lists.
     controls : sequence of str, optional
-        The groups of controls to show beside the bars, of ``"presets"``, ``"sliders"`` and ``"table"``; all when left
-        out.
+        The groups of controls to show beside the bars, of ``"presets"``, ``"sliders"``, ``"table"`` and ``"config"``;
+        all when left out.
 
     Attributes
     ----------
     shape, seq, batch, bytes_per_value, base, quantity
         What the reader has set.
+    config, base_config : str
+        The configurations that the reader has pasted, of the model and of what it is compared with: JSON of the keys
+        that say something, or empty.
     parameters, flops, training_memory, generation_memory : dict of str to int
         What it costs, component by component: parameters; FLOPs of a forward pass; bytes of a step of training with
-        Adam; bytes of weights and key–value cache.
+        Adam, without activations where the layers of this package differ from the model's; bytes of weights and
+        key–value cache.
 
     Examples
     --------
@@ -131,7 +159,16 @@ class BudgetLab(Lab):
     (786432, 9663676416)
     """
 
-    _esm = script("budget_counts", "budget_settings", "budget_words", "budget_address", "budget")
+    _esm = script(
+        "budget_counts",
+        "budget_json",
+        "budget_config",
+        "budget_settings",
+        "budget_words",
+        "budget_known",
+        "budget_address",
+        "budget",
+    )
     _css = style("budget")
 
     shape = traitlets.Any().tag(  # Any: the validators below raise the package's errors
@@ -142,35 +179,53 @@ class BudgetLab(Lab):
     bytes_per_value = traitlets.Any().tag(sync=True)
     base = traitlets.Any().tag(sync=True)
     quantity = traitlets.Any().tag(sync=True)
+    config = traitlets.Unicode("").tag(sync=True)
+    base_config = traitlets.Unicode("").tag(sync=True)
     presets = traitlets.List(_preset_table()).tag(sync=True)
     limits = traitlets.Dict({**RANGES, "bytes_per_value": (min(BYTES), max(BYTES))}).tag(sync=True)
     start = traitlets.Dict().tag(sync=True)  # the initial state
+    tables = traitlets.Dict().tag(sync=True)  # empty where no configuration can be pasted
 
-    groups = ("presets", "sliders", "table")
+    groups = ("presets", "sliders", "table", "config")
 
     def __init__(
         self, shape=GPT2, seq=None, batch=1, *, bytes_per_value=4, base=None, quantity="parameters", controls=None
     ):
+        if isinstance(shape, dict):
+            shape = ModelShape.from_config(shape)
         shape = _require_supported(shape)
-        seq = shape.n_positions if seq is None else seq
+        seq = (shape.n_positions or 512) if seq is None else seq
         super().__init__(
             shape=shape,
             seq=seq,
             batch=batch,
             bytes_per_value=bytes_per_value,
-            base="start" if base is None else base,
+            base_config=json.dumps(base) if isinstance(base, dict) else "",
+            base="other" if isinstance(base, dict) else "start" if base is None else base,
             quantity=quantity,
             controls=controls,
         )
         setting = _setting(shape, seq, batch, bytes_per_value)
-        if base is None:
-            preset = any(preset["setting"] == setting for preset in self.presets)
-            self.base = {"bert": "gpt2", "gpt2": "bert-base", "llama": "gpt2"}[shape.family] if preset else "start"
-        self.start = {**setting, "base": self.base, "quantity": quantity}
+        if base is None and any(preset["setting"] == setting for preset in self.presets):
+            self.base = "bert-base" if shape.family == "gpt2" else "gpt2"
+        self.tables = _tables() if "config" in self.controls or self.base_config else {}
+        self.start = {
+            **setting,
+            "base": self.base,
+            "quantity": quantity,
+            "config": self.config,
+            "base_config": self.base_config,
+        }
 
     @traitlets.validate("shape")
     def _check_shape(self, proposal):
         return _require_supported(proposal.value)
+
+    @traitlets.validate("config", "base_config")
+    def _check_config(self, proposal):
+        if proposal.value:
+            _require_supported(ModelShape.from_config(json.loads(proposal.value)))
+        return proposal.value
 
     @traitlets.validate("seq", "batch")
     def _check_size(self, proposal):
@@ -178,7 +233,7 @@ class BudgetLab(Lab):
 
     @traitlets.validate("bytes_per_value", "base", "quantity")
     def _check_choice(self, proposal):
-        keys = (*(key for key, *_ in PRESETS), "start")
+        keys = (*(key for key, *_ in PRESETS), "start", *(["other"] if self.base_config else []))
         options = {"bytes_per_value": BYTES, "base": keys, "quantity": QUANTITIES}
         return as_option(proposal.trait.name, proposal.value, options[proposal.trait.name])
 
@@ -192,7 +247,14 @@ class BudgetLab(Lab):
 
     @property
     def training_memory(self):
-        return memory_breakdown(self.shape, self.seq, self.batch, self.bytes_per_value)
+        if not not_in_this_package(self.shape):
+            return memory_breakdown(self.shape, self.seq, self.batch, self.bytes_per_value)
+        weights = weight_bytes(self.shape, self.bytes_per_value)
+        memory = {"weights": weights, "gradients": weights, "optimizer state": 2 * weights}
+        if self.shape.family != "bert":
+            words = self.shape.tgt_vocab_size or self.shape.vocab_size
+            memory["log-probabilities"] = self.batch * self.seq * words * self.bytes_per_value
+        return memory
 
     @property
     def generation_memory(self):

@@ -3,7 +3,10 @@
 
 import { quotedStart } from "./address.js";
 import { QUANTITIES } from "./budget_counts.js";
-import { changedIn, find, OF_SHAPE, optionsOf, read, same, sameShape, write } from "./budget_settings.js";
+import { parseConfig } from "./budget_config.js";
+import { parseJson, pythonLiteral } from "./budget_json.js";
+import { changedIn, FOLLOWING, OF_SHAPE, read, same, sameOptions, sameShape, write } from "./budget_settings.js";
+import { contextOf, find } from "./budget_known.js";
 import { grouped } from "./words.js";
 
 /** @typedef {import("./budget_settings.js").State} State */
@@ -13,40 +16,70 @@ const WORDS = { bytes_per_value: "bytes", base: "against", quantity: "show" };
 
 // A state as text, or null for the initial state.
 /** @type {(state: State, world: World) => string | null} */
-export function encode(state, { all, start }) {
+export function encode(state, world) {
+  const { all, start } = world;
   if (same(state, start) && state.base === start.base && state.quantity === start.quantity) return null;
-  const near = all.filter(({ shape }) => optionsOf(shape).every((name) => shape[name] === state.shape[name]));
+  const models = [...all, find(world, "config", state)].filter((each) => each && sameOptions(each.shape, state.shape));
   const far = (from) => changedIn(from, state).length;
-  const from = near.reduce((best, each) => (far(each) < far(best) ? each : best), near[0] ?? all[0]);
+  const from = models.reduce((best, each) => (far(each) < far(best) ? each : best), models[0] ?? all[0]);
   const parts = changedIn(from, state).map((name) => `${WORDS[name] ?? name}-${read(state, name)}`);
   if (state.base !== from.key) parts.push(`against-${state.base}`);
   if (state.quantity !== "parameters") parts.push(`show-${state.quantity}`);
   return [from.key, ...parts].join(".");
 }
 
+// The whole state as query parameters: the pasted configurations, and the state.
+const PASTED = { config: "config", base_config: "other" };
+/** @type {(state: State, world: World) => Record<string, string>} */
+export function encodeAll(state, world) {
+  const text = encode(state, world);
+  const texts = Object.entries(PASTED).map(([name, word]) => [
+    word,
+    state[name] === world.start[name] ? "" : state[name],
+  ]);
+  return Object.fromEntries([["", text ?? ""], ...texts].filter(([, each]) => each));
+}
+/** @type {(texts: Record<string, string>, world: World) => { state?: any, error?: string }} */
+export function decodeAll(texts, world) {
+  const words = world.tables.models ? Object.values(PASTED) : [];
+  const unknown = Object.keys(texts).find((word) => word && !words.includes(word));
+  if (unknown) return { error: `${quotedStart(unknown)} in it says nothing to this lab` };
+  const found = {};
+  for (const [name, word] of Object.entries(PASTED)) {
+    const { text, error } = parseConfig(texts[word] ?? world.start[name], world.tables, world.limits);
+    if (error) return { error: `its ${word} cannot be read: ${error}` };
+    found[name] = text;
+  }
+  if (texts[""] === undefined) return { state: found };
+  const { state, error } = decode(texts[""], world, found);
+  return error ? { error } : { state };
+}
+
 // Parses a state: {state}, or {error}.
-/** @type {(text: string, world: World) => { state?: State, error?: string }} */
-export function decode(text, world) {
+/** @type {(text: string, world: World, configs?: any) => { state?: any, error?: string }} */
+export function decode(text, world, configs = { config: "", base_config: "" }) {
   const [key, ...parts] = text.split(".");
-  const from = find(world, key);
+  const from = key === "other" ? undefined : find(world, key, { ...world.start, ...configs });
   if (!from) return { error: `it names the model ${quotedStart(key)}, which this lab does not know` };
   const { shape, seq, batch, bytes_per_value } = from;
-  let state = { shape, seq, batch, bytes_per_value, base: from.key, quantity: "parameters" };
+  let state = { shape, seq, batch, bytes_per_value, base: from.key, quantity: "parameters", ...configs };
   for (const part of parts) {
-    const found = decodePart(part, state, world);
+    const found = decodePart(part, state, world, configs);
     if (found.error) return found;
     state = found.state;
   }
-  const { d_model, n_heads, n_kv_heads } = state.shape;
-  if (d_model % n_heads) return { error: `${n_heads} heads cannot share its d_model ${d_model}` };
+  const { d_model, n_heads, n_kv_heads, d_head, n_layers, n_window_layers } = state.shape;
+  if (n_window_layers > n_layers) return { error: `it has windows in ${n_window_layers} of ${n_layers} layers` };
+  if (!d_head && d_model % n_heads) return { error: `${n_heads} heads cannot share its d_model ${d_model}` };
   return n_heads % (n_kv_heads ?? 1) ? { error: `${n_heads} heads cannot share ${n_kv_heads} of keys` } : { state };
 }
 
-function decodePart(part, state, world) {
+function decodePart(part, state, world, configs) {
   const [, word, value] = /^([a-z_]+)-(.+)$/.exec(part) ?? [];
   const name = Object.keys(WORDS).find((each) => WORDS[each] === word) ?? word;
   if (name === "base") {
-    if (find(world, value)) return { state: { ...state, base: value } };
+    if (value !== "config" && find(world, value, { ...world.start, ...configs }))
+      return { state: { ...state, base: value } };
     return { error: `it compares with ${quotedStart(value)}, which this lab does not know` };
   }
   if (name === "quantity") {
@@ -54,7 +87,8 @@ function decodePart(part, state, world) {
     return { error: `it asks to show ${quotedStart(value)}, which this lab does not list` };
   }
   const unknown = word === "bytes_per_value" || !Object.hasOwn(world.limits, name ?? "");
-  if (unknown || (name === "n_kv_heads" && state.shape.family !== "llama")) {
+  const missing = FOLLOWING.includes(name) || name === "n_positions";
+  if (unknown || (missing && state.shape[name] === null)) {
     return { error: `${quotedStart(part)} in it says nothing to this lab` };
   }
   const [least, most] = world.limits[name];
@@ -71,17 +105,25 @@ function decodePart(part, state, world) {
 export function pythonCode(state, all) {
   const { shape } = state;
   const preset = all.find((each) => each.code && sameShape(each.shape, shape));
-  const optional = { n_segments: 2, pooler: true, tied: true, final_norm: null, gated: true };
-  const literal = (value) => (value === true ? "True" : value === false ? "False" : value === null ? "None" : value);
-  const usual = { ...optional, n_kv_heads: null, bias: shape.family !== "llama" };
-  const names = [...OF_SHAPE, ...Object.keys(usual).filter((name) => ![null, usual[name]].includes(shape[name]))];
-  const named = names.map((name) => `${name}=${literal(shape[name])}`);
+  const python = (value) => pythonLiteral(typeof value === "number" ? BigInt(value) : value);
+  const usual = {
+    n_segments: 2,
+    pooler: true,
+    tied: true,
+    gated: shape.family === "llama",
+    bias: shape.family !== "llama",
+  };
+  const first = OF_SHAPE.filter((name) => shape[name] !== null);
+  const rest = Object.keys(shape).filter((name) => name !== "family" && !OF_SHAPE.includes(name));
+  const names = [...first, ...rest.filter((name) => ![null, usual[name]].includes(shape[name]))];
+  const named = names.map((name) => `${name}=${python(shape[name])}`);
   const parts = [preset ? `tl.${preset.code}` : `tl.ModelShape("${shape.family}", ${named.join(", ")})`];
-  if (state.seq !== shape.n_positions) parts.push(`seq=${state.seq}`);
+  if (state.seq !== contextOf(shape)) parts.push(`seq=${state.seq}`);
   if (state.batch !== 1) parts.push(`batch=${state.batch}`);
   if (state.bytes_per_value !== 4) parts.push(`bytes_per_value=${state.bytes_per_value}`);
   const itself = all.find((each) => each.code && same(each, state));
-  if (state.base !== "start" && state.base !== itself?.key) parts.push(`base="${state.base}"`);
+  if (state.base === "other") parts.push(`base=${pythonLiteral(parseJson(state.base_config).value)}`);
+  else if (!["start", "config", itself?.key].includes(state.base)) parts.push(`base="${state.base}"`);
   if (state.quantity !== "parameters") parts.push(`quantity="${state.quantity}"`);
   return `tl.labs.BudgetLab(${parts.join(", ")})`;
 }

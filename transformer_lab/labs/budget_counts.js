@@ -19,8 +19,10 @@ export const COMPONENTS = {
     "token embedding": ["vocab·d_model", 150],
     "position embedding": ["n_positions·d_model", 185],
     "segment embedding": ["segments·d_model", 110],
+    "embedding projection": ["(d_embedding + 1)·d_model", 130],
     "attention weights": ["2·L·d_model·(d_model + d_kv)", 255],
     "attention biases": ["2·L·(d_model + d_kv)", 275],
+    router: ["L·d_model·experts", 20],
     "feed-forward weights": ["2·L·d_model·d_ff, gated 3", 55],
     "feed-forward biases": ["L·(d_ff + d_model)", 75],
     norms: ["weights and biases", null],
@@ -28,6 +30,7 @@ export const COMPONENTS = {
     "output head": ["vocab·d_model, not tied", 345],
   },
   flops: {
+    "embedding projection": ["2·N·d_embedding·d_model", 130],
     "attention projections": ["4·L·N·d_model·(d_model + d_kv)", 255],
     "scores and blend": ["4·L·N²·d_model", 300],
     "feed-forward": ["4·L·N·d_model·d_ff, gated 6", 55],
@@ -49,83 +52,165 @@ export const bigs = (object, names) => names.map((name) => BigInt(object[name]))
 /** @type {(counts: Counts) => bigint} */
 export const total = (counts) => Object.values(counts).reduce((a, b) => a + b, 0n);
 const present = (counts) => Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0n));
-const finalNorm = (shape) => (shape.family !== "bert" && shape.final_norm !== false ? 1n : 0n);
-const pooler = (shape) => (shape.family === "bert" && shape.pooler ? 1n : 0n);
+/** @type {(condition: any) => bigint} */
+const one = (condition) => (condition ? 1n : 0n);
+const least = (a, b) => (a < b ? a : b);
+const bigOr = (value, other) => (value == null ? other : BigInt(value));
+const isBert = (shape) => shape.family === "bert";
+const stacksOf = (shape) => (shape.family === "transformer" ? 2n : 1n);
+const finalNorm = (shape) => one(!isBert(shape) && (shape.final_norm ?? shape.family !== "transformer"));
+const pooler = (shape) => one(isBert(shape) && shape.pooler);
+const targetVocabulary = (shape) => BigInt(shape.tgt_vocab_size ?? shape.vocab_size);
+/** @type {(shape: Shape, place: string) => bigint} */
+const hasBias = (shape, place) =>
+  one(Array.isArray(shape.bias) ? shape.bias.includes(place) : shape.bias && place !== "head");
 
 /** @type {(shape: Shape) => boolean} */
-export const isGated = (shape) => shape.family === "llama" && shape.gated;
-// The features of a token's keys in all heads, d_kv: d_model, unless heads share keys.
+export const isGated = (shape) => Boolean(shape.gated);
+/** @type {(shape: Shape) => number} */
+export const headFeatures = (shape) => shape.d_head ?? shape.d_model / shape.n_heads;
+const queryFeatures = (shape) => BigInt(headFeatures(shape)) * BigInt(shape.n_heads);
+// The features of a token's keys in all heads, d_kv: d_model, unless heads share keys or have a size of their own.
 /** @type {(shape: Shape) => bigint} */
-export function keyFeatures(shape) {
-  const [D, H] = bigs(shape, ["d_model", "n_heads"]);
-  return (D / H) * BigInt(shape.n_kv_heads ?? shape.n_heads);
+export const keyFeatures = (shape) => BigInt(headFeatures(shape)) * BigInt(shape.n_kv_heads ?? shape.n_heads);
+// The layers with a window.
+const windowLayers = (shape) => (shape.window == null ? 0n : BigInt(shape.n_window_layers ?? shape.n_layers));
+
+// Whether the layers of this package have all that the shape has: only then the activations are known.
+const OWN_OPTIONS = ["n_segments", "pooler", "final_norm", "tied", "tgt_vocab_size", "n_kv_heads"];
+const OWN_SIZES = ["family", "n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions", "bias"];
+/** @type {(shape: Shape) => boolean} */
+export function isOwn(shape) {
+  const names = [...OWN_SIZES, ...OWN_OPTIONS, ...(shape.family === "transformer" && shape.gated ? [] : ["gated"])];
+  return !Array.isArray(shape.bias) && Object.keys(shape).every((name) => shape[name] === null || names.includes(name));
+}
+
+// The weights and the biases of a feed-forward layer with this many features.
+/** @type {(shape: Shape, features: bigint) => bigint[]} */
+function feedForward(shape, features) {
+  const wide = (1n + one(isGated(shape))) * features;
+  const D = BigInt(shape.d_model);
+  return [D * (wide + features), (wide + D) * hasBias(shape, "feed-forward")];
+}
+
+// The parameters of a norm for each feature.
+/** @type {(shape: Shape) => bigint} */
+function normSize(shape) {
+  const kind = shape.norm ?? (shape.family === "llama" ? "rms" : "layer");
+  return kind === "unlearned" ? 0n : kind === "rms" ? 1n : 1n + hasBias(shape, "norms");
+}
+
+/** @type {(shape: Shape, layers: bigint) => bigint} */
+function normsOf(shape, layers) {
+  const [D, own] = [BigInt(shape.d_model), bigOr(shape.d_embedding, BigInt(shape.d_model))];
+  const stacks = stacksOf(shape);
+  const each = stacks === 2n ? 5n : bigOr(shape.norms_per_layer, 2n);
+  const ofEmbeddings = stacks * one(isBert(shape) || shape.embedding_norm) * own;
+  const norms = ((layers * each + stacks * finalNorm(shape)) * D + ofEmbeddings) * normSize(shape);
+  const ofHeads =
+    shape.qk_norm === "all" ? queryFeatures(shape) + keyFeatures(shape) : 2n * BigInt(headFeatures(shape));
+  return norms + (shape.qk_norm ? layers * ofHeads : 0n);
 }
 
 function parameters(shape) {
-  const [L, D, F, V, P] = bigs(shape, ["n_layers", "d_model", "d_ff", "vocab_size", "n_positions"]);
-  const bias = shape.bias ? 1n : 0n;
-  const [bert, llama] = [shape.family === "bert", shape.family === "llama"];
-  const K = keyFeatures(shape);
-  const gates = isGated(shape) ? 1n : 0n;
+  const [D, F, V, H] = bigs(shape, ["d_model", "d_ff", "vocab_size", "n_heads"]);
+  const L = shape.shared_layers ? least(1n, BigInt(shape.n_layers)) : BigInt(shape.n_layers);
+  const [stacks, Q, K] = [stacksOf(shape), queryFeatures(shape), keyFeatures(shape)];
+  const attentions = L * (2n * stacks - 1n);
+  const E = bigOr(shape.d_embedding, D);
+  const ownTarget = one(stacks === 2n && !(shape.shared_embedding ?? shape.tied));
+  const learned = one(isBert(shape) || shape.family === "gpt2" || shape.learned_positions);
+  let [weights, biases] = feedForward(shape, F);
+  if (shape.n_experts) {
+    const all = BigInt(shape.n_experts);
+    const expert = feedForward(shape, bigOr(shape.d_expert, F));
+    const shared = shape.d_shared_expert ? feedForward(shape, BigInt(shape.d_shared_expert)) : [0n, 0n];
+    [weights, biases] = [all * expert[0] + shared[0], all * expert[1] + shared[1]];
+  }
   return present({
-    "token embedding": V * D,
-    "position embedding": llama ? 0n : P * D,
-    "segment embedding": bert ? BigInt(shape.n_segments) * D : 0n,
-    "attention weights": L * 2n * D * (D + K),
-    "attention biases": L * 2n * (D + K) * bias,
-    "feed-forward weights": L * (2n + gates) * D * F,
-    "feed-forward biases": L * ((1n + gates) * F + D) * bias,
-    norms: (2n * L + (bert ? 1n : finalNorm(shape))) * (llama ? 1n : 1n + bias) * D,
-    pooler: pooler(shape) * (D * D + bias * D),
-    "output head": bert || shape.tied ? 0n : V * D,
+    "token embedding": (V + ownTarget * targetVocabulary(shape)) * E,
+    "position embedding": stacks * (learned * bigOr(shape.n_positions, 0n) * E + bigOr(shape.n_relative, 0n) * H),
+    "segment embedding": bigOr(shape.n_segments, 0n) * E,
+    "embedding projection": shape.d_embedding ? (E + 1n) * D : 0n,
+    "attention weights": attentions * 2n * D * (Q + K),
+    "attention biases": attentions * ((Q + 2n * K) * hasBias(shape, "qkv") + D * hasBias(shape, "output")),
+    router: L * routes(shape) * D,
+    "feed-forward weights": L * stacks * weights,
+    "feed-forward biases": L * stacks * biases,
+    norms: normsOf(shape, L),
+    pooler: pooler(shape) * D * (D + hasBias(shape, "output")),
+    "output head":
+      one(!isBert(shape) && !shape.tied) * targetVocabulary(shape) * D +
+      hasBias(shape, "head") * targetVocabulary(shape),
   });
 }
+// The rows of the router: one for each expert, and a gate of the shared experts.
+const routes = (shape) => (shape.n_experts ? BigInt(shape.n_experts) + one(shape.shared_expert_gate) : 0n);
 
+// The parameters that one token uses: all but those of the experts that it is not sent to.
+/** @type {(shape: Shape) => bigint} */
+export function activeParameters(shape) {
+  const idle = BigInt((shape.n_experts ?? 0) - (shape.experts_per_token ?? 0));
+  const [weights, biases] = feedForward(shape, BigInt(shape.d_expert ?? shape.d_ff));
+  return total(parameters(shape)) - BigInt(shape.n_layers) * idle * (weights + biases);
+}
+
+// The sequences of an encoder and decoder have as many tokens on both sides.
 function flops({ shape, seq, batch }) {
-  const [L, D, F, V] = bigs(shape, ["n_layers", "d_model", "d_ff", "vocab_size"]);
-  const N = BigInt(seq);
-  const B = BigInt(batch);
+  const [L, D, F] = bigs(shape, ["n_layers", "d_model", "d_ff"]);
+  const [N, B, stacks] = [BigInt(seq), BigInt(batch), stacksOf(shape)];
+  const [Q, K, narrow] = [queryFeatures(shape), keyFeatures(shape), windowLayers(shape)];
+  const projections = stacks === 2n ? 24n * N * D * Q : 4n * N * D * (Q + K);
+  const seen = (L - narrow) * N + narrow * least(N, bigOr(shape.window, N));
+  const used = BigInt(shape.experts_per_token ?? 0) * bigOr(shape.d_expert, F) + bigOr(shape.d_shared_expert, 0n);
+  const matrices = 2n + one(isGated(shape));
   return present({
-    "attention projections": B * L * 4n * N * D * (D + keyFeatures(shape)),
-    "scores and blend": B * L * 4n * N * N * D,
-    "feed-forward": B * L * (isGated(shape) ? 6n : 4n) * N * D * F,
+    "embedding projection": shape.d_embedding ? B * 2n * N * BigInt(shape.d_embedding) * D : 0n,
+    "attention projections": B * L * projections,
+    "scores and blend": B * (2n * stacks - 1n) * 4n * seen * N * Q,
+    "feed-forward": B * L * stacks * N * D * 2n * (matrices * (shape.n_experts ? used : F) + routes(shape)),
     pooler: B * pooler(shape) * 2n * D * D,
-    "output head": shape.family === "bert" ? 0n : B * 2n * N * D * V,
+    "output head": one(!isBert(shape)) * B * 2n * N * D * targetVocabulary(shape),
   });
 }
 
 function training({ shape, seq, batch, bytes_per_value }) {
-  const [L, D, H, F, V] = bigs(shape, ["n_layers", "d_model", "n_heads", "d_ff", "vocab_size"]);
-  const N = BigInt(seq);
-  const B = BigInt(batch);
-  const bytes = BigInt(bytes_per_value);
-  const [bert, llama] = [shape.family === "bert", shape.family === "llama"];
+  const [N, B, bytes] = [seq, batch, bytes_per_value].map(BigInt);
   const weights = total(parameters(shape)) * bytes;
-  const norm = D + 2n;
-  let values = L * N * (6n * D + 2n * F + 2n * norm);
-  let sums = L * N * H; // the logarithms of the rows' sums, at least four bytes each
-  let turns = 0n; // the same for every sequence
-  if (llama) {
-    values = N * (L * (4n * D + 2n * keyFeatures(shape) + (isGated(shape) ? 4n : 2n) * F) + D);
-    sums += N * (2n * L + finalNorm(shape)) * (2n * D + 1n);
-    turns = L * N * 4n * (D / H);
-  } else if (bert) values += N * norm + pooler(shape) * (N + 1n) * D;
-  else values += finalNorm(shape) * N * norm + N * D;
   return present({
     weights,
     gradients: weights,
     "optimizer state": 2n * weights,
-    activations: B * values * bytes + (B * sums + turns) * (bytes > 4n ? bytes : 4n),
-    "log-probabilities": bert ? 0n : B * N * V * bytes,
+    activations: isOwn(shape) ? activations(shape, N, B, bytes) : 0n,
+    "log-probabilities": one(!isBert(shape)) * B * N * targetVocabulary(shape) * bytes,
   });
 }
 
+function activations(shape, N, B, bytes) {
+  const [L, D, H, F] = bigs(shape, ["n_layers", "d_model", "n_heads", "d_ff"]);
+  const norm = D + 2n;
+  let values = L * N * (6n * D + 2n * F + 2n * norm);
+  let sums = L * N * H; // the logarithms of the rows' sums, at least four bytes each
+  let turns = 0n; // the same for every sequence
+  if (shape.family === "llama") {
+    values = N * (L * (4n * D + 2n * keyFeatures(shape) + (isGated(shape) ? 4n : 2n) * F) + D);
+    sums += N * (2n * L + finalNorm(shape)) * (2n * D + 1n);
+    turns = L * N * 4n * (D / H);
+  } else if (shape.family === "transformer") {
+    values = N * (L * (17n * D + 2n * F + 5n * norm) + finalNorm(shape) * 2n * norm + (one(L > 0n) + 1n) * D);
+    sums *= 3n;
+  } else if (isBert(shape)) values += N * norm + pooler(shape) * (N + 1n) * D;
+  else values += finalNorm(shape) * N * norm + N * D;
+  return B * values * bytes + (B * sums + turns) * (bytes > 4n ? bytes : 4n);
+}
+
 function generation({ shape, seq, batch, bytes_per_value }) {
-  const bytes = BigInt(bytes_per_value);
-  const cache = 2n * BigInt(shape.n_layers) * BigInt(seq) * keyFeatures(shape) * BigInt(batch) * bytes;
+  const [N, B, bytes] = [seq, batch, bytes_per_value].map(BigInt);
+  const narrow = windowLayers(shape);
+  const kept = (BigInt(shape.n_layers) - narrow) * N + narrow * least(N, bigOr(shape.window, N));
   return present({
     weights: total(parameters(shape)) * bytes,
-    "key–value cache": shape.family === "bert" ? 0n : cache,
+    "key–value cache": one(!isBert(shape)) * 2n * kept * keyFeatures(shape) * B * bytes,
   });
 }
 

@@ -4,17 +4,24 @@ import { clamp, divisors, range } from "./maths.js";
 
 /** @typedef {import("./budget_counts.js").Shape} Shape */
 /** @typedef {import("./budget_counts.js").Setting} Setting */
-/** @typedef {Setting & { base: string, quantity: string }} State With a base to compare with, and a table. */
+/**
+ * With a base to compare with, a table, and what is pasted.
+ * @typedef {Setting & { base: string, quantity: string, config: string, base_config: string }} State
+ */
 /** @typedef {Record<string, [number, number]>} Limits The smallest and largest valid value. */
 /**
  * A named setting. A preset also has its name in the package, and its published parameter counts.
  * @typedef {Setting & { key: string, name: string, code?: string, published?: number, paper?: string }} Known
  */
-/** @typedef {{ all: Known[], start: State, limits: Limits }} World The presets, the initial state, and the limits. */
+/**
+ * The presets, the initial state, the limits, and what a configuration is read by.
+ * @typedef {{ all: Known[], start: State, limits: Limits, tables: import("./budget_config.js").Tables }} World
+ */
 
 export const OF_SHAPE = ["n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions"];
-// Set together with n_heads, without a slider; null if heads share no keys.
-const FOLLOWING = ["n_kv_heads"];
+// Set together with n_heads and n_layers, without a slider; null if heads share no keys, and if layers have no window
+// or all have one.
+export const FOLLOWING = ["n_kv_heads", "n_window_layers"];
 const NUMBERS = [...OF_SHAPE, ...FOLLOWING];
 const OF_TEXT = ["seq", "batch", "bytes_per_value"];
 export const SLIDERS = [...OF_SHAPE, "seq", "batch"];
@@ -26,14 +33,19 @@ export const write = (setting, name, value) =>
   NUMBERS.includes(name) ? { ...setting, shape: { ...setting.shape, [name]: value } } : { ...setting, [name]: value };
 
 /** @type {(a: Shape, b: Shape) => boolean} */
-export const sameShape = (a, b) => Object.keys(a).every((name) => a[name] === b[name]);
+export const sameShape = (a, b) => Object.keys(a).every((name) => sameOption(a, b, name));
+const sameOption = (a, b, name) => String(a[name]) === String(b[name]); // bias may be a list
+/** @type {(a: Shape, b: Shape) => boolean} */
+export const sameOptions = (a, b) =>
+  optionsOf(a).every((name) => sameOption(a, b, name)) &&
+  NUMBERS.every((name) => (a[name] === null) === (b[name] === null));
 /** @type {(a: Setting, b: Setting) => boolean} */
 export const same = (a, b) => sameShape(a.shape, b.shape) && OF_TEXT.every((name) => a[name] === b[name]);
 // The numbers that differ; and the fields of a shape that no slider changes.
 /** @type {(a: Setting, b: Setting) => string[]} */
 export const changedIn = (a, b) => [...NUMBERS, ...OF_TEXT].filter((name) => read(a, name) !== read(b, name));
 /** @type {(shape: Shape) => string[]} */
-export const optionsOf = (shape) => Object.keys(shape).filter((name) => !NUMBERS.includes(name));
+const optionsOf = (shape) => Object.keys(shape).filter((name) => !NUMBERS.includes(name));
 
 // Round numbers, `parts` per doubling.
 function doublings(least, most, parts) {
@@ -56,9 +68,10 @@ const GRIDS = {
 // The values of a slider: its grid, its current value, and its value in the other settings.
 /** @type {(name: string, setting: Setting, limits: Limits, others?: Setting[]) => number[]} */
 export function choices(name, setting, limits, others = []) {
-  const { d_model, d_ff } = setting.shape;
+  const { d_model, d_ff, d_head, n_heads } = setting.shape;
   const most = limits[name][1];
-  if (name === "n_heads") return divisors(d_model);
+  if (name === "n_heads") return d_head ? range(Math.max(128, n_heads), 1) : divisors(d_model);
+  if (read(setting, name) === null) return [];
   const grid = name === "d_ff" ? range(16, 1).map((half) => (half * d_model) / 2) : GRIDS[name](most);
   const own = name === "d_ff" ? [d_ff] : [setting, ...others].map((each) => read(each, name));
   const fit = [...grid, ...own].filter((value) => Number.isInteger(value) && value <= most);
@@ -78,24 +91,24 @@ function withGroups(setting, anchor) {
   return write(setting, "n_kv_heads", nearestDivisor(n_heads, (n_heads * anchor.n_kv_heads) / anchor.n_heads));
 }
 
+// Keeps the share of layers with a window.
+function withWindows(setting, anchor) {
+  const { n_layers, n_window_layers } = setting.shape;
+  if (n_window_layers === null) return setting;
+  const kept = Math.round((n_layers * anchor.n_window_layers) / anchor.n_layers);
+  return write(setting, "n_window_layers", clamp(kept, 0, n_layers));
+}
+
 // The setting after moving one slider. When d_model changes, d_ff keeps its ratio to d_model in `anchor`, and heads
-// keep their width, or the nearest width that divides d_model.
+// keep their width, or the nearest width that divides d_model; heads with a size of their own keep their number.
 /** @type {<T extends Setting>(setting: T, name: string, value: number, limits: Limits, anchor?: Shape) => T} */
 export function alter(setting, name, value, limits, anchor = setting.shape) {
   const next = write(setting, name, value);
+  if (name === "n_layers") return withWindows(next, anchor);
   if (name === "n_heads") return withGroups(next, anchor);
   if (name !== "d_model") return next;
-  const n_heads = nearestDivisor(value, (value * anchor.n_heads) / anchor.d_model);
   const d_ff = clamp(Math.round((anchor.d_ff * value) / anchor.d_model), 1, limits.d_ff[1]);
+  if (anchor.d_head) return write(next, "d_ff", d_ff);
+  const n_heads = nearestDivisor(value, (value * anchor.n_heads) / anchor.d_model);
   return withGroups({ ...next, shape: { ...next.shape, n_heads, d_ff } }, anchor);
 }
-
-// The presets, and the initial state unless it is a preset.
-/** @type {(presets: any[], start: State) => Known[]} */
-export function known(presets, start) {
-  const named = presets.map((preset) => ({ ...preset, ...preset.setting }));
-  return named.some((each) => same(each, start)) ? named : [{ ...start, key: "start", name: "the start" }, ...named];
-}
-/** @type {(world: World, key: string) => Known | undefined} */
-export const find = ({ all, start }, key) =>
-  all.find((each) => each.key === key || (key === "start" && same(each, start)));

@@ -1,7 +1,7 @@
 // The budget lab's texts: numbers, a setting, and a change from one setting to another.
 
-import { costs, isGated, total } from "./budget_counts.js";
-import { changedIn, optionsOf, read } from "./budget_settings.js";
+import { activeParameters, costs, headFeatures, isGated, isOwn, total } from "./budget_counts.js";
+import { changedIn, FOLLOWING, read, sameOptions } from "./budget_settings.js";
 import { counted, grouped } from "./words.js";
 
 /** @typedef {import("./budget_settings.js").Setting} Setting */
@@ -62,20 +62,29 @@ export function introduction(setting, of) {
   const flops = compact(total(cost.flops), "FLOP");
   const pass = `A forward pass over ${grouped(setting.seq)} tokens${sequences} takes ${flops}`;
   const cache = setting.shape.family === "bert" ? "" : `, and the ${CACHE} ${compact(cost.generation[CACHE], "B")}`;
-  const training = `a step of training ${compact(total(cost.training), "B")}`;
-  return `${who} has ${grouped(count)} parameters${published}. ${pass}, ${training}${cache}.`;
+  const training = isOwn(setting.shape) ? `, a step of training ${compact(total(cost.training), "B")}` : "";
+  const active = setting.shape.n_experts ? `; ${ofEachToken(setting.shape)}` : "";
+  return `${who} has ${grouped(count)} parameters${published}${active}. ${pass}${training}${cache}.`;
 }
 
+// The active parameters of a mixture of experts.
+/** @type {(shape: import("./budget_counts.js").Shape) => string} */
+export const ofEachToken = (shape) =>
+  `a token uses ${grouped(activeParameters(shape))}: ` +
+  `${shape.experts_per_token} of ${shape.n_experts} experts in each layer`;
+
 /** @type {(base: Known) => string} */
-export function publishedInWords({ name, published, paper, seq }) {
+export function publishedInWords({ key, name, published, paper, seq }) {
+  if (key === "other") return `Compared with ${name}, which you pasted, in the same context.`;
   if (!published) return "Compared with what the lab began with.";
   const count = `${grouped(published)} parameters in the published weights`;
   return `Compared with ${name}: ${count}, ${paper} in the paper; context ${grouped(seq)}.`;
 }
 
 /** @type {(seq: number, shape: import("./budget_counts.js").Shape) => string} */
-export function warningInWords(seq, { family, n_positions }) {
-  const why = family === "llama" ? "the model has never seen so long a text" : "what comes after them has no embedding";
+export function warningInWords(seq, { family, n_positions, learned_positions }) {
+  const learned = ["bert", "gpt2"].includes(family) || learned_positions;
+  const why = learned ? "what comes after them has no embedding" : "the model has never seen so long a text";
   return `Context ${grouped(seq)} is beyond the ${grouped(n_positions)} positions: ${why}.`;
 }
 
@@ -86,15 +95,21 @@ export const ruleInWords = (rule, missed, count) => {
   const off = missed ? `${grouped(by)} too ${missed < 0n ? "many" : "few"}, ${share(by, count)}` : "exact";
   return `Rule of thumb, 12·L·d_model² + vocab·d_model: ${grouped(rule)}, ${off}.`;
 };
-/** @type {(ratio: string, gated: boolean) => string} */
-export const overtakenInWords = (ratio, gated) =>
-  `Scores and blend take ${ratio} feed-forward, ${gated ? "2·seq\u00a0/\u00a03·d_ff" : "seq\u00a0/\u00a0d_ff"}.`;
+/** @type {(ratio: string, gated: boolean, own?: boolean) => string} */
+export const overtakenInWords = (ratio, gated, own = true) =>
+  `Scores and blend take ${ratio} feed-forward` +
+  `${own ? `, ${gated ? "2·seq\u00a0/\u00a03·d_ff" : "seq\u00a0/\u00a0d_ff"}` : ""}.`;
 // The context length at which attention costs as many FLOPs as the feed-forward layers; gated ones have a third matrix.
 /** @type {(shape: import("./budget_counts.js").Shape) => number} */
 export const equalContext = (shape) => (isGated(shape) ? 1.5 : 1) * shape.d_ff;
-/** @type {(bytes: number) => string} */
-export const trainingInWords = (bytes) =>
-  `Each parameter takes ${4 * bytes} bytes: weight, gradient, Adam's two moments.`;
+/** @type {(bytes: number, own?: boolean) => string} */
+export const trainingInWords = (bytes, own = true) =>
+  `Each parameter takes ${4 * bytes} bytes: weight, gradient, Adam's two moments.` +
+  `${own ? "" : " Activations are not counted: the layers of this package differ."}`;
+/** @type {(shape: import("./budget_counts.js").Shape, values: bigint) => string} */
+export const windowsInWords = ({ n_layers, n_window_layers, window: reach }, values) =>
+  `A token adds 2·L·d_kv = ${grouped(values)} values, until ${n_window_layers ?? n_layers} of ${n_layers} layers ` +
+  `keep no more than the last ${grouped(reach)} tokens.`;
 /** @type {(values: bigint, tokens: bigint, shared: boolean) => string} */
 export const cacheInWords = (values, tokens, shared) =>
   `A token keeps 2·L·${shared ? "d_kv" : "d_model"} = ${grouped(values)} values. ` +
@@ -105,15 +120,19 @@ export const NO_CACHE = "A BERT reads a sentence at once: it does not generate, 
 /** @type {(from: Setting, to: Setting) => string} */
 export function describe(from, to) {
   const facts = factsOf(from, to);
-  const changed = changedIn(from, to).filter((name) => name !== "n_kv_heads"); // set by n_heads
+  const changed = changedIn(from, to).filter((name) => !FOLLOWING.includes(name)); // set by others
   const { count, work, ratio } = facts;
-  if (optionsOf(from.shape).some((name) => from.shape[name] !== to.shape[name])) {
-    return `Another model: ${count}. ${work}, a step of training ${ratio("training")} the memory.`;
+  const own = isOwn(from.shape) && isOwn(to.shape);
+  const memory = own ? `, a step of training ${ratio("training")} the memory` : facts.grows;
+  if (!sameOptions(from.shape, to.shape)) return `Another model: ${count}. ${work}${memory}.`;
+  if (!own) {
+    const told = changed.map((name) => `${name} ${facts.instead(name)}`);
+    return `${told.slice(0, 3).join(", ")}: ${count}. ${work}${memory}.`;
   }
   const wider = changed[0] === "d_model" && changed.every((name) => ["d_model", "n_heads", "d_ff"].includes(name));
   if (wider) return CHANGES.d_model(facts);
   if (changed.length === 1) return CHANGES[changed[0]](facts);
-  return `${count[0].toUpperCase()}${count.slice(1)}. ${work}, a step of training ${ratio("training")} the memory.`;
+  return `${count[0].toUpperCase()}${count.slice(1)}. ${work}${memory}.`;
 }
 
 // Phrases for the sentences below.
@@ -147,9 +166,9 @@ function factsOf(from, to) {
 
 const CHANGES = {
   d_model: ({ a, b, count, work, of, part, instead, grows }) => {
-    const width = counted(b.d_model / b.n_heads, "feature");
+    const width = counted(headFeatures(b), "feature");
     const heads = counted(b.n_heads, "head");
-    const kept = b.d_model / b.n_heads === a.d_model / a.n_heads;
+    const kept = headFeatures(b) === headFeatures(a);
     const told = kept ? `Heads keep their width, ${width}: now ${heads}.` : `Now ${heads} of ${width}.`;
     const square = `The attention matrices grow with its square, ${part("parameters", "attention weights")}`;
     const itself = `the embeddings only with itself, ${of("d_model")}`;
@@ -161,8 +180,8 @@ const CHANGES = {
     return `${layers}: ${count}. Each layer has ${each}; the embeddings stay as they are. ${work}${grows}.`;
   },
   n_heads: ({ a, b, by, count, work, instead, grows }) => {
-    const width = counted(b.d_model / b.n_heads, "feature");
-    const features = `${width} in each instead of ${grouped(a.d_model / a.n_heads)}`;
+    const width = counted(headFeatures(b), "feature");
+    const features = `${width} in each instead of ${grouped(headFeatures(a))}`;
     const shared = "Heads share d_model among themselves.";
     if (by) return `${instead("n_heads", " head", " heads")}, ${features}: ${count}. ${work}${grows}.`;
     return `${instead("n_heads", " head", " heads")}, ${features}: ${count}, and not one FLOP. ${shared}`;

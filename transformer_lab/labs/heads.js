@@ -19,6 +19,7 @@ import { legible, quotedAt } from "./words.js";
  * The reader's choice, and the data for it: the weights of every head of the layer and of the chosen head, and the
  * pattern scores of each head of the layer.
  * @typedef {object} State
+ * @property {number} sentence
  * @property {number} layer
  * @property {number} head
  * @property {number} query
@@ -176,7 +177,7 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
 
 // The sentence: queries, and keys shaded by their weight.
 /** @type {(model: Model, sentence: Sentence, rows: () => Rows) => any} */
-function sentencePanel(model, { layers, heads, tokens, keyTokens, own }, rows) {
+function sentencePanel(model, { tokens, keyTokens, own }, rows) {
   const askers = tokens.map((token) => tokenButton("button", token));
   const looked = own ? askers : keyTokens.map((token) => tokenButton("span", token));
   const choose = radios(
@@ -201,50 +202,90 @@ function sentencePanel(model, { layers, heads, tokens, keyTokens, own }, rows) {
     setText(words, `Layer ${layer}, head ${head}: ${describeRow(rows[query], who, keyTokens)}`);
   }
 
-  // Reserves space for the longest tokens; returns the longest query and the longest key.
-  function reserveAll(words) {
-    const longest = (names) =>
-      widest(
-        words,
-        names.map((_, i) => quotedAt(names, i)),
-      );
-    const [asker, target] = [tokens, keyTokens].map(longest);
-    reserveSpace(words, `Layer ${layers - 1}, head ${heads - 1}: ${longestRow(asker, target)}`);
-    return [asker, target];
+  return { nodes, draw };
+}
+
+// The longest query and key of a sentence, and the longest status line.
+/** @type {(status: HTMLElement, sentence: Sentence) => { asker: string, target: string, text: string }} */
+function longestOf(status, { layers, heads, tokens, keyTokens }) {
+  const longest = (names) => {
+    const texts = names.map((_, i) => quotedAt(names, i));
+    return widest(status, texts);
+  };
+  const [asker, target] = [tokens, keyTokens].map(longest);
+  const text = `Layer ${layers - 1}, head ${heads - 1}: ${longestRow(asker, target)}`;
+  return { asker, target, text };
+}
+
+// Chooses the sentence, where there are several.
+/** @type {(model: Model, all: Sentence[]) => { nodes: HTMLElement[], draw: (sentence: number) => void }} */
+function sentenceChoice(model, all) {
+  const options = all.map(({ tokens }, i) => [i, tokens.map(legible).join(" ")]);
+  const buttons = choice("Sentence", options, (sentence) => commit(model, { sentence }));
+  const node = element("div", { class: "tl-sentences" }, label("Sentence"), buttons.node);
+  return { nodes: all.length > 1 ? [node] : [], draw: buttons.show };
+}
+
+// All that shows one sentence.
+/** @type {(model: Model, sentence: Sentence, rows: () => Rows) => any} */
+function panelsOf(model, sentence, rows) {
+  const minis = smallMaps(model, sentence);
+  const large = headPanel(model, sentence);
+  const words = sentencePanel(model, sentence, rows);
+  const inside = [group("heads", label("Its heads: choose one"), minis.node), large.node, group("tokens", words.nodes)];
+  const node = element("div", {}, inside);
+  const controls = model.get("controls");
+  for (const part of controls ? node.querySelectorAll("[data-group]") : []) {
+    if (!controls.includes(part.dataset.group)) part.remove();
   }
-  return { nodes, draw, reserveAll };
+  return { minis, large, words, node };
 }
 
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
-  const [tokens, keyTokens] = [model.get("tokens"), model.get("key_tokens")];
-  const own = JSON.stringify(tokens) === JSON.stringify(keyTokens);
-  const { layers, heads, queries, keys } = unpack(model.get("weights"));
-  /** @type {Sentence} */
-  const sentence = { layers, heads, queries, keys, tokens, keyTokens, own };
+  const others = model.get("others") ?? [];
+  const packedOf = (i) => (i ? others[i - 1].weights : model.get("weights"));
+  const names = [[model.get("tokens"), model.get("key_tokens")], ...others.map(({ tokens }) => [tokens, tokens])];
+  /** @type {Sentence[]} */
+  const all = names.map(([tokens, keyTokens], i) => {
+    const { layers, heads, queries, keys } = unpack(packedOf(i));
+    return { layers, heads, queries, keys, tokens, keyTokens, own: `${tokens}` === `${keyTokens}` };
+  });
+  const { layers, heads } = all[0];
+  const most = (axis) => Math.max(...all.map((sentence) => sentence[axis]));
   const layer = layerPanel(model, layers);
-  const minis = smallMaps(model, sentence);
-  const large = headPanel(model, sentence);
-  const words = sentencePanel(model, sentence, () => state.rows);
+  const sentences = sentenceChoice(model, all);
+  const body = element("div", {});
   const place = (count) => integerCodec(0, count - 1);
   const urlState = traitsInUrl("heads", {
+    sentence: place(all.length),
     layer: place(layers),
     head: place(heads),
-    query: place(queries),
-    key: place(keys),
+    query: place(most("queries")),
+    key: place(most("keys")),
   });
   const { lab, status } = frame(
     { model, el },
     "heads",
     "Every head of a layer",
     urlState,
+    group("sentences", sentences.nodes),
     group("layer", layer.nodes),
-    group("heads", label("Its heads: choose one"), minis.node),
-    large.node,
-    group("tokens", words.nodes),
+    body,
   );
-  const [asker, target] = words.reserveAll(status);
-  large.reserveAll(asker, target);
+  const longest = all.map((sentence) => longestOf(status, sentence));
+  reserveSpace(status, ...longest.map(({ text }) => text));
+  const made = new Map(); // the panels of sentences that have been shown
+  function panelsFor(i) {
+    if (!made.has(i)) {
+      const panels = panelsOf(model, all[i], () => state.rows);
+      body.append(panels.node);
+      panels.large.reserveAll(longest[i].asker, longest[i].target);
+      made.set(i, panels);
+    }
+    for (const [j, { node }] of made) set(node, { hidden: j !== i });
+    return made.get(i);
+  }
 
   /** @type {State & { packed: object }} */
   let state = null;
@@ -252,8 +293,11 @@ function render({ model, el }) {
 
   // The reader's choice, and which parts of it have changed.
   function compute() {
-    const packed = model.get("weights");
     const chosen = getTraits(model, urlState.names);
+    const { tokens, queries, keys, own } = all[chosen.sentence];
+    const packed = packedOf(chosen.sentence);
+    chosen.query = Math.min(chosen.query, queries - 1);
+    chosen.key = Math.min(chosen.key, keys - 1);
     const before = state;
     const theme = getComputedStyle(lab).colorScheme;
     if (before?.packed !== packed) fits.clear();
@@ -268,6 +312,8 @@ function render({ model, el }) {
 
   function drawHeads() {
     const changed = compute();
+    const { minis, large, words } = panelsFor(state.sentence);
+    sentences.draw(state.sentence);
     if (changed.layer) layer.draw(state.layer);
     if (changed.head || changed.query) minis.draw(state, changed);
     large.draw(state, changed);

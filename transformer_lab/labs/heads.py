@@ -20,6 +20,14 @@ def _pack(weights, _):
     return {"shape": list(weights.shape), "levels": LEVELS, "data": base64.b64encode(levels.tobytes()).decode("ascii")}
 
 
+def _pack_others(others, _):
+    return [{"weights": _pack(weights, _), "tokens": tokens} for weights, tokens in others]
+
+
+def _unpack_others(packed, _):
+    return [(_unpack(each["weights"], _), each["tokens"]) for each in packed]
+
+
 def _unpack(packed, _):
     levels = np.frombuffer(base64.b64decode(packed["data"]), "<u2").astype(np.float32)
     return torch.from_numpy(levels).view(packed["shape"]) / LEVELS
@@ -38,6 +46,9 @@ class HeadsLab(Lab):
         The q_len tokens that look. A string is split at its spaces.
     key_tokens : str or sequence of str, optional
         The k_len tokens that are looked at; ``tokens`` when left out.
+    others : sequence of (weights, tokens), optional
+        More sentences for the same layers and heads, each with its weights, ``(layers, heads, seq, seq)``, and its
+        tokens; the reader chooses one.
     d_model : int, optional
         A multiple of heads: then the lab says which features of the model a head has.
     layer, head : int, optional
@@ -46,18 +57,20 @@ class HeadsLab(Lab):
         The token that looks, the last when left out, and the one whose weight is read, the one that it looks at most
         when left out.
 
+    sentence : int, optional
+        The sentence that is shown first: 0 is that of ``tokens``, and those of ``others`` follow.
     controls : sequence of str, optional
-        The groups of controls to show, of ``"layer"``, ``"heads"`` (all of them, small), ``"patterns"`` and
-        ``"tokens"``; all when left out.
+        The groups of controls to show, of ``"sentences"``, ``"layer"``, ``"heads"`` (all of them, small),
+        ``"patterns"`` and ``"tokens"``; all when left out.
 
     Attributes
     ----------
-    layer, head, query, key : int
-        What the reader has chosen.
+    layer, head, query, key, sentence : int
+        What the reader has chosen. A sentence that is shorter than ``query`` or ``key`` shows its last token.
     weights : Tensor, float32
         May be set anew, in the same shape: the lab follows a model while it learns.
     chosen : Tensor, shape (k_len,)
-        The weights of the chosen query in the chosen head.
+        The weights of the chosen query in the chosen head, in the chosen sentence.
 
     Raises
     ------
@@ -76,19 +89,33 @@ class HeadsLab(Lab):
     _esm = script("heads_patterns", "heads_pictures", "heads")
     _css = style("heads")
     shown = ("layer", "head", "query", "key")
-    groups = ("layer", "heads", "patterns", "tokens")
+    groups = ("sentences", "layer", "heads", "patterns", "tokens")
 
     weights = traitlets.Instance(torch.Tensor).tag(sync=True, to_json=_pack, from_json=_unpack)
     tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
     key_tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
     d_model = traitlets.Int(None, allow_none=True).tag(sync=True)
+    others = traitlets.Any([]).tag(sync=True, to_json=_pack_others, from_json=_unpack_others)
+    sentence = traitlets.Int().tag(sync=True)
     layer = traitlets.Int().tag(sync=True)
     head = traitlets.Int().tag(sync=True)
     query = traitlets.Int().tag(sync=True)
     key = traitlets.Int().tag(sync=True)
 
     def __init__(
-        self, weights, tokens, key_tokens=None, *, d_model=None, layer=0, head=0, query=None, key=None, controls=None
+        self,
+        weights,
+        tokens,
+        key_tokens=None,
+        *,
+        others=(),
+        d_model=None,
+        layer=0,
+        head=0,
+        query=None,
+        key=None,
+        sentence=0,
+        controls=None,
     ):
         weights = _stack_layers(weights)
         tokens = _as_tokens("tokens", tokens, "q_len", weights.shape[2])
@@ -99,20 +126,27 @@ class HeadsLab(Lab):
             )
         if d_model is not None and (not as_integer("d_model", d_model, 0, 2**20) or d_model % weights.shape[1]):
             raise ValueError(f"d_model must be a multiple of the {weights.shape[1]} heads, got {d_model}")
+        others = _as_others(others, weights.shape[:2])
+        lengths = [weights.shape[2:], *(each.shape[2:] for each, _ in others)]
         self._shape = tuple(weights.shape)
-        places = {"layer": layer, "head": head, "query": self._shape[2] - 1 if query is None else query}
+        self._most = {"layer": weights.shape[0], "head": weights.shape[1], "sentence": len(lengths)}
+        self._most |= {"query": max(q_len for q_len, _ in lengths), "key": max(k_len for _, k_len in lengths)}
+        sentence = self._check_range("sentence", sentence)
+        shown = [weights, *(each for each, _ in others)][sentence]
+        places = {"layer": layer, "head": head, "query": shown.shape[2] - 1 if query is None else query}
         places = {name: self._check_range(name, place) for name, place in places.items()}
         if key is None:
-            key = int(weights[tuple(places.values())].argmax())
+            key = int(shown[places["layer"], places["head"], min(places["query"], shown.shape[2] - 1)].argmax())
         self._is_built = False
         names = {"tokens": tokens, "key_tokens": key_tokens}
-        super().__init__(weights=weights, **names, d_model=d_model, key=key, **places, controls=controls)
+        places |= {"key": key, "sentence": sentence}
+        super().__init__(weights=weights, **names, others=others, d_model=d_model, **places, controls=controls)
         self._is_built = True
 
     def _check_range(self, name, place):
-        return as_integer(name, place, 0, self._shape[("layer", "head", "query", "key").index(name)] - 1)
+        return as_integer(name, place, 0, self._most[name] - 1)
 
-    @traitlets.validate("layer", "head", "query", "key")
+    @traitlets.validate("layer", "head", "query", "key", "sentence")
     def _check_place(self, proposal):
         return self._check_range(proposal.trait.name, proposal.value)
 
@@ -129,9 +163,18 @@ class HeadsLab(Lab):
             raise ValueError(f"{proposal.trait.name} cannot change, got {format_value(proposal.value)}: make a new lab")
         return proposal.value
 
+    @traitlets.validate("others")
+    def _check_others(self, proposal):
+        if self._is_built and proposal.value is not self.others:
+            given, own = ([tokens for _, tokens in each] for each in (proposal.value, self.others))
+            if given != own:
+                raise ValueError("others cannot change: make a new lab")
+        return proposal.value
+
     @property
     def chosen(self):
-        return self.weights[self.layer, self.head, self.query]
+        weights = [self.weights, *(each for each, _ in self.others)][self.sentence]
+        return weights[self.layer, self.head, min(self.query, weights.shape[2] - 1)]
 
 
 def _stack_layers(weights):
@@ -161,6 +204,20 @@ def _stack_layers(weights):
         low, high = weights.min().item(), weights.max().item()
         raise ValueError(f"weights must be from 0 to 1, as after a softmax, got values from {low:g} to {high:g}")
     return weights.clamp(max=1)
+
+
+def _as_others(others, layers_and_heads):
+    """Return pairs of weights and tokens, with the layers and heads of the first sentence, or raise an error."""
+    if not isinstance(others, (list, tuple)) or not all(isinstance(o, (list, tuple)) and len(o) == 2 for o in others):
+        raise TypeError(f"others must be pairs of weights and tokens, got {format_value(others)}")
+    pairs = []
+    for given, tokens in others:
+        weights = _stack_layers(given)
+        if weights.shape[:2] != layers_and_heads or weights.shape[2] != weights.shape[3]:
+            wanted = f"({layers_and_heads[0]}, {layers_and_heads[1]}, seq, seq)"
+            raise ValueError(f"others must have weights of shape {wanted}, got {tuple(weights.shape)}")
+        pairs.append((weights, _as_tokens("others", tokens, "q_len", weights.shape[2])))
+    return pairs
 
 
 def _as_tokens(name, tokens, axis, size):

@@ -4,6 +4,7 @@ import inspect
 import operator
 import re
 from pathlib import Path
+from typing import ClassVar
 
 import anywidget
 import torch
@@ -62,6 +63,8 @@ class Lab(anywidget.AnyWidget):
     """The traits in the lab's repr."""
     groups = ()
     """The groups of controls that can be shown or hidden."""
+    constants: ClassVar[dict] = {}
+    """Synchronised traits that are the same in every lab of this kind: what is stored of a notebook leaves them out."""
 
     controls = traitlets.List(traitlets.Unicode()).tag(sync=True)
 

@@ -136,15 +136,15 @@ let fieldCount = 0;
 /**
  * @type {(
  *   parse: (text: string) => import("./words.js").Parsed<any>, accept: (value: any) => void, props?: Props,
- * ) => ParsedInput}
+ *   tag?: string) => ParsedInput}
  */
-export function parsedInput(parse, accept, props = {}) {
+export function parsedInput(parse, accept, props = {}, tag = "input") {
   const id = `tl-field-${Date.now().toString(36)}-${fieldCount++}`;
   const error = element("span", { class: "tl-error", id: `${id}-error`, role: "alert" });
-  const input = element("input", {
+  const input = element(tag, {
     id,
     class: "tl-input",
-    type: "text",
+    type: tag === "input" ? "text" : null,
     spellcheck: "false",
     autocomplete: "off",
     autocapitalize: "off",

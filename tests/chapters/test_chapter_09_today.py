@@ -1,0 +1,211 @@
+"""Sections 9.1 to 9.4: what their small models show holds from any seed, and the control comes out otherwise."""
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import nbformat
+import pytest
+import torch
+from chapter_code import ALL_SEEDS, SEEDS, chapter_code
+
+import notebooks
+import transformer_lab as tl
+
+SECTIONS = {"9.1", "9.2", "9.3", "9.4"}
+
+
+@pytest.fixture(scope="module")
+def chapter():
+    return chapter_code("09_today", sections=SECTIONS)
+
+
+@pytest.fixture(scope="module")
+def text():
+    cells = nbformat.read(notebooks.ROOT / "chapters" / "09_today.ipynb", 4).cells
+    return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+@pytest.fixture(scope="module")
+def train_digits(chapter):
+    """The chapter's training, once for each task, form and seed."""
+    return cache(lambda task, form, seed: chapter["train_digits"](task, chapter["POSITIONS"][form], seed=seed))
+
+
+def end(losses, last=5):
+    return sum(losses[-last:]) / last
+
+
+# 9.1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_all_placements_learn_in_12_layers_and_a_norm_after_the_part_alone_last(seed, chapter):
+    ends = {name: end(chapter["losses_of_placement"](name, seed)) for name in chapter["PLACEMENTS"]}
+    slowest = ends.pop("after the part")
+    assert max(ends.values()) < 0.4
+    assert max(ends.values()) < slowest < 1.2
+
+
+@pytest.mark.skipif(not ALL_SEEDS, reason="half a minute for each seed")
+@pytest.mark.parametrize("seed", [1, 2])
+def test_in_48_layers_only_the_norm_after_the_sum_stays_at_guessing(seed, chapter):
+    ends = {
+        name: end(chapter["losses_of_placement"](name, seed, n_layers=48, steps=75)) for name in chapter["PLACEMENTS"]
+    }
+    assert ends.pop("after the sum") > 2.2
+    assert max(ends["before the part"], ends["before and after"]) < 0.4
+    assert ends["after the part"] > 2 * ends["before and after"]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_norm_after_the_part_fixes_the_size_of_what_is_added(seed, chapter):
+    tokens = torch.randint(0, 10, (8, 8), generator=torch.Generator().manual_seed(seed))
+    for name in chapter["PLACEMENTS"]:
+        torch.manual_seed(seed)
+        stack = chapter["Stack"](name)
+        with torch.no_grad():
+            fresh = stack.stream(tokens).square().mean().item()
+            for weight in stack.parts.parameters():
+                weight.mul_(4)
+            large = stack.stream(tokens).square().mean().item()
+        if name == "before the part":
+            assert large > 100 * fresh
+        else:
+            assert large < 3 * fresh and large < 25**2
+
+
+# 9.2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_qk_norm_limits_scores_at_a_step_that_is_too_large(seed, chapter):
+    loss, score = chapter["train_with_step"](0.1, False, seed=seed)
+    normed_loss, normed_score = chapter["train_with_step"](0.1, True, seed=seed)
+    assert score > 1000 and normed_score < 100
+    assert normed_loss < loss and loss > 0.4
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("qk_norm", [False, True])
+def test_at_a_step_that_suits_them_both_learn(seed, qk_norm, chapter):
+    assert chapter["train_with_step"](0.01, qk_norm, seed=seed)[0] < 0.1
+
+
+def test_scores_with_qk_norm_are_those_of_the_course(chapter):
+    torch.manual_seed(0)
+    attention = tl.MultiHeadAttention(24, 3, bias=False, qk_norm=True)
+    with torch.no_grad():
+        attention.q_norm.weight.normal_()
+        attention.k_norm.weight.normal_()
+    x = torch.randn(2, 5, 24)
+    query, key = (tl.split_heads(part(x), 3) for part in (attention.q_proj, attention.k_proj))
+    scores = chapter["scores_with_qk_norm"](query, key, attention.q_norm.weight, attention.k_norm.weight)
+    torch.testing.assert_close(scores.softmax(dim=-1), attention.weights(x))
+
+
+# 9.3
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_gate_wins_on_products_and_loses_on_the_larger_of_two(seed, chapter):
+    errors = {
+        (target, gated): chapter["fit"](target, gated, seed=seed)
+        for target in chapter["TARGETS"]
+        for gated in (False, True)
+    }
+    assert errors["product", True] < errors["product", False] / 2
+    assert errors["larger", False] < errors["larger", True] / 2
+
+
+# 9.4
+
+BLOCKS = {
+    "today": {},
+    "2017": {"norm_first": False, "norm": "layer", "bias": True, "activation": "relu", "gated": False, "d_ff": 128},
+}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("task", ["copy", "reverse"])
+def test_positions_decide_which_task_is_learned_sooner_and_both_are_learned(task, seed, train_digits):
+    losses = {form: train_digits(task, form, seed)[1] for form in ("rotary", "added")}
+    sooner, later = ("rotary", "added") if task == "copy" else ("added", "rotary")
+    assert sum(losses[sooner][45:55]) < sum(losses[later][45:55])
+    assert max(end(losses[form], 10) for form in losses) < 0.2
+
+
+@pytest.mark.skipif(not ALL_SEEDS, reason="the cells train the new block; this is the same with that of 2017")
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("task", ["copy", "reverse"])
+def test_the_positions_decide_in_the_block_of_2017_too(task, seed, chapter, monkeypatch):
+    monkeypatch.setitem(chapter, "NEW_BLOCK", chapter["NEW_BLOCK"] | BLOCKS["2017"])
+    losses = {form: chapter["train_digits"](task, way, seed=seed)[1] for form, way in chapter["POSITIONS"].items()}
+    sooner, later = ("rotary", "added") if task == "copy" else ("added", "rotary")
+    assert sum(losses[sooner][45:55]) < sum(losses[later][45:55])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("task", "form"), [("copy", "rotary"), ("reverse", "added")])
+def test_one_head_looks_at_the_right_place(task, form, seed, chapter, train_digits):
+    model, _ = train_digits(task, form, seed)
+    maps = chapter["attention_of_digits"](model, task)
+    weights = maps[:, :, chapter["PLACES"], chapter["RIGHT"][task]].mean(dim=-1)
+    assert weights.max() > 0.7
+    if task == "copy":
+        assert weights[1].max() > 0.9
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_moved_text_is_read_with_rotary_positions_alone(seed, chapter, train_digits):
+    shares = {}
+    for form in ("rotary", "added"):
+        model, _ = train_digits("copy", form, seed)
+        shares[form] = [chapter["share_copied"](model, 5, start) for start in (0, 1000)]
+    assert min(shares["rotary"]) > 0.95 and shares["added"][0] > 0.9
+    assert shares["added"][1] < 0.2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("form", ["rotary", "added"])
+def test_neither_form_copies_longer_texts_than_it_has_learned(form, seed, chapter):
+    model, _ = chapter["train_digits"]("copy", chapter["POSITIONS"][form], seed=seed, steps=400, lengths=(3, 4, 5, 6), n=64)
+    assert min(chapter["share_copied"](model, length) for length in (3, 4, 5)) > 0.6
+    assert max(chapter["share_copied"](model, length) for length in (8, 9, 10)) < 0.05
+
+
+@pytest.mark.skipif(not ALL_SEEDS, reason="the answer to a question, and no cell's")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_without_positions_both_tasks_stay_hard(seed, chapter):
+    for task in ("copy", "reverse"):
+        losses = chapter["train_digits"](task, lambda x, positions: x, seed=seed)[1]
+        assert 0.3 < end(losses, 10) < 1.7
+
+
+def test_the_blend_of_yarn_begins_and_ends_where_the_text_says():
+    base, d_head, s = 10_000.0, 128, 4
+    slowest = (base * s ** (d_head / (d_head - 2))) ** (-(d_head - 2) / d_head)
+    assert slowest * s == pytest.approx(base ** (-(d_head - 2) / d_head))
+
+
+# Numbers in the text
+
+
+def test_numbers_of_the_text(text):
+    shape = tl.ModelShape.from_config(_published("Qwen/Qwen3-8B"))
+    norms = tl.count_parameters(shape) - tl.count_parameters(replace(shape, qk_norm=False))
+    assert norms == 36 * 2 * 128 == 9216 and "36 · 2 · 128 = 9,216 of 8.2 billion" in text
+    assert round(tl.count_parameters(shape) / 1e9, 1) == 8.2
+    assert 4 * _published("google/gemma-2-2b")["hidden_size"] == 9216 and "4 · 2304 = 9,216" in text
+    gemma = _published("google/gemma-7b")
+    assert gemma["intermediate_size"] == 8 * gemma["hidden_size"]
+    with torch.device("meta"):
+        gated, plain = tl.FeedForward(4096, 14336, bias=False, gated=True), tl.FeedForward(4096, bias=False)
+    millions = [tl.count_parameters(part) // 10**6 for part in (gated, plain)]
+    assert f"{millions[0]} million instead of {millions[1]} million" in text
+
+
+def _published(name):
+    references = Path(__file__).parents[1] / "maths" / "config_references.json"
+    return json.loads(references.read_text(encoding="utf-8"))["models"][name]["config"]

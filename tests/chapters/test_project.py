@@ -1,0 +1,65 @@
+"""The final project says how the functions are called that it hands over, and what its plans show."""
+
+import ast
+import inspect
+import re
+
+import nbformat
+import pytest
+import torch
+from chapter_code import ALL_SEEDS, definitions
+
+import notebooks
+import transformer_lab as tl
+
+PATH = notebooks.ROOT / "chapters" / "solutions" / "project.ipynb"
+CONSTANTS = {"device", "letters", "bar", "length", "vocab", "d_model", "d_ff", "n_blocks"}
+
+
+@pytest.fixture(scope="module")
+def cells():
+    return nbformat.read(PATH, 4).cells
+
+
+def test_the_table_has_the_signature_of_every_function_handed_over(cells):
+    (text,) = [cell.source for cell in cells if "## Your functions" in cell.source]
+    (code,) = [cell.source for cell in cells if cell.source.startswith("sinusoidal_positions = ")]
+    rows = dict(re.findall(r"(?m)^\| `(\w+)\((.*?)\)` \|", text))
+    assert list(rows) == re.findall(r"(?m)^(\w+) = ", code)
+    for name, arguments in rows.items():
+        parameters = inspect.signature(getattr(tl.checks, name).reference).parameters.values()
+        given = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        assert arguments.split(", ") == given, name
+
+
+@pytest.fixture(scope="module")
+def project(cells):
+    """What the project defines up to its option, with the course's functions in place of the learner's."""
+    names = {}
+    for cell in cells:
+        if "## 11 " in cell.source:
+            break
+        if cell.cell_type == "code":
+            nodes = list(definitions(cell.source, CONSTANTS))
+            exec(compile(ast.Module(nodes, []), PATH.stem, "exec"), names)
+    for name in ("causal_mask", "masked_attention"):
+        names[name] = getattr(tl.checks, name).reference
+    names["causal_linear_attention"] = tl.causal_linear_attention
+    names["model"] = tl.checks.language_model.reference
+    names["loss_of"] = tl.checks.next_token_loss.reference
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield names
+    torch.set_num_threads(threads)
+
+
+long = pytest.mark.skipif(not ALL_SEEDS, reason="takes long: `make claims` runs it")
+
+
+@long
+@pytest.mark.parametrize("seed", range(4))
+def test_the_three_sentences_hold_from_four_seeds(project, seed):
+    softmax, linear = project["with_softmax"], project["with_linear"]
+    plans = (softmax, 8), (linear, 8), (linear, 1)
+    best, eight, one = (project["train"]("", *plan, seed=seed)[1][-1] for plan in plans)
+    assert best > 0.97 and eight < 0.80 and one > eight + 0.1

@@ -1,0 +1,278 @@
+"""A pasted config.json in the budget lab: read as the package reads it, refused with its sentences."""
+
+import copy
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import transformer_lab as tl
+from gestures import status
+from javascript import Engine
+from transformer_lab.config_models import MODELS
+from transformer_lab.labs import BudgetLab
+
+FILE = Path(__file__).parents[1] / "maths" / "config_references.json"
+REFERENCES = json.loads(FILE.read_text("utf-8"))["models"]
+QWEN3, MIXTRAL = (REFERENCES[name]["config"] for name in ("Qwen/Qwen3-4B", "mistralai/Mixtral-8x7B-v0.1"))
+MODEL, AGAINST = "A model: paste its config.json", "Against: another config.json"
+
+
+@pytest.fixture(scope="module")
+def engine():
+    """The script, with the tables and the limits that the browser gets."""
+    engine, lab = Engine(BudgetLab), BudgetLab()
+    engine._context.eval("BigInt.prototype.toJSON = function () { return this.toString(); }")
+    engine._context.eval(f"globalThis.tables = withBigInts({json.dumps(lab.tables)})")
+    engine._context.eval(f"globalThis.limits = {json.dumps(lab.limits)}")
+    return engine
+
+
+def parse(engine, text):
+    return json.loads(engine._context.eval(f"JSON.stringify(parseConfig({json.dumps(text)}, tables, limits))"))
+
+
+def as_json(value):
+    return json.loads(json.dumps(value))
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_reads_and_counts_as_the_package(engine, name):
+    config = REFERENCES[name]["config"]
+    found = parse(engine, json.dumps(config, indent=2))
+    lab = BudgetLab(config)
+    assert found["value"] == {"shape": as_json(asdict(lab.shape)), "type": config["model_type"]}
+    assert int(engine("activeParameters", asdict(lab.shape))) == tl.active_parameters(lab.shape)
+    for seq, batch in ((1, 1), (77, 3), (9000, 2)):
+        lab.seq, lab.batch = seq, batch
+        setting = {"shape": asdict(lab.shape), "seq": seq, "batch": batch, "bytes_per_value": 4}
+        costs = {key: {part: int(n) for part, n in counts.items()} for key, counts in engine("costs", setting).items()}
+        expected = [lab.parameters, lab.flops, lab.training_memory, lab.generation_memory]
+        assert list(costs.values()) == [{part: n for part, n in counts.items() if n} for counts in expected]
+    assert sum(lab.parameters.values()) == REFERENCES[name]["parameters"]
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_what_a_link_keeps_is_the_same_model_and_short(engine, name):
+    config = REFERENCES[name]["config"]
+    found = parse(engine, json.dumps(config))
+    assert BudgetLab(json.loads(found["text"])).shape == BudgetLab(config).shape
+    assert parse(engine, found["text"]) == found and len(found["text"]) <= 1200
+
+
+def error_of(config):
+    with pytest.raises((ValueError, TypeError)) as error:
+        BudgetLab(config)
+    return re.sub(r"; did you mean .*", "", str(error.value))
+
+
+WRONG = ["3", 2.5, 3.0, True, None, -1, 0, [1], {}, [], ["x"] * 7, {"a": 1}, "a" * 70, "it's", 10**30, [[1], 2]]
+REMAINDER = {"n_new_things": 3, "quantization_config": {"bits": 4, "a": [1, 2], "b": None, "c": "x", "d": True}}
+HEADS = ["LlamaForSequenceClassification", "LlamaForCausalLM", "BertForMaskedLM", "XModel"]
+
+
+ONE_OF_EACH = {reference["config"]["model_type"]: name for name, reference in REFERENCES.items()}.values()
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_refuses_by_the_same_key_and_sentence(engine, name):
+    config = REFERENCES[name]["config"]
+    changed = [{**config, key: value} for key in MODELS[config["model_type"]].keys for value in WRONG]
+    changed += [{other: value for other, value in config.items() if other != key} for key in config]
+    changed += [{**config, key: value} for key, value in REMAINDER.items()]
+    changed += [{**config, "architectures": value} for value in [*HEADS, *([head] for head in HEADS), [3]]]
+    changed += [{**config, "auto_map": value} for value in (3, {"AutoModel": "a.B"}, {"AutoConfig": "a.B"})]
+    changed += [{**config, "num_attention_heads": 7}, {**config, "model_type": "new"}, {**config, "model_type": 3}]
+    refused = 0
+    for each in changed:
+        found = parse(engine, json.dumps(each))
+        try:
+            shape = BudgetLab(copy.deepcopy(each)).shape
+        except (ValueError, TypeError):
+            assert found["error"] == error_of(each) or "in this lab" in found["error"]
+            refused += 1
+        else:
+            assert found["value"]["shape"] == as_json(asdict(shape))
+    assert refused >= 30
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(-(2**53) + 1, 2**53 - 1) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(value=json_values, indent=st.sampled_from([None, 2]), ascii_only=st.booleans())
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_json_is_read_as_python_reads_it(engine, value, indent, ascii_only):
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    if re.search(r"[\x7f-\x9f]", text):
+        return
+    written = engine._context.eval(f"JSON.stringify(parseJson({json.dumps(text)}))")
+    assert loosely(json.loads(written)["value"]) == loosely(value), text
+
+
+def loosely(value):
+    """Integers as text: the engine writes its large ones so."""
+    if isinstance(value, dict):
+        return {key: loosely(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [loosely(each) for each in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+BROKEN = {
+    "{": "Line 1, column 2: a key in double quotes expected, the text ends.",
+    '{"a": 1,}': "Line 1, column 9: a key in double quotes expected, found }.",
+    '{"a": 1,\n "b": 2,,\n}': "Line 2, column 9: a key in double quotes expected, found ,.",
+    '{"a" 1}': "Line 1, column 6: a colon expected, found 1.",
+    '{"a": 1\n "b": 2}': 'Line 2, column 2: a comma or } expected, found "b".',
+    "{'a': 1}": "Line 1, column 2: a key in double quotes expected, found 'a'.",
+    '{"a": True}': "Line 1, column 7: a value expected, found True.",
+    '{"a": 01}': "Line 1, column 7: a value expected, found 01.",
+    '{"a": NaN}': "Line 1, column 7: a value expected, found NaN.",
+    '{"a": "x\n"}': 'Line 1, column 7: a text that ends on its line expected, found ".',
+    '{"a": [1, 2}': "Line 1, column 12: a comma or ] expected, found }.",
+    '{"a": 1} x': "Line 1, column 10: the end of the text expected, found x.",
+    "[" * 200: "Line 1, column 101: at most 100 brackets inside one another expected, found [.",
+    "qwen": "Line 1, column 1: a value expected, found qwen.",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_broken_json_is_named_by_line_and_column(engine, text):
+    assert parse(engine, text) == {"error": BROKEN[text]}
+    try:
+        json.loads(text, parse_constant=lambda name: 1 / 0)
+    except json.JSONDecodeError as error:
+        line, column = map(int, re.findall(r"\d+", BROKEN[text])[:2])
+        if len(text) < 200:
+            assert line == error.lineno and abs(column - error.colno) <= 2, "where Python finds it, or at its token"
+    except ZeroDivisionError:
+        pass  # Python alone takes NaN
+
+
+def test_an_empty_field_is_no_model(engine):
+    assert parse(engine, " \n") == {"value": None, "text": ""}
+    assert parse(engine, "[]") == {"error": "config must be a dict, which begins with {"}
+
+
+def test_limits_of_the_lab_are_told_by_the_key(engine):
+    found = parse(engine, json.dumps({**QWEN3, "num_hidden_layers": 129}))
+    assert found == {"error": "config's num_hidden_layers must be from 1 to 128 in this lab, got 129"}
+
+
+# In Python.
+
+
+def test_a_dict_is_a_model_and_a_base():
+    lab = BudgetLab(QWEN3, 512, base=MIXTRAL)
+    assert lab.shape.d_head == 128 and lab.base == "other" and json.loads(lab.base_config) == MIXTRAL
+    assert sum(lab.parameters.values()) == 4_022_468_096
+    assert "activations" not in lab.training_memory and "activations" in BudgetLab().training_memory
+    with pytest.raises(ValueError, match=r"config's model_type must be one of .*, got 'new'"):
+        BudgetLab(base={"model_type": "new"})
+    with pytest.raises(ValueError, match="config has no model_type"):
+        lab.config = "{}"
+    assert lab.config == ""
+
+
+# In a browser.
+
+
+def opened(show, *labs):
+    page = show(*labs)
+    page.locator(".tl-configs > summary").first.click()
+    return page
+
+
+def beside(page):
+    rows = page.locator(".tl-beside tbody tr").all()
+    return {
+        (cells := row.locator("th, td").all_inner_texts())[0]: [x.replace("\u200b", "") for x in cells[1:]]
+        for row in rows
+    }
+
+
+def test_two_pasted_models_stand_side_by_side(show):
+    page = opened(show, BudgetLab(seq=1024))
+    page.get_by_label(MODEL).fill(json.dumps(QWEN3, indent=2))
+    assert status(page).startswith("This model has 4,022,468,096 parameters. A forward pass over 1,024 tokens")
+    page.get_by_label(AGAINST).fill(json.dumps(MIXTRAL, indent=2))
+    qwen3, mixtral = BudgetLab(QWEN3, 1024), BudgetLab(MIXTRAL, 1024)
+    found = beside(page)
+    assert found["parameters"] == ["4,022,468,096", "46,702,792,704", "0.086 ×"]
+    assert found["for each token"] == ["4,022,468,096", "12,879,925,248", "0.312 ×"]
+    flops, cache = [qwen3.flops, mixtral.flops], qwen3.generation_memory["key–value cache"]
+    assert [text.split()[0] for text in found["forward pass"][:2]] == [
+        f"{sum(each.values()) / 1e12:#.4g}" for each in flops
+    ]
+    assert found["cache"][0] == f"{cache / 1e6:.1f} MB"
+    assert page.locator(".tl-beside thead th").all_inner_texts()[1:3] == ["qwen3, 4.022 B", "mixtral, 46.70 B"]
+    assert "A token uses" not in page.locator(".tl-costs").inner_text()
+    page.get_by_label(MODEL).fill(json.dumps(MIXTRAL))
+    assert "A token uses 12,879,925,248: 2 of 8 experts in each layer." in page.locator(".tl-costs").inner_text()
+    assert "Activations are not counted" in page.locator(".tl-costs").inner_text()
+
+
+def test_a_link_restores_what_was_pasted(show):
+    page = opened(show, BudgetLab())
+    page.get_by_label(MODEL).fill(json.dumps(QWEN3, indent=2))
+    page.get_by_label(AGAINST).fill(json.dumps(MIXTRAL))
+    page.get_by_label("Layers", exact=True).press("ArrowRight")
+    found = beside(page)
+    deeper = tl.ModelShape.from_config({**QWEN3, "num_hidden_layers": 37})
+    assert found["parameters"][0] == f"{tl.count_parameters(deeper):,}"
+    page.wait_for_timeout(400)  # the address follows a quarter of a second later
+    page.goto(page.url)
+    page.wait_for_selector("[data-lab=ready]")
+    assert beside(page) == found
+    assert json.loads(page.get_by_label(MODEL).input_value())["hidden_size"] == 2560
+    page.get_by_role("button", name="Reset").click()
+    assert page.get_by_label(MODEL).input_value() == page.get_by_label(AGAINST).input_value() == ""
+    assert beside(page)["parameters"][0] == "124,439,808"
+
+
+def test_what_is_wrong_is_said_beside_the_field_and_changes_nothing(show):
+    page = opened(show, BudgetLab())
+    before = beside(page)
+    page.get_by_label(AGAINST).fill('{"model_type": "qwen3",\n}')
+    page.get_by_label(MODEL).fill(json.dumps({**QWEN3, "index_topk": 2048}))
+    errors = page.locator(".tl-pasted .tl-error").all_inner_texts()
+    assert errors == [
+        "config's index_topk is not known for model_type 'qwen3', got 2048: leave it out if it changes no count",
+        "Line 2, column 1: a key in double quotes expected, found }.",
+    ]
+    assert beside(page) == before
+    page.get_by_label(MODEL).fill("")
+    page.get_by_label(AGAINST).fill("")
+    assert page.locator(".tl-pasted .tl-error").all_inner_texts() == ["", ""] and beside(page) == before
+
+
+def test_sliders_change_a_pasted_model_as_the_package_counts_it(show):
+    page = opened(show, BudgetLab())
+    config = REFERENCES["google/gemma-3-1b-pt"]["config"]
+    page.get_by_label(MODEL).fill(json.dumps(config))
+    page.get_by_label("Layers, typed", exact=True).fill("52")
+    shape = tl.ModelShape.from_config({**config, "num_hidden_layers": 52})
+    assert beside(page)["parameters"][0] == f"{tl.count_parameters(shape):,}"
+    page.get_by_label("Heads, typed", exact=True).fill("5")
+    shape = tl.ModelShape.from_config({**config, "num_hidden_layers": 52, "num_attention_heads": 5})
+    assert beside(page)["parameters"][0] == f"{tl.count_parameters(shape):,}", "heads need not divide d_model"
+
+
+def test_fits_a_phone_with_field_and_effect_on_one_screen(show):
+    page = opened(show, BudgetLab())
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.get_by_label(MODEL).fill(json.dumps(QWEN3))
+    page.get_by_label(AGAINST).fill(json.dumps(MIXTRAL))
+    boxes = [page.get_by_label(MODEL).bounding_box(), page.locator(".tl-beside").bounding_box()]
+    assert boxes[1]["y"] + boxes[1]["height"] - boxes[0]["y"] <= 740
+    assert page.evaluate("document.documentElement.scrollWidth") == 360

@@ -1,0 +1,406 @@
+"""The next token, chosen by temperature, top-k, top-p and a number."""
+
+import math
+
+import torch
+
+from ..exercise import exercise, family
+
+
+def divided(logits, temperature):
+    """Divide the scores by the temperature."""
+    return logits / temperature
+
+
+def likeliest(scores, top_k):
+    """Keep the top_k highest scores, sorted: their probabilities, and the numbers of their tokens."""
+    scores, order = scores.sort(descending=True, stable=True)
+    return scores[:top_k].softmax(-1), order[:top_k]
+
+
+def enough(p, top_p):
+    """Count the tokens whose probabilities first add up to top_p."""
+    return int((p.cumsum(-1) - p < top_p).sum())
+
+
+def where_it_falls(p, draw):
+    """Find the token that the number falls on: the first whose running share of the sum is above it."""
+    shares = p.cumsum(-1) / p.sum()
+    return min(int((shares <= draw).sum()), len(p) - 1)
+
+
+@exercise(
+    inputs=lambda draw, vocab=23: (2 * draw(vocab), 4.0, 20, 0.95, 0.83),
+    axes={"logits": "vocab"},
+    hints=(
+        "Three tokens have the probabilities 0.6, 0.3 and 0.1, and `top_p` is 0.8. Which of them can be drawn, with "
+        "which probabilities? On which one does the number 0.7 fall?",
+        "Sort the scores first: then each cut keeps the front of the row, and the numbers of the tokens come with it. "
+        "A token stays if the sum of those before it is below `top_p`. Divide what is left by its sum, add it up "
+        "from the front, and count how many sums the number has reached.",
+        "`scores, order = (logits / …).sort(descending=True, stable=True)`, `p = scores[:top_k].softmax(…)`, "
+        "`n = ((p.cumsum(…) - p) < …).sum()`, `shares = p[:n].cumsum(…) / …`, `place = (shares <= …).sum()`, and "
+        "`order[…]`",
+    ),
+)
+def next_token(
+    logits, temperature, top_k, top_p, draw, *, scores=divided, first=likeliest, count=enough, place=where_it_falls
+):
+    """Return the number of the token that a number from 0 to 1 draws; at temperature 0 that of the highest score."""
+    if temperature == 0:
+        return int(logits.argmax())
+    p, order = first(scores(logits, temperature), top_k)
+    p = p[: count(p, top_p)]
+    return int(order[place(p, draw)])
+
+
+def _scores(draw, vocab=9):
+    return 1.5 * draw(vocab)
+
+
+next_token.example("number 0", draw=0.0, plain=True)
+next_token.example("number 0.4", draw=0.4, plain=True)
+next_token.example("number 0.97", draw=0.97, plain=True)
+next_token.example("number 0.9999", draw=0.9999, plain=True)
+next_token.example("no cut", lambda draw: (_scores(draw), 1.5, None, 1.0, 0.9), plain=True)
+next_token.example("number 0.6 without a cut", lambda draw: (_scores(draw), 0.8, None, 1.0, 0.6), plain=True)
+next_token.example("top_k alone", lambda draw: (_scores(draw), 1.5, 4, 1.0, 0.93), plain=True)
+next_token.example("number 0.6 with top_k of 3", lambda draw: (_scores(draw), 1.8, 3, 1.0, 0.6), plain=True)
+next_token.example("top_p alone", lambda draw: (_scores(draw), 1.5, None, 0.75, 0.97), plain=True)
+next_token.example("number 0.7 with top_p of 0.5", lambda draw: (_scores(draw), 2.0, None, 0.5, 0.7), plain=True)
+next_token.example("both cuts", lambda draw: (_scores(draw), 2.5, 5, 0.8, 0.95), plain=True)
+next_token.example("a low temperature", lambda draw: (_scores(draw), 0.3, 6, 0.95, 0.99), plain=True)
+next_token.example("a high temperature", lambda draw: (_scores(draw), 5.0, 7, 0.6, 0.88), plain=True)
+next_token.example("two tokens", torch.tensor([3.0, 1.0]), 1.0, None, 1.0, 0.6, plain=True)
+next_token.example("temperature 0", temperature=0, draw=0.99)
+next_token.example("top_k of 1", top_k=1, draw=0.99)
+next_token.example("top_k as large as the vocabulary", lambda draw: (_scores(draw), 1.5, 9, 0.7, 0.9))
+next_token.example("top_k larger than the vocabulary", lambda draw: (_scores(draw), 1.5, 50, 1.0, 0.9))
+next_token.example("top_p below the best probability", top_p=0.01, draw=0.99)
+next_token.example("four equal scores", torch.zeros(4), 1.0, None, 0.5, 0.5)
+next_token.example("equal scores where top_k cuts", torch.tensor([0.0, 2.0, 0.0, 0.0]), 1.0, 2, 1.0, 0.999)
+next_token.example("equal highest scores at temperature 0", torch.tensor([1.0, 3.0, 3.0]), 0, None, 1.0, 0.9)
+next_token.example("scores in the hundreds", torch.tensor([300.0, -250.0, 299.0]), 0.5, None, 1.0, 0.9)
+# In float32 this number is 1.
+next_token.example("the largest number below 1", torch.zeros(4), 1.0, None, 1.0, math.nextafter(1, 0))
+next_token.example("a vocabulary of one", torch.tensor([-2.0]), 1.0, 1, 1.0, 0.5)
+
+
+@next_token.right
+class RightAnswers:
+    def by_hiding(logits, temperature, top_k, top_p, draw):
+        if temperature == 0:
+            return logits.argmax().item()
+        scores, order = torch.sort(logits / temperature, descending=True, stable=True)
+        if top_k is not None:
+            scores[top_k:] = -math.inf
+        before = scores.softmax(0).cumsum(0).roll(1)
+        before[0] = 0
+        scores[before >= top_p] = -math.inf
+        shares = scores.softmax(0).cumsum(0)
+        last = int(scores.isfinite().sum()) - 1
+        place = torch.searchsorted(shares, torch.tensor(draw, dtype=shares.dtype, device=shares.device), right=True)
+        return order[min(int(place), last)].item()
+
+    def token_by_token(logits, temperature, top_k, top_p, draw):
+        scores = logits.tolist()
+        order = sorted(range(len(scores)), key=lambda token: (-scores[token], token))
+        if temperature == 0:
+            return order[0]
+        order = order[:top_k]
+        weights = [math.exp((scores[token] - scores[order[0]]) / temperature) for token in order]
+        kept, total = 0, 0.0
+        while kept < len(order) and total < top_p * sum(weights) - 1e-12:
+            total += weights[kept]
+            kept += 1
+        so_far = 0.0
+        for token, weight in zip(order[:kept], weights):
+            so_far += weight
+            if so_far > draw * total:
+                return token
+        return order[kept - 1]
+
+    def as_a_tensor(logits, temperature, top_k, top_p, draw):
+        if temperature == 0:
+            return logits.argmax()
+        p, order = (logits.double() / temperature).softmax(-1).sort(descending=True, stable=True)
+        p, order = p[:top_k] / p[:top_k].sum(), order[:top_k]
+        kept = p * (p.cumsum(-1) - p < top_p - 1e-12)
+        place = torch.argmax((kept.cumsum(-1) > draw * kept.sum()).int())
+        return order[place]
+
+
+@next_token.wrong(stage="scores")
+class Scores:
+    def multiplied(logits, temperature):
+        """You multiply the scores by the temperature. A high temperature then sharpens what it must flatten: which
+        operation makes differences smaller as the temperature grows?"""
+        return logits * temperature
+
+    def temperature_without_effect(logits, temperature):
+        """The temperature has no effect unless it is 0. Is it never read, is it added, or does it divide
+        *probabilities*, which are divided by their sum afterwards? It divides the scores: before which step?"""
+        return logits
+
+    def softmax_twice(logits, temperature):
+        """The softmax runs twice: you divide *probabilities* by the temperature and take their softmax. Nearly all
+        tokens then become equally likely. What goes into the one softmax that is needed?"""
+        return logits.softmax(-1) / temperature
+
+    def by_the_root(logits, temperature):
+        """You divide by the root of the temperature. The scores are divided by the temperature itself."""
+        return logits / math.sqrt(temperature)
+
+
+@next_token.wrong(stage="first")
+class First:
+    def top_k_not_read(scores, top_k):
+        """`top_k` has no effect: {the temperature is right, and} tokens beyond the `top_k` likeliest can still be
+        drawn. Where do you cut them off?"""
+        return likeliest(scores, None)
+
+    def one_too_many(scores, top_k):
+        """Top-k keeps one token too many. With `top_k` of 1 only the likeliest one stays: do you hide what is below the
+        score at place `top_k`, counted from 0?"""
+        return likeliest(scores, top_k and top_k + 1)
+
+    def one_too_few(scores, top_k):
+        """Top-k keeps one token too few. With `top_k` of 2 two tokens stay: is the score at the edge hidden as well?"""
+        return likeliest(scores, top_k and max(top_k - 1, 1))
+
+    def least_likely(scores, top_k):
+        """You keep the *least* likely tokens, or begin with them: `sort` puts the lowest first unless `descending=True`
+        says otherwise."""
+        scores, order = scores.sort(stable=True)
+        return scores[:top_k].softmax(-1), order[:top_k]
+
+    def cut_off_with_zeros(scores, top_k):
+        """What top-k cuts off gets the score 0, and that is no small score: a softmax makes e⁰ of it, so that these
+        tokens can still be drawn. Which score has the probability 0?"""
+        p, order = scores.sort(descending=True, stable=True)
+        if top_k is not None:
+            p = torch.cat([p[:top_k], torch.zeros_like(p[top_k:])])
+        return p.softmax(-1), order
+
+    def top_p_of_the_whole_vocabulary(scores, top_k):
+        """Top-p adds up probabilities of the whole vocabulary: it comes before top-k, or what top-k keeps has not been
+        divided by its sum. The order is temperature, top-k, top-p: take the softmax of the scores that top-k leaves, so
+        that they add up to 1 before top-p counts."""
+        p, order = scores.softmax(-1).sort(descending=True, stable=True)
+        return p[:top_k], order[:top_k]
+
+    def token_numbers_forgotten(scores, top_k):
+        """You return a *place* in the sorted row, and not the number of the token that stands there. The second result
+        of `sort` says which token it is."""
+        p = likeliest(scores, top_k)[0]
+        return p, torch.arange(len(p))
+
+
+@next_token.wrong(stage="count")
+class Count:
+    def top_p_not_read(p, top_p):
+        """`top_p` has no effect: {temperature and top-k are right, and} tokens that come after the sum has reached
+        `top_p` can still be drawn."""
+        return len(p)
+
+    def edge_lost(p, top_p):
+        """Top-p drops the token with which the sum reaches `top_p`. That token belongs to it: the smallest number of
+        tokens with *at least* `top_p` together. Compare the sum *before* a token with `top_p`, not the sum with it."""
+        return max(int((p.cumsum(-1) <= top_p).sum()), 1)
+
+    def one_more(p, top_p):
+        """Top-p keeps one token more than it needs: the sum has reached `top_p` already with the one before. Do you
+        count the sums below `top_p`, and then begin to count at 1?"""
+        return min(int((p.cumsum(-1) - p < top_p).sum()) + 1, len(p))
+
+    def own_probability(p, top_p):
+        """You compare each token's *own* probability with `top_p`. Top-p looks at sums: the likeliest tokens stay until
+        together they have `top_p`."""
+        return len(p) if top_p == 1 else max(int((p >= top_p).sum()), 1)
+
+    def own_probability_beyond(p, top_p):
+        """You keep the tokens whose own probability is at least 1 − `top_p`. Top-p looks at sums: the likeliest tokens
+        stay until together they have `top_p`."""
+        return max(int((p >= 1 - top_p).sum()), 1)
+
+    def fraction_of_the_best(p, top_p):
+        """You keep the tokens with at least `top_p` times the highest probability. That is *min-p*. Top-p looks at
+        sums: the likeliest tokens stay until together they have `top_p`."""
+        return len(p) if top_p == 1 else int((p >= top_p * p[0]).sum())
+
+    def share_of_the_tokens(p, top_p):
+        """You keep a share of the *number* of tokens. Top-p is a share of the probability: the likeliest tokens stay
+        until together they have `top_p`."""
+        return max(math.ceil(top_p * len(p)), 1)
+
+    def what_is_left_over(p, top_p):
+        """The likeliest tokens stay only until they have 1 − `top_p` together. `top_p` is what is kept, not what is cut
+        off: at 0.9 it keeps nine tenths."""
+        return len(p) if top_p == 1 else enough(p, 1 - top_p)
+
+
+@next_token.wrong(stage="place")
+class Place:
+    def not_divided_by_the_sum(p, draw):
+        """The probabilities that are left do not add up to 1, and you compare their running sums with the number as
+        they are: what was cut off falls to the last token. Divide by the sum of what is kept."""
+        return min(int((p.cumsum(-1) <= draw).sum()), len(p) - 1)
+
+    def not_divided_by_the_sum_and_the_first(p, draw):
+        """The probabilities that are left do not add up to 1, and you compare their running sums with the number as
+        they are: where no sum is above it, `argmax` of nothing but `False` is 0. Divide by the sum of what is kept."""
+        return int((p.cumsum(-1) > draw).int().argmax())
+
+    def softmax_of_probabilities(p, draw):
+        """You make what is left add up to 1 with a softmax of *probabilities*, which makes them nearly equal. Divide
+        them by their sum, or take the softmax of the scores."""
+        return where_it_falls(p.softmax(-1), draw)
+
+    def always_the_best(p, draw):
+        """The likeliest token comes back whatever `draw` is: that is greedy at every temperature. `draw` says which of
+        the tokens that are kept is taken, each as often as it is likely."""
+        return 0
+
+    def one_too_early(p, draw):
+        """You take the token before the one that the number falls on: the last whose running sum is *below* the number.
+        With 0.6, 0.3 and 0.1 the number 0.7 is above the first sum and below the second: it falls on the second."""
+        return max(where_it_falls(p, draw) - 1, 0)
+
+    def one_too_late(p, draw):
+        """You take the token after the one that the number falls on. With the probabilities 0.6, 0.3 and 0.1 the number
+        0.2 falls on the first: which sums does it have to reach?"""
+        return min(where_it_falls(p, draw) + 1, len(p) - 1)
+
+    def from_the_end(p, draw):
+        """You add up from the least likely token on, or take 1 − `draw`: the number 0 then draws the last token that is
+        kept. The likeliest comes first."""
+        return len(p) - 1 - where_it_falls(p.flip(-1), draw)
+
+    def one_minus_the_number(p, draw):
+        """You compare the running sums with 1 − `draw`: the number 0 then draws the last token that is kept. The
+        likeliest comes first."""
+        return where_it_falls(p, 1 - draw)
+
+    def each_equally_often(p, draw):
+        """All tokens that are kept are drawn equally often: the number is multiplied by how many there are. A likely
+        token must own a wider part of the line from 0 to 1 than an unlikely one."""
+        return int(draw * len(p))
+
+    def own_probability_compared(p, draw):
+        """You compare the number with each token's *own* probability, and not with the running sums: where do you add
+        them up?"""
+        return min(int((p / p.sum() > draw).sum()), len(p) - 1)
+
+
+@next_token.wrong(stage="place", alone=True)
+class PlaceAlone:
+    def number_on_the_edge(p, draw):
+        """A number that is equal to a running sum draws the token before the edge. Each token owns its part of the line
+        *without* the upper end: with four equal tokens, 0.25 falls on the second. `searchsorted` has `right=True` for
+        it; a comparison has `<=`."""
+        return min(int((p.cumsum(-1) / p.sum() < draw).sum()), len(p) - 1)
+
+    def past_the_end(p, draw):
+        """With a number just below 1 no running sum is above it, since sums are rounded, and there is no such place in
+        the row. Which token is meant then?"""
+        return int((p.cumsum(-1) / p.sum() <= draw).sum())
+
+
+@next_token.wrong
+class Whole:
+    def order_of_the_vocabulary(logits, temperature, top_k, top_p, draw):
+        """You add up in the order of the vocabulary, by the tokens' numbers. {The cut is right, and each token is as
+        likely as it must be; but} the task says that the likeliest comes first, so that the number 0 draws it."""
+        if temperature == 0:
+            return int(logits.argmax())
+        p, order = likeliest(logits / temperature, top_k)
+        n = enough(p, top_p)
+        p, order = p[:n], order[:n]
+        by_number = order.argsort()
+        return int(order[by_number[where_it_falls(p[by_number], draw)]])
+
+    def temperature_last(logits, temperature, top_k, top_p, draw):
+        """The temperature comes last: top-p has already cut off by the probabilities of temperature 1. Some programs do
+        so (llama.cpp's usual order); the task's order is temperature, top-k, top-p."""
+        if temperature == 0:
+            return int(logits.argmax())
+        p, order = likeliest(logits, top_k)
+        n = enough(p, top_p)
+        return int(order[where_it_falls((logits[order[:n]] / temperature).softmax(-1), draw)])
+
+    def smallest_at_zero(logits, temperature, top_k, top_p, draw):
+        """Temperature 0 returns token 0, or the lowest score. Greedy takes the token of the highest score: `argmax`."""
+        return 0 if temperature == 0 else next_token.reference(logits, temperature, top_k, top_p, draw)
+
+    def score_for_token(logits, temperature, top_k, top_p, draw):
+        """You return a score or a probability, and asked for is the token's *number*. `argmax` and the second result of
+        `sort` and `topk` are numbers of tokens; `max` and the first result are scores."""
+        return logits[next_token.reference(logits, temperature, top_k, top_p, draw)].item()
+
+    @family(
+        none_for_top_k=lambda scores, top_k: scores.topk(top_k),
+        none_for_top_k_as_k=lambda scores, top_k: torch.topk(scores, k=top_k),
+        none_for_top_k_smaller=lambda scores, top_k: scores.topk(min(top_k, len(scores))),
+    )
+    def none_for_top_k(kept, logits, temperature, top_k, top_p, draw):
+        """`top_k` may be `None`, which keeps all tokens, and `topk` or `min` needs a number. Which number keeps all?"""
+        if temperature == 0:
+            return int(logits.argmax())
+        scores, order = kept(logits / temperature, top_k)
+        p = scores.softmax(-1)
+        p = p[: enough(p, top_p)]
+        return int(order[where_it_falls(p, draw)])
+
+    def k_beyond_the_vocabulary(logits, temperature, top_k, top_p, draw):
+        """`top_k` may be larger than the vocabulary, and `topk` refuses that. A slice does not: what does `[:50]` make
+        of a row of nine?"""
+        if temperature == 0:
+            return int(logits.argmax())
+        scores, order = (logits / temperature).topk(len(logits) if top_k is None else top_k)
+        p = scores.softmax(-1)
+        p = p[: enough(p, top_p)]
+        return int(order[where_it_falls(p, draw)])
+
+    def ties_kept(logits, temperature, top_k, top_p, draw):
+        """Where several tokens have the score at the edge of top-k, you keep all of them, so that more than `top_k` can
+        be drawn. The task says that of equal scores the lower number comes first: sort, and cut the row."""
+        if temperature == 0:
+            return int(logits.argmax())
+        scores, order = (logits / temperature).sort(descending=True, stable=True)
+        if top_k is not None:
+            edge = scores[min(top_k, len(scores)) - 1]
+            scores, order = scores[scores >= edge], order[scores >= edge]
+        p = scores.softmax(-1)
+        p = p[: enough(p, top_p)]
+        return int(order[where_it_falls(p, draw)])
+
+    def top_p_only_without_top_k(logits, temperature, top_k, top_p, draw):
+        """With `top_k` given, `top_p` has no effect: an `elif` tries only one of the two cuts. Both may be set, and
+        then both act, top-k first."""
+        return next_token.reference(logits, temperature, top_k, top_p if top_k is None else 1.0, draw)
+
+    def top_k_only_without_top_p(logits, temperature, top_k, top_p, draw):
+        """With `top_p` below 1, `top_k` has no effect: an `elif` tries only one of the two cuts. Both may be set, and
+        then both act, top-k first."""
+        return next_token.reference(logits, temperature, top_k if top_p == 1 else None, top_p, draw)
+
+    def both_cut_off_with_zeros(logits, temperature, top_k, top_p, draw):
+        """What is cut off gets the score 0, and that is no small score: a softmax makes e⁰ of it, so that these tokens
+        can still be drawn. Which score has the probability 0?"""
+        if temperature == 0:
+            return int(logits.argmax())
+        scores, order = (logits / temperature).sort(descending=True, stable=True)
+        if top_k is not None:
+            scores = torch.cat([scores[:top_k], torch.zeros_like(scores[top_k:])])
+        p = scores.softmax(-1)
+        p = scores.masked_fill(p.cumsum(-1) - p >= top_p, 0).softmax(-1)
+        return int(order[where_it_falls(p, draw)])
+
+
+@next_token.mistake(sign=lambda probe, got, expected: probe.arguments[1] == 0)
+def temperature_zero_divides(logits, temperature, top_k, top_p, draw):
+    """At temperature 0 your function goes wrong, and nowhere else. Is there a case of its own for it, before anything
+    is divided by 0? There the highest score wins, and of equal ones the lower number."""
+    p, order = likeliest(logits / temperature, top_k)
+    p = p[: enough(p, top_p)]
+    return int(order[where_it_falls(p, draw)])

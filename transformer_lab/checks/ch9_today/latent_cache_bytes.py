@@ -1,0 +1,367 @@
+"""How many bytes the cache of latent attention takes."""
+
+import torch
+
+from ..exercise import exercise
+from ..slips import float_for_int
+
+
+def all_layers(n_layers):
+    """Count every layer."""
+    return n_layers
+
+
+def latent_and_rotary_key(n_heads, d_latent, d_rotary):
+    """Count the features of a token's latent vector and of its rotary key, both once for all heads."""
+    return d_latent + d_rotary
+
+
+def all_tokens(seq):
+    """Count every token."""
+    return seq
+
+
+def all_sentences(batch):
+    """Count every sentence of the batch."""
+    return batch
+
+
+def so_many_bytes(bytes_per_value):
+    """Count the bytes of each number."""
+    return bytes_per_value
+
+
+@exercise(
+    # The features can be divided among the heads: whoever does so gets the same number in each order of the steps.
+    inputs=lambda draw: (3, 6, 22, 8, 7, 5, 4),
+    axes={},
+    hints=(
+        "Take one token in one layer. Which vectors does the cache keep of it, and how many heads read each of them?",
+        "Every layer keeps one latent vector of each token, from which all heads compute keys and values, and one "
+        "rotary key, which all heads share. One of the arguments does not come in at all.",
+        "`per_token = n_layers * (… + …)`, the numbers that a token leaves in all layers, and "
+        "`return per_token * … * … * …`",
+    ),
+)
+def latent_cache_bytes(
+    n_layers,
+    n_heads,
+    d_latent,
+    d_rotary,
+    seq,
+    batch,
+    bytes_per_value,
+    *,
+    layers=all_layers,
+    features=latent_and_rotary_key,
+    tokens=all_tokens,
+    sentences=all_sentences,
+    size=so_many_bytes,
+):
+    """Count the bytes of the cache of latent attention that holds ``seq`` tokens of each of ``batch`` sentences.
+
+    n_heads: heads of queries. d_latent: features of the latent vector. d_rotary: features of the rotary key.
+    """
+    numbers = layers(n_layers) * features(n_heads, d_latent, d_rotary) * tokens(seq) * sentences(batch)
+    return numbers * size(bytes_per_value)
+
+
+latent_cache_bytes.example("numbers of two bytes", 5, 14, 33, 9, 11, 3, 2, plain=True)
+latent_cache_bytes.example("numbers of one byte", 7, 4, 24, 12, 13, 9, 1, plain=True)
+latent_cache_bytes.example("DeepSeek-V3 with one text of 4,096 tokens", 61, 128, 512, 64, 4096, 1, 2)
+latent_cache_bytes.example("one head", 4, 1, 18, 6, 5, 3, 2)
+latent_cache_bytes.example("one token of one sentence", 12, 16, 40, 8, 1, 1, 8)
+latent_cache_bytes.example("a cache that is still empty", 2, 6, 20, 4, 0, 5, 4)
+latent_cache_bytes.example("no rotary key, as with other positions", 3, 6, 24, 0, 7, 5, 4)
+
+
+@latent_cache_bytes.right
+class RightAnswers:
+    def in_two_parts(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+        vectors = n_layers * seq * batch
+        return vectors * d_latent * bytes_per_value + vectors * d_rotary * bytes_per_value
+
+    def layer_by_layer(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+        return sum(batch * seq * (d_latent + d_rotary) * bytes_per_value for _ in range(n_layers))
+
+    def of_tensors(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+        latents = torch.empty(n_layers, batch, seq, d_latent, device="meta")
+        keys = torch.empty(n_layers, batch, 1, seq, d_rotary, device="meta")
+        return (latents.numel() + keys.numel()) * bytes_per_value
+
+
+@latent_cache_bytes.property
+def heads_cost_nothing(function, n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+    """Twice the heads of queries, the same bytes."""
+    sizes = d_latent, d_rotary, seq, batch, bytes_per_value
+    return function(n_layers, n_heads, *sizes) == function(n_layers, 2 * n_heads, *sizes)
+
+
+def _twice(number):
+    """Whether twice the argument of that number gives twice the result."""
+
+    def holds(function, *sizes):
+        doubled = [size * (1 + (place == number)) for place, size in enumerate(sizes)]
+        return function(*doubled) == 2 * function(*sizes) != 0
+
+    return holds
+
+
+for _number, _what in ((0, "the layers"), (4, "the tokens"), (5, "the sentences"), (6, "the bytes of a value")):
+    _property = _twice(_number)
+    _property.__doc__ = f"Twice {_what}, twice the bytes."
+    latent_cache_bytes.property(_property)
+
+
+@latent_cache_bytes.wrong(stage="features")
+class Features:
+    def rotary_key_forgotten(n_heads, d_latent, d_rotary):
+        """The rotary key is missing: `d_rotary` changes nothing in your number. It is computed from the token
+        itself, and not from the latent vector: so it is kept beside it."""
+        return d_latent
+
+    def latent_forgotten(n_heads, d_latent, d_rotary):
+        """The latent vector is missing: `d_latent` changes nothing in your number. Keys and values are computed from
+        it; without it only the rotary keys are left."""
+        return d_rotary
+
+    def latent_for_keys_and_for_values(n_heads, d_latent, d_rotary):
+        """You count the latent vector twice, once for the keys and once for the values. Both are computed from the
+        *same* vector: one is enough."""
+        return 2 * d_latent + d_rotary
+
+    def rotary_key_twice(n_heads, d_latent, d_rotary):
+        """You count the rotary part twice, as if queries or values had one in the cache as well. Only keys are compared
+        with later queries, and values are never rotated."""
+        return d_latent + 2 * d_rotary
+
+    def keys_and_values(n_heads, d_latent, d_rotary):
+        """Your number is twice the right one, as if keys and values were kept apart, each with a vector of this size.
+        Both are computed from the *same* latent vector, and values have no rotary part."""
+        return 2 * (d_latent + d_rotary)
+
+    def a_cache_for_each_head(n_heads, d_latent, d_rotary):
+        """You multiply by `n_heads`, as if each head kept a latent vector and a rotary key of its own. The heads share
+        both: each computes its keys and values from the same vector, by matrices of its own."""
+        return n_heads * (d_latent + d_rotary)
+
+    def a_latent_for_each_head(n_heads, d_latent, d_rotary):
+        """You count a latent vector for each head. There is one for each token: the heads compute their keys and values
+        from the same vector, each by matrices of its own."""
+        return n_heads * d_latent + d_rotary
+
+    def a_rotary_key_for_each_head(n_heads, d_latent, d_rotary):
+        """You count a rotary key for each head. *Queries* have a rotary part in each head; the rotary key of a token is
+        one, and all heads share it."""
+        return d_latent + n_heads * d_rotary
+
+    def keys_and_values_of_each_head(n_heads, d_latent, d_rotary):
+        """You count keys and values for each head, as ordinary attention keeps them. Latent attention keeps the one
+        vector that all of them are computed from, and one rotary key."""
+        return 2 * n_heads * (d_latent + d_rotary)
+
+    def latents_of_both_kinds_for_each_head(n_heads, d_latent, d_rotary):
+        """You count two latent vectors for each head, one for keys and one for values. There is one for each token: all
+        heads compute both from it."""
+        return 2 * n_heads * d_latent + d_rotary
+
+    def divided_among_the_heads(n_heads, d_latent, d_rotary):
+        """You divide by `n_heads`, as `d_model` is divided among the heads. `d_latent` and `d_rotary` are sizes of
+        whole vectors, and all heads read all of them."""
+        return (d_latent + d_rotary) // n_heads
+
+    def latent_divided_among_the_heads(n_heads, d_latent, d_rotary):
+        """You divide `d_latent` by `n_heads`, as `d_model` is divided among the heads. The latent vector is no row of
+        heads: each head reads all of it."""
+        return d_latent // n_heads + d_rotary
+
+    def rotary_key_divided_among_the_heads(n_heads, d_latent, d_rotary):
+        """You divide `d_rotary` by `n_heads`. The rotary key has `d_rotary` features, and all heads read all of
+        them."""
+        return d_latent + d_rotary // n_heads
+
+    def rotary_part_of_the_latent(n_heads, d_latent, d_rotary):
+        """You subtract `d_rotary` from `d_latent`, as if the rotary features were some of the latent vector's. The
+        rotary key is a vector of its own, beside it."""
+        return d_latent - d_rotary
+
+    def sizes_multiplied(n_heads, d_latent, d_rotary):
+        """You multiply `d_latent` by `d_rotary`. A matrix from one to the other would have so many numbers; the cache
+        keeps two vectors for each token, one after the other."""
+        return d_latent * d_rotary
+
+    def queries_of_each_head_as_well(n_heads, d_latent, d_rotary):
+        """You count the rotary parts of the queries as well, one for each head, beside the key that all heads share. A
+        query is used once, in the step of its own token: nobody keeps it."""
+        return d_latent + d_rotary + n_heads * d_rotary
+
+    def two_latents_alone(n_heads, d_latent, d_rotary):
+        """You count the latent vector twice, once for keys and once for values, and no rotary key. Keys and values are
+        computed from the *same* vector; the rotary key is kept beside it."""
+        return 2 * d_latent
+
+    def half_of_the_rotary_key(n_heads, d_latent, d_rotary):
+        """You count half of the rotary key, one number for each pair. A pair is turned by *one* angle, and has two
+        numbers; the key is kept with all of them."""
+        return d_latent + d_rotary // 2
+
+    def one_vector(n_heads, d_latent, d_rotary):
+        """You count vectors, and not their numbers: neither `d_latent` nor `d_rotary` changes your result. How many
+        numbers does a token leave in a layer?"""
+        return 1
+
+    def two_vectors(n_heads, d_latent, d_rotary):
+        """You count vectors, two for each token, and not their numbers: neither `d_latent` nor `d_rotary` changes your
+        result. How many numbers do the two have?"""
+        return 2
+
+    def heads_added(n_heads, d_latent, d_rotary):
+        """`n_heads` is added to the features. It counts heads, and no numbers: the cache of latent attention does not
+        depend on it."""
+        return d_latent + d_rotary + n_heads
+
+
+@latent_cache_bytes.wrong(stage="layers")
+class Layers:
+    def one_layer(n_layers):
+        """You count the cache of one layer: your number does not change with `n_layers`. Every layer computes a latent
+        vector of its own from what it reads."""
+        return 1
+
+    def pairs_of_layers(n_layers):
+        """Your number grows with the square of `n_layers`: the layers are in it twice. In which two factors?"""
+        return n_layers**2
+
+
+@latent_cache_bytes.wrong(stage="tokens")
+class Tokens:
+    def one_token(seq):
+        """Your number does not change with `seq`: it is what one token adds to the cache. All tokens up to now are in
+        it."""
+        return 1
+
+    def pairs_of_tokens(seq):
+        """Your number grows with the square of `seq`. So does the table of attention weights, which is used and thrown
+        away. The cache has an entry for each token, not for each pair."""
+        return seq**2
+
+    def one_token_fewer(seq):
+        """You count one token less than the cache holds. The newest token looks at itself too, and `seq` is how many
+        the cache *holds*, says the docstring."""
+        return seq - 1
+
+    def one_token_more(seq):
+        """You count one token more than the cache holds. `seq` is how many the cache *holds*, says the docstring. Which
+        token do you add?"""
+        return seq + 1
+
+
+@latent_cache_bytes.wrong(stage="sentences")
+class Sentences:
+    def one_sentence(batch):
+        """Your number does not change with `batch`. Weights are shared by all sentences of a batch; a cache is not,
+        since each sentence has tokens of its own."""
+        return 1
+
+    def pairs_of_sentences(batch):
+        """Your number grows with the square of `batch`: the sentences are in it twice. In which two factors?"""
+        return batch**2
+
+
+@latent_cache_bytes.wrong(stage="size")
+class Size:
+    def numbers_for_bytes(bytes_per_value):
+        """Your number does not change with `bytes_per_value`: it is as if each value took one byte. A number in
+        bfloat16 takes two bytes, one in float32 four."""
+        return 1
+
+    def bits_for_bytes(bytes_per_value):
+        """Your number is eight times too large, as if you counted bits. A value's size is given in bytes here, so
+        nothing has to be converted; the 16 in `bfloat16` is what counts bits."""
+        return 8 * bytes_per_value
+
+    def an_eighth(bytes_per_value):
+        """Your number is an eighth of the right one, as if the sizes were given in bits. They are bytes already, as the
+        name `bytes_per_value` says. What do you divide by?"""
+        return bytes_per_value / 8
+
+    def two_bytes_always(bytes_per_value):
+        """Your number does not change with `bytes_per_value`: it is as if each value took two bytes, as in bfloat16.
+        Look at where you use the argument."""
+        return 2
+
+    def four_bytes_always(bytes_per_value):
+        """Your number does not change with `bytes_per_value`: it is as if each value took four bytes, as in float32.
+        Look at where you use the argument."""
+        return 4
+
+
+@latent_cache_bytes.wrong
+class WrongAnswers:
+    def rotary_key_of_a_sentence(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+        """You count one rotary key for each sentence, and a latent vector for each token. Every token has a position of
+        its own, so each has a rotary key of its own. Where do the brackets end?"""
+        return n_layers * (d_latent * seq + d_rotary) * batch * bytes_per_value
+
+    def rotary_key_of_one_layer(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+        """You count the rotary keys of one layer, and the latent vectors of all. Every layer has a rotary key of
+        its own for each token, from what that layer reads. Where do the brackets begin?"""
+        return (n_layers * d_latent + d_rotary) * seq * batch * bytes_per_value
+
+    def latent_of_one_layer(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+        """You count the latent vectors of one layer, and the rotary keys of all. Every layer has both. Where do the
+        brackets begin?"""
+        return (d_latent + n_layers * d_rotary) * seq * batch * bytes_per_value
+
+    def brackets_missing(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+        """The brackets round `d_latent + d_rotary` are missing: a product comes before a sum, so the first is
+        multiplied by the factors before it alone, and the second by those behind it."""
+        return n_layers * d_latent + d_rotary * seq * batch * bytes_per_value
+
+    def rotary_key_without_bytes(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+        """You add the rotary features to the bytes of the latent vectors, without tokens, layers and bytes of their
+        own. Every token keeps a rotary key in every layer. Where are the brackets?"""
+        return n_layers * d_latent * seq * batch * bytes_per_value + d_rotary
+
+    def latent_without_the_rest(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+        """The first of the two sizes is added without tokens, layers and bytes: a product comes before a sum. Where are
+        the brackets round `d_latent + d_rotary`?"""
+        return d_latent + d_rotary * n_layers * seq * batch * bytes_per_value
+
+    def tokens_and_sentences_added(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+        """You add `seq` and `batch`, where they should be multiplied: each of the `batch` sentences has `seq` tokens in
+        the cache. How many tokens do 5 sentences of 7 tokens have?"""
+        return n_layers * (d_latent + d_rotary) * (seq + batch) * bytes_per_value
+
+    def tokens_added_to_the_features(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+        """You add `seq` to the features, where it should multiply them: every token keeps a latent vector and a rotary
+        key. Where do the brackets end?"""
+        return n_layers * (d_latent + d_rotary + seq) * batch * bytes_per_value
+
+    def divided_by_the_bytes(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+        """You divide by `bytes_per_value`, where you should multiply: numbers of two bytes would then take more room
+        than numbers of four. What do 10 numbers of 4 bytes take?"""
+        return n_layers * (d_latent + d_rotary) * seq * batch // bytes_per_value
+
+    def cache_in_megabytes(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+        """You return megabytes of a million bytes each. Asked for are bytes; divide where you print, so that nothing is
+        lost on the way."""
+        return n_layers * (d_latent + d_rotary) * seq * batch * bytes_per_value / 1e6
+
+    def cache_in_mebibytes(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+        """You return your result in units of 1024 · 1024 bytes, mebibytes. Asked for are bytes; divide where you print,
+        so that nothing is lost on the way."""
+        return n_layers * (d_latent + d_rotary) * seq * batch * bytes_per_value / 2**20
+
+    def cache_in_gigabytes(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+        """You return gigabytes of a thousand million bytes each. Asked for are bytes; divide where you print, so that
+        nothing is lost on the way."""
+        return n_layers * (d_latent + d_rotary) * seq * batch * bytes_per_value / 1e9
+
+    def cache_in_gibibytes(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
+        """You return your result in units of 1024 · 1024 · 1024 bytes. Asked for are bytes; divide where you print, so
+        that nothing is lost on the way."""
+        return n_layers * (d_latent + d_rotary) * seq * batch * bytes_per_value / 2**30
+
+
+float_for_int(latent_cache_bytes)

@@ -1,0 +1,634 @@
+"""A mixture of experts: each token goes through its experts, and the results are added up."""
+
+import torch
+
+from ..exercise import exercise, family
+
+
+class _Wave:
+    """Some expert: a function of each number by itself, which is not linear; a card shows it as a formula."""
+
+    def __init__(self, speed, shift):
+        self.speed, self.shift = speed, shift
+
+    def __call__(self, tokens):
+        return (self.speed * tokens + self.shift).sin()
+
+    def __repr__(self):
+        return f"sin({self.speed:g}·tokens + {self.shift:g})"
+
+
+def _routed(draw, batch=2, seq=7, d_model=5, n_experts=4, n_active=3):
+    experts = [_Wave(number + 1, (number + 1) / 5) for number in range(n_experts)]
+    indices = draw(batch, seq, n_experts).argsort(dim=-1)[..., :n_active]
+    return draw(batch, seq, d_model), indices, draw(batch, seq, n_active).sigmoid(), experts, _Wave(0.5, 0.7)
+
+
+def as_routed(indices):
+    """Send each token to the experts that `indices` names."""
+    return indices
+
+
+def as_given(weights):
+    """Take the weights as they are given."""
+    return weights
+
+
+def by_its_experts(x, indices, weights, experts):
+    """Add up what a token's experts make of it, each times its weight."""
+    tokens, indices, weights = x.flatten(0, 1), indices.flatten(0, 1), weights.flatten(0, 1)
+    mixed = torch.zeros_like(tokens)
+    for number, expert in enumerate(experts):
+        row, place = (indices == number).nonzero(as_tuple=True)
+        mixed = mixed.index_add(0, row, weights[row, place, None] * expert(tokens[row]))
+    return mixed.view_as(x)
+
+
+def of_all(x, shared):
+    """Let the shared expert read every token."""
+    return shared(x.flatten(0, 1)).view_as(x)
+
+
+def added(mixed, common, x):
+    """Add what the shared expert makes of each token."""
+    return mixed + common
+
+
+@exercise(
+    inputs=_routed,
+    axes={
+        "x": "batch seq d_model",
+        "indices": "batch seq n_active",
+        "weights": "batch seq n_active",
+        "return": "batch seq d_model",
+    },
+    hints=(
+        "Which tokens does expert 2 get? And with which weight does each of them count: does it depend on the place at "
+        "which 2 stands among the token's experts?",
+        "Make one axis of batch and seq. For each expert find the rows and the places at which `indices` names it, let "
+        "it read these rows, multiply by the weights there, and add the results to the same rows.",
+        "`for number, expert in enumerate(experts): row, place = (indices == number).nonzero(as_tuple=True)`, then "
+        "`mixed[row] += weights[row, place, None] * …`; at the end `+ shared(…)`",
+    ),
+)
+def mixture_of_experts(
+    x,
+    indices,
+    weights,
+    experts,
+    shared,
+    *,
+    routed=as_routed,
+    shares=as_given,
+    mixed=by_its_experts,
+    common=of_all,
+    result=added,
+):
+    """Return the weighted sum of each token's experts, plus what the shared expert makes of it.
+
+    x: (batch, seq, d_model). indices, weights: (batch, seq, n_active); the weights need not sum to 1.
+    experts: a list of functions of (n, d_model), for any n, that keep the shape. shared: one more.
+    """
+    return result(mixed(x, routed(indices), shares(weights), experts), common(x, shared), x)
+
+
+mixture_of_experts.example("one expert for each token", n_active=1, plain=True)
+mixture_of_experts.example("every expert for each token", n_experts=3, n_active=3)
+mixture_of_experts.example("experts that no token needs", seq=2, batch=1, n_experts=9, n_active=2)
+mixture_of_experts.example("one token", batch=1, seq=1)
+
+
+@mixture_of_experts.probe
+def crowded(draw):
+    """one expert that every token needs"""
+    x, indices, weights, experts, shared = _routed(draw, n_active=1)
+    return x, torch.full_like(indices, 2), weights, experts, shared
+
+
+@mixture_of_experts.probe
+def parts_that_return_their_input(draw):
+    """experts that return the very tensor they are given"""
+    x, indices, weights, experts, _ = _routed(draw)
+    return x, indices, weights, [_unchanged] * len(experts), _unchanged
+
+
+def _unchanged(tokens):
+    return tokens
+
+
+@mixture_of_experts.right
+class RightAnswers:
+    def token_by_token(x, indices, weights, experts, shared):
+        rows = []
+        for token, numbers, its_weights in zip(x.flatten(0, 1), indices.flatten(0, 1), weights.flatten(0, 1)):
+            row = shared(token[None])
+            for number, weight in zip(numbers.tolist(), its_weights):
+                row = row + weight * experts[number](token[None])
+            rows.append(row)
+        return torch.cat(rows).view_as(x)
+
+    def all_experts_for_all(x, indices, weights, experts, shared):
+        """What is not needed is multiplied by 0: the same numbers, at the price of all experts."""
+        every = torch.stack([expert(x.flatten(0, 1)).view_as(x) for expert in experts], dim=2)
+        dense = torch.zeros(*x.shape[:2], len(experts)).to(weights).scatter(-1, indices, weights)
+        return torch.einsum("bse,bsed->bsd", dense, every) + of_all(x, shared)
+
+    def by_one_hot_vectors(x, indices, weights, experts, shared):
+        chosen = torch.nn.functional.one_hot(indices, len(experts)).to(weights)  # (batch, seq, n_active, n_experts)
+        dense = (chosen * weights[..., None]).sum(dim=2)
+        total = of_all(x, shared)
+        for number, expert in enumerate(experts):
+            total = total + dense[..., number : number + 1] * expert(x.flatten(0, 1)).view_as(x)
+        return total
+
+    def sorted_by_expert(x, indices, weights, experts, shared):
+        tokens, n_active = x.flatten(0, 1), indices.shape[-1]
+        order = indices.flatten().argsort()
+        rows = order // n_active
+        parts = tokens[rows].split(indices.flatten().bincount(minlength=len(experts)).tolist())
+        results = torch.cat([expert(part) for expert, part in zip(experts, parts)])
+        return shared(tokens).index_add(0, rows, results * weights.flatten()[order, None]).view_as(x)
+
+    def place_by_place(x, indices, weights, experts, shared):
+        total = of_all(x, shared).clone()
+        for place in range(indices.shape[-1]):
+            for number, expert in enumerate(experts):
+                here = indices[..., place] == number
+                if here.any():
+                    total[here] += weights[..., place][here][:, None] * expert(x[here])
+        return total
+
+    def results_put_back_by_scatter(x, indices, weights, experts, shared):
+        tokens, numbers = x.flatten(0, 1), indices.flatten(0, 1)
+        outputs = torch.zeros(*numbers.shape, x.shape[-1]).to(x)
+        for number, expert in enumerate(experts):
+            where = numbers == number
+            outputs[where] = expert(tokens[where.nonzero()[:, 0]])
+        return ((outputs * weights.flatten(0, 1)[..., None]).sum(dim=1) + shared(tokens)).view_as(x)
+
+
+@mixture_of_experts.property
+def weights_of_zero_leave_the_shared(function, x, indices, weights, experts, shared):
+    """With weights of zero, what the shared expert makes of each token is left."""
+    result = function(x, indices, torch.zeros_like(weights), experts, shared)
+    return torch.allclose(result, of_all(x, shared), atol=1e-5)
+
+
+@mixture_of_experts.property
+def places_do_not_matter(function, x, indices, weights, experts, shared):
+    """In which order a token's experts are named does not matter, as long as their weights go with them."""
+    result = function(x, indices.flip(-1), weights.flip(-1), experts, shared)
+    return torch.allclose(result, function(x, indices, weights, experts, shared), atol=1e-5)
+
+
+@mixture_of_experts.wrong(stage="routed")
+class Routed:
+    def experts_of_the_first_token(indices):
+        """All tokens of a sentence go through the experts of its first token. Each token has a row of `indices` of its
+        own."""
+        return indices[:, :1].expand_as(indices)
+
+    def experts_of_the_first_sentence(indices):
+        """The tokens of all sentences go through the experts of the first sentence's tokens. `indices` has an axis for
+        the batch: does your code use it?"""
+        return indices[:1].expand_as(indices)
+
+    def experts_of_the_very_first_token(indices):
+        """All tokens of all sentences go through the experts of the very first token. Each token has a row of `indices`
+        of its own."""
+        return indices[:1, :1].expand_as(indices)
+
+    def experts_of_the_last_token(indices):
+        """All tokens of a sentence go through the experts of its last token. Each token has a row of `indices` of its
+        own. Does a loop overwrite it?"""
+        return indices[:, -1:].expand_as(indices)
+
+    def experts_of_the_next_token(indices):
+        """Each token goes through the experts of another token of its sentence: `indices` is shifted against `x` by a
+        place. Which slices do you take?"""
+        return indices.roll(-1, dims=1)
+
+    def experts_of_the_token_before(indices):
+        """Each token goes through the experts of the token before it: `indices` is shifted against `x` by a place.
+        Which slices do you take?"""
+        return indices.roll(1, dims=1)
+
+    def experts_of_another_sentence(indices):
+        """The sentences of the batch are exchanged: a token goes through the experts of a token in another sentence.
+        Are batch and seq merged in the same way for `x` and for `indices`?"""
+        return indices.flip(0)
+
+    def first_place_for_every_weight(indices):
+        """A token goes through its first expert alone, once for each of its weights. Which of its experts belongs to
+        the second weight?"""
+        return indices[..., :1].expand_as(indices)
+
+
+@mixture_of_experts.wrong(stage="shares")
+class Shares:
+    def divided_by_their_sum(weights):
+        """Your weights are divided by their sum once more. Whether they sum to 1 is the router's affair: here they are
+        taken as they are given, and the docstring says that they need not."""
+        return weights / weights.sum(dim=-1, keepdim=True)
+
+    def softmax_of_the_weights(weights):
+        """Your weights go through a softmax. They are weights already, made of the router's logits: take them as they
+        are given."""
+        return weights.softmax(dim=-1)
+
+    def ones(weights):
+        """The weights change nothing: each expert's result is added as it is. Where do you multiply by `weights`?"""
+        return torch.ones_like(weights)
+
+    def equal_shares(weights):
+        """The weights change nothing: you take the plain mean of what a token's experts return. Where do you multiply
+        by `weights`?"""
+        return torch.ones_like(weights) / weights.shape[-1]
+
+    def divided_by_their_number(weights):
+        """The weighted sum is divided by the number of a token's experts. The weights say already how much each
+        counts: is there a `mean` where a `sum` belongs?"""
+        return weights / weights.shape[-1]
+
+    def weight_of_the_first_place(weights):
+        """Every expert of a token gets the weight of the first. The second expert of a token has the second of its
+        weights: at which place does your expert stand in `indices`?"""
+        return weights[..., :1].expand_as(weights)
+
+    def weight_of_the_last_place(weights):
+        """Every expert of a token gets the weight of the last. The second expert of a token has the second of its
+        weights: at which place does your expert stand in `indices`?"""
+        return weights[..., -1:].expand_as(weights)
+
+    def mean_of_the_weights(weights):
+        """Every expert of a token is multiplied by the *mean* of the token's weights. Each has a weight of its own:
+        which of the places in `weights` belongs to it?"""
+        return weights.mean(dim=-1, keepdim=True).expand_as(weights)
+
+    def sum_of_the_weights(weights):
+        """Every expert of a token is multiplied by the *sum* of the token's weights. Each has a weight of its own:
+        which of the places in `weights` belongs to it?"""
+        return weights.sum(dim=-1, keepdim=True).expand_as(weights)
+
+    def places_the_other_way_round(weights):
+        """The weights of a token go to its experts in the reverse order: the first expert gets the last weight. Are
+        indices and weights sorted apart, or does one of the two run backwards?"""
+        return weights.flip(-1)
+
+    def sorted_apart_from_the_experts(weights):
+        """The weights of a token are sorted, and its experts are not: an expert gets the weight of another. Weights and
+        indices belong together as they are given; nothing needs to be sorted."""
+        return weights.sort(dim=-1, descending=True).values
+
+    def weights_of_the_first_token(weights):
+        """All tokens of a sentence take the weights of its first token. Each token has a row of `weights` of its
+        own."""
+        return weights[:, :1].expand_as(weights)
+
+    def weights_of_the_first_sentence(weights):
+        """The tokens of all sentences take the weights of the first sentence's. `weights` has an axis for the batch:
+        does your code use it?"""
+        return weights[:1].expand_as(weights)
+
+    def weights_of_the_next_token(weights):
+        """Each token takes the weights of another token of its sentence: `weights` is shifted against `x` by a place.
+        Which slices do you take?"""
+        return weights.roll(-1, dims=1)
+
+    def weights_squared(weights):
+        """Each result is multiplied by its weight twice. Is it there once in the loop, and once more where the results
+        are added up?"""
+        return weights**2
+
+    def what_is_left_of_one(weights):
+        """Each expert counts with 1 minus its weight: the least probable of them gets the most. Which sign, and which
+        order, have the weights in your sum?"""
+        return 1 - weights
+
+
+def _sum_over_experts(x, indices, weights, experts, of=lambda expert, tokens, weight: weight * expert(tokens)):
+    """The loop of the reference, with another rule for what is added."""
+    tokens, indices, weights = x.flatten(0, 1), indices.flatten(0, 1), weights.flatten(0, 1)
+    mixed = torch.zeros_like(tokens)
+    for number, expert in enumerate(experts):
+        row, place = (indices == number).nonzero(as_tuple=True)
+        mixed = mixed.index_add(0, row, of(expert, tokens[row], weights[row, place, None]))
+    return mixed.view_as(x)
+
+
+def _each(x, indices, weights, experts):
+    """What each token's experts return, each times its weight: (batch, seq, n_active, d_model)."""
+    every = torch.stack([expert(x.flatten(0, 1)).view_as(x) for expert in experts], dim=2)
+    return weights[..., None] * every.gather(2, indices[..., None].expand(-1, -1, -1, x.shape[-1]))
+
+
+@mixture_of_experts.wrong(stage="mixed")
+class Mixed:
+    def last_expert_stays(x, indices, weights, experts):
+        """A later expert overwrites what an earlier one has written: of each token's experts, the one with the largest
+        number is left. The results are added up: which sign stands before your `=`?"""
+        tokens, numbers, shares = x.flatten(0, 1), indices.flatten(0, 1), weights.flatten(0, 1)
+        mixed = torch.zeros_like(tokens)
+        for number, expert in enumerate(experts):
+            row, place = (numbers == number).nonzero(as_tuple=True)
+            mixed = mixed.index_copy(0, row, shares[row, place, None] * expert(tokens[row]))
+        return mixed.view_as(x)
+
+    def last_place_stays(x, indices, weights, experts):
+        """Of each token's experts the one named last is left: a later place overwrites what an earlier one has written.
+        The results are added up: which sign stands before your `=`?"""
+        return _each(x, indices, weights, experts)[:, :, -1]
+
+    def first_place_alone(x, indices, weights, experts):
+        """Each token goes through its first expert alone. `indices` names `n_active` of them: which loop is
+        missing?"""
+        return _each(x, indices, weights, experts)[:, :, 0]
+
+    def last_place_left_out(x, indices, weights, experts):
+        """The last of a token's experts is never read: a loop over its places ends one too early. How many places does
+        `indices` have?"""
+        return _each(x, indices, weights, experts)[:, :, :-1].sum(dim=2)
+
+    def first_place_left_out(x, indices, weights, experts):
+        """The first of a token's experts is never read: a loop over its places begins at 1. Places count from 0."""
+        return _each(x, indices, weights, experts)[:, :, 1:].sum(dim=2)
+
+    def largest_of_each_feature(x, indices, weights, experts):
+        """Of what a token's experts return, you take the largest number of each feature. The results are added up, each
+        times its weight."""
+        return _each(x, indices, weights, experts).max(dim=2).values
+
+    def product_of_the_experts(x, indices, weights, experts):
+        """You multiply what a token's experts return. The results are added up, each times its weight."""
+        return _each(x, indices, weights, experts).prod(dim=2)
+
+    def summed_over_the_tokens(x, indices, weights, experts):
+        """Your sum runs over the tokens of a sentence as well: all of them get the same. A token gets the sum over
+        *its* experts. Over which axis do you add?"""
+        return _each(x, indices, weights, experts).sum(dim=(1, 2))[:, None].expand_as(x)
+
+    def weight_before_the_expert(x, indices, weights, experts):
+        """The weight multiplies what goes *into* the expert. An expert is not linear: it must read the token as it is,
+        and its result is multiplied."""
+        return _sum_over_experts(x, indices, weights, experts, lambda expert, tokens, weight: expert(weight * tokens))
+
+    def weight_before_and_after(x, indices, weights, experts):
+        """The weight multiplies what goes into the expert, and its result as well. An expert must read the token as it
+        is: one of the two products is too many."""
+        return _sum_over_experts(
+            x, indices, weights, experts, lambda expert, tokens, weight: weight * expert(weight * tokens)
+        )
+
+    def token_itself_added(x, indices, weights, experts):
+        """Each expert's result has the token itself added to it before the weight multiplies. A residual connection
+        belongs to the block, around the whole mixture."""
+        return _sum_over_experts(
+            x, indices, weights, experts, lambda expert, tokens, weight: weight * (tokens + expert(tokens))
+        )
+
+    def one_expert_after_the_other(x, indices, weights, experts):
+        """An expert reads what the experts before it have left of the token, and not the token: the sum is written over
+        what is still to be read. All experts read `x`. Which name holds the sum?"""
+        tokens, numbers, shares = x.flatten(0, 1).clone(), indices.flatten(0, 1), weights.flatten(0, 1)
+        for number, expert in enumerate(experts):
+            row, place = (numbers == number).nonzero(as_tuple=True)
+            tokens = tokens.index_add(0, row, shares[row, place, None] * expert(tokens[row]))
+        return tokens.view_as(x)
+
+    def in_the_order_of_the_experts(x, indices, weights, experts):
+        """The results come back in the order of the experts: first all tokens of expert 0, then those of expert 1. Each
+        belongs to the token that it was made of. Which rows did the expert get, and where do you put them back?"""
+        tokens, n_active = x.flatten(0, 1), indices.shape[-1]
+        order = indices.flatten().argsort(stable=True)
+        parts = tokens[order // n_active].split(indices.flatten().bincount(minlength=len(experts)).tolist())
+        results = torch.cat([expert(part) for expert, part in zip(experts, parts)])
+        return (results * weights.flatten()[order, None]).view(*indices.shape, -1).sum(dim=2)
+
+    def sorted_results_with_weights_as_given(x, indices, weights, experts):
+        """The results come back in the order of the experts: first all tokens of expert 0, then those of expert 1, and
+        they meet the weights as they are given. Each belongs to the token that it was made of. Where do you put the
+        rows back?"""
+        tokens, n_active = x.flatten(0, 1), indices.shape[-1]
+        order = indices.flatten().argsort(stable=True)
+        parts = tokens[order // n_active].split(indices.flatten().bincount(minlength=len(experts)).tolist())
+        results = torch.cat([expert(part) for expert, part in zip(experts, parts)])
+        return (results.view(*indices.shape, -1) * weights[..., None]).sum(dim=2)
+
+    def put_back_with_weights_as_given(x, indices, weights, experts):
+        """{Each result comes back to its token, but} it meets the weight of another: the results are sorted by expert,
+        and the weights are not. Take the weights in the same order: `weights.flatten()[order]`."""
+        tokens, n_active = x.flatten(0, 1), indices.shape[-1]
+        order = indices.flatten().argsort(stable=True)
+        rows = order // n_active
+        parts = tokens[rows].split(indices.flatten().bincount(minlength=len(experts)).tolist())
+        results = torch.cat([expert(part) for expert, part in zip(experts, parts)]) * weights.flatten()[:, None]
+        return torch.zeros_like(tokens).index_add(0, rows, results).view_as(x)
+
+    def tokens_repeated_as_a_whole(x, indices, weights, experts):
+        """The copies of the tokens do not stand where their experts are. `x.repeat(n_active, 1)` makes the tokens 0, 1,
+        2, …, 0, 1, 2, …; the flat `indices` has all experts of token 0 first. Which function gives 0, 0, 0, 1, 1, 1?"""
+        tokens, numbers = x.flatten(0, 1), indices.flatten()
+        copies = tokens.repeat(indices.shape[-1], 1)
+        outputs = torch.zeros_like(copies)
+        for number, expert in enumerate(experts):
+            row = (numbers == number).nonzero()[:, 0]
+            outputs = outputs.index_copy(0, row, expert(copies[row]))
+        return (outputs.view(*indices.shape, -1) * weights[..., None]).sum(dim=2)
+
+    def expert_of_the_next_number(x, indices, weights, experts):
+        """Each token goes to the expert *after* the one that is named: the experts are counted from 1 somewhere.
+        `indices` counts from 0."""
+        return by_its_experts(x, indices, weights, experts[1:] + experts[:1])
+
+    def expert_of_the_number_before(x, indices, weights, experts):
+        """Each token goes to the expert *before* the one that is named, and where 0 is named to the last. `indices`
+        counts from 0, as Python's lists do: is there a 1 subtracted?"""
+        return by_its_experts(x, indices, weights, experts[-1:] + experts[:-1])
+
+    def last_expert_never_used(x, indices, weights, experts):
+        """The last of the experts is never used: tokens that need it get nothing for it. Where does your loop over the
+        experts end?"""
+        return by_its_experts(x, indices, weights, experts[:-1])
+
+    def expert_zero_never_used(x, indices, weights, experts):
+        """Expert 0 is never used: tokens that need it get nothing for it. Does your loop begin at 1, or is 0 taken for
+        *no expert*?"""
+        return by_its_experts(x, indices, weights, [torch.zeros_like, *experts[1:]])
+
+    def experts_as_many_as_are_active(x, indices, weights, experts):
+        """Only the first `n_active` experts are ever used. `n_active` says how many experts *one token* has; how long
+        is the list of all of them?"""
+        return by_its_experts(x, indices, weights, experts[: indices.shape[-1]])
+
+    def first_experts_for_all(x, indices, weights, experts):
+        """`indices` changes nothing: every token goes through the experts 0, 1, 2, …, as many as it has weights. Which
+        experts does its row of `indices` name?"""
+        first = torch.arange(indices.shape[-1], device=x.device).expand_as(indices)
+        return by_its_experts(x, first, weights, experts)
+
+    def all_experts_averaged(x, indices, weights, experts):
+        """Neither `indices` nor `weights` changes anything: you take the mean over *all* experts. A token goes through
+        those that its row of `indices` names, each with its weight."""
+        return sum(expert(x.flatten(0, 1)).view_as(x) for expert in experts) / len(experts)
+
+    def all_experts_added(x, indices, weights, experts):
+        """Neither `indices` nor `weights` changes anything: you add up *all* experts. A token goes through those that
+        its row of `indices` names, each with its weight."""
+        return sum(expert(x.flatten(0, 1)).view_as(x) for expert in experts)
+
+    def all_experts_times_the_sum(x, indices, weights, experts):
+        """Every expert reads every token and is added with all of the token's weights: `indices` changes nothing. Which
+        of the weights belongs to which expert?"""
+        return sum(expert(x.flatten(0, 1)).view_as(x) for expert in experts) * weights.sum(dim=-1, keepdim=True)
+
+    def weight_by_the_number_of_the_expert(x, indices, weights, experts):
+        """You take an expert's weight from the place of its *number*: `weights[…, number]`. `weights` has `n_active`
+        places; which of them belongs to an expert says `indices`."""
+        places = indices.clamp(max=indices.shape[-1] - 1)
+        return by_its_experts(x, indices, weights.gather(-1, places), experts)
+
+    def mean_of_an_experts_tokens(x, indices, weights, experts):
+        """An expert's results are averaged over all its tokens. Each token gets what the expert made of *it*. Over
+        which axis do you take a mean?"""
+
+        def same_for_all(expert, tokens, weight):
+            results = expert(tokens)
+            return weight * (results.mean(dim=0, keepdim=True) if len(results) else results).expand_as(results)
+
+        return _sum_over_experts(x, indices, weights, experts, same_for_all)
+
+    @family(
+        capacity_rounded_up=(lambda tokens, experts: -(-tokens // experts), "the share of each"),
+        capacity_rounded_down=(lambda tokens, experts: tokens // experts, "the share of each, rounded down"),
+        capacity_with_a_quarter_more=(
+            lambda tokens, experts: int(1.25 * tokens / experts),
+            "the share of each and 25 %",
+        ),
+    )
+    def limited(capacity, x, indices, weights, experts):
+        """An expert takes no more tokens than a limit, {}; those that come later are dropped. Such a *capacity* keeps
+        shapes fixed on some machines, and costs tokens. Here nothing is dropped."""
+        tokens, numbers, shares = x.flatten(0, 1), indices.flatten(0, 1), weights.flatten(0, 1)
+        most = capacity(numbers.numel(), len(experts))
+        mixed = torch.zeros_like(tokens)
+        for number, expert in enumerate(experts):
+            row, place = (found[:most] for found in (numbers == number).nonzero(as_tuple=True))
+            mixed = mixed.index_add(0, row, shares[row, place, None] * expert(tokens[row]))
+        return mixed.view_as(x)
+
+
+@mixture_of_experts.wrong(stage="common")
+class Common:
+    def shared_expert_forgotten(x, shared):
+        """The shared expert is missing: `shared` changes nothing in your result. Every token goes through it, whatever
+        the router says."""
+        return torch.zeros_like(x)
+
+    def token_for_the_shared_expert(x, shared):
+        """What you add to the experts' sum is the token itself, and not what `shared` makes of it. A residual
+        connection belongs to the block; here the shared expert is called."""
+        return x
+
+    def shared_expert_with_a_residual(x, shared):
+        """The token itself is in your result: `x` is added beside the shared expert. A residual connection belongs to
+        the block, around the whole mixture."""
+        return x + shared(x.flatten(0, 1)).view_as(x)
+
+    def shared_expert_twice(x, shared):
+        """The shared expert is added twice. Is it in your loop, or in the list of experts, and at the end as well?"""
+        return 2 * of_all(x, shared)
+
+    def shared_expert_halved(x, shared):
+        """The shared expert counts half. It has no weight: what it makes of a token is added as it is."""
+        return of_all(x, shared) / 2
+
+    def shared_expert_of_the_mean(x, shared):
+        """The shared expert reads the mean of the sentence. It reads each token, as the others do."""
+        return of_all(x.mean(dim=1, keepdim=True).expand_as(x), shared)
+
+    def shared_expert_on_its_own_result(x, shared):
+        """The shared expert reads what the shared expert has returned: one call is in the other. Once is enough."""
+        return of_all(of_all(x, shared), shared)
+
+
+@mixture_of_experts.wrong(stage="result")
+class Result:
+    def mean_with_the_shared(mixed, common, x):
+        """You take the mean of the experts' sum and the shared expert. The two are added, and stay as large as they
+        are."""
+        return (mixed + common) / 2
+
+    def shared_subtracted(mixed, common, x):
+        """The shared expert is subtracted from the experts' sum, or the sum from it. The two are added."""
+        return mixed - common
+
+    def shared_multiplied(mixed, common, x):
+        """You multiply the experts' sum by what the shared expert returns. The two are added."""
+        return mixed * common
+
+    def shared_alone(mixed, common, x):
+        """Only the shared expert is in your result: what the chosen experts return is lost. Is the sum that you form in
+        the loop used at the end?"""
+        return common
+
+    def shared_by_the_sentence_alone(mixed, common, x):
+        """Your result has one sentence, however many come in. Does a loop return, or overwrite, what it made of the
+        sentences before?"""
+        return (mixed + common)[-1:]
+
+
+@mixture_of_experts.wrong
+class WrongAnswers:
+    def shared_reads_the_sum(x, indices, weights, experts, shared):
+        """The shared expert reads what the others have made. It stands beside them, and reads the token itself."""
+        mixed = by_its_experts(x, indices, weights, experts)
+        return mixed + of_all(mixed, shared)
+
+    def shared_reads_the_sum_alone(x, indices, weights, experts, shared):
+        """The shared expert reads what the others have made, and what it returns is all that is left. It stands beside
+        them: it reads the token itself, and the two results are added."""
+        return of_all(by_its_experts(x, indices, weights, experts), shared)
+
+    def shared_once_for_each_expert(x, indices, weights, experts, shared):
+        """The shared expert is added once for each of a token's experts. It stands in a loop, and belongs behind it."""
+        return by_its_experts(x, indices, weights, experts) + indices.shape[-1] * of_all(x, shared)
+
+    def shared_with_the_weights(x, indices, weights, experts, shared):
+        """The shared expert is multiplied by the weights of the others. It has none: what it makes of a token is added
+        as it is."""
+        total = weights.sum(dim=-1, keepdim=True)
+        return by_its_experts(x, indices, weights, experts) + total * of_all(x, shared)
+
+    def shared_with_the_first_weight(x, indices, weights, experts, shared):
+        """The shared expert is multiplied by the first of the token's weights. It has none: what it makes of a token is
+        added as it is."""
+        return by_its_experts(x, indices, weights, experts) + weights[..., :1] * of_all(x, shared)
+
+    def shared_with_the_rest_of_one(x, indices, weights, experts, shared):
+        """The shared expert gets what the weights lack to 1. It has no weight: what it makes of a token is added as it
+        is, whatever the others sum to."""
+        rest = 1 - weights.sum(dim=-1, keepdim=True)
+        return by_its_experts(x, indices, weights, experts) + rest * of_all(x, shared)
+
+    def shared_as_one_more_of_the_mean(x, indices, weights, experts, shared):
+        """You divide the sum of all results by their number, the shared expert included. The weights say how much each
+        expert counts, and the shared one is added as it is."""
+        total = by_its_experts(x, indices, weights, experts) + of_all(x, shared)
+        return total / (indices.shape[-1] + 1)
+
+    def sentences_and_tokens_exchanged(x, indices, weights, experts, shared):
+        """The tokens of `x` are merged token by token over the batch, those of `indices` sentence by sentence: most
+        rows meet the experts of another token. Is one of them transposed before it is flattened?"""
+        other = x.transpose(0, 1).reshape(x.shape)
+        mixed = by_its_experts(other, indices, weights, experts)
+        return mixed.view(x.shape[1], x.shape[0], -1).transpose(0, 1) + of_all(x, shared)
+
+    def tokens_of_all_sentences_joined(x, indices, weights, experts, shared):
+        """The sentences are joined: your result has one axis for all tokens. {The numbers are right.} Give it the shape
+        of `x` back."""
+        return mixture_of_experts.reference(x, indices, weights, experts, shared).flatten(0, 1)
+
+    def one_result_for_each_place(x, indices, weights, experts, shared):
+        """Your result keeps an axis for the places of `indices`: a token's experts are not added up. Over which axis is
+        the sum missing?"""
+        return _each(x, indices, weights, experts) + of_all(x, shared)[:, :, None]

@@ -1,0 +1,234 @@
+// The sampling lab: the probabilities of the next token, what temperature and cut-offs make of them, and draws.
+
+import { integerCodec, optionCodec, textCodec, traitsInUrl } from "./address.js";
+import { frame } from "./frame.js";
+import { range, sum } from "./maths.js";
+import { choose, drawnPlace, randomNumber } from "./sampling_maths.js";
+import {
+  choiceInWords,
+  drawInWords,
+  othersText,
+  parseStep,
+  parseTopK,
+  shareText,
+  tokenText,
+} from "./sampling_words.js";
+import { button, choice, commit, element, field, getTraits, group, observe, reservedBox, reserveSpace } from "./ui.js";
+import { set, setText, sliderWithInput, widest } from "./ui.js";
+import { grouped, parseNumber } from "./words.js";
+
+/** @typedef {import("./sampling_maths.js").Choice} Choice */
+/** @typedef {import("./sampling_maths.js").Stored} Stored */
+/** @typedef {import("./sampling_maths.js").Settings & { prompt: string, seed: number, draws: number }} State */
+
+const ROWS = 10; // tokens with a row of their own; one more row is for all others
+const MANY = 100; // draws at once
+
+// The prompt: one button for each that is stored, and its text.
+/**
+ * @type {(model: import("./ui.js").Model, prompts: Stored[]) =>
+ *   { node: HTMLElement, draw: (stored: Stored) => void, reserveAll: () => void }}
+ */
+function promptPanel(model, prompts) {
+  const options = prompts.map(({ key }) => [key, key]);
+  const buttons = choice("Prompt", options, (prompt) => commit(model, { prompt }));
+  const text = element("p", { class: "tl-prompt" });
+  const shown = ({ text, chat }) => `${chat ? "Asked" : "Text"}: ${text} …`;
+  const node = element("div", {}, buttons.node, reservedBox(text));
+  const draw = (stored) => {
+    buttons.show(stored.key);
+    setText(text, shown(stored));
+  };
+  const reserveAll = () => reserveSpace(text, widest(text, prompts.map(shown)));
+  return { node, draw, reserveAll };
+}
+
+// A slider whose values go in steps of a whole.
+/** @type {(model: any, label: string, trait: string, ends: [number, number], steps: number, note: string) => any} */
+function stepSlider(model, label, trait, ends, steps, note) {
+  const options = {
+    head: element("p", { class: "tl-label" }, note),
+    ends,
+    whole: false,
+    write: String,
+    parse: (text) => parseStep(text, label, ends, steps),
+    placeOf: (value) => Math.round(value * steps),
+    valueAt: (place) => place / steps,
+  };
+  return sliderWithInput(label, options, (value) => commit(model, { [trait]: value }));
+}
+
+// Top-k: one place on the slider for each number, and the last for all tokens.
+function topKSlider(model, stored, all) {
+  const write = (k) => (k === null || k === all ? "all" : grouped(k));
+  return sliderWithInput(
+    "Top-k",
+    {
+      head: element("p", { class: "tl-label" }, "Top-k: the k likeliest"),
+      ends: [1, all],
+      write,
+      parse: (text) => parseTopK(text, stored, all),
+      placeOf: (k) => (k === null || k > stored ? stored + 1 : k),
+      valueAt: (place) => (place > stored ? null : place),
+    },
+    (top_k) => commit(model, { top_k }),
+  );
+}
+
+// A row for each of the best tokens and one for all others: probability before and after the cut, and draws.
+function tokensTable() {
+  const rows = range(ROWS + 1).map(() => {
+    const [name, before, after, count] = [
+      element("th", { scope: "row" }),
+      element("td"),
+      element("td", { class: "tl-after" }),
+      element("td"),
+    ];
+    const bars = element("td", { class: "tl-bars" }, element("span", { class: "tl-bar" }, element("span")));
+    return { name, before, after, count, bars, node: element("tr", {}, name, before, after, count, bars) };
+  });
+  const heads = ["token", "softmax", "kept", "drawn", ""];
+  const node = element(
+    "table",
+    { class: "tl-tokens" },
+    element(
+      "thead",
+      {},
+      element(
+        "tr",
+        {},
+        heads.map((head) => element(head ? "th" : "td", { scope: head ? "col" : null }, head)),
+      ),
+    ),
+    element(
+      "tbody",
+      {},
+      rows.map((row) => row.node),
+    ),
+  );
+
+  /** @type {(stored: Stored, chosen: Choice, counts: number[]) => void} */
+  function draw(stored, { before, after, kept }, counts) {
+    for (const [i, row] of rows.entries()) {
+      const rest = i === ROWS;
+      const at = (numbers) => (rest ? sum(numbers.slice(ROWS)) : numbers[i]);
+      setText(row.name, rest ? othersText(stored.vocab_size - ROWS) : tokenText(stored.tokens[i]));
+      setText(row.before, shareText(at(before)));
+      setText(row.after, i < kept ? shareText(at(after)) : "cut off");
+      setText(row.count, counts.length ? grouped(at(counts)) : "–");
+      set(row.node, { "data-cut": i >= kept });
+      row.bars.style.setProperty("--before", String(at(before)));
+      row.bars.style.setProperty("--after", String(at(after)));
+    }
+  }
+  return { node, draw };
+}
+
+/** @param {import("./ui.js").View} view */
+function render({ model, el }) {
+  /** @type {Stored[]} */
+  const prompts = model.get("prompts");
+  const limits = model.get("limits");
+  const all = prompts[0].vocab_size;
+  const prompt = promptPanel(model, prompts);
+  const table = tokensTable();
+  const slider = (label, trait, note) => stepSlider(model, label, trait, limits[trait], limits.steps[trait], note);
+  const temperature = slider("Temperature", "temperature", "Temperature τ: scores are divided by it");
+  const topK = topKSlider(model, limits.stored, all);
+  const topP = slider("Top-p", "top_p", "Top-p: the likeliest, until they add up to p");
+  const minP = slider("Min-p", "min_p", "Min-p: at least this fraction of the best");
+  const cuts = element("div", { class: "tl-cuts" }, topK.node, topP.node, minP.node);
+  const drawMore = (more) => () => commit(model, { draws: Math.min(model.get("draws") + more, limits.draws) });
+  const one = button("Draw", drawMore(1));
+  const many = button(`Draw ${MANY}`, drawMore(MANY));
+  const clear = button("Clear", () => commit(model, { draws: 0 }));
+  const seed = field(
+    "Seed",
+    `A whole number from 0 to ${grouped(limits.seed)}`,
+    (text) => parseNumber(text, "Seed", [0, limits.seed]),
+    (value) => commit(model, { seed: value }),
+    { inputmode: "numeric" },
+  );
+  const buttons = element("div", { class: "tl-choice" }, one, many, clear);
+  const step = (label, trait) => textCodec((text) => parseStep(text, label, limits[trait], limits.steps[trait]));
+  const urlState = traitsInUrl("sampling", {
+    prompt: optionCodec(prompts.map(({ key }) => key)),
+    temperature: step("Temperature", "temperature"),
+    top_k: textCodec(
+      (text) => parseTopK(text, limits.stored, all),
+      (k) => (k === null ? "all" : String(k)),
+    ),
+    top_p: step("Top-p", "top_p"),
+    min_p: step("Min-p", "min_p"),
+    seed: integerCodec(0, limits.seed),
+    draws: integerCodec(0, limits.draws),
+  });
+  const { status } = frame(
+    { model, el },
+    "sampling",
+    "The next token: cut off and draw",
+    urlState,
+    group("prompt", prompt.node),
+    group("temperature", temperature.node),
+    group("cut", cuts),
+    element("div", { class: "tl-scroll" }, table.node),
+    group("draw", element("div", { class: "tl-row" }, buttons, seed.node)),
+  );
+
+  prompt.reserveAll();
+  const longest = widest(
+    status,
+    prompts.flatMap(({ tokens }) => tokens.map(tokenText)),
+  );
+  const nearlyAll = { before: [], after: [0], kept: all - 1, mass: 0.5 };
+  const lengthy = { ...prompts[0], tokens: [longest] };
+  const lastDraw = drawInWords(limits.draws, 0.5, longest);
+  reserveSpace(
+    status,
+    choiceInWords(
+      {
+        ...lengthy,
+        tokens: [
+          widest(
+            status,
+            prompts.map(({ tokens }) => tokens[0]),
+          ),
+        ],
+      },
+      1,
+      nearlyAll,
+    ) + lastDraw,
+  );
+
+  return observe(model, urlState.names, () => {
+    /** @type {State} */
+    const state = getTraits(model, urlState.names);
+    const stored = prompts.find(({ key }) => key === state.prompt);
+    const chosen = choose(stored, state, limits.steps);
+    const drawn = range(state.draws).map((place) => drawnPlace(randomNumber(state.seed, place), chosen));
+    const counts = drawn.length ? range(chosen.after.length).fill(0) : [];
+    for (const place of drawn) counts[place] += 1;
+    prompt.draw(stored);
+    temperature.show(state.temperature);
+    topK.show(state.top_k);
+    topP.show(state.top_p);
+    minP.show(state.min_p);
+    seed.show(grouped(state.seed));
+    table.draw(stored, chosen, counts);
+    for (const each of [one, many]) each.disabled = state.draws === limits.draws;
+    clear.disabled = state.draws === 0;
+    const last = drawn.length - 1;
+    const token = stored.tokens[drawn[last]];
+    const said =
+      last < 0
+        ? ""
+        : drawInWords(
+            last + 1,
+            randomNumber(state.seed, last),
+            token === undefined ? "one of the others" : tokenText(token),
+          );
+    setText(status, choiceInWords(stored, state.temperature, chosen) + said);
+  });
+}
+
+export default { render };

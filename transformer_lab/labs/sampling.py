@@ -1,0 +1,251 @@
+"""The sampling lab: how temperature, top-k, top-p and min-p choose the next token of a real model."""
+
+import json
+from pathlib import Path
+from typing import ClassVar
+
+import torch
+import traitlets
+
+from ..arguments import format_value, is_number
+from .lab import Lab, as_integer, as_number, as_option, script, style
+
+MOST_STORED = 300  # tokens of each prompt that are stored one by one; the others are stored as sums
+STEPS = {"temperature": 20, "top_p": 100, "min_p": 100}  # of each setting in one whole: sums are stored for these alone
+RANGES = {"temperature": (0, 2), "top_p": (0.01, 1), "min_p": (0, 1)}
+MOST_DRAWS, MOST_SEED = 1000, 9999
+
+
+def stored_prompt(key, text, logits, decode, chat=False):
+    """Return what the lab stores of one prompt: its best tokens one by one, and exact sums over all others.
+
+    A temperature changes the sum over the others, and a cut-off may fall among them. So there is a sum for each
+    temperature of the lab, and the size and the mass of each set of kept tokens that goes beyond the stored ones.
+    """
+    logits = logits.double().sort(descending=True, stable=True)
+    values, numbers = logits.values, logits.indices.tolist()
+    best = values[:MOST_STORED]
+    shares = torch.arange(1, STEPS["top_p"] + 1, dtype=torch.float64) / STEPS["top_p"]
+    others, nucleus, likely = [], [], []
+    for step in range(1, RANGES["temperature"][1] * STEPS["temperature"] + 1):
+        p = ((values - values[0]) * STEPS["temperature"] / step).softmax(0)
+        together = p.cumsum(0)
+        others.append(p[MOST_STORED:].sum().item())
+        counts = torch.searchsorted(together, shares[:-1] - 1e-12) + 1
+        nucleus.append([[n, _short(together[n - 1])] for n in counts.tolist() if n > MOST_STORED])
+        counts = torch.searchsorted(-p, -shares * p[0], right=True)
+        likely.append([[n, _short(together[n - 1])] for n in counts.tolist() if n > MOST_STORED])
+    return {
+        "key": key,
+        "text": text,
+        "chat": chat,
+        "vocab_size": len(values),
+        "tokens": [decode(number) for number in numbers[:MOST_STORED]],
+        "logits": [round(x, 7) for x in best.tolist()],
+        "others": [_short(x) for x in others],  # their probability together, for each temperature
+        "nucleus": nucleus,  # for each temperature, for the last values of top_p: how many tokens, with which mass
+        "likely": likely,  # for each temperature, for the first values of min_p: the same
+    }
+
+
+def _short(x):
+    return float(f"{float(x):.9g}")
+
+
+def _read_prompts():
+    path = Path(__file__).with_name("sampling_prompts.json")
+    return json.loads(path.read_text("utf-8"))["prompts"] if path.exists() else []
+
+
+PROMPTS = _read_prompts()
+KEYS = [prompt["key"] for prompt in PROMPTS]
+
+
+class SamplingLab(Lab):
+    """Choose the next token of a real model: turn the temperature, cut off with top-k, top-p or min-p, and draw.
+
+    The model is SmolLM2-135M-Instruct. Its scores after each prompt are stored, so the lab needs no weights.
+    Temperature comes first; then top-k, top-p and min-p, in this order, keep the most likely tokens, each from what
+    the one before has left, and the probabilities of the tokens that are kept are divided by their sum.
+
+    Parameters
+    ----------
+    prompt : str, optional
+        The key of a stored prompt.
+    temperature : float, optional
+        From 0 (greedy: the highest score wins) to 2, in steps of 0.05.
+    top_k : int, optional
+        Keep this many tokens, 1 to 300; all when left out.
+    top_p : float, optional
+        Keep the most likely tokens until their probabilities add up to this, from 0.01 to 1 in steps of 0.01; 1 keeps
+        all.
+    min_p : float, optional
+        Keep the tokens with at least this fraction of the highest probability, from 0 to 1 in steps of 0.01; 0 keeps
+        all.
+    seed : int, optional
+        From 0 to 9999; each draw follows from it and from its place. (A ``torch.Generator`` draws other numbers.)
+    draws : int, optional
+        How many tokens are drawn, up to 1000.
+    controls : sequence of str, optional
+        The groups of controls to show, of ``"prompt"``, ``"temperature"``, ``"cut"`` and ``"draw"``; all when left out.
+
+    Attributes
+    ----------
+    prompt, temperature, top_k, top_p, min_p, seed, draws
+        What the reader has set.
+    tokens : list of str
+        The stored tokens, the most likely first.
+    before, after : Tensor, shape (301,), float64
+        The probabilities of the stored tokens and, in the last entry, of all others together: before anything is cut
+        off, and after.
+    n_kept : int
+        How many tokens of the whole vocabulary can be drawn.
+    numbers : Tensor, shape (draws,), float64
+        The random numbers, from 0 to 1.
+    drawn : list of int
+        The places in ``after`` that they fall on.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a setting is no number, is out of range or is between two steps.
+
+    Examples
+    --------
+    >>> lab = SamplingLab("france", temperature=1, top_k=2)
+    >>> lab
+    SamplingLab(prompt='france', temperature=1, top_k=2, top_p=1, min_p=0, seed=0, draws=0)
+    >>> [f"{token} {p:.2f}" for token, p in zip(lab.tokens[:3], lab.after)]
+    [' Paris 0.92', ' the 0.08', ' London 0.00']
+    """
+
+    _esm = script("sampling_maths", "sampling_words", "sampling")
+    _css = style("sampling")
+    shown = ("prompt", "temperature", "top_k", "top_p", "min_p", "seed", "draws")
+    groups = ("prompt", "temperature", "cut", "draw")
+    constants: ClassVar[dict] = {"prompts": PROMPTS}
+
+    prompt = traitlets.Any().tag(sync=True)  # Any: the validators below raise the package's errors
+    temperature = traitlets.Any().tag(sync=True)
+    top_k = traitlets.Any(allow_none=True).tag(sync=True)
+    top_p = traitlets.Any().tag(sync=True)
+    min_p = traitlets.Any().tag(sync=True)
+    seed = traitlets.Any().tag(sync=True)
+    draws = traitlets.Any().tag(sync=True)
+    prompts = traitlets.List(PROMPTS).tag(sync=True)
+    limits = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, prompt="sea", *, temperature=1, top_k=None, top_p=1, min_p=0, seed=0, draws=0, controls=None):
+        super().__init__(
+            prompt=prompt,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            min_p=min_p,
+            seed=seed,
+            draws=draws,
+            limits={**RANGES, "steps": STEPS, "stored": MOST_STORED, "draws": MOST_DRAWS, "seed": MOST_SEED},
+            controls=controls,
+        )
+
+    @traitlets.validate("prompt")
+    def _check_prompt(self, proposal):
+        return as_option("prompt", proposal.value, KEYS)
+
+    @traitlets.validate("temperature", "top_p", "min_p")
+    def _check_step(self, proposal):
+        name = proposal.trait.name
+        value, steps = as_number(name, proposal.value, *RANGES[name]), STEPS[name]
+        if abs(value * steps - round(value * steps)) > 1e-6:
+            raise ValueError(f"{name} must be a multiple of {1 / steps:g}, got {format_value(value)}")
+        return value
+
+    @traitlets.validate("top_k")
+    def _check_top_k(self, proposal):
+        if proposal.value is None:
+            return None
+        if is_number(proposal.value) and proposal.value > MOST_STORED:
+            raise ValueError(f"top_k must be from 1 to {MOST_STORED}, or None for all, got {proposal.value}")
+        return as_integer("top_k", proposal.value, 1, MOST_STORED)
+
+    @traitlets.validate("seed", "draws")
+    def _check_count(self, proposal):
+        name = proposal.trait.name
+        return as_integer(name, proposal.value, 0, self.limits[name] if self.limits else MOST_SEED)
+
+    @property
+    def _stored(self):
+        return PROMPTS[KEYS.index(self.prompt)]
+
+    @property
+    def tokens(self):
+        return list(self._stored["tokens"])
+
+    @property
+    def before(self):
+        logits = torch.tensor(self._stored["logits"], dtype=torch.float64)
+        if self.temperature == 0:
+            first = torch.zeros(len(logits) + 1, dtype=torch.float64)
+            first[0] = 1
+            return first
+        others = self._stored["others"][round(self.temperature * STEPS["temperature"]) - 1]
+        best = ((logits - logits[0]) / self.temperature).softmax(0)
+        return torch.cat([best * (1 - others), torch.tensor([others], dtype=torch.float64)])
+
+    @property
+    def n_kept(self):
+        return self._keep()[0]
+
+    @property
+    def after(self):
+        n_kept, mass = self._keep()
+        after = self.before
+        after[min(n_kept, MOST_STORED) : MOST_STORED] = 0
+        after[-1] = max(mass - after[:-1].sum().item(), 0) if n_kept > MOST_STORED else 0
+        return after / after.sum()
+
+    @property
+    def numbers(self):
+        return torch.tensor([_random(self.seed, place) for place in range(self.draws)], dtype=torch.float64)
+
+    @property
+    def drawn(self):
+        last = min(self.n_kept - 1, MOST_STORED)  # rounding must not draw what is cut off
+        places = torch.searchsorted(self.after.cumsum(0), self.numbers, right=True)
+        return places.clamp(max=last).tolist()
+
+    def _keep(self):
+        """How many tokens are kept, and their probability together: the kept ones are always the most likely."""
+        before, stored = self.before, self._stored
+        if self.temperature == 0:
+            return 1, 1.0
+        together = before[:-1].cumsum(0)
+        row = round(self.temperature * STEPS["temperature"]) - 1
+        n, mass = stored["vocab_size"], 1.0
+        if self.top_k is not None:
+            n, mass = self.top_k, together[self.top_k - 1].item()
+        share = round(self.top_p * STEPS["top_p"])
+        if share < STEPS["top_p"]:
+            inside = int((together[: min(n, MOST_STORED)] < share / STEPS["top_p"] * mass - 1e-12).sum())
+            if inside < MOST_STORED:
+                n, mass = inside + 1, together[inside].item()
+            else:
+                beyond = stored["nucleus"][row]
+                n, mass = beyond[share - STEPS["top_p"] + len(beyond)]
+        share = round(self.min_p * STEPS["min_p"])
+        if share:
+            beyond = stored["likely"][row]
+            if share <= len(beyond):
+                n, mass = min((n, mass), tuple(beyond[share - 1]))
+            else:
+                likely = int((before[:-1] >= share / STEPS["min_p"] * before[0]).sum())
+                n, mass = min((n, mass), (likely, together[likely - 1].item()))
+        return n, mass
+
+
+def _random(seed, place):
+    """The number at one place of the sequence of a seed, from 0 to 1: mulberry32, as in sampling_maths.js."""
+    a = (seed * 0x9E3779B1 + (place + 1) * 0x6D2B79F5) & 0xFFFFFFFF
+    a = ((a ^ (a >> 15)) * (a | 1)) & 0xFFFFFFFF
+    a ^= (a + (((a ^ (a >> 7)) * (a | 61)) & 0xFFFFFFFF)) & 0xFFFFFFFF
+    return (a ^ (a >> 14)) / 2**32

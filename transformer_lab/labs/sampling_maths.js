@@ -1,0 +1,99 @@
+// The sampling lab's arithmetic: which tokens are kept, their probabilities, and what random numbers draw.
+
+import { range, softmax, sum } from "./maths.js";
+
+/**
+ * What is stored of one prompt: its best tokens one by one, and sums over all others, as sampling.py computes them.
+ * @typedef {object} Stored
+ * @property {string} key
+ * @property {string} text
+ * @property {boolean} chat
+ * @property {number} vocab_size
+ * @property {string[]} tokens
+ * @property {number[]} logits
+ * @property {number[]} others for each temperature, the probability of all other tokens together
+ * @property {[number, number][][]} nucleus for each temperature and the last values of top_p: tokens kept, their mass
+ * @property {[number, number][][]} likely for each temperature and the first values of min_p: the same
+ */
+/**
+ * @typedef {object} Settings
+ * @property {number} temperature
+ * @property {number | null} top_k
+ * @property {number} top_p
+ * @property {number} min_p
+ */
+/**
+ * Probabilities of the stored tokens and, last, of all others together, before the cut and after it.
+ * @typedef {{ before: number[], after: number[], kept: number, mass: number }} Choice
+ */
+
+// A little room for rounding: 0.1 + 0.2 must reach 0.3.
+const ROOM = 1e-12;
+
+/** @type {(stored: Stored, temperature: number, steps: number) => number[]} */
+function probabilities({ logits, others }, temperature, steps) {
+  if (temperature === 0) return [1, ...range(logits.length).fill(0)];
+  const rest = others[Math.round(temperature * steps) - 1];
+  return [...softmax(logits.map((x) => x / temperature)).map((p) => p * (1 - rest)), rest];
+}
+
+// How many tokens are kept, and their probability together. They are always the most likely ones.
+/** @type {(stored: Stored, settings: Settings, steps: Record<string, number>, before: number[]) => [number, number]} */
+function keep(stored, { temperature, top_k, top_p, min_p }, steps, before) {
+  if (temperature === 0) return [1, 1];
+  const best = before.slice(0, -1);
+  let total = 0;
+  const together = best.map((p) => {
+    total += p;
+    return total;
+  });
+  const row = Math.round(temperature * steps.temperature) - 1;
+  let [count, mass] = top_k === null ? [stored.vocab_size, 1] : [top_k, together[top_k - 1]];
+  const share = Math.round(top_p * steps.top_p);
+  if (share < steps.top_p) {
+    const wanted = (share / steps.top_p) * mass - ROOM;
+    const inside = together.slice(0, count).filter((p) => p < wanted).length;
+    const beyond = stored.nucleus[row];
+    [count, mass] = inside < best.length ? [inside + 1, together[inside]] : beyond[share - steps.top_p + beyond.length];
+  }
+  const least = Math.round(min_p * steps.min_p);
+  if (least > 0) {
+    const beyond = stored.likely[row];
+    const likely = best.filter((p) => p >= (least / steps.min_p) * best[0]).length;
+    const [n, m] = least <= beyond.length ? beyond[least - 1] : [likely, together[likely - 1]];
+    if (n < count) [count, mass] = [n, m];
+  }
+  return [count, mass];
+}
+
+/** @type {(stored: Stored, settings: Settings, steps: Record<string, number>) => Choice} */
+export function choose(stored, settings, steps) {
+  const before = probabilities(stored, settings.temperature, steps.temperature);
+  const last = before.length - 1;
+  const [kept, mass] = keep(stored, settings, steps, before);
+  const after = before.map((p, i) => (i < Math.min(kept, last) ? p : 0));
+  if (kept > last) after[last] = Math.max(mass - sum(after), 0);
+  const total = sum(after);
+  return { before, after: after.map((p) => p / total), kept, mass };
+}
+
+// The number at one place of the sequence of a seed, from 0 to 1: mulberry32.
+/** @type {(seed: number, place: number) => number} */
+export function randomNumber(seed, place) {
+  let a = (Math.imul(seed, 0x9e3779b1) + Math.imul(place + 1, 0x6d2b79f5)) >>> 0;
+  a = Math.imul(a ^ (a >>> 15), a | 1);
+  a ^= a + Math.imul(a ^ (a >>> 7), a | 61);
+  return ((a ^ (a >>> 14)) >>> 0) / 2 ** 32;
+}
+
+// The entry that a random number falls on: the first whose probability, with those before it, is above the number.
+/** @type {(number: number, choice: Choice) => number} */
+export function drawnPlace(number, { after, kept }) {
+  const last = Math.min(kept, after.length) - 1;
+  let total = 0;
+  for (let i = 0; i < last; i++) {
+    total += after[i];
+    if (number < total) return i;
+  }
+  return last;
+}
