@@ -1,9 +1,9 @@
 """Twenty mistakes that were written from the names of the audit's properties alone, before anything was tried.
 
-Each is a function that returns the arguments of an audit; its docstring says what is wrong. ``SEEN_BY`` was written down
-afterwards: one property that sees it, or None. Two are other valid models, which only a reference can tell from the
-model that was meant. One property was changed for them: an input that the model overwrites was overwritten before the
-property looked, so that another property saw it.
+Each is a function that returns the arguments of an audit; its docstring says what is wrong. ``SEEN_BY`` was written
+down afterwards: one property that sees it, or None. Two are other valid models, which only a reference can tell from
+the model that was meant. One property was changed for them: an input that the model overwrites was overwritten before
+the property looked, so that another property saw it.
 """
 
 import math
