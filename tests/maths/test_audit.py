@@ -25,7 +25,8 @@ from notebooks import ROOT
 from published_bugs import CATCHES
 from right_models import MODELS
 from small_model import VOCAB, SmallModel, audited
-from transformer_lab.audit import trial as trials_of
+from transformer_lab.audit import limit
+from transformer_lab.audit.__main__ import main
 from transformer_lab.audit.card import NO_PROPERTY
 from transformer_lab.audit.properties import PROPERTIES
 
@@ -240,6 +241,12 @@ def test_weights_modes_and_the_random_state_are_left_as_they_were():
         assert all(parameter.grad is None for parameter in model.parameters())
 
 
+def test_an_adapter_that_runs_the_original_leaves_no_gradient_there():
+    model = SmallModel()
+    audit(model=model, vocab_size=VOCAB, accumulate=lambda copied, batches: model(batches[0][0]).sum().backward())
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
 def test_an_audit_gives_the_same_rows_again():
     arguments = published_bugs.left_padding(True)
     assert audit(**arguments).rows == published("left_padding", True).rows
@@ -343,7 +350,8 @@ def test_a_model_or_an_adapter_that_never_ends(monkeypatch):
         while True:
             time.sleep(0.001)
 
-    monkeypatch.setattr(trials_of, "SECONDS", 0.3)
+    monkeypatch.setattr(limit, "SECONDS", 0.3)
+    monkeypatch.setattr(limit, "PASSES", 60)
     report = audit(model=Wrapped(never), vocab_size=VOCAB)
     assert said(report)["twice the same"] == ("raises", "the model did not come to an end within 0.3 seconds")
     assert "layers begin different" in report.of("holds")
@@ -409,23 +417,37 @@ def test_arguments_are_checked(changes, error, text):
 # From a shell
 
 
-def test_the_exit_status_in_a_shell(tmp_path):
-    (tmp_path / "mine.py").write_text(
-        "import torch, transformer_lab as tl\n"
-        "def right():\n    return tl.FeedForward(8)\n"
-        "def wrong():\n    return {'model': tl.Encoder(8, 2, 1, 16), 'd_model': 8}\n"
-    )
+FACTORIES = """
+import transformer_lab as tl
 
-    def run(*arguments):
-        command = [sys.executable, "-m", "transformer_lab.audit", *arguments]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-        return done.returncode, done.stdout + done.stderr
+def right():
+    return tl.FeedForward(8)
 
+def wrong():
+    return {"model": tl.Encoder(8, 2, 1, 16), "d_model": 8}
+"""
+
+
+def test_a_module_is_audited_from_a_shell(tmp_path):
+    (tmp_path / "mine.py").write_text(FACTORIES)
+    command = [sys.executable, "-m", "transformer_lab.audit", "mine:wrong"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    status, card = run("mine:right", "--d-model", "8", "--kind", "local")
-    assert status == 0 and card.startswith("Audit of FeedForward: 0 fail") and "Warning" not in card
-    status, card = run("mine:wrong")
-    assert status == 1 and "✗ the past does not move" in card
-    for factory, line in {"mine": "must be written package.module:factory", "mine:none": "cannot be called"}.items():
-        status, text = run(factory, "--d-model", "8")
-        assert status == 2 and line in text
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr == ""
+    assert done.stdout.startswith("Audit of Encoder: ") and "✗ the past does not move" in done.stdout
+
+
+def test_the_exit_status_and_what_a_factory_may_be(tmp_path, monkeypatch, capsys):
+    (tmp_path / "factories.py").write_text(FACTORIES)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(["factories:right", "--d-model", "8", "--kind", "local"]) == 0
+    assert main(["factories:right", "--d-model", "7", "--kind", "local"]) == 1  # it raises an error
+    rules = {
+        "factories": "must be written package.module:factory",
+        "factories:none": "factories:none cannot be called: module 'factories' has no attribute 'none'",
+        "no_such_module:make": "No module named 'no_such_module'",
+    }
+    for factory, rule in rules.items():
+        with pytest.raises(SystemExit, match="2"):
+            main([factory, "--d-model", "8"])
+        assert rule in capsys.readouterr().err

@@ -9,10 +9,20 @@ import torch
 
 from ..arguments import did_you_mean
 from ..checks.observe import settings_kept
-from . import trial as trials_of
+from . import limit
 from .card import AuditReport
 from .properties import NEEDS, PROPERTIES
-from .trial import DTYPES, OTHER_LENGTHS, Fails, NotTried, TooLong, Trial, Wrong, first_line, limited
+from .trial import (
+    DTYPES,
+    OTHER_LENGTHS,
+    Fails,
+    NotTried,
+    Trial,
+    Wrong,
+    first_line,
+    runs_the_original,
+    why_uncopyable,
+)
 
 
 def examine(options):
@@ -39,77 +49,64 @@ def examine(options):
 
 def expected(expect, notes):
     """Return what is said of each property that is switched off."""
-    reasons = (
-        {name: f": {reason}" for name, reason in expect.items()}
-        if isinstance(expect, dict)
-        else dict.fromkeys(expect, "")
-    )
-    for name in reasons.keys() - PROPERTIES.keys():
-        notes.append(f"`expect` names no property of the audit with {name!r}{did_you_mean(str(name), PROPERTIES)}")
+    reasons = {name: f": {expect[name]}" if isinstance(expect, dict) else "" for name in expect}
+    for name in reasons:
+        if name not in PROPERTIES:
+            notes.append(f"`expect` names no property of the audit with {name!r}{did_you_mean(str(name), PROPERTIES)}")
     return reasons
 
 
 @contextlib.contextmanager
 def left_alone(model):
-    """Keep the model's weights and modes, and the session's settings; what the model prints and warns is dropped."""
-    modes = {module: module.training for module in model.modules()}
+    """Keep the model's numbers and modes, and the session's settings; what the model prints and warns is dropped."""
+    modes = [(module, module.training) for module in model.modules()]
+    tensors = [(x, x.detach().clone(), x.grad) for x in (*model.parameters(), *model.buffers())]
     with settings_kept(), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         try:
             yield
-        finally:
-            for module, training in modes.items():
+        finally:  # copies are audited; but a model without copies is run itself, and an adapter may run the original
+            for module, training in modes:
                 module.training = training
+            for tensor, numbers, gradient in tensors:
+                tensor.data.copy_(numbers)
+                tensor.grad = gradient
 
 
 def start_trials(options, notes):
     """Return the trials in each dtype in which the model runs, and an error where it runs in none."""
-    uncopyable = trials_of.why_uncopyable(options.model)
+    uncopyable = why_uncopyable(options.model)
     trials, error = first_runs(options, uncopyable, notes)
-    if not error and not uncopyable and (uncopyable := trials_of.runs_the_original(trials[-1])):
+    if not error and not uncopyable and (uncopyable := runs_the_original(trials[-1])):
         trials, error = first_runs(options, uncopyable, [])
     if uncopyable:
-        notes.append(
-            f"{uncopyable[0].upper()}{uncopyable[1:]}: the original is audited, and what needs a copy is not tried."
-        )
+        reason = uncopyable[0].upper() + uncopyable[1:]
+        notes.append(f"{reason}: the original is audited, and what needs a copy is not tried.")
     return trials, error
 
 
 def first_runs(options, uncopyable, notes):
+    """Run the model at the length that was asked for, and at others until one is taken; as `start_trials`."""
     if uncopyable:
         options.model.eval()
-    first_error = ""
+    errors = []
     for length in dict.fromkeys((options.length, *OTHER_LENGTHS)):
         trials = []
-        for settings in DTYPES[-1:] if uncopyable else DTYPES:
-            begin = time.perf_counter()
+        for dtype in DTYPES[-1:] if uncopyable else DTYPES:
             try:
-                with limited(trials_of.SECONDS):
-                    trial = Trial(options, *settings, uncopyable)
+                trial = Trial(options, *dtype, uncopyable)
+                with limit.limited(limit.SECONDS):
                     trial.start(length)
-                trial.seconds = max(trials_of.SECONDS, 200 * (time.perf_counter() - begin))
                 trials.append(trial)
-            except TooLong:
-                return [
-                    plain(options, uncopyable)
-                ], f"the model did not come to an end within {trials_of.SECONDS} seconds"
+            except limit.TooLong:
+                return [trial], f"the model did not come to an end within {limit.SECONDS} seconds"
             except Exception as error:
-                error_text = str(error) if isinstance(error, Wrong) else first_line(error)
+                errors.append(str(error) if isinstance(error, Wrong) else first_line(error))
         if trials:
             if length != options.length:
-                notes.append(
-                    f"The model takes no {options.length} tokens ({first_error}): it is audited with {length}."
-                )
+                notes.append(f"The model takes no {options.length} tokens ({errors[0]}): it is audited with {length}.")
             return trials, ""
-        first_error = first_error or error_text
-    return [plain(options, uncopyable)], first_error + advice(first_error, options)
-
-
-def plain(options, uncopyable):
-    """A trial for the properties that need no outputs."""
-    trial = Trial(options, *DTYPES[-1], uncopyable)
-    trial.seconds = trials_of.SECONDS
-    return trial
+    return [Trial(options, *DTYPES[-1], uncopyable)], errors[0] + advice(errors[0], options)
 
 
 def advice(error, options):
@@ -140,13 +137,13 @@ def ask(function, trial):
     """Return the status of a property and what is said of it."""
     torch.manual_seed(1)
     try:
-        with limited(trial.seconds):
+        with limit.limited(trial.seconds):
             return "holds", function(trial) or ""
     except NotTried as reason:
         return "not tried", str(reason)
     except Fails as example:
         return "fails", str(example)
-    except TooLong:
+    except limit.TooLong:
         return "raises", f"it did not come to an end within {trial.seconds:.0f} seconds"
     except Wrong as rule:
         return "raises", str(rule)

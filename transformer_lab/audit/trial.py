@@ -4,21 +4,19 @@ A property returns where it holds, and raises `Fails` with the smallest example,
 """
 
 import copy
-import ctypes
-import threading
-from contextlib import contextmanager
+import time
 from functools import cached_property
 
 import torch
 from torch import nn
 
 from ..arguments import format_value, type_name
+from . import limit
 
 # The dtypes that are tried, and which share of the outputs' spread counts as a difference. In float64 a small leak is
 # far above rounding; float32 confirms it, since a model may compute parts in float32 and overflow in float64.
 DTYPES = ((torch.float64, 1e-5, 1e-12), (torch.float32, 1e-4, 1e-6))
 OTHER_LENGTHS = (8, 16, 32, 64)  # what is tried where the model does not take the length that was asked for
-SECONDS = 20  # for the first forward pass; a property has this time, or that of 200 passes if it is more
 
 
 class Fails(Exception):
@@ -31,10 +29,6 @@ class NotTried(Exception):
 
 class Wrong(Exception):
     """What an adapter or the model returns has the wrong form; the message says which form is right."""
-
-
-class TooLong(BaseException):
-    """The model does not come to an end. A `BaseException`, so that a model's own ``except Exception`` lets it pass."""
 
 
 ADAPTERS = {
@@ -59,12 +53,15 @@ class Trial:
         self.device = tensors[0].device if tensors else torch.device("cpu")
         self.dtype = next((x.dtype for x in tensors if x.is_floating_point()), dtype) if uncopyable else dtype
         self.model = options.model if uncopyable else self.fresh().eval()
+        self.seconds = limit.SECONDS
 
     def start(self, length):
-        """Draw the input, and run the model on it."""
+        """Draw the input, run the model on it, and see how long it takes."""
         torch.manual_seed(0)
         self.length, self.x = length, self.draw(1, length)
+        begin = time.perf_counter()
         self.size = max(float(self.run(self.x).std()), 1e-9)
+        self.seconds = max(limit.SECONDS, limit.PASSES * (time.perf_counter() - begin))
 
     # Copies and inputs
 
@@ -275,28 +272,7 @@ def runs_the_original(t):
         model = copy.deepcopy(t.options.model).eval()
         x = t.x.to(next(model.parameters()).dtype) if t.n_tokens is None else t.x
         gradients = torch.autograd.grad(t.forward(x, model).sum(), list(own.values()), allow_unused=True)
-    except (Exception, TooLong):  # it has no parameters, or nothing in it learns
+    except (Exception, limit.TooLong):  # it has no parameters, or nothing in it learns
         return ""
     shared = [name for name, gradient in zip(own, gradients) if gradient is not None]
     return f"a copy of the model runs parts of the original, such as `{shared[0]}`" if shared else ""
-
-
-@contextmanager
-def limited(seconds):
-    """Throw `TooLong` into the block where it does not end in time."""
-    thread, lock, over = threading.get_ident(), threading.Lock(), []
-
-    def stop():
-        with lock:
-            if not over:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(TooLong))
-
-    timer = threading.Timer(seconds, stop)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        with lock:
-            over.append(True)
-        timer.cancel()
