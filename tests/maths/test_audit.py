@@ -201,7 +201,7 @@ def test_the_card_as_text_and_as_html():
     report = published("inverted_mask", True)
     text, page = str(report), report._repr_html_()
     assert text.startswith("Audit of Mistake: 5 fail")
-    assert "✗ the past does not move: token 1" in text and "○ the window: pass window= and n_layers=" in text
+    assert "✗ the past does not move: token 1" in text and "○ the window: pass `window=` and `n_layers=`" in text
     assert " ".join(NO_PROPERTY.split()) in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 88
     assert page.count("<details>") == 2 and 'role="group" aria-label="The audit of Mistake: 5 fail' in page

@@ -15,9 +15,9 @@ STATUSES = {  # the sign of each, and how many there are in words
 COLOUR = {"fails": "incorrect", "raises": "incorrect", "holds": "correct", "not tried": "not attempted"}
 LIST = "list-style: none; margin: 0.4em 0 0; padding: 0"
 NO_PROPERTY = (
-    "No property sees a mistake that makes another valid model: no division by `√d_head`, key heads in another order, "
-    "another layout of RoPE, another eps, another GELU. A module that computes what is meant sees these: pass "
-    "`reference=`."
+    "Some mistakes make a different model that is valid as well, and no property sees them: no division by `√d_head`, "
+    "key heads in a different order, a different layout of RoPE, a different eps or GELU. To find them, pass "
+    "`reference=`, a module that computes what you mean."
 )
 
 

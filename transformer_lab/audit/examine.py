@@ -118,7 +118,7 @@ def advice(error, options):
         return ". Is vocab_size more than its embedding has?"
     if any(word in error for word in ("Long", "int64", "dtype")):
         return ". Does it take vectors? Pass d_model= and not vocab_size="
-    return ". Pass forward=forward(model, x), which calls it" if "argument" in error else ""
+    return ". Pass forward=forward(model, x), which calls it" if "argument" in error and "pass " not in error else ""
 
 
 def confirmed(function, trials):

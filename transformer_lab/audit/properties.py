@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from .stages import first_difference
-from .trial import Fails, NotTried, Wrong, as_output, louder, number
+from .trial import Fails, NotTried, Wrong, as_output, first_line, louder, number
 
 PROPERTIES = {}  # by name, in the order of the card
 NEEDS = {}  # what each of them needs: "equal" outputs of equal inputs, "outputs", or "nothing"
@@ -126,7 +126,8 @@ def prefix(t):
     t.need_length(t.length - 1)
     full = t.run(t.x)
     for n in range(1, t.length):
-        t.same(t.run(t.x[:, :n]), full[:, :n], f"the first {n} of {t.length} tokens alone")
+        said = f"the first {n} tokens" if n > 1 else "the first token"
+        t.same(t.run(t.x[:, :n]), full[:, :n], f"{said} of {t.length} alone")
 
 
 @asks("order is seen")
@@ -163,9 +164,9 @@ def loud_future(t):
 def window(t):
     """Does an output hear as far back as the windows of all layers reach, and no further?"""
     if t.window is None:
-        raise NotTried("pass window= and n_layers=")
+        raise NotTried("pass `window=` and `n_layers=`")
     if t.n_layers is None:
-        raise NotTried("pass n_layers=: a window in each of several layers reaches further")
+        raise NotTried("pass `n_layers=`: a window in each of several layers reaches further")
     t.need_per_token()
     reach = t.n_layers * (t.window - 1)
     t.need_length(reach + 4)
@@ -195,24 +196,27 @@ def padded_batch(t, side):
 
 
 def padding_changes_nothing(t, side, outputs):
-    """Compare ``outputs`` of a padded sentence with those beside other padding, and of the sentence alone."""
+    """Compare ``outputs`` of a padded sentence with those of the sentence alone; or, where the model takes one length
+    only, with those beside other padding, if it does not find the padding by its number."""
     x, keep, sentence, real = padded_batch(t, side)
     outputs = real if outputs is None else outputs
     got = t.padded(x, keep)[1:, outputs]
-    instead = t.padding_like(keep, t.pad + 1 if t.n_tokens is None or t.pad + 1 < t.n_tokens else t.pad - 1)
-    instead = torch.where(keep if x.ndim == 2 else keep[..., None], x, instead)
-    t.same(t.padded(instead, keep)[1:, outputs], got, "another number for the padding")
     try:
         t.need_length(t.length - 3)
     except NotTried as reason:
-        return f"with two numbers for the padding; not compared with the sentence alone: {reason}"
+        if torch.equal(t.padded(x, torch.ones_like(keep))[1:, outputs], got):
+            raise
+        instead = t.padding_like(keep, t.pad + 1 if t.n_tokens is None or t.pad + 1 < t.n_tokens else t.pad - 1)
+        instead = torch.where(keep if x.ndim == 2 else keep[..., None], x, instead)
+        t.same(t.padded(instead, keep)[1:, outputs], got, "a different number as padding")
+        return f"with two numbers as padding, and not compared with the sentence alone: {reason}"
     alone = t.padded(sentence, torch.ones_like(keep[1:, real]))
     t.same(got, alone, f"{t.length - 3} tokens, with 3 pads on the {side} and alone")
 
 
 def padding(side):
     def alone_and_padded(t):
-        """Does a sentence give the same output alone and in a batch, with padding, whatever number the padding has?"""
+        """Does a sentence give the same output alone and in a batch, with padding?"""
         t.adapter("padded")
         t.need_per_token()
         return padding_changes_nothing(t, side, None)
@@ -321,7 +325,7 @@ def precision(t):
     """Is bfloat16 as exact at the end of a long sequence as near its beginning?"""
     length = t.options.long
     if not length:
-        raise NotTried("pass long=, such as 600: a length that the model takes")
+        raise NotTried("pass `long=`, such as 600: a length that the model takes")
     t.need_per_token()
     t.need_length(length)
 
@@ -334,7 +338,11 @@ def precision(t):
     full, half = (t.changed(picky_and_rounded).to(dtype) for dtype in (torch.float32, torch.bfloat16))
     vectors = t.n_tokens is None
     x = x.bfloat16() if vectors else x
-    off = (t.run(x, half).float() - t.run(x.float() if vectors else x, full)).abs().mean(-1)[0]
+    try:
+        rounded = t.run(x, half).float()
+    except Exception as error:
+        raise NotTried(f"the model does not run in bfloat16: {first_line(error)}") from None
+    off = (rounded - t.run(x.float() if vectors else x, full)).abs().mean(-1)[0]
     near, far = float(off[8:72].mean()), float(off[-64:].mean())
     if not far < 4 * near:
         raise Fails(f"bfloat16 is off by {number(near)} near the beginning and by {number(far)} at {length} tokens")
@@ -414,7 +422,7 @@ def reference(t):
     """Does the model give what a reference gives, and where do they part?"""
     original = t.options.reference
     if original is None:
-        raise NotTried("pass reference=, a module that is called as the model is")
+        raise NotTried("pass `reference=`, a module that is called as the model is")
     if not isinstance(original, nn.Module):
         raise Wrong(f"reference must be a module that is called as the model is, got {type(original).__name__}")
     original = copy.deepcopy(original).eval().to(t.dtype)
@@ -429,12 +437,12 @@ def identity(t):
     """Is the layer the identity when the last maps of its branches are 0?"""
     branches = t.options.branches
     if not branches:
-        raise NotTried("pass branches=, the last module of each branch of a pre-norm layer")
+        raise NotTried("pass `branches=`, the last module of each branch of a pre-norm layer")
     names = [name for name, module in t.options.model.named_modules() if any(module is b for b in branches)]
     if len(names) != len(branches):
         raise Wrong("branches must be modules of the model, such as [layer.linear2]")
     if t.n_tokens is not None:
-        raise NotTried("tokens are no vectors: audit a layer, with d_model=")
+        raise NotTried("tokens are no vectors: audit a layer, with `d_model=`")
 
     def silence(model):
         for name in names:
@@ -507,7 +515,7 @@ def need_source(t):
 
 @asks("padding of the source changes nothing")
 def source_padding(t):
-    """Does the output stay when a source is padded, whatever number the padding has?"""
+    """Does the output stay when a source is padded?"""
     need_source(t)
     t.adapter("padded")
     return padding_changes_nothing(t, "right", None if t.is_per_token is None else slice(None))

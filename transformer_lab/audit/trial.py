@@ -116,7 +116,7 @@ class Trial:
         """An adapter as a function; `NotTried` where none was given."""
         function = getattr(self.options, name)
         if function is None:
-            raise NotTried(f"pass {name}={name}{ADAPTERS[name]}" if name in ADAPTERS else f"pass {name}=")
+            raise NotTried(f"pass `{name}=`, a function of {ADAPTERS[name]}")
         return lambda *arguments: call(name, function, *arguments)
 
     @torch.no_grad()
@@ -211,7 +211,8 @@ def as_output(value, name, x):
         fits = [pair for pair in fits if pair[1].shape[:2] == x.shape[:2]]
         if len(fits) != 1:
             found = ", ".join(f"{path} {tuple(item.shape)}" for path, item in parts(value)) or "no tensor"
-            fix = f": pass forward=lambda model, x: model(x){fits[0][0]}" if fits and name == "the model" else ""
+            fix = f"lambda model, x: model(x){fits[0][0]}" if fits else "forward(model, x), which returns it"
+            fix = f": pass forward={fix}" if name == "the model" else ""
             raise Wrong(f"{name} {rule}, got {type_name(value)} with {found}{fix}")
         value = fits[0][1]
     if not value.is_floating_point() or value.ndim not in (2, 3) or len(value) != len(x):
