@@ -202,10 +202,11 @@ def weights_in_a_list():
         def __init__(self):
             super().__init__()
             device = self.embed.weight.device
-            self.experts = [nn.Linear(32, 32, device=device, dtype=torch.float64) for _ in range(2)]
+            self.experts = [nn.Linear(32, 32, device=device) for _ in range(2)]
 
         def feed_forward(self, x, layer):
-            return self.experts[layer](x.double()).to(x.dtype)
+            expert = self.experts[layer]
+            return F.linear(x, expert.weight.to(x.dtype), expert.bias.to(x.dtype))
 
     return audited(Mistake())
 

@@ -89,9 +89,9 @@ def first_runs(options, uncopyable, notes):
     """Run the model at the length that was asked for, and at others until one is taken; as `start_trials`."""
     if uncopyable:
         options.model.eval()
-    errors = []
+    errors = []  # of each length, in the last dtype: a device may have no float64
     for length in dict.fromkeys((options.length, *OTHER_LENGTHS)):
-        trials = []
+        trials, said = [], ""
         for dtype in DTYPES[-1:] if uncopyable else DTYPES:
             try:
                 trial = Trial(options, *dtype, uncopyable)
@@ -101,7 +101,8 @@ def first_runs(options, uncopyable, notes):
             except limit.TooLong:
                 return [trial], f"the model did not come to an end within {limit.SECONDS} seconds"
             except Exception as error:
-                errors.append(str(error) if isinstance(error, Wrong) else first_line(error))
+                said = str(error) if isinstance(error, Wrong) else first_line(error)
+        errors.append(said)
         if trials:
             if length != options.length:
                 notes.append(f"The model takes no {options.length} tokens ({errors[0]}): it is audited with {length}.")
@@ -118,7 +119,7 @@ def advice(error, options):
         return ". Is vocab_size more than its embedding has?"
     if any(word in error for word in ("Long", "int64", "dtype")):
         return ". Does it take vectors? Pass d_model= and not vocab_size="
-    return ". Pass forward=forward(model, x), which calls it" if "argument" in error and "pass " not in error else ""
+    return ". Pass forward=forward(model, x), which calls it" if "positional argument" in error else ""
 
 
 def confirmed(function, trials):
