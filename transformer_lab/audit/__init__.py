@@ -13,6 +13,7 @@ from torch import nn
 from ..arguments import format_value, require_one_of, require_sizes, type_name
 
 KINDS = ("causal", "bidirectional", "local")
+COLLECTIONS = (list, tuple, set, frozenset, dict)
 
 
 def audit(
@@ -132,7 +133,7 @@ def audit(
         raise ValueError(f"pad must be a token below vocab_size, which is {vocab_size}, got {pad}")
     if not isinstance(branches, (list, tuple)) or not all(isinstance(branch, nn.Module) for branch in branches):
         raise TypeError(f"branches must be a list of modules of the model, got {format_value(branches)}")
-    if not isinstance(expect, Collection) or not all(isinstance(name, str) and len(name) > 1 for name in expect):
+    if not isinstance(expect, COLLECTIONS) or not all(isinstance(name, str) for name in expect):
         raise TypeError(f"expect must be a list of names of properties, or a dict of them, got {format_value(expect)}")
     options = SimpleNamespace(**{name: value for name, value in locals().items() if name != "examine"})
     report = examine(options)
