@@ -14,7 +14,7 @@ from executed import executed
 
 
 class ReplayedKernel:
-    """The methods of a kernel that nbval calls, answered with the messages of an earlier execution."""
+    """A replacement for nbval's kernel that answers its calls with the messages of the cached execution."""
 
     def __init__(self, notebook):
         self.cells = iter(notebook.cells)
@@ -24,7 +24,7 @@ class ReplayedKernel:
         cell = next((cell for cell in self.cells if cell.source == source), None)
         if cell is None:
             raise RuntimeError(
-                "The cached execution is of another notebook, or nbval asked for its cells in another order."
+                "The cached execution is of a different notebook, or nbval requested its cells in a different order."
             )
         self.messages.append(("status", {"execution_state": "busy"}))
         self.messages += [(output.output_type, output) for output in cell.outputs]
@@ -35,10 +35,10 @@ class ReplayedKernel:
         if not self.messages:
             raise Empty
         kind, content = self.messages.pop(0)
-        return {"msg_type": kind, "content": content, "parent_header": {"msg_id": self.asked}}
+        return {"msg_type": kind, "content": content, "parent_header": {"msg_id": self.message_id}}
 
     def await_reply(self, msg_id, timeout=None):
-        self.asked = msg_id
+        self.message_id = msg_id
 
     def is_alive(self):
         return True
@@ -48,7 +48,7 @@ class ReplayedKernel:
 
 
 def replay(file):
-    """Set up one notebook's tests: ``IPyNbFile.setup``."""
+    """Set up the tests of one notebook, in place of ``IPyNbFile.setup``."""
     notebook, _ = executed(Path(file.fspath))
     file.kernel = ReplayedKernel(notebook)
     file.setup_sanitize_files()

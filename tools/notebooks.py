@@ -30,7 +30,7 @@ from tempfile import TemporaryDirectory
 import nbformat
 from nbclient import NotebookClient
 
-from notebook_labs import WIDGET, keep
+from notebook_labs import WIDGET, store_labs
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -301,7 +301,7 @@ def run(path):
     if found := list(faults(notebook)):
         return "failed", found
     if reads_models(path):
-        keep(executed, path)
+        store_labs(executed, path)
     if text(notebook) == written:
         return "unchanged", []
     path.write_text(text(notebook), "utf-8")

@@ -184,7 +184,7 @@ def initial_state(
     batch, heads, d_head, d_value : int
         ``d_head`` counts the features that the feature map returns.
     dtype : torch.dtype, optional
-        That of query, key and value; the state of half precision is float32.
+        The dtype of query, key and value; for half precision the state is float32.
     device : torch.device, optional
 
     Returns
@@ -195,7 +195,7 @@ def initial_state(
     Raises
     ------
     TypeError
-        If a size is not an integer, or ``dtype`` no type of tensors.
+        If a size is not an integer, or ``dtype`` is not a ``torch.dtype``.
     ValueError
         If a size is too small.
 
@@ -230,7 +230,7 @@ def linear_attention_step(
     Parameters
     ----------
     state : (Tensor, Tensor), shapes (..., features, d_value) and (..., features)
-        ``S`` and ``z``: of :func:`initial_state`, or of the step before. It is not changed.
+        ``S`` and ``z``, from :func:`initial_state` or from the previous step. The state is not changed in place.
     query, key : Tensor, shape (..., d_head), floating point
     value : Tensor, shape (..., d_value)
     feature_map : function, optional
@@ -279,11 +279,11 @@ def linear_attention_step(
 
 
 class LinearAttention(MultiHeadAttention):
-    """Multi-head attention with linear attention in every head; projections and all else are the same.
+    """Multi-head attention with linear attention in every head; the projections are the same.
 
     It can replace a :class:`MultiHeadAttention`: ``layer.self_attention = LinearAttention(d_model, n_heads)``.
-    Its masks, (..., heads, 1, k_len), hide whole keys. For causality there is ``is_causal``, which no such mask can
-    express; the two may be combined.
+    Its masks, (..., heads, 1, k_len), hide whole keys. Such a mask cannot express causality: use ``is_causal``, alone
+    or together with a mask.
 
     Parameters
     ----------
@@ -380,8 +380,8 @@ class LinearAttention(MultiHeadAttention):
     def step(self, x: Tensor, cache: Any) -> Tensor:
         """Return the attention output of new tokens, which read the cached state and are added to it.
 
-        Token for token this equals causal self-attention over the whole sequence. It is for generation, and carries no
-        gradient.
+        The outputs equal those of causal self-attention over the whole sequence. The method is for generation: it
+        computes no gradients.
         """
         start = cache.length
         query = self._project_query(x, start)  # (..., heads, new, d_head)
@@ -445,20 +445,20 @@ def _scan_chunks(state, query, key, value, key_mask, feature_map, chunk_size):
 
 
 def _read_chunk(state, query, key, value, column, feature_map):
-    """Return the state after a chunk, and its outputs. A function of its own frees all else before the next chunk."""
+    """Return the state after a chunk, and its outputs. Its other tensors are freed before the next chunk."""
     wide = accumulation_dtype(query)
     q, k, v = feature_map(query.to(wide)), _key_features(feature_map, key.to(wide), column), value.to(wide)
     weights = (q @ k.mT).tril_()
     numerator, normalizer = weights @ v, weights.sum(-1, keepdim=True)
-    own = k.mT @ v, k.sum(-2)
+    after = k.mT @ v, k.sum(-2)
     if state is not None:
         # The state sums up earlier chunks alone. The sum including this chunk, less the chunk, is the same on paper; in
         # float32 one large key would cancel all digits of the earlier ones.
         S, z = _require_state(state, k, v)
         numerator += q @ S
         normalizer += q @ z.unsqueeze(-1)
-        own = S + own[0], z + own[1]
-    return own, _safe_divide(numerator, normalizer).to(query.dtype)
+        after = S + after[0], z + after[1]
+    return after, _safe_divide(numerator, normalizer).to(query.dtype)
 
 
 def _read_state(state, features):
@@ -503,7 +503,7 @@ def _require_key_mask(mask, lead, key, name):
 
 
 def _require_feature_map(feature_map, query, key):
-    """Raise unless this can be a feature map. It is called once more for the check; the default map is not checked."""
+    """Raise an error unless ``feature_map`` is a valid feature map, by calling it; the default map is not checked."""
     if feature_map is elu_feature_map:
         return
     if not callable(feature_map):

@@ -256,7 +256,7 @@ def test_every_lab_is_a_figure(page):
     """With the weights of published models, and without: neither a lab's text nor the sentence that replaces it."""
     path = Path(ROOT, "chapters", page).with_suffix(".ipynb")
     assert len(soup(page).select('script[type="application/vnd.jupyter.widget-view+json"]')) == len(
-        notebook_labs.shown(nbformat.read(path, 4))
+        notebook_labs.lab_outputs(nbformat.read(path, 4))
     )
     outputs = [element.text for element in soup(page).select(".cell_output")]
     assert not [text for text in outputs if notebook_labs.LAB.match(text.strip()) or "a live figure appears" in text]

@@ -318,6 +318,7 @@ def test_repr_is_reproducible(make, text):
 
 
 SHAPE = "query must have shape (q_len, d_head), from (1, 1) to (12, 256), got {}"
+FOR_OWN_TENSORS = [name for name, preset in PRESETS.items() if not preset.place and not preset.padding]
 
 
 @pytest.mark.parametrize(
@@ -345,7 +346,7 @@ SHAPE = "query must have shape (q_len, d_head), from (1, 1) to (12, 256), got {}
         (
             lambda: MaskLab(preset="encoder", query=[[1.0]]),
             ValueError,
-            "preset must be one of 'everything', 'causal', 'window', 'prefix', got 'encoder'",
+            f"preset must be one of {', '.join(map(repr, FOR_OWN_TENSORS))}, got 'encoder'",
         ),
         (
             lambda: MaskLab(mistake="typo"),
@@ -440,11 +441,11 @@ def test_initial_view(show):
 @pytest.mark.parametrize("preset", PRESETS)
 def test_preset_buttons(show, preset):
     page = show(MaskLab())
-    name = {"both": "causal + padding", "decoder self": "decoder: self", "decoder cross": "decoder: cross"}
-    button(page, name.get(preset, preset)).press("Enter")
+    label = PRESETS[preset].label
+    button(page, label).press("Enter")
     lab = MaskLab(preset=preset)  # the button adds padding, as Python's default has it
     shows(page, lab)
-    assert page.locator("[aria-pressed=true]").first.inner_text() == name.get(preset, preset)
+    assert page.locator("[aria-pressed=true]").first.inner_text() == label
     fields = page.locator(".tl-field:visible label").all_text_contents()
     assert fields == {
         "encoder": ["Source sentence"],

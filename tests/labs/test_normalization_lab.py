@@ -91,7 +91,7 @@ def engine():
 
 def test_entries_that_differ_only_along_dims_share_statistics(engine):
     for lab in some_labs(40):
-        ids = engine("sharing", lab.shape, lab.dims, lab.n_groups)
+        ids = engine("statisticsIds", lab.shape, lab.dims, lab.n_groups)
         for flat, index in enumerate(itertools.product(*map(range, lab.shape))):
             found = {other for other, number in enumerate(ids) if number == ids[flat] and other != flat}
             assert found == sharers(lab, index)

@@ -144,16 +144,16 @@ def test_picture_agrees_with_torch(show, mistakes):
         if i in (4, 5):
             expected = [f"{'abcd'[a // 6]}·{'abcd'[b // 6]}" for a, b in tensor.view(-1, 2).tolist()]
             rows, columns = torch.meshgrid(torch.arange(4), torch.arange(4), indexing="ij")
-            astray = ((tensor // 6) != torch.stack([rows, columns], -1)).any(-1).sum().item()
+            misplaced = ((tensor // 6) != torch.stack([rows, columns], -1)).any(-1).sum().item()
         else:
             expected = named(tensor.flatten().tolist())
             by_heads = tensor.ndim == 4 and tensor.shape[1] == 2
             place = torch.arange(4).view((-1, 1) if by_heads else (-1, *[1] * (tensor.ndim - 2)))
-            astray = (tensor // 6 != place).sum().item()
+            misplaced = (tensor // 6 != place).sum().item()
         assert cells(page, 1) == expected
-        assert page.locator(".tl-before-after .tl-grid").nth(1).locator(".tl-astray").count() == astray
+        assert page.locator(".tl-before-after .tl-grid").nth(1).locator(".tl-misplaced").count() == misplaced
         said = status(page)
-        assert (f"{astray} of {tensor[..., 0].numel() if i in (4, 5) else 24}" in said) == bool(astray)
+        assert (f"{misplaced} of {tensor[..., 0].numel() if i in (4, 5) else 24}" in said) == bool(misplaced)
 
 
 def test_marked_number_is_found_at_every_step(show):

@@ -73,8 +73,8 @@ def test_without_published_models_labs_are_alive(project, monkeypatch):
     write(path, run)
     run.cells[0].outputs[0].data[notebook_labs.WIDGET] = {"model_id": "7"}
     run.metadata.widgets = {notebook_labs.STATE: {"state": {"7": {"state": shown.get_state()}}}}
-    notebook_labs.keep(run, path)
-    assert "_esm" not in notebook_labs.file_of(path).read_text("utf-8")
+    notebook_labs.store_labs(run, path)
+    assert "_esm" not in notebook_labs.labs_file(path).read_text("utf-8")
     assert executed.execute_missing() == []
     kept = executed.executed(path)[0]
     (view,) = [output.data[notebook_labs.WIDGET]["model_id"] for output in kept.cells[0].outputs]
@@ -84,7 +84,7 @@ def test_without_published_models_labs_are_alive(project, monkeypatch):
         "tokens": ["the", "cat", "sat"],
         "_esm": str(tl.labs.MaskLab._esm),
     }
-    notebook_labs.file_of(path).write_text('{"labs": []}')
+    notebook_labs.labs_file(path).write_text('{"labs": []}')
     with pytest.raises(ValueError, match=r"^sample.labs.json must hold 1 labs, has 0: run make notebooks$"):
         notebook_labs.restore_labs(run, path)
 
@@ -94,14 +94,14 @@ def test_without_published_models_labs_are_alive(project, monkeypatch):
 )
 def test_stored_labs_match_the_notebook(path):
     notebook = nbformat.read(path, 4)
-    outputs = notebook_labs.shown(notebook)
+    outputs = notebook_labs.lab_outputs(notebook)
     notebook_labs.restore_labs(notebook, path)
     for output in outputs:
         view = output.data[notebook_labs.WIDGET]["model_id"]
         state = notebook.metadata.widgets[notebook_labs.STATE]["state"][view]["state"]
         kind = getattr(tl.labs, state["_anywidget_id"].rpartition(".")[2])
         lab = kind.__new__(kind)
-        traits = {name for name in lab.trait_names(sync=True) if name[0] != "_"} - {*notebook_labs.OF_EVERY_WIDGET}
+        traits = {name for name in lab.trait_names(sync=True) if name[0] != "_"} - {*notebook_labs.WIDGET_TRAITS}
         assert traits <= state.keys()
         settings = ", ".join(f"{name}={state[name]!r}" for name in kind.shown)
         assert output.data["text/plain"] == f"{kind.__name__}({settings})"

@@ -1,13 +1,14 @@
 """Checks that say what went wrong: ``tl.checks.split_heads(my_function)``.
 
 A folder for each chapter holds its exercises, a file for each: the right answer, and the mistakes that are known by
-what they do. `course` lists them, and each is loaded when it is first asked for. The engine is `exercise` (what is
-known about an exercise), `probes` (its inputs), `observe` (running a function safely), `agree` (whether results are
-the same), `diagnose` (which mistake it is), `shared_slips` (what can go wrong in every exercise), `gradients`; the
-words for it are in `errors`, `mismatch` (type, shape, dtype), `describe` (wrong numbers, with `relation`, `steps` and
-`source`) and `smallest_input` (the evidence); `report` is the card, `record` and `summary` say how far somebody is.
-`hunt`, with `hunt_kinds` and `hunt_report`, turns it round: the learner writes the test, and the known mistakes are
-what it must catch.
+what they do. `course` lists them, and each is loaded when it is first asked for.
+
+The engine is `exercise` (what is known about an exercise), `probes` (its inputs), `observe` (running a function
+safely), `agree` (whether results are the same), `diagnose` (which mistake it is), `gradients`, `shared_slips` (what can
+go wrong in every exercise) and `common_mistakes` (what several exercises add). The texts of the card come from
+`errors`, `mismatch` (type, shape, dtype), `describe` (wrong numbers, with `relation`, `steps` and `source`) and
+`smallest_input` (the evidence); `report` is the card, `record` and `summary` show a learner's progress. In a `hunt`,
+with `hunt_kinds` and `hunt_report`, the learner writes the test, and the known mistakes are what it must catch.
 """
 
 from ..arguments import did_you_mean

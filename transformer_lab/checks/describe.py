@@ -1,4 +1,4 @@
-"""The sentences of a card about a result: which known mistakes it shows, or how it differs from the right one."""
+"""The text of a card about a wrong result: the known mistakes that produce it, or how it differs from the right one."""
 
 import re
 from copy import deepcopy
@@ -14,11 +14,11 @@ from .relation import Case, relation, share, term, wrong_places
 from .smallest_input import first_wrong_item
 from .words import axis_sizes
 
-MAX_INPUTS_NAMED = 8  # of the inputs that a correct function was tried on
+MAX_INPUTS_NAMED = 8
 
 
 def inputs_tried(exercise):
-    """Say what a correct function was tried on: a few inputs by name, and the same ones on every device."""
+    """Name some inputs on which a correct function was tried, the same ones on every device."""
     names = [probe.name for probe in exercise.probes if not probe.this_device_only]
     if len(names) > MAX_INPUTS_NAMED + 1:
         names[MAX_INPUTS_NAMED:] = [f"and {len(names) - MAX_INPUTS_NAMED} more"]
@@ -32,7 +32,7 @@ RANDOM = (
 
 
 def kept_between_calls(probe, names):
-    """Say that a function is right only when called alone; ``names`` are the variables in which it keeps something."""
+    """Say that a function is right only when called alone; ``names`` are the variables in which it stores results."""
     where = f", in {' and '.join(f'`{name}`' for name in names)}" if names else ""
     return (
         f"Called alone, your function is right with {probe.name}; called after other inputs, it is wrong. It keeps "
@@ -48,7 +48,7 @@ NOTHING = (
 
 
 def wrong(exercise, function, outcomes, first, done, case):
-    """Say what is wrong with a function that makes no known mistake.
+    """Describe the wrong result of a function that makes no known mistake.
 
     ``done`` maps each step of a right answer to whether the function computes it; ``case`` is its `failing_case`.
     """
@@ -60,10 +60,10 @@ def wrong(exercise, function, outcomes, first, done, case):
     if got.error is not None:
         sentences.append(raised(exercise, function, probe, got.error, got.refused))
         sentences += source_findings(function, exercise.unneeded)
-    elif said := mismatch(exercise, probe, got, expected):
+    elif message := mismatch(exercise, probe, got, expected):
         sentences += [
-            said,
-            _apart_from_axes_of_one(got.value, expected.value),
+            message,
+            _without_axes_of_size_one(got.value, expected.value),
             *source_findings(function, exercise.unneeded),
         ]
     else:
@@ -71,16 +71,16 @@ def wrong(exercise, function, outcomes, first, done, case):
         broken = _broken_properties(exercise, function, probe)
         if broken:
             sentences.append(f"This should hold, and does not: {broken[0]}")
-        # If a property is broken that nearly right numbers keep, such as that hidden keys change nothing, the cause is
-        # more than a small inaccuracy, such as another eps.
+        # A property that nearly right numbers satisfy, such as independence of hidden keys, is not broken by a small
+        # inaccuracy such as a different eps: the cause must be larger.
         nearly = not set(broken) - set(_broken_properties(exercise, _nearly_right(exercise), probe))
-        sentences.append(_related(exercise, outcomes, first, case, nearly))
+        sentences.append(_relation_text(exercise, outcomes, first, case, nearly))
         sentences.append(_steps(exercise, done))
     return "\n\n".join(filter(None, sentences))
 
 
-def _apart_from_axes_of_one(got, expected):
-    """Say how many numbers are right in a result whose shape has axes of size 1 too many or too few."""
+def _without_axes_of_size_one(got, expected):
+    """Compare the numbers of a result that has too many or too few axes of size 1."""
     are_tensors = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
     if not are_tensors or like(got) == like(expected) or not readable(got):
         return ""
@@ -95,13 +95,13 @@ def _apart_from_axes_of_one(got, expected):
     return f"Apart from axes of size 1, {int(wrong.sum())} of its {wrong.numel()} numbers are wrong as well."
 
 
-def _related(exercise, outcomes, first, case, nearly):
-    """Say how the wrong numbers follow from the right ones, in the first failing probe and in the case shown.
+def _relation_text(exercise, outcomes, first, case, nearly):
+    """Describe how the wrong numbers follow from the right ones, in the first failing probe and in the case shown.
 
-    ``nearly`` says whether they may be called nearly right.
+    ``nearly`` allows the description "nearly right".
     """
-    if said := term(exercise, outcomes) or share(exercise, outcomes):
-        return said
+    if message := term(exercise, outcomes) or share(exercise, outcomes):
+        return message
     sizes, *shown = case
     pairs = [(exercise.probes[first], outcomes[first], exercise.expected[first]), shown]
     cases = []
@@ -135,71 +135,72 @@ def _steps(exercise, done):
 
 
 def source_findings(function, unneeded=()):
-    """Say what the source code alone reveals: unused parameters, but for those ``unneeded``; a discarded result."""
+    """Say what the source code alone reveals: unused parameters, except those ``unneeded``, and a discarded result."""
     if (tree := source.parse(function)) is None:
         return []
-    said = []
+    findings = []
     if unused := [f"`{name}`" for name in source.unused_parameters(tree) if name not in unneeded]:
         do = "does it" if len(unused) == 1 else "do they"
-        said.append(f"Your function never uses {' and '.join(unused)}. Where {do} belong?")
+        findings.append(f"Your function never uses {' and '.join(unused)}. Where {do} belong?")
     if lost := source.discarded_result(tree):
-        said.append(
+        findings.append(
             f"What `{lost}` computes is thrown away: it does not change a tensor, it returns a new one. Give that a "
             "name, as in `x = …`."
         )
-    return said
+    return findings
 
 
 def recognised(exercise, function, outcomes, first, found):
     """Say which known mistakes and slips a function makes, and what else goes wrong."""
     got, mistakes = outcomes[first], [exercise.mistakes[id] for id in found.ids]
-    has_own_numbers = any(mistake.sign for mistake in mistakes)  # recognised by a sign: the card says how they differ
-    besides = _besides(exercise, found, got)
+    # A mistake that is recognised by a sign has no numbers of its own: the card shows how the learner's differ.
+    shows_numbers = any(mistake.sign for mistake in mistakes)
+    besides = _other_trouble(exercise, found, got)
     several = len(found.names) > 1 or besides
     texts = [mistake.beside_another if several else mistake.text for mistake in mistakes]
-    slips = [undone.said(exercise) for undone in found.slips]
-    sentences = _as_one(*texts) if len(texts) == 2 and not slips else _counted([*texts, *slips])
+    slips = [undone.message(exercise) for undone in found.slips]
+    sentences = _merged(*texts) if len(texts) == 2 and not slips else _with_count([*texts, *slips])
     if slips and not several:
         sentences.append("Apart from that, your results are right.")
     if got.error is not None:
         sentences.append(raised(exercise, function, exercise.probes[first], got.error, got.refused))
-    elif has_own_numbers:
+    elif shows_numbers:
         sentences.append(mismatch(exercise, exercise.probes[first], got, exercise.expected[first]))
     return "\n\n".join(filter(None, [*sentences, besides]))
 
 
-def _counted(texts):
-    """Put in front of two or more texts how many things go wrong."""
+def _with_count(texts):
+    """Prepend a sentence with the number of mistakes to two or more texts."""
     return texts if len(texts) < 2 else [f"{NUMBERS.get(len(texts), 'Several')} things go wrong here.", *texts]
 
 
 NUMBERS = {2: "Two", 3: "Three"}
 
 
-def _as_one(one, other):
-    """Return the texts of two mistakes, or one if they differ in one word throughout, as *key* and *query*."""
+def _merged(one, other):
+    """Return the texts of two mistakes; one text if they differ only in one word, such as *key* and *query*."""
     words = one.split(), other.split()
     pairs = [[re.sub(r"\W", "", word) for word in pair] for pair in zip(*words) if pair[0] != pair[1]]
     # Three letters are compared: a plural counts as the same word.
     if len(words[0]) == len(words[1]) and len({(a[:3], b[:3]) for a, b in pairs}) == 1:
         a, b = min(pairs)
         return [f"One slip, made twice: read this with *{a}*, and then with *{b}*.", one]
-    return _counted([one, other])
+    return _with_count([one, other])
 
 
-def _besides(exercise, found, got):
-    """Say what else goes wrong, on another input; not the error of ``got``, which the card shows already."""
-    # No entry: only shared slips were found, or several mistakes, each on inputs of its own.
+def _other_trouble(exercise, found, got):
+    """Describe a failure on another probe that the known mistakes do not explain, except the error of ``got``."""
+    # No entry: only shared slips were found, or several mistakes that show on different probes.
     known = exercise.known.get(found.ids, found.outcomes)
     signs = [exercise.mistakes[id].sign for id in found.ids if exercise.mistakes[id].sign]
     for probe, mine, theirs, right in zip(exercise.probes, found.outcomes, known, exercise.expected):
-        # Rounding to float32 on the way is no further mistake, even where the known mistake magnifies it.
+        # Intermediate rounding to float32 is not a separate mistake, even if the known mistake magnifies it.
         rounded = not theirs.same(right) and (
             mine.same(theirs, torch.float32) or _differs_by_rounding(mine.value, theirs.value)
         )
-        is_shown = got.error is not None and type(mine.error) is type(got.error)
-        is_shown = is_shown or any(sign(probe, mine, right) for sign in signs)
-        if rounded or is_shown or mine.same(theirs) or mine.same(right):
+        is_explained = got.error is not None and type(mine.error) is type(got.error)
+        is_explained = is_explained or any(sign(probe, mine, right) for sign in signs)
+        if rounded or is_explained or mine.same(theirs) or mine.same(right):
             continue
         if theirs.same(right) or _is_worse(exercise, probe, mine, theirs, right):
             what = f"it raises `{type(mine.error).__name__}`" if mine.error else "it goes wrong in another way"
@@ -217,9 +218,9 @@ def _differs_by_rounding(mine, theirs):
 
 
 def _is_worse(exercise, probe, mine, theirs, right):
-    """Whether a function is worse on a probe than a known mistake that is wrong there too.
+    """Whether a function fails on a probe in a worse way than a known mistake that is wrong there too.
 
-    A result that is merely different may have the same cause: a small number in the denominator turns NaN into 0.
+    A different result may have the same cause: a small number in the denominator turns NaN into 0.
     """
     if mine.error is not None or theirs.error is not None:
         return theirs.error is None
@@ -234,7 +235,7 @@ def _broken_properties(exercise, function, probe):
     for sentence, holds in exercise.properties.items():
         try:
             kept = holds(function, *deepcopy(probe.arguments))  # a function may change them
-        except Exception:  # the property calls the function in a way that it cannot handle, which is reported elsewhere
+        except Exception:  # the function cannot handle this call; a probe reports its error
             continue
         if not kept:
             broken.append(sentence)

@@ -1,4 +1,4 @@
-"""From what the learner's function does to a report that says what went wrong."""
+"""Check a learner's function: run it, compare its results, name the mistake, and write the report."""
 
 from dataclasses import dataclass
 
@@ -14,14 +14,14 @@ def check(exercise, *functions):
     """Check the learner's function, show the card, and return the `Report`."""
     function = functions[0] if functions else None
     if len(functions) != 1:
-        said = f"A check takes your function, and nothing else: `tl.checks.{exercise.name}({exercise.name})`."
-        report = Report(exercise, "error", said)
+        message = f"A check takes your function, and nothing else: `tl.checks.{exercise.name}({exercise.name})`."
+        report = Report(exercise, "error", message)
     elif not callable(function):
-        said = f"Pass the function itself, without calling it. This is of type `{type(function).__name__}`."
-        report = Report(exercise, "error", said)
+        message = f"Pass the function itself, without calling it. This is of type `{type(function).__name__}`."
+        report = Report(exercise, "error", message)
     elif function is exercise.reference:
-        said = "This is the course's own function. Go on with it; it does not count as yours."
-        report = Report(exercise, "not attempted", said)
+        message = "This is the course's own function. Go on with it; it does not count as yours."
+        report = Report(exercise, "not attempted", message)
     else:
         try:
             report, report.printed = run_guarded(lambda: diagnose(exercise, function))
@@ -39,9 +39,9 @@ def check(exercise, *functions):
 
 
 def diagnose(exercise, function):
-    """Return the `Report` on a function: the verdict comes from its results alone, and then what is said of it.
+    """Return the `Report` on a function: first the verdict, from its results alone, and then the explanation.
 
-    A fault of the check itself, while it looks for something to say, leaves the verdict as it is.
+    If the check itself fails while it looks for an explanation, the verdict remains.
     """
     fresh, function = Fresh(function), Timed(function)
     outcomes = Outcomes(exercise, function)
@@ -56,14 +56,14 @@ def diagnose(exercise, function):
         if failed:
             _explain(report, exercise, function, fresh, outcomes, failed[0])
         else:
-            _look_closer(report, exercise, function, outcomes)
+            _check_gradients(report, exercise, function, outcomes)
     except Exception as error:
         report.message = "\n\n".join(filter(None, [report.message, errors.fault(error, "look into your function")]))
     return report
 
 
-def _look_closer(report, exercise, function, outcomes):
-    """Look at the gradients of a function whose results are right, and at whether the check has seen all of it."""
+def _check_gradients(report, exercise, function, outcomes):
+    """Check the gradients of a function whose results are right, and raise an error if one of its facts failed."""
     report.message = describe.inputs_tried(exercise)
     if trouble := gradients.wrong_gradients(exercise, function):
         id = recognise_by_gradients(exercise, trouble)
@@ -74,7 +74,7 @@ def _look_closer(report, exercise, function, outcomes):
 
 
 def _explain(report, exercise, function, fresh, outcomes, first):
-    """Say what goes wrong in a function; ``first`` is the number of the first probe that it gets wrong."""
+    """Explain in the report what goes wrong; ``first`` is the number of the first failing probe."""
     case = smallest_input.failing_case(exercise, function, outcomes, first)
     if fresh.is_right(exercise, exercise.probes[first], exercise.expected[first]):
         report.mistake, report.message = (
@@ -102,13 +102,13 @@ def _explain(report, exercise, function, fresh, outcomes, first):
 
 
 @dataclass
-class Found:
-    """The known mistakes and the shared slips that together do what the learner's function does."""
+class Match:
+    """The known mistakes and the shared slips that together have the same outcomes as the learner's function."""
 
     ids: tuple  # of mistakes
-    slips: list  # `shared_slips.Undone`
-    outcomes: list  # what the function does without the slips
-    fits: int  # with how many probes the mistakes do the same
+    slips: list  # of `shared_slips.UndoneSlip`
+    outcomes: list  # of the learner's function, with the slips undone
+    fits: int  # the number of probes on which the mistakes have these outcomes
 
     @property
     def names(self):
@@ -116,36 +116,38 @@ class Found:
 
 
 def recognise(exercise, outcomes, function=None):
-    """Return what is `Found` of a wrong function; None where nothing that is known does the same.
+    """Return the `Match` for a wrong function; None if no known mistake or slip has the same outcomes.
 
-    What needs fewer names comes first: a slip that leaves no mark, as another order, is looked for only where nothing
-    else is found, and must then explain every number.
+    Matches with fewer names come first: a different order, which only numbers can show, is tried last, and must then
+    explain every number.
     """
     found = _known(exercise, outcomes)
     if found is None or found.fits < len(outcomes):
-        marked = shared_slips.marked(exercise, outcomes)
-        alone = [shared_slips.undo(exercise, outcomes, undone.slip) for undone in marked] if len(marked) > 1 else []
-        for slips in (marked, *([one] for one in alone if one)):
-            more = _known(exercise, slips[-1].after, slips) if slips else None
-            if more and (found is None or more.fits > found.fits):
-                found = more
-        for rest in (outcomes, marked[-1].after) if marked else (outcomes,):
-            found = found or _by_numbers(exercise, rest, marked if rest is not outcomes else [])
+        visible = shared_slips.visible(exercise, outcomes)
+        single = [shared_slips.undo(exercise, outcomes, undone.slip) for undone in visible] if len(visible) > 1 else []
+        for slips in (visible, *([undone] for undone in single if undone)):
+            match = _known(exercise, slips[-1].after, slips) if slips else None
+            if match and (found is None or match.fits > found.fits):
+                found = match
+        found = found or _with_reordering(exercise, outcomes, [])
+        if visible:
+            found = found or _with_reordering(exercise, visible[-1].after, visible)
     if found is None and (ids := exercise.by_sign(outcomes)):
-        found = Found(ids, [], outcomes, 0)
+        found = Match(ids, [], outcomes, 0)
     if found and function and all(undone.slip.id != "not_a_tensor" for undone in found.slips):
-        ids = [exercise.mistakes[id] for id in found.ids]
-        others = exercise.combined(ids) if found.ids in exercise.known else None if ids else exercise.reference
-        if others and (one := shared_slips.cut_off(exercise, function, others)):
-            found.slips.append(one)
+        mistakes = [exercise.mistakes[id] for id in found.ids]
+        same = exercise.combined(mistakes) if found.ids in exercise.known else None
+        same = same if mistakes else exercise.reference
+        if same and (undone := shared_slips.cut_off(exercise, function, same)):
+            found.slips.append(undone)
     return found
 
 
-def _by_numbers(exercise, outcomes, slips):
-    """Return what is found with one slip that leaves no mark, if there is one way only."""
+def _with_reordering(exercise, outcomes, slips):
+    """Return the match with one reordering of axes or items undone, if it is the only one with the fewest names."""
     candidates = [
         found
-        for undone in shared_slips.unmarked(exercise, outcomes)
+        for undone in shared_slips.reordered(exercise, outcomes)
         if (found := _known(exercise, undone.after, [*slips, undone], pairs=False)) and found.fits == len(outcomes)
     ]
     fewest = [found for found in candidates if len(found.names) == min(len(each.names) for each in candidates)]
@@ -153,20 +155,20 @@ def _by_numbers(exercise, outcomes, slips):
 
 
 def _known(exercise, outcomes, slips=(), pairs=True):
-    """Return the known mistake, or the two, that act like a function: a `Found`, or None.
+    """Return the `Match` with the one or two known mistakes that have a function's outcomes, or None.
 
-    A mistake that shows on plain probes must do what the function does on all of those. One that shows only on special
-    probes must do so on all probes where it shows. Where several fit, the one that fits the most probes is named, and
-    one mistake before two. Two that fit equally well are both named if they show on different probes; otherwise the
-    function could be either, and nothing is named.
+    A mistake that shows on plain probes must have the function's outcomes on all plain probes. A mistake that shows
+    only on special probes must have them on all probes where it shows. Of several that fit, the one that fits the most
+    probes is named, and one mistake before two. Two that fit equally well are both named if they show on different
+    probes; otherwise the function could be either, and no mistake is named.
     """
     if slips and all(map(lambda mine, right: mine.same(right), outcomes, exercise.expected)):
-        return Found((), list(slips), outcomes, len(outcomes))
+        return Match((), list(slips), outcomes, len(outcomes))
     plain = {number for number, probe in enumerate(exercise.probes) if probe.plain}
     fitting = []
     for ids, known in exercise.known.items():  # each alone, then each two
         if len(ids) > 1 and (not pairs or (len(outcomes), -1) in (candidate[:2] for candidate in fitting)):
-            break  # no two fit better than one that fits all: most answers are known here, and pairs are many
+            break  # no pair fits better than a mistake that fits all probes, and pairs are many
         if not all(outcomes[number].same(known[number]) for number in plain):
             continue
         fits = {number for number, outcome in enumerate(outcomes) if outcome.same(known[number])}
@@ -181,11 +183,11 @@ def _known(exercise, outcomes, slips=(), pairs=True):
     if len(texts) > 1 and sum(map(len, shown)) > len(set().union(*shown)):
         return None
     ids = best[0][2] if len(texts) == 1 else tuple(id for *_, ids, _ in best for id in ids)
-    return Found(ids, list(slips), outcomes, best[0][0])
+    return Match(ids, list(slips), outcomes, best[0][0])
 
 
 def recognise_by_gradients(exercise, trouble):
-    """Return the id of the known mistake whose results are right and whose gradients have the same trouble, or None."""
+    """Return the id of the known mistake with right results and the same trouble with gradients, or None."""
     for id, mistake in exercise.mistakes.items():
         is_right = all(known.same(right) for known, right in zip(exercise.known[(id,)], exercise.expected))
         if is_right and gradients.wrong_gradients(exercise, mistake.function) == trouble:

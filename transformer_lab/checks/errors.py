@@ -1,4 +1,4 @@
-"""What a card says of a function that returned nothing: it raised, ran too long, or was stopped."""
+"""The text of a card for a function that returned no result: it raised an error, ran too long, or was stopped."""
 
 import dis
 import inspect
@@ -24,7 +24,7 @@ PRODUCTS = {"matmul"}
 
 ELEMENTWISE = {"add", "sub", "mul", "div", "masked_fill", "where", "eq", "lt", "le", "gt", "ge", "and", "or"}
 
-EXPLAINED = {
+EXPLANATIONS = {
     "torch.return_types": "Along an axis, `max`, `min`, `sort` and the like return a pair: the values and their "
     "indices. Take `.values`, or `amax` and `amin`, which return the values alone.",
     "not implemented for 'Long'": "PyTorch computes this for floating-point numbers only, and these are whole "
@@ -33,8 +33,9 @@ EXPLAINED = {
     "this the tensor that you mean?",
     "Boolean value of Tensor": "`if`, `and`, `or` and `not` ask a whole tensor for one single bool. For each number "
     "by itself there are `&`, `|`, `~` and `torch.where`.",
-    "view size is not compatible": "No view can show the numbers like that, as they do not lie in this order in "
-    "memory. `reshape` would copy them. Ask first whether the axes stand in the order in which they are to be joined.",
+    "view size is not compatible": "No view can show the numbers in this shape, because their order in memory is "
+    "different. `reshape` would copy them. Check first whether the axes are in the order in which you want to join "
+    "them.",
     "is invalid for input of size": "The new sizes, multiplied, must give as many numbers as there are.",
 }
 
@@ -42,13 +43,13 @@ STILL_RUNNING = "is still running: restart the kernel before you go on."
 
 
 def timed_out(end, what="function"):
-    """Say that a function, or a test, ran out of time; ``end`` is the `TimeUp`."""
-    said = f"Your {what} did not come to an end within {end.seconds:g} seconds"
+    """Say that a function, or a test, exceeded the time limit; ``end`` is the `TimeUp`."""
+    message = f"Your {what} did not come to an end within {end.seconds:g} seconds"
     advice = "A right answer takes far less than one. " if what == "function" else ""
     advice += "Is there a loop that waits for something that never happens?"
     if end.runs_on:
-        return f"{said}. {advice} It {STILL_RUNNING}"
-    return f"{said}, and was stopped. {advice}{_stopped_at(end)}"
+        return f"{message}. {advice} It {STILL_RUNNING}"
+    return f"{message}, and was stopped. {advice}{_stopped_at(end)}"
 
 
 def interrupted(end, what="function"):
@@ -64,12 +65,12 @@ def _stopped_at(end):
     return f"\n\nIt was stopped in {_quote_line(*lines[-1])}" if lines else ""
 
 
-def fault(error, could_not):
-    """Say that the check itself failed: ``could_not`` is what it could not do. The learner did nothing wrong."""
+def fault(error, task):
+    """Say that the check itself failed, through no fault of the learner; ``task`` is the task that it could not do."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     text = str(error).strip().split("\n")[0]
     return (
-        f"The check could not {could_not}. This is a fault of the check, not yours. Please report it, together with "
+        f"The check could not {task}. This is a fault of the check, not yours. Please report it, together with "
         f"your code: `{type(error).__name__}: {text}`, in line {frame.lineno} of "
         f"`{os.path.basename(frame.filename)}`."
     )
@@ -95,33 +96,34 @@ def outdated(exercise, error):
 
 
 def not_written(function, error):
-    """Say that a function which the learner's calls is not written yet; nothing if it is the learner's own."""
+    """Say that the learner's function calls one that is not written yet; empty if it is the checked function itself."""
     stub = traceback.extract_tb(error.__traceback__)[-1].name
     if stub == getattr(function, "__name__", stub) or stub.startswith("<"):  # "<lambda>", "<module>"
         return ""
-    said = f"Your function calls `{stub}`, which is not written yet. Write that first"
+    message = f"Your function calls `{stub}`, which is not written yet. Write that first"
     if stub in FOLDERS:
-        said += f", or go on with the course's: `{stub} = tl.checks.{stub}.reference`"
-    return f"{said}."
+        message += f", or go on with the course's: `{stub} = tl.checks.{stub}.reference`"
+    return f"{message}."
 
 
 def raised(exercise, function, probe, error, refused=None):
     """Say which error was raised, at which of the learner's lines, and what PyTorch refused to do there."""
     name, text = type(error).__name__, str(error).strip().split("\n")[0]
-    said = f"`{name}`: {text}" if text else f"`{name}`"
+    message = f"`{name}`: {text}" if text else f"`{name}`"
     lines = _learner_lines(error)
     if isinstance(error, SystemExit):
-        said = "Your function ends Python itself, with `exit()` or the like."
+        message = "Your function ends Python itself, with `exit()` or the like."
     if isinstance(error, RecursionError):
-        said = "Your function calls itself without an end (`RecursionError`)."
+        message = "Your function calls itself without an end (`RecursionError`)."
     if not lines:
         if isinstance(error, TypeError) and (parameters := _parameters(function)) is not None:
-            return f"`{exercise.name}` takes ({', '.join(exercise.arguments)}), and yours takes ({parameters}). {said}"
-        return said
+            arguments = ", ".join(exercise.arguments)
+            return f"`{exercise.name}` takes ({arguments}), and yours takes ({parameters}). {message}"
+        return message
     frame, _ = lines[-1]
-    said += f"\n\nIt happens in {_quote_line(*lines[-1])}"
+    message += f"\n\nIt happens in {_quote_line(*lines[-1])}"
     if isinstance(error, (SystemExit, RecursionError)):
-        return said
+        return message
     words = axis_words(exercise, probe)
     shapes = [
         f"`{name}` {_shape_in_words(value.shape, words, name in _argument_names(frame))}"
@@ -130,7 +132,7 @@ def raised(exercise, function, probe, error, refused=None):
     ]
     there = f"There, the shapes are: {', '.join(shapes)}." if shapes else ""
     number = _number_for_tensor(exercise, error)
-    return "\n\n".join(filter(None, [said, there, _refused(refused, words), number, _explained(text)]))
+    return "\n\n".join(filter(None, [message, there, _refused(refused, words), number, _explained(text)]))
 
 
 def _learner_lines(error):
@@ -148,8 +150,8 @@ def _quote_line(frame, number):
 def _shape_in_words(shape, words, is_argument):
     """Write a shape with the names of its axes, where these are certain.
 
-    They are for an argument. Another tensor must have several axes, each of a size that belongs to a name: a single
-    size proves little, since half of d_head may be as large as some other axis.
+    The names are certain for an argument. Any other tensor must have several axes, each of a size that has a name: a
+    single size proves little, since half of d_head may be as large as a different axis.
     """
     certain = is_argument or (len(shape) > 1 and all(size in words for size in shape))
     return in_words(shape, words if certain else {})
@@ -161,9 +163,9 @@ def _argument_names(frame):
 
 
 def _number_for_tensor(exercise, error):
-    """Say which function of another exercise got a single number in place of a row, such as positions or lengths.
+    """Say which function of a different exercise got a number for a one-dimensional argument such as the positions.
 
-    The weight and bias of a layer are left out: as single numbers they would broadcast.
+    The weight and the bias of a layer are excluded: as single numbers they would broadcast.
     """
     for frame, _ in traceback.walk_tb(error.__traceback__):
         name = frame.f_code.co_name
@@ -184,16 +186,16 @@ def _number_for_tensor(exercise, error):
 
 def _refused(refused, words):
     """Say which operation PyTorch refused, and the rule that it enforced."""
-    if refused is None or len(refused.tensors) < 2:  # about a single tensor, the error says enough
+    if refused is None or len(refused.tensors) < 2:  # for a single tensor, PyTorch's error is clear enough
         return ""
     operation, tensors = refused
     named = [f"{f'`{name}`, ' if name else ''}{_shape_in_words(shape, words, bool(name))}" for name, shape in tensors]
-    said = f"PyTorch refused `{operation}` of {' and '.join(named)}."
+    message = f"PyTorch refused `{operation}` of {' and '.join(named)}."
     shapes = [shape for _, shape in tensors]
     if operation in PRODUCTS and len(shapes) == 2 and min(map(len, shapes)) > 1:
         left, right = shapes[0][-1], shapes[1][-2]
         if left != right:
-            said += (
+            message += (
                 " A matrix product sums over the last axis of the left factor and the second to last of the right, "
                 f"and these differ: {left} and {right}."
             )
@@ -201,17 +203,17 @@ def _refused(refused, words):
         pairs = enumerate(zip(reversed(shapes[0]), reversed(shapes[1])), 1)
         for axis, (one, other) in pairs:
             if one != other and 1 not in (one, other):
-                said += (
+                message += (
                     " Axes are compared from the right; two must be equal, or one of them 1. Axis "
                     f"−{axis} has {one} and {other}."
                 )
                 break
-    return said
+    return message
 
 
 def _explained(text):
-    """Explain an error of PyTorch, if it is one of those in ``EXPLAINED``."""
-    return next((words for part, words in EXPLAINED.items() if part in text), "")
+    """Explain an error of PyTorch, if it is one of those in ``EXPLANATIONS``."""
+    return next((words for part, words in EXPLANATIONS.items() if part in text), "")
 
 
 def is_library(frame):

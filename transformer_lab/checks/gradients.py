@@ -32,21 +32,21 @@ def wrong_gradients(exercise, function):
             why = OVERWRITTEN if "modified by an inplace operation" in str(error) else error
             return f"The numbers are right; without gradients through them nothing can be trained. {why}"
         mine = mine or [None] * len(right)
-        if any(ours is None and _is_nonzero(theirs) for ours, theirs in zip(mine, right)):
+        if any(gradient is None and _is_nonzero(expected) for gradient, expected in zip(mine, right)):
             return CUT_OFF
-        for name, ours, theirs in zip(names, mine, right):
-            if ours is None or theirs is None or not theirs.isfinite().all():
+        for name, gradient, expected in zip(names, mine, right):
+            if gradient is None or expected is None or not expected.isfinite().all():
                 continue
             # On special inputs, such as very large scores, rounding alone can change a gradient's digits.
-            equal = close(ours, theirs) or torch.allclose(ours, theirs, atol=1e-6)  # also where the right one is zero
-            if not ours.isfinite().all() or (probe.plain and not equal):
-                how = "is wrong" if ours.isfinite().all() else "has NaN or infinity in it"
+            equal = close(gradient, expected) or torch.allclose(gradient, expected, atol=1e-6)  # the second for zeros
+            if not gradient.isfinite().all() or (probe.plain and not equal):
+                how = "is wrong" if gradient.isfinite().all() else "has NaN or infinity in it"
                 return f"The numbers are right; the gradient with respect to `{name}` {how}, with {probe.name}."
     return ""
 
 
 def gradients_flow(function, probe):
-    """Whether gradients flow back through a function; None where that cannot be seen."""
+    """Whether gradients flow back through a function; None if computing them fails."""
     try:
         return any(map(_is_nonzero, _gradients(function, probe) or ()))
     except Exception:
@@ -54,7 +54,7 @@ def gradients_flow(function, probe):
 
 
 def _is_nonzero(gradient):
-    """Whether a gradient is not zero: one of zeros, as of a softmax over a single key, may as well be missing."""
+    """Whether a gradient is not zero. Zeros, as of a softmax over a single key, count as a missing gradient."""
     return gradient is not None and not torch.allclose(gradient, torch.zeros_like(gradient), atol=1e-6)
 
 
@@ -73,7 +73,7 @@ def _gradients(function, probe):
         results = [tensor for tensor in tensors_in(function(*arguments)) if tensor.requires_grad]
     if not results:
         return None
-    # Weights that differ much from number to number: a plain sum is blind to errors that cancel, and weights that are
+    # Weights that differ much from number to number: a plain sum misses errors that cancel, and weights that are
     # nearly equal leave a normalization's gradient as a small difference of large numbers.
     total = sum((r * torch.arange(r.numel()).cos().to(r).reshape(r.shape)).sum() for r in results)
     return torch.autograd.grad(total, leaves, allow_unused=True)

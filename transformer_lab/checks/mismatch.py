@@ -1,4 +1,4 @@
-"""What is wrong with a result, its numbers aside."""
+"""Differences between a result and the expected one in type, shape, dtype, device and side effects."""
 
 import torch
 
@@ -7,7 +7,7 @@ from .words import axis_words, dtype_name, in_words, results
 
 
 def mismatch(exercise, probe, got, expected):
-    """Say what is wrong with a result, its numbers aside: type, shape, dtype, changed arguments, facts."""
+    """Describe the first difference other than in the numbers: type, shape, dtype, device, changed arguments, facts."""
     if got.error is not None or expected.error is not None:
         return ""
     value, right = got.value, expected.value
@@ -22,8 +22,8 @@ def mismatch(exercise, probe, got, expected):
         return f"Your function returns {len(value)} values; it must return {len(right)}."
     if type(right) is int and not isinstance(value, float) and as_int(value) is None:
         return f"Your function returns a value of type `{type(value).__name__}`; it must be a whole number."
-    if isinstance(right, tuple) and (said := _items(value, right, "your result")):
-        return said
+    if isinstance(right, tuple) and (message := _items(value, right, "your result")):
+        return message
     names = results(right)
     for name, mine, theirs in zip(names, tensors_in(value), tensors_in(right)):
         it = "Your result" if len(names) == 1 else f"The {name}"
@@ -60,6 +60,6 @@ def _items(value, right, whole_result):
                 return f"{item.capitalize()} is of type `{type(mine).__name__}`; it must be a tuple."
             if len(mine) != len(theirs):
                 return f"{item.capitalize()} has the length {len(mine)}; it must have the length {len(theirs)}."
-            if said := _items(mine, theirs, item):
-                return said
+            if message := _items(mine, theirs, item):
+                return message
     return ""

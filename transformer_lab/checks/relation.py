@@ -29,8 +29,8 @@ def relation(case, shown, axes, nearly=True):
             moved = expected.permute(order)
             if moved.shape == got.shape and order != tuple(range(expected.ndim)) and close(got, moved):
                 return f"Yours is the right result with its axes in the order {order}."
-        if said := _factor(case, shown) or _shift(case, shown) or (nearly and _nearly(case)):
-            return said
+        if message := _factor(case, shown) or _shift(case, shown) or (nearly and _nearly(case)):
+            return message
     return _where(got, expected, axes)
 
 
@@ -87,8 +87,8 @@ def _nearly(case):
 def _where(got, expected, axes):
     """Say where in the result the wrong numbers stand, or what they have in common."""
     wrong = wrong_places(got, expected)
-    if not wrong.all() and (said := _places(wrong, axes)):
-        return said
+    if not wrong.all() and (message := _places(wrong, axes)):
+        return message
     mine, right = got[wrong], expected[wrong]
     if expected.dtype == torch.bool:
         return INVERTED[bool(right.any()), bool(right.all())]

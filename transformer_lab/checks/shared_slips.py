@@ -1,8 +1,10 @@
-"""Slips that every exercise shares: another dtype, an argument changed in place, axes in another order, and the like.
+"""Slips that are possible in every exercise: a wrong dtype, an argument changed in place, axes in a wrong order.
 
-Nobody writes them out as mistakes of an exercise. A slip can be undone: what a function did becomes what it would have
-done without the slip. `diagnose` then looks for the known mistakes in what is left, so that each of them is recognised
-beside each slip. What is said of a slip must hold whatever else is wrong.
+No exercise lists them among its mistakes. A slip can be undone: the outcome of a function becomes the outcome that it
+would have without the slip. `diagnose` then compares the new outcomes with the known mistakes, so that a mistake is
+recognised beside a slip. The text of a slip must be true whatever else is wrong.
+
+`common_mistakes` is different: it adds a mistake to those exercises that call it.
 """
 
 import itertools
@@ -19,22 +21,22 @@ from .mismatch import mismatch
 
 
 class Slip(NamedTuple):
-    """A slip, how it is undone, and what its author is told after what `mismatch` says of it."""
+    """A slip, how it is undone, and the explanation that a card shows after the description by `mismatch`."""
 
     id: str
     undo: Callable  # undo(exercise, mine, right): the outcome without the slip, or `mine` itself where it shows none
     why: str
 
 
-class Undone(NamedTuple):
-    """A slip that a function makes: what it does with each probe, and what it would do without the slip."""
+class UndoneSlip(NamedTuple):
+    """A slip that a function makes, with the outcomes of all probes before and after it is undone."""
 
     slip: Slip
     before: list
     after: list
 
-    def said(self, exercise):
-        """Say what goes wrong, and why."""
+    def message(self, exercise):
+        """Describe the slip on the first probe that shows it, and explain it."""
         cases = zip(exercise.probes, self.before, self.after)
         case = next((case for case in cases if case[1] is not case[2]), None)
         if case is None or not (what := mismatch(exercise, *case)):
@@ -46,51 +48,51 @@ def undo(exercise, outcomes, slip):
     """Undo a slip on every probe; None where no outcome shows it."""
     after = [slip.undo(exercise, mine, right) for mine, right in zip(outcomes, exercise.expected)]
     same = all(one is other for one, other in zip(outcomes, after))
-    return None if same else Undone(slip, list(outcomes), after)
+    return None if same else UndoneSlip(slip, list(outcomes), after)
 
 
-def marked(exercise, outcomes):
-    """Return the slips that leave a mark, such as a dtype, each undone in what the one before has left."""
+def visible(exercise, outcomes):
+    """Return the slips that show in more than the order of numbers, such as a dtype, undone one after another."""
     found = []
-    for slip in MARKED:
+    for slip in VISIBLE:
         if one := undo(exercise, found[-1].after if found else outcomes, slip):
             found.append(one)
     return found
 
 
-def unmarked(exercise, outcomes):
-    """Yield slips that only numbers can show, each undone: axes or items in another order."""
+def reordered(exercise, outcomes):
+    """Yield the slips that only the order of numbers shows, undone: axes or items in a different order."""
     right, mine = exercise.expected[0].value, outcomes[0].value
     slips = []
     if isinstance(right, tuple) and isinstance(mine, (tuple, list)) and 1 < len(right) == len(mine):
-        orders = _orders(len(right)) if tensors_in(right) else [tuple(range(len(right)))[::-1]]
-        slips += [Slip("items_in_another_order", _items_back(order), ITEMS) for order in orders]
+        orders = _other_orders(len(right)) if tensors_in(right) else [tuple(range(len(right)))[::-1]]
+        slips += [Slip("items_in_another_order", _restoring_items(order), ITEMS) for order in orders]
     elif isinstance(right, torch.Tensor) and isinstance(mine, torch.Tensor) and readable(mine):
-        orders = [order for order in _orders(right.ndim) if mine.shape == right.permute(order).shape]
-        slips += [Slip("axes_in_another_order", _axes_back(order), AXES.format(order)) for order in orders]
+        orders = [order for order in _other_orders(right.ndim) if mine.shape == right.permute(order).shape]
+        slips += [Slip("axes_in_another_order", _restoring_axes(order), AXES.format(order)) for order in orders]
     yield from (undo(exercise, outcomes, slip) for slip in slips)
 
 
-def cut_off(exercise, function, others):
-    """Return the slip of a function through which no gradient flows, where one flows through ``others``; or None."""
-    flow = [gradients_flow(each, exercise.probes[0]) for each in (others, function)]
+def cut_off(exercise, function, same):
+    """Return the slip of a function that cuts gradients off where ``same``, its known equal, does not; or None."""
+    flow = [gradients_flow(each, exercise.probes[0]) for each in (same, function)]
     return (
-        Undone(Slip("cut_off_from_gradients", lambda *case: case[1], CUT_OFF), [], [])
+        UndoneSlip(Slip("cut_off_from_gradients", lambda *case: case[1], CUT_OFF), [], [])
         if flow == [True, False]
         else None
     )
 
 
-# What leaves a mark in a result
+# Slips that show in more than the order of numbers
 
 
-def _in_values(change):
-    """Make `Slip.undo` of a change to each piece of a result, beside the right one."""
+def _changing_values(change):
+    """Return a `Slip.undo` that applies ``change(mine, right)`` to each tensor or number of a result."""
 
     def undo(exercise, mine, right):
         if mine.error is not None or right.error is not None or mine.value is None:
             return mine
-        value = _in_pairs(change, mine.value, right.value)
+        value = _change_in_pairs(change, mine.value, right.value)
         if value is mine.value:
             return mine
         dtypes = [tensor.dtype for tensor in tensors_in(mine.value) if tensor.is_floating_point()]
@@ -99,21 +101,21 @@ def _in_values(change):
     return undo
 
 
-def _in_pairs(change, mine, right):
+def _change_in_pairs(change, mine, right):
     if not (isinstance(right, (tuple, list)) and isinstance(mine, (tuple, list)) and len(mine) == len(right)):
         return change(mine, right)
-    items = tuple(_in_pairs(change, *pair) for pair in zip(mine, right))
+    items = tuple(_change_in_pairs(change, *pair) for pair in zip(mine, right))
     return mine if all(one is other for one, other in zip(items, mine)) else items
 
 
-def _as_a_tensor(mine, right):
+def _to_tensor(mine, right):
     if not isinstance(right, torch.Tensor) or isinstance(mine, torch.Tensor) or (tensor := _tensor(mine)) is None:
         return mine
     turned = _cast(tensor, right.dtype)
     return mine if turned is None else turned
 
 
-def _as_a_tuple(mine, right):
+def _to_tuple(mine, right):
     if isinstance(right, tuple) and isinstance(mine, (torch.Tensor, np.ndarray)) and mine.ndim:
         return tuple(map(torch.as_tensor, mine)) if tensors_in(right) else tuple(mine.tolist())
     return mine
@@ -129,7 +131,7 @@ def _tensor(value):
 
 
 def _cast(tensor, dtype):
-    """Return a tensor in another dtype; None where its numbers would become others. What is finite stays finite."""
+    """Return a tensor in a different dtype; None if its numbers would change. Finite numbers stay finite."""
     if dtype.is_floating_point:
         limits = torch.finfo(dtype)
         if tensor.is_floating_point() and torch.finfo(tensor.dtype).max > limits.max:
@@ -139,35 +141,35 @@ def _cast(tensor, dtype):
     return turned if torch.equal(turned.to(tensor.dtype), tensor) else None
 
 
-def _in_its_dtype(is_such):
+def _changing_dtype(is_slip):
     def change(mine, right):
         tensors = [each for each in (mine, right) if isinstance(each, torch.Tensor) and readable(each)]
-        if len(tensors) < 2 or mine.dtype == right.dtype or not is_such(mine.dtype, right.dtype):
+        if len(tensors) < 2 or mine.dtype == right.dtype or not is_slip(mine.dtype, right.dtype):
             return mine
         turned = _cast(mine, right.dtype)
         return mine if turned is None else turned
 
-    return _in_values(change)
+    return _changing_values(change)
 
 
-def _with_its_axes(mine, right):
+def _restore_axes_of_size_one(mine, right):
     if not isinstance(mine, torch.Tensor) or not isinstance(right, torch.Tensor) or mine.ndim == right.ndim:
         return mine
     sizes = [[size for size in tensor.shape if size != 1] for tensor in (mine, right)]
     return mine.reshape(right.shape) if sizes[0] == sizes[1] else mine
 
 
-def _as_an_int(mine, right):
+def _to_int(mine, right):
     if isinstance(right, tuple) and isinstance(mine, (tuple, list)) and not tensors_in(right):  # of another length
-        return _in_pairs(_as_an_int, mine, tuple(0 for _ in mine))
+        return _change_in_pairs(_to_int, mine, tuple(0 for _ in mine))
     return int(mine) if type(right) is int and isinstance(mine, float) and mine.is_integer() else mine
 
 
-def _left_as_it_was(exercise, mine, right):
+def _without_change_in_place(exercise, mine, right):
     return replace(mine, changed=None) if mine.changed and not right.changed else mine
 
 
-def _of_its_class(exercise, mine, right):
+def _to_error_class(exercise, mine, right):
     is_another = isinstance(mine.error, Exception) and not isinstance(mine.error, (exercise.raises or Exception, *BUGS))
     if not is_another or (right.error is None and not isinstance(mine.error, AssertionError)):
         return mine
@@ -176,22 +178,22 @@ def _of_its_class(exercise, mine, right):
 
 BUGS = (AttributeError, ImportError, NameError, RecursionError)  # never raised on purpose
 
-MARKED = (
+VISIBLE = (
     Slip(
         "not_a_tensor",
-        _in_values(_as_a_tensor),
+        _changing_values(_to_tensor),
         "What leaves PyTorch, as with `.tolist()`, `.item()` and NumPy, has no gradient, and the next line that needs "
         "a tensor refuses it. `torch.stack(…)` makes one tensor of several.",
     ),
     Slip(
         "not_a_tuple",
-        _in_values(_as_a_tuple),
+        _changing_values(_to_tuple),
         "Several results are handed back with commas between, as in `return a, b`; whole numbers leave a tensor by "
         "`.tolist()`.",
     ),
     Slip(
         "as_float",
-        _in_values(_as_an_int),
+        _changing_values(_to_int),
         "Your result is a float, such as `6.0`, and an int is asked for. Python prints and compares the two alike, and "
         "`range`, an index and a shape take the int alone; a float also loses digits, from 2**53 on. A division with "
         "`/` gives a float, also where nothing is left over, and so does every product with a number such as `2.0`. "
@@ -199,33 +201,33 @@ MARKED = (
     ),
     Slip(
         "in_float32",
-        _in_its_dtype(lambda mine, right: mine == torch.float32 and right.is_floating_point),
+        _changing_dtype(lambda mine, right: mine == torch.float32 and right.is_floating_point),
         "It comes in float32 whatever the dtype of the tensors that go in: of numbers in float64, half of the digits "
         "are lost. A `.float()` does that, and so does a tensor made by `torch.zeros` or `torch.empty` without a "
         "dtype, into which the result is written. Which line brings float32 in?",
     ),
     Slip(
         "in_float64",
-        _in_its_dtype(lambda mine, right: mine == torch.float64 and right.is_floating_point),
+        _changing_dtype(lambda mine, right: mine == torch.float64 and right.is_floating_point),
         "Python's numbers and NumPy's arrays have the precision of float64, and a tensor made of an array takes it "
         "over; `.double()` asks for it. Which line brings it in?",
     ),
     Slip(
         "in_another_dtype",
-        _in_its_dtype(lambda mine, right: True),
+        _changing_dtype(lambda mine, right: True),
         "`torch.ones` and `torch.zeros` make float32 unless they are told a `dtype`, a comparison makes bools, and "
         "`.float()`, `.bool()` and `.to(…)` turn one into another. Which dtype does the docstring ask for?",
     ),
     Slip(
         "axes_of_size_one",
-        _in_values(_with_its_axes),
+        _changing_values(_restore_axes_of_size_one),
         "An axis of size 1 comes with `[:, None]`, `unsqueeze` and `keepdim=True`, and goes with `squeeze`, an index "
         "or a sum. How many axes does the docstring ask for?",
     ),
-    Slip("changed_in_place", _left_as_it_was, "`x = x + …` makes a new tensor instead."),
+    Slip("changed_in_place", _without_change_in_place, "`x = x + …` makes a new tensor instead."),
     Slip(
         "error_of_another_class",
-        _of_its_class,
+        _to_error_class,
         "Your function raises an error of another class than the docstring names. Whoever calls it catches that class, "
         "and no other. `raise` names a class; an `assert` always raises `AssertionError`, and PyTorch mostly "
         "`RuntimeError`.",
@@ -233,19 +235,19 @@ MARKED = (
 )
 
 
-# What only numbers can show
+# Slips that only the order of numbers shows
 
 
-def _orders(count):
-    """Return the orders of so many things, other than their own."""
+def _other_orders(count):
+    """Return all permutations of ``count`` items except the identity; none from 5 items on."""
     return list(itertools.permutations(range(count)))[1:] if count < 5 else []
 
 
-def _items_back(order):
+def _restoring_items(order):
     def undo(exercise, mine, right):
         if mine.error is not None or not isinstance(mine.value, (tuple, list)):
             return mine
-        # For a shape the order is the opposite one, however many axes there are.
+        # A shape may have a different number of axes in each probe; its reversal is possible in all of them.
         inverse = sorted(range(len(order)), key=order.__getitem__)
         inverse = inverse if len(order) == len(mine.value) else range(len(mine.value))[::-1]
         return replace(mine, value=tuple(mine.value[item] for item in inverse))
@@ -253,7 +255,7 @@ def _items_back(order):
     return undo
 
 
-def _axes_back(order):
+def _restoring_axes(order):
     fixed = next(axis for axis, now in enumerate(order) if axis != now)
     inverse = [axis - len(order) for axis in sorted(range(len(order)), key=order.__getitem__)][fixed:]
 

@@ -15,7 +15,7 @@ MAX_NUMBERS_SHOWN = 8  # results up to this size are printed in full
 def failing_case(exercise, function, outcomes, first):
     """Return the sizes, the probe and the two outcomes that a card shows, of the smallest input that fails.
 
-    The sizes are empty where no smaller input was searched for.
+    The sizes are empty if no smaller input was searched for.
     """
     case = exercise.probes[first], outcomes[first], exercise.expected[first]
     if first != 0 or not exercise.sizes or outcomes[first].error is not None or mismatch(exercise, *case):
@@ -24,7 +24,7 @@ def failing_case(exercise, function, outcomes, first):
 
 
 def shrink(exercise, function, *case):
-    """Shrink the sizes, one after another, as long as the function stays wrong, and in its numbers alone if it was."""
+    """Shrink the sizes, one after another, while the function stays wrong; wrong numbers must not become a mismatch."""
     sizes, numbers_alone = dict(exercise.sizes), not mismatch(exercise, *case)
     for name in sizes:
         for size in range(1, sizes[name]):
@@ -46,7 +46,7 @@ def shrink(exercise, function, *case):
 
 
 def _has_sizes(exercise, probe, sizes):
-    """Whether a probe has the sizes that were asked for; enough tokens left over make one more row, say."""
+    """Whether a probe has the requested sizes: inputs may derive a size, such as one row for every few tokens."""
     return all(sizes.get(word, size) == size for word, size in axis_sizes(exercise, probe))
 
 

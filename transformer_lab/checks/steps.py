@@ -78,8 +78,8 @@ def _moved(given, result):
 def sentence(exercise, stage):
     """Say what a stage does, as its docstring does: ``scale (divide the scores by √d_head)``."""
     first, *_ = re.split(r"\.(\s|$)", inspect.getdoc(exercise.stages[stage]) or "")
-    said = " ".join(first.replace("``", "`").split())
-    return f"*{stage.replace('_', ' ')}*" + (f" ({said[0].lower()}{said[1:]})" if said else "")
+    summary = " ".join(first.replace("``", "`").split())
+    return f"*{stage.replace('_', ' ')}*" + (f" ({summary[0].lower()}{summary[1:]})" if summary else "")
 
 
 class _Table:

@@ -34,7 +34,7 @@ def _unpack(packed, _):
 
 
 class HeadsLab(Lab):
-    """Look through all heads of a layer: where each token looks, and which pattern a head follows.
+    """See the attention weights of all heads of a layer, token by token, and the pattern that each head follows.
 
     Parameters
     ----------
@@ -43,20 +43,19 @@ class HeadsLab(Lab):
         ``(heads, q_len, k_len)`` or with a batch of one in front, is stacked. At most 128 layers, 32 heads, 64 tokens
         on a side, and 2**21 weights. The browser shows them to within 1/131070.
     tokens : str or sequence of str
-        The q_len tokens that look. A string is split at its spaces.
+        The q_len query tokens. A string is split at its spaces.
     key_tokens : str or sequence of str, optional
-        The k_len tokens that are looked at; ``tokens`` when left out.
+        The k_len key tokens; ``tokens`` when left out.
     others : sequence of (weights, tokens), optional
         More sentences for the same layers and heads, each with its weights, ``(layers, heads, seq, seq)``, and its
         tokens; the reader chooses one.
     d_model : int, optional
         A multiple of heads: then the lab says which features of the model a head has.
     layer, head : int, optional
-        What is chosen, counted from 0.
+        The selected layer and head, counted from 0.
     query, key : int, optional
-        The token that looks, the last when left out, and the one whose weight is read, the one that it looks at most
+        The selected query token, the last when left out; and the selected key token, the one with the largest weight
         when left out.
-
     sentence : int, optional
         The sentence that is shown first: 0 is that of ``tokens``, and those of ``others`` follow.
     controls : sequence of str, optional
@@ -66,16 +65,16 @@ class HeadsLab(Lab):
     Attributes
     ----------
     layer, head, query, key, sentence : int
-        What the reader has chosen. A sentence that is shorter than ``query`` or ``key`` shows its last token.
+        The reader's selection. A sentence that is shorter than ``query`` or ``key`` shows its last token.
     weights : Tensor, float32
-        May be set anew, in the same shape: the lab follows a model while it learns.
+        Can be replaced by weights of the same shape, to show a model during its training.
     chosen : Tensor, shape (k_len,)
-        The weights of the chosen query in the chosen head, in the chosen sentence.
+        The weights of the selected query in the selected head of the selected sentence.
 
     Raises
     ------
     TypeError, ValueError
-        If the weights are not numbers from 0 to 1 or too many, or the tokens are not as many as their axes.
+        If the weights are not numbers from 0 to 1 or too many, or the numbers of tokens differ from q_len and k_len.
 
     Examples
     --------
@@ -133,21 +132,21 @@ class HeadsLab(Lab):
         self._most |= {"query": max(q_len for q_len, _ in lengths), "key": max(k_len for _, k_len in lengths)}
         sentence = self._check_range("sentence", sentence)
         shown = [weights, *(each for each, _ in others)][sentence]
-        places = {"layer": layer, "head": head, "query": shown.shape[2] - 1 if query is None else query}
-        places = {name: self._check_range(name, place) for name, place in places.items()}
+        selected = {"layer": layer, "head": head, "query": shown.shape[2] - 1 if query is None else query}
+        selected = {name: self._check_range(name, place) for name, place in selected.items()}
         if key is None:
-            key = int(shown[places["layer"], places["head"], min(places["query"], shown.shape[2] - 1)].argmax())
+            key = int(shown[selected["layer"], selected["head"], min(selected["query"], shown.shape[2] - 1)].argmax())
         self._is_built = False
         names = {"tokens": tokens, "key_tokens": key_tokens}
-        places |= {"key": key, "sentence": sentence}
-        super().__init__(weights=weights, **names, others=others, d_model=d_model, **places, controls=controls)
+        selected |= {"key": key, "sentence": sentence}
+        super().__init__(weights=weights, **names, others=others, d_model=d_model, **selected, controls=controls)
         self._is_built = True
 
     def _check_range(self, name, place):
         return as_integer(name, place, 0, self._most[name] - 1)
 
     @traitlets.validate("layer", "head", "query", "key", "sentence")
-    def _check_place(self, proposal):
+    def _check_selection(self, proposal):
         return self._check_range(proposal.trait.name, proposal.value)
 
     @traitlets.validate("weights")

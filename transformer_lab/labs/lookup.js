@@ -110,24 +110,24 @@ function handle({ locate, onPlane }, name, read, write, shape) {
     element("circle", { r: 0.28, class: "tl-touch" }),
     ...shape,
   );
-  let grip = null; // offset from pointer to point during a drag
-  const letGo = () => {
-    grip = null;
+  let offset = null; // from pointer to point during a drag
+  const endDrag = () => {
+    offset = null;
   };
   set(node, {
     onpointerdown: (event) => {
       const at = locate(event);
-      grip = read().map((x, i) => x - at[i]);
+      offset = read().map((x, i) => x - at[i]);
       node.setPointerCapture(event.pointerId);
       node.focus();
       event.preventDefault();
     },
     ontouchstart: (event) => event.preventDefault(), // in SVG, touch-action alone does not stop scrolling
     onpointermove: (event) => {
-      if (grip) write(onPlane(locate(event).map((x, i) => x + grip[i])));
+      if (offset) write(onPlane(locate(event).map((x, i) => x + offset[i])));
     },
-    onpointerup: letGo,
-    onpointercancel: letGo,
+    onpointerup: endDrag,
+    onpointercancel: endDrag,
     onkeydown: (event) => {
       const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
       if (!by) return;
@@ -152,18 +152,18 @@ function planesPanel(model) {
   const each = (make) => labels.map((_, i) => make(i));
   const line = (i) => element("line", { class: "tl-ray", style: hue(i) });
   const name = (text, y, kind = "tl-name") => element("text", { class: kind, y }, text);
-  const one = (on, trait, i, shape) => {
+  const pointHandle = (on, trait, i, shape) => {
     const label = `${trait === "key" ? "Key" : "Value"} ${labels[i]}`;
     const write = (point) => commit(model, { [trait]: model.get(trait).map((row, j) => (j === i ? point : row)) });
     return handle(on, label, () => model.get(trait)[i], write, [shape, name(labels[i], -0.2)]);
   };
-  const rays = each(line);
-  const threads = each(line);
+  const keyLines = each(line);
+  const valueLines = each(line);
   const circle = (i) => element("circle", { r: 0.11, class: "tl-point", style: hue(i) });
   const square = (i) =>
     element("rect", { x: -0.11, y: -0.11, width: 0.22, height: 0.22, class: "tl-point", style: hue(i) });
-  const keys = each((i) => one(left, "key", i, circle(i)));
-  const values = each((i) => one(right, "value", i, square(i)));
+  const keys = each((i) => pointHandle(left, "key", i, circle(i)));
+  const values = each((i) => pointHandle(right, "value", i, square(i)));
   const arrow = element("line", { class: "tl-query-line" });
   const writeQuery = (point) => commit(model, { query: point });
   const query = handle(left, "Query", () => model.get("query"), writeQuery, [
@@ -172,8 +172,8 @@ function planesPanel(model) {
   ]);
   const diamond = element("path", { d: "M0 -0.22 L0.22 0 L0 0.22 L-0.22 0 Z", class: "tl-output" });
   const blended = element("g", {}, diamond, name("output", 0.42, "tl-name tl-strong"));
-  left.node.append(...rays, arrow, ...keys.map((key) => key.node), query.node);
-  right.node.append(...threads, ...values.map((value) => value.node), blended);
+  left.node.append(...keyLines, arrow, ...keys.map((key) => key.node), query.node);
+  right.node.append(...valueLines, ...values.map((value) => value.node), blended);
 
   const titled = (text, svg) => element("div", {}, element("p", { class: "tl-label" }, text), svg);
   const node = element(
@@ -192,8 +192,8 @@ function planesPanel(model) {
       const look = { "stroke-width": 0.015 + 0.13 * weight, opacity: 0.15 + 0.85 * weight };
       keys[i].show(state.key[i]);
       values[i].show(state.value[i]);
-      set(rays[i], { ...between(state.query, state.key[i]), ...look });
-      set(threads[i], { ...between(output, state.value[i]), ...look });
+      set(keyLines[i], { ...between(state.query, state.key[i]), ...look });
+      set(valueLines[i], { ...between(output, state.value[i]), ...look });
     }
     set(blended, { transform: `translate(${output[0]} ${-output[1]})` });
   }
@@ -272,7 +272,7 @@ function scoresTable(labels) {
     const scaled =
       last && (last.similarity !== similarity || (last.temperature !== temperature && temperature === ROOT_D));
     last = { temperature, similarity };
-    const stood = scaled && positionsOf(node, moving, partOf);
+    const before = scaled && positionsOf(node, moving, partOf);
     setText(scoreHead, similarity === "dot" ? "q · k" : "−½ distance²");
     for (const [i, row] of rows.entries()) {
       setText(row.score, places(scores[i]));
@@ -280,7 +280,7 @@ function scoresTable(labels) {
       setText(row.weight, places(weights[i]));
       row.bar.style.setProperty("--size", weights[i]);
     }
-    if (stood) animateFrom(stood, node, moving, partOf);
+    if (before) animateFrom(before, node, moving, partOf);
   }
   return { node, draw };
 }

@@ -67,11 +67,11 @@ function sentencePanel(model) {
     return field("", hint, (text) => parseTokens(text, limits), accept);
   };
   const fields = { tokens: sentence("tokens"), source: sentence("source") };
-  const padsOf = (keys) => keys.length - 1 - keys.findLastIndex((token) => token !== PAD);
+  const paddingCount = (keys) => keys.length - 1 - keys.findLastIndex((token) => token !== PAD);
   const padding = stepper("padding", (count) => {
     const { keys, source } = stateOf(model);
     const name = keys === source ? "source" : "tokens";
-    commit(model, { [name]: [...keys.slice(0, keys.length - padsOf(keys)), ...Array(count).fill(PAD)] });
+    commit(model, { [name]: [...keys.slice(0, keys.length - paddingCount(keys)), ...Array(count).fill(PAD)] });
   });
   const hidden = Boolean(model.get("given"));
   const node = element("div", { class: "tl-row", hidden }, fields.tokens.node, fields.source.node, padding.node);
@@ -82,13 +82,13 @@ function sentencePanel(model) {
       show(state[name].join(" "));
       node.hidden = queries !== state[name] && keys !== state[name];
     }
-    const across = queries !== keys;
+    const isCross = queries !== keys;
     const target = presets[preset].place ? "Target sentence" : "Sentence";
-    setText(fields.tokens.label, across ? "Target sentence (the queries)" : target);
-    setText(fields.source.label, across ? "Source sentence (the keys)" : "Source sentence");
-    const pads = padsOf(keys);
+    setText(fields.tokens.label, isCross ? "Target sentence (the queries)" : target);
+    setText(fields.source.label, isCross ? "Source sentence (the keys)" : "Source sentence");
+    const pads = paddingCount(keys);
     if (pads === keys.length)
-      padding.show(pads, 1, pads); // at least one token stays
+      padding.show(pads, 1, pads); // at least one token remains
     else padding.show(pads, 0, pads + limits.tokens - keys.length);
   }
   return { node, draw };
@@ -109,9 +109,10 @@ function presetPanel(model) {
     const { keys, source, tokens } = { ...stateOf(model), ...sideNames({ ...stateOf(model), preset }) };
     const name = keys === source ? "source" : "tokens";
     const words = { source, tokens }[name];
-    const bare = !given && presets[preset].padding && !words.includes(PAD); // without padding this preset shows nothing
+    // Without padding, a padding preset hides nothing.
+    const needsPadding = !given && presets[preset].padding && !words.includes(PAD);
     const padding = Array(Math.min(2, limits.tokens - words.length)).fill(PAD);
-    commit(model, { preset, flipped: [], ...(bare ? { [name]: [...words, ...padding] } : {}) });
+    commit(model, { preset, flipped: [], ...(needsPadding ? { [name]: [...words, ...padding] } : {}) });
   };
   const offered = offeredIn(model);
   const kinds = Object.entries(presets).filter(([name]) => offered.includes(name));
@@ -223,9 +224,9 @@ function stagesPanel(model, el, computed, redraw) {
   tabs.node.classList.add("tl-tabs");
   const shown = names.map((name) => stages[name].node);
   const node = element("div", {}, all ? tabs.node : [], shown);
-  const told = Object.values(MISTAKES);
-  reserveSpace(stages.masked.formula, ...new Set(told.map(({ masked }) => masked)));
-  reserveSpace(stages.weights.formula, ...new Set(told.map(({ weights }) => weights)));
+  const mistakes = Object.values(MISTAKES);
+  reserveSpace(stages.masked.formula, ...new Set(mistakes.map(({ masked }) => masked)));
+  reserveSpace(stages.weights.formula, ...new Set(mistakes.map(({ weights }) => weights)));
 
   const editor = maskEditor(model, computed);
   for (const name of ["scores", "masked", "weights"]) makePaintable(stages[name].matrix, el, editor);
@@ -248,27 +249,27 @@ function stagesPanel(model, el, computed, redraw) {
     const { queries, keys, mistake } = state;
     const picked = selectedCell(state);
     const reach = Math.max(...scores.flat().map(Math.abs), 1e-9);
-    const looks = cellStyles(state, reach);
+    const styles = cellStyles(state, reach);
     const empty = sees.map((row) => !row.some(Boolean));
     const hidden = (i, j) => !mask[i][j];
     const kind = (i, j) => (empty[i] ? "empty" : sees[i][j] ? "seen" : "lost");
     for (const name of ["scores", "masked", "weights"]) stages[name].make(queries, keys, name === "weights");
-    stages.scores.draw({ values: scores, look: looks.scores, basis: reach, picked });
-    stages.masked.draw({ values: masked, look: looks.masked, basis: `${mistake} ${reach}`, picked, hidden });
+    stages.scores.draw({ values: scores, look: styles.scores, basis: reach, picked });
+    stages.masked.draw({ values: masked, look: styles.masked, basis: `${mistake} ${reach}`, picked, hidden });
     const sumOf = (i) => sums[i];
-    stages.weights.draw({ values: weights, look: looks.weights, basis: mistake, picked, hidden, kind, sumOf });
+    stages.weights.draw({ values: weights, look: styles.weights, basis: mistake, picked, hidden, kind, sumOf });
     if (output) {
       const most = Math.max(...output.flat().map(Math.abs), 1e-9);
       const columns = output[0].slice(0, MOST_OUTPUT).map((_, j) => String(j));
       stages.output.make(queries, columns, false);
-      stages.output.draw({ values: output, look: looks.output(most), basis: most, picked: [picked[0], -1] });
+      stages.output.draw({ values: output, look: styles.output(most), basis: most, picked: [picked[0], -1] });
     }
     for (const name of names) stages[name].markEmptyRows(empty);
   }
 
-  // The table in front gets the keyboard focus.
+  // Only the table in front can get the keyboard focus.
   /** @type {(at: [number, number]) => void} */
-  function giveKeyboard(at) {
+  function makeFocusable(at) {
     for (const [name, { matrix, idOf }] of Object.entries(stages)) {
       const chosen = name === (front === "output" ? "weights" : front);
       set(matrix, {
@@ -291,7 +292,7 @@ function stagesPanel(model, el, computed, redraw) {
     const size = keys.length <= 6 ? "tl-six" : keys.length <= 9 ? "tl-nine" : "tl-many";
     node.className = `tl-flow ${all ? size : "tl-alone"}`;
     for (const name of names) stages[name].node.classList.toggle("tl-front", name === front);
-    giveKeyboard(selectedCell(state));
+    makeFocusable(selectedCell(state));
   }
 
   // Reserves space for the widest names and numbers, in the font of `text`.
@@ -354,10 +355,10 @@ function blendBar() {
 function mistakePanel(model) {
   const options = Object.entries(MISTAKES).map(([name, { label }]) => [name, label]);
   const mistakes = choice("Mistake", options, (mistake) => commit(model, { mistake }));
-  const told = element("span", { "aria-live": "polite" });
+  const effect = element("span", { "aria-live": "polite" });
   const leak = element("span", {});
   const damage = element("strong", {});
-  const broken = element("p", {}, told, " ", leak, damage);
+  const broken = element("p", {}, effect, " ", leak, damage);
   const verdict = reservedBox(broken, "tl-verdict-box");
   const bar = blendBar();
   const nodes = [labelledRow("Classic mistake", mistakes.node), bar.node, verdict];
@@ -369,7 +370,7 @@ function mistakePanel(model) {
     mistakes.show(mistake);
     const row = { keys, weights: now.weights[i], total: now.sums[i], output: now.output?.[i], seen: now.mask[i] };
     bar.draw("with the mistake", row, !wrong);
-    setText(told, MISTAKES[mistake].breaks);
+    setText(effect, MISTAKES[mistake].breaks);
     setText(leak, wrong ? leakInWords(state, now, i) : "");
     setText(damage, damageInWords(state, now));
     verdict.classList.toggle("tl-broken", wrong);
@@ -444,12 +445,12 @@ function render({ model, el }) {
   );
 
   // Reserves space for the longest texts, after a change of sentence or mistake.
-  let made = "";
+  let reservedFor = "";
   function reserveAll(state) {
     const { queries, keys, mistake } = state;
     const key = JSON.stringify([queries, keys, mistake]);
-    if (key === made) return;
-    made = key;
+    if (key === reservedFor) return;
+    reservedFor = key;
     const longest = longestTexts(status, state);
     const who = widest(status, queries.map(quoted));
     const reach = now.value ? Math.max(...now.value.flat().map(Math.abs)) : 0;

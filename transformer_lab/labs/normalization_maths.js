@@ -7,25 +7,25 @@ import { divisors, ravel } from "./maths.js";
 
 // A group number per entry, equal for entries that share statistics.
 /** @type {(shape: number[], dims: number[], groups: number) => number[]} */
-function sharing(shape, dims, groups) {
-  const wide = shape[2] / groups;
+function statisticsIds(shape, dims, groups) {
+  const groupSize = shape[2] / groups;
   const ids = [];
-  const own = (i, axis) => (!dims.includes(axis) ? i : axis === 2 ? i - (i % wide) : 0);
+  const reduced = (i, axis) => (!dims.includes(axis) ? i : axis === 2 ? i - (i % groupSize) : 0);
   for (let b = 0; b < shape[0]; b++) {
     for (let s = 0; s < shape[1]; s++) {
-      for (let f = 0; f < shape[2]; f++) ids.push(ravel([own(b, 0), own(s, 1), own(f, 2)], shape));
+      for (let f = 0; f < shape[2]; f++) ids.push(ravel([reduced(b, 0), reduced(s, 1), reduced(f, 2)], shape));
     }
   }
   return ids;
 }
 
-// The norm. `square` is the mean square after centring, which is the variance; without centring the mean square.
+// Normalizes x. `square` is the mean square: after centring, it is the variance.
 /**
  * @type {(x: number[], shape: number[], norm: Norm) =>
  *   { ids: number[], mean: number[], square: number[], values: number[] }}
  */
 export function standardize(x, shape, { dims, groups, center, eps }) {
-  const ids = sharing(shape, dims, groups);
+  const ids = statisticsIds(shape, dims, groups);
   const average = (numbers) => {
     const sum = ids.map(() => 0);
     const count = ids.map(() => 0);
@@ -36,12 +36,12 @@ export function standardize(x, shape, { dims, groups, center, eps }) {
     return ids.map((id) => sum[id] / count[id]);
   };
   const mean = average(x);
-  const left = center ? x.map((value, i) => value - mean[i]) : x;
-  const square = average(left.map((value) => value * value));
-  return { ids, mean, square, values: left.map((value, i) => value / Math.sqrt(square[i] + eps)) };
+  const centred = center ? x.map((value, i) => value - mean[i]) : x;
+  const square = average(centred.map((value) => value * value));
+  return { ids, mean, square, values: centred.map((value, i) => value / Math.sqrt(square[i] + eps)) };
 }
 
-// The disturbed x, one item per entry: values, with zeros for padding; whether the entry is padding; and whether any
+// The changed x, with one item per entry: its value, which is zero for padding; whether it is padding; and whether any
 // feature of its token was changed.
 /** @type {(x: number[], original: number[], shape: number[], lengths: number[]) => Disturbed} */
 export function disturbed(x, original, shape, lengths) {
@@ -59,8 +59,8 @@ export function disturbed(x, original, shape, lengths) {
   };
 }
 
-// The entries of untouched tokens that a norm changes by `least` or more, and their numbers: in sentences with a
-// touched token, and in the others.
+// The entries of unchanged tokens that move by `least` or more under a norm. `near` counts them in the sentences with a
+// changed token, `far` in the other sentences.
 /** @typedef {{ moved: number, all: number }} Count */
 /**
  * @type {(original: number[], now: Disturbed, shape: number[], norm: Norm, least: number) =>
@@ -92,8 +92,8 @@ export const smallestSplit = (features) => divisors(features)[1] ?? 1;
 // The range and step of the slider: up to five times the largest value, rounded up to one digit.
 /** @type {(original: number[], most: number) => { reach: number, step: number }} */
 export function sliderRange(original, most) {
-  const far = 5 * Math.max(...original.map(Math.abs)) || 10;
-  const unit = 10 ** Math.floor(Math.log10(far));
-  const reach = Math.min(Number((Math.ceil(far / unit - 1e-9) * unit).toPrecision(1)), most);
+  const largest = 5 * Math.max(...original.map(Math.abs)) || 10;
+  const unit = 10 ** Math.floor(Math.log10(largest));
+  const reach = Math.min(Number((Math.ceil(largest / unit - 1e-9) * unit).toPrecision(1)), most);
   return { reach, step: Number((unit / 10).toPrecision(1)) };
 }

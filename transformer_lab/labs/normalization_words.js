@@ -4,9 +4,9 @@ import { counted, minus, places, shapeText } from "./words.js";
 
 /** @typedef {import("./normalization_maths.js").Norm} Norm */
 
-// Describes the axes: what has its own statistics, and over what they are computed.
+// Describes the statistics of a norm: what has its own, and the entries over which they are computed.
 /** @type {(dims: number[], groups: number) => string[]} */
-function inWords(dims, groups) {
+function statisticsText(dims, groups) {
   const grouped = groups > 1 && dims.includes(2);
   const words = {
     "": ["entry", "itself alone"],
@@ -64,7 +64,7 @@ export const changeText = (x) =>
 // Describes the shared statistics.
 /** @type {(norm: Norm) => string} */
 export function ruleInWords({ dims, groups, center }) {
-  const [each, over] = inWords(dims, groups);
+  const [each, over] = statisticsText(dims, groups);
   return `One ${center ? "mean and variance" : "mean square"} for ${over ? `each ${each}, over ${over}` : each}.`;
 }
 

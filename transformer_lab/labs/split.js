@@ -25,8 +25,8 @@ function stageBar(model, count) {
   const nodes = stages.map((stage) => stage.node);
   const pick = (stage) => commit(model, { stage });
   const group = radios("Steps of multi-head attention", { class: "tl-stages" }, nodes, pick);
-  const draw = (told, chosen, sizes) => {
-    for (const [i, { text, shape, wrong }] of told.entries()) {
+  const draw = (stepTexts, chosen, sizes) => {
+    for (const [i, { text, shape, wrong }] of stepTexts.entries()) {
       setText(stages[i].code, text);
       setText(stages[i].shape, shapeText(shape));
       setText(stages[i].sizes, shapeText(shape.map((axis) => sizes[axis])));
@@ -77,7 +77,7 @@ function beforeAndAfter(model, example) {
     }
     const index = unravel(ids.findIndex(found), shape);
     if (Array.isArray(ids[0])) index[2] = Math.min(column, shape[2] - 1);
-    grid.mark(index, { "tl-astray": range(ids.length).filter((flat) => isMisplaced(step, flat)) });
+    grid.mark(index, { "tl-misplaced": range(ids.length).filter((flat) => isMisplaced(step, flat)) });
   }
 
   const node = element("div", { class: "tl-row tl-before-after" });

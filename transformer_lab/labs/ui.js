@@ -192,7 +192,7 @@ export function field(label, hint, parse, accept, props = {}) {
   return { node: element("div", { class: "tl-field" }, name, input, error, note), label: name, show };
 }
 
-// A slider with a text field for the same number. `head` is above them, `marks` are on the slider's rail.
+// A slider with a text field for the same number. `head` is shown above both, `marks` along the slider.
 /**
  * The range of a slider. `placeOf` and `valueAt` map values to slider positions and back, for a logarithmic scale or a
  * list of values. The field accepts what `parse` accepts; by default any number in the range.
@@ -201,7 +201,7 @@ export function field(label, hint, parse, accept, props = {}) {
  * @property {any} [head]
  * @property {any} [marks]
  * @property {number} [step]
- * @property {boolean} [whole] whether the number is a whole one
+ * @property {boolean} [whole] whether the number must be an integer
  * @property {(value: number) => string} [write]
  * @property {(text: string) => import("./words.js").Parsed<number>} [parse]
  * @property {(value: number) => number} [placeOf]

@@ -3,9 +3,9 @@
 import torch
 
 from ..ch9_today.rotate import halves, rotate
+from ..common_mistakes import fixed_length
 from ..exercise import exercise, family
 from ..probes import strided_with_whole_rows
-from ..slips import fixed_length
 
 
 def _new_token_and_cache(draw, batch=3, heads=7, past=5, d_head=4):  # no other size is d_head / 2

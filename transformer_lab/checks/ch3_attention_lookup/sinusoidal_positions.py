@@ -5,8 +5,8 @@ import math
 import numpy as np
 import torch
 
+from ..common_mistakes import fixed_length
 from ..exercise import exercise, with_text_of
-from ..slips import fixed_length
 from .properties import nearly_equal
 
 

@@ -2,8 +2,8 @@
 
 import torch
 
+from ..common_mistakes import fixed_length
 from ..exercise import exercise, family
-from ..slips import fixed_length
 
 
 def past_and_itself(seq):

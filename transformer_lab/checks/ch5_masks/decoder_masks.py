@@ -2,8 +2,8 @@
 
 import torch
 
+from ..common_mistakes import fixed_length
 from ..exercise import exercise, family, with_text_of
-from ..slips import fixed_length
 from .causal_mask import causal_mask
 from .padding_mask import padding_mask, some_lengths
 

@@ -21,9 +21,9 @@ from ..attention_steps import (
     times_root_d,
     weighted_sum,
 )
+from ..common_mistakes import cut_off
 from ..exercise import exercise, family
 from ..relation import wrong_places
-from ..slips import cut_off
 
 LOW, VERY_LOW = "scores in the thousands", "scores of -720,000"
 

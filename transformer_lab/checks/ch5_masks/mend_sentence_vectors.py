@@ -3,8 +3,8 @@
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
+from ..common_mistakes import fixed_length
 from ..exercise import exercise, family, ways, with_text_of
-from ..slips import fixed_length
 from .padding_mask import padding_mask, some_lengths
 
 

@@ -3,8 +3,8 @@
 import torch
 from torch.nn.functional import pad
 
+from ..common_mistakes import fixed_length
 from ..exercise import exercise
-from ..slips import fixed_length
 
 
 def some_lengths(draw, batch, longest):

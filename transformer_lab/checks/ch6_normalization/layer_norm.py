@@ -5,8 +5,8 @@ import math
 import torch
 from torch.nn import functional as F
 
+from ..common_mistakes import cut_off, left_in_float32
 from ..exercise import exercise, family
-from ..slips import cut_off, left_in_float32
 
 
 def tokens(draw, batch=2, seq=7, d_model=5):

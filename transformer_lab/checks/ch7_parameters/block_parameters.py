@@ -5,8 +5,8 @@ from dataclasses import replace
 import torch
 
 from ...parameters import count_parameters
+from ..common_mistakes import float_for_int
 from ..exercise import exercise, family, with_text_of
-from ..slips import float_for_int
 from . import attention_parameters as of_attention
 from .attention_parameters import attention_parameters, encoder_layer, no_output_projection
 

@@ -3,8 +3,8 @@
 import torch
 from torch.nn.functional import elu
 
+from ..common_mistakes import cut_off, fixed_length
 from ..exercise import exercise, family, with_text_of
-from ..slips import cut_off, fixed_length
 from . import linear_attention as without_order
 from .elu_feature_map import elu_alone, no_map, positive
 from .linear_attention import RARE_MAPS, hundreds, linear_attention, mean, no_normalizer, sum_of_values, sum_of_weights

@@ -2,8 +2,8 @@
 
 import torch
 
+from ..common_mistakes import float_for_int
 from ..exercise import exercise
-from ..slips import float_for_int
 
 
 def all_layers(n_layers):

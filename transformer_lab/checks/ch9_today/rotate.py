@@ -4,9 +4,9 @@ import math
 
 import torch
 
+from ..common_mistakes import fixed_length, left_in_float32
 from ..exercise import exercise, family
 from ..probes import strided_with_whole_rows
-from ..slips import fixed_length, left_in_float32
 
 
 # With base 16, and 4 or 8 features, all speeds are powers of 2, which float32 holds: angles are exact there, and agree

@@ -5,8 +5,8 @@ import math
 import torch
 from torch.nn.functional import embedding
 
+from ..common_mistakes import fixed_length
 from ..exercise import exercise, family
-from ..slips import fixed_length
 
 
 def positions(seq, d_model):

@@ -6,8 +6,8 @@ import torch
 from torch.nn.functional import embedding, layer_norm, linear, log_softmax, normalize, scaled_dot_product_attention
 
 from ..ch6_normalization.layer_norm import layer_norm as own_layer_norm
+from ..common_mistakes import fixed_length
 from ..exercise import exercise, family
-from ..slips import fixed_length
 from .block import added_in_place, block, normalized, with_pre_norm, written_out
 from .embed import by_index_select, by_one_hot, embed, token_by_token
 from .inputs import block_weights, causal_linear_attention, causal_softmax_attention

@@ -1,5 +1,7 @@
-"""Slips that many functions can have: a result in float32 whatever went in, one without gradients, a float for an int,
-a table of fixed length. Each function here adds one to an exercise; its docstring is what the learner is told.
+"""Known mistakes that several exercises share: a result in float32, a result without gradients, a float for an int, a
+table of fixed length. An exercise calls the function of each mistake that it knows; the docstring is the card's text.
+
+`shared_slips` is different: it looks for slips in every exercise, without a call.
 """
 
 import functools
@@ -10,7 +12,7 @@ from .agree import agree, tensors_in
 from .probes import each_tensor
 from .relation import wrong_places
 
-MIN_LENGTH = 8  # of a table: a result that ends earlier is wrong for another reason
+MIN_LENGTH = 8  # of a table: a shorter result is wrong for a different reason
 
 
 def left_in_float32(exercise):
