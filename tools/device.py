@@ -27,9 +27,9 @@ REPORTS = ROOT / "_build" / "reports" / "device"
 NEVER_STARTED = "Kernel died before replying"  # another kernel that started at the same moment took its ports
 SCREENFUL = 60  # lines of a failing part's report
 MATHEMATICS = (  # below tests/, the longest first
-    "maths/linear_attention maths/transformer checks/checks maths/multi_head maths/attention maths/normalization"
-    " maths/layers maths/mixture maths/cache maths/masks maths/pretrained maths/compute maths/measure maths/positions"
-    " maths/tensors maths/arguments maths/formula"
+    "maths/linear_attention maths/audit maths/transformer checks/checks maths/multi_head maths/attention"
+    " maths/normalization maths/layers maths/mixture maths/cache maths/masks maths/pretrained maths/compute"
+    " maths/measure maths/positions maths/tensors maths/arguments maths/formula"
 )
 QUICK = ("test_formula", "test_attention", "test_masks", "test_cache", "test_tensors", "chapters/01")
 SLOW = ("06_norm", "10_real", "08_linear", "project", "07_param", "04_multi", "05_masks")  # the longest first

@@ -25,6 +25,7 @@ from importlib import import_module
 
 from .arguments import did_you_mean as _did_you_mean
 from .attention import attention_weights, scaled_dot_product_attention, softmax
+from .audit import audit
 from .cache import KeyValueCache, StateCache
 from .compute import (
     activation_bytes,
@@ -112,6 +113,7 @@ __all__ = [
     "alibi_bias",
     "attention_flops",
     "attention_weights",
+    "audit",
     "batch_norm",
     "bidirectional_linear_attention",
     "causal_linear_attention",

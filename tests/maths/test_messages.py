@@ -30,7 +30,7 @@ linear = {"query": q, "key": q, "value": q, "key_mask": keys}
 channels = {"weight": x(N), "bias": x(N), "eps": 1e-5}
 layer = {"d_model": 6, "n_heads": 3, "d_ff": 8, "dropout": 0.1, "activation": "relu", "eps": 1e-5, "n_kv_heads": 1}
 layer |= {"d_head": 4, "qk_norm": True, "window": 3}
-heads = {"d_model": 6, "n_heads": 3, "n_kv_heads": 1, "d_head": 4, "qk_norm": True, "eps": 1e-6, "window": 3}
+heads = {"d_model": 6, "n_heads": 3, "n_kv_heads": 1, "d_head": 4, "qk_norm": True, "eps": 1e-6}
 counted = {"shape": tl.GPT2, "seq": 5, "batch": 2}
 stored = {**counted, "bytes_per_value": 4}
 
@@ -80,7 +80,7 @@ CALLS = {
         partial(tl.ModelShape, "gpt2"),
         {"n_layers": 1, "d_model": 6, "n_heads": 3, "d_ff": 8, "vocab_size": 11, "n_positions": 7, "tied": True},
     ),
-    "MultiHeadAttention": (tl.MultiHeadAttention, {**heads, "dropout": 0.1}),
+    "MultiHeadAttention": (tl.MultiHeadAttention, {**heads, "dropout": 0.1, "window": 3}),
     "MultiHeadAttention()": (tl.MultiHeadAttention(6, 3), {"query": wide, "key": wide, "value": wide, "mask": seen}),
     "MultiHeadAttention().weights": (tl.MultiHeadAttention(6, 3).weights, {"query": wide, "key": wide, "mask": seen}),
     "RMSNorm": (tl.RMSNorm, {"d_model": 6, "eps": 1e-5}),
@@ -100,6 +100,20 @@ CALLS = {
     "alibi_bias": (tl.alibi_bias, {"n_heads": 3, "q_len": 5, "k_len": 7}),
     "attention_flops": (tl.attention_flops, {"seq": 5, "d_model": 6, "k_len": 7}),
     "attention_weights": (tl.attention_weights, attention),
+    "audit": (
+        partial(tl.audit, vocab_size=11),
+        {
+            "model": tl.FeedForward(6),
+            "kind": "local",
+            "branches": [],
+            "window": 3,
+            "n_layers": 1,
+            "length": 8,
+            "long": 200,
+            "pad": 0,
+            "expect": ["order is seen"],
+        },
+    ),
     "batch_norm": (
         tl.batch_norm,
         {"x": x(B, N, 4), "running_mean": x(N), "running_var": x(N).abs(), **channels, "momentum": 0.1},

@@ -144,7 +144,7 @@ class Report:
 
     def show(self):
         """Show the card: in a notebook as HTML, elsewhere as text."""
-        if _in_notebook():
+        if in_notebook():
             from IPython.display import display
 
             display({"text/plain": str(self), "text/html": self._repr_html_()}, raw=True)
@@ -170,7 +170,7 @@ def _few_lines(text):
     return "\n".join(lines[:LINES] + ["…"] * (len(lines) > LINES))
 
 
-def _in_notebook():
+def in_notebook():
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return hasattr(shell, "kernel")
 

@@ -1,0 +1,325 @@
+"""Models that are right, and some of them unusual: an audit must not find anything in them.
+
+Each is a function that returns the arguments of an audit.
+"""
+
+import math
+
+import torch
+from torch import nn
+
+import transformer_lab as tl
+from agreement import DEVICE
+from small_model import VOCAB, SmallModel, accumulate, audited
+
+LLAMA = {"norm_first": True, "norm": "rms", "activation": "silu", "gated": True, "bias": False, "n_kv_heads": 2}
+BIDIRECTIONAL = {"vocab_size": VOCAB, "kind": "bidirectional"}
+
+
+def ready(model, seed=0):
+    """The model on the device, its matrices with new numbers, so that they do not depend on what ran before."""
+    torch.manual_seed(seed)
+    for parameter in model.parameters():
+        if parameter.ndim > 1:
+            parameter.data.normal_(0, 1 / math.sqrt(parameter.shape[-1]))
+    return model.to(DEVICE)
+
+
+def plain():
+    return audited(SmallModel())
+
+
+def bidirectional():
+    return audited(SmallModel(causal=False))
+
+
+def dropout():
+    return audited(SmallModel(dropout=0.3))
+
+
+def grouped_and_rotary():
+    return audited(SmallModel(n_kv_heads=1, rotary=True))
+
+
+def windows():
+    return audited(SmallModel(window=3))
+
+
+def windows_on_both_sides():
+    class Model(SmallModel):
+        def mask(self, q_len, k_len, keep, documents):
+            near = self.back(q_len, k_len).abs() < 3
+            return super().mask(q_len, k_len, keep, documents) & near
+
+    model = Model(causal=False)
+    return audited(model, window=3)
+
+
+def post_norm():
+    """The norms follow the sums."""
+
+    class Model(SmallModel):
+        def __init__(self):
+            super().__init__()
+            self.after = nn.ModuleList(nn.LayerNorm(32) for _ in range(4))
+            self.norms = nn.ModuleList(nn.Identity() for _ in self.norms)
+            self.to(DEVICE)
+
+        def forward(self, *arguments, **named):
+            self.sums = iter(self.after)
+            return super().forward(*arguments, **named)
+
+        def add(self, x, branch):
+            return next(self.sums)(x + branch)
+
+    return audited(Model())
+
+
+def rms_norm():
+    model = SmallModel(rotary=True)
+    model.norms = nn.ModuleList(tl.RMSNorm(32) for _ in model.norms)
+    return audited(model.to(DEVICE))
+
+
+def alibi():
+    class Model(SmallModel):
+        def attend(self, query, key, value, mask):
+            slopes = 2.0 ** -torch.arange(1, self.n_heads + 1, device=query.device, dtype=query.dtype)
+            bias = -slopes[:, None, None] * self.back(query.shape[2], key.shape[2]).to(query.dtype)
+            scores = (query @ key.mT * self.scale(query, key) + bias).masked_fill(~mask, -math.inf)
+            return torch.softmax(scores, -1).nan_to_num(0.0) @ value
+
+        def embedded(self, tokens, positions):
+            return self.embed(tokens)
+
+    model = Model()
+    model.place = None
+    return audited(model)
+
+
+def tied():
+    model = SmallModel()
+    model.head.weight = model.embed.weight
+    return audited(model)
+
+
+def one_layer_twice():
+    model = SmallModel()
+    model.maps[1], model.wide[1] = model.maps[0], model.wide[0]
+    return audited(model)
+
+
+def no_positions():
+    """A causal model sees order by what each token sees."""
+
+    class Model(SmallModel):
+        def embedded(self, tokens, positions):
+            return self.embed(tokens)
+
+    model = Model()
+    model.place = None
+    return audited(model)
+
+
+def attention_beside_feed_forward():
+    class Model(SmallModel):
+        def add(self, x, branch):
+            return x + branch / math.sqrt(2)
+
+    return audited(Model(n_layers=3))
+
+
+def lowest_finite_score():
+    class Model(SmallModel):
+        def attend(self, query, key, value, mask):
+            scores = query @ key.mT * self.scale(query, key)
+            return torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), -1) @ value
+
+    return audited(Model())
+
+
+def layers_dropped_in_training():
+    class Model(SmallModel):
+        def add(self, x, branch):
+            keep = torch.rand(len(x), 1, 1, device=x.device) > 0.3
+            return x + (branch * keep / 0.7 if self.training else branch)
+
+    return audited(Model())
+
+
+def mixture():
+    """16 experts, of which a token chooses two: a batch of few tokens leaves some without a gradient."""
+
+    class Model(SmallModel):
+        def __init__(self):
+            super().__init__()
+            self.wide = nn.ModuleList(tl.MixtureOfExperts(32, 16, 16, 2) for _ in self.wide)
+            self.to(DEVICE)
+
+    return audited(Model())
+
+
+def linear_attention():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.attention = tl.TokenEmbedding(VOCAB, 32), tl.LinearAttention(32, 4)
+            self.norm, self.head = nn.LayerNorm(32), nn.Linear(32, VOCAB)
+
+        def forward(self, tokens):
+            x = self.embed(tokens)
+            return self.head(x + self.attention(self.norm(x), is_causal=True))
+
+    return {"model": ready(Model()), "vocab_size": VOCAB, "long": 300}
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.cells, self.head = (
+            nn.Embedding(VOCAB, 16),
+            nn.GRU(16, 24, 2, batch_first=True),
+            nn.Linear(24, VOCAB),
+        )
+
+    def forward(self, tokens, state=None):
+        out, state = self.cells(self.embed(tokens), state)
+        return self.head(out), state
+
+
+def gru():
+    step = lambda model, tokens, state: model(tokens, state)  # noqa: E731
+    forward = lambda model, tokens: model(tokens)[0]  # noqa: E731
+    model = ready(Recurrent()).cpu()  # not every device has this cell
+    return {"model": model, "vocab_size": VOCAB, "step": step, "forward": forward}
+
+
+def convolution():
+    """Three taps in each of two layers: a window."""
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.head = nn.Embedding(VOCAB, 16), nn.Linear(16, VOCAB)
+            self.layers = nn.ModuleList(nn.Conv1d(16, 16, 3) for _ in range(2))
+
+        def forward(self, tokens):
+            x = self.embed(tokens).mT
+            for layer in self.layers:
+                x = x + torch.tanh(layer(nn.functional.pad(x, (2, 0))))
+            return self.head(x.mT)
+
+    return {"model": ready(Model()), "vocab_size": VOCAB, "window": 3, "n_layers": 2}
+
+
+def course_2017():
+    model = tl.LanguageModel(VOCAB, 32, 4, 2, 64, dropout=0.1)
+    return {"model": ready(model), "vocab_size": VOCAB, "accumulate": accumulate, "long": 600}
+
+
+def course_llama():
+    def step(model, tokens, cache):
+        caches, start = cache or ([layer.self_attention.new_cache() for layer in model.decoder.layers], 0)
+        x = model.decoder.step(model.embedding(tokens, start), caches)
+        return model.output(x), (caches, start + tokens.shape[1])
+
+    model = tl.LanguageModel(VOCAB, 32, 4, 2, 64, positions="rotary", **LLAMA)
+    return {"model": ready(model), "vocab_size": VOCAB, "step": step, "long": 600}
+
+
+def course_window():
+    model = tl.LanguageModel(VOCAB, 32, 4, 2, 64, positions="rotary", window=4)
+    return {"model": ready(model), "vocab_size": VOCAB, "window": 4, "n_layers": 2}
+
+
+def course_encoder():
+    def padded(model, x, keep):
+        return model(x, keep[:, None, None])
+
+    encoder = ready(tl.Encoder(16, 2, 2, 32, norm_first=True))
+    return {"model": encoder, "d_model": 16, "kind": "bidirectional", "padded": padded, "expect": ["order is seen"]}
+
+
+def course_layer():
+    layer = ready(tl.EncoderLayer(16, 2, 32, norm_first=True))
+    branches = [layer.self_attention.out_proj, layer.feed_forward.linear2]
+    expect = {"order is seen": "a layer has no positions"}
+    return {"model": layer, "d_model": 16, "kind": "bidirectional", "branches": branches, "expect": expect}
+
+
+def feed_forward():
+    return {"model": ready(tl.FeedForward(16)), "d_model": 16, "kind": "local"}
+
+
+def course_translation():
+    model = ready(tl.Transformer(VOCAB, VOCAB, 16, 2, 2, 32))
+    source = torch.arange(1, 8, device=DEVICE)[None]
+    forward = lambda model, tokens: model(source.expand(len(tokens), -1), tokens)  # noqa: E731
+    return {"model": model, "vocab_size": VOCAB, "forward": forward}
+
+
+def course_translation_by_source():
+    model = ready(tl.Transformer(VOCAB, VOCAB, 16, 2, 2, 32))
+    target = torch.arange(1, 11, device=DEVICE)[None]
+
+    def padded(model, tokens, keep):
+        return model(tokens, target.expand(len(tokens), -1), keep[:, None, None])
+
+    def forward(model, tokens):
+        return padded(model, tokens, torch.ones_like(tokens, dtype=torch.bool))
+
+    return {"model": model, "forward": forward, "padded": padded, **BIDIRECTIONAL}
+
+
+def pytorch_encoder():
+    layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.1, batch_first=True, norm_first=True)
+    padded = lambda model, x, keep: model(x, src_key_padding_mask=~keep)  # noqa: E731
+    expect = {"order is seen": "no positions", "finite where nothing is seen": "NaN, as documented"}
+    return {"model": ready(layer), "d_model": 16, "kind": "bidirectional", "padded": padded, "expect": expect}
+
+
+def pytorch_attention():
+    def forward(model, x):
+        hidden = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).triu(1)
+        return model(x, x, x, attn_mask=hidden, need_weights=False)[0]
+
+    model = ready(nn.MultiheadAttention(16, 2, batch_first=True))
+    expect = {"order is seen": "one layer without positions sees a set"}
+    return {"model": model, "d_model": 16, "forward": forward, "expect": expect}
+
+
+def vector_of_a_sentence():
+    """One vector a row: the mean over the real tokens."""
+
+    class Model(SmallModel):
+        def output(self, x, keep):
+            keep = torch.ones(x.shape[:2], device=x.device) if keep is None else keep
+            keep = keep.to(x.dtype)[..., None]
+            return (self.norms[-1](x) * keep).sum(1) / keep.sum(1).clamp(min=1)
+
+    model = Model(causal=False)
+    model.head = None
+    return audited(model, packed=None)
+
+
+def one_length_only():
+    class Model(SmallModel):
+        def embedded(self, tokens, positions):
+            if tokens.shape[1] != 16:
+                raise ValueError("16 tokens are needed")
+            return super().embedded(tokens, positions)
+
+    return audited(Model(), step=None, long=None)
+
+
+def stored_in_bfloat16():
+    return audited(SmallModel().bfloat16())
+
+
+MODELS = [
+    plain, bidirectional, dropout, grouped_and_rotary, windows, windows_on_both_sides, post_norm, rms_norm, alibi, tied,
+    one_layer_twice, no_positions, attention_beside_feed_forward, lowest_finite_score, layers_dropped_in_training,
+    mixture, linear_attention, gru, convolution, course_2017, course_llama, course_window, course_encoder, course_layer,
+    feed_forward, course_translation, course_translation_by_source, pytorch_encoder, pytorch_attention,
+    vector_of_a_sentence, one_length_only, stored_in_bfloat16,
+]  # fmt: skip

@@ -1,0 +1,179 @@
+"""A Transformer of two layers whose parts a mistake replaces: each is a method of its own."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from agreement import DEVICE
+
+VOCAB = 50
+
+
+class SmallModel(nn.Module):
+    """From tokens (batch, seq) to scores (batch, seq, vocab): pre-norm, with learned or rotary positions.
+
+    ``keep`` (batch, k_len) is True at real tokens; ``documents`` (batch, seq) has one number for each document of a
+    row; ``cache`` is a list of keys and values, which grows.
+    """
+
+    def __init__(self, d_model=32, n_heads=4, n_layers=2, n_kv_heads=None, dropout=0.0, rotary=False, causal=True,
+                 window=None, seed=0):  # fmt: skip
+        super().__init__()
+        torch.manual_seed(seed)
+        self.n_heads, self.n_kv_heads, self.d_head = n_heads, n_kv_heads or n_heads, d_model // n_heads
+        self.rotary, self.causal, self.window, self.dropout = rotary, causal, window, dropout
+        self.embed = nn.Embedding(VOCAB, d_model)
+        self.place = None if rotary else nn.Embedding(1024, d_model)
+        sizes = {"query": n_heads, "key": self.n_kv_heads, "value": self.n_kv_heads, "out": n_heads}
+        self.maps = nn.ModuleList(
+            nn.ModuleDict({name: nn.Linear(d_model, heads * self.d_head, bias=False) for name, heads in sizes.items()})
+            for _ in range(n_layers)
+        )
+        self.wide = nn.ModuleList(
+            nn.Sequential(nn.Linear(d_model, 2 * d_model), nn.GELU(), nn.Linear(2 * d_model, d_model))
+            for _ in range(n_layers)
+        )
+        self.norms = nn.ModuleList(nn.LayerNorm(d_model) for _ in range(2 * n_layers + 1))
+        self.head = nn.Linear(d_model, VOCAB, bias=False)
+        self.to(DEVICE)
+
+    # What a mistake replaces
+
+    def positions(self, seq, start, keep, documents):
+        """Where each token stands: (batch or 1, seq). Padding does not count, and each document begins at 0."""
+        if documents is not None:
+            lengths = [row.unique_consecutive(return_counts=True)[1].tolist() for row in documents]
+            return torch.stack([torch.cat([torch.arange(n) for n in row]) for row in lengths]).to(documents.device)
+        if keep is not None:
+            return (keep.long().cumsum(-1) - 1).clamp(min=0)[:, -seq:]
+        return torch.arange(start, start + seq, device=self.embed.weight.device)[None]
+
+    def mask(self, q_len, k_len, keep, documents):
+        """True where a query may look at a key: broadcasts to (batch, heads, q_len, k_len)."""
+        back = self.back(q_len, k_len)
+        seen = back >= 0 if self.causal else back == back
+        if self.window:
+            seen = seen & (back < self.window)
+        if keep is not None:
+            seen = seen & keep[:, None, None]
+        if documents is not None:
+            seen = seen & (documents[:, None, :, None] == documents[:, None, None])
+        return seen
+
+    def back(self, q_len, k_len):
+        """How far back each key lies from each query: (q_len, k_len)."""
+        places = torch.arange(k_len, device=self.embed.weight.device)
+        return places[k_len - q_len :, None] - places
+
+    def scale(self, query, key):
+        return 1 / math.sqrt(query.shape[-1])
+
+    def spread(self, x):
+        """Give each query head the keys of its group: neighbours share."""
+        return x.repeat_interleave(self.n_heads // self.n_kv_heads, 1)
+
+    def angles(self, positions, x):
+        places = torch.arange(x.shape[-1] // 2, device=x.device)
+        return positions.float()[:, None, :, None] * 10000.0 ** (-places / len(places))
+
+    def rotate(self, x, positions):
+        angles = self.angles(positions, x)
+        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        first, second = x.chunk(2, -1)
+        return torch.cat([first * cos - second * sin, second * cos + first * sin], -1)
+
+    def attend(self, query, key, value, mask):
+        scores = (query @ key.mT * self.scale(query, key)).masked_fill(~mask, -math.inf)
+        weights = torch.softmax(scores, -1).nan_to_num(0.0)
+        return F.dropout(weights, self.dropout, self.training) @ value
+
+    def embedded(self, tokens, positions):
+        return self.embed(tokens) if self.rotary else self.embed(tokens) + self.place(positions)
+
+    def feed_forward(self, x, layer):
+        return self.wide[layer](x)
+
+    def add(self, x, branch):
+        return x + branch
+
+    def extend(self, cache, layer, key, value):
+        """Put new keys and values behind the cached ones, and return all."""
+        if len(cache) > layer:
+            key, value = (torch.cat([old, new], 2) for old, new in zip(cache[layer], (key, value)))
+            cache[layer] = key, value
+        else:
+            cache.append((key, value))
+        return key, value
+
+    def layer(self, x, layer, positions, keep, documents, cache):
+        z = self.norms[2 * layer](x)
+        maps = [self.maps[layer][name] for name in ("query", "key", "value")]
+        query, key, value = (m(z).unflatten(-1, (-1, self.d_head)).transpose(1, 2) for m in maps)
+        if self.rotary:
+            query, key = self.rotate(query, positions), self.rotate(key, positions)
+        if cache is not None:
+            key, value = self.extend(cache, layer, key, value)
+        mask = self.mask(x.shape[1], key.shape[2], keep, documents)
+        heads = self.attend(query, self.spread(key), self.spread(value), mask)
+        x = self.add(x, self.maps[layer]["out"](heads.transpose(1, 2).flatten(2)))
+        return self.add(x, self.feed_forward(self.norms[2 * layer + 1](x), layer))
+
+    def output(self, x, keep):
+        return self.head(self.norms[-1](x))
+
+    # What calls them
+
+    def forward(self, tokens, keep=None, documents=None, cache=None):
+        start = cache[0][0].shape[2] if cache else 0
+        positions = self.positions(tokens.shape[1], start, keep, documents)
+        x = self.embedded(tokens, positions)
+        for layer in range(len(self.maps)):
+            x = self.layer(x, layer, positions, keep, documents, cache)
+        return self.output(x, keep)
+
+    def step(self, tokens, cache):
+        cache = [] if cache is None else cache
+        return self(tokens, cache=cache), cache
+
+    def loss(self, tokens):
+        return F.cross_entropy(self(tokens)[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
+
+
+def accumulate(model, batches):
+    """Run backward over small batches as if they were one: the loss is a mean over all labels that are asked for."""
+    asked = sum(int((labels[:, 1:] != -100).sum()) for _, labels in batches)
+    for tokens, labels in batches:
+        scores = model(tokens)[:, :-1].flatten(0, 1)
+        (F.cross_entropy(scores, labels[:, 1:].flatten(), reduction="sum") / asked).backward()
+
+
+def collate(sentences, pad=0):
+    """Return the tokens, padded, and their labels: -100 behind the end of each sentence, and at no other place."""
+    lengths = torch.tensor([len(sentence) for sentence in sentences])
+    tokens = torch.full((len(sentences), int(lengths.max())), pad)
+    for row, sentence in zip(tokens, sentences):
+        row[: len(sentence)] = torch.tensor(sentence)
+    return tokens, tokens.masked_fill(torch.arange(tokens.shape[1]) >= lengths[:, None], -100)
+
+
+def audited(model, **changes):
+    """Return the arguments of an audit of a `SmallModel`, with all that it can do; ``None`` takes one away."""
+    arguments = {
+        "model": model,
+        "vocab_size": VOCAB,
+        "kind": "causal" if model.causal else "bidirectional",
+        "padded": lambda model, tokens, keep: model(tokens, keep=keep),
+        "packed": lambda model, tokens, documents: model(tokens, documents=documents),
+        "step": lambda model, tokens, cache: model.step(tokens, cache),
+        "loss": lambda model, tokens: model.loss(tokens),
+        "accumulate": accumulate,
+        "collate": collate,
+        "window": model.window,
+        "n_layers": len(model.maps),
+        "long": 600,
+    }
+    if not model.causal:
+        changes = dict.fromkeys(("step", "loss", "accumulate")) | changes
+    return {name: value for name, value in (arguments | changes).items() if value is not None}

@@ -1,0 +1,453 @@
+"""The audit: published mistakes beside their repaired twins, mistakes it never saw, right models, and bad input."""
+
+import contextlib
+import copy
+import inspect
+import io
+import os
+import random
+import subprocess
+import sys
+import time
+from functools import cache
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+import fresh_mistakes
+import published_bugs
+import transformer_lab as tl
+from agreement import DEVICE
+from fresh_mistakes import SEEN_BY
+from notebooks import ROOT
+from published_bugs import CATCHES
+from right_models import MODELS
+from small_model import VOCAB, SmallModel, audited
+from transformer_lab.audit import limit
+from transformer_lab.audit.__main__ import main
+from transformer_lab.audit.card import NO_PROPERTY
+from transformer_lab.audit.properties import PROPERTIES
+
+
+def audit(**arguments):
+    """The report of an audit, whose card is dropped."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        return tl.audit(**arguments)
+
+
+def said(report):
+    """What a report says of each property: its status and its text."""
+    return {name: (status, text) for name, status, text in report.rows}
+
+
+@cache
+def published(name, broken):
+    return audit(**getattr(published_bugs, name)(broken))
+
+
+@cache
+def fresh(mistake):
+    return audit(**mistake())
+
+
+# Mistakes, and models that are right
+
+
+@pytest.mark.parametrize("name", CATCHES)
+def test_a_published_mistake_is_found_and_its_repaired_twin_is_clean(name):
+    assert CATCHES[name] in published(name, True).failed
+    repaired = published(name, False)
+    assert (repaired.failed, repaired.of("raises")) == ([], [])
+    assert said(repaired)[CATCHES[name]][0] == "holds"
+
+
+def test_there_are_twenty_published_and_twenty_fresh_mistakes():
+    assert len(CATCHES) == len(SEEN_BY) == 20
+    assert all("#" in getattr(published_bugs, name).__doc__ for name in CATCHES)
+    written = [f for f in vars(fresh_mistakes).values() if inspect.isfunction(f) and f.__module__ == "fresh_mistakes"]
+    assert set(written) == set(SEEN_BY)
+
+
+@pytest.mark.parametrize("mistake", SEEN_BY, ids=lambda mistake: mistake.__name__)
+def test_a_fresh_mistake_is_seen_as_was_written_down(mistake):
+    failed = fresh(mistake).failed
+    assert SEEN_BY[mistake] in failed if SEEN_BY[mistake] else not failed
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_a_right_model_raises_no_alarm(model):
+    report = audit(**model())
+    assert [row for row in report.rows if row[1] in ("fails", "raises")] == []
+    assert len(report.of("holds")) >= 8
+
+
+def test_there_are_enough_right_models():
+    assert len(MODELS) >= 20
+
+
+class Closure(SmallModel):
+    """The feed-forward layers are a function that closes over the original's modules."""
+
+    def __init__(self):
+        super().__init__()
+        self.feed_forward = lambda x, layer: self.wide[layer](x)
+
+
+class LoadedTransposed(SmallModel):
+    """A square matrix is transposed when it is loaded, and not when it is saved."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_load_state_dict_pre_hook(self.transpose)
+
+    @staticmethod
+    def transpose(module, state, *_):
+        state["maps.0.query.weight"] = state["maps.0.query.weight"].T
+
+
+def last_token_cut(**changes):
+    """A translation that drops the last token of its source."""
+    model, target = tl.Transformer(VOCAB, VOCAB, 16, 2, 1, 32).to(DEVICE), torch.arange(1, 11, device=DEVICE)[None]
+    forward = lambda model, x: model(x[:, :-1], target.expand(len(x), -1))  # noqa: E731
+    return {"model": model, "vocab_size": VOCAB, "kind": "bidirectional", "forward": forward, **changes}
+
+
+OTHERS = {
+    "a copy is on its own": lambda: audited(Closure(), long=None),
+    "saved and loaded": lambda: audited(LoadedTransposed(), long=None),
+    "every source token is heard": last_token_cut,
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_mistake_for_each_property_that_no_other_shows(name):
+    assert name in audit(**OTHERS[name]()).failed
+
+
+def test_every_property_is_shown_by_a_mistake():
+    shown = set(CATCHES.values()) | set(SEEN_BY.values()) | OTHERS.keys()
+    assert PROPERTIES.keys() <= shown
+    assert len(PROPERTIES) >= 27
+
+
+def test_a_property_is_short_and_asks_a_question():
+    for name, function in PROPERTIES.items():
+        assert inspect.getdoc(function).rstrip().endswith("?"), name
+        assert len(inspect.getsource(function).splitlines()) <= 36, name
+
+
+# What the card says
+
+
+def test_the_smallest_example_and_what_the_leaks_have_in_common():
+    text = said(published("inverted_mask", True))["the past does not move"][1]
+    assert text.startswith("token 1 changed: output 0 moved by 0.0") and "; 45 of 45 pairs leak" in text
+    assert text.endswith("is the mask the wrong way round?")
+    text = said(fresh(fresh_mistakes.triangle_one_too_far))["the past does not move"][1]
+    assert "those up to 2 ahead: does the triangle begin on the right diagonal?" in text  # one in each of two layers
+    text = said(fresh(fresh_mistakes.norm_over_the_sequence))["the past does not move"][1]
+    assert text.endswith("does a mask arrive, or is something computed over the whole sequence?")
+
+
+def test_leaks_inside_blocks_are_named():
+    class Blocks(SmallModel):
+        def mask(self, q_len, k_len, keep, documents):
+            places = torch.arange(k_len, device=DEVICE)
+            same = places[k_len - q_len :, None] // 4 == places // 4
+            return super().mask(q_len, k_len, keep, documents) | same
+
+    text = said(audit(model=Blocks(n_layers=1), vocab_size=VOCAB))["the past does not move"][1]
+    assert "13 of 45 pairs leak, those inside blocks of 4" in text
+
+
+def test_the_shift_of_a_loss_is_named():
+    text = said(published("shifted_twice", True))["the loss asks for the next token"][1]
+    assert text.endswith("it is that of the token after the next: are the labels shifted twice?")
+    text = said(fresh(fresh_mistakes.loss_over_all_places))["the loss asks for the next token"][1]
+    assert text.endswith("; 0.9 times that")
+
+
+def test_the_first_module_that_differs_from_the_reference_is_named():
+    text = said(published("tile_for_repeat", True))["the same as the original"][1]
+    assert "the first difference is in what goes into `maps.0.out`, after `maps.0.value`, which agrees" in text
+    model, other = SmallModel(n_layers=4), SmallModel(n_layers=4)
+    with torch.no_grad():
+        other.wide[2][0].weight[0, 0] += 1
+    text = said(audit(model=model, vocab_size=VOCAB, reference=other))["the same as the original"][1]
+    assert "the first difference is in `wide.2.0`, after `norms.5`, which agrees" in text
+
+
+def test_where_names_differ_the_layers_of_the_longest_lists_are_compared():
+    class Stack(nn.Module):
+        def __init__(self, name, change=0.0):
+            super().__init__()
+            torch.manual_seed(0)
+            layers = [nn.Linear(8, 8) for _ in range(4)]
+            layers[2].bias.data += change
+            setattr(self, name, nn.Sequential(*layers).to(DEVICE))
+            self.names = [name]
+
+        def forward(self, x):
+            return getattr(self, self.names[0])(x)
+
+    pair = {"model": Stack("layers"), "reference": Stack("blocks", 1.0)}
+    text = said(audit(**pair, d_model=8, kind="local"))["the same as the original"][1]
+    assert text.endswith("the first difference is in layer 2, after layer 1, which agrees")
+
+
+def test_the_card_as_text_and_as_html():
+    report = published("inverted_mask", True)
+    text, page = str(report), report._repr_html_()
+    assert text.startswith("Audit of Mistake: 5 fail")
+    assert "✗ the past does not move: token 1" in text and "○ the window: pass `window=` and `n_layers=`" in text
+    assert " ".join(NO_PROPERTY.split()) in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 88
+    assert page.count("<details>") == 2 and 'role="group" aria-label="The audit of Mistake: 5 fail' in page
+    assert "<code" in page and "`" not in page and report._ipython_display_() is None
+    assert repr(report).startswith("<audit of Mistake: 5 fail")
+    assert "verified" not in text + page
+
+
+def test_an_audit_prints_its_card(capsys):
+    report = tl.audit(tl.FeedForward(8).to(DEVICE), d_model=8, kind="local")
+    assert capsys.readouterr().out == f"{report}\n"
+
+
+# Randomness, settings
+
+
+def test_outputs_that_are_random_stop_the_audit():
+    report = published("dropout_in_evaluation", True)
+    assert report.failed == ["twice the same"]
+    assert said(report)["rows apart"] == ("not tried", "equal inputs do not give equal outputs")
+    assert said(report)["layers begin different"][0] == "holds"
+
+
+def test_weights_modes_and_the_random_state_are_left_as_they_were():
+    for model in (SmallModel(dropout=0.2), Closure()):  # a model that is copied, and one that is audited itself
+        model.norms[0].eval()
+        weights, modes = copy.deepcopy(model.state_dict()), [module.training for module in model.modules()]
+        torch.manual_seed(5)
+        random.seed(5)
+        expected = torch.rand(3), random.random()
+        torch.manual_seed(5)
+        random.seed(5)
+        audit(**audited(model, long=None))
+        assert torch.equal(torch.rand(3), expected[0]) and random.random() == expected[1]
+        assert [module.training for module in model.modules()] == modes
+        assert all(torch.equal(weights[name], value) for name, value in model.state_dict().items())
+        assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_an_adapter_that_runs_the_original_leaves_no_gradient_there():
+    model = SmallModel()
+    audit(model=model, vocab_size=VOCAB, accumulate=lambda copied, batches: model(batches[0][0]).sum().backward())
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_an_audit_gives_the_same_rows_again():
+    arguments = published_bugs.left_padding(True)
+    assert audit(**arguments).rows == published("left_padding", True).rows
+
+
+# Properties that are switched off
+
+
+def test_a_property_is_switched_off_with_a_reason():
+    arguments = published_bugs.left_padding(True)
+    name = "alone = in a padded batch, left"
+    report = audit(**arguments, expect={name: "positions count the padding on purpose"})
+    assert report.failed == []
+    assert said(report)[name] == ("not tried", "switched off: positions count the padding on purpose")
+    assert said(audit(**arguments, expect=[name]))[name] == ("not tried", "switched off")
+
+
+def test_an_unknown_property_is_named_and_the_rest_goes_on():
+    report = audit(model=tl.FeedForward(8).to(DEVICE), d_model=8, kind="local", expect=["the windows"])
+    assert report.notes == ["`expect` names no property of the audit with 'the windows'; did you mean 'the window'?"]
+    assert "rows apart" in report.of("holds")
+
+
+# Bad input: one clear line, and the rest goes on
+
+
+class Wrapped(nn.Module):
+    """A model whose outputs are wrapped in something."""
+
+    def __init__(self, wrap):
+        super().__init__()
+        self.model, self.wrap = SmallModel(), wrap
+
+    def forward(self, tokens):
+        return self.wrap(self.model(tokens))
+
+
+def test_a_model_that_returns_a_tuple_or_a_dataclass():
+    def two(out):
+        return out, out
+
+    for wrap in (lambda out: (out, None), lambda out: SimpleNamespace(logits=out, loss=None), lambda out: {"out": out}):
+        assert audit(model=Wrapped(wrap), vocab_size=VOCAB).failed == []
+    report = audit(model=Wrapped(two), vocab_size=VOCAB)
+    assert said(report)["twice the same"] == (
+        "raises",
+        "the model must return one tensor, (batch, seq, features), got tuple with [0] (1, 10, 50), [1] (1, 10, 50): "
+        "pass forward=lambda model, x: model(x)[0]",
+    )
+    assert said(report)["rows apart"] == ("not tried", "the model has no output")
+    assert said(report)["layers begin different"][0] == "holds"
+    for wrap in (lambda out: None, lambda out: out.argmax(-1), lambda out: out[0]):
+        assert "must return one tensor" in said(audit(model=Wrapped(wrap), vocab_size=VOCAB))["twice the same"][1]
+
+
+def test_a_model_that_cannot_be_copied():
+    model = SmallModel()
+    model.names = (name for name in "ab")  # a generator cannot be copied
+    report = audit(**audited(model, long=None))
+    assert report.failed == [] and "the past does not move" in report.of("holds")
+    assert report.notes[0].startswith("The model cannot be copied (TypeError: ")
+    assert said(report)["saved and loaded"][0] == "not tried"
+
+
+def test_a_copy_that_runs_parts_of_the_original():
+    report = audit(**audited(Closure(), long=None))
+    assert report.failed == ["a copy is on its own"]
+    text = "a copy of the model runs parts of the original, such as `wide.0.0.weight`"
+    assert said(report)["a copy is on its own"] == ("fails", text)
+
+
+def test_a_model_without_parameters():
+    class Mean(nn.Module):
+        def forward(self, x):
+            return x.cumsum(1) / torch.arange(1, x.shape[1] + 1)[:, None]
+
+    report = audit(model=Mean(), d_model=4, expect=["order is seen"])
+    assert report.failed == report.of("raises") == []
+    assert said(report)["every parameter learns"] == ("not tried", "the model has no parameters that learn")
+
+
+def test_a_model_that_needs_the_other_kind_of_input():
+    text = said(audit(model=SmallModel(), d_model=32))["twice the same"][1]
+    assert text.endswith("Does it take token numbers? Pass vocab_size= and not d_model=")
+    text = said(audit(model=tl.Encoder(16, 2, 1, 32).to(DEVICE), vocab_size=50))["twice the same"][1]
+    assert "Pass d_model= and not vocab_size=" in text
+    if DEVICE.type == "cpu":
+        text = said(audit(model=SmallModel(), vocab_size=5000))["twice the same"][1]
+        assert text.endswith("Is vocab_size more than its embedding has?")
+
+
+def test_a_model_that_takes_another_length_only():
+    one_length = next(model for model in MODELS if model.__name__ == "one_length_only")
+    report = audit(**one_length())
+    assert report.notes == ["The model takes no 10 tokens (ValueError: 16 tokens are needed): it is audited with 16."]
+    assert said(report)["a prefix gives the same"][1].startswith("the model takes no 15 tokens: ValueError")
+
+
+def test_a_model_or_an_adapter_that_never_ends(monkeypatch):
+    def never(*_):
+        while True:
+            time.sleep(0.001)
+
+    monkeypatch.setattr(limit, "SECONDS", 0.3)
+    monkeypatch.setattr(limit, "PASSES", 60)
+    report = audit(model=Wrapped(never), vocab_size=VOCAB)
+    assert said(report)["twice the same"] == ("raises", "the model did not come to an end within 0.3 seconds")
+    assert "layers begin different" in report.of("holds")
+    report = audit(model=SmallModel(), vocab_size=VOCAB, accumulate=never)
+    assert "did not come to an end" in said(report)["small batches = one big"][1]
+    assert "every parameter learns" in report.of("holds")
+
+
+ADAPTERS = {
+    "padded": "alone = in a padded batch, right",
+    "packed": "packed = apart",
+    "step": "with a cache = without",
+    "loss": "the loss asks for the next token",
+    "accumulate": "small batches = one big",
+    "collate": "every real token is asked for",
+}
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_an_adapter_of_the_wrong_form_is_named(name):
+    for wrong in (3, lambda: None):
+        report = audit(**audited(SmallModel(), long=None) | {name: wrong})
+        status, text = said(report)[ADAPTERS[name]]
+        assert status == "raises" and text.startswith(f"{name} must be a function {name}(")
+        assert report.failed == [] and "every parameter learns" in report.of("holds")
+
+
+@pytest.mark.parametrize("name", ["padded", "packed", "step", "loss", "collate"])
+def test_an_adapter_that_returns_the_wrong_thing_is_named(name):
+    report = audit(**audited(SmallModel(), long=None) | {name: lambda *_: "nothing"})
+    status, text = said(report)[ADAPTERS[name]]
+    assert status == "raises" and text.startswith(f"{name} must return ")
+
+
+def test_a_reference_or_branches_of_the_wrong_form():
+    layer = tl.FeedForward(8).to(DEVICE)
+    report = audit(model=layer, d_model=8, kind="local", reference=3, branches=[nn.Linear(2, 2)])
+    assert said(report)["the same as the original"][1].startswith("reference must be a module")
+    assert said(report)["identity without branches"][1].startswith("branches must be modules of the model")
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "text"),
+    [
+        ({"model": len}, TypeError, "model must be an nn.Module, got builtin_function_or_method"),
+        ({"vocab_size": None}, ValueError, "one of vocab_size .* and d_model .* must be given, got none"),
+        ({"d_model": 8}, ValueError, "got both"),
+        ({"vocab_size": 2}, ValueError, "vocab_size must be at least 4, got 2"),
+        ({"kind": "masked"}, ValueError, "kind must be one of causal, bidirectional, local, got 'masked'"),
+        ({"length": 4}, ValueError, "length must be at least 8, got 4"),
+        ({"long": 20}, ValueError, "long must be 0, .*, or at least 200, got 20"),
+        ({"pad": 50}, ValueError, "pad must be a token below vocab_size, which is 50, got 50"),
+        ({"window": 0}, ValueError, "window must be at least 1, got 0"),
+        ({"branches": nn.Linear(2, 2)}, TypeError, "branches must be a list of modules"),
+        ({"expect": "the window"}, TypeError, "expect must be a list of names"),
+    ],
+)
+def test_arguments_are_checked(changes, error, text):
+    with pytest.raises(error, match=text):
+        tl.audit(**{"model": SmallModel(), "vocab_size": 50} | changes)
+
+
+# From a shell
+
+
+FACTORIES = """
+import transformer_lab as tl
+
+def right():
+    return tl.FeedForward(8)
+
+def wrong():
+    return {"model": tl.Encoder(8, 2, 1, 16), "d_model": 8}
+"""
+
+
+def test_a_module_is_audited_from_a_shell(tmp_path):
+    (tmp_path / "mine.py").write_text(FACTORIES)
+    command = [sys.executable, "-m", "transformer_lab.audit", "mine:wrong"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr == ""
+    assert done.stdout.startswith("Audit of Encoder: ") and "✗ the past does not move" in done.stdout
+
+
+def test_the_exit_status_and_what_a_factory_may_be(tmp_path, monkeypatch, capsys):
+    (tmp_path / "factories.py").write_text(FACTORIES)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(["factories:right", "--d-model", "8", "--kind", "local"]) == 0
+    assert main(["factories:right", "--d-model", "7", "--kind", "local"]) == 1  # it raises an error
+    rules = {
+        "factories": "must be written package.module:factory",
+        "factories:none": "factories:none cannot be called: module 'factories' has no attribute 'none'",
+        "no_such_module:make": "No module named 'no_such_module'",
+    }
+    for factory, rule in rules.items():
+        with pytest.raises(SystemExit, match="2"):
+            main([factory, "--d-model", "8"])
+        assert rule in capsys.readouterr().err

@@ -1,0 +1,141 @@
+"""An audit of anyone's Transformer: ``tl.audit(model, vocab_size=50)``.
+
+`properties` has the questions, and is the file to read; `trial` is what they are asked of; `examine` asks them, one
+after the other; `stages` finds where a model and its reference part; `card` shows the report. ``__main__`` is for a
+shell.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from types import SimpleNamespace
+
+from torch import nn
+
+from ..arguments import format_value, require_one_of, require_sizes, type_name
+
+KINDS = ("causal", "bidirectional", "local")
+COLLECTIONS = (list, tuple, set, frozenset, dict)
+
+
+def audit(
+    model: nn.Module,
+    *,
+    vocab_size: int | None = None,
+    d_model: int | None = None,
+    kind: str = "causal",
+    forward: Callable | None = None,
+    padded: Callable | None = None,
+    packed: Callable | None = None,
+    step: Callable | None = None,
+    loss: Callable | None = None,
+    accumulate: Callable | None = None,
+    collate: Callable | None = None,
+    reference: nn.Module | None = None,
+    branches: Sequence[nn.Module] = (),
+    window: int | None = None,
+    n_layers: int | None = None,
+    length: int = 10,
+    long: int = 0,
+    pad: int = 0,
+    expect: Collection[str] = (),
+):
+    """Ask what every Transformer of its kind must satisfy, and show what holds and what fails on a card.
+
+    No weights and no data are needed: the audit changes inputs, and sees which outputs move. It runs on copies of the
+    model; the model's weights and modes and the session's random state are left as they were. What it finds is in the
+    model, but a card without a failure proves nothing: it lists what was not tried, and what no property can see.
+
+    Parameters
+    ----------
+    model : nn.Module
+        From token numbers (batch, seq), or vectors (batch, seq, d_model), to outputs (batch, seq, features). A model
+        that returns one vector a row is audited as a function of a source.
+    vocab_size : int, optional
+        The model takes token numbers below this.
+    d_model : int, optional
+        The model takes vectors of this size. One of the two is needed.
+    kind : {"causal", "bidirectional", "local"}, optional
+        Which tokens an output may depend on: its own and earlier ones, all, its own.
+    forward : function (model, x) -> output, optional
+        Calls the model, where ``model(x)`` is not its output. For an encoder–decoder, fix the source and audit it as a
+        function of its target; then fix the target and audit it, as ``"bidirectional"``, as a function of its source.
+    padded : function (model, tokens, keep) -> output, optional
+        Calls it on a padded batch; ``keep`` is bool, (batch, seq), ``True`` at real tokens.
+    packed : function (model, tokens, documents) -> output, optional
+        Calls it on a row of several documents; ``documents`` has the number of each token's document.
+    step : function (model, tokens, cache) -> (output, cache), optional
+        Calls it on the next tokens, one or more; the first cache is ``None``.
+    loss : function (model, tokens) -> Tensor of shape (), optional
+        The mean loss of predicting each next token.
+    accumulate : function (model, batches), optional
+        Runs backward over a list of ``(tokens, labels)``; labels are not shifted, and -100 where nothing is asked.
+    collate : function (sentences) -> (tokens, labels), optional
+        Makes a batch of lists of numbers, each of which ends with ``pad``; labels as above.
+    reference : nn.Module, optional
+        A model that must give the same outputs. Where it does not, the first module that differs is named.
+    branches : sequence of nn.Module, optional
+        The last module of each branch of a pre-norm layer: with their weights 0 the layer is the identity.
+    window : int, optional
+        How many tokens a layer sees, the token itself among them; needs ``n_layers``.
+    n_layers : int, optional
+    length : int, optional
+        Tokens of a sequence, at least 8. Where the model does not take it, others are tried.
+    long : int, optional
+        Tokens of a long sequence, at least 200, for precision near and far; 0 leaves it out.
+    pad : int, optional
+        The token of padding.
+    expect : collection of str, or dict of str to str, optional
+        Properties that are not to be tried; in a dict with the reason, which the card shows.
+
+    Returns
+    -------
+    AuditReport
+        ``rows``, a list of ``(property, status, text)`` with status ``"holds"``, ``"fails"``, ``"raises"`` or
+        ``"not tried"``; ``failed``, the list of properties that fail.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or value. What the model and the adapters raise is on the card.
+
+    Examples
+    --------
+    >>> import torch, transformer_lab as tl
+    >>> model = tl.LanguageModel(vocab_size=50, d_model=16, n_heads=2, n_layers=2, d_ff=32)
+    >>> report = tl.audit(model, vocab_size=50)  # doctest: +ELLIPSIS
+    Audit of LanguageModel: 0 fail, ...
+    >>> report.failed
+    []
+    >>> encoder = tl.Encoder(d_model=16, n_heads=2, n_layers=2, d_ff=32)  # every token sees all others
+    >>> tl.audit(encoder, d_model=16).rows[4]  # doctest: +ELLIPSIS
+    Audit of Encoder: ...
+    ('the past does not move', 'fails', 'token 1 changed: output 0 moved by ...; 45 of 45 pairs leak: ...')
+    """
+    from .examine import examine  # with the checks, whose cards it shares: the package is imported faster without
+
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be an nn.Module, got {type_name(model)}")
+    if (vocab_size is None) == (d_model is None):
+        raise ValueError(
+            "one of vocab_size (the model takes token numbers) and d_model (it takes vectors) must be given, got "
+            + ("none" if d_model is None else "both")
+        )
+    if vocab_size is not None:
+        require_sizes(4, vocab_size=vocab_size)
+    if d_model is not None:
+        require_sizes(d_model=d_model)
+    require_one_of(KINDS, kind=kind)
+    require_sizes(**{name: size for name, size in {"window": window, "n_layers": n_layers}.items() if size is not None})
+    require_sizes(8, length=length)
+    require_sizes(0, long=long, pad=pad)
+    if 0 < long < 200:
+        raise ValueError(f"long must be 0, which leaves the long sequence out, or at least 200, got {long}")
+    if vocab_size is not None and pad >= vocab_size:
+        raise ValueError(f"pad must be a token below vocab_size, which is {vocab_size}, got {pad}")
+    if not isinstance(branches, (list, tuple)) or not all(isinstance(branch, nn.Module) for branch in branches):
+        raise TypeError(f"branches must be a list of modules of the model, got {format_value(branches)}")
+    if not isinstance(expect, COLLECTIONS) or not all(isinstance(name, str) for name in expect):
+        raise TypeError(f"expect must be a list of names of properties, or a dict of them, got {format_value(expect)}")
+    options = SimpleNamespace(**{name: value for name, value in locals().items() if name != "examine"})
+    report = examine(options)
+    report.show()
+    return report

@@ -1,0 +1,35 @@
+"""An audit from a shell: ``python -m transformer_lab.audit package.module:factory``.
+
+The factory takes no argument and returns a model, or a dict of the arguments of `transformer_lab.audit`, the model
+among them under ``"model"``. The exit status is 1 where a property fails or raises an error.
+"""
+
+import argparse
+import importlib
+import sys
+
+from . import KINDS, audit
+
+
+def main(arguments=None):
+    """Audit what the factory returns; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m transformer_lab.audit", description=__doc__.partition("\n\n")[0])
+    parser.add_argument("factory", metavar="package.module:factory", help="returns a model, or the audit's arguments")
+    parser.add_argument("--vocab-size", type=int, help="the model takes token numbers below this")
+    parser.add_argument("--d-model", type=int, help="the model takes vectors of this size")
+    parser.add_argument("--kind", choices=KINDS, help="which tokens an output may depend on")
+    given = vars(parser.parse_args(arguments))
+    module, colon, name = given.pop("factory").partition(":")
+    if not (module and colon and name):
+        parser.error("the factory must be written package.module:factory, such as my_model:make")
+    try:
+        made = getattr(importlib.import_module(module), name)()
+    except (ImportError, AttributeError) as error:
+        parser.error(f"{module}:{name} cannot be called: {error}")
+    made = made if isinstance(made, dict) else {"model": made}
+    report = audit(**made | {key: value for key, value in given.items() if value is not None})
+    return int(bool(report.failed or report.of("raises")))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

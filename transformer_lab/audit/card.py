@@ -1,0 +1,112 @@
+"""The report of an audit, and the card that shows it: in a notebook as HTML, elsewhere as text."""
+
+import html
+import textwrap
+from dataclasses import dataclass, field
+
+from ..checks.report import CARD, CODE, COLOURS, PARAGRAPH, SIGNS, SUMMARY, in_notebook, marked
+
+STATUSES = {  # the sign of each, and how many there are in words
+    "fails": (SIGNS["incorrect"], "{} fail", "{} fails"),
+    "raises": ("!", "{} raise an error", "{} raises an error"),
+    "holds": (SIGNS["correct"], "{} hold", "{} holds"),
+    "not tried": (SIGNS["not attempted"], "{} not tried", "{} not tried"),
+}
+COLOUR = {"fails": "incorrect", "raises": "incorrect", "holds": "correct", "not tried": "not attempted"}
+LIST = "list-style: none; margin: 0.4em 0 0; padding: 0"
+NO_PROPERTY = (
+    "Some mistakes make a different model that is valid as well, and no property sees them: no division by `√d_head`, "
+    "key heads in a different order, a different layout of RoPE, a different eps or GELU. To find them, pass "
+    "`reference=`, a module that computes what you mean."
+)
+
+
+@dataclass
+class AuditReport:
+    """What an audit found.
+
+    Attributes
+    ----------
+    name : str
+        The class of the model.
+    rows : list of (str, str, str)
+        Each property, its status, and what is said of it. The status is ``"holds"``, ``"fails"``, ``"raises"`` or
+        ``"not tried"``.
+    notes : list of str
+        What the audit had to do otherwise than it was asked to.
+    seconds : float
+        How long it took.
+    """
+
+    name: str
+    rows: list = field(repr=False)
+    notes: list = field(default_factory=list, repr=False)
+    seconds: float = field(default=0.0, repr=False)
+
+    @property
+    def failed(self):
+        """The properties that fail."""
+        return self.of("fails")
+
+    def of(self, status):
+        """The properties with one status."""
+        return [name for name, found, _ in self.rows if found == status]
+
+    @property
+    def title(self):
+        """How many properties have each status, in words."""
+        counts = {status: len(self.of(status)) for status in STATUSES}
+        words = [STATUSES[s][2 if n == 1 else 1].format(n) for s, n in counts.items() if n or s in ("fails", "holds")]
+        return ", ".join(words)
+
+    def __repr__(self):
+        return f"<audit of {self.name}: {self.title}>"
+
+    def __str__(self):
+        """The card as plain text."""
+        lines = [f"Audit of {self.name}: {self.title}"]
+        lines += [textwrap.fill(note, 88, initial_indent="  ", subsequent_indent="  ") for note in self.notes]
+        for status, (sign, *_) in STATUSES.items():
+            rows = [(name, text) for name, found, text in self.rows if found == status]
+            lines += [""] * bool(rows)
+            for name, text in rows:
+                said = f"{sign} {name}{': ' if text else ''}{text}"
+                lines.append(textwrap.fill(said, 88, initial_indent="  ", subsequent_indent="      "))
+        return "\n".join([*lines, "", textwrap.fill(NO_PROPERTY, 88, initial_indent="  ", subsequent_indent="  ")])
+
+    def _repr_html_(self):
+        """The card for a notebook: what fails is open, the rest opens with a click."""
+        name = html.escape(self.name)
+        worst = next(status for status in STATUSES if status in ("holds",) or self.of(status))
+        parts = [
+            f'<div role="group" aria-label="The audit of {name}: {self.title}" '
+            f'style="{CARD.format(COLOURS[COLOUR[worst]])}">',
+            f'<p style="margin: 0"><b>{STATUSES[worst][0]} Audit of <code style="{CODE}">{name}</code>: '
+            f"{self.title}</b></p>",
+            *(f'<p style="{PARAGRAPH}">{marked(note)}</p>' for note in self.notes),
+        ]
+        for status, (sign, *words) in STATUSES.items():
+            rows = [(name, text) for name, found, text in self.rows if found == status]
+            listed = f'<ul style="{LIST}">{"".join(_item(sign, *row) for row in rows)}</ul>'
+            if rows and status in ("holds", "not tried"):
+                title = words[len(rows) == 1].format(len(rows))
+                listed = f'<details><summary style="{SUMMARY}">{title}</summary>{listed}</details>'
+            parts.append(listed * bool(rows))
+        return "".join([*parts, f'<p style="{PARAGRAPH}">{marked(NO_PROPERTY)}</p></div>'])
+
+    def _ipython_display_(self):
+        """Nothing: the audit has shown the card already."""
+
+    def show(self):
+        """Show the card."""
+        if in_notebook():
+            from IPython.display import display
+
+            display({"text/plain": str(self), "text/html": self._repr_html_()}, raw=True)
+        else:
+            print(self)
+
+
+def _item(sign, name, text):
+    """A property in the list of a notebook's card."""
+    return f'<li style="margin: 0.25em 0"><b>{sign} {html.escape(name)}</b>{": " if text else ""}{marked(text)}</li>'

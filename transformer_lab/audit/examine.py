@@ -1,0 +1,152 @@
+"""Runs the properties on a model, one after the other, and leaves model and session as they were."""
+
+import contextlib
+import io
+import time
+import warnings
+
+import torch
+
+from ..arguments import did_you_mean
+from ..checks.observe import settings_kept
+from . import limit
+from .card import AuditReport
+from .properties import NEEDS, PROPERTIES
+from .trial import (
+    DTYPES,
+    OTHER_LENGTHS,
+    Fails,
+    NotTried,
+    Trial,
+    Wrong,
+    first_line,
+    runs_the_original,
+    why_uncopyable,
+)
+
+
+def examine(options):
+    """Return the report of an audit."""
+    start, notes = time.perf_counter(), []
+    reasons = expected(options.expect, notes)
+    with left_alone(options.model):
+        trials, error = start_trials(options, notes)
+        rows = []
+        for name, function in PROPERTIES.items():
+            if name in reasons:
+                row = "not tried", f"switched off{reasons[name]}"
+            elif error and name == "twice the same":
+                row = "raises", error
+            elif error and NEEDS[name] != "nothing":
+                row = "not tried", "the model has no output"
+            elif rows and rows[0][1] == "fails" and NEEDS[name] == "equal":
+                row = "not tried", "equal inputs do not give equal outputs"
+            else:
+                row = confirmed(function, trials)
+            rows.append((name, *row))
+    return AuditReport(type(options.model).__name__, rows, notes, time.perf_counter() - start)
+
+
+def expected(expect, notes):
+    """Return what is said of each property that is switched off."""
+    reasons = {name: f": {expect[name]}" if isinstance(expect, dict) else "" for name in expect}
+    for name in reasons:
+        if name not in PROPERTIES:
+            notes.append(f"`expect` names no property of the audit with {name!r}{did_you_mean(str(name), PROPERTIES)}")
+    return reasons
+
+
+@contextlib.contextmanager
+def left_alone(model):
+    """Keep the model's numbers and modes, and the session's settings; what the model prints and warns is dropped."""
+    modes = [(module, module.training) for module in model.modules()]
+    tensors = [(x, x.detach().clone(), x.grad) for x in (*model.parameters(), *model.buffers())]
+    with settings_kept(), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        finally:  # copies are audited; but a model without copies is run itself, and an adapter may run the original
+            for module, training in modes:
+                module.training = training
+            for tensor, numbers, gradient in tensors:
+                tensor.data.copy_(numbers)
+                tensor.grad = gradient
+
+
+def start_trials(options, notes):
+    """Return the trials in each dtype in which the model runs, and an error where it runs in none."""
+    uncopyable = why_uncopyable(options.model)
+    trials, error = first_runs(options, uncopyable, notes)
+    if not error and not uncopyable and (uncopyable := runs_the_original(trials[-1])):
+        trials, error = first_runs(options, uncopyable, [])
+    if uncopyable:
+        reason = uncopyable[0].upper() + uncopyable[1:]
+        notes.append(f"{reason}: the original is audited, and what needs a copy is not tried.")
+    return trials, error
+
+
+def first_runs(options, uncopyable, notes):
+    """Run the model at the length that was asked for, and at others until one is taken; as `start_trials`."""
+    if uncopyable:
+        options.model.eval()
+    errors = []  # of each length, in the last dtype: a device may have no float64
+    for length in dict.fromkeys((options.length, *OTHER_LENGTHS)):
+        trials, said = [], ""
+        for dtype in DTYPES[-1:] if uncopyable else DTYPES:
+            try:
+                trial = Trial(options, *dtype, uncopyable)
+                with limit.limited(limit.SECONDS):
+                    trial.start(length)
+                trials.append(trial)
+            except limit.TooLong:
+                return [trial], f"the model did not come to an end within {limit.SECONDS} seconds"
+            except Exception as error:
+                said = str(error) if isinstance(error, Wrong) else first_line(error)
+        errors.append(said)
+        if trials:
+            if length != options.length:
+                notes.append(f"The model takes no {options.length} tokens ({errors[0]}): it is audited with {length}.")
+            return trials, ""
+    return [Trial(options, *DTYPES[-1], uncopyable)], errors[0] + advice(errors[0], options)
+
+
+def advice(error, options):
+    """What to do where the model runs on no input."""
+    if options.vocab_size is None:
+        wants_tokens = "indices" in error or "Long" in error
+        return ". Does it take token numbers? Pass vocab_size= and not d_model=" if wants_tokens else ""
+    if "index out of range" in error:
+        return ". Is vocab_size more than its embedding has?"
+    if any(word in error for word in ("Long", "int64", "dtype")):
+        return ". Does it take vectors? Pass d_model= and not vocab_size="
+    return ". Pass forward=forward(model, x), which calls it" if "positional argument" in error else ""
+
+
+def confirmed(function, trials):
+    """Ask in float64; where the answer is not that it holds, ask in float32 as well, which decides."""
+    status, text = ask(function, trials[0])
+    if status in ("fails", "raises") and len(trials) > 1:
+        single, said = ask(function, trials[1])
+        if status == "raises" and single != "raises":
+            return single, said
+        if single in ("holds", "not tried"):
+            return single, f"{said + '; ' if said else ''}in float64 alone: {text}"
+    return status, text
+
+
+def ask(function, trial):
+    """Return the status of a property and what is said of it."""
+    torch.manual_seed(1)
+    try:
+        with limit.limited(trial.seconds):
+            return "holds", function(trial) or ""
+    except NotTried as reason:
+        return "not tried", str(reason)
+    except Fails as example:
+        return "fails", str(example)
+    except limit.TooLong:
+        return "raises", f"it did not come to an end within {trial.seconds:.0f} seconds"
+    except Wrong as rule:
+        return "raises", str(rule)
+    except Exception as error:
+        return "raises", first_line(error)

@@ -1,0 +1,33 @@
+"""A time limit for code that may never end."""
+
+import ctypes
+import threading
+from contextlib import contextmanager
+
+SECONDS = 20  # for the first forward pass, and for each property
+PASSES = 200  # of the model: a property has their time, if it is more
+
+
+class TooLong(BaseException):
+    """The model does not come to an end. A `BaseException`, so that a model's own ``except Exception`` lets it pass."""
+
+
+@contextmanager
+def limited(seconds):
+    """Throw `TooLong` into the block where it does not end in time."""
+    thread, lock, over = threading.get_ident(), threading.Lock(), []
+
+    def stop():
+        with lock:
+            if not over:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(TooLong))
+
+    timer = threading.Timer(seconds, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        with lock:
+            over.append(True)
+        timer.cancel()

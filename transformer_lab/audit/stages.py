@@ -1,0 +1,63 @@
+"""Where a model and its reference part: the first module whose output differs."""
+
+import torch
+from torch import nn
+
+
+def first_difference(t, reference):
+    """Say in which module the model and a reference differ first.
+
+    Modules of one name are compared; where the two share no name, the layers of their longest lists, by number. A
+    module whose input differs already is not where they part: what is computed before it is.
+    """
+    mine, theirs = (recorded(t, model, names) for model in (t.model, reference))
+    if not mine.keys() & theirs.keys():
+        mine, theirs = (recorded(t, model, numbered) for model in (t.model, reference))
+    before = ""
+    for name in (name for name in mine if name in theirs):
+        for what, tensor, other in zip(("what goes into ", ""), mine[name], theirs[name]):
+            if tensor is None or other is None or tensor.shape != other.shape:
+                continue
+            if not float((tensor - other).abs().max()) <= t.tolerance * max(float(other.std()), 1e-9):
+                return f"the first difference is in {what}{name}" + (
+                    f", after {before}, which agrees" if before else ""
+                )
+        before = name
+    return "no module that both have differs before the output" if before else "the two share no module"
+
+
+def names(model):
+    """All modules inside a model, by name."""
+    return {f"`{name}`": module for name, module in model.named_modules() if name}
+
+
+def numbered(model):
+    """The layers of a model's longest list, by number."""
+    lists = [module for module in model.modules() if isinstance(module, (nn.ModuleList, nn.Sequential))]
+    return {f"layer {place}": layer for place, layer in enumerate(max(lists, key=len, default=()))}
+
+
+def recorded(t, model, named):
+    """The first input and the output of every module that is called once, in the order in which they end."""
+    calls, several = {}, set()
+
+    def hook(name):
+        def record(module, arguments, out):
+            several.update({name} & calls.keys())
+            calls[name] = tensor_in(arguments), tensor_in(out)
+
+        return record
+
+    handles = [module.register_forward_hook(hook(name)) for name, module in named(model).items()]
+    try:
+        t.run(t.x, model)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return {name: call for name, call in calls.items() if name not in several}
+
+
+def tensor_in(value):
+    """The floating-point tensor that a module gets or returns first, or None."""
+    value = value[0] if isinstance(value, (tuple, list)) and value else value
+    return value.detach().clone() if isinstance(value, torch.Tensor) and value.is_floating_point() else None

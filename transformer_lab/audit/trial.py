@@ -1,0 +1,279 @@
+"""What the properties are tried on: a copy of the model in one dtype, inputs for it, and the adapters.
+
+A property returns where it holds, and raises `Fails` with the smallest example, or `NotTried` with the reason.
+"""
+
+import copy
+import time
+from functools import cached_property
+
+import torch
+from torch import nn
+
+from ..arguments import format_value, type_name
+from . import limit
+
+# The dtypes that are tried, and which share of the outputs' spread counts as a difference. In float64 a small leak is
+# far above rounding; float32 confirms it, since a model may compute parts in float32 and overflow in float64.
+DTYPES = ((torch.float64, 1e-5, 1e-12), (torch.float32, 1e-4, 1e-6))
+OTHER_LENGTHS = (8, 16, 32, 64)  # what is tried where the model does not take the length that was asked for
+
+
+class Fails(Exception):
+    """The property does not hold; the message is the example."""
+
+
+class NotTried(Exception):
+    """The property cannot be tried; the message is the reason."""
+
+
+class Wrong(Exception):
+    """What an adapter or the model returns has the wrong form; the message says which form is right."""
+
+
+ADAPTERS = {
+    "forward": "(model, x)",
+    "padded": "(model, tokens, keep)",
+    "packed": "(model, tokens, documents)",
+    "step": "(model, tokens, cache)",
+    "loss": "(model, tokens)",
+    "accumulate": "(model, batches)",
+    "collate": "(sentences)",
+}
+
+
+class Trial:
+    """A copy of the model in one dtype, in evaluation mode, with an input ``x`` and what the model gives for it."""
+
+    def __init__(self, options, dtype, tolerance, silence, uncopyable):
+        self.options, self.tolerance, self.silence, self.uncopyable = options, tolerance, silence, uncopyable
+        self.kind, self.pad, self.window, self.n_layers = options.kind, options.pad, options.window, options.n_layers
+        self.n_tokens = options.vocab_size  # None where the model takes vectors
+        tensors = [*options.model.parameters(), *options.model.buffers()]
+        self.device = tensors[0].device if tensors else torch.device("cpu")
+        self.dtype = next((x.dtype for x in tensors if x.is_floating_point()), dtype) if uncopyable else dtype
+        self.model = options.model if uncopyable else self.fresh().eval()
+        self.seconds = limit.SECONDS
+
+    def start(self, length):
+        """Draw the input, run the model on it, and see how long it takes."""
+        torch.manual_seed(0)
+        self.length, self.x = length, self.draw(1, length)
+        begin = time.perf_counter()
+        self.size = max(float(self.run(self.x).std()), 1e-9)
+        self.seconds = max(limit.SECONDS, limit.PASSES * (time.perf_counter() - begin))
+
+    # Copies and inputs
+
+    def fresh(self):
+        """A copy of the original, in its own modes, which no forward pass has changed."""
+        self.need_copy()
+        return copy.deepcopy(self.options.model).to(self.dtype)
+
+    def changed(self, change):
+        """A copy of the model, in evaluation mode, after ``change(copy)``."""
+        model = self.fresh().eval()
+        change(model)
+        return model
+
+    def need_copy(self):
+        if self.uncopyable:
+            raise NotTried(self.uncopyable)
+
+    def draw(self, *shape):
+        """Random tokens, never the padding token; or random vectors."""
+        if self.n_tokens is None:
+            x = torch.randn(*shape, self.options.d_model, dtype=torch.float32)
+            return x.to(self.device, self.dtype)
+        x = torch.randint(0, self.n_tokens - 1, shape)
+        return (x + (x >= self.pad).long()).to(self.device)
+
+    def other(self, x):
+        """Another token, or another vector, at each place; never the padding token."""
+        if self.n_tokens is None:
+            return x + torch.randn(x.shape, dtype=torch.float32).to(x)
+        x = (x + 1) % self.n_tokens
+        return torch.where(x == self.pad, (x + 1) % self.n_tokens, x)
+
+    def padding_like(self, keep, number):
+        """What stands at padded places: one token, or one vector."""
+        shape = keep.shape if self.n_tokens is not None else (*keep.shape, self.options.d_model)
+        return torch.full(shape, number, device=self.device, dtype=self.x.dtype)
+
+    # Calls
+
+    @torch.no_grad()
+    def run(self, x, model=None):
+        """The output, (batch, seq, features); (batch, 1, features) where the model returns one vector a row."""
+        return self.forward(x, model or self.model)
+
+    def forward(self, x, model):
+        """As `run`, with gradients."""
+        own = self.options.forward
+        return as_output(call("forward", own, model, x) if own else model(x), "forward" if own else "the model", x)
+
+    def adapter(self, name):
+        """An adapter as a function; `NotTried` where none was given."""
+        function = getattr(self.options, name)
+        if function is None:
+            raise NotTried(f"pass `{name}=`, a function of {ADAPTERS[name]}")
+        return lambda *arguments: call(name, function, *arguments)
+
+    @torch.no_grad()
+    def padded(self, tokens, keep):
+        return as_output(self.adapter("padded")(self.model, tokens, keep), "padded", tokens)
+
+    @cached_property
+    def is_per_token(self):
+        """Whether the outputs follow the input's length, one for each token; None where only one length can be run."""
+        try:
+            return self.run(self.x[:, :-3]).shape[1] == self.length - 3
+        except Exception:
+            is_unknown = self.kind == "bidirectional" and self.run(self.x).shape[1] == self.length
+            return None if is_unknown else self.run(self.x).shape[1] == self.length
+
+    def need_per_token(self):
+        if self.is_per_token is False:
+            raise NotTried("the model does not return one output per token")
+
+    def need_causal(self):
+        if self.kind != "causal":
+            raise NotTried(f"the kind is {self.kind}, not causal")
+        self.need_per_token()
+
+    def need_tokens(self):
+        if self.n_tokens is None:
+            raise NotTried("the model takes vectors, and this property needs token numbers")
+
+    def need_length(self, length):
+        """`NotTried` where the model takes no sequence of this length."""
+        try:
+            self.run(self.draw(1, length))
+        except Exception as error:
+            raise NotTried(f"the model takes no {length} tokens: {first_line(error)}") from None
+
+    # Comparisons
+
+    def same(self, got, expected, what):
+        """Raise `Fails` with the place and the size of the largest difference."""
+        if got.shape != expected.shape:
+            raise Fails(f"{what}: shape {tuple(got.shape)}, not {tuple(expected.shape)}")
+        gap = (got - expected).abs()
+        if not gap.isfinite().all():
+            raise Fails(f"{what}: {int((~gap.isfinite()).sum())} of {gap.numel()} numbers are not finite")
+        if gap.numel() and float(gap.max()) > self.tolerance * self.size:
+            position = int(gap.amax((0, 2)).argmax()) if gap.ndim == 3 else int(gap.argmax())
+            raise Fails(f"{what}: off by {number(gap.max())} at position {position} ({self.spread()})")
+
+    def spread(self):
+        return f"outputs vary by {number(self.size)}"
+
+    def moves(self, x=None, model=None):
+        """How far output i moves when token j alone is replaced: (j, i)."""
+        if x is None and model is None:
+            return self.own_moves
+        x = self.x if x is None else x
+        right, rows = self.run(x, model), []
+        for j in range(x.shape[1]):
+            changed = x.clone()
+            changed[:, j] = self.other(x[:, j])
+            rows.append((self.run(changed, model) - right).abs().amax(-1)[0])
+        return torch.stack(rows).cpu()
+
+    @cached_property
+    def own_moves(self):
+        return self.moves(self.x)
+
+    def distance(self):
+        """How far output i stands behind token j: (j, i), negative where the token is a later one."""
+        places = torch.arange(self.length)
+        return places - places[:, None]
+
+
+def call(name, function, *arguments):
+    """Call an adapter; an error in its form names the form."""
+    form = f"{name} must be a function {name}{ADAPTERS[name]}"
+    if not callable(function):
+        raise Wrong(f"{form}, got {format_value(function)}")
+    try:
+        return function(*arguments)
+    except TypeError as error:
+        if error.__traceback__ is not None and error.__traceback__.tb_next is None:  # the call itself was refused
+            raise Wrong(f"{form}: {first_line(error)}") from None
+        raise
+
+
+def as_output(value, name, x):
+    """Return the one tensor in a result that is an output: (batch, seq, features)."""
+    rule = "must return one tensor, (batch, seq, features)"
+    if not isinstance(value, torch.Tensor):
+        fits = [(path, item) for path, item in parts(value) if item.ndim == 3 and item.is_floating_point()]
+        fits = [pair for pair in fits if pair[1].shape[:2] == x.shape[:2]]
+        if len(fits) != 1:
+            found = ", ".join(f"{path} {tuple(item.shape)}" for path, item in parts(value)) or "no tensor"
+            fix = f"lambda model, x: model(x){fits[0][0]}" if fits else "forward(model, x), which returns it"
+            fix = f": pass forward={fix}" if name == "the model" else ""
+            raise Wrong(f"{name} {rule}, got {type_name(value)} with {found}{fix}")
+        value = fits[0][1]
+    if not value.is_floating_point() or value.ndim not in (2, 3) or len(value) != len(x):
+        raise Wrong(f"{name} {rule}, got {format_value(value)}")
+    return value if value.ndim == 3 else value[:, None]
+
+
+def parts(value):
+    """The tensors directly in a tuple, a dict or a dataclass, each with the code that reads it."""
+    if isinstance(value, dict):
+        pairs = [(f"[{key!r}]", item) for key, item in value.items()]
+    elif isinstance(value, (tuple, list)):
+        pairs = [(f"[{place}]", item) for place, item in enumerate(value)]
+    else:
+        pairs = [(f".{key}", item) for key, item in getattr(value, "__dict__", {}).items()]
+    return [(path, item) for path, item in pairs if isinstance(item, torch.Tensor)]
+
+
+def first_line(error):
+    """An error in one line."""
+    said = (str(error).strip().splitlines() or [""])[0]
+    return f"{type(error).__name__}: {said if len(said) <= 160 else said[:150] + ' …'}"
+
+
+def number(value):
+    return f"{float(value):.2g}"
+
+
+def louder(factor):
+    """A change of a model: all matrices but the embeddings are so many times as large."""
+
+    def change(model):
+        tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
+        for parameter in model.parameters():
+            if parameter.ndim >= 2 and id(parameter) not in tables:
+                parameter.data *= factor
+
+    return change
+
+
+def why_uncopyable(model):
+    """Return why a model cannot be copied; an empty string where it can."""
+    try:
+        copy.deepcopy(model)
+    except Exception as error:
+        return f"the model cannot be copied ({first_line(error)})"
+    return ""
+
+
+def runs_the_original(t):
+    """Return which parameter of the original a copy of the model uses, in words; an empty string where it uses none.
+
+    A copy that is on its own has no gradient to the original's parameters. One that keeps a function which was made
+    in the original's ``__init__``, and closes over its modules, runs these.
+    """
+    own = {name: parameter for name, parameter in t.options.model.named_parameters() if parameter.requires_grad}
+    try:
+        model = copy.deepcopy(t.options.model).eval()
+        x = t.x.to(next(model.parameters()).dtype) if t.n_tokens is None else t.x
+        gradients = torch.autograd.grad(t.forward(x, model).sum(), list(own.values()), allow_unused=True)
+    except (Exception, limit.TooLong):  # it has no parameters, or nothing in it learns
+        return ""
+    shared = [name for name, gradient in zip(own, gradients) if gradient is not None]
+    return f"a copy of the model runs parts of the original, such as `{shared[0]}`" if shared else ""
