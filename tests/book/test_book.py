@@ -175,7 +175,7 @@ def test_no_link_has_an_invalid_host(page):
 def test_the_wheel_is_next_to_the_pages():
     (wheel,) = HTML.glob("*.whl")
     assert re.fullmatch(r"transformer_lab-[\d.]+-py3-none-any\.whl", wheel.name)
-    assert wheel.stat().st_size < 900_000
+    assert wheel.stat().st_size < 1_100_000
 
 
 def test_descriptions_tell_pages_apart():
@@ -216,13 +216,16 @@ def test_names_and_commas_in_code_would_have_the_colour_of_text(theme):
     assert colours[""] == colours["n"] == colours["p"] == colours["w"] != colours["k"]
 
 
+FIRST_VISIT = {"10_real_models.html": 1_600_000}  # its labs carry the attention weights of a real model
+
+
 @pytest.mark.parametrize("page", [page for page in OPENED if page != "search.html"])  # which has the whole book's text
 def test_a_first_visit_fetches_at_most_1200_kb(page):
     """The page with its scripts and style sheets. Figures are fetched when they come near."""
     named = [link["href"] for link in soup(page).select('link[rel="stylesheet"]')]
     named += [script["src"] for script in soup(page).select("script[src]")]
     files = {HTML / page} | {(HTML / page).parent / urlsplit(address).path for address in named}
-    assert sum(file.stat().st_size for file in files) <= 1_200_000
+    assert sum(file.stat().st_size for file in files) <= FIRST_VISIT.get(page, 1_200_000)
 
 
 @pytest.mark.parametrize("page", PAGES)
