@@ -193,10 +193,10 @@ def test_displayed_code_computes_displayed_numbers(engine):
 
 
 def test_every_choice_of_axes_has_a_description(engine):
-    words = [str(engine("inWords", dims, groups)) for dims in CHOICES for groups in (1, 2)]
+    words = [str(engine("statisticsText", dims, groups)) for dims in CHOICES for groups in (1, 2)]
     assert all(re.search(r"[a-z]{4}", text) for text in words)
-    distinct = [str(engine("inWords", dims, 1)) for dims in CHOICES]
-    distinct += [str(engine("inWords", dims, 2)) for dims in CHOICES if 2 in dims]
+    distinct = [str(engine("statisticsText", dims, 1)) for dims in CHOICES]
+    distinct += [str(engine("statisticsText", dims, 2)) for dims in CHOICES if 2 in dims]
     assert len(set(distinct)) == 12
     assert len({engine("sharersText", dims, 1) for dims in CHOICES}) == 8
 
