@@ -154,7 +154,7 @@ class HeadsLab(Lab):
             key = int(shown[selected["layer"], selected["head"], min(selected["query"], shown.shape[2] - 1)].argmax())
         self._is_built = False
         names = {"tokens": tokens, "key_tokens": key_tokens, "overview": overview}
-        if controls is None and overview:
+        if controls is None and isinstance(overview, str) and overview:
             controls = [group for group in self.groups if group not in ("layer", "heads")]
         selected |= {"key": key, "sentence": sentence}
         super().__init__(weights=weights, **names, others=others, d_model=d_model, **selected, controls=controls)
