@@ -438,14 +438,14 @@ def test_kv_cache_bytes_match_generation(monkeypatch):
 def test_kv_cache_bytes_of_gqa(monkeypatch):
     caches, init = [], tl.KeyValueCache.__init__
 
-    def watched(cache):
-        init(cache)
+    def watched(cache, window=None):
+        init(cache, window)
         caches.append(cache)
 
     monkeypatch.setattr(tl.KeyValueCache, "__init__", watched)
     shape = tl.ModelShape("llama", 3, 24, 6, vocab_size=17, n_kv_heads=2)
     our_llama(shape).generate(torch.zeros(2, 5, dtype=torch.long), 8)
-    kept = [x[..., : cache.length, :] for cache in caches for x in (cache._key, cache._value)]
+    kept = [x[..., : cache.length, :] for cache in caches for x in cache._buffers]
     assert len(kept) == 6 and caches[0].length == 12  # the last token that was written is not read
     assert sum(x.numel() * x.element_size() for x in kept) == tl.kv_cache_bytes(shape, 12, batch=2)
     assert 3 * tl.kv_cache_bytes(shape, 12) == tl.kv_cache_bytes(replace(shape, n_kv_heads=None), 12)

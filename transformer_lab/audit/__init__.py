@@ -7,10 +7,14 @@ shell.
 
 from collections.abc import Callable, Collection, Sequence
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 from torch import nn
 
 from ..arguments import format_value, require_one_of, require_sizes, type_name
+
+if TYPE_CHECKING:
+    from .card import AuditReport
 
 KINDS = ("causal", "bidirectional", "local")
 COLLECTIONS = (list, tuple, set, frozenset, dict)
@@ -37,7 +41,7 @@ def audit(
     long: int = 0,
     pad: int = 0,
     expect: Collection[str] = (),
-):
+) -> "AuditReport":
     """Ask what every Transformer of its kind must satisfy, and show what holds and what fails on a card.
 
     No weights and no data are needed: the audit changes inputs, and sees which outputs move. It runs on copies of the
