@@ -72,8 +72,8 @@ def test_all_holds_every_public_name_in_order():
 
 def test_no_name_hides_a_module():
     modules = {module.name for module in pkgutil.iter_modules(tl.__path__)}
-    # ``device`` and ``audit`` are wanted exceptions: ``tl.device()`` reads right, and its module holds nothing else; the
-    # folder ``audit`` is there to be run, by ``python -m transformer_lab.audit``.
+    # ``device`` and ``audit`` are wanted exceptions: ``tl.device()`` reads right, and its module holds nothing else;
+    # the folder ``audit`` is there to be run, by ``python -m transformer_lab.audit``.
     assert modules & set(tl.__all__) - MODULES == {"device", "audit"}
     names = {name for name, thing in vars(sys.modules["transformer_lab.device"]).items() if inspect.isfunction(thing)}
     assert names == {"device"}
@@ -117,12 +117,8 @@ def test_public_names_have_type_hints(thing):
 @pytest.mark.parametrize("file", sorted(FOLDER.rglob("*.py")), ids=lambda file: str(file.relative_to(FOLDER)))
 def test_maths_imports_no_plots_or_widgets(file):
     folder = file.relative_to(FOLDER).parts
-    if folder[0].removesuffix(".py") in {
-        *MODULES,
-        "lesson",
-        "practice",
-        "audit",
-    }:  # notebooks draw, topics are made of checks, an audit shows a card
+    # Notebooks draw, topics are made of checks, and an audit shows a card.
+    if folder[0].removesuffix(".py") in {*MODULES, "lesson", "practice", "audit"}:
         return
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         names = []
