@@ -352,8 +352,6 @@ def spreads_the_right_answers(notebook, path):
 
 @rule
 def has_short_lines_of_code(notebook, path):
-    if not is_chapter(path):
-        return
     for number, cell in _cells(notebook, "code")[1:]:  # without the first, which installs the package and is on no page
         for line in cell.source.splitlines():
             if len(line) > LONGEST_LINE:
