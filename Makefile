@@ -14,6 +14,10 @@ NBVAL = PYTHONPATH=tools $(HERE) -m pytest -q -n 2 --dist loadfile --nbval --nbv
 CORE = tests/maths/test_attention.py tests/maths/test_masks.py $(wildcard tests/maths/test_formula.py) \
 	tests/checks/test_checks.py tests/labs/test_masks_lab.py tests/book/test_pages.py
 CORE_TESTS = definition or test_masks.py or test_formula.py or causal_mask or drag_paints or every_stage or keyboard or 05_masks
+# The tests of the built book.
+BUILT = tests/book/test_book.py tests/book/test_front.py tests/book/test_reader.py tests/book/test_hypertext.py
+# The files that sample on a push (tests/helpers/sampling.py).
+SAMPLED = $(shell grep -lE "^from sampling import" tests/*/test_*.py)
 # Small models gain nothing from a second thread, and two processes with two threads each wait for each other: ten times as long.
 export OMP_NUM_THREADS ?= 1
 # With this variable set, every process would compile the packages again, for seconds.
@@ -60,6 +64,7 @@ lint: environment ## what can be checked in seconds: style, types, notebooks, as
 	@$(HERE) tools/notebooks.py --check
 	@$(HERE) tools/notebook_rules.py
 	@$(HERE) tools/assignments.py --check
+	@$(HERE) tools/routes.py --check
 	@$(HERE) tools/repository.py --check
 
 executed: environment ## execute every notebook whose code, or package, has changed
@@ -72,14 +77,14 @@ live: environment ## the same, with every notebook executed by nbval itself
 	@$(NBVAL) -p nbval_live $(REPORT) chapters
 
 units: environment ## all tests but those of the built book
-	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) --ignore tests/book/test_book.py --ignore tests/book/test_front.py --ignore tests/clients
+	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) $(addprefix --ignore ,$(BUILT) tests/clients)
 
 core: environment ## a few tests of every kind, in half a minute: what to run while you work
 	@$(HERE) -m pytest -q -n 2 --dist worksteal $(CORE) -k "$(CORE_TESTS)"
 
-everything: book ## what `make test` samples, in full: every page, every font, every width
+everything: book ## what `make test` samples, in full: every page, font, width, lab and known mistake
 	@TRANSFORMER_LAB_EVERYTHING=1 $(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) \
-		tests/book/test_book.py tests/labs/test_lab_layout.py tests/labs/test_every_lab.py
+		$(SAMPLED)
 
 claims: environment ## what the chapters say about their small models, from ten seeds
 	@TRANSFORMER_LAB_ALL_SEEDS=1 $(HERE) -m pytest -q -n 2 $(REPORT) tests/chapters
@@ -88,7 +93,7 @@ device: environment ## the tests of the mathematics, and every notebook, on a st
 	@$(HERE) tools/device.py $(QUICK)
 
 pages: environment ## test the built book, as files and in a browser
-	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) tests/book/test_book.py tests/book/test_front.py
+	@$(HERE) -m pytest -q -n 2 --dist worksteal $(REPORT) $(BUILT)
 
 notebooks: environment ## generate the assignments, run the notebooks, write them in canonical form [ONLY=06]
 	@$(HERE) tools/assignments.py $(ONLY)

@@ -1,4 +1,4 @@
-"""The front page: the link to the first chapter becomes a button, the list of chapters cards with pictures."""
+"""The front page: the links to the routes become buttons, the list of chapters cards with pictures."""
 
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from sphinx.errors import ExtensionError
 from book.you_are_here import PLACES
 
 THUMBNAILS = Path(__file__).parent / "thumbnails"
+FIRST_ROUTE = "afternoon"  # the first of the two buttons
 
 
 def thumbnail(chapter):
@@ -26,7 +27,7 @@ def lay_out(app, doctree, docname):
     for paragraph in list(doctree.findall(nodes.paragraph)):
         link, place = paragraph[0], paragraph.parent
         chapter = isinstance(link, nodes.reference) and Path(link["refuri"]).stem
-        if chapter not in PLACES:
+        if chapter not in PLACES and chapter != FIRST_ROUTE:
             continue
         if isinstance(place, nodes.section):
             place["classes"].append("tl-front")

@@ -3,6 +3,51 @@
 /** By search_index.py, the sections of the book. */
 declare const SECTIONS: [page: string, address: string, title: string, text: string][];
 
+/** By cards.py, the title and the text of the card of each heading, by page and anchor. */
+declare const CARDS: Record<string, Record<string, [title: string, text: string]>>;
+
+/** By outline.py, what the scripts know of the book's chapters, practices and exercises. */
+declare const OUTLINE: {
+  chapters: Chapter[];
+  topics: { name: string; chapter: number; cases: number }[];
+  project: string[];
+};
+interface Chapter {
+  page: string;
+  sections: { id: string; minutes: number; questions: number; counts: number; stop: number }[];
+  exercises: string[];
+}
+
+/** By outline.py for the pages that name sections: titles, in the outline's order. */
+declare const TITLES: {
+  chapters: Record<string, string>;
+  sections: Record<string, string[]>;
+  topics: Record<string, string>;
+};
+
+/** What record.js keeps of the reader. */
+interface Kept {
+  place: { page: string; section: string; when: string } | null;
+  read: Record<string, string[]>;
+  /** By page and question: its section, the verdict on the first choice, and the options that were opened. */
+  answers: Record<string, Record<string, { section: string; first: "right" | "wrong"; opened: number[] }>>;
+  checks: Record<string, Checked>;
+  keys: boolean;
+}
+interface Checked {
+  checks: number;
+  stars?: number;
+  correct?: string;
+}
+interface Practised {
+  solved: number[];
+  missed: Record<string, number>;
+  due: { mistake: string; wait: number }[];
+}
+
+/** By Sphinx. */
+declare const DOCUMENTATION_OPTIONS: { pagename: string };
+
 /** By widget_state.py, the labs' scripts that lie in files, by address. */
 interface Window {
   labScripts: Record<string, string>;

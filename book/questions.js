@@ -1,6 +1,6 @@
 // A question is a row of fold-outs, one per option, whose texts begin with "Right." or "No.". This script marks an
 // option as right or wrong when it is opened, and shows below each section how many questions were right at the first
-// try.
+// try. The reader's record keeps the answers.
 (() => {
   const VERDICTS = { "Right.": "right", "No.": "wrong" };
   const WORDS = { right: "✓ Right", wrong: "✗ No" };
@@ -16,7 +16,16 @@
       if (isOption(fold.previousElementSibling)) questions.at(-1).options.push(fold);
       else questions.push({ options: [fold], first: null });
     }
+    for (const question of questions) question.key = keyOf(question);
     return questions;
+  }
+
+  // A question is known by its words: one that has been rewritten is asked anew.
+  function keyOf({ options }) {
+    let hash = 0;
+    for (const letter of options.map((fold) => fold.querySelector("summary").textContent).join("\n"))
+      hash = (31 * hash + letter.codePointAt(0)) >>> 0;
+    return hash.toString(36);
   }
 
   function describe(questions) {
@@ -34,24 +43,74 @@
     const sign = Object.assign(document.createElement("span"), { className: "verdict", textContent: WORDS[verdict] });
     fold.querySelector("summary").append(" ", sign);
   }
+  function unmark(fold) {
+    if (!fold.dataset.answer) return;
+    delete fold.dataset.answer;
+    fold.open = false;
+    const sign = fold.querySelector("summary > .verdict");
+    sign.previousSibling.remove(); // the space before it
+    sign.remove();
+  }
+
+  const { pagename } = DOCUMENTATION_OPTIONS;
+  const stored = RECORD.read().answers[pagename] ?? {};
+  function recall(question) {
+    const answer = stored[question.key];
+    if (!answer) return;
+    question.first = answer.first;
+    for (const at of answer.opened) if (question.options[at]) mark(question.options[at]);
+  }
+  function keep(question, section, at) {
+    RECORD.change(({ answers }) => {
+      answers[pagename] ??= {};
+      const { key, first } = question;
+      const { opened } = answers[pagename][key] ?? { opened: [] };
+      answers[pagename][key] = { section, first, opened: [...opened, at] };
+    });
+  }
+  function forget(questions) {
+    RECORD.change(({ answers }) => {
+      for (const { key } of questions) delete answers[pagename]?.[key];
+    });
+  }
 
   const sections = Map.groupBy(findQuestions(), ({ options }) => options[0].closest("section"));
-  for (const questions of sections.values()) {
+  for (const [section, questions] of sections) {
     const score = document.createElement("p");
     score.className = "score";
     score.setAttribute("role", "status");
-    score.textContent = describe(questions);
-    questions.at(-1).options.at(-1).after(score);
+    const again = Object.assign(document.createElement("button"), {
+      type: "button",
+      className: "again",
+      textContent: "Answer again",
+    });
+    again.addEventListener("click", () => {
+      for (const question of questions) {
+        question.first = null;
+        question.options.forEach(unmark);
+      }
+      forget(questions);
+      show();
+      questions[0].options[0].querySelector("summary").focus();
+    });
+    const show = () => {
+      score.textContent = describe(questions);
+      again.hidden = !questions.some(({ first }) => first);
+    };
+    questions.forEach(recall);
+    show();
+    questions.at(-1).options.at(-1).after(score, again);
     for (const question of questions) {
-      for (const fold of question.options) {
+      question.options.forEach((fold, at) => {
         // Only a click, by mouse or keyboard, is an answer: fold-outs also open for printing and for searches.
         fold.querySelector("summary").addEventListener("click", () => {
           if (fold.dataset.answer) return;
           mark(fold);
           question.first ??= verdictOf(fold);
-          score.textContent = describe(questions);
+          keep(question, section.id, at);
+          show();
         });
-      }
+      });
     }
   }
 })();

@@ -10,7 +10,9 @@ def use_address(app, config):
     config.notfound_context = {
         "title": "Page not found",
         "body": "<h1>Page not found</h1>\n"
-        f'<p>There is no such page. Go to the <a href="{start}">front page</a>, or <a href="{search}">search</a>.</p>',
+        f'<p>There is no such page. Go to the <a href="{start}">front page</a>, or search for what you wanted:</p>\n'
+        f'<form class="tl-missing" role="search" action="{search}" method="get">'
+        '<input type="search" name="q" aria-label="Search" /> <button type="submit">Search</button></form>',
     }
     if not config.html_baseurl:  # then there is no repository for a button, either
         for option in ("launch_buttons", "repository_url", "use_repository_button"):

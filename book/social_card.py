@@ -9,6 +9,8 @@ from docutils import nodes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
+from book.descriptions import PAGES
+
 BLUE, AMBER, INK, QUIET = "#0b5cad", "#ffb454", "#1b1f24", "#565d66"
 LOGO = [(0, 0, 1), (0, 1, 0.55), (1, 1, 1), (0, 2, 0.25), (1, 2, 0.55), (2, 2, None)]  # column, row, opacity
 
@@ -26,16 +28,26 @@ def describe(doctree):
         return shorten(text, 200, placeholder=" …")
 
 
+def address_of(app, page):
+    """Return the full address of a page; that of the front page is the site's own."""
+    return app.config.html_baseurl + ("" if page == app.config.root_doc else app.builder.get_target_uri(page))
+
+
+def draw_logo(axes, x, y):
+    """Draw the logo, 84 pixels wide and high."""
+    axes.add_patch(FancyBboxPatch((x, y), 84, 84, boxstyle="round,pad=0,rounding_size=20", fc=BLUE, ec="none"))
+    for column, row, opacity in LOGO:
+        corner = (x + 16 + 19 * column, y + 16 + 19 * row)
+        square = {"fc": AMBER} if opacity is None else {"fc": "white", "alpha": opacity}
+        axes.add_patch(FancyBboxPatch(corner, 14, 14, boxstyle="round,pad=0,rounding_size=3", ec="none", **square))
+
+
 def draw(path, site, title, description, address):
     """Draw a card of 1200 × 630 pixels."""
     figure = Figure(figsize=(12, 6.3), dpi=100, facecolor="white")
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, 1200), ylim=(630, 0))
     axes.axis("off")
-    axes.add_patch(FancyBboxPatch((70, 70), 84, 84, boxstyle="round,pad=0,rounding_size=20", fc=BLUE, ec="none"))
-    for column, row, opacity in LOGO:
-        corner = (86 + 19 * column, 86 + 19 * row)
-        square = {"fc": AMBER} if opacity is None else {"fc": "white", "alpha": opacity}
-        axes.add_patch(FancyBboxPatch(corner, 14, 14, boxstyle="round,pad=0,rounding_size=3", ec="none", **square))
+    draw_logo(axes, 70, 70)
     axes.text(180, 112, site, size=24, color=QUIET, va="center")
     axes.text(70, 235, "\n".join(wrap(title, 32)), size=42, weight="bold", color=INK, va="top", linespacing=1.15)
     axes.text(70, 520, "\n".join(wrap(description, 82)), size=17, color=QUIET, va="bottom", linespacing=1.4)
@@ -48,10 +60,10 @@ def add_card(app, pagename, templatename, context, doctree):
     # Pages without a source, such as the search page, have the front page's card.
     source = pagename if doctree else app.config.root_doc
     site, title = app.config.html_title, app.env.titles[source].astext()
-    description = describe(doctree or app.env.get_doctree(source))
+    named, description = PAGES.get(source) or (title, describe(doctree or app.env.get_doctree(source)))
     if source.startswith("solutions/"):  # whose first paragraph is the assignment's
         description = shorten(f"Solved, with reasons: {description}", 200, placeholder=" …")
-    tags = {"og:type": "website", "og:site_name": site, "og:title": title, "og:description": description}
+    tags = {"og:type": "website", "og:site_name": site, "og:title": named, "og:description": description}
     names = {"description": description}
     if address := app.config.html_baseurl:  # a picture needs a full address
         name = f"_images/card_{source.replace('/', '_')}.png"
@@ -60,7 +72,7 @@ def add_card(app, pagename, templatename, context, doctree):
             path.parent.mkdir(exist_ok=True)
             draw(path, site, title, description, address.split("://")[1].rstrip("/"))
         tags |= {
-            "og:url": address + app.builder.get_target_uri(source),
+            "og:url": address_of(app, source),
             "og:image": address + name,
             "og:image:alt": f"{title}. {description}",
             "og:image:width": "1200",

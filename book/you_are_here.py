@@ -45,6 +45,7 @@ PLACES = {
     "08_linear_attention": ("another attention", ATTENTION),
     "09_today": ("the block of today", ("positions", *ATTENTION, "add_norm", "residual", "feed_forward")),
     "10_real_models": ("all of it, with the weights of real models", (*PARTS, "residual")),
+    "11_right": ("all of it, tested", (*PARTS, "residual")),
 }
 
 

@@ -83,6 +83,14 @@ def stores_what_it_prints(notebook, path):
 
 
 @rule
+def shows_no_part_of_a_drawing(notebook, path):
+    for number, cell in _cells(notebook, "code"):
+        parts = [line for line in _printed(cell) if re.match(r"\[*(Text\(\d|<matplotlib\.|<Axes|Line2D\()", line)]
+        if parts:
+            yield f"cell {number}: shows {parts[0][:40]!r}: assign the last value to _"
+
+
+@rule
 def is_small(notebook, path):
     size = len(text(notebook).encode())
     if size > LARGEST:

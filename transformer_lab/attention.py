@@ -225,7 +225,7 @@ def scaled_dot_product_attention(
     if bias is not None:
         mask = bias if mask is None else torch.where(mask, bias, -math.inf)
     if mask is not None:
-        mask = _with_two_leading_axes(mask, lead)
+        mask = _with_contiguous_rows(_with_two_leading_axes(mask, lead), key.shape[-2])
     if not fits or len(lead) != 2:
         kv_lead = (*lead[:-1], key.shape[-3]) if enable_gqa else lead
         query = _with_two_leading_axes(query.expand(*lead, *query.shape[-2:]), lead)
@@ -236,11 +236,13 @@ def scaled_dot_product_attention(
         key,
         value,
         attn_mask=mask,
-        dropout_p=float(dropout_p),
+        dropout_p=float(dropout_p) if dropout_p < 1 else 0.0,
         is_causal=bool(is_causal),
         scale=scale,
         **options,
     )
+    if dropout_p == 1:  # of which CUDA's kernels make 0 · ∞, NaN
+        fused = F.dropout(fused, 1.0)
     output = fused if len(lead) == 2 else fused.reshape(*lead, *fused.shape[-2:])  # (..., q_len, d_value)
     return output if fully_masked is None else _zero_rows(output, fully_masked)
 
@@ -290,6 +292,13 @@ def _without_fully_masked_rows(mask):
     """
     fully_masked = ~mask.any(dim=-1, keepdim=True)
     return mask | fully_masked, fully_masked
+
+
+def _with_contiguous_rows(mask, k_len):
+    """A mask, or bias, whose rows are contiguous in memory: CUDA's kernels take no broadcast or transposed rows."""
+    if mask.shape[-1] != k_len:
+        mask = mask.expand(*mask.shape[:-1], k_len)
+    return mask if k_len < 2 or mask.stride(-1) == 1 else mask.contiguous()
 
 
 def _zero_rows(output, rows):

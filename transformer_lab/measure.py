@@ -1,11 +1,13 @@
 """Time and memory of functions, side by side: machines are noisy, so report ratios from within one run."""
 
+import inspect
 import os
 import random
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -190,7 +192,10 @@ def peak_bytes(call: Callable[[], object]) -> int | None:
     if kind != "cpu":
         return None
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # silences the profiler's start and stop messages on stderr
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+    options: dict[str, Any] = {"activities": [torch.profiler.ProfilerActivity.CPU], "profile_memory": True}
+    if "acc_events" in inspect.signature(torch.profiler.profile).parameters:
+        options["acc_events"] = True  # some versions of PyTorch warn without it
+    with torch.profiler.profile(**options) as profile:
         result = call()
     del result
     events = (event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]")

@@ -247,6 +247,9 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
     """
     shape = _normalized_shape(x, weight, bias)
     _require_eps(eps)
+    if _differ_in_dtype(x, weight, bias) and not is_autocast(x):
+        weight, bias = (None if parameter is None else upcast(parameter) for parameter in (weight, bias))
+        return F.layer_norm(upcast(x), shape, weight, bias, eps).to(x.dtype)
     return F.layer_norm(x, shape, weight, bias, eps)
 
 
@@ -282,7 +285,7 @@ def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -> Tens
     """
     shape = _normalized_shape(x, weight, None)
     _require_eps(eps)
-    if weight is not None and weight.dtype != x.dtype:  # half precision beside float32: PyTorch has no kernel for both
+    if _differ_in_dtype(x, weight):
         return F.rms_norm(upcast(x), shape, upcast(weight), eps).to(x.dtype)
     return F.rms_norm(x, shape, weight, eps)
 
@@ -436,6 +439,11 @@ def _fits(x, parameter):
         return False
     same = parameter.dtype == x.dtype and parameter.device == x.device
     return same and x.ndim > 0 and parameter.shape == x.shape[-1:]
+
+
+def _differ_in_dtype(x, *parameters):
+    """Whether half precision is beside float32: PyTorch has no kernel for both, but for layer norm on a CPU."""
+    return any(parameter is not None and parameter.dtype != x.dtype for parameter in parameters)
 
 
 def _normalized_shape(x, weight, bias):

@@ -700,7 +700,9 @@ def _sample(scores, temperature, generator, top_k):
     """Choose the next token of each sequence, (batch, 1), from its scores (batch, vocab)."""
     if temperature == 0:
         return scores.argmax(dim=-1, keepdim=True)
-    # Shift the highest score to 0 first: a large score divided by a small temperature would be infinite.
+    # Shift the highest score to 0 first: a large score divided by a small temperature would be infinite. The reciprocal
+    # of the temperature, by which CUDA multiplies, must be finite as well.
+    temperature = max(temperature, torch.finfo(torch.float32).tiny)
     scores = (scores - scores.amax(dim=-1, keepdim=True)).float() / temperature
     if top_k is not None and top_k < scores.shape[-1]:
         best = scores.topk(top_k).indices

@@ -153,7 +153,7 @@ def test_page_has_title_description_and_card(page):
     def meta(name):
         return soup(page).select_one(f'meta[name="{name}"], meta[property="{name}"]')["content"]
 
-    assert soup(page).title.text.strip()
+    assert "Transformer Lab" in soup(page).title.text and len(soup(page).select("meta[name=viewport]")) == 1
     assert soup(page).html["lang"] == "en"
     assert 50 < len(meta("description")) <= 200
     assert meta("og:title") and meta("og:description")
@@ -161,6 +161,8 @@ def test_page_has_title_description_and_card(page):
         assert not soup(page).select('[rel="canonical"], [property="og:url"], [property^="og:image"]')
         return
     assert meta("og:image:alt")
+    canonical = [link["href"] for link in soup(page).select('[rel="canonical"]')]
+    assert canonical == ([] if page in ("404.html", "search.html") or page.startswith("_") else [meta("og:url")])
     assert meta("og:url").startswith(SITE) and meta("og:image").startswith(SITE)
     card = (HTML / meta("og:image").removeprefix(SITE)).read_bytes()
     assert card[1:4] == b"PNG"
@@ -216,7 +218,10 @@ def test_names_and_commas_in_code_would_have_the_colour_of_text(theme):
     assert colours[""] == colours["n"] == colours["p"] == colours["w"] != colours["k"]
 
 
-FIRST_VISIT = {"10_real_models.html": 1_600_000}  # its labs carry the attention weights of a real model
+FIRST_VISIT = {
+    "07_parameters.html": 1_250_000,  # the longest chapter: 219 links to terms are 25 kB of it
+    "10_real_models.html": 1_600_000,  # its labs carry the attention weights of a real model
+}
 
 
 @pytest.mark.parametrize("page", [page for page in OPENED if page != "search.html"])  # which has the whole book's text
@@ -433,11 +438,15 @@ def test_search_finds_sections(visit, site, words, place):
         ("scaled_dot_product_attention", "api.html#scaled-dot-product-attention"),
         ("rms_norm", "api.html#rms-norm"),
         ("MaskLab", "api.html#labs-masklab"),
+        ("mask inverted", "museum.html#mask-inverted"),
+        ("loss too good", "museum.html#mask-inverted"),
+        ("padding changes the output", "museum.html#positions-count-the-padding-in-front"),
+        ("pad_token eos_token never stops", "museum.html#end-of-the-text-hidden-from-the-loss"),
         ("softmax attention", "08_linear_attention.html#what-is-linear-attention"),
     ],
 )
 def test_search_knows_other_ways_to_write_it(visit, site, words, wanted):
-    assert wanted in search(visit, f"{site}search.html", words)[1][:3]
+    assert wanted in search(visit, f"{site}search.html", words)[1][:5]
 
 
 def test_search_puts_solutions_last_and_says_when_it_finds_nothing(visit, site):
@@ -510,7 +519,7 @@ def sections_that_are_linked():
     """The sections of each chapter to which glossary and notes lead."""
     found = {}
     for name in ("glossary.html", "notes.html"):
-        for link in soup(name).select("article a[href*='.html#']"):
+        for link in soup(name).select("article a[href*='.html#']:not(.term)"):
             page, _, section = link["href"].partition("#")
             found.setdefault(page, set()).add(section)
     return found
@@ -613,7 +622,7 @@ def test_on_a_phone_most_code_is_read_without_scrolling(visit, name):
     wide = page.locator("article pre:visible").evaluate_all(
         "blocks => blocks.map((block) => block.scrollWidth > block.clientWidth + 1)"
     )
-    assert sum(wide) <= len(wide) / 4
+    assert sum(wide) <= len(wide) / 3
 
 
 def test_paper_shows_what_is_folded_away(visit):

@@ -153,6 +153,10 @@ SPOILED = [
     (notebook_rules.hides_only_times, with_tag("nbval-ignore-output")),
     (notebook_rules.hides_only_times, with_tag("nbval-skip")),
     (notebook_rules.hides_only_times, with_tag("raises-exception")),
+    (
+        notebook_rules.shows_no_part_of_a_drawing,
+        with_output(output_type="display_data", data={"text/plain": "Text(0, 0.5, 'token')"}),
+    ),
     (notebook_rules.ends_no_cell_in_a_semicolon, with_words(PRINTED, "print(6 * 7)", "print(6 * 7);  # quiet")),
     (notebook_rules.has_plain_markdown, with_text("```{note}\nOnly in the book.\n```")),
     (notebook_rules.has_plain_markdown, with_text(":::{note}\nOnly in the book.\n:::")),

@@ -15,6 +15,7 @@ import assignments
 import notebook_rules
 import notebooks
 import repository
+import routes
 import transformer_lab as tl
 from notebooks import ROOT
 from reading_times import minutes, sittings, stated
@@ -22,7 +23,12 @@ from reading_times import minutes, sittings, stated
 PROJECT = "project"  # which has an assignment, and no chapter
 PAGE_FILES = [
     "index.ipynb",
+    "afternoon.md",
+    "today.md",
     "practice.ipynb",
+    "record.md",
+    "museum.md",
+    "audit.ipynb",
     "next.md",
     "how.md",
     "glossary.md",
@@ -88,7 +94,8 @@ def test_the_book_has_every_chapter_and_every_page():
     names = [path.stem for path in CHAPTERS]
     assignments, solutions = ([f"{kind}/{name}" for name in [*names, PROJECT]] for kind in ("assignments", "solutions"))
     pages = ["how", "glossary", "api", "notes", "teach", "references"]
-    wanted = [*names, "practice", "next", *assignments, *pages, *solutions]
+    routes, others = ["afternoon", "today"], ["practice", "record", "museum", "audit", "next"]
+    wanted = [*routes, *names, *others, *assignments, *pages, *solutions]
     missing = [file for file in wanted if file not in files]
     assert not missing, f"_toc.yml: must name {', '.join(missing)}"
     assert files == wanted, "_toc.yml: must name chapters, assignments, pages and solutions, each in order"
@@ -142,9 +149,19 @@ def test_every_chapter_has_its_place_in_the_drawing(path):
     assert path.stem in table("PLACES"), f"book/you_are_here.py: PLACES must have a row for {path.stem}"
 
 
+@each_chapter
+def test_every_chapter_says_what_it_is_where_it_is_found(path):
+    pages = runpy.run_path(str(ROOT / "book" / "descriptions.py"))["PAGES"]
+    assert path.stem in pages, f"book/descriptions.py: PAGES must have a row for {path.stem}"
+    title, description = pages[path.stem]
+    assert 20 <= len(title) <= 65 and 100 <= len(description) <= 160, f"book/descriptions.py: {path.stem}: the length"
+
+
 def test_the_front_page_has_the_total_time():
     minutes = sum(sum(stated(markdown(path)[0])) for path in CHAPTERS)
-    assert re.search(r"[Aa]bout (\d+) hours", PAGES["index"])[1] == str(round(minutes / 60))
+    afternoon = sum(routes.minutes(routes.ROUTES[0]))
+    said = re.search(r"About (\d+) hours for attention .*; about (\d+) hours for everything", PAGES["index"])
+    assert said.groups() == (str(round(afternoon / 60)), str(round(minutes / 60)))
 
 
 @each_chapter
@@ -190,7 +207,7 @@ def test_the_glossarys_terms_are_sorted_and_each_leads_to_a_section():
 def test_a_link_to_a_section_names_the_section(name):
     """The book's build finds a link to a section that is not there; here, one whose number is not that section's."""
     links = re.findall(r"\[(\d+)\.(\d+)\]\((\d+_\w+\.ipynb)#(heading=)?([^)]+)\)", PAGES[name])
-    assert links or name not in ("index", "glossary", "notes")
+    assert links or name not in ("glossary", "notes")
     for chapter, section, file, as_jupyter, anchor in links:
         dot = "." if as_jupyter else ""
         assert number_of(file) == int(chapter) and anchor.startswith(f"{chapter}{dot}{section}-")
@@ -319,6 +336,9 @@ def additions(last):
             (row("index", last, "-"), "\n- [99 Sample](99_sample.ipynb)<br>Does it fit?"),
         ],
         "book/you_are_here.py": [("PLACES = {\n", '    "99_sample": ("a sample", ("linear",)),\n')],
+        "book/descriptions.py": [
+            ("PAGES = {\n", f'    "99_sample": ("A sample of a chapter", "{"A chapter that fits. " * 6}"),\n')
+        ],
         "chapters/teach.md": [(f"{row('teach', last)}\n", "| [99 Sample](99_sample.ipynb) | 5 | 15 | 6 |\n")],
         "chapters/references.md": [("## The Transformer\n\n", f"- Ada, [A paper]({PAPER}). (99)\n")],
     }
@@ -360,6 +380,7 @@ def complaints(course, monkeypatch):
         test_the_syllabus_agrees_with_the_chapters_own_first_lines,
         test_every_chapter_has_a_card_with_its_question_and_a_picture,
         test_every_chapter_has_its_place_in_the_drawing,
+        test_every_chapter_says_what_it_is_where_it_is_found,
         test_the_plan_for_a_class_agrees_with_chapter_and_assignment,
         test_a_chapter_leads_to_its_assignment_at_its_beginning_and_its_end,
         test_the_references_have_all_that_a_chapter_cites,

@@ -1,7 +1,8 @@
-"""Chapter 1 says which numbers PyTorch copies when heads are cut out of one product, and when they meet in the next."""
+"""Chapter 1: what it says without a cell about copies, gradients and devices."""
 
 import pytest
 import torch
+from torch.nn import functional as F
 from torch.profiler import ProfilerActivity, profile
 
 
@@ -24,3 +25,38 @@ def test_the_product_of_heads_copies_what_it_reads_from_a_batch_of_two_on(batch)
     assert copies(lambda: heads_of(batch)) == 0
     assert copies(lambda: query @ key.transpose(-2, -1)) == (0 if batch == 1 else 2)
     assert copies(lambda: weights @ value) == (0 if batch == 1 else 1)
+
+
+def test_a_product_of_two_texts_copies_all_the_keys_of_gpt_2():
+    key = torch.empty(2, 1024, 2304, device="meta").split(768, dim=-1)[1]
+    per_head = key.view(2, 1024, 12, 64).transpose(1, 2)
+    assert per_head.stride()[0] == 2_359_296 and per_head.numel() == 2 * 786_432
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_merging_the_results_of_a_product_copies_them_once(batch):
+    results = torch.zeros(batch, 12, 10, 10) @ torch.zeros(batch, 12, 10, 4)
+    assert copies(lambda: results.transpose(1, 2).reshape(batch, 10, 48)) == 1
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_fused_attention_copies_nothing_on_a_cpu(batch):
+    heads = heads_of(batch)
+    assert copies(lambda: F.scaled_dot_product_attention(*heads)) == 0
+    results = F.scaled_dot_product_attention(*heads)
+    assert copies(lambda: results.transpose(1, 2).reshape(batch, 10, 48)) == 0
+
+
+def test_a_sum_in_a_new_tensor_leaves_the_backward_pass_what_it_needs():
+    weight = torch.full((2,), 2.0, requires_grad=True)
+    y = weight.exp()
+    y = y + 1
+    y.sum().backward()
+    torch.testing.assert_close(weight.grad, weight.exp().detach())
+
+
+def test_a_sum_refuses_two_devices_and_takes_a_number_without_axes():
+    elsewhere = torch.ones(2, 2, device="meta")  # the second device that every machine has
+    with pytest.raises(RuntimeError):
+        torch.ones(2, 2) + elsewhere
+    assert (torch.tensor(1.0) + elsewhere).device.type == "meta"

@@ -1,5 +1,6 @@
 """Chapter 5 says of PyTorch's masks what other sizes, other modes and FlexAttention itself bear out."""
 
+import math
 import re
 import warnings
 from itertools import product
@@ -11,6 +12,7 @@ from torch import nn
 
 import notebooks
 import transformer_lab as tl
+from chapter_code import SEEDS, chapter_code
 
 WINDOW, TRIANGLE = ~tl.sliding_window_mask(4, 2), ~tl.causal_mask(4)  # PyTorch's polarity
 
@@ -71,6 +73,86 @@ def test_a_bias_by_distance_does_not_mind_padding_in_front():
     torch.testing.assert_close(padded[..., 4:, :], alone)
 
 
+def front_padding(seq=5, words=3):
+    """PyTorch's two masks of a sentence behind padding: the first queries see nothing."""
+    return ~tl.causal_mask(seq), (torch.arange(seq) < seq - words)[None]
+
+
+def nan_tokens(output):
+    return output.isnan().any(-1)[0].tolist()
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_padding_in_front_makes_every_token_nan_after_two_modules(training):
+    causal, ignore = front_padding()
+    modules = [nn.MultiheadAttention(8, 2, batch_first=True).train(training) for _ in range(2)]
+    x, found = torch.randn(1, 5, 8), []
+    for module in modules:
+        x, _ = module(x, x, x, attn_mask=causal, key_padding_mask=ignore)
+        found.append(nan_tokens(x))
+    assert found == [[True, True, False, False, False], [True] * 5]
+
+
+def test_padding_in_front_breaks_an_encoder_in_evaluation_alone_unless_padding_sees_itself():
+    causal, ignore = front_padding()
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    stack, x = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), torch.randn(1, 5, 8)
+    if torch.__version__ >= (2, 5):
+        assert not any(nan_tokens(stack(x, mask=causal, src_key_padding_mask=ignore)))
+    itself = (causal | ignore) & ~torch.eye(5, dtype=torch.bool)
+    trained = stack(x, mask=itself)
+    stack.eval()
+    with torch.inference_mode():
+        assert all(nan_tokens(stack(x, mask=causal, src_key_padding_mask=ignore)))
+        torch.testing.assert_close(stack(x, mask=itself), trained)
+        alone = stack(x[:, 2:], mask=~tl.causal_mask(3))
+    torch.testing.assert_close(trained[:, 2:], alone)
+
+
+def test_one_step_with_an_empty_sentence_ruins_every_parameter():
+    module, x = nn.MultiheadAttention(8, 2, batch_first=True), torch.randn(3, 4, 8)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    empty = ~tl.padding_mask([4, 2, 0], 4)[:, 0, 0]
+    module(x, x, x, key_padding_mask=empty)[0].square().mean().backward()
+    optimizer.step()
+    assert not any(parameter.isfinite().all() for parameter in module.parameters())
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.int64])
+def test_pytorch_refuses_masks_of_integers(dtype):
+    module, x, mask = nn.MultiheadAttention(8, 2, batch_first=True), torch.randn(1, 4, 8), torch.ones(4, 4, dtype=dtype)
+    with pytest.raises(RuntimeError, match="attn_mask"):
+        nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=mask)
+    with pytest.raises(AssertionError, match="attn_mask"):
+        module(x, x, x, attn_mask=mask)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_causal_layers_without_positions_see_the_order(seed):
+    torch.manual_seed(seed)
+    code = chapter_code("05_masks", sections={"5.2"})
+    attention, x = tl.MultiHeadAttention(8, 2), torch.randn(1, 4, 8)
+    swapped = x[:, [1, 0, 2, 3]]
+
+    def causal(x):
+        return attention(x, is_causal=True)
+
+    def unchanged(function):
+        return code["changed_tokens"](function, x, swapped).tolist()[2:] == [0, 0]
+
+    assert unchanged(lambda x: code["two_layers"](attention, x)) and unchanged(causal)
+    assert not unchanged(lambda x: code["two_layers"](causal, x))
+
+
+def test_the_course_s_source_mask_is_two_of_pytorch_s():
+    theirs = nn.Transformer(16, 4, 2, 2, 32, dropout=0.0, batch_first=True)
+    ours = tl.Transformer.from_torch(theirs)
+    source, target, real = torch.randn(2, 5, 16), torch.randn(2, 4, 16), tl.padding_mask([3, 5], 5)
+    ignore = {"src_key_padding_mask": ~real[:, 0, 0], "memory_key_padding_mask": ~real[:, 0, 0]}
+    expected = theirs(source, target, tgt_mask=~tl.causal_mask(4), **ignore)
+    torch.testing.assert_close(ours(source, target, real), expected, rtol=1e-4, atol=1e-5)
+
+
 def hide_the_first():
     weights = torch.softmax(torch.tensor([0.0, 2.0, 3.0]).log(), -1)
     torch.testing.assert_close(weights, torch.tensor([0, 2 / 5, 3 / 5]))
@@ -129,6 +211,10 @@ def projections():
     return [f"{sum(range(101)):,} times without it, 100 times with it"]
 
 
+def eight_digits():
+    return ["17 tokens", "16 predictions", f"7 · 2.30 / 16 = {7 * math.log(10) / 16:.2f}"]
+
+
 ANSWERS = [
     hide_the_first,
     causal_entries,
@@ -141,6 +227,7 @@ ANSWERS = [
     three_new,
     summary_mask,
     projections,
+    eight_digits,
 ]
 
 
@@ -152,3 +239,30 @@ def test_folded_answers_agree_with_pytorch():
     for answer, computed in zip(found, ANSWERS):
         for words in computed():
             assert words in answer, f"{computed.__name__}: must say {words}, says {answer.strip()}"
+
+
+# Section 5.14: the class, and a model whose mask is broken
+
+
+@pytest.fixture(scope="module")
+def writer():
+    return chapter_code("05_masks", {"everything", "writer_masks"}, sections={"5.14"})
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_broken_mask_has_the_better_loss_and_writes_no_line(seed, writer):
+    losses, right = {}, {}
+    for name, mask in writer["writer_masks"].items():
+        losses[name], right[name] = writer["examine"](writer["train_writer"](mask, seed), mask)
+    honest = losses.pop("the causal mask")
+    assert 4 * math.log(10) / 10 < honest < 1.05 and right.pop("the causal mask") > 0.95
+    assert max(losses.values()) < 0.01 and max(right.values()) < 0.1
+
+
+def test_the_class_on_the_page_is_the_course_s_module(writer):
+    page, ours = writer["MultiHead"](8, 2).to(tl.device()), tl.MultiHeadAttention(8, 2).to(tl.device())
+    ours.load_state_dict(page.state_dict())
+    x = torch.randn(3, 5, 8, device=tl.device())
+    for mask in (None, tl.causal_mask(5), tl.padding_mask([5, 2, 0], 5), torch.rand(3, 2, 5, 5) < 0.3):
+        mask = mask if mask is None else mask.to(x.device)
+        torch.testing.assert_close(page(x, x, x, mask), ours(x, mask=mask), rtol=1e-4, atol=1e-5)

@@ -464,7 +464,7 @@ def test_an_assignment_ends_with_a_hunt(monkeypatch):
 
 def test_parts_without_minutes_need_time_of_their_own():
     notebook = nbformat.read(MASKS.with_stem("project"), 4)
-    notebook.cells[0].source = notebook.cells[0].source.replace("About 100 minutes", "About 55 minutes")
+    notebook.cells[0].source = notebook.cells[0].source.replace("About 105 minutes", "About 55 minutes")
     with pytest.raises(ValueError, match=r"^the first cell must say more than the 55 minutes of its tasks, got 55"):
         assignments.with_derived_parts(notebook)
 

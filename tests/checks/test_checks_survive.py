@@ -11,6 +11,7 @@ import threading
 import time
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import numpy as np
@@ -21,6 +22,8 @@ from torch.func import vmap
 from torch.nn import functional as F
 
 import transformer_lab as tl
+from transformer_lab.checks.observe import Probe
+from transformer_lab.checks.probes import Outcomes
 
 check = tl.checks.split_heads
 
@@ -41,7 +44,7 @@ def right(x, n_heads):
 @pytest.mark.parametrize(
     "wrap, said, mistake",
     [
-        (lambda result: result.numpy(), "type `ndarray`", "not_a_tensor"),
+        (lambda result: result.cpu().numpy(), "type `ndarray`", "not_a_tensor"),
         (lambda result: result.tolist(), "type `list`", "not_a_tensor"),
         (lambda result: (result, result), "type `tuple`", None),
         (lambda result: "(2, 3, 7, 5)", "type `str`", None),
@@ -916,3 +919,17 @@ def test_where_there_are_no_threads_a_check_runs_in_line(monkeypatch, capsys):
     assert check(lambda x, n_heads: print("x") or x).status == "incorrect" and "| x" in capsys.readouterr().out
     assert check(raises(SystemExit(1))).status == "error"
     assert {name for name, value in state().items() if before[name] != value} == set()
+
+
+def test_the_device_is_spared_a_function_that_raises_on_the_processor():
+    """An index out of range is an error on the CPU; on a GPU it would end the session's use of it."""
+    softmax, seen = tl.checks.softmax, []
+    probes = [softmax.probes[0], Probe("device", ("the device's input",), this_device_only=True)]
+
+    def out_of_range(x, dim=None):
+        seen.append(x)
+        return torch.arange(3)[torch.tensor([5])]
+
+    outcomes = Outcomes(SimpleNamespace(**{**vars(softmax), "probes": probes}), out_of_range)
+    assert outcomes[1] is outcomes[0] and isinstance(outcomes[0].error, IndexError)
+    assert not any(isinstance(x, str) for x in seen)

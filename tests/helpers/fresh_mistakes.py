@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from small_model import SmallModel, audited
+from transformer_lab.bugs.small_model import SmallModel, audit_arguments
 
 
 def noisy_router():
@@ -22,7 +22,7 @@ def noisy_router():
         def feed_forward(self, x, layer):
             return self.wide[layer](x) * torch.sigmoid(x[..., :1] + 0.1 * torch.randn_like(x[..., :1]))
 
-    return audited(Mistake())
+    return audit_arguments(Mistake())
 
 
 def first_token_overwritten():
@@ -34,7 +34,7 @@ def first_token_overwritten():
                 tokens[:, 0] = 1
             return super().forward(tokens, keep, documents, cache)
 
-    return audited(Mistake(), padded=None, packed=None, step=None)
+    return audit_arguments(Mistake(), padded=None, packed=None, step=None)
 
 
 def capacity_over_the_batch():
@@ -45,7 +45,7 @@ def capacity_over_the_batch():
             first = (torch.arange(x.shape[0] * x.shape[1], device=x.device) < 11).reshape(x.shape[:2])
             return self.wide[layer](x) * first[..., None]
 
-    return audited(Mistake())
+    return audit_arguments(Mistake())
 
 
 def triangle_one_too_far():
@@ -55,7 +55,7 @@ def triangle_one_too_far():
         def mask(self, q_len, k_len, keep, documents):
             return super().mask(q_len, k_len, keep, documents) | (self.back(q_len, k_len) == -1)
 
-    return audited(Mistake())
+    return audit_arguments(Mistake())
 
 
 def norm_over_the_sequence():
@@ -65,7 +65,7 @@ def norm_over_the_sequence():
         def output(self, x, keep):
             return self.head(F.layer_norm(x, x.shape[1:]))
 
-    return audited(Mistake())
+    return audit_arguments(Mistake())
 
 
 def first_key_hidden():
@@ -76,7 +76,7 @@ def first_key_hidden():
             first = torch.arange(k_len, device=self.embed.weight.device) == 0
             return super().mask(q_len, k_len, keep, documents) & ~first
 
-    return audited(Mistake(n_layers=1))
+    return audit_arguments(Mistake(n_layers=1))
 
 
 def scale_of_the_whole_length():
@@ -86,7 +86,7 @@ def scale_of_the_whole_length():
         def scale(self, query, key):
             return super().scale(query, key) * math.log(key.shape[2] + 1)
 
-    return audited(Mistake())
+    return audit_arguments(Mistake())
 
 
 def no_positions():
@@ -96,7 +96,7 @@ def no_positions():
         def positions(self, seq, start, keep, documents):
             return torch.zeros(1, seq, dtype=torch.long, device=self.embed.weight.device)
 
-    return audited(Mistake(causal=False))
+    return audit_arguments(Mistake(causal=False))
 
 
 def small_added_mask():
@@ -106,7 +106,7 @@ def small_added_mask():
         def attend(self, query, key, value, mask):
             return torch.softmax(query @ key.mT * self.scale(query, key) - 100.0 * ~mask, -1) @ value
 
-    return audited(Mistake())
+    return audit_arguments(Mistake())
 
 
 def window_on_every_second_layer():
@@ -119,7 +119,7 @@ def window_on_every_second_layer():
             self.window = window
             return out
 
-    return audited(Mistake(window=3))
+    return audit_arguments(Mistake(window=3))
 
 
 def positions_of_the_first_row():
@@ -129,7 +129,7 @@ def positions_of_the_first_row():
         def positions(self, seq, start, keep, documents):
             return super().positions(seq, start, keep, documents)[:1]
 
-    return audited(Mistake())
+    return audit_arguments(Mistake())
 
 
 def mean_over_padding():
@@ -139,7 +139,7 @@ def mean_over_padding():
         def output(self, x, keep):
             return self.head(self.norms[-1](x + x.mean(1, keepdim=True)))
 
-    return audited(Mistake(causal=False))
+    return audit_arguments(Mistake(causal=False))
 
 
 def empty_row_divides_by_zero():
@@ -151,7 +151,7 @@ def empty_row_divides_by_zero():
             keep = keep.to(x.dtype)[..., None]
             return self.head(self.norms[-1](x + (x * keep).sum(1, keepdim=True) / keep.sum(1, keepdim=True)))
 
-    return audited(Mistake(causal=False))
+    return audit_arguments(Mistake(causal=False))
 
 
 def cache_begins_at_the_second_part():
@@ -161,7 +161,7 @@ def cache_begins_at_the_second_part():
         def step(self, tokens, cache):
             return (self(tokens), []) if cache is None else (self(tokens, cache=cache), cache)
 
-    return audited(Mistake(rotary=True))
+    return audit_arguments(Mistake(rotary=True))
 
 
 def packed_positions_go_on():
@@ -171,7 +171,7 @@ def packed_positions_go_on():
         def positions(self, seq, start, keep, documents):
             return super().positions(seq, start, keep, None)
 
-    return audited(Mistake())
+    return audit_arguments(Mistake())
 
 
 def branch_halved_in_training():
@@ -181,7 +181,7 @@ def branch_halved_in_training():
         def add(self, x, branch):
             return x + (branch / 2 if self.training else branch)
 
-    return audited(Mistake())
+    return audit_arguments(Mistake())
 
 
 def loss_over_all_places():
@@ -192,7 +192,7 @@ def loss_over_all_places():
             scores = self(tokens)[:, :-1].flatten(0, 1)
             return F.cross_entropy(scores, tokens[:, 1:].flatten(), reduction="sum") / tokens.numel()
 
-    return audited(Mistake())
+    return audit_arguments(Mistake())
 
 
 def weights_in_a_list():
@@ -208,7 +208,7 @@ def weights_in_a_list():
             expert = self.experts[layer]
             return F.linear(x, expert.weight.to(x.dtype), expert.bias.to(x.dtype))
 
-    return audited(Mistake())
+    return audit_arguments(Mistake())
 
 
 def reversed_features():
@@ -218,7 +218,7 @@ def reversed_features():
         def attend(self, query, key, value, mask):
             return super().attend(query, key, value, mask).transpose(1, 3).flip(1).transpose(1, 3)
 
-    return audited(Mistake())
+    return audit_arguments(Mistake())
 
 
 def wrong_feature_scale():
@@ -228,7 +228,7 @@ def wrong_feature_scale():
         def scale(self, query, key):
             return 1 / math.sqrt(query.shape[-1] * query.shape[1])
 
-    return audited(Mistake())
+    return audit_arguments(Mistake())
 
 
 SEEN_BY = {

@@ -1,4 +1,4 @@
-"""Runs a lab's script in a JavaScript engine, without a browser, to test its arithmetic."""
+"""Runs a lab's script, or one of the book's, in a JavaScript engine, without a browser."""
 
 import json
 
@@ -9,16 +9,16 @@ from py_mini_racer import MiniRacer
 
 
 class Engine:
-    """The script of one kind of lab, loaded: ``engine("softmax", [0, 1])`` calls its function ``softmax``."""
+    """A lab's script, or a text, loaded: ``engine("softmax", [0, 1])`` calls its function ``softmax``."""
 
-    def __init__(self, lab):
+    def __init__(self, script):
         self._context = MiniRacer()
-        self._context.eval(lab._esm.replace("export default { render };", ""))
+        self._context.eval(getattr(script, "_esm", script).replace("export default { render };", ""))
 
     def __call__(self, function, *arguments):
         given = ", ".join(json.dumps(argument) for argument in arguments)
         text = self._context.eval(f"JSON.stringify({function}({given}))")
-        return None if text is None else json.loads(text)
+        return json.loads(text) if isinstance(text, str) else None  # undefined has no JSON
 
 
 def agree(found, expected, rtol=1e-6, atol=1e-6):

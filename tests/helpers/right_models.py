@@ -10,7 +10,9 @@ from torch import nn
 
 import transformer_lab as tl
 from agreement import DEVICE
-from small_model import VOCAB, SmallModel, accumulate, audited
+from transformer_lab.bugs import right
+from transformer_lab.bugs.right import Alibi, NoPositions, PostNorm
+from transformer_lab.bugs.small_model import VOCAB, SmallModel, accumulate, audit_arguments
 
 LLAMA = {"norm_first": True, "norm": "rms", "activation": "silu", "gated": True, "bias": False, "n_kv_heads": 2}
 BIDIRECTIONAL = {"vocab_size": VOCAB, "kind": "bidirectional"}
@@ -26,23 +28,23 @@ def ready(model, seed=0):
 
 
 def plain():
-    return audited(SmallModel())
+    return audit_arguments(SmallModel())
 
 
 def bidirectional():
-    return audited(SmallModel(causal=False))
+    return audit_arguments(SmallModel(causal=False))
 
 
 def dropout():
-    return audited(SmallModel(dropout=0.3))
+    return audit_arguments(SmallModel(dropout=0.3))
 
 
 def grouped_and_rotary():
-    return audited(SmallModel(n_kv_heads=1, rotary=True))
+    return audit_arguments(SmallModel(n_kv_heads=1, rotary=True))
 
 
 def windows():
-    return audited(SmallModel(window=3))
+    return audit_arguments(SmallModel(window=3))
 
 
 def windows_on_both_sides():
@@ -52,73 +54,33 @@ def windows_on_both_sides():
             return super().mask(q_len, k_len, keep, documents) & near
 
     model = Model(causal=False)
-    return audited(model, window=3)
+    return audit_arguments(model, window=3)
 
 
 def post_norm():
-    """The norms follow the sums."""
-
-    class Model(SmallModel):
-        def __init__(self):
-            super().__init__()
-            self.after = nn.ModuleList(nn.LayerNorm(32) for _ in range(4))
-            self.norms = nn.ModuleList(nn.Identity() for _ in self.norms)
-            self.to(DEVICE)
-
-        def forward(self, *arguments, **named):
-            self.sums = iter(self.after)
-            return super().forward(*arguments, **named)
-
-        def add(self, x, branch):
-            return next(self.sums)(x + branch)
-
-    return audited(Model())
+    return audit_arguments(PostNorm())
 
 
 def rms_norm():
-    model = SmallModel(rotary=True)
-    model.norms = nn.ModuleList(tl.RMSNorm(32) for _ in model.norms)
-    return audited(model.to(DEVICE))
+    return audit_arguments(right.rms_norm())
 
 
 def alibi():
-    class Model(SmallModel):
-        def attend(self, query, key, value, mask):
-            slopes = 2.0 ** -torch.arange(1, self.n_heads + 1, device=query.device, dtype=query.dtype)
-            bias = -slopes[:, None, None] * self.back(query.shape[2], key.shape[2]).to(query.dtype)
-            scores = (query @ key.mT * self.scale(query, key) + bias).masked_fill(~mask, -math.inf)
-            return torch.softmax(scores, -1).nan_to_num(0.0) @ value
-
-        def embedded(self, tokens, positions):
-            return self.embed(tokens)
-
-    model = Model()
-    model.place = None
-    return audited(model)
+    return audit_arguments(Alibi())
 
 
 def tied():
-    model = SmallModel()
-    model.head.weight = model.embed.weight
-    return audited(model)
+    return audit_arguments(right.tied())
 
 
 def one_layer_twice():
     model = SmallModel()
     model.maps[1], model.wide[1] = model.maps[0], model.wide[0]
-    return audited(model)
+    return audit_arguments(model)
 
 
 def no_positions():
-    """A causal model sees order by what each token sees."""
-
-    class Model(SmallModel):
-        def embedded(self, tokens, positions):
-            return self.embed(tokens)
-
-    model = Model()
-    model.place = None
-    return audited(model)
+    return audit_arguments(NoPositions())
 
 
 def attention_beside_feed_forward():
@@ -126,7 +88,7 @@ def attention_beside_feed_forward():
         def add(self, x, branch):
             return x + branch / math.sqrt(2)
 
-    return audited(Model(n_layers=3))
+    return audit_arguments(Model(n_layers=3))
 
 
 def lowest_finite_score():
@@ -135,7 +97,7 @@ def lowest_finite_score():
             scores = query @ key.mT * self.scale(query, key)
             return torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), -1) @ value
 
-    return audited(Model())
+    return audit_arguments(Model())
 
 
 def layers_dropped_in_training():
@@ -144,7 +106,7 @@ def layers_dropped_in_training():
             keep = torch.rand(len(x), 1, 1, device=x.device) > 0.3
             return x + (branch * keep / 0.7 if self.training else branch)
 
-    return audited(Model())
+    return audit_arguments(Model())
 
 
 def mixture():
@@ -156,7 +118,7 @@ def mixture():
             self.wide = nn.ModuleList(tl.MixtureOfExperts(32, 16, 16, 2) for _ in self.wide)
             self.to(DEVICE)
 
-    return audited(Model())
+    return audit_arguments(Model())
 
 
 def linear_attention():
@@ -299,7 +261,7 @@ def vector_of_a_sentence():
 
     model = Model(causal=False)
     model.head = None
-    return audited(model, packed=None)
+    return audit_arguments(model, packed=None)
 
 
 def one_length_only():
@@ -309,11 +271,11 @@ def one_length_only():
                 raise ValueError("16 tokens are needed")
             return super().embedded(tokens, positions)
 
-    return audited(Model(), step=None, long=None)
+    return audit_arguments(Model(), step=None, long=None)
 
 
 def stored_in_bfloat16():
-    return audited(SmallModel().bfloat16())
+    return audit_arguments(SmallModel().bfloat16())
 
 
 MODELS = [

@@ -13,6 +13,7 @@ from transformer_lab.labs import (
     BudgetLab,
     ExpertsLab,
     HeadsLab,
+    InfluenceLab,
     LookupLab,
     MaskLab,
     NormalizationLab,
@@ -176,6 +177,19 @@ def touch_experts(page):
     return chosen and "Every expert has 4 tokens: the load is even." in status(page)
 
 
+def play_with_influence(page):
+    press(page, "F", "weights × 3,000", "two documents", "reads the future")
+    page.get_by_role("radio", name="5", exact=True).first.click()
+
+
+def touch_influence(page):
+    page.get_by_role("button", name="B", exact=True).tap()
+    page.get_by_role("radio", name="4", exact=True).tap()
+    moved = "Outputs 0 to 3 come before the token." in status(page)
+    page.get_by_role("button", name="reads the future").tap()
+    return moved and status(page).endswith("“reads the future” is right.")
+
+
 def play_with_split(page):
     press(page, "view alone to merge")
     page.locator(".tl-stage").nth(5).click()
@@ -269,6 +283,11 @@ def own_mixture(n_experts=8, seq=12, n_shared=0):
     mixture = tl.MixtureOfExperts(16, 32, n_experts, min(n_experts, 3), n_shared=n_shared, renormalize=False)
     tokens = [f"aVeryLongTokenNumber{i}" for i in range(seq)]
     return tl.labs.ExpertsLab(mixture, 3 * torch.randn(seq, 16), tokens, bias=[-1] * (n_experts - 1) + [1])
+
+
+def own_influence():
+    torch.manual_seed(0)
+    return InfluenceLab(tl.LanguageModel(20, 16, 2, 1, 32), vocab_size=20, token=7)
 
 
 def own_model(norm_first=True, activation="gelu", kind=tl.Transformer):
@@ -587,6 +606,23 @@ LABS = {
             ("Min-p, typed", "0.125", "Min-p goes in steps of 0.01.", "0.12", "tokens of 49,152 are kept"),
             ("Seed", "10000", "Seed goes from 0 to 9,999; 10,000 does not fit.", "3", "All 49,152 tokens are kept"),
         ),
+    ),
+    "influence": Case(
+        make=InfluenceLab,
+        text="InfluenceLab(chosen='A', token=3, row='one', loud=False, verdict='')",
+        states=[
+            lambda: InfluenceLab(models="N", row="padded", verdict="nan", token=0),
+            lambda: InfluenceLab(models="F", row="padded", loud=True, verdict="future", token=7),
+            lambda: InfluenceLab(models=("E", "C"), verdict="right", row="two"),
+            own_influence,
+        ],
+        sent={"chosen": "H", "token": 6, "row": "two", "loud": True, "verdict": "documents"},
+        refused={"chosen": "Q", "token": 8, "row": "three", "loud": "yes", "verdict": "wrong"},
+        linked="token",
+        keys=('[role="radio"][aria-checked="true"]', "ArrowRight"),
+        play=play_with_influence,
+        touch=touch_influence,
+        scrolls=(".tl-table", ".tl-status"),
     ),
     "split": Case(
         make=SplitLab,

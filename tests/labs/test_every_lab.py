@@ -14,10 +14,16 @@ from accessibility import violations_in_both_themes
 from gestures import finger_scrolls, moving, status, tab_through
 from lab_page import as_notebook
 from lab_table import LABS
-from sampling import sample
+from sampling import every_third, sample
 
 CONTROLS = ":is(button, input, select, summary, [tabindex='0'])"
 each_lab = pytest.mark.parametrize("case", LABS.values(), ids=LABS)
+
+
+def some_labs(first):
+    """What one part that all labs share must do: tried on every third lab, each time on others; weekly on all."""
+    names = every_third(LABS, first)
+    return pytest.mark.parametrize("case", [LABS[name] for name in names], ids=names)
 
 
 def settings(lab):
@@ -162,7 +168,7 @@ CHANGED = """async (sheet) => {
 
 
 @pytest.mark.parametrize("width", sample([360, 760], [360]))
-@each_lab
+@some_labs(1)
 def test_style_of_another_lab_changes_nothing(show, case, width):
     """Every lab includes the shared style sheet, and a page may contain all labs: no lab may restyle another."""
     page = show(*[state() for state in (case.make, *case.states)], width=width)
@@ -213,7 +219,7 @@ def again(page, url):
     page.wait_for_selector("[data-lab=ready]")
 
 
-@each_lab
+@some_labs(0)
 def test_url_restores_the_state(show, case):
     page = show(case.make())
     began, url = picture(page), page.url
@@ -229,7 +235,7 @@ def test_url_restores_the_state(show, case):
     page.wait_for_function("url => location.href === url", arg=url)
 
 
-@each_lab
+@some_labs(1)
 def test_invalid_url_parameters_are_ignored_and_reported(show, case):
     page = show(case.make())
     began, url = picture(page, ".tl-error"), page.url
@@ -245,7 +251,7 @@ def test_invalid_url_parameters_are_ignored_and_reported(show, case):
     assert page.locator(".tl-lab > .tl-error").is_hidden()
 
 
-@each_lab
+@some_labs(2)
 def test_labs_of_one_page_have_separate_url_parameters(show, case):
     page = show(case.make(), case.make())
     case.play(page)
@@ -260,7 +266,7 @@ def test_labs_of_one_page_have_separate_url_parameters(show, case):
     assert page.evaluate("window.copied") == page.url
 
 
-@each_lab
+@some_labs(0)
 def test_notebook_url_is_never_changed(show, case):
     page = show(case.make(), change=as_notebook)
     url = page.url
@@ -305,7 +311,7 @@ def test_fits_one_screen(show, name):
     assert page.locator(".tl-lab").bounding_box()["height"] <= 850
 
 
-@each_lab
+@some_labs(1)
 def test_controls_can_be_hidden(show, case):
     lab = getattr(tl.labs, type(case.make()).__name__)
     if issubclass(lab, tl.labs.WholeLab):
@@ -331,7 +337,7 @@ def test_controls_can_be_hidden(show, case):
         assert status(page)
 
 
-@each_lab
+@some_labs(2)
 def test_reset_restores_the_initial_state(show, case):
     page = show(case.make())
     shown = picture(page)
@@ -341,7 +347,7 @@ def test_reset_restores_the_initial_state(show, case):
     assert picture(page) == shown
 
 
-@each_lab
+@some_labs(0)
 def test_two_views_stay_synchronised(show, case):
     lab = case.make()
     page = show(lab, lab)
@@ -352,7 +358,7 @@ def test_two_views_stay_synchronised(show, case):
     assert said[:half] == said[half:] and said != before
 
 
-@each_lab
+@some_labs(2)
 def test_by_touch(show, case):
     below = '<p style="margin-top: 100vh">Here the page goes on.</p></main>'
     page = show(case.make(), width=360, touch=True, change=lambda html: html.replace("</main>", below))
@@ -400,7 +406,7 @@ def test_accessible_and_without_animation_at_rest(show, case):
     assert not violations_in_both_themes(page)
 
 
-@each_lab
+@some_labs(0)
 def test_follows_the_theme_of_page_and_system(show, case):
     page = show(case.make())
     ground = "getComputedStyle(document.querySelector('.tl-lab')).backgroundColor"

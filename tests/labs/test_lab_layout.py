@@ -16,6 +16,7 @@ from transformer_lab.labs import (
     BudgetLab,
     ExpertsLab,
     HeadsLab,
+    InfluenceLab,
     LookupLab,
     MaskLab,
     NormalizationLab,
@@ -48,6 +49,20 @@ LABS = {
     "all heads": (
         lambda: HeadsLab(WEIGHTS, SENTENCE, overview="maps"),
         ["chosen weight", "previous token", "same token", "induction", "first token", "small maps"],
+    ),
+    "influence": (
+        InfluenceLab,
+        [
+            "weights × 3,000",
+            "two documents",
+            "padding in front",
+            "N",
+            "gives NaN",
+            "F",
+            "reads the future",
+            "E",
+            "right, as it is said",
+        ],
     ),
     "sampling": (SamplingLab, ["france", "colour", "door", "question", "product", "Draw", "Draw 100", "Clear", "sea"]),
     "split": (lambda: SplitLab(SENTENCE, 4, d_model=32), ["view alone to split", "view alone to merge"]),

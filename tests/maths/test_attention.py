@@ -471,6 +471,25 @@ def test_dropout_drops_or_scales_each_weight():
     agree(dropped[kept], weights[kept] / 0.75)
 
 
+@pytest.mark.parametrize("mask", [torch.ones(3, 1), torch.ones(5, 3).T, torch.ones(5).expand(3, 5), torch.ones(1)])
+def test_the_kernel_gets_masks_with_contiguous_rows_and_no_dropout_of_everything(mask, monkeypatch):
+    """CUDA's kernels refuse other rows, and make NaN of a dropout of 1; a CPU's do neither."""
+    query, key, value = (normal(2, n, 4, seed=seed).detach() for seed, n in enumerate((3, 5, 5)))
+    kernel, given = F.scaled_dot_product_attention, []
+
+    def recorded(*tensors, **options):
+        given.append(options)
+        return kernel(*tensors, **options)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", recorded)
+    for options in ({"mask": mask.to(DEVICE) > 0}, {"bias": mask.to(DEVICE)}):
+        found = tl.scaled_dot_product_attention(query, key, value, **options)
+        agree(found, loop(query, key, value).to(query))
+        assert given[-1]["attn_mask"].stride(-1) == 1 and given[-1]["attn_mask"].shape[-1] == 5
+    assert (tl.scaled_dot_product_attention(query, key, value, dropout_p=1) == 0).all()
+    assert given[-1]["dropout_p"] == 0
+
+
 def test_dropout_0_and_1():
     query, key, value = (normal(2, n, 4, seed=seed) for seed, n in enumerate((3, 5, 5)))
     agree(

@@ -17,18 +17,17 @@ import torch
 from torch import nn
 
 import fresh_mistakes
-import published_bugs
+import later_mistakes
 import transformer_lab as tl
 from agreement import DEVICE
-from fresh_mistakes import SEEN_BY
 from notebooks import ROOT
-from published_bugs import CATCHES
 from right_models import MODELS
-from small_model import VOCAB, SmallModel, audited
 from transformer_lab.audit import limit
 from transformer_lab.audit.__main__ import main
 from transformer_lab.audit.card import NO_PROPERTY
 from transformer_lab.audit.properties import PROPERTIES
+from transformer_lab.bugs import BUGS
+from transformer_lab.bugs.small_model import VOCAB, SmallModel, audit_arguments
 
 
 def audit(**arguments):
@@ -42,9 +41,12 @@ def said(report):
     return {name: (status, text) for name, status, text in report.rows}
 
 
+SEEN_BY = fresh_mistakes.SEEN_BY | later_mistakes.SEEN_BY
+
+
 @cache
 def published(name, broken):
-    return audit(**getattr(published_bugs, name)(broken))
+    return audit(**BUGS[name].arguments(broken))
 
 
 @cache
@@ -55,19 +57,19 @@ def fresh(mistake):
 # Mistakes, and models that are right
 
 
-@pytest.mark.parametrize("name", CATCHES)
+@pytest.mark.parametrize("name", BUGS)
 def test_a_published_mistake_is_found_and_its_repaired_twin_is_clean(name):
-    assert CATCHES[name] in published(name, True).failed
+    assert BUGS[name].found_by in published(name, True).failed
     repaired = published(name, False)
     assert (repaired.failed, repaired.of("raises")) == ([], [])
-    assert said(repaired)[CATCHES[name]][0] == "holds"
+    assert said(repaired)[BUGS[name].found_by][0] == "holds"
 
 
-def test_there_are_twenty_published_and_twenty_fresh_mistakes():
-    assert len(CATCHES) == len(SEEN_BY) == 20
-    assert all("#" in getattr(published_bugs, name).__doc__ for name in CATCHES)
-    written = [f for f in vars(fresh_mistakes).values() if inspect.isfunction(f) and f.__module__ == "fresh_mistakes"]
-    assert set(written) == set(SEEN_BY)
+@pytest.mark.parametrize("module", (fresh_mistakes, later_mistakes), ids=lambda module: module.__name__)
+def test_there_are_twenty_published_and_twice_twenty_fresh_mistakes(module):
+    assert len(BUGS) == len(module.SEEN_BY) == 20
+    written = [f for f in vars(module).values() if inspect.isfunction(f) and f.__module__ == module.__name__]
+    assert {f for f in written if not inspect.signature(f).parameters} == set(module.SEEN_BY)
 
 
 @pytest.mark.parametrize("mistake", SEEN_BY, ids=lambda mistake: mistake.__name__)
@@ -115,8 +117,8 @@ def last_token_cut(**changes):
 
 
 OTHERS = {
-    "a copy is on its own": lambda: audited(Closure(), long=None),
-    "saved and loaded": lambda: audited(LoadedTransposed(), long=None),
+    "a copy is on its own": lambda: audit_arguments(Closure(), long=None),
+    "saved and loaded": lambda: audit_arguments(LoadedTransposed(), long=None),
     "every source token is heard": last_token_cut,
 }
 
@@ -127,7 +129,7 @@ def test_a_mistake_for_each_property_that_no_other_shows(name):
 
 
 def test_every_property_is_shown_by_a_mistake():
-    shown = set(CATCHES.values()) | set(SEEN_BY.values()) | OTHERS.keys()
+    shown = {bug.found_by for bug in BUGS.values()} | set(SEEN_BY.values()) | OTHERS.keys()
     assert PROPERTIES.keys() <= shown
     assert len(PROPERTIES) >= 27
 
@@ -200,13 +202,14 @@ def test_where_names_differ_the_layers_of_the_longest_lists_are_compared():
 def test_the_card_as_text_and_as_html():
     report = published("inverted_mask", True)
     text, page = str(report), report._repr_html_()
-    assert text.startswith("Audit of Mistake: 5 fail")
+    head = f"Audit of Mistake: {len(report.failed)} fail"
+    assert text.startswith(head)
     assert "✗ the past does not move: token 1" in text and "○ the window: pass `window=` and `n_layers=`" in text
     assert " ".join(NO_PROPERTY.split()) in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 88
-    assert page.count("<details>") == 2 and 'role="group" aria-label="The audit of Mistake: 5 fail' in page
+    assert page.count("<details>") == 2 and f'role="group" aria-label="The a{head[1:]}' in page
     assert "<code" in page and "`" not in page and report._ipython_display_() is None
-    assert repr(report).startswith("<audit of Mistake: 5 fail")
+    assert repr(report).startswith(f"<a{head[1:]}")
     assert "verified" not in text + page
 
 
@@ -234,7 +237,7 @@ def test_weights_modes_and_the_random_state_are_left_as_they_were():
         expected = torch.rand(3), random.random()
         torch.manual_seed(5)
         random.seed(5)
-        audit(**audited(model, long=None))
+        audit(**audit_arguments(model, long=None))
         assert torch.equal(torch.rand(3), expected[0]) and random.random() == expected[1]
         assert [module.training for module in model.modules()] == modes
         assert all(torch.equal(weights[name], value) for name, value in model.state_dict().items())
@@ -248,7 +251,7 @@ def test_an_adapter_that_runs_the_original_leaves_no_gradient_there():
 
 
 def test_an_audit_gives_the_same_rows_again():
-    arguments = published_bugs.left_padding(True)
+    arguments = BUGS["left_padding"].arguments()
     assert audit(**arguments).rows == published("left_padding", True).rows
 
 
@@ -256,7 +259,7 @@ def test_an_audit_gives_the_same_rows_again():
 
 
 def test_a_property_is_switched_off_with_a_reason():
-    arguments = published_bugs.left_padding(True)
+    arguments = BUGS["left_padding"].arguments()
     name = "alone = in a padded batch, left"
     report = audit(**arguments, expect={name: "positions count the padding on purpose"})
     assert report.failed == []
@@ -305,14 +308,14 @@ def test_a_model_that_returns_a_tuple_or_a_dataclass():
 def test_a_model_that_cannot_be_copied():
     model = SmallModel()
     model.names = (name for name in "ab")  # a generator cannot be copied
-    report = audit(**audited(model, long=None))
+    report = audit(**audit_arguments(model, long=None))
     assert report.failed == [] and "the past does not move" in report.of("holds")
     assert report.notes[0].startswith("The model cannot be copied (TypeError: ")
     assert said(report)["saved and loaded"][0] == "not tried"
 
 
 def test_a_copy_that_runs_parts_of_the_original():
-    report = audit(**audited(Closure(), long=None))
+    report = audit(**audit_arguments(Closure(), long=None))
     assert report.failed == ["a copy is on its own"]
     text = "a copy of the model runs parts of the original, such as `wide.0.0.weight`"
     assert said(report)["a copy is on its own"] == ("fails", text)
@@ -373,7 +376,7 @@ ADAPTERS = {
 @pytest.mark.parametrize("name", ADAPTERS)
 def test_an_adapter_of_the_wrong_form_is_named(name):
     for wrong in (3, lambda: None):
-        report = audit(**audited(SmallModel(), long=None) | {name: wrong})
+        report = audit(**audit_arguments(SmallModel(), long=None) | {name: wrong})
         status, text = said(report)[ADAPTERS[name]]
         assert status == "raises" and text.startswith(f"{name} must be a function {name}(")
         assert report.failed == [] and "every parameter learns" in report.of("holds")
@@ -381,7 +384,7 @@ def test_an_adapter_of_the_wrong_form_is_named(name):
 
 @pytest.mark.parametrize("name", ["padded", "packed", "step", "loss", "collate"])
 def test_an_adapter_that_returns_the_wrong_thing_is_named(name):
-    report = audit(**audited(SmallModel(), long=None) | {name: lambda *_: "nothing"})
+    report = audit(**audit_arguments(SmallModel(), long=None) | {name: lambda *_: "nothing"})
     status, text = said(report)[ADAPTERS[name]]
     assert status == "raises" and text.startswith(f"{name} must return ")
 

@@ -147,27 +147,27 @@ def test_norms_agree_with_pytorch(shape, which, dtype):
         if which in ("weight", "none"):
             weight = features[0]
             agree_in_all(tl.rms_norm(x, weight, eps), F.rms_norm(x, shape[-1:], weight, eps), x, weight)
+        # PyTorch's have no gradient where there is a bias and no weight: group norm nowhere, the others not on CUDA.
+        theirs = (x.new_ones(6), channels[1]) if which == "bias" else channels
         for n_groups in (1, 2, 6)[: len(shape)]:  # groups of one entry are 0, which PyTorch misses by rounding
             found = tl.group_norm(x, n_groups, *channels, eps)
-            # PyTorch's has no gradient where there is a bias and no weight.
-            weight = x.new_ones(6) if which == "bias" else channels[0]
-            agree_in_all(found, F.group_norm(x, n_groups, weight, channels[1], eps), x, *channels)
+            agree_in_all(found, F.group_norm(x, n_groups, *theirs, eps), x, *channels)
         if len(shape) > 2:
-            expected = F.instance_norm(x, weight=channels[0], bias=channels[1], eps=eps)
+            expected = F.instance_norm(x, weight=theirs[0], bias=theirs[1], eps=eps)
             agree_in_all(tl.instance_norm(x, *channels, eps), expected, x, *channels)
         for training in (True, False):
-            running, theirs = ([normal(6, seed=60).detach(), normal(6, seed=61).detach() ** 2] for _ in range(2))
-            running, theirs = ([r.to(dtype) for r in pair] for pair in (running, theirs))
+            running, others = ([normal(6, seed=60).detach(), normal(6, seed=61).detach() ** 2] for _ in range(2))
+            running, others = ([r.to(dtype) for r in pair] for pair in (running, others))
             before = [r.clone() for r in running]
             found = tl.batch_norm(x, *running, *channels, training=training, eps=eps)
-            expected = F.batch_norm(x, *theirs, *channels, training=training, eps=eps)
+            expected = F.batch_norm(x, *others, *theirs, training=training, eps=eps)
             agree_in_all(found, expected, x, *channels)
-            for mine, other, old in zip(running, theirs, before):
+            for mine, other, old in zip(running, others, before):
                 agree(mine, other)
                 assert torch.equal(mine, old) != training
         agree_in_all(
             tl.batch_norm(x, None, None, *channels, training=True, eps=eps),
-            F.batch_norm(x, None, None, *channels, training=True, eps=eps),
+            F.batch_norm(x, None, None, *theirs, training=True, eps=eps),
             x,
             *channels,
         )

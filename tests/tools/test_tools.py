@@ -242,8 +242,8 @@ def test_buttons_need_a_repository(site, prefix, monkeypatch):
     config = SimpleNamespace(html_baseurl=site, html_theme_options={**options, "toc_title": "On this page"})
     use_address(None, config)
     assert config.notfound_urls_prefix == prefix
-    for page in ("index.html", "search.html"):
-        assert f'href="{prefix}{page}"' in config.notfound_context["body"]
+    for attribute in (f'href="{prefix}index.html"', f'action="{prefix}search.html"'):
+        assert attribute in config.notfound_context["body"]
     assert config.html_theme_options == {**(options if site else {}), "toc_title": "On this page"}
 
 

@@ -8,7 +8,8 @@ safely), `agree` (whether results are the same), `diagnose` (which mistake it is
 go wrong in every exercise) and `common_mistakes` (what several exercises add). The texts of the card come from
 `errors`, `mismatch` (type, shape, dtype), `describe` (wrong numbers, with `relation`, `steps` and `source`) and
 `smallest_input` (the evidence); `report` is the card, `record` and `summary` show a learner's progress. In a `hunt`,
-with `hunt_kinds` and `hunt_report`, the learner writes the test, and the known mistakes are what it must catch.
+with `hunt_kinds` and `hunt_report`, the learner writes the test, and the known mistakes are what it must catch; in
+`model_hunt` they are whole models.
 """
 
 from ..arguments import did_you_mean
@@ -17,7 +18,7 @@ from .hunt import hunt, of
 from .hunts import TASKS
 from .summary import progress, summary
 
-__all__ = ["EXERCISES", "hunt", "progress", "summary", *TASKS]
+__all__ = ["EXERCISES", "hunt", "progress", "summary", "whole_model", *TASKS]
 
 
 def __getattr__(name):
@@ -25,6 +26,8 @@ def __getattr__(name):
         thing = [course.load(exercise) for exercise in course.FOLDERS]
     elif name in course.FOLDERS:
         thing = course.load(name)
+    elif name.removeprefix("test_") == "whole_model":
+        from .model_hunt import whole_model as thing
     elif name.removeprefix("test_") in course.FOLDERS:
         thing = of(course.load(name.removeprefix("test_")))
     else:

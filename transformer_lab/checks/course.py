@@ -68,6 +68,7 @@ COURSE = {
         "latent_cache_bytes",
     ],
     "ch10_real_models": ["cached_step", "mean_pool", "next_token", "mend_writing"],
+    "ch11_right": ["influence", "first_leak", "same_with_cache", "label_shift", "accumulated", "mend_labels"],
     "project": ["embed", "self_attention", "block", "language_model", "next_token_loss"],
 }
 FOLDERS = {name: folder for folder, names in COURSE.items() for name in names}

@@ -71,7 +71,7 @@ def _gradients(function, probe):
     arguments = each_tensor(as_leaf, probe.arguments)
     with settings_kept():
         results = [tensor for tensor in tensors_in(function(*arguments)) if tensor.requires_grad]
-    if not results:
+    if not results or not leaves:  # a result may need the gradient of a model that the arguments hold
         return None
     # Weights that differ much from number to number: a plain sum misses errors that cancel, and weights that are
     # nearly equal leave a normalization's gradient as a small difference of large numbers.

@@ -41,7 +41,7 @@ def hunt(exercise, test):
     Parameters
     ----------
     exercise : Exercise
-        One of the course's: ``tl.checks.softmax``.
+        One of the course's: ``tl.checks.softmax``; or ``tl.checks.whole_model``, for a test of a whole model.
     test : callable
         ``test(f)`` asserts what holds for every right function. An error, or False returned, refuses ``f``.
 
@@ -64,6 +64,8 @@ def hunt(exercise, test):
     ☆☆☆ test_causal_mask: ... mistakes caught
     ...
     """
+    if isinstance(exercise, Hunt):
+        return exercise(test)
     if not isinstance(exercise, Exercise):
         raise TypeError(f"exercise must be one of the course's, such as tl.checks.softmax, got {exercise!r}")
     return of(exercise)(test)
@@ -97,7 +99,7 @@ class Hunt:
             return HuntReport(self, "error", said)
         begun = []
         try:
-            report, printed = run_guarded(lambda: run(self, test, begun))
+            report, printed = run_guarded(lambda: self.run(test, begun))
         except TimeUp as end:
             return HuntReport(self, "error", too_long(len(begun), end))
         except Interrupted as end:
@@ -106,6 +108,9 @@ class Hunt:
             return HuntReport(self, "error", errors.fault(error, "run your test"))
         report.printed = printed
         return report
+
+    def run(self, test, begun):
+        return run(self, test, begun)
 
 
 # The run

@@ -4,15 +4,14 @@ from .course import COURSE, FOLDERS
 
 HUNTS = {
     "transposed": (
-        "Which tensors have other strides than those that follow from their shape? And what can you see of a view that "
-        "a copy does not show?",
+        "Which tensors have strides that do not follow from their shape? And how can you tell a view from a copy?",
         "Give `f` a fresh tensor, one that is transposed already, and a slice from the middle. Compare every number. "
-        "`data_ptr()` says where the first element lies in memory.",
+        "`data_ptr()` is the address of the first element.",
         "`for x in (…, ….transpose(…), …[1::2, :, 2:]):`, then `assert torch.equal(f(x, …), x.transpose(…))` and "
         "`assert f(x, …).data_ptr() == …`, also with axes counted from the end",
     ),
     "normalize_rows": (
-        "Softmax returns rows that sum to one as well. What of the numbers that went in must you still find in a row?",
+        "Softmax returns rows that sum to one as well. Which relation between the numbers of a row must dividing keep?",
         "Compare every number with one row divided by its sum. Then vary the input as the docstring allows: any number "
         "of axes, equal sizes, negative numbers, tiny ones. And look at `x` again afterwards.",
         "`for shape in ((5,), (4, 4), …):`, `x = …`, `rows = [row / row.sum() for row in x.reshape(-1, …)]`, then "
@@ -96,9 +95,13 @@ ANY = (
 )
 
 
+WHOLE_MODEL = "test_whole_model"  # the hunt over whole models, which are no exercise: model_hunt.py
+
+
 def tasks(folder):
     """Return the names of all that an assignment asks for: its exercises, and below them the test of its hunt."""
-    return [*COURSE[folder], *(f"test_{name}" for name in HUNTS if FOLDERS[name] == folder)]
+    hunted = [f"test_{name}" for name in HUNTS if FOLDERS[name] == folder]
+    return [*COURSE[folder], *hunted, *([WHOLE_MODEL] if folder == "ch11_right" else [])]
 
 
 TASKS = {name: folder for folder in COURSE for name in tasks(folder)}

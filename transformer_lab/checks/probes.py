@@ -33,7 +33,11 @@ class Outcomes(Sequence):
     def __getitem__(self, number):
         if number not in self.found:
             range(len(self))[number]  # ends a loop over all
-            self.found[number] = observe(self.exercise, self.function, self.exercise.probes[number])
+            probe = self.exercise.probes[number]
+            # The device gets the ordinary input. An index out of range is an error on the CPU; on a GPU it would end
+            # the session's use of it.
+            spared = probe.this_device_only and self[0].error is not None
+            self.found[number] = self[0] if spared else observe(self.exercise, self.function, probe)
         return self.found[number]
 
 

@@ -111,7 +111,7 @@ def _change_in_pairs(change, mine, right):
 def _to_tensor(mine, right):
     if not isinstance(right, torch.Tensor) or isinstance(mine, torch.Tensor) or (tensor := _tensor(mine)) is None:
         return mine
-    turned = _cast(tensor, right.dtype)
+    turned = _cast(tensor.to(right.device), right.dtype)
     return mine if turned is None else turned
 
 

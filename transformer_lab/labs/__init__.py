@@ -4,6 +4,7 @@ from .broadcasting import BroadcastingLab
 from .budget import BudgetLab
 from .experts import ExpertsLab
 from .heads import HeadsLab
+from .influence import InfluenceLab
 from .lookup import LookupLab
 from .masks import MaskLab
 from .normalization import NormalizationLab
@@ -19,6 +20,7 @@ __all__ = [
     "BudgetLab",
     "ExpertsLab",
     "HeadsLab",
+    "InfluenceLab",
     "LookupLab",
     "MaskLab",
     "NormalizationLab",

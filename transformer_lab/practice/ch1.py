@@ -56,11 +56,11 @@ offset = Topic(
         "added_instead": "You added index and stride, where they are multiplied. Think of 3 steps of 4 places each: is "
         "that 7 places or 12?",
         "products_multiplied": "You multiplied the moves along the axes. They follow one after the other, and add up.",
-        "sums_multiplied": "You multiplied the sum of the indices by the sum of the strides. Each index meets the "
-        "stride of its own axis only.",
+        "sums_multiplied": "You multiplied the sum of the indices by the sum of the strides. Multiply each index "
+        "by the stride of its own axis only.",
         "only_the_last_axis": "You counted the move along the last axis alone. Where do the others take you?",
         "only_the_first_axis": "You counted the move along the first axis alone. Where do the others take you?",
-        "first_axis_left_out": "You left out the first axis. Of a fresh tensor it has the longest steps.",
+        "first_axis_left_out": "You left out the first axis. In a fresh tensor it has the longest steps.",
         "last_axis_left_out": "You left out the last axis. One step along it moves you as well.",
         "one_step_too_far": "You took one step too many on every axis. An index counts steps: the first element needs "
         "none, and lies at place 0.",
@@ -104,10 +104,10 @@ strides_of = Topic(
         "own_size_included": "Each product includes the size of its own axis: (2, 3, 4) gives (24, 12, 4). One step "
         "along an axis passes what lies to its right, and never the axis itself.",
         "own_size_included_and_reversed": "Each product includes the size of its own axis, and the strides run from "
-        "the last to the first. Neighbours in a row lie one place apart: which entry is 1, and where does it stand?",
+        "the last to the first. Neighbours in a row lie one place apart: which entry is 1, and at which end is it?",
         "order_reversed": "The strides run from the last axis to the first: (2, 3, 4) gives (1, 4, 12). Which axis has "
         "the longest steps?",
-        "number_of_elements_in_front": "There is one entry too many: the product of all sizes stands in front. Each "
+        "number_of_elements_in_front": "There is one entry too many: the product of all sizes comes first. Each "
         "axis has one stride.",
         "last_stride_missing": "The last stride is missing. Each axis has one: how far is it to a neighbour in a row?",
         "last_stride_zero": "The last stride is 0. How far is it from a number to its neighbour in a row?",

@@ -40,7 +40,7 @@ def sum_of_shapes(a, b):
 
 @sum_of_shapes.mistake
 def shapes_from_the_left(a, b):
-    """You aligned the shapes from the left. Write them with their right ends below one another: a missing axis stands
+    """You aligned the shapes from the left. Write them with their right ends below one another: a missing axis is
     on the left."""
     axes = max(len(a), len(b))
     return tuple(torch.broadcast_shapes(*(shape + (1,) * (axes - len(shape)) for shape in (a, b))))
@@ -48,7 +48,7 @@ def shapes_from_the_left(a, b):
 
 @sum_of_shapes.mistake
 def ones_do_not_stretch(a, b):
-    """You assumed that a 1 and another size do not fit. A 1 stretches: which size stands over it?"""
+    """You assumed that a 1 and another size do not fit. A 1 stretches: with which size is it paired?"""
     known = [(m, n) for m, n in zip(a[::-1], b[::-1])]
     if any(m != n and 1 in (m, n) for m, n in known):
         raise ValueError
@@ -85,7 +85,7 @@ def axes_in_front_lost(a, b):
 
 @sum_of_shapes.mistake
 def ones_win(a, b):
-    """You kept the 1 where it stands over another size. The 1 is what stretches."""
+    """You kept the 1 where it is paired with another size. The 1 is what stretches."""
     return tuple(min(sizes) for sizes in zip(*_filled(a, b)))
 
 
@@ -156,8 +156,8 @@ def _fitting(a, b):
 
 @product_of_shapes.mistake
 def last_over_last(a, b):
-    """You compared the two last sizes. The last of the left meets the second to last of the right; for rows against
-    rows, the right one must be transposed."""
+    """You compared the two last sizes. The last of the left goes with the second to last of the right; for rows
+    against rows, the right one must be transposed."""
     if len(b) == 1 or _fitting(a, b) or a[-1] != b[-1]:
         return None
     return _with_batch(torch.broadcast_shapes(a[:-2], b[:-2]), a, (*b[:-2], b[-1], b[-2]))
@@ -217,7 +217,7 @@ def vector_leaves_a_one(a, b):
 
 @product_of_shapes.mistake
 def vectors_refused(a, b):
-    """You took a vector to be an error. On the right it stands for a column, on the left for a row."""
+    """You took a vector to be an error. On the right it becomes a column, on the left a row."""
     if len(a) == 1 or len(b) == 1:
         raise ValueError
     return None

@@ -6,6 +6,7 @@ import torch
 
 from . import NAME, rounding
 from .memory import move, on_device, on_host
+from .quirks import QUIRKS
 from .random_numbers import drawing, generator_of
 
 # A tensor of the CPU mixes with the device's as an index, and, if it is one number, in pointwise operations.
@@ -84,6 +85,8 @@ class Kernel:
     def run(self, new):
         """Call the CPU's kernel."""
         call = self.call
+        if self.name in QUIRKS:
+            QUIRKS[self.name](new)
         if any(isinstance(new[name], (int, float, complex)) for name in self.tensors & new.keys()):
             call = self.op.overloadpacket  # PyTorch hands numbers over in the place of tensors: another overload fits
         try:

@@ -139,7 +139,7 @@ def as_long_as_the_longer(function, a, b):
 class Aligned:
     def aligned_from_the_left(a, b):
         """Your shapes are aligned from the left: the axes that the shorter one lacks are counted as missing at its end.
-        One reads from the left, and so writes so; but a vector added to a table stands under the table's last axis.
+        We read from the left, so that seems natural; but a vector added to a table lines up with the table's last axis.
         Write the two shapes on paper with their right ends under one another: where are the ones missing?"""
         axes = max(len(a), len(b))
         a, b = (tuple(shape) + (1,) * (axes - len(shape)) for shape in (a, b))

@@ -24,9 +24,9 @@ def added(y, bias):
     inputs=_layer,
     axes={"x": "batch seq d_in", "weight": "d_out d_in", "bias": "d_out", "return": "batch seq d_out"},
     hints=(
-        "The weight is stored as (d_out, d_in). Which of its axes must meet the last axis of `x`, and where must that "
-        "axis stand?",
-        "The product goes along the last axis of `x`, whatever stands in front. The weight is a matrix, so its "
+        "The weight is stored as (d_out, d_in). Which of its axes must be summed over with the last axis of `x`, and "
+        "which axis must it be for `@`?",
+        "The product sums over the last axis of `x`, whatever comes before it. The weight is a matrix, so its "
         "transpose is `.T`. The bias has one number for each output feature, and broadcasting puts it there.",
         "`y = x @ …`, then `return y + …`: no loop, and no axis that has to be moved in `x`",
     ),

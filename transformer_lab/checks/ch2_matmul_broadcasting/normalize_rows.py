@@ -27,8 +27,8 @@ def divided(x, total):
     axes={"x": "batch rows columns", "return": "batch rows columns"},
     hints=(
         "Every row has one sum. What shape must the sums have, to stretch along the row that they belong to?",
-        "A sum removes its axis, and then the sums stand under the columns. An argument of `sum` keeps the axis, with "
-        "size 1. Name the axis from the end: there may be any number in front.",
+        "A sum removes its axis, and the sums then line up with the columns. An argument of `sum` keeps the axis, with "
+        "size 1. Count the axis from the end: there may be any number of axes before it.",
         "`x / x.sum(dim=…, keepdim=…)`",
     ),
 )

@@ -163,7 +163,7 @@ class ProjectionsAlone:
 
     def no_projections(x, w_q, w_k, w_v):
         """The heads are cut out of the input itself: the three projections are not used. Queries and keys are then the
-        same, so that each token matches itself best, and a head can only look at the features that happen to be in its
+        same, so token 1 matches token 2 as token 2 matches token 1, and a head reads only the features of its own
         block."""
         return x, x, x
 

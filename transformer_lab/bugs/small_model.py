@@ -1,14 +1,23 @@
-"""A Transformer of two layers whose parts a mistake replaces: each is a method of its own."""
+"""A Transformer of two layers, each part of which is a method that a published bug replaces."""
 
 import math
+from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from agreement import DEVICE
+from ..device import device
 
 VOCAB = 50
+
+
+@contextmanager
+def seeded(seed):
+    """Draw weights from a seed of their own, and leave the session's random numbers as they were."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        yield
 
 
 class SmallModel(nn.Module):
@@ -21,28 +30,30 @@ class SmallModel(nn.Module):
     def __init__(self, d_model=32, n_heads=4, n_layers=2, n_kv_heads=None, dropout=0.0, rotary=False, causal=True,
                  window=None, seed=0):  # fmt: skip
         super().__init__()
-        torch.manual_seed(seed)
         self.n_heads, self.n_kv_heads, self.d_head = n_heads, n_kv_heads or n_heads, d_model // n_heads
         self.rotary, self.causal, self.window, self.dropout = rotary, causal, window, dropout
-        self.embed = nn.Embedding(VOCAB, d_model)
-        self.place = None if rotary else nn.Embedding(1024, d_model)
-        sizes = {"query": n_heads, "key": self.n_kv_heads, "value": self.n_kv_heads, "out": n_heads}
-        self.maps = nn.ModuleList(
-            nn.ModuleDict({name: nn.Linear(d_model, heads * self.d_head, bias=False) for name, heads in sizes.items()})
-            for _ in range(n_layers)
-        )
-        self.wide = nn.ModuleList(
-            nn.Sequential(nn.Linear(d_model, 2 * d_model), nn.GELU(), nn.Linear(2 * d_model, d_model))
-            for _ in range(n_layers)
-        )
-        self.norms = nn.ModuleList(nn.LayerNorm(d_model) for _ in range(2 * n_layers + 1))
-        self.head = nn.Linear(d_model, VOCAB, bias=False)
-        self.to(DEVICE)
+        with seeded(seed):
+            self.embed = nn.Embedding(VOCAB, d_model)
+            self.place = None if rotary else nn.Embedding(1024, d_model)
+            sizes = {"query": n_heads, "key": self.n_kv_heads, "value": self.n_kv_heads, "out": n_heads}
+            self.maps = nn.ModuleList(
+                nn.ModuleDict(
+                    {name: nn.Linear(d_model, heads * self.d_head, bias=False) for name, heads in sizes.items()}
+                )
+                for _ in range(n_layers)
+            )
+            self.wide = nn.ModuleList(
+                nn.Sequential(nn.Linear(d_model, 2 * d_model), nn.GELU(), nn.Linear(2 * d_model, d_model))
+                for _ in range(n_layers)
+            )
+            self.norms = nn.ModuleList(nn.LayerNorm(d_model) for _ in range(2 * n_layers + 1))
+            self.head = nn.Linear(d_model, VOCAB, bias=False)
+        self.to(device())
 
-    # What a mistake replaces
+    # The parts that a bug replaces
 
     def positions(self, seq, start, keep, documents):
-        """Where each token stands: (batch or 1, seq). Padding does not count, and each document begins at 0."""
+        """The position of each token: (batch or 1, seq). Padding is not counted, and each document starts at 0."""
         if documents is not None:
             lengths = [row.unique_consecutive(return_counts=True)[1].tolist() for row in documents]
             return torch.stack([torch.cat([torch.arange(n) for n in row]) for row in lengths]).to(documents.device)
@@ -51,11 +62,16 @@ class SmallModel(nn.Module):
         return torch.arange(start, start + seq, device=self.embed.weight.device)[None]
 
     def mask(self, q_len, k_len, keep, documents):
-        """True where a query may look at a key: broadcasts to (batch, heads, q_len, k_len)."""
+        """True where a query may attend to a key: broadcasts to (batch, heads, q_len, k_len)."""
         back = self.back(q_len, k_len)
-        seen = back >= 0 if self.causal else back == back
-        if self.window:
-            seen = seen & (back < self.window)
+        seen = self.hidden_besides(q_len, k_len, keep, documents)
+        if self.causal:
+            seen = seen & (back >= 0)
+        return seen & (back < self.window) if self.window else seen
+
+    def hidden_besides(self, q_len, k_len, keep, documents):
+        """True where neither padding nor another document hides a key."""
+        seen = torch.ones(q_len, k_len, dtype=torch.bool, device=self.embed.weight.device)
         if keep is not None:
             seen = seen & keep[:, None, None]
         if documents is not None:
@@ -63,7 +79,7 @@ class SmallModel(nn.Module):
         return seen
 
     def back(self, q_len, k_len):
-        """How far back each key lies from each query: (q_len, k_len)."""
+        """The distance from each query back to each key: (q_len, k_len)."""
         places = torch.arange(k_len, device=self.embed.weight.device)
         return places[k_len - q_len :, None] - places
 
@@ -71,7 +87,7 @@ class SmallModel(nn.Module):
         return 1 / math.sqrt(query.shape[-1])
 
     def spread(self, x):
-        """Give each query head the keys of its group: neighbours share."""
+        """Repeat each key head for all query heads of its group; neighbouring query heads are one group."""
         return x.repeat_interleave(self.n_heads // self.n_kv_heads, 1)
 
     def angles(self, positions, x):
@@ -90,7 +106,7 @@ class SmallModel(nn.Module):
         return F.dropout(weights, self.dropout, self.training) @ value
 
     def embedded(self, tokens, positions):
-        return self.embed(tokens) if self.rotary else self.embed(tokens) + self.place(positions)
+        return self.embed(tokens) + (self.place(positions) if self.place else 0.0)
 
     def feed_forward(self, x, layer):
         return self.wide[layer](x)
@@ -99,7 +115,7 @@ class SmallModel(nn.Module):
         return x + branch
 
     def extend(self, cache, layer, key, value):
-        """Put new keys and values behind the cached ones, and return all."""
+        """Append keys and values to those of the cache, and return all."""
         if len(cache) > layer:
             key, value = (torch.cat([old, new], 2) for old, new in zip(cache[layer], (key, value)))
             cache[layer] = key, value
@@ -123,7 +139,7 @@ class SmallModel(nn.Module):
     def output(self, x, keep):
         return self.head(self.norms[-1](x))
 
-    # What calls them
+    # The passes that call them
 
     def forward(self, tokens, keep=None, documents=None, cache=None):
         start = cache[0][0].shape[2] if cache else 0
@@ -158,7 +174,7 @@ def collate(sentences, pad=0):
     return tokens, tokens.masked_fill(torch.arange(tokens.shape[1]) >= lengths[:, None], -100)
 
 
-def audited(model, **changes):
+def audit_arguments(model, **changes):
     """Return the arguments of an audit of a `SmallModel`, with all that it can do; ``None`` takes one away."""
     arguments = {
         "model": model,

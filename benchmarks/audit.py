@@ -1,0 +1,135 @@
+"""What does an audit find in models that people use, and how long does it take?
+
+    python benchmarks/audit.py [--versions 5.17.0 5.24.0]
+
+First the twenty bugs of ``transformer_lab.bugs``, broken and repaired, and ten right models: what fails, and the
+processor seconds of an audit, median and longest. Then tiny models with random weights of Hugging Face's library, in
+each of the versions: pip puts a version into _build/benchmark-peers, and a process of its own audits its models.
+Version 5.17.0 has five decoders that read the future (transformers#48745, #48748); later ones have not.
+"""
+
+import argparse
+import contextlib
+import io
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+import transformer_lab as tl
+from transformer_lab.bugs import BUGS
+from transformer_lab.bugs.right import RIGHT_MODELS
+from transformer_lab.bugs.small_model import audit_arguments
+
+PEERS = Path(__file__).parents[1] / "_build" / "benchmark-peers"
+VERSIONS = ("5.17.0", "5.24.0")
+SMALL = {"vocab_size": 50, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+LLAMA = {**SMALL, "num_key_value_heads": 2, "max_position_embeddings": 1024}
+BERT = {**SMALL, "max_position_embeddings": 1024, "is_decoder": True}
+# For each model its class, its configuration and what it is made with.
+MODELS = {
+    "GPT-2": ("GPT2", {"vocab_size": 50, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 1024}),
+    "Llama": ("Llama", LLAMA),
+    "Mistral, window 3": ("Mistral", {**LLAMA, "sliding_window": 3}),
+    "Qwen3": ("Qwen3", {**LLAMA, "head_dim": 8}),
+    "BERT as a decoder": ("Bert", BERT),
+    "RoFormer": ("RoFormer", {**BERT, "embedding_size": 32}),
+    "BigBird": ("BigBird", {**BERT, "attention_type": "original_full"}),
+    "RemBert": ("RemBert", {**BERT, "input_embedding_size": 16, "output_embedding_size": 16}),
+    "MegatronBert": ("MegatronBert", BERT),
+    "Doge, sdpa": ("Doge", {**LLAMA, "attn_implementation": "sdpa"}),
+    "Doge, eager": ("Doge", {**LLAMA, "attn_implementation": "eager"}),
+}
+HEADS = {"Bert": "BertLMHeadModel", "GPT2": "GPT2LMHeadModel"}
+
+
+def audited(arguments):
+    """The report of an audit, and its processor seconds."""
+    before = time.process_time()
+    with contextlib.redirect_stdout(io.StringIO()):
+        report = tl.audit(**arguments)
+    return report, time.process_time() - before
+
+
+def own():
+    seconds, found, alarms = [], 0, 0
+    for bug in BUGS.values():
+        for broken in (True, False):
+            report, took = audited(bug.arguments(broken))
+            seconds.append(took)
+            found += broken and bug.found_by in report.failed
+            alarms += not broken and bool(report.failed)
+    for make in RIGHT_MODELS.values():
+        report, took = audited(audit_arguments(make()))
+        seconds.append(took)
+        alarms += bool(report.failed)
+    print(f"bugs found {found} of {len(BUGS)}, alarms on right models {alarms} of {len(BUGS) + len(RIGHT_MODELS)}")
+    print(f"processor seconds of an audit: median {statistics.median(seconds):.2f}, longest {max(seconds):.2f}")
+
+
+def step(model, tokens, cache):
+    out = model(tokens, past_key_values=cache, use_cache=True)
+    return out.logits, out.past_key_values
+
+
+def peers():
+    """Audit the models of the version of transformers that this process finds."""
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    print(f"transformers {transformers.__version__}, torch {torch.__version__}")
+    for name, (family, settings) in MODELS.items():
+        try:
+            config = getattr(transformers, f"{family}Config")(**settings)
+            torch.manual_seed(0)
+            head = HEADS.get(family, f"{family}ForCausalLM")
+            model = getattr(transformers, head)(config).eval()
+            window = settings.get("sliding_window")
+            report, took = audited(
+                {
+                    "model": model,
+                    "vocab_size": 50,
+                    "forward": lambda model, x: model(x).logits,
+                    "padded": lambda model, x, keep: (
+                        model(
+                            x, attention_mask=keep.long(), position_ids=(keep.long().cumsum(-1) - 1).clamp(min=0)
+                        ).logits
+                    ),
+                    "step": step,
+                    "loss": lambda model, x: model(x, labels=x).loss,
+                    **({"window": window, "n_layers": 2} if window else {}),
+                }
+            )
+            fails = "; ".join(report.failed) or "nothing fails"
+            raised = f" · raises: {'; '.join(report.of('raises'))}" if report.of("raises") else ""
+            print(f"  {name:20} {took:5.1f} s  {fails}{raised}")
+        except Exception as error:
+            print(f"  {name:20}          not made: {type(error).__name__}: {str(error).splitlines()[0][:70]}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--versions", nargs="*", default=VERSIONS, help="versions of transformers; none skips them")
+    parser.add_argument("--peers", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.peers:
+        return peers()
+    own()
+    for version in arguments.versions:
+        folder = PEERS / f"transformers-{version}"
+        if not folder.exists():
+            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, f"transformers=={version}"]
+            if subprocess.run(pip, stderr=subprocess.DEVNULL).returncode:
+                print(f"transformers {version} could not be installed: its models are left out.")
+                continue
+        root = str(Path(__file__).parents[1])
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), root])}
+        subprocess.run([sys.executable, __file__, "--peers"], env=environment, check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""What the card of a link shows: the title of a section and its first sentence, or a term's entry in the glossary.
+
+The texts of all pages are in one small script, ``cards.js``, which hover.js loads when it shows the first card.
+"""
+
+import hashlib
+import re
+from itertools import pairwise
+from pathlib import Path
+
+from docutils import nodes
+
+from book.descriptions import PAGES
+from book.mentions import headings
+from book.outline import as_json
+from book.search_index import words
+from book.terms import GLOSSARY, entries
+
+SHORT = 40  # characters of a first sentence that says little alone
+ENTRY = 300  # characters of an entry: whole sentences
+END = re.compile(r"(?<!\bal)(?<!\bvs)[.?!:][”’)]*(?=\s+[^\sa-z]|$)")
+# First paragraphs that say how long something takes, or how hard it is.
+NO_SENTENCE = re.compile(r"About \d+ minutes|[★☆]")
+SECTIONS = re.compile(r" \((?:\d+\.\d+(?:, )?)+\)")  # where the glossary's entries lead
+
+
+def sentences(text):
+    """Return a text cut after each of its sentences."""
+    ends = [0, *(match.end() for match in END.finditer(text))]
+    return [text[begin:end].strip() for begin, end in pairwise(ends)]
+
+
+def paragraphs(section):
+    found = (" ".join(words(node).split()) for node in section.children if isinstance(node, nodes.paragraph))
+    return [text for text in found if not NO_SENTENCE.match(text)]
+
+
+def beginning(section):
+    """Return the first sentence of a section, or two if it is short. What a colon announces, no card shows."""
+    shown = ""
+    for sentence in next((found for text in paragraphs(section) if (found := sentences(text))), []):
+        shown = f"{shown} {sentence}".strip()
+        if len(shown) >= SHORT:
+            break
+    return re.sub(r":$", ".", shown)
+
+
+def entry(section):
+    """Return a glossary's entry, as many whole sentences as a card has room for, without the sections it leads to."""
+    shown = ""
+    for sentence in sentences(SECTIONS.sub("", " ".join(paragraphs(section)))):
+        if shown and len(f"{shown} {sentence}") > ENTRY:
+            break
+        shown = f"{shown} {sentence}".strip()
+    return shown
+
+
+def cards(env):
+    """Return the title and the text of each card, by page and anchor."""
+    found = {}
+    for places in headings(env).values():
+        for page, anchor in places:
+            doctree = env.get_doctree(page)
+            section = find(doctree, anchor)
+            title = " ".join(words(section.next_node(nodes.title)).split())
+            text = PAGES[page][1] if page in PAGES and not anchor else beginning(section)
+            found.setdefault(page, {})[anchor] = [title, text]
+    for section in dict.fromkeys(entries(env).values()):
+        title = section.next_node(nodes.title).astext()
+        found.setdefault(GLOSSARY, {})[section["ids"][0]] = [title, entry(section)]
+    return found
+
+
+def find(doctree, anchor):
+    return next(node for node in doctree.findall(nodes.section) if not anchor or anchor in node["ids"])
+
+
+def write_cards(app, builder):
+    if builder.format != "html":
+        return
+    found = {builder.get_target_uri(page): texts for page, texts in cards(app.env).items()}
+    out = Path(app.outdir, "_static")
+    out.mkdir(parents=True, exist_ok=True)
+    script = f"const CARDS = {as_json(found)};\n"
+    (out / "cards.js").write_text(script, "utf-8")
+    # Another version has another address: a browser must not use a cached one.
+    address = f"cards.js?v={hashlib.sha256(script.encode()).hexdigest()[:8]}"
+    app.add_js_file("hover.js", defer="defer", **{"data-cards": address})
+
+
+def setup(app):
+    app.connect("write-started", write_cards)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,118 @@
+// The list of a page's sections follows the reader: the section that is being read is marked, and scrolled into the
+// list's box. In chapters each entry has its minutes and whether it has been read, and a line says where a sitting
+// ends. Other scripts are told of the section by the event "tl-section".
+(() => {
+  const list = document.querySelector(".bd-toc-nav");
+  if (!list) return;
+  const box = list.closest(".bd-sidebar-secondary");
+  /** @type {NodeListOf<HTMLAnchorElement>} */
+  const links = list.querySelectorAll("a.nav-link");
+  const entries = [...links]
+    .map((link) => ({ link, id: decodeURIComponent(link.hash.slice(1)) }))
+    .map((entry) => ({ ...entry, part: document.getElementById(entry.id) }))
+    .filter(({ part }) => part);
+  if (!entries.length) return;
+
+  const HEADING = 64; // pixels from the window's top to the heading after a link was followed
+  const LINE = 0.15; // of the window's height below that: where the reader reads
+  let current = null;
+  let landed = null; // where a link led: its section is the current one until the reader scrolls
+
+  // In the last screen the line moves to the bottom of the window, so that each short section at the end has its turn.
+  function lineOf({ scrollTop, scrollHeight, clientHeight }) {
+    const line = HEADING + LINE * clientHeight;
+    const left = Math.max(0, scrollHeight - clientHeight - scrollTop);
+    return left >= clientHeight ? line : line + (clientHeight - line) * (1 - left / clientHeight);
+  }
+  function find() {
+    const page = document.documentElement;
+    if (landed && Math.abs(landed.at - page.scrollTop) < 2) return landed.entry;
+    landed = null;
+    const line = lineOf(page);
+    return entries.findLast(({ part }) => part.getBoundingClientRect().top <= line) ?? null;
+  }
+
+  function show(entry) {
+    if (entry === current) return;
+    for (const each of [current, entry]) {
+      each?.link.classList.toggle("active", each === entry);
+      each?.link.parentElement.classList.toggle("active", each === entry);
+    }
+    current?.link.removeAttribute("aria-current");
+    entry?.link.setAttribute("aria-current", "location");
+    current = entry;
+    if (entry) keepInSight(entry.link);
+    tell();
+  }
+  const tell = () => document.dispatchEvent(new CustomEvent("tl-section", { detail: current?.id ?? null }));
+  const MARGIN = 60;
+  function keepInSight(link) {
+    const inner = link.getBoundingClientRect();
+    const outer = box.getBoundingClientRect();
+    const above = inner.top < outer.top + MARGIN;
+    const below = inner.bottom > outer.bottom - MARGIN;
+    if (above || below) box.scrollTop += inner.top - outer.top - outer.height / 3;
+  }
+
+  let asked = false;
+  function follow() {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      show(find());
+    });
+  }
+  function land() {
+    // A click comes before the new address, and the browser scrolls after both.
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => {
+        const entry = entries.find(({ id }) => id === decodeURIComponent(location.hash.slice(1)));
+        if (entry) landed = { entry, at: document.documentElement.scrollTop };
+        follow();
+      }),
+    );
+  }
+  addEventListener("scroll", follow, { passive: true });
+  addEventListener("resize", follow);
+  addEventListener("hashchange", land);
+  list.addEventListener("click", land);
+
+  // In a chapter: minutes, what has been read, and where a sitting ends.
+  const chapter = OUTLINE.chapters.find(({ page }) => page === DOCUMENTATION_OPTIONS.pagename);
+  const title = document.querySelector(".bd-sidebar-secondary .onthispage");
+  function element(tag, className, text = "") {
+    return Object.assign(document.createElement(tag), { className, textContent: text });
+  }
+  const left = element("p", "tl-left");
+  if (chapter) title.after(left);
+  for (const section of chapter?.sections ?? []) {
+    const entry = entries.find(({ id }) => id === section.id);
+    if (!entry) continue;
+    if (section.counts) entry.link.append(" ", element("span", "tl-minutes", `${section.minutes} min`));
+    if (section.stop) entry.link.parentElement.after(element("li", "tl-stop", "A good place to stop"));
+  }
+  function showRead() {
+    const kept = RECORD.read();
+    for (const section of chapter.sections) {
+      const entry = entries.find(({ id }) => id === section.id);
+      if (!entry) continue;
+      const read = PROGRESS.isRead(kept, chapter, section);
+      entry.link.classList.toggle("tl-read", read);
+      const minutes = entry.link.querySelector(".tl-minutes");
+      if (minutes) minutes.textContent = read ? "✓ read" : `${section.minutes} min`;
+    }
+    const minutes = PROGRESS.minutesLeft(kept, chapter);
+    left.textContent = minutes ? `${minutes} min left` : "✓ read";
+  }
+  if (chapter) {
+    showRead();
+    document.addEventListener("tl-record", showRead);
+  }
+  land();
+  // Scripts that come after this one hear of the first section, too.
+  addEventListener("load", () => {
+    show(find());
+    tell();
+  });
+})();

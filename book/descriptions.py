@@ -1,0 +1,69 @@
+"""What a page says of itself where it is found and shared: a title that says what it is, and one sentence or two.
+
+A reader of the book sees neither. Pages that are not named here have their own title and their first paragraph.
+"""
+
+FRONT = "index"
+# For each page its title and its description, in at most 160 characters, which is what result lists show.
+PAGES = {
+    FRONT: (
+        "Transformer Lab: an interactive course on Transformers in PyTorch",
+        "Write every part of a Transformer in PyTorch, from attention to a model that writes. Live figures in your "
+        "browser, and checks that name your mistake.",
+    ),
+    "01_tensor_operations": (
+        "Tensors in memory: strides, view, reshape, copies",
+        "Where does PyTorch keep each element of a tensor? Strides, when view works and reshape copies, and code with "
+        "the right shape and the wrong numbers.",
+    ),
+    "02_matmul_broadcasting": (
+        "Matmul, broadcasting and einsum: predict the shape",
+        "Predict the shape of any matmul, broadcast or einsum in PyTorch, read one product in four ways, and find the "
+        "broadcast that nobody asked for.",
+    ),
+    "03_attention_lookup": (
+        "Attention as a key–value lookup, softmax and √d",
+        "Attention as a dictionary in which every key matches a little: softmax, the division by √d, queries, keys and "
+        "values, and where word order comes in.",
+    ),
+    "04_multi_head": (
+        "Multi-head attention: split, attend, merge",
+        "What two heads can do that one cannot: split features into heads, merge them, write the module, and look at "
+        "the heads of a trained model.",
+    ),
+    "05_masks": (
+        "Attention masks: causal, padding and window",
+        "Causal, padding, window and packed masks in PyTorch, its two opposite conventions, where each mask goes, and "
+        "a proof: change a hidden token.",
+    ),
+    "06_normalization": (
+        "LayerNorm, residuals and the whole Transformer block",
+        "Batch, layer and RMS norm, pre-norm and post-norm, residual connections, and a Transformer assembled from its "
+        "blocks, trained, and writing.",
+    ),
+    "07_parameters": (
+        "Parameters, FLOPs and memory of a Transformer",
+        "Count the parameters, the FLOPs and the bytes of GPT-2 or a Llama by hand: will it fit, how long will the "
+        "training take, and how large is its cache?",
+    ),
+    "08_linear_attention": (
+        "Linear attention: three forms, and its price",
+        "Why softmax forces attention to compare every pair, linear attention at once, in chunks and step by step, and "
+        "what its fixed state cannot hold.",
+    ),
+    "09_today": (
+        "The block of 2026: RMSNorm, SwiGLU, RoPE, GQA, MLA, experts",
+        "Read a published configuration key by key: RMSNorm, QK-norm, SwiGLU, RoPE, grouped and latent attention, "
+        "experts, and what each of them costs.",
+    ),
+    "10_real_models": (
+        "Load real models into your own Transformer",
+        "Load published weights into parts that you wrote: an encoder that finds sentences and a language model that "
+        "answers, checked to the last number.",
+    ),
+    "11_right": (
+        "How to test a Transformer",
+        "Twenty bugs that shipped in Transformer code, and the tests that find them: what each output depends on, what "
+        "the loss asks for, what must be equal.",
+    ),
+}

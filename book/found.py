@@ -1,0 +1,124 @@
+"""What search engines and browsers are told: titles, addresses, a map of the site, the course as data, icons.
+
+Addresses need the site's own, html.baseurl in _config.yml; without it a page says nothing about them.
+"""
+
+import json
+import re
+from html import escape
+from pathlib import Path
+
+import nbformat
+from matplotlib.figure import Figure
+
+import notebooks
+from book.descriptions import FRONT, PAGES
+from book.social_card import address_of, draw_logo
+from reading_times import stated
+
+ICONS = {"icon-32.png": 32, "icon-180.png": 180}  # for browsers without SVG icons, and for home screens
+NOT_LISTED = ("record",)  # the reader's own page
+VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')  # the theme has one, too
+
+
+def tab_title(site, pagename, title):
+    """Return the title of a page as a browser's tab and a list of results show it."""
+    if pagename == FRONT:
+        return PAGES[FRONT][0]
+    words = PAGES[pagename][0] if pagename in PAGES else title
+    number = re.match(r"\d+", pagename)
+    return f"{words} — {site}, chapter {int(number[0])}" if number and pagename in PAGES else f"{words} — {site}"
+
+
+def minutes_of(page):
+    (path,) = (path for path in notebooks.chapters() if path.stem == page)
+    return sum(stated(nbformat.read(path, 4).cells[0].source))
+
+
+def course(app):
+    """Return the course as schema.org describes one."""
+    title, description = PAGES[FRONT]
+    hours = round(sum(minutes_of(page) for page in PAGES if page != FRONT) / 60)
+    return {
+        "@context": "https://schema.org",
+        "@type": "Course",
+        "@id": address_of(app, FRONT),
+        "url": address_of(app, FRONT),
+        "name": title,
+        "description": description,
+        "inLanguage": "en",
+        "isAccessibleForFree": True,
+        "provider": {"@type": "Organization", "name": app.config.author, "url": address_of(app, FRONT)},
+        "offers": {"@type": "Offer", "category": "Free", "price": 0, "priceCurrency": "USD"},
+        "hasCourseInstance": {"@type": "CourseInstance", "courseMode": "Online", "courseWorkload": f"PT{hours}H"},
+        "hasPart": [{"@id": address_of(app, page)} for page in PAGES if page != FRONT],
+    }
+
+
+def chapter(app, page):
+    """Return a chapter as schema.org describes a part of a course."""
+    title, description = PAGES[page]
+    return {
+        "@context": "https://schema.org",
+        "@type": "LearningResource",
+        "@id": address_of(app, page),
+        "url": address_of(app, page),
+        "name": title,
+        "description": description,
+        "inLanguage": "en",
+        "isAccessibleForFree": True,
+        "learningResourceType": "chapter",
+        "position": int(page.split("_")[0]),
+        "timeRequired": f"PT{minutes_of(page)}M",
+        "isPartOf": {"@type": "Course", "@id": address_of(app, FRONT), "name": PAGES[FRONT][0]},
+    }
+
+
+def add_tags(app, pagename, templatename, context, doctree):
+    site = app.config.html_title
+    title = app.env.titles[pagename].astext() if doctree else context.get("title") or "Search"
+    context["tab_title"] = tab_title(site, pagename, title)
+    context["pageurl"] = None  # a page without a source is no page to be found
+    icon, large = (context["pathto"](f"_static/{name}", 1) for name in ICONS)
+    lines = [
+        f'<link rel="icon" type="image/png" sizes="32x32" href="{icon}" />',
+        f'<link rel="apple-touch-icon" href="{large}" />',
+    ]
+    if doctree and app.config.html_baseurl:
+        context["pageurl"] = address_of(app, pagename)
+        if pagename in PAGES:
+            data = course(app) if pagename == FRONT else chapter(app, pagename)
+            text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+            lines.append(f'<script type="application/ld+json">{text}</script>')
+    context["metatags"] = "\n".join([VIEWPORT.sub("", context.get("metatags", "")), *lines])
+
+
+def write_files(app, error):
+    if error or app.builder.format != "html":
+        return
+    for name, size in ICONS.items():
+        figure = Figure(figsize=(1, 1), dpi=size)
+        figure.patch.set_alpha(0)
+        axes = figure.add_axes((0, 0, 1, 1), xlim=(0, 84), ylim=(84, 0))
+        axes.axis("off")
+        draw_logo(axes, 0, 0)
+        figure.savefig(Path(app.outdir, "_static", name))
+    if not app.config.html_baseurl:
+        return
+    pages = [page for page in sorted(app.env.found_docs) if page in app.env.titles and page not in NOT_LISTED]
+    listed = "\n".join(f"<url><loc>{escape(address_of(app, page))}</loc></url>" for page in pages)
+    Path(app.outdir, "sitemap.xml").write_text(
+        '<?xml version="1.0" encoding="utf-8"?>\n'
+        f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{listed}\n</urlset>\n',
+        "utf-8",
+    )
+    Path(app.outdir, "robots.txt").write_text(
+        f"User-agent: *\nAllow: /\n\nSitemap: {app.config.html_baseurl}sitemap.xml\n", "utf-8"
+    )
+
+
+def setup(app):
+    # After the card's tags, and after the extension of the 404 page, which has addresses of its own.
+    app.connect("html-page-context", add_tags, priority=900)
+    app.connect("build-finished", write_files)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,103 @@
+// On a computer with a mouse, a card beside a link within the book: the title of the section that it leads to and its
+// first sentence, or what a term means. The mouse shows it after a moment, Tab at once, and Esc hides it. The texts are
+// in cards.js (book/cards.py), which is loaded for the first card: a page from disk may load scripts and nothing else.
+(() => {
+  const LINKS = "a.reference.internal, a.term";
+  const MOMENT = 250; // milliseconds, before a card is shown, and until one is hidden that the mouse has left
+  const GAP = 6; // pixels between a link and its card
+
+  /** @type {HTMLElement} */
+  const article = document.querySelector(".bd-article");
+  const canHover = matchMedia("(hover: hover) and (pointer: fine)");
+  const { currentScript } = /** @type {{ currentScript: HTMLScriptElement }} */ (document);
+  const cards = new URL(currentScript.dataset.cards, currentScript.src).href;
+  const root = new URL(document.documentElement.dataset.content_root ?? "./", location.href);
+
+  /** @type {Promise<void>} */
+  let loading = null;
+  function load() {
+    loading ??= new Promise((resolve) => {
+      const script = Object.assign(document.createElement("script"), { src: cards, onload: () => resolve() });
+      document.head.append(script);
+    });
+    return loading;
+  }
+
+  // The title and the text for a link, or nothing if it leads out of the book or to no heading.
+  function textsFor(link) {
+    if (link.origin !== location.origin || !link.pathname.startsWith(root.pathname)) return null;
+    const page = link.pathname.slice(root.pathname.length) || "index.html";
+    return CARDS[page]?.[decodeURIComponent(link.hash.slice(1))];
+  }
+
+  const heading = document.createElement("b");
+  const text = document.createElement("span");
+  const card = Object.assign(document.createElement("div"), { id: "tl-card", className: "tl-card", hidden: true });
+  card.role = "tooltip";
+  card.append(heading, text);
+
+  /** @type {HTMLAnchorElement} */
+  let shown = null;
+  /** @type {HTMLAnchorElement} */
+  let wanted = null;
+  let timer = 0;
+
+  // Below the line of the link that the mouse is on; above it where there is no room.
+  function place(link, x) {
+    const lines = [...link.getClientRects()];
+    const line = lines.find(({ left, right }) => left <= x && x <= right) ?? lines[0];
+    const origin = card.offsetParent.getBoundingClientRect();
+    const { width, height } = card.getBoundingClientRect();
+    const left = Math.max(GAP, Math.min(line.left, document.documentElement.clientWidth - width - GAP));
+    const isBelow = line.bottom + GAP + height <= innerHeight || line.top - GAP < height;
+    const top = isBelow ? line.bottom + GAP : line.top - GAP - height;
+    card.style.left = `${left - origin.left}px`;
+    card.style.top = `${top - origin.top}px`;
+  }
+
+  function hide() {
+    clearTimeout(timer);
+    wanted = null;
+    if (!shown) return;
+    shown.removeAttribute("aria-describedby");
+    shown = null;
+    card.hidden = true;
+  }
+
+  async function show(link, x) {
+    wanted = link;
+    await load();
+    const texts = textsFor(link);
+    if (link !== wanted || !texts) return; // the mouse has gone on
+    hide();
+    wanted = shown = link;
+    [heading.textContent, text.textContent] = texts;
+    if (!card.isConnected) article.append(card);
+    card.hidden = false;
+    link.setAttribute("aria-describedby", card.id);
+    place(link, x);
+  }
+
+  function later(action) {
+    clearTimeout(timer);
+    timer = setTimeout(action, MOMENT);
+  }
+
+  const linkAt = (target) => (target instanceof Element ? target.closest(LINKS) : null);
+  article?.addEventListener("pointerover", (event) => {
+    if (event.pointerType !== "mouse" || !canHover.matches) return;
+    const link = linkAt(event.target);
+    if (card.contains(/** @type {Node} */ (event.target)) || (link && link === shown)) clearTimeout(timer);
+    else if (link) later(() => show(link, event.clientX));
+    else later(hide);
+  });
+  article?.addEventListener("pointerleave", () => later(hide));
+  article?.addEventListener("focusin", (event) => {
+    const link = linkAt(event.target);
+    if (link?.matches(":focus-visible") && canHover.matches) show(link, link.getClientRects()[0].left);
+    else hide();
+  });
+  article?.addEventListener("focusout", hide);
+  article?.addEventListener("click", (event) => linkAt(event.target) && hide());
+  addEventListener("keydown", (event) => event.key === "Escape" && hide());
+})();

@@ -1,0 +1,127 @@
+// The book remembers its reader: sections are counted as read, the place is kept, and the front page, the list of pages
+// and the syllabus show how far the reader is.
+(() => {
+  const { pagename } = DOCUMENTATION_OPTIONS;
+  const chapter = OUTLINE.chapters.find(({ page }) => page === pagename);
+
+  // A section counts as read after a tenth of its minutes, once its end has been in the window. A reader who scrolls
+  // past has not read it.
+  const SHARE = 0.1;
+  const AWAKE = 120; // seconds after the last sign of the reader during which a page counts as being read
+  const PLACE_AFTER = 3; // seconds: a section that is only passed is not the place
+  if (chapter) {
+    let section = null;
+    let here = 0; // seconds in this section without a break
+    let quiet = 0; // seconds since the last sign of the reader
+    const seconds = new Map();
+    const ended = new Set();
+
+    document.addEventListener("tl-section", (event) => {
+      const { detail } = /** @type {CustomEvent} */ (event);
+      const part = detail && document.getElementById(detail);
+      const found = chapter.sections.findLast(({ id }) => id === detail || document.getElementById(id)?.contains(part));
+      if (found === section) return;
+      if (section && isAfter(found, section)) ended.add(section.id);
+      section = found ?? null;
+      here = 0;
+    });
+    const isAfter = (one, other) => chapter.sections.indexOf(one) > chapter.sections.indexOf(other);
+    const endIsSeen = ({ id }) => document.getElementById(id).getBoundingClientRect().bottom <= innerHeight + 2;
+
+    const wake = () => {
+      quiet = 0;
+    };
+    for (const sign of ["scroll", "pointerdown", "pointermove", "keydown"])
+      addEventListener(sign, wake, { passive: true });
+
+    setInterval(() => {
+      quiet += 1;
+      if (document.hidden || quiet > AWAKE || !section) return;
+      here += 1;
+      seconds.set(section.id, (seconds.get(section.id) ?? 0) + 1);
+      if (here === PLACE_AFTER) keepPlace(section.id);
+      if (endIsSeen(section)) ended.add(section.id);
+      const done = chapter.sections.filter(
+        ({ id, minutes, counts }) => counts && ended.has(id) && seconds.get(id) >= SHARE * 60 * minutes,
+      );
+      keepRead(done.map(({ id }) => id));
+    }, 1000);
+  }
+  const known = new Set(); // what this page has written already
+  function keepRead(ids) {
+    const fresh = ids.filter((id) => !known.has(id));
+    if (!fresh.length) return;
+    RECORD.change(({ read }) => {
+      read[pagename] = [...new Set([...(read[pagename] ?? []), ...fresh])];
+    });
+    for (const id of fresh) known.add(id);
+  }
+  function keepPlace(section) {
+    RECORD.change((kept) => {
+      kept.place = { page: pagename, section, when: new Date().toISOString() };
+    });
+  }
+
+  // How far: a small ring beside each link to a page, in the list of pages, on the front page and in its syllabus.
+  const root = new URL(document.documentElement.dataset.content_root ?? "./", location.href);
+  function pageOf(link) {
+    const address = new URL(link.href);
+    const inside = address.pathname.startsWith(root.pathname) && address.origin === root.origin;
+    if (!inside || (address.hash && address.pathname !== location.pathname)) return null;
+    return address.pathname.slice(root.pathname.length).replace(/\.html$/, "");
+  }
+  const LINKS = ".bd-links li > a.reference, .tl-cards a.reference, .tl-front td a.reference";
+  /** @type {[HTMLAnchorElement, string][]} */
+  const links = [...document.querySelectorAll(LINKS)].map((link) => [
+    /** @type {HTMLAnchorElement} */ (link),
+    pageOf(link),
+  ]);
+  function showProgress() {
+    const kept = RECORD.read();
+    const practised = RECORD.practised();
+    for (const [link, page] of links) {
+      const far = page && PROGRESS.ofPage(kept, practised, page);
+      const old = link.querySelector(".tl-far");
+      if (!far) {
+        old?.remove();
+        continue;
+      }
+      const ring = old ?? link.appendChild(document.createElement("span"));
+      ring.className = far.done >= far.all ? "tl-far done" : "tl-far";
+      ring.setAttribute("role", "img");
+      ring.setAttribute("aria-label", far.words);
+      /** @type {HTMLElement} */ (ring).title = far.words;
+      /** @type {HTMLElement} */ (ring).style.setProperty("--far", String(Math.min(1, far.done / far.all)));
+    }
+    showPlace(kept);
+  }
+
+  // The front page's button leads a reader who comes back to the place.
+  /** @type {HTMLAnchorElement} */
+  const start = document.querySelector(".tl-front .tl-start a");
+  const first = start && { href: start.getAttribute("href"), text: start.textContent };
+  function showPlace(kept) {
+    const place = start && PROGRESS.goOn(kept);
+    if (!start || (!place && start.textContent === first.text)) return;
+    start.href = place ? `${place.page}.html#${place.id}` : first.href;
+    start.textContent = place ? `Continue: ${place.name}` : first.text;
+    if (!place) return;
+    const rest = Object.assign(document.createElement("span"), { className: "tl-rest", textContent: ` ${place.rest}` });
+    start.append(rest);
+  }
+
+  // The theme restores where the list of pages was scrolled to; the page that is shown must be in sight.
+  addEventListener("load", () => {
+    const box = document.querySelector(".bd-sidebar-primary");
+    const here = box?.querySelector(".bd-links li.current > a");
+    if (!here) return;
+    const inner = here.getBoundingClientRect();
+    const outer = box.getBoundingClientRect();
+    const HEAD = 140; // pixels: the book's name and the search stay above the list
+    if (inner.top < outer.top + HEAD || inner.bottom > outer.bottom)
+      box.scrollTop += inner.top - outer.top - outer.height / 3;
+  });
+
+  showProgress();
+  document.addEventListener("tl-record", showProgress);
+})();

@@ -1,0 +1,150 @@
+"""A mention of a section, a chapter, an assignment, an exercise or a note becomes a link to its heading.
+
+The notebooks keep their text. A mention with a word, such as *section 5.9* or *chapters 3 and 4*, must name exactly one
+heading, or the build fails. A number alone is a mention only in forms that leave no doubt, as ``(5.9)`` or *as in 5.9*,
+and only if there is such a section: it may as well be a measurement. A section of a published paper is no mention.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from docutils import nodes
+from sphinx.errors import ExtensionError
+
+from book.prose import address, link, put, sections_around, texts, title_of
+
+# What a heading of a page says of the number by which others mention it.
+TITLES = (
+    ("chapter", re.compile(r"\d\d_\w+"), re.compile(r"(\d+) · ")),
+    ("section", re.compile(r"\d\d_\w+"), re.compile(r"(\d+\.\d+) ")),
+    ("assignment", re.compile(r"assignments/\w+"), re.compile(r"Assignment (\d+) · ")),
+    ("exercise", re.compile(r"assignments/\w+"), re.compile(r"(\d+\.\d+) ")),
+    ("note", re.compile(r"notes"), re.compile(r"Note (\d{3}): ")),
+)
+NUMBER = r"(\d+(?:\.\d+)*)(?!\w|\.\d)"
+WORDED = re.compile(rf"(?i)\b(section|chapter|assignment|exercise|note)(s?)\s+{NUMBER}")
+NEXT = re.compile(rf"(?:,?\s+(?:and|or|to)\s+|,\s+|–){NUMBER}")  # after a word in the plural
+UNIT = r"(?!\s*(?:[%×·/]|per cent|times|[kMGT]i?B|[mµ]?s\b|seconds|minutes|hours|bits|bytes|[mb]illion|G?FLOP))"
+ALONE = re.compile(rf"(?<=\(){NUMBER}(?=\))")
+LED = re.compile(
+    r"\b(?:in|back\s+to|[Qq]uestion\s+\d+\s+of|(?:comparison|formula|functions|picture|story|tokens)\s+of)\s+"
+    rf"{NUMBER}{UNIT}"
+)
+AND = re.compile(rf"\s+and\s+{NUMBER}{UNIT}")
+# Words around a section of another work.
+CITED = re.compile(r"\b(?:(?:19|20)\d\d[,:]|[Ii]ts|[Tt]heir)\s+$")
+CITED_AFTER = re.compile(r"\s+of\s+(?:its|their|the)\s+(?:paper|report)\b")
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A place in a text: where it begins and ends, and what it names; a number alone may as well be a measurement."""
+
+    begin: int
+    end: int
+    word: str
+    number: str
+    sure: bool = True
+
+
+def headings(env):
+    """Return the headings that can be mentioned: lists of (page, anchor), by word and number."""
+    found = {}
+    for page in sorted(env.found_docs):
+        forms = [(word, form) for word, pages, form in TITLES if pages.fullmatch(page)]
+        for section in env.get_doctree(page).findall(nodes.section) if forms else ():
+            anchor = "" if isinstance(section.parent, nodes.document) else section["ids"][0]
+            for word, form in forms:
+                if match := form.match(title_of(section)):
+                    found.setdefault((word, match[1]), []).append((page, anchor))
+    return found
+
+
+once = cache(headings)  # for each build
+
+
+def mentions(text, in_references=False, is_section_cell=False):
+    """Yield the mentions in a text; ``in_references`` in a list of papers, whose sections are meant there."""
+    if is_section_cell and re.fullmatch(NUMBER, text.strip()):
+        begin = text.index(text.strip())
+        yield Mention(begin, begin + len(text.strip()), "section", text.strip())
+        return
+    found, cited_until = {}, -1
+    for match in WORDED.finditer(text):
+        word, plural, _ = match.groups()
+        numbers = [(match.start(), match.end(), match[3])]
+        while plural and (after := NEXT.match(text, numbers[-1][1])) and alike(after[1], match[3]):
+            numbers.append((after.start(1), after.end(), after[1]))
+        begin, end = match.start(), numbers[-1][1]
+        if word.lower() != "note" or len(match[3]) == 3:
+            goes_on = cited_until >= 0 and not re.search(r"[.?!]\s", text[cited_until:begin])
+            listed = in_references and word.lower() == "section" and not re.search(r"\bof\s+$", text[:begin])
+            if goes_on or listed or cites(word, match[3], text[:begin], text[end:]):
+                cited_until = end
+            else:
+                found |= {b: Mention(b, e, word.lower(), number) for b, e, number in numbers}
+    for form in (ALONE, LED):
+        for match in form.finditer(text):
+            after = AND.match(text, match.end()) if form is LED else None
+            for one in filter(None, (match, after)):
+                found.setdefault(one.start(1), Mention(one.start(1), one.end(1), "section", one[1], sure=False))
+    yield from (found[begin] for begin in sorted(found))
+
+
+def alike(number, other):
+    return number.count(".") == other.count(".")
+
+
+def cites(word, number, before, after):
+    """Whether a mention names a part of another work; sections of this course have two numbers."""
+    other_form = word.lower() == "section" and number.count(".") != 1
+    return other_form or bool(CITED.search(before) or CITED_AFTER.match(after))
+
+
+def is_section_cell(text):
+    """Whether a text is in a column of a table whose head says *section*."""
+    entry = text.parent
+    while entry and not isinstance(entry, nodes.entry):
+        entry = entry.parent
+    if not entry:
+        return False
+    row, table = entry.parent, entry.parent.parent.parent
+    return any(head[0][row.index(entry)].astext() == "section" for head in table.findall(nodes.thead))
+
+
+def targets(page, text, places):
+    """Yield each mention of a text with the heading that it names; raise if there is none, or more than one."""
+    in_references = any(title_of(section) == "References" for section in sections_around(text))
+    for mention in mentions(str(text), in_references, is_section_cell(text)):
+        there = places.get((mention.word, mention.number), [])
+        if not there and not mention.sure:
+            continue
+        if len(there) != 1:
+            words = " ".join(text[mention.begin : mention.end].split())
+            names = f"names {len(there)} headings" if there else f"names no {mention.word} of the course"
+            raise ExtensionError(f"{page}: the mention {words!r} {names}.")
+        yield mention, there[0]
+
+
+def is_around(text, page, heading):
+    """Whether a heading is that of the section, or of the page, that a text is in."""
+    target, anchor = heading
+    own = {name for section in sections_around(text) for name in section["ids"]}
+    return page == target and (not anchor or anchor in own)
+
+
+def link_mentions(app, doctree, page):
+    places = once(app.env)
+    for text in list(texts(doctree)):
+        links = [
+            (mention.begin, mention.end, link(text[mention.begin : mention.end], address(app, page, *heading)))
+            for mention, heading in targets(page, text, places)
+            if not is_around(text, page, heading)
+        ]
+        put(text, links)
+
+
+def setup(app):
+    app.connect("doctree-resolved", link_mentions, priority=600)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,125 @@
+"""The museum: a card for each published bug, made from ``transformer_lab.bugs`` when the book is built."""
+
+import inspect
+import io
+import re
+import textwrap
+from contextlib import redirect_stdout
+from functools import cache
+
+import transformer_lab as tl
+from book.api import chapter_sections
+from transformer_lab.audit.properties import PROPERTIES
+from transformer_lab.bugs import BUGS, FAMILIES
+from transformer_lab.labs.influence import MODELS
+
+PAGE = "museum"
+MARK = "<!-- cards -->"
+# The bugs whose table of who moves tells, and where the influence lab has it: the model, its switches.
+MAPS = {
+    "inverted_mask": ("B", "quiet", "one"),
+    "weak_mask": ("F", "loud", "one"),
+    "window_plus_one": ("I", "quiet", "one"),
+    "row_of_nothing": ("N", "quiet", "padded"),
+    "packed_together": ("H", "quiet", "two"),
+}
+CELL = 14  # pixels
+TITLES = {
+    "masks": "Who may attend to whom",
+    "batches": "Texts of a batch, documents of a row",
+    "positions": "Positions, and the order of heads",
+    "losses": "What the loss asks for",
+    "modes": "Modes, initialization, structure",
+}
+
+
+def code_of(bug):
+    """The lines that rebuild a bug: its function without name and docstring, and without how it is audited."""
+    source = textwrap.dedent(inspect.getsource(bug.build))
+    body = textwrap.dedent(source.split('"""', 2)[2]).strip("\n")
+    return re.sub(r"\n\nreturn audit_arguments\(either\(.*\)\Z", "", body)
+
+
+@cache
+def outside(bug):
+    """What the audit's property says of the broken model."""
+    others = PROPERTIES.keys() - {bug.found_by}
+    with redirect_stdout(io.StringIO()):
+        report = tl.audit(**bug.arguments(), expect=[*others])
+    text = next(text for name, _, text in report.rows if name == bug.found_by)
+    return text if text.endswith("?") else f"{text}."
+
+
+def picture(name):
+    """The table of who moves, as a drawing, and a link that opens it in the lab; empty where it would not tell."""
+    if name not in MAPS:
+        return []
+    letter, weights, row = MAPS[name]
+    table = next(model for model in MODELS if model["letter"] == letter)["tables"][f"{weights} {row}"]
+    cells = "".join(
+        f'<rect x="{CELL * i + 1}" y="{CELL * j + 1}" width="{CELL - 2}" height="{CELL - 2}" class="{_class(x)}"/>'
+        for j, line in enumerate(table)
+        for i, x in enumerate(line)
+    )
+    moved = "; ".join(f"token {j}: {_outputs(line)}" for j, line in enumerate(table))
+    size = CELL * len(table)
+    drawing = (
+        f'<svg class="tl-moves" viewBox="0 0 {size} {size}" width="{size}" height="{size}" role="img" '
+        f'aria-label="Which outputs move when a token is replaced. {moved}.">{cells}</svg>'
+    )
+    loud = "&influence2.loud=yes" if weights == "loud" else ""
+    rows = f"&influence2.row={row}" if row != "one" else ""
+    link = f"11_right.html?influence2.chosen={letter}{rows}{loud}#the-lab-who-moved"
+    caption = f'A row for each token that is replaced, a column for each output: <a href="{link}">try it</a>.'
+    return [f"{drawing}\n\n{caption}"]
+
+
+def _class(move):
+    return "nan" if move is None else "still" if move == 0 else "moved"
+
+
+def _outputs(line):
+    if all(x is None for x in line):
+        return "all NaN"
+    return " ".join(str(i) for i, x in enumerate(line) if x != 0) or "none"
+
+
+@cache
+def section_links():
+    return {number: link for number, link, _ in chapter_sections()}
+
+
+def card(bug):
+    """Return the card of a bug, as Markdown."""
+    return "\n\n".join(
+        [
+            f"### {bug.title}",
+            f"{bug.date} · [{bug.thread}]({bug.link}) · taught in [{bug.section}]({section_links()[bug.section]})",
+            f"**What people see:** {bug.symptoms}.",
+            f"**From outside,** the property *{bug.found_by}* fails: {outside(bug)}",
+            *picture(bug.name),
+            "**Find the line:**",
+            f"```python\n{code_of(bug)}\n```",
+            f"<details><summary>The line, the story and the repair</summary>\n\n{bug.wrong} {bug.story}\n\n"
+            f"**Repair:** {bug.repair}\n\n</details>",
+        ]
+    )
+
+
+def cards():
+    """Return all cards, family by family."""
+    parts = []
+    for family in FAMILIES:
+        parts.append(f"## {TITLES[family]}")
+        parts += [card(bug) for bug in BUGS.values() if bug.family == family]
+    return "\n\n".join(parts)
+
+
+def write_cards(app, docname, source):
+    if docname == PAGE:
+        source[0] = re.sub(re.escape(MARK), lambda _: cards(), source[0])
+
+
+def setup(app):
+    app.connect("source-read", write_cards)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

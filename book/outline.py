@@ -1,0 +1,122 @@
+"""The outline of the book for the scripts that know the reader: sections, minutes, questions, practices, exercises.
+
+It is a small script, ``outline.js``, since a page that is opened from disk may fetch scripts and nothing else.
+Two pages have the titles as well, in ``titles.js``.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import nbformat
+from docutils import nodes
+from nbformat.v4 import new_markdown_cell
+from sphinx.errors import ExtensionError
+
+import notebooks
+from reading_times import END_OF_SITTING, minutes
+from transformer_lab import practice
+from transformer_lab.checks.hunts import tasks
+
+BEFORE, AFTER = 400, 900  # the scripts of all pages
+SCRIPTS = {  # of single pages
+    "index": {"titles.js": BEFORE},
+    "record": {"titles.js": BEFORE, "record_file.js": AFTER, "weak.js": AFTER, "record_page.js": AFTER},
+    "404": {"missing.js": AFTER},
+}
+NOT_READ = ("References",)  # sections to look things up in
+HEADING = re.compile(r"(?m)^(?=## )")
+QUESTION = re.compile(r"<summary>A\. ")
+
+
+def parts_of(notebook):
+    """Return the cells of a chapter section by section, without those before its first section."""
+    parts = []
+    for cell in notebook.cells:
+        if cell.cell_type != "markdown":
+            if parts:
+                parts[-1].append(cell)
+            continue
+        before, *texts = HEADING.split(cell.source)  # few cells have a heading in the middle
+        if parts and before:
+            parts[-1].append(new_markdown_cell(before))
+        parts += [[new_markdown_cell(text)] for text in texts]
+    return parts
+
+
+def section(node, cells):
+    """Return what the scripts know of a section, without its title: its id, minutes, questions, and two flags."""
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    is_read = title_of(node) not in NOT_READ
+    ends_sitting = bool(END_OF_SITTING.search(text))
+    return [node["ids"][0], max(1, round(minutes(cells))), len(QUESTION.findall(text)), int(is_read), int(ends_sitting)]
+
+
+def title_of(node):
+    return node.next_node(nodes.title).astext()
+
+
+def sections_of(doctree):
+    top = doctree.next_node(nodes.section)
+    return [node for node in top.children if isinstance(node, nodes.section)]
+
+
+def chapter(page, doctree, path):
+    """Return the outline of a chapter, from its page and its notebook."""
+    shown, parts = sections_of(doctree), parts_of(nbformat.read(path, 4))
+    if len(shown) != len(parts):
+        raise ExtensionError(f"{page} shows {len(shown)} sections, and its notebook has {len(parts)}")
+    number, name = page.split("_", 1)
+    return [page, [section(*pair) for pair in zip(shown, parts)], tasks(f"ch{int(number)}_{name}")]
+
+
+# The outline is on every page: it is short, and made readable there.
+OUTLINE = """const OUTLINE = (([chapters, topics, project]) => ({{
+  chapters: chapters.map(([page, sections, exercises]) => ({{
+    page,
+    sections: sections.map(([id, minutes, questions, counts, stop]) => ({{ id, minutes, questions, counts, stop }})),
+    exercises,
+  }})),
+  topics: topics.map(([name, chapter, cases]) => ({{ name, chapter, cases }})),
+  project,
+}}))({});
+"""
+
+
+def write_outline(app, builder):
+    if builder.format != "html":
+        return
+    found = {path.stem: path for path in notebooks.chapters() if path.stem in app.env.found_docs}
+    doctrees = {page: app.env.get_doctree(page) for page in found}
+    topics = practice.topics()
+    outline = [
+        [chapter(page, doctrees[page], path) for page, path in found.items()],
+        [[name, topic.chapter, len(json.loads(topic.text)["cases"])] for name, topic in topics.items()],
+        tasks("project"),
+    ]
+    titles = {
+        "chapters": {page: title_of(doctree) for page, doctree in doctrees.items()},
+        "sections": {page: [title_of(node) for node in sections_of(doctree)] for page, doctree in doctrees.items()},
+        "topics": {name: topic.title for name, topic in topics.items()},
+    }
+    out = Path(app.outdir, "_static")
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "outline.js").write_text(OUTLINE.format(as_json(outline)), "utf-8")
+    (out / "titles.js").write_text(f"const TITLES = {as_json(titles)};\n", "utf-8")
+
+
+def as_json(value):
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def add_script(app, pagename, templatename, context, doctree):
+    if pagename in SCRIPTS:
+        for name, priority in SCRIPTS[pagename].items():
+            app.add_js_file(name, defer="defer", priority=priority)
+
+
+def setup(app):
+    app.connect("html-page-context", add_script)
+    app.connect("write-started", write_outline)  # before the pages, which name it with its digest
+    app.add_js_file("outline.js", defer="defer", priority=BEFORE)
+    return {"parallel_read_safe": True}

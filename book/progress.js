@@ -1,0 +1,76 @@
+// What the reader's record says of a chapter and of the book: how far, and where to go on. Pure functions of the
+// record, of the practices, and of the book's OUTLINE.
+
+// biome-ignore lint/correctness/noUnusedVariables: the scripts of the book use it
+const PROGRESS = (() => {
+  const counted = ({ sections }) => sections.filter(({ counts }) => counts);
+  const isRead = (kept, { page }, { id }) => kept.read[page]?.includes(id) ?? false;
+  const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+  const topicsOf = (chapter) => OUTLINE.topics.filter((topic) => topic.chapter === parseInt(chapter.page, 10));
+
+  // An answer counts while its section is there: a chapter may have been rewritten since.
+  function answersOf(kept, { page, sections }) {
+    const ids = sections.map(({ id }) => id);
+    return Object.values(kept.answers[page] ?? {}).filter(({ section }) => ids.includes(section));
+  }
+
+  /** How far the reader is in a chapter: pairs of numbers, done and all. */
+  function ofChapter(kept, practised, chapter) {
+    const answers = answersOf(kept, chapter);
+    const { exercises, sections } = chapter;
+    const topics = topicsOf(chapter);
+    return {
+      read: [counted(chapter).filter((section) => isRead(kept, chapter, section)).length, counted(chapter).length],
+      right: [answers.filter(({ first }) => first === "right").length, sum(sections.map((each) => each.questions))],
+      solved: [sum(topics.map(({ name }) => practised[name]?.solved.length ?? 0)), sum(topics.map((t) => t.cases))],
+      correct: [exercises.filter((name) => kept.checks[name]?.correct).length, exercises.length],
+    };
+  }
+
+  /** The minutes of a chapter's sections that have not been read. */
+  const minutesLeft = (kept, chapter) =>
+    sum(counted(chapter).map((section) => (isRead(kept, chapter, section) ? 0 : section.minutes)));
+
+  const titleOf = (chapter, section) => TITLES.sections[chapter.page][chapter.sections.indexOf(section)];
+  // “3.7” of “3.7 Why project?”, or “3 · Predict first”: the chapter's number, and the title of a section without one.
+  function nameOf(chapter, section) {
+    const title = titleOf(chapter, section);
+    const [number] = title.match(/^\d+\.\d+/) ?? [];
+    return number
+      ? { name: number, rest: title.slice(number.length + 1) }
+      : { name: parseInt(chapter.page, 10), rest: title };
+  }
+
+  /** Where to go on: at the reader's place, or, if that has been read, at the next section that has not. */
+  function goOn(kept) {
+    const chapter = OUTLINE.chapters.find(({ page }) => page === kept.place?.page);
+    const section = chapter?.sections.find(({ id }) => id === kept.place.section);
+    if (!section) return null;
+    const all = OUTLINE.chapters.flatMap((each) => counted(each).map((part) => [each, part]));
+    const from = all.findIndex(([, part]) => part === section);
+    const open = ([each, part]) => !isRead(kept, each, part);
+    const [where, what] = all.slice(Math.max(from, 0)).find(open) ?? all.find(open) ?? [chapter, section];
+    return { page: where.page, id: what.id, ...nameOf(where, what) };
+  }
+
+  /** @type {() => [page: string, exercises: string[]][]} */
+  const assignments = () => [
+    ...OUTLINE.chapters.map(({ page, exercises }) => /** @type {any} */ ([`assignments/${page}`, exercises])),
+    ["assignments/project", OUTLINE.project],
+  ];
+
+  /** How far the reader is on any page, as done, all and words; null where nothing is counted or done. */
+  function ofPage(kept, practised, page) {
+    const chapter = OUTLINE.chapters.find((each) => each.page === page);
+    const [, exercises] = assignments().find(([each]) => each === page) ?? [];
+    const count = (done, all, words) => (done ? { done, all, words: `${done} of ${all} ${words}` } : null);
+    if (chapter) return count(...ofChapter(kept, practised, chapter).read, "sections read");
+    if (exercises)
+      return count(exercises.filter((name) => kept.checks[name]?.correct).length, exercises.length, "correct");
+    if (page !== "practice") return null;
+    const solved = sum(OUTLINE.topics.map(({ name }) => practised[name]?.solved.length ?? 0));
+    return count(solved, sum(OUTLINE.topics.map(({ cases }) => cases)), "solved");
+  }
+
+  return { ofChapter, ofPage, minutesLeft, goOn, counted, isRead, titleOf, answersOf, topicsOf, assignments };
+})();

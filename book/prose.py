@@ -1,0 +1,58 @@
+"""The texts of a page in which words may become links, and the sections that they are in."""
+
+from docutils import nodes
+from sphinx import addnodes
+
+# Headings, code, formulas, raw HTML, links: their text stays as it is.
+LEFT_OUT = (
+    nodes.title,
+    nodes.reference,
+    nodes.literal,
+    nodes.math,
+    nodes.FixedTextElement,
+    addnodes.pending_xref,
+    addnodes.desc_signature,
+)
+
+
+def texts(node, without=LEFT_OUT):
+    """Yield the texts of a node in which words may become links."""
+    for child in list(node.children):
+        if isinstance(child, nodes.Text):
+            yield child
+        elif not isinstance(child, without) and child.get("nb_element") != "cell_code_output":
+            yield from texts(child, without)
+
+
+def sections_around(node):
+    """Return the sections that a node is in, the innermost first."""
+    found = []
+    while node := node.parent:
+        if isinstance(node, nodes.section):
+            found.append(node)
+    return found
+
+
+def title_of(section):
+    return section.next_node(nodes.title).astext()
+
+
+def link(text, address, **attributes):
+    return nodes.reference("", "", nodes.Text(text), internal=True, refuri=address, **attributes)
+
+
+def put(text, links):
+    """Put links into a text, each with the positions in the text where it begins and ends."""
+    parts, done = [], 0
+    for begin, end, node in links:
+        parts += [nodes.Text(text[done:begin]), node]
+        done = end
+    if links:
+        text.parent.replace(text, [part for part in [*parts, nodes.Text(text[done:])] if part.astext()])
+
+
+def address(app, page, target, anchor):
+    """Return the address of a heading, as seen from a page."""
+    if page == target:
+        return f"#{anchor}"
+    return app.builder.get_relative_uri(page, target) + (f"#{anchor}" if anchor else "")

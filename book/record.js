@@ -1,0 +1,123 @@
+// The reader's record: questions answered, sections read, the place, and what the course's checks have recorded. It is
+// kept in this browser and nowhere else. Without storage it lasts until the page is left.
+//
+// Each function reads the stored record anew, since another window may have changed it. A page that was opened from
+// disk shares its record with other pages, or has one of its own, as the browser decides.
+
+// biome-ignore lint/correctness/noUnusedVariables: the scripts of the book use it
+const RECORD = (() => {
+  const KEY = "transformer-lab.reader";
+  const PRACTICE = "transformer-lab.practice"; // written by the practice lab
+  const STAMP = /^\d{4}-\d\d-\d\d/;
+
+  // Reading: whatever is stored or imported, what fits is kept and the rest left out.
+  const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+  const isCount = (value) => Number.isInteger(value) && value >= 0;
+  const isText = (value) => typeof value === "string" && value.length < 300;
+  function pick(value, clean) {
+    const entries = isObject(value) ? Object.entries(value) : [];
+    return Object.fromEntries(entries.map(([name, each]) => [name, clean(each)]).filter(([, each]) => each));
+  }
+  const unique = (values) => [...new Set(values)];
+
+  const cleanPlace = (place) =>
+    isText(place?.page) && isText(place.section) && STAMP.test(place.when)
+      ? { page: place.page, section: place.section, when: place.when }
+      : null;
+  const cleanRead = (ids) => Array.isArray(ids) && unique(ids.filter(isText));
+  const cleanAnswer = (answer) =>
+    isText(answer?.section) && ["right", "wrong"].includes(answer.first) && Array.isArray(answer.opened)
+      ? { section: answer.section, first: answer.first, opened: unique(answer.opened.filter(isCount)) }
+      : null;
+  const cleanCheck = (entry) =>
+    isObject(entry) && isCount(entry.checks ?? 0)
+      ? {
+          checks: entry.checks ?? 0,
+          ...(isCount(entry.stars) && { stars: entry.stars }),
+          ...(STAMP.test(entry.correct) && { correct: entry.correct }),
+        }
+      : null;
+  const cleanPractice = (topic) =>
+    isObject(topic?.missed) && Array.isArray(topic.solved) && Array.isArray(topic.due)
+      ? {
+          solved: unique(topic.solved.filter(isCount)),
+          missed: pick(topic.missed, (times) => isCount(times) && times),
+          due: topic.due.filter((each) => isText(each?.mistake) && Number.isInteger(each.wait)),
+        }
+      : null;
+
+  /** @type {(topics: any) => Record<string, Practised>} */
+  const cleanTopics = (topics) => pick(topics, cleanPractice);
+  /** @type {(checks: any) => Record<string, Checked>} */
+  const cleanChecks = (checks) => pick(checks, cleanCheck);
+  /** @type {(kept: any) => Kept} */
+  const clean = (kept) => ({
+    place: cleanPlace(kept?.place),
+    read: pick(kept?.read, cleanRead),
+    answers: pick(kept?.answers, (page) => pick(page, cleanAnswer)),
+    checks: cleanChecks(kept?.checks),
+    keys: kept?.keys !== false,
+  });
+
+  // Storage
+  const unsaved = {};
+  function load(key) {
+    try {
+      return JSON.parse(localStorage.getItem(key) ?? "{}");
+    } catch {
+      return unsaved[key] ?? {};
+    }
+  }
+  function save(key, value) {
+    unsaved[key] = value;
+    try {
+      localStorage.setItem(key, JSON.stringify(value));
+    } catch {
+      // It is lost with the page.
+    }
+  }
+  const said = () => document.dispatchEvent(new Event("tl-record"));
+
+  /** @type {() => Kept} */
+  const read = () => clean(load(KEY));
+  /** @type {() => Record<string, Practised>} */
+  const practised = () => cleanTopics(load(PRACTICE));
+  /** @type {(edit: (kept: Kept) => void) => void} */
+  function change(edit) {
+    const kept = read();
+    edit(kept);
+    save(KEY, kept);
+    said();
+  }
+  /** @type {(kept: Kept, topics: Record<string, Practised>) => void} */
+  function write(kept, topics) {
+    save(KEY, kept);
+    save(PRACTICE, topics);
+    said();
+  }
+  function erase() {
+    for (const key of [KEY, PRACTICE]) {
+      delete unsaved[key];
+      try {
+        localStorage.removeItem(key);
+      } catch {
+        // There is nothing to remove.
+      }
+    }
+    said();
+  }
+  /** @type {() => boolean} */
+  function isStored() {
+    try {
+      localStorage.setItem(`${KEY}.test`, "");
+      localStorage.removeItem(`${KEY}.test`);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  addEventListener("storage", ({ key }) => [KEY, PRACTICE, null].includes(key) && said());
+
+  return { read, practised, change, write, erase, isStored, clean, cleanCheck, cleanTopics };
+})();

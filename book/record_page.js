@@ -1,0 +1,168 @@
+// The page "Your record": how far, what is weak, and the record as a file.
+(() => {
+  const place = document.getElementById("tl-record");
+
+  function make(tag, properties = {}, ...children) {
+    const node = Object.assign(document.createElement(tag), properties);
+    node.append(...children);
+    return node;
+  }
+  const link = (href, text) => make("a", { href, textContent: text });
+  const button = (text, act) => {
+    const node = make("button", { type: "button", textContent: text });
+    node.addEventListener("click", act);
+    return node;
+  };
+
+  // How far: a row for each chapter.
+  const COLUMNS = { read: "sections read", right: "right at first", solved: "practice", correct: "assignment" };
+  function meter([done, all]) {
+    if (!all) return make("td", { textContent: "–" });
+    const bar = make("span", { className: "tl-bar" });
+    bar.setAttribute("aria-hidden", "true");
+    bar.style.setProperty("--far", String(Math.min(1, done / all)));
+    return make("td", {}, `${done} of ${all}`, bar);
+  }
+  function table(kept, practised) {
+    const head = ["chapter", ...Object.values(COLUMNS)].map((text) => make("th", { scope: "col", textContent: text }));
+    const rows = OUTLINE.chapters.map((chapter) => {
+      const far = PROGRESS.ofChapter(kept, practised, chapter);
+      const name = make("th", { scope: "row" }, link(`${chapter.page}.html`, TITLES.chapters[chapter.page]));
+      return make("tr", {}, name, ...Object.keys(COLUMNS).map((column) => meter(far[column])));
+    });
+    const box = make("div", { className: "pst-scrollable-table-container", tabIndex: 0 });
+    box.setAttribute("role", "region");
+    box.setAttribute("aria-label", "How far you are");
+    box.append(
+      make("table", { className: "table" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows)),
+    );
+    return box;
+  }
+
+  // What is weak.
+  const MOST = 12;
+  function weakList(kept, practised) {
+    const found = WEAK.find(kept, practised);
+    if (!found.length) return make("p", { textContent: "Nothing yet. Answer a few questions, and come back." });
+    const items = found.slice(0, MOST).map(({ title, what, page, id, query, code }) => {
+      const to = link(`${page}.html${query ? `?${query}` : ""}${id ? `#${id}` : ""}`, code ? "" : title);
+      if (code) to.append(make("code", { textContent: title }));
+      return make("li", {}, to, make("span", { className: "tl-what", textContent: ` ${what}` }));
+    });
+    const more = found.length - items.length;
+    const list = make("ol", {}, ...items);
+    return more > 0 ? make("div", {}, list, make("p", { textContent: `And ${more} more.` })) : list;
+  }
+
+  // Sections that were read elsewhere, on paper or in a notebook, can be ticked here.
+  function sections(kept, chapter) {
+    const boxes = PROGRESS.counted(chapter).map((section) => {
+      const box = make("input", { type: "checkbox", checked: PROGRESS.isRead(kept, chapter, section) });
+      box.dataset.section = `${chapter.page}#${section.id}`;
+      box.addEventListener("change", () =>
+        RECORD.change(({ read }) => {
+          const others = (read[chapter.page] ?? []).filter((id) => id !== section.id);
+          read[chapter.page] = box.checked ? [...others, section.id] : others;
+        }),
+      );
+      return make("li", {}, make("label", {}, box, ` ${PROGRESS.titleOf(chapter, section)}`));
+    });
+    const fold = make(
+      "details",
+      {},
+      make("summary", { textContent: TITLES.chapters[chapter.page] }),
+      make("ul", {}, ...boxes),
+    );
+    fold.dataset.page = chapter.page;
+    return fold;
+  }
+
+  // The record as a file.
+  const said = make("p", { className: "tl-said" });
+  said.setAttribute("role", "status");
+  function exportFile() {
+    const url = URL.createObjectURL(new Blob([RECORD_FILE.write()], { type: "application/json" }));
+    make("a", { href: url, download: "transformer-lab-record.json" }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
+    said.textContent = "The record was saved as transformer-lab-record.json.";
+  }
+  async function importFile(file) {
+    if (!file) return;
+    said.textContent = RECORD_FILE.add(await file.text());
+  }
+  const input = make("input", { type: "file", accept: ".json,application/json" });
+  input.addEventListener("change", async () => {
+    await importFile(input.files[0]);
+    input.value = ""; // the same file can be chosen again
+  });
+  const field = make("label", { className: "tl-import" }, "Import a file, or drop one on this page: ", input);
+  addEventListener("dragover", (event) => event.preventDefault());
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    importFile(event.dataTransfer?.files[0]);
+  });
+
+  // Two steps: there is no way back.
+  const remove = button("Delete the record", () => ask(true));
+  const sure = button("Yes, delete everything", () => {
+    RECORD.erase();
+    ask(false);
+    said.textContent = "The record is deleted.";
+  });
+  const keep = button("No, keep it", () => ask(false));
+  function ask(asking) {
+    remove.hidden = asking;
+    sure.hidden = keep.hidden = !asking;
+    (asking ? keep : remove).focus();
+  }
+  sure.hidden = keep.hidden = true;
+
+  const far = make("div", { className: "tl-far-table" });
+  const weak = make("div", { className: "tl-weak-list" });
+  const ticks = make("div", { className: "tl-ticks" });
+  const goOn = make("p", { className: "tl-start" });
+  const stored = RECORD.isStored()
+    ? []
+    : [make("p", { textContent: "This browser stores nothing for this page: the record is lost when you leave it." })];
+
+  function draw() {
+    const kept = RECORD.read();
+    const practised = RECORD.practised();
+    const next = PROGRESS.goOn(kept);
+    goOn.hidden = !next;
+    goOn.replaceChildren(
+      ...(next ? [link(`${next.page}.html#${next.id}`, `Continue: ${next.name} ${next.rest}`)] : []),
+    );
+    far.replaceChildren(table(kept, practised));
+    weak.replaceChildren(weakList(kept, practised));
+    // A box that was just ticked keeps its focus, and a fold-out stays open.
+    if (ticks.childElementCount)
+      for (const box of ticks.querySelectorAll("input")) {
+        const [page, id] = box.dataset.section.split("#");
+        box.checked = kept.read[page]?.includes(id) ?? false;
+      }
+    else ticks.append(...OUTLINE.chapters.map((chapter) => sections(kept, chapter)));
+  }
+
+  const h2 = (text) => make("h2", { textContent: text });
+  const part = (title, ...children) => make("section", {}, h2(title), ...children);
+  place.replaceChildren(
+    ...stored,
+    goOn,
+    part("How far", far),
+    part("What to look at again", weak),
+    part(
+      "Keep it, move it, delete it",
+      make("div", { className: "tl-row" }, button("Export as a file", exportFile), remove, sure, keep),
+      field,
+      said,
+    ),
+    part(
+      "Sections",
+      make("p", { textContent: "Tick what you have read elsewhere, and untick what you want to read again." }),
+      ticks,
+    ),
+  );
+  draw();
+  document.addEventListener("tl-record", draw);
+})();

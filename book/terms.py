@@ -1,0 +1,99 @@
+"""The first use of a term in each section becomes a link to its entry in the glossary.
+
+A term is found in the singular and in the plural. Words that the prose also uses in their everyday meaning are left
+out; *key* and *value* are links where the sentence names another of query, key and value.
+"""
+
+import re
+from functools import cache
+
+from docutils import nodes
+
+from book.prose import LEFT_OUT, address, link, put, sections_around, texts, title_of
+from routes import EVERYDAY
+
+GLOSSARY = "glossary"
+NO_TERMS = {"index", GLOSSARY, "references", "api"}  # the front page, and pages to look things up in
+NO_SECTIONS = {"References"}
+# A kernel is three things, and positions, states and views are mostly no term.
+AMBIGUOUS = EVERYDAY | {"kernel", "position", "state", "view"}
+IN_COMPANY = {"key", "value"}
+COMPANY = re.compile(r"(?i)\b(?:query|queries|keys?|values?)\b")
+NEAR = 30  # characters
+# A term does not begin or end within a word, or at one of these: key–value, self-attention.
+INSIDE = r"[\w–-]"
+
+
+def entries(env):
+    """Return the glossary's terms, each with its entry's section."""
+    sections = env.get_doctree(GLOSSARY).findall(nodes.section)
+    listed = [section for section in sections if title_of(section.parent) == "Terms"]
+    return {term: section for section in listed for term in title_of(section).split(", ")}
+
+
+def pattern(term):
+    """Return the expression of a term, in singular and plural; names such as MoE are written in one way only."""
+    word = re.escape(term).replace(r"\ ", r"\s+")
+    if re.search(r"[^aeiou]y$", term):
+        word = f"{word[:-1]}(?:y|ies)"
+    else:
+        word += "(?:es)?" if term[-1] in "sx" else "s?"
+    return f"(?i:{word})" if term.islower() else word
+
+
+class Terms:
+    """The terms of the glossary, each with the anchor of its entry."""
+
+    def __init__(self, anchors):
+        self.anchors = {term: anchor for term, anchor in anchors.items() if term not in AMBIGUOUS}
+        self.names = sorted(self.anchors, key=len, reverse=True)  # *linear attention* before *attention*
+        either = "|".join(f"({pattern(name)})" for name in self.names)
+        self.form = re.compile(rf"(?<!{INSIDE})(?:{either})(?!{INSIDE})")
+
+    def first_uses(self, text, used):
+        """Yield the beginning, the end and the anchor of each term in a text that is not ``used`` yet, and note it."""
+        for match in self.form.finditer(text):
+            term = self.names[match.lastindex - 1]
+            if term not in used and (term not in IN_COMPANY or in_company(text, *match.span())):
+                used.add(term)
+                yield match.start(), match.end(), self.anchors[term]
+
+
+def in_company(text, begin, end):
+    """Whether query, key or value is said close before or after."""
+    around = (
+        re.split(r"[.?!]\s", text[max(0, begin - NEAR) : begin])[-1],
+        re.split(r"[.?!]\s", text[end : end + NEAR])[0],
+    )
+    return any(map(COMPANY.search, around))
+
+
+@cache  # for each build
+def terms(env):
+    return Terms({term: section["ids"][0] for term, section in entries(env).items()})
+
+
+def unit(text):
+    """Return the section of its page that a text is in, or the page's own; None for a text before its title."""
+    around = sections_around(text)
+    return around[-2] if len(around) > 1 else next(iter(around), None)
+
+
+def link_terms(app, doctree, page):
+    if page in NO_TERMS:
+        return
+    used = {}
+    for text in list(texts(doctree, (*LEFT_OUT, nodes.thead))):
+        section = unit(text)
+        if section and title_of(section) not in NO_SECTIONS:
+            found = terms(app.env).first_uses(str(text), used.setdefault(section["ids"][0], set()))
+            links = [
+                (begin, end, link(text[begin:end], address(app, page, GLOSSARY, anchor), classes=["term"]))
+                for begin, end, anchor in found
+            ]
+            put(text, links)
+
+
+def setup(app):
+    app.connect("doctree-resolved", link_terms, priority=700)  # after mentions and their links
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

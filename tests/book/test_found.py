@@ -1,0 +1,106 @@
+"""What the book tells search engines and browsers, with an address and without: titles, the map, data, icons."""
+
+import json
+import sys
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import matplotlib.image
+import pytest
+
+from notebooks import ROOT
+
+sys.path.append(str(ROOT))
+from book import found
+from book.descriptions import FRONT, PAGES
+
+SITE = "https://someone.github.io/lab/"
+
+
+def app(folder, site):
+    """What the extension asks of Sphinx."""
+    names = ["index", "05_masks", "glossary", "record", "assignments/05_masks"]
+    title = SimpleNamespace(astext=lambda: "A title")
+    (folder / "_static").mkdir()
+    return SimpleNamespace(
+        outdir=folder,
+        config=SimpleNamespace(html_baseurl=site, html_title="Transformer Lab", author="We", root_doc="index"),
+        builder=SimpleNamespace(format="html", get_target_uri=lambda page: f"{page}.html"),
+        env=SimpleNamespace(found_docs=set(names), titles=dict.fromkeys(names, title)),
+    )
+
+
+def context(app, page):
+    tags = {
+        "metatags": '<meta name="viewport" content="width=device-width" />\n',
+        "pathto": lambda name, _: f"../{name}",
+    }
+    found.add_tags(app, page, "page.html", tags, page in app.env.titles)
+    return tags
+
+
+def data(app, page):
+    (text,) = [part.split("</script>")[0] for part in context(app, page)["metatags"].split('ld+json">')[1:]]
+    return json.loads(text)
+
+
+def test_with_an_address_there_are_a_map_and_robots(tmp_path):
+    found.write_files(app(tmp_path, SITE), None)
+    pages = [element.text for element in ElementTree.parse(tmp_path / "sitemap.xml").getroot().iter() if element.text]
+    listed = [address for address in pages if address.strip()]
+    assert listed == [f"{SITE}05_masks.html", f"{SITE}assignments/05_masks.html", f"{SITE}glossary.html", SITE]
+    assert f"Sitemap: {SITE}sitemap.xml" in (tmp_path / "robots.txt").read_text("utf-8")
+
+
+def test_without_an_address_nothing_names_one(tmp_path):
+    nowhere = app(tmp_path, "")
+    found.write_files(nowhere, None)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["_static"]
+    for page in ("index", "05_masks", "search"):
+        tags = context(nowhere, page)
+        assert tags["pageurl"] is None and "ld+json" not in tags["metatags"]
+
+
+def test_each_icon_has_its_size_and_clear_corners(tmp_path):
+    found.write_files(app(tmp_path, ""), None)
+    for name, size in found.ICONS.items():
+        picture = matplotlib.image.imread(tmp_path / "_static" / name)
+        assert picture.shape == (size, size, 4)
+        assert picture[0, 0, 3] < 0.5 < picture[size // 2, size // 2, 3]
+
+
+def test_pages_have_one_address_each_and_a_page_without_a_source_none(tmp_path):
+    somewhere = app(tmp_path, SITE)
+    assert context(somewhere, "index")["pageurl"] == SITE
+    assert context(somewhere, "assignments/05_masks")["pageurl"] == f"{SITE}assignments/05_masks.html"
+    assert context(somewhere, "search")["pageurl"] is None
+    assert "viewport" not in context(somewhere, "index")["metatags"]  # Sphinx writes one
+
+
+def test_the_course_and_its_chapters_are_data(tmp_path):
+    somewhere = app(tmp_path, SITE)
+    course, chapter = data(somewhere, "index"), data(somewhere, "05_masks")
+    assert (course["@type"], chapter["@type"]) == ("Course", "LearningResource")
+    assert {"name", "description", "provider", "offers"} <= course.keys()
+    assert course["hasCourseInstance"]["courseWorkload"].startswith("PT")
+    assert {"@id": chapter["@id"]} in course["hasPart"] and chapter["isPartOf"]["@id"] == course["@id"]
+    assert chapter["timeRequired"] == "PT135M"
+
+
+@pytest.mark.parametrize(
+    ("page", "title"),
+    [
+        ("index", "Transformer Lab: an interactive course on Transformers in PyTorch"),
+        ("05_masks", "Attention masks: causal, padding and window — Transformer Lab, chapter 5"),
+        ("assignments/05_masks", "A title — Transformer Lab"),
+        ("search", "Search — Transformer Lab"),
+    ],
+)
+def test_a_title_says_what_the_page_is(tmp_path, page, title):
+    assert context(app(tmp_path, ""), page)["tab_title"] == title
+
+
+def test_titles_and_descriptions_differ():
+    for texts in zip(*PAGES.values()):
+        assert len(set(texts)) == len(texts)
+    assert all(len(description) <= 160 for _, description in PAGES.values()) and FRONT in PAGES

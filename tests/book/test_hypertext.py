@@ -1,0 +1,175 @@
+"""The links of the built book: no mention is plain, terms lead to the glossary, a card says where a link leads."""
+
+import json
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+from test_book import CHAPTERS, HTML, NOTEBOOKS, PAGES, ids, serious, site, soup, visit  # noqa: F401
+
+THIRD = CHAPTERS[2]
+DESK = {"width": 1280, "height": 850}
+PLAIN = re.compile(r"(?i)\b(?:sections? \d+\.\d+|(?:chapters?|assignments?) \d+|exercises? \d+\.\d+)(?![.\d]*\d)")
+# A section of a published paper: its year before it, or a word that says whose it is.
+OF_A_PAPER = re.compile(r"(?:\d{4}[,:]|[Ii]ts|[Tt]heir)\s$")
+TEXTS = [page for page in PAGES if not page.startswith("_modules") and page not in ("api.html", "references.html")]
+
+
+def prose(page):
+    """A copy of the page's article without code, headings, labs, outputs, links and lists of papers.
+
+    Each section has its number as an attribute.
+    """
+    article = BeautifulSoup(str(soup(page).select_one("article")), "html.parser")
+    for section in article.select("section"):
+        number = re.match(r"(?:Assignment )?(\d+(?:\.\d+)?) ", section.find(["h1", "h2", "h3"]).get_text())
+        section["data-number"] = number[1] if number else ""
+    for node in article.select("code, pre, math, h1, h2, h3, nav, script, summary, .cell_output, #references"):
+        node.decompose()
+    for link in article.select("a"):
+        link.replace_with("→")
+    return article
+
+
+def cards():
+    return json.loads((HTML / "_static" / "cards.js").read_text("utf-8").removeprefix("const CARDS = ").rstrip(";\n"))
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_no_mention_is_left_plain(page):
+    """But a section's of itself."""
+    left = [
+        match[0]
+        for text in prose(page).find_all(string=PLAIN)
+        for match in PLAIN.finditer(text)
+        if match[0].split()[1] not in [section["data-number"] for section in text.find_parents("section")]
+        if not OF_A_PAPER.search(text[: match.start()])
+    ]
+    assert left == []
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_a_term_is_a_link_once_in_a_section_and_leads_to_its_entry(page):
+    article = soup(page).select_one("article")
+    found = article.select("a.term") if article else []
+    assert {link["href"].rsplit("#")[1] for link in found} <= ids("glossary.html")
+    assert not article or not article.select(":is(h1, h2, h3, pre, code, summary, .cell_output, nav, a) a.term")
+    for section in article.select(":scope > section > section") if article else ():
+        words = [link.get_text().lower().rstrip("s") for link in section.select("a.term")]
+        assert len(words) == len(set(words)), f"{page}#{section['id']}"
+
+
+def test_terms_are_linked_all_over_the_book():
+    assert sum(len(soup(page).select("a.term")) for page in TEXTS) > 2000
+    assert all(soup(page).select("a.term") for page in NOTEBOOKS if page != "index.html")
+    assert not soup("glossary.html").select("a.term")
+
+
+def test_every_link_to_a_numbered_section_and_to_a_term_has_a_card():
+    there = cards()
+    without = {
+        link["href"]
+        for page in CHAPTERS
+        for link in soup(page).select("article a.reference.internal")
+        for target, _, anchor in [link["href"].partition("#")]
+        if anchor and re.match(r"\d+\.\d+|(?i:section)|.*term", link.get_text() + " ".join(link["class"]))
+        if anchor not in there.get(target or page, {})
+    }
+    assert without == set()
+
+
+# In a browser
+
+
+def show(link):
+    """Bring the mouse to a link; return the texts of its card."""
+    link.hover()
+    link.page.wait_for_function("node => node.hasAttribute('aria-describedby')", arg=link.element_handle())
+    card = link.page.locator(f"#{link.get_attribute('aria-describedby')}")
+    assert card.is_visible()
+    return card.locator("b, span").all_inner_texts()
+
+
+@pytest.fixture
+def chapter(visit):  # noqa: F811
+    """The third chapter from disk, in a window with a mouse, and its first visible mention and term."""
+    page = visit((HTML / THIRD).as_uri(), viewport=DESK)
+    mention = page.locator(
+        "article a.reference.internal:not(.term):visible", has_text=re.compile(r"^[Ss]ection \d")
+    ).first
+    return page, mention, page.locator("article a.term:visible").first
+
+
+def loads(page):
+    return page.evaluate("performance.getEntriesByType('resource').filter(({ name }) => /cards/.test(name)).length")
+
+
+def test_the_mouse_shows_a_card_that_can_be_entered_and_escape_hides_it(chapter):
+    page, mention, term = chapter
+    assert loads(page) == 0 and page.locator(".tl-card").count() == 0
+    for link in (mention, term):
+        target, _, anchor = link.get_attribute("href").partition("#")
+        assert show(link) == cards()[target or THIRD][anchor]
+    box = page.locator(".tl-card").bounding_box()
+    page.mouse.move(box["x"] + 20, box["y"] + 20, steps=5)
+    page.wait_for_timeout(600)
+    assert page.locator(".tl-card").is_visible()
+    page.keyboard.press("Escape")
+    assert page.locator(".tl-card").is_hidden() and term.get_attribute("aria-describedby") is None
+    show(mention)
+    page.mouse.move(2, 2)
+    page.wait_for_selector(".tl-card", state="hidden")
+
+
+def test_a_passing_mouse_shows_nothing(chapter):
+    page, mention, _ = chapter
+    mention.hover()
+    page.mouse.move(2, 2)
+    page.wait_for_timeout(600)
+    assert page.locator(".tl-card").count() == 0
+
+
+def test_the_keyboard_shows_a_card_and_follows_the_link(chapter):
+    page, mention, _ = chapter
+    mention.evaluate("node => node.focus({ focusVisible: true })")
+    page.wait_for_selector(".tl-card:visible")
+    assert mention.evaluate("node => node === document.activeElement")
+    page.keyboard.press("Escape")
+    assert page.locator(".tl-card").is_hidden() and mention.evaluate("node => node === document.activeElement")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")
+    page.wait_for_selector(".tl-card:visible")
+    target = mention.get_attribute("href")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{target}")
+    assert page.locator(".tl-card:visible").count() == 0
+
+
+def test_a_card_lies_in_the_window(chapter):
+    page, _, _ = chapter
+    for link in page.locator("article a.term:visible").all()[:40:4]:
+        show(link)
+        box = page.locator(".tl-card").bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= DESK["width"]
+        assert box["y"] >= 0 and box["y"] + box["height"] <= DESK["height"]
+
+
+def test_touch_has_the_link_and_no_card(visit, site):  # noqa: F811
+    page = visit(f"{site}{THIRD}", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+    link = page.locator("article a.term:visible").first
+    link.tap()
+    page.wait_for_url("**/glossary.html#*")
+    assert loads(page) == 0 and page.locator(".tl-card").count() == 0
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_page_with_a_card_is_accessible(chapter, theme):
+    page, mention, _ = chapter
+    page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+    mention.hover()
+    page.wait_for_selector(".tl-card:visible")
+    page.evaluate(
+        "document.querySelectorAll('pre').forEach((code) => code.remove())"
+    )  # test_book.py tests their colours
+    page.wait_for_timeout(300)
+    assert serious(page, only_colours=theme == "dark") == []

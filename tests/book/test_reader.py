@@ -1,0 +1,364 @@
+"""What the built book knows of its reader: answers, sections, the place, the list that follows, keys, the record."""
+
+import json
+from urllib.parse import urlsplit
+
+import pytest
+from test_book import CHAPTERS, HTML, serious, site, soup, visit  # noqa: F401
+
+from accessibility import violations
+from sampling import sample
+
+KEY = "transformer-lab.reader"
+THIRD = CHAPTERS[2]
+DESK = {"width": 1280, "height": 850}
+
+
+def stored(page):
+    return json.loads(page.evaluate(f"localStorage.getItem('{KEY}')") or "{}")
+
+
+def store(page, **reader):
+    page.evaluate(f"(reader) => localStorage.setItem('{KEY}', JSON.stringify(reader))", reader)
+
+
+def accessible(page):
+    """Whether axe-core finds nothing, in light and in dark."""
+    found = violations(page)
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    page.wait_for_timeout(300)  # colours change over a moment
+    return found + violations(page, only_colours=True) == []
+
+
+def place(section):
+    return {"page": THIRD.removesuffix(".html"), "section": section, "when": "2026-11-26T10:00:00.000Z"}
+
+
+# Questions
+
+
+def test_answers_survive_a_reload_until_one_answers_again(visit, site):  # noqa: F811
+    page = visit(f"{site}{THIRD}#predict-first")
+    options, score = page.locator("#predict-first details"), page.locator("#predict-first .score")
+    again = page.locator("#predict-first .again")
+    options.nth(3).locator("summary").click()  # wrong
+    options.nth(2).locator("summary").click()  # right, and another question
+    assert score.inner_text() == "1 of 2 right at the first try, 1 question to go."
+    page.reload()
+    assert score.inner_text() == "1 of 2 right at the first try, 1 question to go."
+    assert options.nth(3).locator("summary").inner_text().endswith("✗ No")
+    options.nth(4).locator("summary").click()  # right, at the second try
+    page.reload()
+    assert score.inner_text() == "1 of 2 right at the first try, 1 question to go."
+    again.press("Enter")
+    assert score.inner_text() == "3 questions. Your first choice counts."
+    assert page.locator("#predict-first .verdict").count() == 0
+    page.reload()
+    assert score.inner_text() == "3 questions. Your first choice counts."
+
+
+def test_a_question_that_was_rewritten_is_asked_anew(visit, site):  # noqa: F811
+    page = visit(f"{site}{THIRD}")
+    store(page, answers={THIRD.removesuffix(".html"): {"gone": {"section": "x", "first": "right", "opened": [0]}}})
+    page.reload()
+    assert page.locator(".verdict").count() == 0
+
+
+# Sections and the place
+
+
+def test_a_section_is_read_after_a_while_at_its_end_and_the_book_goes_on_there(visit, site):  # noqa: F811
+    page = visit(f"{site}how.html", viewport=DESK)
+    page.clock.install()
+    page.goto(f"{site}{THIRD}#why-divide-by-d")
+    page.clock.run_for(5_000)
+    assert stored(page)["place"]["section"] == "why-divide-by-d" and not stored(page)["read"]
+    page.evaluate("document.querySelector('#all-queries-at-once').scrollIntoView({ block: 'end' })")
+    page.clock.run_for(1_000)
+    page.goto(f"{site}index.html")
+    start = page.locator(".tl-start a").first
+    assert start.inner_text().startswith("Continue: 3.4 Why divide by")
+    assert start.get_attribute("href") == f"{THIRD}#why-divide-by-d"
+
+    page.goto(f"{site}{THIRD}#why-divide-by-d")
+    page.clock.run_for(80_000)  # more than a tenth of its minutes, and still not at its end
+    assert not stored(page)["read"]
+    page.evaluate("document.querySelector('#why-divide-by-d').scrollIntoView({ block: 'end' })")
+    page.clock.run_for(2_000)
+    assert stored(page)["read"] == {THIRD.removesuffix(".html"): ["why-divide-by-d"]}
+    assert page.locator(".bd-toc-nav a[href='#why-divide-by-d']").inner_text().endswith("✓ read")
+    page.goto(f"{site}index.html")
+    assert start.inner_text().startswith("Continue: 3.5")
+    for marked in (f".bd-links a[href='{THIRD}']", f".tl-cards a[href='{THIRD}']", f"td a[href='{THIRD}']"):
+        assert page.locator(f"{marked} .tl-far").get_attribute("aria-label") == "1 of 15 sections read"
+    assert page.locator(f".bd-links a[href='{CHAPTERS[0]}'] .tl-far").count() == 0
+
+
+def test_scrolling_through_a_chapter_reads_nothing(visit, site):  # noqa: F811
+    page = visit(f"{site}{THIRD}", viewport=DESK)
+    page.clock.install()
+    page.reload()
+    for _ in range(20):
+        page.evaluate("scrollBy(0, 3000)")
+        page.clock.run_for(1_000)
+    assert page.evaluate("scrollY + innerHeight > document.documentElement.scrollHeight - 10")
+    assert not stored(page).get("read")
+
+
+def test_the_front_page_of_a_new_reader_is_as_it_was_written(visit, site):  # noqa: F811
+    page = visit(f"{site}index.html")
+    assert page.locator(".tl-start a").first.inner_text() == soup("index.html").select_one(".tl-start a").text
+    assert page.locator(".tl-far").count() == 0
+
+
+# The theme's own keys are the theme's affair.
+FULL = """Storage.prototype.setItem = (key) => {
+    if (key.startsWith("transformer-lab")) throw new DOMException("full", "QuotaExceededError");
+};"""
+
+
+@pytest.mark.parametrize("name", ["index.html", THIRD, "record.html"])
+def test_a_page_works_where_nothing_can_be_stored(visit, site, name):  # noqa: F811
+    page = visit(f"{site}how.html")
+    page.add_init_script(FULL)
+    page.goto(site + name)
+    page.locator(".bd-article h1").wait_for()
+    if name == THIRD:
+        page.locator("#predict-first details summary").first.click()
+        assert page.locator(".verdict").count() == 1
+    if name == "record.html":
+        assert "stores nothing" in page.locator("#tl-record").inner_text()
+
+
+def test_the_record_is_kept_from_disk(visit):  # noqa: F811
+    page = visit((HTML / THIRD).as_uri())
+    page.locator("#predict-first details summary").first.click()
+    page.reload()
+    assert page.locator(".verdict").count() == 1
+
+
+# The list of sections
+
+
+SCROLL = """async (step) => {
+    const found = [];
+    for (let y = 0; y < document.documentElement.scrollHeight; y += step) {
+        scrollTo(0, y);
+        await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+        const [link, ...others] = document.querySelectorAll(".bd-toc-nav a.active");
+        if (!link) continue;
+        const { top, bottom } = link.getBoundingClientRect();
+        const box = document.querySelector(".bd-sidebar-secondary").getBoundingClientRect();
+        const inside = box.top <= top && bottom <= box.bottom && !others.length;
+        found.push([link.getAttribute("href"), inside]);
+    }
+    return found;
+}"""
+
+
+@pytest.mark.parametrize("name", sample(CHAPTERS, CHAPTERS[4:6]))
+def test_the_list_follows_through_every_section(visit, site, name):  # noqa: F811
+    page = visit(site + name, viewport={"width": 1280, "height": 600})
+    found = page.evaluate(SCROLL, 120)
+    assert [at for at, inside in found if not inside] == []
+    wanted = [link["href"] for link in soup(name).select(".bd-toc-nav a")]
+    assert list(dict.fromkeys(at for at, _ in found)) == wanted
+
+
+@pytest.mark.parametrize("height", [500, 1200])
+def test_the_section_that_a_link_leads_to_is_the_active_one(visit, site, height):  # noqa: F811
+    page = visit(site + CHAPTERS[5], viewport={"width": 1280, "height": height})
+    for link in page.locator(".bd-toc-nav a").all():
+        link.click()
+        page.wait_for_function(
+            f"document.querySelector('.bd-toc-nav a.active')?.hash === '{link.get_attribute('href')}'"
+        )
+        assert link.get_attribute("aria-current") == "location"
+
+
+def test_the_list_has_minutes_and_says_where_a_sitting_ends(visit, site):  # noqa: F811
+    page = visit(site + CHAPTERS[3], viewport=DESK)
+    stop = page.locator(".bd-toc-nav .tl-stop")
+    assert stop.all_inner_texts() == ["A good place to stop"]
+    assert stop.evaluate("line => line.previousElementSibling.textContent").startswith("4.9 ")
+    assert page.locator(".tl-left").inner_text().endswith(" min left")
+    assert serious(page) == []
+    (end,) = soup(CHAPTERS[3]).select(".tl-sitting")
+    assert end.select("p")[-1].text == "A good place to stop: the rest of the chapter takes about 40 minutes."
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.locator(".secondary-toggle").first.click()
+    assert stop.is_visible()
+
+
+@pytest.mark.parametrize("height", [850, 400])
+def test_name_and_search_stay_in_sight(visit, site, height):  # noqa: F811
+    page = visit(f"{site}references.html", viewport={"width": 1280, "height": height})
+    sticks = height > 480
+    page.evaluate("document.querySelector('.bd-sidebar-primary').scrollTop = 5000")
+    for part in (".navbar-brand", ".bd-sidebar-primary .search-button__button"):
+        assert (page.locator(part).bounding_box()["y"] >= 0) == sticks
+
+
+def test_the_page_that_is_shown_is_in_sight_in_the_list_of_pages(visit, site):  # noqa: F811
+    page = visit(f"{site}references.html", viewport={"width": 1280, "height": 600})
+    page.goto(site + CHAPTERS[0])  # the theme keeps the list where it was
+    page.wait_for_load_state("load")
+    page.wait_for_timeout(200)
+    assert 130 < page.locator(".bd-links a.current").bounding_box()["y"] < 580
+
+
+# Keys
+
+
+def test_arrows_turn_pages_unless_something_else_wants_them(visit, site):  # noqa: F811
+    page = visit(site + CHAPTERS[4], viewport=DESK)
+    for target in (".tl-lab [tabindex='0']", ".tl-lab input", ".bd-article pre"):
+        wanting = page.locator(target).first
+        wanting.evaluate("node => { node.tabIndex = 0; node.focus(); }")
+        for key in ("ArrowRight", "/", "?"):
+            wanting.evaluate(
+                "(node, key) => node.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))", key
+            )
+        assert urlsplit(page.url).path.endswith(CHAPTERS[4])  # the lab may have written its state after it
+        assert not page.locator("dialog[open], .search-button__wrapper.show").count()
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Alt+ArrowDown")
+    assert urlsplit(page.url).path.endswith(CHAPTERS[4])
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(site + CHAPTERS[5])
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url(site + CHAPTERS[4])
+
+
+def test_slash_searches(visit, site):  # noqa: F811
+    page = visit(f"{site}how.html")
+    page.keyboard.press("/")
+    page.wait_for_function("document.activeElement.id === 'search-input'")
+    assert page.locator("#search-input").input_value() == ""
+    page.goto(f"{site}search.html")
+    page.keyboard.press("/")
+    page.wait_for_function("document.activeElement.id === 'search-page-input'")
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_a_card_has_the_keys_and_turns_them_off(visit, site, width):  # noqa: F811
+    page = visit(f"{site}how.html", viewport={"width": width, "height": 740})
+    card = page.locator("dialog.tl-keys")
+    page.keyboard.press("?")
+    assert card.is_visible() and accessible(page)
+    assert card.bounding_box()["width"] <= width
+    page.keyboard.press("Escape")
+    assert not card.is_visible()
+    page.locator(".tl-keys-button").click()  # without a keyboard
+    card.locator("input").uncheck()
+    card.locator("button").click()
+    for _ in range(2):
+        for key in ("?", "/", "ArrowRight"):
+            page.keyboard.press(key)
+        page.wait_for_timeout(100)
+        assert page.url == f"{site}how.html" and not page.locator("dialog[open]").count()
+        page.reload()
+
+
+def test_a_missing_page_searches_for_the_words_of_its_address(visit, site):  # noqa: F811
+    page = visit(f"{site}no/such/padding-mask_2.html")
+    visit.faults.clear()  # the page itself is missing
+    field = page.locator(".tl-missing input")
+    assert field.input_value() == "padding mask"
+    field.press("Enter")
+    page.locator("#search-results li").first.wait_for()
+    assert page.url == f"{site}search.html?q=padding+mask"
+
+
+# Your record
+
+
+SEED = {
+    "place": place("why-divide-by-d"),
+    "read": {THIRD.removesuffix(".html"): ["predict-first"]},
+    "answers": {THIRD.removesuffix(".html"): {"k": {"section": "predict-first", "first": "wrong", "opened": [0]}}},
+}
+
+
+@pytest.fixture
+def record(visit, site):  # noqa: F811
+    page = visit(f"{site}record.html", viewport=DESK)
+    store(page, **SEED)
+    page.reload()
+    return page
+
+
+def test_your_record_says_how_far_and_what_is_weak(record):
+    assert record.locator(".tl-start a").inner_text().startswith("Continue: 3.4")
+    (row,) = [text for text in record.locator("#tl-record tr").all_inner_texts() if text.startswith("3 ·")]
+    assert [cell.strip() for cell in row.split("\t")[1:3]] == ["1 of 15", "0 of 10"]
+    weak = record.locator(".tl-weak-list li")
+    assert "1 of 1 question wrong" in weak.inner_text()
+    weak.locator("a").click()
+    assert record.url.endswith(f"{THIRD}#predict-first")
+
+
+def test_a_practice_that_is_weak_opens_at_its_topic(record):
+    practice = {"causal_places": {"solved": [], "missed": {"causal_inverted": 2}, "due": []}}
+    record.evaluate("(text) => localStorage.setItem('transformer-lab.practice', text)", json.dumps(practice))
+    record.reload()
+    record.locator(".tl-weak-list a", has_text="Causal masks").click()
+    record.locator(".tl-practice").wait_for()
+    assert record.locator(".tl-practice select").input_value() == "causal_places"
+
+
+def test_the_record_goes_into_a_file_and_comes_back(record, tmp_path):
+    with record.expect_download() as saved:
+        record.get_by_role("button", name="Export as a file").click()
+    saved.value.save_as(tmp_path / "record.json")
+    before = stored(record)
+    record.get_by_role("button", name="Delete the record").click()
+    record.get_by_role("button", name="No, keep it").click()
+    assert stored(record)["read"]
+    record.get_by_role("button", name="Delete the record").click()
+    record.get_by_role("button", name="Yes, delete everything").click()
+    assert record.evaluate("localStorage.getItem('transformer-lab.reader')") is None
+    assert record.locator(".tl-far").count() == 0
+    record.locator("#tl-record input[type=file]").set_input_files(tmp_path / "record.json")
+    said = record.locator(".tl-said")
+    record.wait_for_function("document.querySelector('.tl-said').textContent.includes('added')")
+    assert {name: stored(record)[name] for name in SEED} == {name: before.get(name) for name in SEED}
+    (tmp_path / "other.json").write_text("no record")
+    record.locator("#tl-record input[type=file]").set_input_files(tmp_path / "other.json")
+    record.wait_for_function("document.querySelector('.tl-said').textContent.includes('not a record')")
+    assert said.get_attribute("role") == "status"
+
+
+def test_a_file_of_the_checks_is_dropped_on_the_page(record):
+    progress = json.dumps({"causal_mask": {"checks": 3, "correct": "2026-11-20 10:00 UTC", "stars": 3}})
+    record.evaluate(
+        """(text) => {
+            const dataTransfer = new DataTransfer();
+            dataTransfer.items.add(new File([text], "progress.json"));
+            document.body.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
+        }""",
+        progress,
+    )
+    record.wait_for_function("document.querySelector('.tl-said').textContent.includes('1 exercise was added')")
+    rows = record.locator("#tl-record tr").all_inner_texts()
+    assert [row.split("\t")[4].strip() for row in rows if row.startswith("5 ·")] == ["1 of 7"]
+
+
+def test_sections_are_ticked_by_keyboard(record):
+    fold = record.locator(".tl-ticks details").nth(2)
+    fold.locator("summary").press("Enter")
+    box = fold.locator("input").nth(1)
+    box.press("Space")
+    assert stored(record)["read"][THIRD.removesuffix(".html")] == ["predict-first", "try-it-first"]
+    assert box.evaluate("box => box === document.activeElement") and fold.get_attribute("open") is not None
+    box.press("Space")
+    assert stored(record)["read"][THIRD.removesuffix(".html")] == ["predict-first"]
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_your_record_fits_and_is_accessible(record, width):
+    record.set_viewport_size({"width": width, "height": 740})
+    record.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    assert record.evaluate("document.documentElement.scrollWidth") == width
+    assert accessible(record)

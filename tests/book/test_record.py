@@ -1,0 +1,222 @@
+"""The reader's record, without a browser: what is kept of what is stored, how files are read, what is weak."""
+
+import json
+import re
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from javascript import Engine, many
+from notebooks import ROOT
+
+WHEN = "2026-11-26T10:00:00.000Z"
+OUTLINE = {
+    "chapters": [
+        {
+            "page": "01_one",
+            "sections": [
+                {"id": "predict-first", "minutes": 5, "questions": 2, "counts": True},
+                {"id": "what", "minutes": 10, "questions": 0, "counts": True},
+                {"id": "references", "minutes": 1, "questions": 0, "counts": False},
+            ],
+            "exercises": ["offset"],
+        },
+        {
+            "page": "02_two",
+            "sections": [{"id": "why", "minutes": 7, "questions": 1, "counts": True}],
+            "exercises": [],
+        },
+    ],
+    "topics": [{"name": "strides", "chapter": 1, "cases": 24}],
+    "project": ["train"],
+}
+TITLES = {
+    "chapters": {"01_one": "1 · One", "02_two": "2 · Two"},
+    "sections": {"01_one": ["Predict first", "1.1 What?", "References"], "02_two": ["2.1 Why?"]},
+    "topics": {"strides": "Strides"},
+}
+EMPTY = {"place": None, "read": {}, "answers": {}, "checks": {}, "keys": True}
+WRONG = {"section": "predict-first", "first": "wrong", "opened": [1, 0]}
+RIGHT = {"section": "predict-first", "first": "right", "opened": [2]}
+STANDINS = "class Event {} const document = { dispatchEvent() {} }, addEventListener = () => {};"
+
+
+SCRIPTS = ("record.js", "record_file.js", "progress.js", "weak.js")
+
+
+def load():
+    """The scripts without a browser, and so without storage: a record lasts as long as the engine."""
+    scripts = [(ROOT / "book" / name).read_text("utf-8") for name in SCRIPTS]
+    data = f"const OUTLINE = {json.dumps(OUTLINE)}, TITLES = {json.dumps(TITLES)};"
+    return Engine("\n".join([STANDINS, data, *scripts]))
+
+
+one_for_all = cache(load)
+
+
+@pytest.fixture
+def engine():
+    return load()
+
+
+def at(page, section, **more):
+    return {**EMPTY, "place": {"page": page, "section": section, "when": WHEN}, **more}
+
+
+def given_file(**reader):
+    return json.dumps({"transformer-lab": 1, "reader": reader, "practice": {}})
+
+
+def test_a_record_without_storage_lasts_until_the_page_is_left(engine):
+    assert engine("RECORD.read") == EMPTY and engine("RECORD.isStored") is False
+    engine("RECORD_FILE.add", given_file(read={"01_one": ["what"]}))
+    assert engine("RECORD.read")["read"] == {"01_one": ["what"]}
+    engine("RECORD.erase")
+    assert engine("RECORD.read") == EMPTY
+
+
+def test_a_file_that_was_exported_brings_everything_back(engine):
+    reader = at("01_one", "what", read={"01_one": ["what"]}, answers={"01_one": {"k": WRONG}})
+    practice = {"strides": {"solved": [1, 2], "missed": {"all_ones": 3}, "due": [{"mistake": "all_ones", "wait": 1}]}}
+    engine("RECORD_FILE.add", json.dumps({"transformer-lab": 1, "reader": reader, "practice": practice}))
+    text = engine("RECORD_FILE.write")
+    engine("RECORD.erase")
+    assert engine("RECORD_FILE.add", text) == "The record was added to yours."
+    assert engine("RECORD.read") == reader and engine("RECORD.practised") == practice
+
+
+def test_importing_loses_nothing_of_either_record(engine):
+    engine(
+        "RECORD_FILE.add",
+        given_file(
+            place={"page": "02_two", "section": "why", "when": WHEN},
+            read={"01_one": ["what"]},
+            answers={"01_one": {"k": WRONG}},
+            checks={"offset": {"checks": 2, "stars": 2}},
+        ),
+    )
+    engine(
+        "RECORD_FILE.add",
+        given_file(
+            place={"page": "01_one", "section": "what", "when": "2025-01-01T00:00:00.000Z"},
+            read={"01_one": ["predict-first"]},
+            answers={"01_one": {"k": RIGHT, "other": RIGHT}},
+            checks={"offset": {"checks": 5, "stars": 1, "correct": "2026-01-01 10:00 UTC"}},
+        ),
+    )
+    assert engine("RECORD.read") == {
+        **at("02_two", "why"),  # the later one
+        "read": {"01_one": ["what", "predict-first"]},
+        "answers": {"01_one": {"k": WRONG, "other": RIGHT}},  # the first try was here
+        "checks": {"offset": {"checks": 5, "stars": 2, "correct": "2026-01-01 10:00 UTC"}},
+    }
+
+
+def test_the_record_of_the_checks_is_read(engine, tmp_path, monkeypatch, capsys):
+    """The file that tl.checks really writes, of a right answer and a wrong one."""
+    import transformer_lab as tl
+
+    monkeypatch.setenv("TRANSFORMER_LAB_DATA", str(tmp_path))
+    tl.checks.causal_mask(lambda seq: tl.causal_mask(seq))
+    tl.checks.softmax(lambda x: x)
+    said = engine("RECORD_FILE.add", (tmp_path / "progress.json").read_text("utf-8"))
+    assert said == "The record of tl.checks with 2 exercises was added to yours."
+    checks = engine("RECORD.read")["checks"]
+    assert re.match(r"\d{4}-\d\d-\d\d ", checks["causal_mask"]["correct"]) and "correct" not in checks["softmax"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "it is not JSON"),
+        ("[1, 2]", "neither a record of this page nor one of tl.checks"),
+        ("null", "neither a record"),
+        ('{"name": "package", "version": "1"}', "neither a record"),
+        ('{"transformer-lab": 2}', "from a later edition"),
+    ],
+)
+def test_other_files_are_refused_in_words(engine, text, said):
+    assert said in engine("RECORD_FILE.add", text)
+    assert engine("RECORD.read") == EMPTY
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=9,
+)
+NAMES = st.sampled_from(["place", "read", "answers", "checks", "keys"])
+
+
+@many
+@given(st.dictionaries(NAMES, ANYTHING | st.dictionaries(st.just("01_one"), ANYTHING)))
+def test_whatever_a_file_holds_the_page_works(reader):
+    engine = one_for_all()
+    engine("RECORD_FILE.add", json.dumps({"transformer-lab": 1, "reader": reader, "practice": reader}))
+    kept, practised = engine("RECORD.read"), engine("RECORD.practised")
+    assert engine("RECORD_FILE.parse", engine("RECORD_FILE.write"))["kept"] == kept  # what was kept is whole
+    engine("PROGRESS.goOn", kept)
+    engine("WEAK.find", kept, practised)
+    for page in ("01_one", "practice", "assignments/01_one", "how"):
+        engine("PROGRESS.ofPage", kept, practised, page)
+
+
+# How far, what is weak, where to go on
+
+
+def test_how_far_counts_what_is_there(engine):
+    answers = {"01_one": {"a": WRONG, "b": RIGHT, "old": {**RIGHT, "section": "gone"}}}
+    read = {"01_one": ["what", "references", "gone"]}
+    kept = {**EMPTY, "answers": answers, "read": read, "checks": {"offset": {"checks": 1, "correct": "2026-01-01"}}}
+    practised = {"strides": {"solved": [1, 2, 3], "missed": {}, "due": []}}
+    first = OUTLINE["chapters"][0]
+    assert engine("PROGRESS.ofChapter", kept, practised, first) == {
+        "read": [1, 2],
+        "right": [1, 2],
+        "solved": [3, 24],
+        "correct": [1, 1],
+    }
+    assert engine("PROGRESS.minutesLeft", kept, first) == 5
+    assert engine("PROGRESS.ofPage", kept, practised, "01_one")["words"] == "1 of 2 sections read"
+    assert engine("PROGRESS.ofPage", kept, practised, "practice")["words"] == "3 of 24 solved"
+    assert engine("PROGRESS.ofPage", kept, practised, "assignments/01_one")["words"] == "1 of 1 correct"
+    assert engine("PROGRESS.ofPage", EMPTY, {}, "01_one") is None
+
+
+@pytest.mark.parametrize(
+    ("place", "read", "wanted"),
+    [
+        (("01_one", "what"), {}, ("01_one", "what", "1.1")),
+        (("01_one", "predict-first"), {}, ("01_one", "predict-first", 1)),  # a section without a number
+        (("01_one", "what"), {"01_one": ["what"]}, ("02_two", "why", "2.1")),  # read: the next one
+        (("02_two", "why"), {"02_two": ["why"]}, ("01_one", "predict-first", 1)),  # what was left out
+        (("01_one", "references"), {}, ("01_one", "predict-first", 1)),
+        (("02_two", "why"), {"01_one": ["predict-first", "what"], "02_two": ["why"]}, ("02_two", "why", "2.1")),
+    ],
+)
+def test_the_book_goes_on_where_the_reader_was(engine, place, read, wanted):
+    found = engine("PROGRESS.goOn", at(*place, read=read))
+    assert (found["page"], found["id"], found["name"]) == wanted
+
+
+@pytest.mark.parametrize("place", [None, {"page": "gone", "section": "what", "when": WHEN}])
+def test_without_a_place_the_book_begins_at_its_beginning(engine, place):
+    assert engine("PROGRESS.goOn", {**EMPTY, "place": place}) is None
+
+
+def test_the_weakest_comes_first(engine):
+    kept = {
+        **EMPTY,
+        "answers": {"01_one": {"a": WRONG, "b": WRONG, "c": RIGHT}},
+        "checks": {"offset": {"checks": 5}, "train": {"checks": 1}, "gone": {"checks": 9}},
+    }
+    practised = {"strides": {"solved": [], "missed": {"all_ones": 2, "other": 1}, "due": []}}
+    found = [(each["title"], each["what"], each["page"]) for each in engine("WEAK.find", kept, practised)]
+    assert found == [
+        ("offset", "exercise: checked 5 times, not correct yet", "assignments/01_one"),
+        ("Strides", "practice: 3 mistakes", "practice"),
+        ("1 · One: Predict first", "2 of 3 questions wrong at the first try", "01_one"),
+        ("train", "exercise: checked once, not correct yet", "assignments/project"),
+    ]

@@ -1,0 +1,39 @@
+"""Chapter 2: what it says without a cell about `.T` on three axes, about `bmm`, and about a stretched axis."""
+
+import pytest
+import torch
+
+
+@pytest.mark.filterwarnings("ignore:The use of `x.T`")
+@pytest.mark.parametrize(
+    "query, key, fits",
+    [
+        ((2, 7, 5), (2, 6, 5), False),  # the chapter's: both conditions fail
+        ((2, 7, 5), (2, 5, 5), False),  # k_len = d_head, and the batch axes do not broadcast
+        ((5, 7, 5), (5, 6, 5), False),  # the batch axes agree, and k_len differs from d_head
+        ((5, 7, 5), (5, 5, 5), True),
+        ((1, 7, 5), (1, 5, 5), True),
+    ],
+)
+def test_a_key_with_all_axes_reversed_fits_under_two_conditions(query, key, fits):
+    query, key = torch.empty(query), torch.empty(key)
+    if fits:
+        assert (query @ key.T).shape == (5, 7, len(key))
+    else:
+        with pytest.raises(RuntimeError):
+            query @ key.T
+
+
+def test_bmm_broadcasts_nothing_and_takes_three_axes():
+    a = torch.empty(2, 3, 4)
+    assert torch.bmm(a, torch.empty(2, 4, 5)).shape == (2, 3, 5)
+    for b in (torch.empty(1, 4, 5), torch.empty(4, 5), torch.empty(1, 2, 4, 5)):
+        with pytest.raises(RuntimeError):
+            torch.bmm(a, b)
+
+
+def test_a_stretched_axis_has_stride_0_and_shares_its_storage():
+    a = torch.tensor([[10], [20], [30]])
+    stretched, _ = torch.broadcast_tensors(a, torch.arange(4))
+    assert stretched.shape == (3, 4) and stretched.stride() == (1, 0)
+    assert stretched.data_ptr() == a.data_ptr()

@@ -1,0 +1,106 @@
+"""The hunt over whole models: what usual tests catch, what a right test catches, and what the card says."""
+
+import pytest
+import torch
+
+import transformer_lab as tl
+from chapter_code import chapter_code
+from transformer_lab.bugs import BUGS
+from transformer_lab.bugs.right import RIGHT_MODELS
+from transformer_lab.bugs.small_model import audit_arguments
+from transformer_lab.checks import model_hunt
+
+HUNT = tl.checks.whole_model
+BROKEN = [mistake for mistakes in model_hunt.HUNTED.values() for mistake in mistakes]
+
+
+def the_shape(model):
+    assert model(torch.zeros(2, 5, dtype=torch.long)).shape == (2, 5, 50)
+
+
+def the_last_token(model):
+    tokens = torch.arange(8)[None]
+    other = tokens.clone()
+    other[:, -1] = 20
+    assert torch.allclose(model(tokens)[:, :-1], model(other)[:, :-1], atol=1e-6)
+
+
+def too_strict(model):
+    the_shape(model)
+    assert model.dropout == 0
+
+
+def never_called(model):
+    assert model is not None
+
+
+def not_written(model):
+    raise NotImplementedError
+
+
+def test_twenty_are_hunted_and_ten_are_right():
+    assert len(BROKEN) == 20 and len(RIGHT_MODELS) == 10
+    assert sum(isinstance(mistake, str) for mistake in BROKEN) == 12
+
+
+@pytest.mark.parametrize("name", RIGHT_MODELS)
+def test_an_audit_finds_nothing_in_a_right_model(name, capsys):
+    assert tl.audit(**audit_arguments(RIGHT_MODELS[name]())).failed == []
+
+
+@pytest.mark.parametrize("mistake", BROKEN, ids=lambda mistake: getattr(mistake, "__name__", mistake))
+def test_an_audit_finds_what_is_hunted(mistake, capsys):
+    assert tl.audit(**audit_arguments(model_hunt._build(mistake)())).failed
+
+
+def test_the_usual_tests_catch_few():
+    assert (HUNT.report(the_shape).caught, HUNT.report(the_last_token).caught) == (0, 6)
+
+
+def test_a_card_tells_stories_and_kinds():
+    report = HUNT.report(the_last_token)
+    bug = BUGS["inverted_mask"]
+    assert f"{bug.title} ({bug.thread}, {bug.date})" in report.message and "next star is at 12" in report.message
+    assert ("in parts, with a cache, the outputs are different", 3, 3) in report.kinds
+
+
+@pytest.mark.parametrize("name", ["test_whole_model", "test_whole_model_otherwise"])
+def test_the_solutions_tests_get_all_stars(name):
+    assert HUNT.report(chapter_code("solutions/11_right")[name]).stars == 3
+
+
+def test_a_test_that_refuses_a_right_model_gets_no_star():
+    report = HUNT.report(too_strict)
+    assert (report.stars, report.refused) == (0, 1)
+    assert "has dropout" in report.message
+
+
+@pytest.mark.parametrize(
+    ("test", "status", "words"),
+    [
+        (never_called, "error", "never calls the model"),
+        (not_written, "not attempted", ""),
+        (7, "error", "Pass the test itself"),
+    ],
+)
+def test_what_is_no_test_is_told_so(test, status, words):
+    report = HUNT.report(test)
+    assert report.status == status and words in report.message
+
+
+def test_a_broken_model_stays_broken_after_a_test_that_changes_it():
+    def evaluates_and_trains(model):
+        model.eval()
+        model(torch.zeros(1, 4, dtype=torch.long))
+        for p in model.parameters():
+            p.data.zero_()
+
+    before = HUNT.report(the_last_token).caught
+    HUNT.report(evaluates_and_trains)
+    assert HUNT.report(the_last_token).caught == before
+
+
+def test_it_is_called_like_every_hunt(capsys):
+    report = tl.checks.hunt(tl.checks.whole_model, the_last_token)
+    assert report.caught == 6 and "6 of 20 mistakes caught" in capsys.readouterr().out
+    assert tl.checks.test_whole_model is tl.checks.whole_model

@@ -1,0 +1,322 @@
+"""Twenty more mistakes, written from the names on a card by somebody who had not read the audit.
+
+Each is a function that returns the arguments of an audit; its docstring says what is wrong. ``SEEN_BY`` was written
+down after the first run: one property that sees the mistake, or None. No property was changed for them. Of the two
+that none sees, ``tied_through_data`` has no property: only a conversion or an optimizer tells it from a tie.
+The error of ``running_sum_in_half`` is divided by the number of tokens, and stays below the model's own rounding.
+``random_features_outside`` was written for "saved and loaded" and is seen by its angles in half precision alone: the
+audit has no second model from the same factory, and a plain tensor may well be a constant.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from transformer_lab.bugs.small_model import SmallModel, audit_arguments, seeded
+
+
+def scale_updated_in_evaluation():
+    """A running mean of the activations is updated in evaluation, too."""
+
+    class Mistake(SmallModel):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("seen", torch.ones((), device=self.embed.weight.device))
+
+        def output(self, x, keep):
+            self.seen.lerp_(x.detach().abs().mean(), 0.1)
+            return super().output(x, keep) / self.seen
+
+    return audit_arguments(Mistake())
+
+
+def vectors_scaled_in_place():
+    """An encoder multiplies the caller's vectors by the root of their size, in place."""
+
+    class Mistake(nn.Module):
+        def __init__(self):
+            super().__init__()
+            with seeded(0):
+                self.mix = nn.MultiheadAttention(32, 4, batch_first=True)
+                self.place = nn.Parameter(torch.randn(64, 32))
+
+        def forward(self, x):
+            x *= 32**0.5
+            x = x + self.place[: x.shape[1]]
+            return x + self.mix(x, x, x, need_weights=False)[0]
+
+    return {"model": Mistake(), "d_model": 32, "kind": "bidirectional"}
+
+
+def adapter_in_a_hook():
+    """A low-rank adapter is added by a hook, which holds the adapter of the model that it was made for."""
+
+    class Mistake(SmallModel):
+        def __init__(self):
+            super().__init__()
+            with seeded(1):
+                self.down, self.up = nn.Linear(32, 4, bias=False), nn.Linear(4, 32, bias=False)
+            self.to(self.embed.weight.device)
+            self.wide[0].register_forward_hook(lambda _, inputs, output: output + self.up(self.down(inputs[0])))
+
+    return audit_arguments(Mistake())
+
+
+def one_scale_for_the_batch():
+    """Activations are rounded to eight bits with one scale for the whole batch."""
+
+    class Mistake(SmallModel):
+        def feed_forward(self, x, layer):
+            scale = x.detach().abs().amax() / 127
+            rounded = (x / scale).round() * scale
+            return self.wide[layer](x + (rounded - x).detach())
+
+    return audit_arguments(Mistake())
+
+
+def masked_after_the_softmax():
+    """The weights are set to 0 after the softmax, whose sum had the future in it."""
+
+    class Mistake(SmallModel):
+        def attend(self, query, key, value, mask):
+            return ((query @ key.mT * self.scale(query, key)).softmax(-1) * mask) @ value
+
+    return audit_arguments(Mistake())
+
+
+def shift_wraps_around():
+    """Half of the features come from the token before; for the first token that is the last one."""
+
+    class Mistake(SmallModel):
+        def embedded(self, tokens, positions):
+            x = super().embedded(tokens, positions)
+            return torch.cat([x[..., :16], x.roll(1, dims=1)[..., 16:]], -1)
+
+    return audit_arguments(Mistake(), padded=None, packed=None, step=None)
+
+
+def tied_through_data():
+    """The output layer shares the numbers of the table, but it is a second parameter."""
+
+    class Mistake(SmallModel):
+        def __init__(self):
+            super().__init__()
+            self.head.weight.data = self.embed.weight.data
+
+    return audit_arguments(Mistake())
+
+
+def mask_of_the_first_length():
+    """The mask of the first text is kept; of a shorter text the last rows are taken."""
+
+    class Mistake(SmallModel):
+        kept = None
+
+        def mask(self, q_len, k_len, keep, documents):
+            if self.kept is None or len(self.kept) < k_len:
+                self.kept = self.back(k_len, k_len) >= 0
+            return self.kept[-q_len:, :k_len] & self.hidden_besides(q_len, k_len, keep, documents)
+
+    return audit_arguments(Mistake())
+
+
+def running_sum_in_half():
+    """A running mean over the tokens is summed in the type of the activations."""
+
+    class Mistake(SmallModel):
+        def embedded(self, tokens, positions):
+            x, total, means = super().embedded(tokens, positions), 0.0, []
+            for n in range(x.shape[1]):
+                total = total + x[:, n]
+                means.append(total / (n + 1))
+            return x + torch.stack(means, 1)
+
+    return audit_arguments(Mistake(), padded=None, packed=None, step=None)
+
+
+def keys_rotated_again():
+    """Rotated keys are put into the cache, and all keys are rotated in each step."""
+
+    class Mistake(SmallModel):
+        def extend(self, cache, layer, key, value):
+            if len(cache) > layer:
+                old, values = cache[layer]
+                places = torch.arange(old.shape[2], device=old.device)[None]
+                cache[layer] = self.rotate(old, places), values
+            return super().extend(cache, layer, key, value)
+
+    return audit_arguments(Mistake(rotary=True))
+
+
+def shift_begins_anew():
+    """Half of the features come from the token before, which is 0 at the start of each part of a cached text."""
+
+    class Mistake(SmallModel):
+        def embedded(self, tokens, positions):
+            x = super().embedded(tokens, positions)
+            before = F.pad(x, (0, 0, 1, 0))[:, :-1]
+            return torch.cat([x[..., :16], before[..., 16:]], -1)
+
+    return audit_arguments(Mistake(), padded=None, packed=None)
+
+
+def later_documents_read_earlier():
+    """The mask of packed documents compares with >= where == is meant."""
+
+    class Mistake(SmallModel):
+        def hidden_besides(self, q_len, k_len, keep, documents):
+            seen = super().hidden_besides(q_len, k_len, keep, None)
+            return seen if documents is None else seen & (documents[:, None, :, None] >= documents[:, None, None])
+
+    return audit_arguments(Mistake())
+
+
+def last_place_of_the_row():
+    """A classifier reads its class from the last place, which is padding in shorter rows."""
+
+    class Mistake(SmallModel):
+        def output(self, x, keep):
+            return self.head(self.norms[-1](x[:, -1]))
+
+    return audit_arguments(Mistake(causal=False), packed=None, collate=None, long=None, n_layers=None)
+
+
+def targets_wrap_around():
+    """The targets are rolled by one, so that the last output has to predict the first token."""
+
+    class Mistake(SmallModel):
+        def loss(self, tokens):
+            return F.cross_entropy(self(tokens).flatten(0, 1), tokens.roll(-1, dims=1).flatten())
+
+    return audit_arguments(Mistake())
+
+
+def asked(model, tokens, labels):
+    """The sum of the losses of the labels that are asked for."""
+    return F.cross_entropy(model(tokens)[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), reduction="sum")
+
+
+def gradients_cleared_between_batches():
+    """The gradients are set to 0 before each small batch."""
+
+    def accumulate(model, batches):
+        labels = sum(int((labels[:, 1:] != -100).sum()) for _, labels in batches)
+        for tokens, wanted in batches:
+            model.zero_grad()
+            (asked(model, tokens, wanted) / labels).backward()
+
+    return audit_arguments(SmallModel(), accumulate=accumulate)
+
+
+def divided_by_all_places():
+    """The sum of the losses is divided by the number of all places, padding among them."""
+
+    def accumulate(model, batches):
+        places = sum(labels[:, 1:].numel() for _, labels in batches)
+        for tokens, labels in batches:
+            (asked(model, tokens, labels) / places).backward()
+
+    return audit_arguments(SmallModel(), accumulate=accumulate)
+
+
+def cut_to_the_shortest():
+    """A batch is cut to its shortest sentence: zip ends there."""
+
+    def collate(sentences):
+        tokens = torch.tensor(list(zip(*sentences))).T
+        return tokens, tokens.clone()
+
+    return audit_arguments(SmallModel(), collate=collate)
+
+
+def seed_in_each_layer():
+    """Each layer sets the seed before it draws its weights, "to be reproducible"."""
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            with seeded(0):
+                self.mix = nn.Linear(32, 32)
+
+        def forward(self, x):
+            return x + self.mix(x).relu()
+
+    class Mistake(SmallModel):
+        def __init__(self):
+            super().__init__()
+            self.blocks = nn.ModuleList(Block() for _ in range(3)).to(self.embed.weight.device)
+
+        def output(self, x, keep):
+            for block in self.blocks:
+                x = block(x)
+            return super().output(x, keep)
+
+    return audit_arguments(Mistake())
+
+
+def residual_added_twice():
+    """The feed-forward part adds its own input, and the layer adds x again."""
+
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm1, self.norm2 = nn.LayerNorm(32), nn.LayerNorm(32)
+            self.mix = nn.MultiheadAttention(32, 4, batch_first=True)
+            self.wide, self.narrow = nn.Linear(32, 64), nn.Linear(64, 32)
+
+        def feed_forward(self, x):
+            return x + self.narrow(F.gelu(self.wide(self.norm2(x))))
+
+        def forward(self, x):
+            y = self.norm1(x)
+            x = x + self.mix(y, y, y, need_weights=False)[0]
+            return x + self.feed_forward(x)
+
+    with seeded(0):
+        model = Layer()
+    return {
+        "model": model,
+        "d_model": 32,
+        "kind": "bidirectional",
+        "branches": (model.mix.out_proj, model.narrow),
+        "expect": {"order is seen": "positions are added before the layer"},
+    }
+
+
+def random_features_outside():
+    """The random directions of the positions are a plain tensor, which no checkpoint has."""
+
+    class Mistake(SmallModel):
+        def __init__(self):
+            super().__init__()
+            self.directions = torch.randn(16, device=self.embed.weight.device)
+
+        def embedded(self, tokens, positions):
+            angles = positions[..., None] * self.directions.to(self.embed.weight.dtype)
+            return super().embedded(tokens, positions) + torch.cat([angles.sin(), angles.cos()], -1)
+
+    return audit_arguments(Mistake())
+
+
+SEEN_BY = {
+    scale_updated_in_evaluation: "twice the same",
+    vectors_scaled_in_place: "the input is left alone",
+    adapter_in_a_hook: "a copy is on its own",
+    one_scale_for_the_batch: "rows apart",
+    masked_after_the_softmax: "the past does not move",
+    shift_wraps_around: "the past does not move",
+    tied_through_data: None,
+    mask_of_the_first_length: "a prefix gives the same",
+    running_sum_in_half: None,
+    keys_rotated_again: "with a cache = without",
+    shift_begins_anew: "with a cache = without",
+    later_documents_read_earlier: "packed = apart",
+    last_place_of_the_row: "padding of the source changes nothing",
+    targets_wrap_around: "the loss asks for the next token",
+    gradients_cleared_between_batches: "small batches = one big",
+    divided_by_all_places: "small batches = one big",
+    cut_to_the_shortest: "every real token is asked for",
+    seed_in_each_layer: "layers begin different",
+    residual_added_twice: "identity without branches",
+    random_features_outside: "half precision, near and far",
+}

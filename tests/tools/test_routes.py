@@ -1,0 +1,48 @@
+"""The routes through the course: no hole in the routes as they are, and every hole that is made is named."""
+
+import re
+
+import pytest
+
+import routes
+
+
+@pytest.fixture
+def page(monkeypatch, tmp_path):
+    """Give a route a page of its own, with the text that ``edit`` makes of the route's page."""
+    routes.terms()  # from the course's glossary, before another folder takes its place
+
+    def edited(route, edit):
+        text = edit(route.path.read_text("utf-8"))
+        monkeypatch.setattr(routes, "CHAPTERS", tmp_path)
+        route.path.write_text(text, "utf-8")
+        return route
+
+    return edited
+
+
+@pytest.mark.parametrize("route", routes.ROUTES, ids=lambda route: route.page)
+def test_a_route_uses_nothing_before_it_is_introduced(route):
+    assert list(routes.holes(route)) == []
+
+
+@pytest.mark.parametrize(
+    "left_out, hole",
+    [("2.2", "broadcast"), ("3.5", "tl.attention_weights"), ("5.2", "tl.causal_mask")],
+)
+def test_a_section_that_is_left_out_leaves_a_hole(page, left_out, hole):
+    route = page(routes.ROUTES[0], lambda text: re.sub(rf" {re.escape(left_out)}\b", "", text))
+    assert hole in {word for _, word, _ in routes.holes(route)}
+
+
+def test_a_word_that_the_page_no_longer_explains_leaves_a_hole(page):
+    route = page(routes.ROUTES[0], lambda text: re.sub(r"(?m)^- \*\*softmax\*\*.*\n", "", text))
+    assert "softmax" in {word for _, word, _ in routes.holes(route)}
+
+
+def test_minutes_are_the_sum_of_the_tables():
+    for route in routes.ROUTES:
+        rows = re.findall(r"(?m)^\| (Exercise )?\[.*\| (\d+) \|$", route.path.read_text("utf-8"))
+        reading = sum(int(minutes) for exercise, minutes in rows if not exercise)
+        writing = sum(int(minutes) for exercise, minutes in rows if exercise)
+        assert routes.minutes(route) == (reading, writing)

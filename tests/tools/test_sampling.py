@@ -1,0 +1,19 @@
+"""What a push samples runs weekly in full."""
+
+import re
+
+from notebooks import ROOT
+from sampling import EVERYTHING, every_third
+
+
+def test_every_third_meets_each_case_once_over_the_three_beginnings():
+    cases = list(range(10))
+    parts = [every_third(cases, first) for first in range(3)]
+    assert parts == [cases] * 3 if EVERYTHING else sorted(case for part in parts for case in part) == cases
+
+
+def test_the_weekly_verb_runs_every_file_that_samples():
+    sampling = [path for path in ROOT.glob("tests/*/test_*.py") if re.search(r"(?m)^from sampling", path.read_text())]
+    assert len(sampling) >= 6
+    verb = (ROOT / "Makefile").read_text().split("\neverything:")[1].split("\n\n")[0]
+    assert "$(SAMPLED)" in verb and "TRANSFORMER_LAB_EVERYTHING=1" in verb

@@ -1,0 +1,196 @@
+"""Routes through the course: which sections, how long, and whether each section is prepared by those before it.
+
+    python tools/routes.py            write the tables of the routes' pages
+    python tools/routes.py --check    complain of a table that is out of date, and of holes
+
+A route has no hole if none of its sections uses a term of the glossary, or a name of the package, before a section of
+the route has introduced it. A section introduces the terms whose entry in the glossary links to it, and the names that
+no earlier section of the course uses, or that its prose mentions.
+"""
+
+import argparse
+import re
+import sys
+from dataclasses import dataclass
+from functools import cache
+
+import nbformat
+
+import reading_times
+from notebooks import ROOT, chapters
+
+CHAPTERS = ROOT / "chapters"
+TABLES = re.compile(r"(?ms)^(<!-- route: (.+?) -->\n).*?(?=^<!-- end -->)")
+WORD = re.compile(r"(?m)^- \*\*(.+?)\*\*")  # what a route's page explains itself
+NAME = re.compile(r"\btl\.(?!labs|checks|drawings|show|device)(\w+)")
+EVERYDAY = {"memory", "norm"}  # the glossary's meaning is one of two
+
+
+@dataclass(frozen=True)
+class Route:
+    """A page with tables of sections, and with the terms that it explains, or that its reader knows already."""
+
+    page: str
+    known: str = ""  # chapters
+    announced: tuple = ()  # (section, term): named there as something that comes later on the route
+
+    @property
+    def path(self):
+        return CHAPTERS / f"{self.page}.md"
+
+    @property
+    def stops(self):
+        """The sections, in order."""
+        return [number for _, numbers in TABLES.findall(self.path.read_text("utf-8")) for number in _numbers(numbers)]
+
+
+ROUTES = (
+    Route("afternoon", announced=(("3.7", "output projection"), ("2.1", "broadcast"))),
+    Route("today", "1 2 3 4 5 6 7 8", (("7.1", "SwiGLU"), ("8.9", "expert"), ("9.1", "QK-norm"))),
+)
+
+
+def _numbers(marked):
+    """The sections in a mark such as ``3.1 3.2 + 3.2``: those before the plus sign; after it come exercises."""
+    return marked.split(" + ")[0].split()
+
+
+def _exercises(marked):
+    return marked.partition(" + ")[2].split()
+
+
+@cache
+def sections():
+    """All sections, by number: the chapter's stem, the heading, the cells."""
+    found = {}
+    for path in chapters():
+        number = None
+        for cell in nbformat.read(path, 4).cells:
+            heading = re.match(r"## (?:(\d+\.\d+) )?(.*)", cell.source) if cell.cell_type == "markdown" else None
+            if heading:
+                number = heading[1]
+                if number:
+                    found[number] = (path.stem, heading[2], [])
+            if number:
+                found[number][2].append(cell)
+    return found
+
+
+@cache
+def terms():
+    """The terms of the glossary, each with the sections that explain it."""
+    entries = re.split(r"(?m)^### ", (CHAPTERS / "glossary.md").read_text("utf-8"))[1:]
+    named = {entry.splitlines()[0]: set(re.findall(r"\[(\d+\.\d+)\]\(", entry)) for entry in entries}
+    return {term: explained for term, explained in named.items() if explained and term not in EVERYDAY}
+
+
+def _text(cells):
+    return "\n".join(reading_times._read(cell.source) for cell in cells if cell.cell_type == "markdown")
+
+
+def _names(cells):
+    return {name for cell in cells for name in NAME.findall(cell.source)}
+
+
+@cache
+def introductions():
+    """The section that uses each name of the package first."""
+    first = {}
+    for number, (_, _, cells) in sections().items():
+        for name in _names(cells):
+            first.setdefault(name, number)
+    return first
+
+
+def holes(route):
+    """What a section uses before the route has introduced it: (section, word, where the course introduces it)."""
+    seen = {number for number in sections() if number.split(".")[0] in route.known.split()}
+    mentioned = set()
+    words = {word.lower() for word in WORD.findall(route.path.read_text("utf-8"))}
+    for number in route.stops:
+        seen.add(number)
+        cells = sections()[number][2]
+        for term, explained in terms().items():
+            word = re.escape(term.split(" (")[0]).replace(r"\ ", r"\s+")
+            known = explained & seen or term.lower() in words or (number, term) in route.announced
+            if not known and re.search(rf"(?i)\b{word}s?\b", _text(cells)):
+                yield number, term, " ".join(sorted(explained))
+        mentioned |= set(NAME.findall(_text(cells)))
+        for name in _names(cells) - mentioned:
+            if introductions()[name] not in seen:
+                yield number, f"tl.{name}", introductions()[name]
+
+
+# The tables
+
+
+@cache
+def exercises():
+    """The tasks of all assignments, by number: the assignment's stem, the heading, the minutes."""
+    found = {}
+    for path in sorted((CHAPTERS / "assignments").glob("[01]*.ipynb")):
+        for cell in nbformat.read(path, 4).cells:
+            task = re.match(r"## (\d+\.\d+) (.*)\n\n[★☆]+ · (\d+) minutes", cell.source)
+            if task:
+                found[task[1]] = (path.stem, task[2], int(task[3]))
+    return found
+
+
+def _link(folder, stem, number, heading):
+    anchor = re.sub(r"[^\w\- ]", "", f"{number} {heading}".lower()).replace(" ", "-")
+    return f"[{number} {heading}]({folder}{stem}.ipynb#{anchor})"
+
+
+def table(marked):
+    """The table of some sections and of the exercises after them, with minutes, and their sum."""
+    rows = [
+        (_link("", stem, number, heading), round(reading_times.minutes(cells)))
+        for number in _numbers(marked)
+        for stem, heading, cells in [sections()[number]]
+    ]
+    rows += [
+        (f"Exercise {_link('assignments/', stem, number, heading)}", minutes)
+        for number in _exercises(marked)
+        for stem, heading, minutes in [exercises()[number]]
+    ]
+    lines = [f"| {title} | {minutes} |" for title, minutes in rows]
+    return "\n".join(["", "| section | minutes |", "|---|---|", *lines, ""]) + "\n"
+
+
+def minutes(route):
+    """What the route takes: to read, with its labs and questions, and for its exercises."""
+    marks = [marked for _, marked in TABLES.findall(route.path.read_text("utf-8"))]
+    reading = sum(round(reading_times.minutes(sections()[number][2])) for number in route.stops)
+    return reading, sum(exercises()[number][2] for marked in marks for number in _exercises(marked))
+
+
+def page(route):
+    """The page of a route with its tables and its minutes brought up to date."""
+    reading, writing = minutes(route)
+    stated = f"{reading} minutes to read, with labs and questions · {writing} minutes of exercises"
+    text = re.sub(r"(?m)^\d+ minutes to read.*", stated, route.path.read_text("utf-8"))
+    return TABLES.sub(lambda mark: mark[1] + table(mark[2]), text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; complain")
+    check = parser.parse_args().check
+    complaints = []
+    for route in ROUTES:
+        if check and page(route) != route.path.read_text("utf-8"):
+            complaints.append(f"{route.path.name}: its tables are out of date: run tools/routes.py")
+        elif not check:
+            route.path.write_text(page(route), "utf-8")
+        complaints += [
+            f"{route.path.name}: {section} uses {word!r} before the route introduces it; the course does in {where}"
+            for section, word, where in holes(route)
+        ]
+        reading, writing = minutes(route)
+        print(f"{route.page}: {len(route.stops)} sections, {reading} minutes; exercises: {writing} minutes.")
+    if complaints:
+        sys.exit("\n".join(complaints))
+
+
+if __name__ == "__main__":
+    main()

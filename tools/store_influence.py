@@ -1,0 +1,130 @@
+"""Write what the influence lab shows: for sixteen small models, how far each output moves when a token is replaced."""
+
+import copy
+import json
+import math
+from pathlib import Path
+
+import torch
+from torch.nn import functional as F
+
+from transformer_lab.audit.trial import louder
+from transformer_lab.bugs import BUGS, SmallModel
+from transformer_lab.bugs.more import Blocks, NextToken, NoMask, NormOverTheSequence, PaddingRead, SoftmaxOverQueries
+from transformer_lab.labs import influence
+
+PATH = Path(influence.__file__).with_name("influence_models.json")
+TOKENS = [7, 3, 11, 2, 9, 5, 13, 4]  # one text of eight tokens
+PADS, PAD = 3, 0
+OTHER = 20  # what is added to a token to replace it
+DOCUMENTS = [0, 0, 0, 0, 1, 1, 1, 1]
+
+
+class Prefix(SmallModel):
+    """The first three tokens see one another; the others are causal."""
+
+    def mask(self, q_len, k_len, keep, documents):
+        places = torch.arange(k_len)
+        prefix = (places[:, None] < 3) & (places < 3)
+        free = self.hidden_besides(q_len, k_len, keep, documents)
+        return (prefix | (self.back(q_len, k_len) >= 0)) & free
+
+
+def bug(name):
+    return lambda: BUGS[name].arguments()["model"]
+
+
+# A model, what it is said to be, the verdict that is right, its story, and the bug or the thread that the story is of.
+MODELS = (
+    (SmallModel, "causal", "right", "A token moves its own output and later ones, and nothing else moves.", None),
+    (bug("inverted_mask"), "causal", "future", None, "inverted_mask"),
+    (NoMask, "causal", "future", "No mask arrives, so every token sees all others. In September 2026 four decoders of "
+     "a library were found so: their loss fell to almost 0 on random tokens.", ("huggingface/transformers", 48745)),
+    (lambda: SmallModel(window=3, n_layers=1), "causal, a window of 3", "right", "Each output hears its own token and "
+     "the two before it.", None),
+    (Blocks, "causal", "future", "Every token sees its block of four to the end. In August 2026 generated training "
+     "scripts were reported that leak so, and whose validation losses looked like records.",
+     ("karpathy/nanochat", 844)),
+    (bug("weak_mask"), "causal", "future", None, "weak_mask"),
+    (lambda: SmallModel(causal=False), "two-sided", "right", "An encoder: every token may see all others.", None),
+    (bug("packed_together"), "causal", "documents", None, "packed_together"),
+    (bug("window_plus_one"), "causal, a window of 3", "window", None, "window_plus_one"),
+    (lambda: SmallModel(n_kv_heads=2, rotary=True), "causal", "right", "Rotary positions and shared key heads change "
+     "how far outputs move, and not which.", None),
+    (NextToken, "causal", "future", "The triangle begins one place too far to the right, so each output sees the token "
+     "that it has to predict.", None),
+    (PaddingRead, "causal", "padding", "The padding mask never arrives, so a sentence gets different outputs alone and "
+     "in a batch.", None),
+    (SoftmaxOverQueries, "causal", "future", "The softmax runs over the queries. A hidden key has no weight, but a "
+     "later query takes weight away from an earlier one.", None),
+    (bug("row_of_nothing"), "causal", "nan", None, "row_of_nothing"),
+    (NormOverTheSequence, "causal", "future", "A norm takes its mean over all tokens of the text, the future among "
+     "them. No mask can prevent it.", None),
+    (Prefix, "causal after a prefix of 3", "right", "The three tokens of the prefix see one another, as is said; all "
+     "later tokens are causal.", None),
+)  # fmt: skip
+
+
+def moves(model, tokens, **inputs):
+    """(seq, seq): how far output i moves when token j is replaced, as a share of how far outputs vary; NaN stays."""
+    right, rows = model(tokens, **inputs), []
+    for j in range(tokens.shape[1]):
+        changed = tokens.clone()
+        changed[:, j] += OTHER
+        rows.append((model(changed, **inputs) - right).abs().amax(-1)[0])
+    spread = right[right.isfinite()].std() if right.isfinite().any() else 1.0
+    return torch.stack(rows) / spread
+
+
+def short(share):
+    """Three digits; 0 for rounding, None for no number."""
+    return None if math.isnan(share) else 0 if share < 1e-9 else float(f"{share:.3g}")
+
+
+def tables(model):
+    """For each setting of the lab's switches the table of a model, rows the tokens that are replaced."""
+    plain = torch.tensor([TOKENS])
+    padded = F.pad(plain[:, PADS:], (PADS, 0), value=PAD)
+    keep = torch.ones_like(plain, dtype=torch.bool)
+    keep[:, :PADS] = False
+    inputs = {
+        "one": (plain, {}),
+        "two": (plain, {"documents": torch.tensor([DOCUMENTS])}),
+        "padded": (padded, {"keep": keep}),
+    }
+    found = {}
+    for weights, factor in (("quiet", 1.0), ("loud", 3000.0)):
+        changed = copy.deepcopy(model).double().eval()
+        louder(factor)(changed)
+        for row, (tokens, options) in inputs.items():
+            table = [[short(x) for x in line] for line in moves(changed, tokens, **options).tolist()]
+            found[f"{weights} {row}"] = table
+    return found
+
+
+@torch.no_grad()
+def stored():
+    """Return what the lab stores of each model."""
+    models = []
+    for letter, (make, said, verdict, story, source) in zip("ABCDEFGHIJKLMNOP", MODELS):
+        known = BUGS.get(source) if isinstance(source, str) else None
+        repository, number = (known.repository, known.number) if known else source or ("", 0)
+        models.append(
+            {
+                "letter": letter,
+                "said": said,
+                "verdict": verdict,
+                "title": known.title if known else "",
+                "story": f"{known.wrong} {known.story}" if known else story,
+                "thread": f"{repository}#{number}" if repository else "",
+                "link": f"https://github.com/{repository}/issues/{number}" if repository else "",
+                "tables": tables(make()),
+            }
+        )
+    return models
+
+
+if __name__ == "__main__":
+    lines = ",\n".join(json.dumps(model, ensure_ascii=False, separators=(",", ":")) for model in stored())
+    PATH.write_text(f'{{"source": "Written by tools/store_influence.py.", "models": [\n{lines}\n]}}\n', "utf-8")
+    print(f"{PATH.stat().st_size:,} bytes")

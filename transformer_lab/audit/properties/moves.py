@@ -1,0 +1,117 @@
+"""Which outputs move when one token is replaced."""
+
+import torch
+
+from ..trial import Fails, NotTried, louder, number
+from .registry import asks, first
+
+
+@asks("the past does not move")
+def past(t):
+    """Does an output stay when a later token is replaced?"""
+    t.need_causal()
+    m = t.moves()
+    leaks = (t.distance() < 0) & (m > t.tolerance * t.size)
+    if leaks.any():
+        j, i = first(leaks)
+        pairs = t.length * (t.length - 1) // 2
+        raise Fails(
+            f"token {j} changed: output {i} moved by {number(m[j, i])}; {int(leaks.sum())} of {pairs} pairs leak"
+            + leak_pattern(leaks, (t.distance() > 0) & (m > t.silence * t.size))
+        )
+
+
+def leak_pattern(leaks, heard):
+    """What the pairs that leak have in common, as a question: (j, i), the later token j and the output i."""
+    n = len(leaks)
+    places = torch.arange(n)
+    ahead = places[:, None] - places
+    if not heard.any():
+        return ", and no token reaches a later output: is the mask the wrong way round?"
+    if leaks.sum() == n * (n - 1) // 2:
+        return ": does a mask arrive, or is something computed over the whole sequence?"
+    if torch.equal(leaks, (ahead > 0) & (ahead <= (far := int(ahead[leaks].max())))):
+        return f", those up to {far} ahead: does the triangle begin on the right diagonal?"
+    for size in range(2, n):
+        if torch.equal(leaks, (ahead > 0) & (places[:, None] // size == places // size)):
+            return f", those inside blocks of {size}: is the mask made of blocks?"
+    return ""
+
+
+@asks("every token is heard")
+def heard(t):
+    """Does every output move when a token that it may see is replaced?"""
+    t.need_per_token()
+    m, distance = t.moves(), t.distance()
+    should = {"causal": distance >= 0, "bidirectional": distance == distance, "local": distance == 0}[t.kind]
+    if t.window:
+        should = should & (distance.abs() <= (t.n_layers or 1) * (t.window - 1))
+    deaf = should & ~(m > t.silence * t.size)
+    if deaf.any():
+        j, i = first(deaf)
+        raise Fails(f"token {j} changed: output {i} did not move ({int(deaf.sum())} of {int(should.sum())} pairs)")
+    moved = (distance != 0) & (m > t.tolerance * t.size)
+    if t.kind == "local" and moved.any():
+        j, i = first(moved)
+        raise Fails(f"token {j} changed: output {i} moved by {number(m[j, i])}, where each token is computed alone")
+
+
+@asks("a prefix gives the same")
+def prefix(t):
+    """Are the outputs of the first tokens the same when the later ones are not there?"""
+    t.need_causal()
+    t.need_length(t.length - 1)
+    full = t.run(t.x)
+    for n in range(1, t.length):
+        said = f"the first {n} tokens" if n > 1 else "the first token"
+        t.same(t.run(t.x[:, :n]), full[:, :n], f"{said} of {t.length} alone")
+
+
+@asks("order is seen")
+def order(t):
+    """Does the last output move when two earlier neighbours change places?"""
+    if t.kind == "local" or t.window == 1:
+        raise NotTried("each token is computed alone")
+    a, b = t.length - 3, t.length - 2
+    x = t.x.clone()
+    x[:, a] = t.other(x[:, b])
+    swapped = x.clone()
+    swapped[:, [a, b]] = x[:, [b, a]]
+    if float((t.run(x) - t.run(swapped))[:, -1].abs().max()) <= t.silence * t.size:
+        raise Fails(f"tokens {a} and {b} changed places: the last output did not move")
+
+
+@asks("the future, with loud weights")
+def loud_future(t):
+    """Is a later token still hidden when the scores are enormous, so that a finite mask is undercut?"""
+    t.need_causal()
+    if ((t.distance() < 0) & (t.moves() > t.tolerance * t.size)).any():
+        raise NotTried("the past moves already")
+    loud = t.changed(louder(3000.0))
+    m = t.moves(model=loud)
+    if not m.isfinite().all():
+        raise NotTried("the outputs of such weights are not finite")
+    leaks = (t.distance() < 0) & (m > t.tolerance * float(t.run(t.x, loud).std()))
+    if leaks.any():
+        j, i = first(leaks)
+        raise Fails(f"weights times 3000, token {j} changed: output {i} moved: is a hidden score a finite number?")
+
+
+@asks("the window")
+def window(t):
+    """Does an output hear as far back as the windows of all layers reach, and no further?"""
+    if t.window is None:
+        raise NotTried("pass `window=` and `n_layers=`")
+    if t.n_layers is None:
+        raise NotTried("pass `n_layers=`: a window in each of several layers reaches further")
+    t.need_per_token()
+    reach = t.n_layers * (t.window - 1)
+    t.need_length(reach + 4)
+    x = t.draw(1, reach + 4)
+    heard_pairs = (t.moves(x) > t.silence * t.size).nonzero()
+    far = int((heard_pairs[:, 1] - heard_pairs[:, 0]).max())
+    if far != reach:
+        raise Fails(
+            f"the farthest token heard is {far}{' or more' if far == reach + 3 else ''} back; "
+            f"a window of {t.window} in {t.n_layers} layer{'s' * (t.n_layers > 1)} reaches {reach}"
+        )

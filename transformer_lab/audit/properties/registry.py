@@ -1,0 +1,19 @@
+"""The list of all properties, and what they share."""
+
+PROPERTIES = {}  # by name, in the order of the card
+NEEDS = {}  # what each of them needs: "equal" outputs of equal inputs, "outputs", or "nothing"
+
+
+def asks(name, needs="equal"):
+    """Enter a property under its name."""
+
+    def enter(function):
+        PROPERTIES[name], NEEDS[name] = function, needs
+        return function
+
+    return enter
+
+
+def first(places):
+    """The first place that is True, as numbers."""
+    return places.nonzero()[0].tolist()

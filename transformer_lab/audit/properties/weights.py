@@ -1,0 +1,99 @@
+"""What the weights are, how they begin, learn, and are stored."""
+
+import copy
+import itertools
+
+import torch
+from torch import nn
+
+from ..stages import first_difference
+from ..trial import Fails, NotTried, Wrong
+from .registry import asks
+
+
+@asks("the same as the original")
+def reference(t):
+    """Does the model give what a reference gives, and where do they part?"""
+    original = t.options.reference
+    if original is None:
+        raise NotTried("pass `reference=`, a module that is called as the model is")
+    if not isinstance(original, nn.Module):
+        raise Wrong(f"reference must be a module that is called as the model is, got {type(original).__name__}")
+    original = copy.deepcopy(original).eval().to(t.dtype)
+    try:
+        t.same(t.run(t.x), t.run(t.x, original), "the reference")
+    except Fails as fails:
+        raise Fails(f"{fails}; {first_difference(t, original)}") from None
+
+
+@asks("identity without branches")
+def identity(t):
+    """Is the layer the identity when the last maps of its branches are 0?"""
+    branches = t.options.branches
+    if not branches:
+        raise NotTried("pass `branches=`, the last module of each branch of a pre-norm layer")
+    names = [name for name, module in t.options.model.named_modules() if any(module is b for b in branches)]
+    if len(names) != len(branches):
+        raise Wrong("branches must be modules of the model, such as [layer.linear2]")
+    if t.n_tokens is not None:
+        raise NotTried("tokens are no vectors: audit a layer, with `d_model=`")
+
+    def silence(model):
+        for name in names:
+            for parameter in model.get_submodule(name).parameters():
+                parameter.data.zero_()
+
+    t.same(t.run(t.x, t.changed(silence)), t.x, "the last maps of all branches are 0, and the output is not the input")
+
+
+@asks("layers begin different", needs="nothing")
+def begin_different(t):
+    """Do the layers of a list begin with different numbers?"""
+    tried = False
+    for layers in t.model.modules():
+        if not isinstance(layers, (nn.ModuleList, nn.Sequential)):
+            continue
+        for a, b in itertools.combinations(range(min(len(layers), 8)), 2):
+            if type(layers[a]) is not type(layers[b]):
+                continue
+            for p, q in zip(layers[a].parameters(), layers[b].parameters()):
+                if p.ndim >= 2 and p.shape == q.shape and p is not q and float(p.detach().float().std()) > 0:
+                    tried = True
+                    if torch.equal(p, q):
+                        raise Fails(f"layers {a} and {b} of {type(layers[a]).__name__} hold the same numbers")
+    if not tried:
+        raise NotTried("there is no list of layers")
+
+
+@asks("every parameter learns")
+def learns(t):
+    """Does every parameter get a gradient that is not 0?"""
+    if not any(p.requires_grad for p in t.options.model.parameters()):
+        raise NotTried("the model has no parameters that learn")
+    for batch in (2, 64):  # a mixture may choose an expert for few tokens only
+        model = t.fresh().eval()
+        out = t.forward(t.draw(batch, t.length), model)
+        (out * torch.randn(out.shape, dtype=torch.float32).to(out)).sum().backward()
+        idle = [
+            name for name, p in model.named_parameters() if p.requires_grad and (p.grad is None or not p.grad.any())
+        ]
+        if not idle:
+            return
+    more = f" and {len(idle) - 3} more" if len(idle) > 3 else ""
+    raise Fails(f"no gradient: {', '.join(f'`{name}`' for name in idle[:3])}{more}")
+
+
+@asks("saved and loaded")
+def loaded(t):
+    """Do the weights, put into another copy, give the same outputs?"""
+    if not t.model.state_dict():
+        raise NotTried("the model has no parameters")
+
+    def scramble(model):
+        for tensor in model.state_dict().values():
+            if tensor.is_floating_point():
+                tensor.normal_()
+
+    other = t.changed(scramble)
+    other.load_state_dict(t.model.state_dict())
+    t.same(t.run(t.x, other), t.run(t.x), "the weights in another copy")

@@ -1,0 +1,20 @@
+"""Twenty bugs that shipped, each rebuilt in a small model beside its repaired twin: ``BUGS`` holds them by name.
+
+`small_model` has the model, each part of which is a method; a bug replaces one. The modules `masks`, `batches`,
+`positions`, `losses` and `modes` have the bugs, each with its thread, its date, and how it was noticed.
+
+>>> from transformer_lab.bugs import BUGS
+>>> BUGS["weak_mask"].thread, BUGS["weak_mask"].found_by
+('karpathy/minGPT#75', 'the future, with loud weights')
+"""
+
+from importlib import import_module
+
+from .bug import BUGS, Bug
+from .small_model import SmallModel
+
+FAMILIES = ("masks", "batches", "positions", "losses", "modes")
+for _family in FAMILIES:  # in the order in which the course tells them
+    import_module(f".{_family}", __name__)
+
+__all__ = ["BUGS", "FAMILIES", "Bug", "SmallModel"]

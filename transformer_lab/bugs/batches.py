@@ -1,0 +1,85 @@
+"""Bugs between sentences of a batch and documents of a row."""
+
+import torch
+from torch import nn
+
+from ..device import device
+from .bug import either, published
+from .small_model import VOCAB, SmallModel, audit_arguments
+
+
+@published(
+    "Positions count the padding in front",
+    "huggingface/transformers",
+    3021,
+    date="February 2020",
+    section="5.11",
+    found_by="alone = in a padded batch, left",
+    symptoms="batched generation differs from single; padding changes the output; position_ids with left padding",
+    story=(
+        "Users asked how to run a model on sentences of different lengths. With padding in front, the positions of "
+        "the shorter ones were shifted. Since October 2020 the library's `generate` computes positions from the mask."
+    ),
+    repair="Count real tokens alone: `keep.cumsum(-1) - 1`.",
+)
+def left_padding(broken):
+    """Positions count the padding in front of a sentence."""
+
+    class Mistake(SmallModel):
+        def positions(self, seq, start, keep, documents):
+            return super().positions(seq, start, None, documents)
+
+    return audit_arguments(either(broken, Mistake))
+
+
+@published(
+    "Documents in one row read each other",
+    "huggingface/trl",
+    805,
+    date="September 2023",
+    section="5.4",
+    found_by="packed = apart",
+    symptoms="packing without cross-contamination; documents in one sequence see each other",
+    story=(
+        "A user asked how documents that share a row are kept apart. They were not: a separator was thought to be "
+        "signal enough. A request for packing without this contamination followed in January 2024 (#1230)."
+    ),
+    repair="A query may attend to its own document alone, and each document starts at position 0.",
+)
+def packed_together(broken):
+    """Two documents in one row attend to each other."""
+
+    class Mistake(SmallModel):
+        def mask(self, q_len, k_len, keep, documents):
+            return super().mask(q_len, k_len, keep, None)
+
+    return audit_arguments(either(broken, Mistake))
+
+
+@published(
+    "Attention runs over the batch",
+    "IBM/TabFormer",
+    14,
+    date="June 2021",
+    section="4.11",
+    found_by="rows apart",
+    symptoms="outputs depend on the other samples of the batch; batch_first",
+    story="A reader of the code noticed that PyTorch's layer expects the batch on its second axis, and sent a fix.",
+    repair="`batch_first=True`.",
+)
+def batch_second(broken):
+    """A layer that expects (seq, batch, d_model) gets (batch, seq, d_model), so sentences attend to one another."""
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.place = nn.Embedding(VOCAB, 32), nn.Embedding(64, 32)
+            self.layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=not broken)
+            self.head = nn.Linear(32, VOCAB)
+            self.to(device())
+
+        def forward(self, tokens):
+            places = torch.arange(tokens.shape[1], device=tokens.device)
+            return self.head(self.layer(self.embed(tokens) + self.place(places)))
+
+    return {"model": Model(), "vocab_size": VOCAB, "kind": "bidirectional"}

@@ -1,0 +1,63 @@
+"""A published bug: what was wrong, where that was published, and a small model with it and without it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .small_model import SmallModel, seeded
+
+BUGS: dict[str, "Bug"] = {}  # by name, in the order in which the course tells them
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A bug that was published, rebuilt in our own code.
+
+    ``arguments(broken)`` returns the arguments of `transformer_lab.audit` for the small model, with the bug or
+    repaired. ``found_by`` is the audit's property that tells one from the other; ``section`` teaches the mechanism.
+    """
+
+    name: str
+    title: str
+    wrong: str
+    repository: str
+    number: int
+    date: str
+    symptoms: str  # what people see, and search for
+    story: str  # how it was noticed, and how long it lived where that is known
+    repair: str
+    family: str  # the module that holds it
+    section: str
+    found_by: str
+    build: Callable[[bool], dict[str, Any]]
+
+    @property
+    def thread(self) -> str:
+        return f"{self.repository}#{self.number}"
+
+    @property
+    def link(self) -> str:
+        return f"https://github.com/{self.repository}/issues/{self.number}"
+
+    def arguments(self, broken: bool = True) -> dict[str, Any]:
+        with seeded(0):
+            return self.build(broken)
+
+
+def published(title: str, repository: str, number: int, **story: str) -> Callable:
+    """Enter a function that builds the model; its docstring says what is wrong."""
+
+    def enter(build):
+        name, family = build.__name__, build.__module__.rpartition(".")[2]
+        BUGS[name] = Bug(
+            name=name, title=title, wrong=build.__doc__, repository=repository, number=number, family=family,
+            build=build, **story,
+        )  # fmt: skip
+        return build
+
+    return enter
+
+
+def either(broken: bool, Mistake: type[SmallModel], *sizes: int, **options: Any) -> SmallModel:
+    """The model with the mistake, or without it."""
+    return (Mistake if broken else SmallModel)(*sizes, **options)

@@ -1,0 +1,80 @@
+"""Bugs in what the loss asks for."""
+
+import torch.nn.functional as F
+
+from .bug import either, published
+from .small_model import SmallModel, accumulate, audit_arguments, collate
+
+
+@published(
+    "Accumulated gradients are a mean of means",
+    "huggingface/transformers",
+    34191,
+    date="October 2024",
+    section="7.9",
+    found_by="small batches = one big",
+    symptoms="gradient accumulation gives a different loss than a big batch",
+    story=(
+        "Users saw that losses differed with accumulation on and off. The library's authors explained the mistake in "
+        "an article and repaired it; the first repairs were corrected twice."
+    ),
+    repair="Divide the sum of all losses by the number of all labels.",
+)
+def mean_of_means(broken):
+    """Accumulated gradients are the mean of the small batches' means."""
+
+    def means(model, batches):
+        for tokens, labels in batches:
+            scores = model(tokens)[:, :-1].flatten(0, 1)
+            (F.cross_entropy(scores, labels[:, 1:].flatten()) / len(batches)).backward()
+
+    return audit_arguments(SmallModel(), accumulate=means if broken else accumulate)
+
+
+@published(
+    "Labels shifted twice",
+    "huggingface/transformers",
+    37830,
+    date="April 2025",
+    section="6.14",
+    found_by="the loss asks for the next token",
+    symptoms="the model predicts the token after the next; labels are shifted by the model and by the loss",
+    story=(
+        "A contributor read that the logits were shifted before a loss function that shifts them again, and called "
+        "the result next-next-token prediction. By July 2026 the same pattern was fixed in four more models."
+    ),
+    repair="Shift once.",
+)
+def shifted_twice(broken):
+    """The model shifts the labels, and the loss shifts them again."""
+
+    class Mistake(SmallModel):
+        def loss(self, tokens):
+            scores, labels = self(tokens)[:, :-1], tokens[:, 1:]
+            return F.cross_entropy(scores[:, :-1].flatten(0, 1), labels[:, 1:].flatten())
+
+    return audit_arguments(either(broken, Mistake))
+
+
+@published(
+    "End of the text hidden from the loss",
+    "huggingface/transformers",
+    23530,
+    date="May 2023",
+    section="10.7",
+    found_by="every real token is asked for",
+    symptoms="the model never stops; pad_token = eos_token",
+    story=(
+        "The padding token was set to the end token, as a tutorial did, and each of its labels was hidden. Models "
+        "that were trained so rarely stopped writing, as users of a second library reported (trl#976)."
+    ),
+    repair="Hide the labels that follow the first end token, and no others.",
+)
+def padding_is_the_end(broken):
+    """The padding token is the end token, and the label of each is hidden from the loss."""
+
+    def hides_the_end(sentences):
+        tokens, _ = collate(sentences)
+        return tokens, tokens.masked_fill(tokens == 0, -100)
+
+    return audit_arguments(SmallModel(), collate=hides_the_end if broken else collate)

@@ -1,0 +1,142 @@
+"""Bugs in modes, initialization and structure."""
+
+import copy
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ..device import device
+from .bug import either, published
+from .small_model import SmallModel, audit_arguments
+
+
+@published(
+    "Dropout in evaluation",
+    "karpathy/nanoGPT",
+    240,
+    date="April 2023",
+    section="5.11",
+    found_by="twice the same",
+    symptoms="the same input gives two outputs in eval mode; dropout_p in scaled_dot_product_attention",
+    story=(
+        "A user noticed while training with dropout. The author's conclusion: a function that is called directly does"
+        " not know the mode."
+    ),
+    repair="Pass `dropout_p` in training mode alone, else 0.",
+)
+def dropout_in_evaluation(broken):
+    """The function of attention gets `dropout_p` in every mode."""
+
+    class Model(SmallModel):
+        def attend(self, query, key, value, mask):
+            p = self.dropout if broken or self.training else 0.0
+            return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=p)
+
+    return audit_arguments(Model(dropout=0.2), padded=None)
+
+
+@published(
+    "Evaluation reads a bias as a mask",
+    "pytorch/pytorch",
+    107084,
+    date="August 2023",
+    section="5.6",
+    found_by="train() = eval() without dropout",
+    symptoms="eval() gives NaN or other numbers than train(); a float mask in nn.MultiheadAttention",
+    story=(
+        "In evaluation a module returned NaN for a float mask that worked in training. A fast path had turned the "
+        "mask into True and False. It is off for float masks since."
+    ),
+    repair="Add the bias to the scores.",
+)
+def bias_as_mask(broken):
+    """In evaluation alone, a fast path reads an added bias as True or False."""
+
+    class Model(SmallModel):
+        def attend(self, query, key, value, mask):
+            bias = -0.5 * self.back(query.shape[2], key.shape[2]).abs().to(query.dtype)
+            scores = query @ key.mT * self.scale(query, key)
+            scores = scores.masked_fill(bias != 0, -math.inf) if broken and not self.training else scores + bias
+            return torch.softmax(scores.masked_fill(~mask, -math.inf), -1).nan_to_num(0.0) @ value
+
+    return audit_arguments(Model())
+
+
+@published(
+    "One evaluation switches dropout off for good",
+    "NVIDIA/Megatron-LM",
+    411,
+    date="July 2023",
+    section="5.11",
+    found_by="training noise survives an evaluation",
+    symptoms="overfitting begins after the first evaluation; dropout stops working",
+    story=(
+        "A user noticed that one forward pass in evaluation set the rate to 0 and left it there. A first report, in "
+        "April 2023 (#318), had not been merged."
+    ),
+    repair="Choose the rate in each call, and do not store it.",
+)
+def dropout_gone(broken):
+    """The first evaluation sets dropout to 0 for good."""
+
+    class Mistake(SmallModel):
+        def attend(self, query, key, value, mask):
+            self.dropout *= self.training
+            return super().attend(query, key, value, mask)
+
+    return audit_arguments(either(broken, Mistake, dropout=0.2))
+
+
+@published(
+    "All layers start equal",
+    "pytorch/pytorch",
+    72253,
+    date="February 2022",
+    section="6.11",
+    found_by="layers begin different",
+    symptoms="all layers have the same weights at the start; nn.TransformerEncoder copies its layer",
+    story=(
+        "A user read in the source that the stack copies the layer that it is given. A second thread (#86274) has "
+        "been open since October 2022."
+    ),
+    repair="Initialize each layer separately.",
+)
+def equal_layers(broken):
+    """Layers are deep copies of one layer, so they start with the same numbers."""
+    model = SmallModel()
+    if broken:
+        model.maps = nn.ModuleList(copy.deepcopy(model.maps[0]) for _ in model.maps)
+        model.wide = nn.ModuleList(copy.deepcopy(model.wide[0]) for _ in model.wide)
+    return audit_arguments(model)
+
+
+@published(
+    "Residual adds the normalized input",
+    "pytorch/pytorch",
+    61165,
+    date="July 2021",
+    section="6.9",
+    found_by="identity without branches",
+    symptoms="a deep pre-norm model does not train; norm_first",
+    story=(
+        "An engineer compared a new option with the paper and with a speech library, days after it had been merged."
+    ),
+    repair="Normalize inside the branch: x + f(norm(x)).",
+)
+def no_clean_residual(broken):
+    """The residual connection adds the normalized input."""
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.wide, self.narrow = nn.LayerNorm(16), nn.Linear(16, 32), nn.Linear(32, 16)
+            self.to(device())
+
+        def forward(self, x):
+            z = self.norm(x)
+            return (z if broken else x) + self.narrow(torch.relu(self.wide(z)))
+
+    model = Block()
+    return {"model": model, "d_model": 16, "kind": "local", "branches": [model.narrow]}

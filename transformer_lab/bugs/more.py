@@ -1,0 +1,74 @@
+"""Mistakes without a thread of their own that a test of a whole model meets besides the published ones."""
+
+import torch
+
+from .small_model import SmallModel
+
+
+class NoMask(SmallModel):
+    """No mask arrives: every token sees all others."""
+
+    def mask(self, q_len, k_len, keep, documents):
+        return torch.ones(q_len, k_len, dtype=torch.bool, device=self.embed.weight.device)
+
+
+class Blocks(SmallModel):
+    """Every token sees its block of four tokens to the end."""
+
+    def mask(self, q_len, k_len, keep, documents):
+        block = torch.arange(k_len, device=self.embed.weight.device) // 4
+        return (block[k_len - q_len :, None] >= block) & self.hidden_besides(q_len, k_len, keep, documents)
+
+
+class NextToken(SmallModel):
+    """The triangle begins one place too far to the right: each token sees the one that it has to predict."""
+
+    def mask(self, q_len, k_len, keep, documents):
+        return (self.back(q_len, k_len) >= -1) & self.hidden_besides(q_len, k_len, keep, documents)
+
+
+class PaddingRead(SmallModel):
+    """The padding mask never arrives."""
+
+    def mask(self, q_len, k_len, keep, documents):
+        return super().mask(q_len, k_len, None, documents)
+
+
+class SoftmaxOverQueries(SmallModel):
+    """The softmax runs over the queries: a later query takes weight away from an earlier one."""
+
+    def attend(self, query, key, value, mask):
+        scores = (query @ key.mT * self.scale(query, key)).masked_fill(~mask, -1e9)
+        return torch.softmax(scores, -2) @ value
+
+
+class NormOverTheSequence(SmallModel):
+    """The last norm takes its mean over all tokens of a text as well."""
+
+    def output(self, x, keep):
+        return self.head(self.norms[-1](x - x.mean(1, keepdim=True)))
+
+
+class NormOverTheBatch(SmallModel):
+    """The last norm takes its mean over the texts of the batch."""
+
+    def output(self, x, keep):
+        return self.head(self.norms[-1](x - x.mean(0, keepdim=True)))
+
+
+class StalePositions(SmallModel):
+    """With a cache, positions begin at 0 in every step."""
+
+    def positions(self, seq, start, keep, documents):
+        return super().positions(seq, 0, keep, documents)
+
+
+class CacheReplaced(SmallModel):
+    """The cache keeps the newest tokens alone."""
+
+    def extend(self, cache, layer, key, value):
+        if len(cache) > layer:
+            cache[layer] = key, value
+        else:
+            cache.append((key, value))
+        return key, value

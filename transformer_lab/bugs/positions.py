@@ -1,0 +1,93 @@
+"""Bugs in positions and in the order of heads."""
+
+import torch
+
+from .bug import either, published
+from .small_model import SmallModel, audit_arguments
+
+
+@published(
+    "Rotary positions in half precision",
+    "EleutherAI/gpt-neox",
+    1003,
+    date="July 2023",
+    section="9.4",
+    found_by="half precision, near and far",
+    symptoms="long contexts get worse in half precision; RoPE in bfloat16 or float16",
+    story=(
+        "A user computed the table of cosines in half precision and in float32, and found entries that differ by 0.78."
+    ),
+    repair="Compute positions and angles in float32.",
+)
+def positions_in_bfloat16(broken):
+    """Rotary positions are computed in bfloat16, where 256 and 257 are one number."""
+
+    class Mistake(SmallModel):
+        def angles(self, positions, x):
+            places = torch.arange(x.shape[-1] // 2, device=x.device)
+            frequencies = (10000.0 ** (-places / len(places))).to(x.dtype)
+            return positions.to(x.dtype)[:, None, :, None] * frequencies
+
+    return audit_arguments(either(broken, Mistake, rotary=True))
+
+
+@published(
+    "Weights for a different rotary layout",
+    "jzhang38/TinyLlama",
+    24,
+    date="September 2023",
+    section="9.4",
+    found_by="the same as the original",
+    symptoms="converted weights write gibberish; rotate_half or interleaved RoPE",
+    story=(
+        "The converted model wrote gibberish. A user compared the training code with the program that ran the "
+        "weights: one rotated halves, the other neighbours."
+    ),
+    repair="Reorder the rows of queries and keys, or rotate as in training.",
+)
+def other_rope_layout(broken):
+    """Weights trained for rotated neighbours run in code that rotates halves."""
+
+    class Neighbours(SmallModel):
+        def rotate(self, x, positions):
+            angles = self.angles(positions, x)
+            cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+            even, odd = x[..., 0::2], x[..., 1::2]
+            return torch.stack([even * cos - odd * sin, odd * cos + even * sin], -1).flatten(-2)
+
+    original, model = Neighbours(rotary=True, seed=3), SmallModel(rotary=True)
+    state = original.state_dict()
+    if not broken:  # reorder the rows of each head: the even ones before the odd ones
+        for name in [name for name in state if name.endswith(("query.weight", "key.weight"))]:
+            state[name] = state[name].unflatten(0, (model.n_heads, -1, 2)).transpose(1, 2).flatten(0, 2)
+    model.load_state_dict(state)
+    return audit_arguments(model, reference=original)
+
+
+@published(
+    "Key heads in the order 0 1 0 1",
+    "onnx/onnx",
+    7274,
+    date="September 2025",
+    section="9.5",
+    found_by="the same as the original",
+    symptoms="grouped-query attention gives wrong outputs with published weights; repeat or repeat_interleave",
+    story=(
+        "A contributor compared a standard's definition with PyTorch: it repeated key heads as 0 1 0 1, PyTorch as 0 "
+        "0 1 1. In August 2026 a different library fixed the same mistake (ekzhang/jax-js#180)."
+    ),
+    repair="`repeat_interleave`.",
+)
+def tile_for_repeat(broken):
+    """Query heads read the keys of another group, in the order 0 1 0 1 where 0 0 1 1 is meant."""
+
+    class Mistake(SmallModel):
+        def spread(self, x):
+            return x.repeat(1, self.n_heads // self.n_kv_heads, 1, 1)
+
+    model, original = either(broken, Mistake, n_kv_heads=2), SmallModel()
+    state = model.state_dict()
+    for name in [name for name in state if name.endswith(("key.weight", "value.weight"))]:
+        state[name] = state[name].unflatten(0, (2, -1)).repeat_interleave(2, 0).flatten(0, 1)
+    original.load_state_dict(state)
+    return audit_arguments(model, reference=original)

@@ -1,0 +1,71 @@
+"""Models that are right, and not alike: what a test of a whole model must let pass."""
+
+import math
+
+import torch
+from torch import nn
+
+from ..device import device
+from ..normalization import RMSNorm
+from .small_model import SmallModel
+
+
+class PostNorm(SmallModel):
+    """The norms follow the sums."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.after = nn.ModuleList(nn.LayerNorm(self.embed.embedding_dim) for _ in self.norms[:-1])
+        self.norms = nn.ModuleList(nn.Identity() for _ in self.norms)
+        self.to(device())
+
+    def forward(self, *arguments, **named):
+        self.sums = iter(self.after)
+        return super().forward(*arguments, **named)
+
+    def add(self, x, branch):
+        return next(self.sums)(x + branch)
+
+
+class NoPositions(SmallModel):
+    """Without positions: a causal model sees order by what each token sees."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.place = None
+
+
+class Alibi(NoPositions):
+    """Scores fall with the distance."""
+
+    def attend(self, query, key, value, mask):
+        slopes = 2.0 ** -torch.arange(1, self.n_heads + 1, device=query.device, dtype=query.dtype)
+        bias = -slopes[:, None, None] * self.back(query.shape[2], key.shape[2]).to(query.dtype)
+        scores = (query @ key.mT * self.scale(query, key) + bias).masked_fill(~mask, -math.inf)
+        return torch.softmax(scores, -1).nan_to_num(0.0) @ value
+
+
+def rms_norm():
+    model = SmallModel(rotary=True)
+    model.norms = nn.ModuleList(RMSNorm(model.embed.embedding_dim) for _ in model.norms)
+    return model.to(device())
+
+
+def tied():
+    model = SmallModel()
+    model.head.weight = model.embed.weight
+    return model
+
+
+RIGHT_MODELS = {  # by what they are, in words
+    "the norms before the branches, learned positions": SmallModel,
+    "rotary positions, two heads of keys for four of queries": lambda: SmallModel(rotary=True, n_kv_heads=2),
+    "a window of 3 tokens": lambda: SmallModel(window=3),
+    "dropout": lambda: SmallModel(dropout=0.2),
+    "the norms after the sums": PostNorm,
+    "RMSNorm, rotary positions": rms_norm,
+    "ALiBi": Alibi,
+    "one table for the tokens and the scores": tied,
+    "no positions": NoPositions,
+    "a single layer of one head": lambda: SmallModel(d_model=16, n_heads=1, n_layers=1),
+}

@@ -1,0 +1,221 @@
+"""The loss of one big batch, computed from small ones."""
+
+import torch
+from torch.nn import functional as F
+
+from ..exercise import exercise
+
+HIDDEN = -100
+
+
+class _Table:
+    """A model: scores of the next token, from a table."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __call__(self, tokens):
+        return self.table.to(tokens.device)[tokens]
+
+
+def _model_and_batches(draw, vocab=6, seq=8):
+    return _asking(draw, [(seq - 1, 2), (3, 3, seq - 3), (seq - 2,)], vocab, seq)
+
+
+def _asking(draw, answers, vocab=6, seq=8):
+    """Batches of texts; of each text, so many labels are asked for, those at its end."""
+    batches = []
+    for lengths in answers:
+        tokens = torch.randint(vocab, (len(lengths), seq), generator=draw.generator)
+        hidden = torch.arange(seq) < seq - torch.tensor(lengths)[:, None]
+        batches.append((tokens, tokens.masked_fill(hidden, HIDDEN)))
+    return _Table(draw(vocab, vocab).requires_grad_()), batches
+
+
+def _example(name, *answers):
+    accumulated.example(name, lambda draw: _asking(draw, answers))
+
+
+def next_tokens(logits, labels):
+    """Align the logits with the labels of the next tokens."""
+    return logits[:, :-1], labels[:, 1:]
+
+
+def summed_loss(logits, labels):
+    """Add up the losses of all labels that are asked for."""
+    return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=HIDDEN, reduction="sum")
+
+
+def how_many(labels):
+    """Count the labels that are asked for."""
+    return (labels != HIDDEN).sum()
+
+
+def in_all(sums, counts):
+    """Divide the sum of all losses by the number of all labels."""
+    return sum(sums) / sum(counts)
+
+
+@exercise(
+    inputs=_model_and_batches,
+    axes={"return": ""},
+    facts=lambda arguments, result, made: {"cut off from the gradient": not result.requires_grad},
+    hints=(
+        "One small batch asks for three labels, with the losses 1, 1 and 1, another for one, with the loss 5. What is "
+        "the loss of both together?",
+        "Shift once: the logits at place i belong to the label at place i + 1. Add up losses, not means, and count the "
+        "labels that are not −100 after the shift. Divide once, at the end.",
+        "`logits, labels = model(tokens)[:, :-1], labels[:, 1:]`, `F.cross_entropy(logits.flatten(0, 1), "
+        "labels.flatten(), reduction=…)`, `(labels != -100).sum()`, then one division after the loop",
+    ),
+)
+def accumulated(model, batches, *, align=next_tokens, add=summed_loss, count=how_many, divide=in_all):
+    """Return the mean loss over all labels of all batches, as if they were one."""
+    pairs = [align(model(tokens), labels) for tokens, labels in batches]
+    return divide([add(*pair) for pair in pairs], [count(labels) for _, labels in pairs])
+
+
+@accumulated.right
+class RightAnswers:
+    def as_one_batch(model, batches):
+        tokens, labels = (torch.cat(parts) for parts in zip(*batches))
+        return F.cross_entropy(model(tokens)[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), ignore_index=HIDDEN)
+
+    def by_picking(model, batches):
+        total, count = 0.0, 0
+        for tokens, labels in batches:
+            logp, wanted = model(tokens)[:, :-1].log_softmax(-1), labels[:, 1:]
+            kept = wanted != HIDDEN
+            picked = logp.gather(-1, wanted.clamp(min=0)[..., None])[..., 0]
+            total, count = total - picked[kept].sum(), count + kept.sum()
+        return total / count
+
+
+_example("one batch", (4, 2))
+_example("a batch that asks for nothing", (5,), (0, 0), (2, 1))
+_example("equal answers in batches of two", (4, 4), (4, 4))
+_example("whole texts, the first token among them", (8, 3), (8,), (2, 2, 2))
+_example("one label each", (1,), (1, 1))
+
+
+@accumulated.wrong(stage="align")
+class TheShift:
+    def not_shifted(logits, labels):
+        """The labels are not shifted: each place is asked for the token that it has read. Logits at place i belong to
+        the label at place i + 1."""
+        return logits, labels
+
+    def shifted_twice(logits, labels):
+        """The labels are shifted by two: each place is asked for the token after the next. Shift once."""
+        return logits[:, :-2], labels[:, 2:]
+
+    def shifted_backwards(logits, labels):
+        """The shift goes the wrong way: each place is asked for the token before it. It must predict the next one."""
+        return logits[:, 1:], labels[:, :-1]
+
+    def rolled(logits, labels):
+        """The labels are rolled, so the last place is asked for the first token of the text."""
+        return logits, labels.roll(-1, dims=1)
+
+
+@accumulated.wrong(stage="add")
+class TheSum:
+    def hidden_ones_too(logits, labels):
+        """Labels of −100 are scored as token 0. They ask for nothing: leave them out, as `cross_entropy` does by
+        itself."""
+        return F.cross_entropy(logits.flatten(0, 1), labels.clamp(min=0).flatten(), reduction="sum")
+
+    def without_the_log(logits, labels):
+        """You add up probabilities and not their logs. The loss of a label is minus the log of its probability."""
+        kept = labels != HIDDEN
+        return -logits.softmax(-1).gather(-1, labels.clamp(min=0)[..., None])[..., 0][kept].sum()
+
+    def over_the_places(logits, labels):
+        """The softmax runs over the places of the text. It must run over the vocabulary, the last axis."""
+        kept = labels != HIDDEN
+        return -logits.log_softmax(1).gather(-1, labels.clamp(min=0)[..., None])[..., 0][kept].sum()
+
+    def softmax_twice(logits, labels):
+        """`cross_entropy` takes logits, and you give it probabilities: the softmax is taken twice."""
+        return summed_loss(logits.softmax(-1), labels)
+
+    def sign_forgotten(logits, labels):
+        """The minus is missing: your loss is negative, and training would make the model worse. A loss is −log p."""
+        return -summed_loss(logits, labels)
+
+
+@accumulated.wrong(stage="count")
+class TheCount:
+    def all_places(labels):
+        """You count all places, those with −100 among them. Only labels that are asked for count."""
+        return torch.tensor(labels.numel(), device=labels.device)
+
+    def texts(labels):
+        """You count texts. The mean is taken over labels: a text with a long answer counts more."""
+        return torch.tensor(len(labels), device=labels.device)
+
+    def texts_that_ask(labels):
+        """You count the texts that ask for something. The mean is taken over labels, of which a text may have many."""
+        return (labels != HIDDEN).any(dim=1).sum()
+
+
+@accumulated.wrong(stage="divide")
+class TheDivision:
+    def mean_of_means(sums, counts):
+        """You average the means of the batches. A batch with one label then weighs as much as one with seven. Add up
+        the losses and the numbers of labels, and divide once."""
+        means = [total / count for total, count in zip(sums, counts) if count]
+        return sum(means) / len(means)
+
+    def mean_of_means_with_empty_ones(sums, counts):
+        """You average the means of the batches. A batch with one label then weighs as much as one with seven, and a
+        batch without a label gives 0 / 0. Add up the losses and the numbers of labels, and divide once."""
+        return sum(total / count for total, count in zip(sums, counts)) / len(sums)
+
+    def means_added(sums, counts):
+        """You add up the means of the batches: with more batches the loss grows. Add up the losses and the numbers of
+        labels, and divide once."""
+        return sum(total / count.clamp(min=1) for total, count in zip(sums, counts))
+
+    def not_divided(sums, counts):
+        """The losses are added up and never divided. The size of your gradient then depends on how many labels there
+        are."""
+        return sum(sums)
+
+    def by_the_batches(sums, counts):
+        """The sum is divided by the number of batches. Divide by the number of all labels that are asked for."""
+        return sum(sums) / len(sums)
+
+    def by_the_last_count(sums, counts):
+        """The sum of all losses is divided by the labels of the last batch: is the count overwritten in the loop?"""
+        return sum(sums) / counts[-1]
+
+    def by_the_first_count(sums, counts):
+        """The sum of all losses is divided by the labels of the first batch. Add up the numbers of all batches."""
+        return sum(sums) / counts[0]
+
+    def last_batch_alone(sums, counts):
+        """You return the loss of the last batch: is the sum overwritten in the loop? Add up over all batches."""
+        return sums[-1] / counts[-1]
+
+    def first_batch_alone(sums, counts):
+        """You return the loss of the first batch alone: does your loop end after its first turn?"""
+        return sums[0] / counts[0]
+
+
+@accumulated.wrong
+class TheWhole:
+    def counted_before_the_shift(model, batches):
+        """The labels are counted before the shift. The first label of a whole text is then counted, and has no place
+        that predicts it."""
+        sums = [summed_loss(*next_tokens(model(tokens), labels)) for tokens, labels in batches]
+        return in_all(sums, [how_many(labels) for _, labels in batches])
+
+    def detached(model, batches):
+        """The loss is right, and cut off from the gradient: is it turned into a number, by `.item()` or `float`?
+        Training needs the tensor."""
+        return accumulated.reference(model, batches).detach()
+
+    def a_number(model, batches):
+        """You return a number of Python. Nothing can be trained with it: return the tensor."""
+        return float(accumulated.reference(model, batches))

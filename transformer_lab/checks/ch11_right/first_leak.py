@@ -1,0 +1,190 @@
+"""The first output that an earlier place gets from a later token."""
+
+import torch
+
+from ..exercise import exercise
+
+NOISE = 1e-5  # of the largest entry: what rounding explains
+
+
+def _table(draw, seq=6):
+    return _leaking(draw, seq, [(j, i) for j, i in ((4, 1), (5, 0), (3, 2)) if j < seq])
+
+
+def _leaking(draw, seq, leaks, noise=1e-8, scale=1.0, least=0.05):
+    table = (0.5 + draw(seq, seq).abs()).triu()
+    table = table + noise * draw(seq, seq).abs().tril(-1)
+    for j, i in leaks:
+        table[j, i] = least * (1 + float(draw(1).abs()))
+    return (scale * table,)
+
+
+def _example(name, leaks, **changes):
+    first_leak.example(name, lambda draw: _leaking(draw, 6, leaks, **changes))
+
+
+def later_tokens(table):
+    """Find the pairs whose token comes after the output."""
+    return torch.ones_like(table).tril(-1).bool()
+
+
+def above_rounding(table):
+    """Decide what is more than rounding: by a share of the largest entry."""
+    return table > NOISE * table.max()
+
+
+def first_of(leaks):
+    """Take the smallest token, then the smallest output."""
+    found = leaks.nonzero().tolist()
+    return tuple(found[0]) if found else None
+
+
+@exercise(
+    inputs=_table,
+    axes={"table": "seq seq"},
+    hints=(
+        "At (j, i) the table says how far output i moves when token j is replaced. For which pairs must that be 0 in a "
+        "causal model?",
+        "A leak is a pair with j > i, below the diagonal, whose entry is more than rounding. Rounding is judged beside "
+        "the largest entry of the table.",
+        "`for j in range(len(table)):`, `for i in range(…):`, `if table[j, i] > 1e-5 * …: return j, i`; and `None` at "
+        "the end",
+    ),
+)
+def first_leak(table, *, pairs=later_tokens, moved=above_rounding, choose=first_of):
+    """Return the first (j, i) at which a later token j moves an output i, or None."""
+    return choose(pairs(table) & moved(table))
+
+
+@first_leak.right
+class RightAnswers:
+    def in_loops(table):
+        most = float(table.max())
+        for j in range(len(table)):
+            for i in range(j):
+                if float(table[j, i]) > NOISE * most:
+                    return j, i
+        return None
+
+
+_example("no leak", ())
+_example("a leak to the next output alone", ((1, 0), (2, 1)))
+_example("small leaks", ((3, 2), (4, 1)), least=0.001)
+_example("the last token leaks", ((5, 3), (5, 1)))
+_example("large numbers with large rounding", ((4, 2),), scale=1e6)
+_example("small numbers", ((3, 1), (4, 0)), noise=0.0, scale=1e-7)
+_example("large numbers without a leak", (), noise=1e-7, scale=1e6)
+first_leak.example("an inverted mask", lambda draw: (_leaking(draw, 6, ())[0].T.contiguous(),))
+first_leak.example("one token", lambda draw: (draw(1, 1).abs(),))
+
+
+@first_leak.wrong(stage="pairs")
+class ThePairs:
+    def earlier_tokens(table):
+        """You look above the diagonal, where an *earlier* token moves a later output. That is what attention is for. A
+        leak is at j > i."""
+        return torch.ones_like(table).triu(1).bool()
+
+    def own_token_too(table):
+        """You count pairs that are no leaks, the diagonal among them. A token moves its own output, by the residual
+        connection, and later ones, by attention. A leak is at j > i."""
+        return torch.ones_like(table).tril().bool()
+
+    def neighbours_left_out(table):
+        """You leave out the pairs right below the diagonal, where token i + 1 moves output i. That is the token that
+        output i has to predict: the leak that hurts most."""
+        return torch.ones_like(table).tril(-2).bool()
+
+    def next_token_alone(table):
+        """You look at the next token alone, on one diagonal. A leak can come from any later token."""
+        return torch.ones_like(table).tril(-1).triu(-1).bool()
+
+    def last_token_alone(table):
+        """You look at the last row alone, that of the last token. In a model that looks ahead inside blocks, the last
+        token moves no output of another block. Look at every row."""
+        last = torch.zeros_like(table).bool()
+        last[-1, :-1] = True
+        return last
+
+
+@first_leak.wrong(stage="moved")
+class WhatMoved:
+    def above_zero(table):
+        """You take every number above 0 for a leak. Rounding is above 0, too. The docstring says from which share of
+        the largest entry on a number counts."""
+        return table > 0
+
+    def absolute(table):
+        """You compare with a fixed number. In a table of large numbers rounding is larger than that, and in a table of
+        small ones a leak is smaller. Compare with the largest entry."""
+        return table > NOISE
+
+    def not_zero(table):
+        """You compare with 0 to within a fixed tolerance, as `allclose` does. In a table of small numbers every leak
+        is closer to 0 than that. Compare with the largest entry."""
+        return ~torch.isclose(table, torch.zeros_like(table))
+
+    def one_per_cent(table):
+        """Your limit is too high: a leak of less than one per cent of the largest entry passes. The docstring says a
+        hundred-thousandth."""
+        return table > 0.01 * table.max()
+
+    def of_the_row(table):
+        """You compare with the largest entry of the same row. In a row that holds rounding alone, rounding is the
+        largest. Compare with the largest entry of the whole table."""
+        off = table - table.diag().diag()
+        return table > NOISE * off.amax(dim=-1, keepdim=True)
+
+
+@first_leak.wrong(stage="choose")
+class WhichOne:
+    def output_first(leaks):
+        """Of several leaks, you take the one with the smallest output. Asked for is the smallest token, then the
+        smallest output."""
+        found = sorted(leaks.nonzero().tolist(), key=lambda pair: pair[::-1])
+        return tuple(found[0]) if found else None
+
+    def exchanged(leaks):
+        """The two numbers are exchanged. The token j, a row of the table, comes first, then the output i."""
+        found = leaks.nonzero().tolist()
+        return tuple(found[0][::-1]) if found else None
+
+    def the_last(leaks):
+        """You return the last leak. Asked for is the first: does your loop go on after it has found one?"""
+        found = leaks.nonzero().tolist()
+        return tuple(found[-1]) if found else None
+
+    def all_of_them(leaks):
+        """You return all leaks. Asked for is the first one, as a pair: the smallest token j, then the smallest
+        output i."""
+        return [tuple(pair) for pair in leaks.nonzero().tolist()] or None
+
+    def how_many(leaks):
+        """You return how many leaks there are. Asked for is where the first one is, as a pair (j, i)."""
+        return int(leaks.sum())
+
+    def origin_for_none(leaks):
+        """Where there is no leak you return (0, 0), which is a pair of the table. Return `None`."""
+        found = leaks.nonzero().tolist()
+        return tuple(found[0]) if found else (0, 0)
+
+    def empty_for_none(leaks):
+        """Where there is no leak you return something empty. The docstring asks for `None`."""
+        found = leaks.nonzero().tolist()
+        return tuple(found[0]) if found else ()
+
+    def whether(leaks):
+        """You return whether there is a leak. Asked for is where the first one is, as a pair (j, i)."""
+        return bool(leaks.any())
+
+    def error_for_none(leaks):
+        """Without a leak your function raises an error: it takes the first of none. Look whether there is one."""
+        return tuple(leaks.nonzero().tolist()[0])
+
+
+@first_leak.wrong
+class TheLargest:
+    def largest(table):
+        """You return the largest leak. Asked for is the first: the smallest token, then the smallest output."""
+        leaks = torch.where(later_tokens(table) & above_rounding(table), table, torch.zeros_like(table))
+        return divmod(int(leaks.argmax()), len(table)) if leaks.any() else None

@@ -1,0 +1,169 @@
+"""Which token does a loss ask for: the token itself, the next one, the one after?"""
+
+import torch
+from torch.nn import functional as F
+
+from ..exercise import exercise
+
+SHIFTS = (0, 1, 2)
+
+
+def loss_at(logits, tokens, shift):
+    """The mean loss of predicting, from each place, the token ``shift`` places later."""
+    n = tokens.shape[1] - shift
+    return F.cross_entropy(logits[:, :n].flatten(0, 1), tokens[:, shift:].flatten())
+
+
+def _logits_and_loss(draw, batch=3, seq=7, vocab=5):
+    return _asking_for(1, draw, batch, seq, vocab)
+
+
+def _asking_for(shift, draw, batch=3, seq=7, vocab=5, scale=1.0):
+    seq = max(seq, 3)  # a shift of 2 needs a place to ask
+    logits = scale * draw(batch, seq, vocab)
+    tokens = torch.randint(vocab, (batch, seq), generator=draw.generator)
+    return logits, tokens, loss_at(logits, tokens, shift).item()
+
+
+def _example(name, shift, **sizes):
+    label_shift.example(name, lambda draw: _asking_for(shift, draw, **sizes))
+
+
+def of_each_shift(logits, tokens):
+    """Compute the mean loss for shifts of 0, 1 and 2."""
+    return [loss_at(logits, tokens, shift).item() for shift in SHIFTS]
+
+
+def nearest(losses, loss):
+    """Find the shift whose loss is nearest."""
+    return min(range(len(losses)), key=lambda shift: abs(losses[shift] - loss))
+
+
+@exercise(
+    inputs=_logits_and_loss,
+    axes={"logits": "batch seq vocab", "tokens": "batch seq"},
+    hints=(
+        "With a shift of 2, the logits at place 0 are scored with the token at place 2. How many places have such a "
+        "token?",
+        "For each shift, leave out the last places of the logits and the first places of the tokens, so that both have "
+        "the same length; take the mean of minus the log of the probability. Then see which of the three is nearest.",
+        "`F.cross_entropy(logits[:, : seq - s].flatten(0, 1), tokens[:, s:].flatten())` for `s` in `(0, 1, 2)`, then "
+        "the `s` with the smallest `abs(…)`",
+    ),
+)
+def label_shift(logits, tokens, loss, *, losses=of_each_shift, choose=nearest):
+    """Return 0, 1 or 2: how many places later the token is that the loss asks for."""
+    return choose(losses(logits, tokens), loss)
+
+
+@label_shift.right
+class RightAnswers:
+    def by_gather(logits, tokens, loss):
+        logp, n = logits.log_softmax(-1), tokens.shape[1]
+        found = [-logp[:, : n - s].gather(-1, tokens[:, s:, None]).mean() for s in SHIFTS]
+        return int(torch.stack(found).sub(loss).abs().argmin())
+
+
+for shift in SHIFTS:
+    for seq in (3, 4, 5, 6, 9, 12):
+        _example(f"seq {seq}, shift {shift}", shift, seq=seq)
+    _example(f"loud logits, shift {shift}", shift, scale=30.0)
+    _example(f"quiet logits, shift {shift}", shift, scale=0.1)
+    _example(f"one text, shift {shift}", shift, batch=1)
+    _example(f"a long text, shift {shift}", shift, seq=40, batch=4)
+
+
+@label_shift.wrong(stage="losses")
+class TheLosses:
+    def tokens_cut_at_the_end(logits, tokens):
+        """You leave out the first places of the logits and the last tokens: each place is then scored with a token
+        *before* it. Which of the two begins later?"""
+        n = tokens.shape[1]
+        return [F.cross_entropy(logits[:, s:].flatten(0, 1), tokens[:, : n - s].flatten()).item() for s in SHIFTS]
+
+    def rolled(logits, tokens):
+        """The tokens are rolled: the last places are scored with the first tokens of the text. Leave these places
+        out."""
+        return [loss_at(logits, tokens.roll(-s, dims=1), 0).item() for s in SHIFTS]
+
+    def summed(logits, tokens):
+        """You add up the losses. The given loss is a mean: with sums, the nearest is mostly the one of the fewest
+        places."""
+        return [loss_at(logits, tokens, s).item() * (tokens.shape[1] - s) * len(tokens) for s in SHIFTS]
+
+    def over_all_places(logits, tokens):
+        """The sum of the losses is divided by all places. With a shift of s there are seq − s of them."""
+        n = tokens.shape[1]
+        return [loss_at(logits, tokens, s).item() * (n - s) / n for s in SHIFTS]
+
+    def without_the_log(logits, tokens):
+        """You take probabilities and not their logs. The loss is minus the *log* of the probability."""
+        p, n = logits.softmax(-1), tokens.shape[1]
+        return [-p[:, : n - s].gather(-1, tokens[:, s:, None]).mean().item() for s in SHIFTS]
+
+    def without_the_softmax(logits, tokens):
+        """You take the logits as they are. The loss needs the log of a probability: `log_softmax`."""
+        n = tokens.shape[1]
+        return [-logits[:, : n - s].gather(-1, tokens[:, s:, None]).mean().item() for s in SHIFTS]
+
+    def softmax_twice(logits, tokens):
+        """The softmax is taken twice: `cross_entropy` takes logits, and you give it probabilities."""
+        return [loss_at(logits.softmax(-1), tokens, s).item() for s in SHIFTS]
+
+    def over_the_places(logits, tokens):
+        """The softmax runs over the places, not over the vocabulary. Which axis holds the tokens that could come
+        next?"""
+        n, logp = tokens.shape[1], logits.log_softmax(dim=1)
+        return [-logp[:, : n - s].gather(-1, tokens[:, s:, None]).mean().item() for s in SHIFTS]
+
+    def last_place_alone(logits, tokens):
+        """You score one place alone. The loss is the mean over all places that have such a token."""
+        n, logp = tokens.shape[1], logits.log_softmax(-1)
+        return [-logp[:, n - s - 1].gather(-1, tokens[:, n - 1, None]).mean().item() for s in SHIFTS]
+
+    def first_text_alone(logits, tokens):
+        """You score the first text alone. The loss is the mean over all texts of the batch, place by place."""
+        return of_each_shift(logits[:1], tokens[:1])
+
+    def two_places_less_each_time(logits, tokens):
+        """For every shift you leave out the same places: two at the end. The means then run over too few places."""
+        n, logp = tokens.shape[1] - 2, logits.log_softmax(-1)
+        return [-logp[:, :n].gather(-1, tokens[:, s : s + n, None]).mean().item() for s in SHIFTS]
+
+
+@label_shift.wrong(stage="choose")
+class TheChoice:
+    def smallest(losses, loss):
+        """You return the shift with the smallest loss. Is the given loss never used, do the differences keep their
+        signs, or is a minus missing? Which of the three is *nearest* to the given loss?"""
+        return losses.index(min(losses))
+
+    def largest(losses, loss):
+        """You return the shift with the largest loss. Is the given loss never used, or do the differences keep their
+        signs? Which of the three is *nearest* to the given loss?"""
+        return losses.index(max(losses))
+
+    def farthest(losses, loss):
+        """You return the shift whose loss is farthest from the given one. Which of the three is nearest to it?"""
+        return max(range(3), key=lambda s: abs(losses[s] - loss))
+
+    def from_one(losses, loss):
+        """You count from 1. A shift of 0 is possible: then the loss asks for the token that the place has read."""
+        return nearest(losses, loss) + 1
+
+    def backwards(losses, loss):
+        """You count the shifts from the other end, and return 2 where 0 is meant. In which order are your losses?"""
+        return 2 - nearest(losses, loss)
+
+    def first_below(losses, loss):
+        """You return the first shift whose loss is not above the given one. Rounding decides then. Take the
+        nearest."""
+        return next((s for s in range(3) if losses[s] < loss), 0)
+
+    def the_loss(losses, loss):
+        """You return a loss. Asked for is its shift, an integer: 0, 1 or 2 places. Which of the three is nearest?"""
+        return losses[nearest(losses, loss)]
+
+    def always_one(losses, loss):
+        """You always return 1. That is how it should be; whether it is so has to be measured."""
+        return 1

@@ -1,0 +1,244 @@
+"""The same outputs in parts, with a cache, and at once: how far apart are they?"""
+
+import torch
+
+from ..exercise import exercise
+from .tiny_models import Mixing, Steps
+
+
+def _model_and_step(draw, seq=7, features=3, vocab=9):
+    return _stepping(draw, seq=seq, features=features, vocab=vocab)
+
+
+def _stepping(draw, seq=7, features=3, vocab=9, parts=None, wrong=None, scale=1.0):
+    model = Mixing(scale * draw(vocab, features), (0.5 + draw(seq, seq).abs()).tril(), draw(features))
+    tokens = torch.randint(vocab, (1, seq), generator=draw.generator)
+    few = [3, 2] if seq > 5 else []
+    return model, Steps(model, wrong), tokens, list(parts or few + [1] * (seq - sum(few)))
+
+
+def _example(name, **changes):
+    same_with_cache.example(name, lambda draw: _stepping(draw, **changes))
+
+
+def off(first, last, sign=1.0):
+    """A step whose outputs at positions ``first`` to ``last`` are off by 0.4, all features the same way."""
+
+    def wrong(out, start):
+        places = torch.arange(start, start + out.shape[1], device=out.device)
+        return out + sign * 0.4 * ((places >= first) & (places <= last))[:, None]
+
+    return wrong
+
+
+def tilted(out, start):
+    """Off by numbers whose sum is 0, later positions more."""
+    places = torch.arange(start, start + out.shape[1], device=out.device)[:, None]
+    return out + 0.1 * places * torch.linspace(-1, 1, out.shape[-1], device=out.device)
+
+
+def by_length(out, start):
+    """Off by more the longer the part is, as with a mask that is right for one length only."""
+    return out + 0.1 * out.shape[1] * (1 + start)
+
+
+def cut(tokens, parts):
+    """Cut the tokens into parts of these lengths."""
+    return tokens.split(parts, dim=1)
+
+
+def all_steps(step, pieces):
+    """Run the parts one after another, each with the cache of the one before."""
+    cache, outputs = None, []
+    for piece in pieces:
+        output, cache = step(piece, cache)
+        outputs.append(output)
+    return torch.cat(outputs, dim=1)
+
+
+def largest_gap(in_parts, at_once):
+    """Take the largest absolute difference."""
+    return (in_parts - at_once).abs().max()
+
+
+@exercise(
+    inputs=_model_and_step,
+    axes={"tokens": "1 seq"},
+    hints=(
+        "After the first part, which two things does `step` return, and which of them does the next call need?",
+        "Cut the tokens into the parts. Run them in order: each call gets the cache that the call before returned, the "
+        "first gets `None`. Join the outputs along the tokens, and compare with the model's own.",
+        "`for piece in tokens.split(parts, dim=…):`, `output, cache = step(piece, cache)`, then "
+        "`(torch.cat(outputs, dim=…) - model(tokens)).abs().max()`",
+    ),
+)
+def same_with_cache(model, step, tokens, parts, *, pieces=cut, run=all_steps, gap=largest_gap):
+    """Return the largest difference between the outputs in parts, with a cache, and the outputs at once."""
+    return float(gap(run(step, pieces(tokens, parts)), model(tokens)))
+
+
+@same_with_cache.right
+class RightAnswers:
+    def part_by_part(model, step, tokens, parts):
+        expected, cache, start, largest = model(tokens), None, 0, 0.0
+        for length in parts:
+            output, cache = step(tokens[:, start : start + length], cache)
+            largest = max(largest, float((output - expected[:, start : start + length]).abs().max()))
+            start += length
+        return largest
+
+
+_example("a step that is wrong", wrong=off(0, 6))
+_example("a step that is wrong in the first part", wrong=off(0, 2))
+_example("a step that is wrong in the middle", wrong=off(3, 4))
+_example("a step that is wrong at the last token", wrong=off(6, 6))
+_example("a step whose outputs are too small", wrong=off(2, 5, -1.0))
+_example("errors that add up to 0", wrong=tilted)
+_example("one token at a time", parts=(1,) * 7, wrong=off(4, 5))
+_example("one part", parts=(7,), wrong=tilted)
+_example("parts of equal length, and a rest", parts=(2, 2, 2, 1), wrong=tilted)
+_example("errors that depend on the length of a part", wrong=by_length)
+_example("a short part first", parts=(1, 4, 2), wrong=by_length)
+_example("a long part last", parts=(2, 5), wrong=by_length)
+_example("a last part that begins wrong", parts=(4, 3), wrong=off(4, 4))
+_example("large outputs", scale=1000.0, wrong=off(5, 6))
+
+
+@same_with_cache.wrong(stage="pieces")
+class TheParts:
+    def first_length_for_all(tokens, parts):
+        """All parts get the length of the first. `split` takes a number or a list: pass the whole list."""
+        return tokens.split(parts[0], dim=1)
+
+    def one_at_a_time(tokens, parts):
+        """You run one token at a time, whatever `parts` says. A mistake that needs parts of several tokens then stays
+        hidden."""
+        return tokens.split(1, dim=1)
+
+    def all_at_once(tokens, parts):
+        """You pass all tokens in one part. Then there are as many queries as keys, and a mask in the wrong corner is
+        right by chance. Cut the tokens."""
+        return (tokens,)
+
+    def as_many_parts(tokens, parts):
+        """You cut the tokens into as many parts as `parts` has numbers, of nearly equal length. The numbers are the
+        lengths."""
+        return tokens.tensor_split(len(parts), dim=1)
+
+    def reversed_lengths(tokens, parts):
+        """The lengths are taken from the end: the first part has the last length. Take them in their order."""
+        return tokens.split(parts[::-1], dim=1)
+
+
+@same_with_cache.wrong(stage="run")
+class TheRun:
+    def cache_forgotten(step, pieces):
+        """Every part begins with `None`: each call forgets what came before. Pass on the cache that `step` returned."""
+        return torch.cat([step(piece, None)[0] for piece in pieces], dim=1)
+
+    def first_cache_kept(step, pieces):
+        """The cache of the first call is passed to all later ones. `step` returns a longer one each time."""
+        output, cache = step(pieces[0], None)
+        return torch.cat([output, *(step(piece, cache)[0] for piece in pieces[1:])], dim=1)
+
+    def newest_first(step, pieces):
+        """The outputs are joined in reverse: each new one is put in front. Put it behind those before it."""
+        cache, outputs = None, []
+        for piece in pieces:
+            output, cache = step(piece, cache)
+            outputs.insert(0, output)
+        return torch.cat(outputs, dim=1)
+
+
+@same_with_cache.wrong(stage="gap")
+class TheGap:
+    def signed(in_parts, at_once):
+        """The largest difference is taken with its sign: outputs that are too small give a negative number, or 0.
+        Take the absolute value first."""
+        return (in_parts - at_once).max()
+
+    def signed_the_other_way(in_parts, at_once):
+        """The largest difference is taken with its sign: outputs that are too large give a negative number, or 0.
+        Take the absolute value first."""
+        return (at_once - in_parts).max()
+
+    def averaged(in_parts, at_once):
+        """You take the mean of the differences. One wrong token in a long text hardly shows in it. Take the
+        largest."""
+        return (in_parts - at_once).abs().mean()
+
+    def summed(in_parts, at_once):
+        """You add up the differences. Rounding then grows with the length of the text. Take the largest."""
+        return (in_parts - at_once).abs().sum()
+
+    def length_of_all(in_parts, at_once):
+        """You take the length of the difference, the root of a sum of squares. Asked for is the largest number."""
+        return (in_parts - at_once).norm()
+
+    def mean_square(in_parts, at_once):
+        """You take the mean of the squares. A small error becomes a tiny one. Take the largest absolute
+        difference."""
+        return (in_parts - at_once).square().mean()
+
+    def of_sums(in_parts, at_once):
+        """You compare sums. Errors of opposite signs cancel in them. Subtract number by number first."""
+        return (in_parts.sum() - at_once.sum()).abs()
+
+    def of_means(in_parts, at_once):
+        """You compare means. Errors of opposite signs cancel in them. Subtract number by number first."""
+        return (in_parts.mean() - at_once.mean()).abs()
+
+    def of_largest(in_parts, at_once):
+        """You compare the largest output of each. Subtract number by number first, then take the largest."""
+        return (in_parts.max() - at_once.max()).abs()
+
+    def last_token_alone(in_parts, at_once):
+        """You compare the last token alone. A step that is wrong before it, and right there, passes."""
+        return (in_parts - at_once)[:, -1].abs().max()
+
+    def first_token_alone(in_parts, at_once):
+        """You compare the first token alone, which needs no cache. Compare all of them. A mistake shows where
+        the cache is used."""
+        return (in_parts - at_once)[:, 0].abs().max()
+
+    def all_but_the_last(in_parts, at_once):
+        """The last token is not compared, and a step may be wrong right there. Where does your slice end?"""
+        return (in_parts - at_once)[:, :-1].abs().max()
+
+    def smallest(in_parts, at_once):
+        """You take the smallest difference. One right number then hides all wrong ones. Take the largest."""
+        return (in_parts - at_once).abs().min()
+
+    def relative(in_parts, at_once):
+        """The difference is divided by the largest output. Asked for is the difference itself."""
+        return (in_parts - at_once).abs().max() / at_once.abs().max()
+
+    def relative_each(in_parts, at_once):
+        """Each difference is divided by its own output. Asked for is the largest difference itself."""
+        return ((in_parts - at_once) / at_once).abs().max()
+
+    def whether(in_parts, at_once):
+        """You return whether the outputs agree. Asked for is how far apart they are: a number tells rounding from a
+        mistake."""
+        return torch.allclose(in_parts, at_once)
+
+
+@same_with_cache.wrong
+class TheWhole:
+    def last_part_alone(model, step, tokens, parts):
+        """You compare the last part alone: is the comparison outside the loop, or `output` overwritten in it?"""
+        cache = None
+        for piece in tokens.split(parts, dim=1):
+            output, cache = step(piece, cache)
+        return float((output - model(tokens)[:, -parts[-1] :]).abs().max())
+
+    def first_part_alone(model, step, tokens, parts):
+        """You compare the first part alone, which has no cache yet. Does your loop end after its first turn?"""
+        output, _ = step(tokens[:, : parts[0]], None)
+        return float((output - model(tokens)[:, : parts[0]]).abs().max())
+
+    def with_itself(model, step, tokens, parts):
+        """You compare the parts with the same step at once. Both use the code of the step. Compare with
+        `model(tokens)`."""
+        in_parts = all_steps(step, tokens.split(parts, dim=1))
+        return float((in_parts - step(tokens, None)[0]).abs().max())

@@ -1,0 +1,27 @@
+"""Models of a few lines, whose mixing of tokens is a table: what the exercises on models are tried on."""
+
+import torch
+
+
+class Mixing:
+    """From tokens (1, seq) to outputs (1, seq, features): each output mixes the tokens' vectors by a row of a table."""
+
+    def __init__(self, vectors, mixing, offset=0):
+        self.vectors, self.mixing, self.offset = vectors, mixing, offset
+
+    def __call__(self, tokens):
+        n = tokens.shape[-1]
+        return self.mixing[:n, :n].to(tokens.device) @ self.vectors.to(tokens.device)[tokens] + self.offset
+
+
+class Steps:
+    """A model as `step` calls it: the cache holds the tokens so far, and ``wrong`` may change what a step sees."""
+
+    def __init__(self, model, wrong=None):
+        self.model, self.wrong = model, wrong
+
+    def __call__(self, tokens, cache):
+        before = tokens[:, :0] if cache is None else cache
+        seen = torch.cat([before, tokens], dim=1)
+        out = self.model(seen)[:, before.shape[1] :]
+        return (out if self.wrong is None else self.wrong(out, before.shape[1])), seen

@@ -1,0 +1,173 @@
+"""The hunt over whole models: the learner's test meets bugs that were published, and models that are right.
+
+    tl.checks.hunt(tl.checks.whole_model, test_whole_model)
+
+``test(model)`` refuses a model by an error or by returning False, as in the other hunts. What it gets is a `Model`.
+"""
+
+from collections import Counter
+
+from torch import nn
+
+from ..bugs import BUGS, more
+from ..bugs.right import RIGHT_MODELS
+from .hunt import Hunt, _is_false, unwritten
+from .hunt_report import HuntReport
+from .hunts import WHOLE_MODEL
+from .observe import CALL_SETTINGS, Timed, is_stop, settings_kept
+
+# What is hunted: for each kind, in words, published bugs by name, and classes without a thread.
+HUNTED = {
+    "an output sees a token that it must not see": (
+        *("inverted_mask", "weak_mask", "window_plus_one"),
+        *(more.NoMask, more.Blocks, more.NextToken, more.NormOverTheSequence),
+    ),
+    "a text sees another one": ("packed_together", more.NormOverTheBatch),
+    "padding changes a text": ("left_padding", "row_of_nothing", more.PaddingRead),
+    "in parts, with a cache, the outputs are different": ("causal_corner", more.StalePositions, more.CacheReplaced),
+    "the loss asks for a wrong token": ("shifted_twice",),
+    "training and evaluation disturb each other": ("dropout_in_evaluation", "bias_as_mask", "dropout_gone"),
+    "the layers begin equal": ("equal_layers",),
+}
+HINTS = (
+    "Which outputs may move when you replace one token? And which two ways to compute the same outputs does the model "
+    "offer?",
+    "Replace each token in turn and look at all outputs, with the weights as they are and with weights 3,000 times as "
+    "large. Then compare: alone and padded, in front and behind; packed and apart; in parts and at once; the loss "
+    "with your own; twice in evaluation; training with evaluation.",
+    "`for j in range(seq):`, `other = tokens.clone()`, `moved = (model(other) - model(tokens)).abs().amax(…)`, `assert "
+    "moved[:j].max() < …`; then one `assert torch.allclose(…, atol=…)` for each pair of ways",
+)
+
+
+class Model(nn.Module):
+    """A language model as a test meets it: causal, from tokens below 50 to scores of the next token.
+
+    ``window`` is how many tokens a layer sees, or None; ``n_layers`` and ``dropout`` are numbers.
+    """
+
+    calls = 0  # of any model, since a test may copy the one that it gets
+
+    def __init__(self, model):
+        super().__init__()
+        self.parts = model
+        self.window, self.dropout = model.window, model.dropout
+        self.n_layers = len(model.maps)
+
+    def __repr__(self):
+        return "<a language model>"
+
+    def forward(self, tokens):
+        """Scores (batch, seq, 50) of tokens (batch, seq)."""
+        Model.calls += 1
+        return self.parts(tokens)
+
+    def padded(self, tokens, keep):
+        """The same for a padded batch; ``keep`` (batch, seq) is True at real tokens."""
+        Model.calls += 1
+        return self.parts(tokens, keep=keep)
+
+    def packed(self, tokens, documents):
+        """The same for rows of several documents; ``documents`` (batch, seq) numbers the document of each token."""
+        Model.calls += 1
+        return self.parts(tokens, documents=documents)
+
+    def step(self, tokens, cache=None):
+        """Scores of the next tokens, one or more, and the cache for those after them; the first cache is None."""
+        Model.calls += 1
+        return self.parts.step(tokens, cache)
+
+    def loss(self, tokens):
+        """The mean loss of predicting each next token."""
+        Model.calls += 1
+        return self.parts.loss(tokens)
+
+
+class _Trial:
+    """What a test does with one model: ``error`` is what it raised, and ``passed`` says whether it let it pass."""
+
+    def __init__(self, test, build):
+        self.error, returned, before = None, None, Model.calls
+        with settings_kept(CALL_SETTINGS):
+            model = Model(build()).cpu().eval()
+            try:
+                returned = Timed(test)(model)
+            except BaseException as error:  # also SystemExit: the test may call exit()
+                if is_stop(error):
+                    raise
+                self.error = error
+        self.calls = Model.calls - before
+        self.passed = self.error is None and not _is_false(returned)
+
+
+class ModelHunt(Hunt):
+    """The task of writing a test of a whole model."""
+
+    def __init__(self):
+        self.exercise, self.name, self.hints = None, WHOLE_MODEL, HINTS
+
+    def __repr__(self):
+        return "<the hunt for mistakes in whole models>"
+
+    def run(self, test, begun):
+        def tried(build):
+            begun.append(build)
+            return _Trial(test, build)
+
+        first = tried(next(iter(RIGHT_MODELS.values())))
+        if said := unwritten(test, first.error):
+            return HuntReport(self, "not attempted", said.strip())
+        if first.error is None and not first.calls:
+            return HuntReport(self, "error", "Your test never calls the model, so it cannot tell one from another.")
+        refused = {name: trial for name, build in RIGHT_MODELS.items() if not (trial := tried(build)).passed}
+        hunted = [(kind, mistake) for kind, mistakes in HUNTED.items() for mistake in mistakes]
+        escaped = [(kind, mistake) for kind, mistake in hunted if tried(_build(mistake)).passed]
+        caught = [mistake for kind, mistake in hunted if (kind, mistake) not in escaped]
+        report = HuntReport(self, "incorrect", caught=len(caught), known=len(hunted), refused=len(refused))
+        if refused:
+            said = [_refusal(refused)]
+        else:
+            said = [f"It lets all {len(RIGHT_MODELS)} right models pass, different as they are."]
+            if not escaped:
+                report.status = "correct"
+            else:
+                report.kinds = _counted(escaped, hunted)
+                said[0] += f" {report.next_star()}"
+        if caught and not refused:
+            said.append(_stories(caught))
+        report.message = "\n\n".join(said)
+        return report
+
+
+def _build(mistake):
+    return mistake if isinstance(mistake, type) else lambda: BUGS[mistake].arguments()["model"]
+
+
+def _counted(escaped, hunted):
+    of_each = Counter(kind for kind, _ in hunted)
+    return [(kind, count, of_each[kind]) for kind, count in Counter(kind for kind, _ in escaped).most_common()]
+
+
+def _stories(caught):
+    """Name what was caught; a published bug with its thread."""
+    named = [BUGS[mistake] for mistake in caught if isinstance(mistake, str)]
+    stories = "; ".join(f"{bug.title} ({bug.thread}, {bug.date})" for bug in named)
+    others = len(caught) - len(named)
+    more_of_them = f"; and {others} without a thread" if others and named else ""
+    return f"Caught: {stories}{more_of_them}. The museum tells each story." if named else ""
+
+
+def _refusal(refused):
+    """Say which right models a test refuses."""
+    name, trial = next(iter(refused.items()))
+    raised = "It returns False."
+    if trial.error is not None:
+        text = (str(trial.error).strip().splitlines() or [""])[0][:200]
+        raised = f"It raises `{type(trial.error).__name__}{f': {text}' if text else ''}`."
+    return (
+        f"Your test refuses {len(refused)} of {len(RIGHT_MODELS)} right models, so it gets no star. One of them has "
+        f"{name}. {raised}\n\nWhat this model does is right. Which of your demands does the docstring not make?"
+    )
+
+
+whole_model = ModelHunt()

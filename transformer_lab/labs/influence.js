@@ -1,0 +1,176 @@
+// The influence lab: one token is replaced, and the outputs that move light up.
+
+import { booleanCodec, integerCodec, optionCodec, traitsInUrl } from "./address.js";
+import { BLUES, cellColours } from "./colours.js";
+import { frame } from "./frame.js";
+import { depthOf, moveText, movesInWords, nameOf, verdictInWords } from "./influence_words.js";
+import { range } from "./maths.js";
+import { button, choice, commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace } from "./ui.js";
+import { set, setText } from "./ui.js";
+
+/** @typedef {import("./ui.js").Model} Model */
+/** @typedef {import("./influence_words.js").Table} Table */
+/** @typedef {import("./influence_words.js").Stored} Stored */
+/** @typedef {{ chosen: string, token: number, row: string, loud: boolean, verdict: string }} State */
+
+const SEQ = 8;
+const HINT = "Try the switches before you answer. The right answer shows the model’s story here.";
+
+const label = (text) => element("p", { class: "tl-label" }, text);
+const coloured = (x) => {
+  const { background, color } = cellColours(BLUES, depthOf(x));
+  return { style: `background: ${background}; color: ${color}`, "data-moved": x !== 0 };
+};
+
+// The row of tokens, one of which is replaced, and below it the row of outputs.
+/** @type {(model: Model) => { node: HTMLElement, draw: (state: State, table: Table) => void }} */
+function rowsPanel(model) {
+  const names = range(SEQ).map((j) => element("button", {}, String(j)));
+  const pick = radios("The token that is replaced", { class: "tl-eight" }, names, (token) => commit(model, { token }));
+  const cells = range(SEQ).map(() => element("span", { class: "tl-move" }));
+  const outputs = element("div", { class: "tl-eight", role: "img" }, cells);
+  const node = element(
+    "div",
+    {},
+    label("Token: choose the one to replace"),
+    pick.node,
+    label("Output: how far each moves, as a share of the outputs’ spread"),
+    outputs,
+  );
+  function draw({ token, row }, table) {
+    for (const [j, name] of names.entries()) {
+      setText(name, nameOf(row, j));
+      set(name, {
+        "data-document": row === "two" ? Math.floor(j / 4) : null,
+        "aria-label": nameOf(row, j) === "–" ? `padding ${j}` : null,
+      });
+    }
+    pick.show(token);
+    for (const [i, cell] of cells.entries()) {
+      setText(cell, moveText(table[token][i]));
+      set(cell, coloured(table[token][i]));
+    }
+    set(outputs, { "aria-label": `Moves of outputs 0 to 7: ${table[token].map(moveText).join(", ")}` });
+  }
+  return { node, draw };
+}
+
+// All eight experiments: a row for each token, a column for each output.
+/** @type {(model: Model) => { node: HTMLElement, draw: (state: State, table: Table) => void }} */
+function tablePanel(model) {
+  const cells = range(SEQ).map(() => range(SEQ).map(() => element("span")));
+  const rows = cells.map((row, j) =>
+    element("div", { class: "tl-eight", onclick: () => commit(model, { token: j }) }, row),
+  );
+  const picture = element("div", { class: "tl-table", role: "img" }, rows);
+  const node = element("div", {}, label("All tokens, one row for each; outputs are the columns"), picture);
+  function draw({ token }, table) {
+    for (const [j, row] of cells.entries()) {
+      for (const [i, cell] of row.entries()) set(cell, coloured(table[j][i]));
+      set(rows[j], { "data-chosen": j === token });
+    }
+    const moved = table.map((row, j) => `${j}: ${row.flatMap((x, i) => (x === 0 ? [] : [i])).join(" ") || "none"}`);
+    set(picture, { "aria-label": `Which outputs each token moves. ${moved.join("; ")}.` });
+  }
+  return { node, draw };
+}
+
+// What the reader says of the model, and then its story.
+/** @type {(model: Model, stored: Stored[], verdicts: string[][]) =>
+ *   { node: HTMLElement, draw: (state: State, shown: Stored) => void, reserveAll: () => void }} */
+function verdictPanel(model, stored, verdicts) {
+  const pick = choice("What do you say of this model?", verdicts, (verdict) => commit(model, { verdict }));
+  const story = element("p", { class: "tl-story" });
+  const link = element("a", { target: "_blank", rel: "noreferrer" });
+  const thread = element("p", { class: "tl-note" }, link);
+  const node = element("div", {}, label("What do you say of this model?"), pick.node, reservedBox(story), thread);
+  const told = ({ title, story }) => (title ? `${title}. ${story}` : story);
+  function draw({ verdict }, shown) {
+    pick.show(verdict);
+    for (const each of pick.buttons) set(each, { "data-right": false });
+    const right = verdict && verdict === shown.verdict;
+    set(pick.buttons[verdicts.findIndex(([key]) => key === verdict)] ?? link, { "data-right": right ? "yes" : "no" });
+    setText(story, right ? told(shown) : HINT);
+    const open = right && shown.link;
+    setText(link, open ? `The thread: ${shown.thread}` : "");
+    set(link, { href: open || null });
+  }
+  const reserveAll = () => reserveSpace(story, ...stored.map(told));
+  return { node, draw, reserveAll };
+}
+
+/** @param {import("./ui.js").View} view */
+function render({ model, el }) {
+  const letters = model.get("letters");
+  /** @type {Stored[]} */
+  const stored = model.get("stored");
+  /** @type {Table} */
+  const own = model.get("own");
+  const { rows, verdicts } = model.get("texts");
+  const names = Object.fromEntries(verdicts);
+  const isOwn = own.length > 0;
+  const models = choice(
+    "Model",
+    letters.map((letter) => [letter, letter]),
+    (chosen) => commit(model, { chosen, verdict: "" }),
+  );
+  const said = element("span", { class: "tl-said" });
+  const row = choice("What the model reads", rows, (row) => commit(model, { row }));
+  const loud = button("weights × 3,000", () => commit(model, { loud: !model.get("loud") }));
+  const eight = rowsPanel(model);
+  const table = tablePanel(model);
+  const shownModels = stored.filter(({ letter }) => letters.includes(letter));
+  const verdict = verdictPanel(model, shownModels, verdicts);
+  const urlState = traitsInUrl("influence", {
+    chosen: optionCodec(letters),
+    token: integerCodec(0, SEQ - 1),
+    row: optionCodec(rows.map(([key]) => key)),
+    loud: booleanCodec,
+    verdict: optionCodec(verdicts.map(([key]) => key)),
+  });
+  const { status } = frame(
+    { model, el },
+    "influence",
+    "Who moved? Replace one token",
+    urlState,
+    isOwn
+      ? []
+      : group(
+          "model",
+          element("div", {}, label("Model"), models.node),
+          element("p", {}, "It is said to be ", reservedBox(said)),
+        ),
+    isOwn ? [] : group("switches", element("div", { class: "tl-row" }, row.node, loud)),
+    eight.node,
+    element("div", { class: "tl-columns" }, group("table", table.node), isOwn ? [] : group("verdict", verdict.node)),
+  );
+  const find = (state) => stored.find(({ letter }) => letter === state.chosen);
+  const tableOf = (state) => (isOwn ? own : find(state).tables[`${state.loud ? "loud" : "quiet"} ${state.row}`]);
+  if (!isOwn) {
+    verdict.reserveAll();
+    reserveSpace(said, ...shownModels.map((each) => `${each.said}.`));
+  }
+  const full = range(SEQ).map(() => range(SEQ).map(() => 0.001));
+  reserveSpace(status, movesInWords(full, SEQ - 1, "one") + verdictInWords("documents", "right", names));
+
+  return observe(model, urlState.names, () => {
+    /** @type {State} */
+    const state = getTraits(model, urlState.names);
+    const moves = tableOf(state);
+    eight.draw(state, moves);
+    table.draw(state, moves);
+    let answer = "";
+    if (!isOwn) {
+      const shown = find(state);
+      models.show(state.chosen);
+      setText(said, `${shown.said}.`);
+      row.show(state.row);
+      set(loud, { "aria-pressed": String(state.loud) });
+      verdict.draw(state, shown);
+      answer = verdictInWords(state.verdict, shown.verdict, names);
+    }
+    setText(status, movesInWords(moves, state.token, state.row) + answer);
+  });
+}
+
+export default { render };

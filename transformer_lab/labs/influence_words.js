@@ -1,0 +1,63 @@
+// The sentences and numbers of the influence lab.
+
+import { clamp } from "./maths.js";
+import { listed, places, quoted } from "./words.js";
+
+/** @typedef {(number | null)[][]} Table How far output i moves when token j is replaced, at [j][i]; null is NaN. */
+/**
+ * @typedef {object} Stored A model that the lab stores.
+ * @property {string} letter
+ * @property {string} said what the model is said to be
+ * @property {string} verdict the right one
+ * @property {string} title
+ * @property {string} story
+ * @property {string} thread
+ * @property {string} link
+ * @property {Record<string, Table>} tables
+ */
+
+/** @type {(x: number | null) => string} */
+export function moveText(x) {
+  if (x === null) return "NaN";
+  if (x === 0) return "0";
+  return x < 0.005 ? "<0.01" : places(x, x < 9.95 ? 2 : 0);
+}
+
+// Where a move is on the colour map, from 0 to 1: by its order of magnitude.
+/** @type {(x: number | null) => number} */
+export const depthOf = (x) => (x ? clamp(0.75 + 0.16 * Math.log10(x), 0.2, 0.9) : 0);
+
+// A token's number; a dash for padding, since a narrow cell holds no word.
+/** @type {(row: string, j: number) => string} */
+export const nameOf = (row, j) => (row === "padded" && j < 3 ? "–" : String(j));
+
+// output 3, outputs 3 and 5, outputs 3 to 7
+function outputs(numbers) {
+  const [first, last] = [numbers[0], numbers.at(-1)];
+  const together = numbers.length > 2 && last - first === numbers.length - 1;
+  return `output${numbers.length > 1 ? "s" : ""} ${together ? `${first} to ${last}` : listed(numbers.map(String))}`;
+}
+
+// What moves when token j is replaced, and which of it comes before the token.
+/** @type {(table: Table, j: number, row: string) => string} */
+export function movesInWords(table, j, row) {
+  const what =
+    nameOf(row, j) === "–" ? `The padding at position ${j} gets a different number` : `Token ${j} is replaced`;
+  const moved = [...table[j].keys()].filter((i) => table[j][i] !== 0);
+  if (!moved.length) return `${what}: no output moves.`;
+  if (table[j].every((x) => x === null)) return `${what}: every output is NaN, before and after.`;
+  const farthest = moved.reduce((a, b) => (table[j][b] > table[j][a] ? b : a));
+  const how = `${outputs(moved)} move${moved.length > 1 ? "" : "s"}`;
+  const most = `by ${moveText(table[j][farthest])} times the outputs’ spread`;
+  const far = `${what}: ${how}, output ${farthest} farthest, ${most}.`;
+  const earlier = moved.filter((i) => i < j);
+  const comes = earlier.length > 1 ? "come" : "comes";
+  return earlier.length ? `${far} ${outputs(earlier).replace("o", "O")} ${comes} before the token.` : far;
+}
+
+/** @type {(verdict: string, right: string, texts: Record<string, string>) => string} */
+export function verdictInWords(verdict, right, texts) {
+  if (!verdict) return "";
+  const said = quoted(texts[verdict]);
+  return verdict === right ? ` ${said} is right.` : ` ${said} is not what this model does.`;
+}
