@@ -1,5 +1,7 @@
 """The hunt over whole models: what usual tests catch, what a right test catches, and what the card says."""
 
+import time
+
 import pytest
 import torch
 
@@ -8,7 +10,7 @@ from chapter_code import chapter_code
 from transformer_lab.bugs import BUGS
 from transformer_lab.bugs.right import RIGHT_MODELS
 from transformer_lab.bugs.small_model import audit_arguments
-from transformer_lab.checks import model_hunt
+from transformer_lab.checks import model_hunt, observe
 
 HUNT = tl.checks.whole_model
 BROKEN = [mistake for mistakes in model_hunt.HUNTED.values() for mistake in mistakes]
@@ -66,7 +68,24 @@ def test_a_card_tells_stories_and_kinds():
 
 @pytest.mark.parametrize("name", ["test_whole_model", "test_whole_model_otherwise"])
 def test_the_solutions_tests_get_all_stars(name):
-    assert HUNT.report(chapter_code("solutions/11_right")[name]).stars == 3
+    report = HUNT.report(chapter_code("solutions/11_right")[name])
+    assert report.stars == 3, report.message
+
+
+def test_patience_multiplies_the_time_limit(monkeypatch):
+    monkeypatch.setattr(observe, "TIME_LIMIT", 0.3)
+
+    def work():
+        end = time.thread_time() + 0.9
+        while time.thread_time() < end:
+            pass
+        return "done"
+
+    assert observe.run_guarded(observe.Timed(work), patience=20) == ("done", "")
+    with pytest.raises(observe.TimeUp) as caught:
+        observe.run_guarded(observe.Timed(work))
+    assert caught.value.seconds == 0.3
+    assert model_hunt.whole_model.patience >= 4
 
 
 def test_a_test_that_refuses_a_right_model_gets_no_star():

@@ -80,6 +80,8 @@ def of(exercise):
 class Hunt:
     """The task of writing a test. Calling it with the learner's test runs that, shows a card and returns a report."""
 
+    patience = 1
+
     def __init__(self, exercise):
         self.exercise, self.name = exercise, f"test_{exercise.name}"
         self.hints = HUNTS.get(exercise.name, ANY)
@@ -99,7 +101,7 @@ class Hunt:
             return HuntReport(self, "error", said)
         begun = []
         try:
-            report, printed = run_guarded(lambda: self.run(test, begun))
+            report, printed = run_guarded(lambda: self.run(test, begun), self.patience)
         except TimeUp as end:
             return HuntReport(self, "error", too_long(len(begun), end))
         except Interrupted as end:

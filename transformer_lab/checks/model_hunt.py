@@ -103,6 +103,8 @@ class _Trial:
 class ModelHunt(Hunt):
     """The task of writing a test of a whole model."""
 
+    patience = 5  # a whole audit of each of thirty models is a right answer
+
     def __init__(self):
         self.exercise, self.name, self.hints = None, WHOLE_MODEL, HINTS
 

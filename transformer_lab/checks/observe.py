@@ -233,8 +233,8 @@ class TimeUp(Exception):
         The time that it had.
     """
 
-    def __init__(self, runs_on, stopped):
-        self.runs_on, self.stopped, self.seconds = runs_on, stopped, TIME_LIMIT
+    def __init__(self, runs_on, stopped, seconds):
+        self.runs_on, self.stopped, self.seconds = runs_on, stopped, seconds
 
 
 class Interrupted(KeyboardInterrupt):
@@ -276,18 +276,21 @@ class Timed:
             RUNNING.discard(thread)
 
 
-def run_guarded(job):
+def run_guarded(job, patience=1):
     """Run ``job()`` in a thread of its own; return its result and what it printed.
+
+    ``patience`` multiplies the time limit, for work that takes longer than one function does.
 
     Raises
     ------
     TimeUp
-        A `Timed` function in it ran for ``TIME_LIMIT`` seconds. Imports do not count, nor does most of the time in
-        which other processes had the processor.
+        A `Timed` function in it ran for ``patience * TIME_LIMIT`` seconds. Imports do not count, nor does most of
+        the time in which other processes had the processor.
     Interrupted
         The learner stopped it.
     """
     results, lock, clock, loading_before = [], threading.Lock(), [], _loading()
+    limit = patience * TIME_LIMIT
     finished = threading.Event()  # up to Python 3.12, an interrupted `join` makes `is_alive` False for a live thread
 
     def work():
@@ -316,14 +319,14 @@ def run_guarded(job):
                 if not _try_start(thread):
                     finished.set()
                     return job(), printed.text()
-                _wait(thread, finished, clock, loading_before)
+                _wait(thread, finished, clock, loading_before, limit)
             finally:  # also when the learner presses the stop button, even while the thread starts
                 ended = finished.is_set()
                 _stop(thread, finished, lock, results, loading_before)
     except KeyboardInterrupt:
         raise Interrupted(*_end(finished, results)) from None
     if not ended:
-        raise TimeUp(*_end(finished, results))
+        raise TimeUp(*_end(finished, results), limit)
     (value, error) = results[0]
     if error is not None:
         raise error
@@ -345,7 +348,7 @@ def _end(finished, results):
     return not finished.is_set(), next((error for error in errors if isinstance(error, Stopped)), None)
 
 
-def _wait(thread, finished, clock, loading_before):
+def _wait(thread, finished, clock, loading_before, limit):
     """Wait until a thread's work is finished, at most for the time limits of the learner's function and of imports.
 
     On a busy machine, only the CPU time of the thread counts, or ``MIN_CPU_SHARE`` of the wall time if that is more. A
@@ -355,7 +358,7 @@ def _wait(thread, finished, clock, loading_before):
     now, cpu_time = time.monotonic(), 0.0
     last_active = now
     counted = importing = 0.0
-    while not finished.is_set() and counted < TIME_LIMIT and importing < IMPORT_TIME_LIMIT:
+    while not finished.is_set() and counted < limit and importing < IMPORT_TIME_LIMIT:
         finished.wait(POLL_INTERVAL)
         before, now = now, time.monotonic()
         cpu_time_before, cpu_time = cpu_time, _cpu_time(clock, cpu_time)
