@@ -232,7 +232,9 @@ def response_times(browser, address, labs):
         if time.monotonic() > deadline:
             sys.exit(f"A lab of {address} does not answer: is its main control among those of MAIN?")
         for key in ("ArrowRight", "ArrowDown", "ArrowUp"):  # at an edge, one of these finds nothing to do
-            page.keyboard.press(key)
+            # Only inside a lab: elsewhere an arrow key turns the page.
+            if page.evaluate("document.activeElement?.closest('.tl-lab') !== null"):
+                page.keyboard.press(key)
             page.evaluate("new Promise(requestAnimationFrame)")  # or the next key may undo this one unseen
     answers = page.evaluate("window.answers")
     page.context.close()

@@ -1,12 +1,17 @@
 """Fixtures of several test files: an installed browser, and pages of labs in it."""
 
 import os
+import signal
 from functools import cache
 
 import pytest
 
 import fonts
 from lab_page import lab_page
+
+# A shell starts what runs in the background with the interrupt ignored, and the stop button's tests send one.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The bank is data. What the stand-in itself must do can be asked only where it is the device: see test_standin.py.
 collect_ignore = ["bank"] if os.environ.get("TRANSFORMER_LAB_DEVICE") == "standin" else ["bank", "standin"]

@@ -382,6 +382,7 @@ FEW = [page for page in OPENED if "/" not in page or page in (*ONE_OF_EACH, *FIR
 def test_page_is_alive_accessible_and_fits(visit, site, name):
     page = visit(site + name, viewport={"width": 1280, "height": 800})
     assert dead(page, name) is None
+    assert page.url == site + name, "no lab notes a state that nobody has changed"
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     page.evaluate(ONE_OF_EACH_KIND)
     for theme, width in (("light", 1280), ("dark", 360)):

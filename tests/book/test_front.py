@@ -19,7 +19,7 @@ def test_the_first_screen_has_purpose_button_and_lab(visit, site):  # noqa: F811
     lab, start = page.locator("[data-lab=ready]"), page.locator(".tl-start a")
     assert page.locator("[data-lab]").count() == lab.count() == 1
     assert start.all_inner_texts() == ["Attention in an afternoon", "The whole course"]
-    assert start.first.bounding_box()["y"] < lab.bounding_box()["y"] < 320
+    assert start.first.bounding_box()["y"] < lab.bounding_box()["y"] < 300
     start.last.click()
     page.wait_for_load_state()
     assert page.url == site + CHAPTERS[0]

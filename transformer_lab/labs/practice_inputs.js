@@ -62,11 +62,9 @@ function tableInput({ it, answer, submit }) {
     const wrong = fields.flat().map((field) => parseOne(field.value).error);
     for (const [i, field] of fields.flat().entries()) set(field, { "aria-invalid": wrong[i] ? "true" : false });
     setText(complaint, wrong.find(Boolean) ?? "");
-    answer(
-      texts()
-        .map((row) => row.join(";"))
-        .join("|"),
-    );
+    const cells = texts();
+    // An empty table is no answer: it would fill the page's address with separators.
+    answer(cells.flat().some(Boolean) ? cells.map((row) => row.join(";")).join("|") : "");
   };
   const fields = range(rows).map((i) =>
     range(columns).map((j) =>
