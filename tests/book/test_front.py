@@ -20,6 +20,9 @@ def test_the_first_screen_has_purpose_button_and_lab(visit, site):  # noqa: F811
     assert page.locator("[data-lab]").count() == lab.count() == 1
     assert start.all_inner_texts() == ["Attention in an afternoon", "The whole course"]
     assert start.first.bounding_box()["y"] < lab.bounding_box()["y"] < 300
+    page.set_viewport_size({"width": 320, "height": 850})
+    first, last = start.first.bounding_box(), start.last.bounding_box()
+    assert last["y"] - first["y"] - first["height"] >= 4, "one button touches the other"
     start.last.click()
     page.wait_for_load_state()
     assert page.url == site + CHAPTERS[0]
