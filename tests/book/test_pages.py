@@ -160,7 +160,7 @@ def test_every_chapter_says_what_it_is_where_it_is_found(path):
 def test_the_front_page_has_the_total_time():
     minutes = sum(sum(stated(markdown(path)[0])) for path in CHAPTERS)
     afternoon = sum(routes.minutes(routes.ROUTES[0]))
-    said = re.search(r"About (\d+) hours for attention, about (\d+) hours for everything", PAGES["index"])
+    said = re.search(r"About (\d+) hours for attention, about (\d+) hours for all chapters", PAGES["index"])
     assert said.groups() == (str(round(afternoon / 60)), str(round(minutes / 60)))
 
 
