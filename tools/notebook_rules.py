@@ -388,6 +388,28 @@ def prints_numbers(notebook, path):
         yield f"{count} of {len(printed)} cells that print say only True or False, more than a fifth"
 
 
+SKIPPED = re.compile(r"## .+\n\n\*Further: skip it, and you miss .+\.\*")
+
+
+@rule
+def is_core_or_further(notebook, path):
+    """The cell of each numbered heading of a chapter says core or further; a further section says what one misses."""
+    if not is_chapter(path):
+        return
+    for number, cell in _cells(notebook, "markdown"):
+        depth = cell.metadata.get("section")
+        if "\n## " in _prose(cell.source):
+            yield f"cell {number}: a heading of level 2 must begin its cell"
+        if not re.match(r"## \d", cell.source):
+            if depth:
+                yield f"cell {number}: only the cell of a numbered heading has the field 'section', got {depth!r}"
+            continue
+        if depth not in ("core", "further"):
+            yield f"cell {number}: its metadata must have 'section': 'core' or 'further', got {depth!r}"
+        if (depth == "further") != bool(SKIPPED.match(cell.source)):
+            yield f"cell {number}: '*Further: skip it, and you miss ….*' follows the heading of a further section alone"
+
+
 @rule
 def has_ordered_headings(notebook, path):
     levels = []
