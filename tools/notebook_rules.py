@@ -341,6 +341,15 @@ def begins_with_something_to_do(notebook, path):
         yield f"must show two labs or more, has {sum(labs.values())}"
 
 
+@rule
+def hides_what_makes_a_lab(notebook, path):
+    """The page of a chapter shows a lab, and not the code that makes it."""
+    if is_chapter(path):
+        for number, cell in _cells(notebook, "code"):
+            if count_labs(cell) and "remove-input" not in cell.metadata.get("tags", []):
+                yield f"cell {number}: a cell that shows a lab must have the tag remove-input"
+
+
 def right_letters(notebook):
     """The letters of the right options, question by question."""
     option = re.compile(r"<summary>([A-Z])\. [^\n]*</summary>\s*\*\*Right\.\*\*")

@@ -238,14 +238,18 @@ def _stated(route):
     shown = [number for marked in _marks(route) for number in _shown(marked)]
     further = sum(_minutes(number) for number in shown if number not in route.stops)
     what = "to read the core" if further else "to read"
-    more = f" · {further} more for what is further" if further else ""
-    return f"{reading} minutes {what}, with labs and questions{more} · {writing} minutes of exercises"
+    more = f" · {_time(further)} more for what is further" if further else ""
+    return f"{_time(reading)} {what}, with labs and questions{more} · {_time(writing)} of exercises"
+
+
+def _time(minutes):
+    return f"{minutes} minutes" if minutes < 300 else f"{round(minutes / 60)} hours"
 
 
 def page(route):
     """The page of a route with its tables and its minutes brought up to date."""
     stated = _stated(route)
-    text = re.sub(r"(?m)^\d+ minutes to read.*", stated, route.path.read_text("utf-8"))
+    text = re.sub(r"(?m)^\d+ \w+ to read.*", stated, route.path.read_text("utf-8"))
     return TABLES.sub(lambda mark: mark[1] + table(mark[2]), text)
 
 

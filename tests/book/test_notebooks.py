@@ -25,7 +25,7 @@ DOT = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(12)).decode()  # a picture a
 
 def lab_cell():
     shown = new_output("execute_result", {"text/plain": "MaskLab(preset='causal')"}, execution_count=1)
-    return new_code_cell("tl.labs.MaskLab()", outputs=[shown])
+    return new_code_cell("tl.labs.MaskLab()", metadata={"tags": ["remove-input"]}, outputs=[shown])
 
 
 def sample(address=ADDRESS):
@@ -201,6 +201,7 @@ SPOILED = [
     (notebook_rules.begins_with_something_to_do, with_words(TRIED, "Try it first", "First section")),
     (notebook_rules.begins_with_something_to_do, without_a_lab(FIRST_LAB)),
     (notebook_rules.begins_with_something_to_do, without_a_lab(SECOND_LAB)),
+    (notebook_rules.hides_what_makes_a_lab, lambda notebook: notebook.cells[FIRST_LAB].metadata.clear()),
     (notebook_rules.is_core_or_further, lambda notebook: notebook.cells[LATER].metadata.clear()),
     (notebook_rules.is_core_or_further, lambda notebook: notebook.cells[LATER].metadata.update(section="further")),
     (notebook_rules.is_core_or_further, with_words(LATER, "Later", "Later\n\n*Further: skip it, and you miss it.*")),

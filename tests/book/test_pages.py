@@ -295,7 +295,8 @@ PAPER = "https://example.org/paper"
 
 
 def cell_with_lab(source):
-    return new_code_cell(source, outputs=[new_output("execute_result", {"text/plain": "MaskLab(preset='causal')"})])
+    shown = new_output("execute_result", {"text/plain": "MaskLab(preset='causal')"})
+    return new_code_cell(source, metadata={"tags": ["remove-input"]}, outputs=[shown])
 
 
 CHAPTER = [
