@@ -99,7 +99,7 @@ def test_what_batch_norm_remembers(cells):
     norm.running_var.fill_(1.1)
     (fold,) = [cell.source for cell in cells if "<summary>What batch norm remembers" in cell.source]
     assert "become 0.2 and 0.9 · 1 + 0.1 · **2** = 1.1" in fold
-    assert f"(1 − 2)/1 = −{-in_training:.0f}, in evaluation (1 − 0.2)/√1.1 = {norm(x)[0].item():.2f}" in fold
+    assert f"(1 − 2)/1 = −{-in_training:.0f}; in evaluation, it becomes (1 − 0.2)/√1.1 = {norm(x)[0].item():.2f}" in fold
 
 
 # What the page of the notes says of mere slips, which no section runs

@@ -115,7 +115,7 @@ def words(x):
 
 def two_sides():
     x = tl.standardize(torch.tensor([2.0, 2.0, 6.0, 6.0]), -1)
-    return ["the variance 4, its root 2", words(x)]
+    return ["the variance is 4 and its root is 2", words(x)]
 
 
 def sharing():
@@ -129,7 +129,7 @@ def sharing():
 
 def without_mean():
     x = tl.rms_norm(torch.tensor([3.0, 4.0, 0.0, 0.0]))
-    return ["= 6.25, its root 2.5", words(x)]
+    return ["= 6.25 and its root is 2.5", words(x)]
 
 
 def silent_parts():
@@ -137,7 +137,7 @@ def silent_parts():
     for _ in range(24):
         y = y + 0 * y
     assert y == x
-    return [f"The input itself, and {torch.autograd.grad(y, x)[0]:.0f}"]
+    return [f"The output is the input itself, and the slope is {torch.autograd.grad(y, x)[0]:.0f}"]
 
 
 def wider_and_back():
@@ -161,7 +161,7 @@ def one_layer_twelve_times():
     layer = nn.Linear(2, 2)
     stack = nn.ModuleList([layer] * 12)
     assert tl.count_parameters(stack) == tl.count_parameters(layer)
-    return ["Those of one layer", "changes all twelve at once"]
+    return ["the parameters of one layer", "changes all twelve at once"]
 
 
 def families():
@@ -169,12 +169,12 @@ def families():
 
 
 def reached_by_the_mask():
-    return ["The encoder's self-attention and the decoder's cross-attention"]  # measured in section 5.12
+    return ["the encoder's self-attention and in the decoder's cross-attention"]  # measured in section 5.12
 
 
 def shifted():
     target = ["`BOS`", *"528"[::-1], "`EOS`"]
-    return [f"In training {' '.join(target[:-1])}, with the labels {' '.join(target[1:])}."]
+    return [f"In training it receives {' '.join(target[:-1])}, with the labels {' '.join(target[1:])}."]
 
 
 def gated_and_wide():
