@@ -1,7 +1,12 @@
 // What a page hands to the scripts of this folder; for the check of types alone.
 
-/** By search_index.py, the sections of the book. */
-declare const SECTIONS: [page: string, address: string, title: string, text: string][];
+/** By search_index.py: the pages of the book and their sections, its labs, and what Sphinx has for English. */
+declare const SECTIONS: [page: string, address: string, sections: [anchor: string, title: string, text: string][]][];
+declare const LABS: [page: string, address: string, title: string, text: string][];
+declare const STOP_WORDS: string[];
+declare class Stemmer {
+  stemWord(word: string): string;
+}
 
 /** By cards.py, the title and the text of the card of each heading, by page and anchor. */
 declare const CARDS: Record<string, Record<string, [title: string, text: string]>>;
