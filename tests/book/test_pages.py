@@ -33,6 +33,7 @@ PAGE_FILES = [
     "next.md",
     "how.md",
     "glossary.md",
+    "remember.md",
     "api.md",
     "notes.md",
     "teach.md",
@@ -94,7 +95,7 @@ def test_the_book_has_every_chapter_and_every_page():
     files = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
     names = [path.stem for path in CHAPTERS]
     assignments, solutions = ([f"{kind}/{name}" for name in [*names, PROJECT]] for kind in ("assignments", "solutions"))
-    pages = ["how", "glossary", "api", "notes", "teach", "references"]
+    pages = ["how", "glossary", "remember", "api", "notes", "teach", "references"]
     routes, others = ["afternoon", "whole", "today"], ["practice", "record", "museum", "audit", "next"]
     wanted = [*routes, *names, *others, *assignments, *pages, *solutions]
     missing = [file for file in wanted if file not in files]
