@@ -248,8 +248,8 @@ const FIND = (() => {
   const LAST = ["Assignment", "Solution"];
   const LEAST = 0.1; // of the best score, for a section that lacks a term
 
-  // The sections for a query, the best first, with the terms that were found in them; the query that was used instead of
-  // a misspelt one; and the words that no section has. While a reader types, the last word may have just begun.
+  // The sections for a query, the best first, with the terms that were found in them; the query that was used instead
+  // of a misspelt one; and the words that no section has. While a reader types, the last word may have just begun.
   function find(query, isTyped = false) {
     const last = isTyped ? (/[\p{L}\p{N}_]{2,}$/u.exec(query.toLowerCase())?.[0] ?? "") : "";
     const begun = last ? begunBy(last) : new Set();
