@@ -224,7 +224,7 @@ FIRST_VISIT = {
 }
 
 
-@pytest.mark.parametrize("page", [page for page in OPENED if page != "search.html"])  # which has the whole book's text
+@pytest.mark.parametrize("page", OPENED)
 def test_a_first_visit_fetches_at_most_1200_kb(page):
     """The page with its scripts and style sheets. Figures are fetched when they come near."""
     named = [link["href"] for link in soup(page).select('link[rel="stylesheet"]')]
