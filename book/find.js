@@ -6,10 +6,14 @@ const FIND = (() => {
     ["axis", "axes", "dim", "dimension"],
     ["backward pass", "backpropagation", "backprop", "back propagation"],
     ["batch norm", "batchnorm", "batch normalization", "batch normalisation"],
+    ["bfloat16", "bf16"],
     ["causal", "causal mask", "look ahead mask", "lookahead mask", "subsequent mask"],
+    ["d_head", "head dimension", "head dim", "head size"],
     ["einsum", "einstein summation"],
     ["feed forward", "feedforward", "ffn", "mlp"],
     ["flash attention", "flashattention", "flash", "fused attention", "softmax in pieces"],
+    ["float16", "fp16"],
+    ["float32", "fp32"],
     ["gpt2", "gpt 2"],
     ["gqa", "grouped query attention", "group query attention"],
     ["infinity", "inf", "∞"],
@@ -187,17 +191,21 @@ const FIND = (() => {
     return "";
   }
 
-  // The query with each word that no section has replaced by one that some have; and whether it was a misspelling.
+  // The query with each word that no section has replaced by one that some have, whether it was a misspelling, and the
+  // words for which there is none.
   function mended(query, begun) {
+    const missing = [];
     let isMisspelt = false;
     const text = query.toLowerCase().replace(WORD, (word) => {
       const term = stem(word);
-      if (isKnown(term) || names.has(term) || stopWords.has(term) || word.length < LONG || word === begun) return word;
-      const near = nearest(word);
+      if (isKnown(term) || names.has(term) || stopWords.has(term) || word === begun) return word;
+      const near = word.length < LONG ? undefined : nearest(word);
       isMisspelt ||= Boolean(near);
-      return near ?? (split(word) || word);
+      const other = near ?? split(word);
+      if (!other) missing.push(word);
+      return other || word;
     });
-    return { text, isMisspelt };
+    return { text, isMisspelt, missing };
   }
 
   // The terms of all words that begin with these letters.
@@ -229,29 +237,30 @@ const FIND = (() => {
     const inHeading = isName ? 6 : one.headingLine.includes(phrase) ? 5 : 0;
     const quoted = quotes.filter(({ line }, i) => one.lines[i].includes(line)).map(({ words }) => words ** 2);
     const inText = Math.max(0, ...quoted);
-    return weight * (sum(best) * share + inHeading + inText);
+    return { score: weight * (sum(best) * share + inHeading + inText), hasAll: share === 1 };
   }
 
   // The package comes first for names as they are written in code; questions, claims and lists of works explain least.
+  const CODE = /[_.]|[a-z][A-Z]|[A-Z][A-Z]/;
   const MINOR = /Check yourself|Claims you will meet|Predict first|References/;
   function weight({ kind, title, address }, query) {
-    if (kind === "Package") return /[_.A-Z]/.test(query) && title.endsWith(query) ? 1 : 0.25;
+    if (kind === "Package") return CODE.test(query) && title.endsWith(query) ? 1 : 0.25;
     if (kind === "Page" || (kind === "Chapter" && !address.includes("#"))) return 0.7;
     if (kind === "Bug") return 0.6;
     return MINOR.test(title) ? 0.5 : 1;
   }
   const LAST = ["Assignment", "Solution"];
-  const LEAST = 0.1; // of the best score
+  const LEAST = 0.1; // of the best score, for a section that lacks a term
 
-  // The sections for a query, the best first, with the terms that were found in them; and what was searched for instead
-  // of a query with a misspelling. While a reader types, the last word may be the beginning of one.
+  // The sections for a query, the best first, with the terms that were found in them; the query that was used instead
+  // of a misspelt one; and the words that no section has. While a reader types, the last word may have just begun.
   function find(query, isTyped = false) {
     const last = isTyped ? (/[\p{L}\p{N}_]{2,}$/u.exec(query.toLowerCase())?.[0] ?? "") : "";
     const begun = last ? begunBy(last) : new Set();
-    const { text, isMisspelt } = mended(query, begun.size ? last : "");
+    const { text, isMisspelt, missing } = mended(query, begun.size ? last : "");
     const whole = read(text);
     const asked = withoutStopWords(whole).map(({ term }) => [term]);
-    if (!asked.length) return { hits: [], terms: new Set(), instead: "" };
+    if (!asked.length) return { hits: [], terms: new Set(), instead: "", missing: [] };
     const phrase = ` ${asked.map(([term]) => term).join(" ")} `;
     if (asked.at(-1)[0] === stem(last)) asked.at(-1).push(...begun);
     const quotes = [
@@ -259,12 +268,12 @@ const FIND = (() => {
       { line: phrase, words: asked.length },
     ];
     const sought = { asked, phrase, quotes };
-    const scored = sections.map((one) => ({ ...one, score: score(one, weight(one, query), sought) }));
+    const scored = sections.map((one) => ({ ...one, ...score(one, weight(one, query.trim()), sought) }));
     const least = LEAST * Math.max(...scored.map(({ score }) => score));
     const hits = scored
-      .filter(({ score }) => score && score >= least)
+      .filter(({ score, hasAll }) => score && (hasAll || score >= least))
       .sort((a, b) => LAST.indexOf(a.kind) - LAST.indexOf(b.kind) || b.score - a.score);
-    return { hits, terms: new Set(asked.flat()), instead: isMisspelt ? text : "" };
+    return { hits, terms: new Set(asked.flat()), instead: isMisspelt ? text : "", missing };
   }
 
   // The places of terms in a text, in order.

@@ -32,8 +32,10 @@ const SEARCH = (() => {
 
   // How many hits of each kind are shown; the kind with the best hit comes first.
   const SHOWN = { Chapter: 5, Glossary: 3, Lab: 2, Bug: 2, Package: 2, Page: 2, Assignment: 1 };
+  const NAMED = new Set(["Glossary", "Bug", "Package"]); // whose page has the kind's name
   const list = make("div", { id: "tl-hits", hidden: true, role: "listbox", ariaLabel: "Hits" });
   const said = make("p", { role: "status" });
+  Object.assign(box, { role: "search", ariaLabel: "Search" }); // a landmark
   box.append(make("div", { className: "tl-hits" }, said, list));
   Object.assign(field, { type: "text", inputMode: "search", enterKeyHint: "search" }); // a combobox is no searchbox
   Object.assign(field, { role: "combobox", ariaAutoComplete: "list", ariaExpanded: "false" });
@@ -41,7 +43,8 @@ const SEARCH = (() => {
 
   function option(hit, terms) {
     const title = make("b", {}, ...marks(hit.title, terms));
-    const page = hit.title === hit.page ? [] : [" ", make("small", { textContent: hit.page })];
+    const isNamed = hit.title !== hit.page && !NAMED.has(hit.kind);
+    const page = isNamed ? [" ", make("small", { textContent: hit.page })] : [];
     const text = make("span", {}, ...marks(FIND.excerpt(hit.text, terms), terms));
     const link = make("a", { href: addressOf(hit), role: "option", tabIndex: -1, ariaSelected: "false" });
     link.append(title, ...page, text);
@@ -68,16 +71,22 @@ const SEARCH = (() => {
   }
 
   const ofKind = (hits, kind) => hits.filter((hit) => hit.kind === kind).slice(0, SHOWN[kind]);
-  function sentence(query, { hits, instead }, shown) {
-    if (!hits.length) return `Nothing for “${query}”.`;
-    const other = instead ? `Nothing for “${query}”. Did you mean ${instead}? ` : "";
-    return `${other}${shown} of ${hits.length} ${hits.length === 1 ? "hit" : "hits"}. ↑ ↓ choose, Enter shows all.`;
+  function sentence(query, { hits, instead, missing }, shown) {
+    if (!hits.length) return [`Nothing for “${query}”.`];
+    const all = new URL(`?q=${encodeURIComponent(instead || query)}`, field.form.action).href;
+    return [
+      ...(instead ? [`Nothing for “${query}”. Did you mean `, make("b", { textContent: instead }), "? "] : []),
+      ...(missing.length ? [`None has ${missing.join(", ")}. `] : []),
+      `${shown} of `,
+      make("a", { href: all, textContent: `${hits.length} ${hits.length === 1 ? "hit" : "hits"}` }),
+      ". ",
+      make("span", { textContent: "↑ ↓ choose, Enter shows all." }),
+    ];
   }
   async function draw() {
+    await load();
     const query = field.value.trim();
-    if (query) await load();
-    if (query !== field.value.trim()) return; // the reader has gone on
-    const found = query ? FIND.find(field.value, true) : { hits: [], terms: new Set(), instead: "" };
+    const found = FIND.find(field.value, true);
     const kinds = [...new Set(found.hits.map(({ kind }) => kind))].filter((kind) => kind in SHOWN);
     const groups = kinds.map((kind) =>
       group(
@@ -93,7 +102,7 @@ const SEARCH = (() => {
     });
     choose(-1);
     field.ariaExpanded = String(options.length > 0);
-    said.textContent = query ? sentence(query, found, options.length) : "";
+    said.replaceChildren(...(query ? sentence(query, found, options.length) : []));
   }
 
   const close = () => box.parentElement.classList.remove("show");

@@ -5,6 +5,7 @@
   const KEYS = [
     [["←", "→"], "the page before, the page after"],
     [["/"], "search; with Ctrl + K, too"],
+    [["↑", "↓"], "in a search: choose a hit, and Enter opens it"],
     [["?"], "this card"],
     [["Tab", "Enter"], "go from link to link, and follow one"],
     [["Esc"], "close a search, a list or this card"],

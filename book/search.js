@@ -9,16 +9,17 @@
 
   // A lab is in a section that may be a hit, too.
   const once = (hits) => hits.filter((hit, i) => hits.findIndex(({ address }) => address === hit.address) === i);
-  function result({ page, address, title, text }, terms) {
+  function row({ page, address, title, text }, terms) {
     const item = make("li", {}, make("a", { href: address }, ...marks(title, terms)));
     if (title !== page) item.append(" ", make("span", { className: "search-page", textContent: page }));
     item.append(make("p", {}, ...marks(FIND.excerpt(text, terms), terms)));
     return item;
   }
 
-  function said(query, number, instead) {
+  function said(query, number, { instead, missing }) {
     const sections = `${number} ${number === 1 ? "section" : "sections"}`;
-    const shown = number > SHOWN ? ` The first ${SHOWN} are shown.` : "";
+    const none = missing.length ? ` None has ${missing.join(", ")}.` : "";
+    const shown = `${number > SHOWN ? ` The first ${SHOWN} are shown.` : ""}${none}`;
     if (!number)
       return [
         `Search finished: nothing for “${query}”. Check the spelling, try one word, or look into the `,
@@ -31,11 +32,11 @@
   }
 
   async function draw(query, isTyped) {
-    if (query.trim()) await SEARCH.load();
-    const { hits, terms, instead } = query.trim() ? FIND.find(query, isTyped) : { hits: [], terms: null, instead: "" };
-    const found = once(hits);
-    status.replaceChildren(...(query.trim() ? said(query.trim(), found.length, instead) : []));
-    list.replaceChildren(...found.slice(0, SHOWN).map((hit) => result(hit, terms)));
+    await SEARCH.load();
+    const result = FIND.find(query, isTyped);
+    const found = once(result.hits);
+    status.replaceChildren(...(query.trim() ? said(query.trim(), found.length, result) : []));
+    list.replaceChildren(...found.slice(0, SHOWN).map((hit) => row(hit, result.terms)));
   }
 
   const query = new URLSearchParams(location.search).get("q") ?? "";
@@ -47,5 +48,5 @@
   if (!query) field.focus();
   field.addEventListener("focus", SEARCH.load);
   field.addEventListener("input", () => draw(field.value, true));
-  draw(query, false);
+  if (query) draw(query, false);
 })();

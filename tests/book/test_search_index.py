@@ -8,7 +8,7 @@ from docutils import nodes
 from notebooks import ROOT
 
 sys.path.append(str(ROOT))
-from book.search_index import as_typed, words
+from book.search_index import as_typed, parts_of, sections_of, words
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,28 @@ def test_a_sentence_is_indexed_with_its_formulas_and_without_outputs():
     output = nodes.container("", nodes.literal_block("", "0.1234"), nb_element="cell_code_output")
     section = nodes.section("", nodes.title("", "Scale"), sentence, output)
     assert words(section).split() == ["Divide", "by", "√d_head."]
+
+
+def test_of_outputs_the_messages_of_errors_are_indexed():
+    printed = "tensor([1.5])\nRuntimeError: view size is not compatible with input tensor's size\nValueError"
+    output = nodes.container("", nodes.literal_block("", printed), nb_element="cell_code_output")
+    assert words(output) == "RuntimeError: view size is not compatible with input tensor's size"
+
+
+def page(*texts):
+    """A page with a section in its first section."""
+    inner = nodes.section("", nodes.title("", "Inside"), *(nodes.paragraph("", text) for text in texts), ids=["inside"])
+    outer = nodes.section("", nodes.title("", "Above"), nodes.paragraph("", "First."), inner, ids=["above"])
+    document = nodes.document(None, None)
+    document += outer
+    return document
+
+
+def test_a_section_has_its_own_text_and_the_first_no_anchor():
+    assert sections_of(page("One.", "Two.")) == [["", "Above", "First."], ["inside", "Inside", "One. Two."]]
+
+
+def test_solutions_do_not_repeat_the_text_of_their_assignment():
+    _, task = page("The task.").findall(nodes.section)
+    found = sections_of(page("The task.", "The answer."), known=parts_of(task))
+    assert found[1] == ["inside", "Inside", "The answer."]
