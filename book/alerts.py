@@ -1,4 +1,4 @@
-"""Quotes that begin with certain words in bold become admonitions.
+"""Quotes that begin with certain words in bold become a remark or an admonition.
 
 A quote reads right in every client. JupyterLab and VS Code would show GitHub's alerts (`> [!NOTE]`) as plain text.
 """
@@ -6,7 +6,13 @@ A quote reads right in every client. JupyterLab and VS Code would show GitHub's 
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
-ALERTS = {"Remember:": nodes.note, "Tested:": nodes.note, "End of the": nodes.tip}
+
+def remark(_, *children):
+    """The bold words are title enough."""
+    return nodes.container("", *children, classes=["tl-remember"])
+
+
+ALERTS = {"Remember:": remark, "Tested:": remark, "End of the": nodes.tip}
 
 
 class Alerts(SphinxTransform):
@@ -16,9 +22,9 @@ class Alerts(SphinxTransform):
         for quote in list(self.document.findall(nodes.block_quote)):
             bold = quote.next_node(nodes.strong)
             if bold and quote.astext().startswith(bold.astext()):
-                for words, admonition in ALERTS.items():
+                for words, alert in ALERTS.items():
                     if bold.astext().startswith(words):
-                        quote.replace_self(admonition("", *quote.children))
+                        quote.replace_self(alert("", *quote.children))
 
 
 def setup(app):

@@ -85,11 +85,13 @@
     return Object.assign(document.createElement(tag), { className, textContent: text });
   }
   const left = element("p", "tl-left");
+  const lengthOf = ({ minutes, further }) => `${minutes} min${further ? " · further" : ""}`;
   if (chapter) title.after(left);
   for (const section of chapter?.sections ?? []) {
     const entry = entries.find(({ id }) => id === section.id);
     if (!entry) continue;
-    if (section.counts) entry.link.append(" ", element("span", "tl-minutes", `${section.minutes} min`));
+    if (section.counts) entry.link.append(" ", element("span", "tl-minutes", lengthOf(section)));
+    entry.link.classList.toggle("tl-further", !!section.further);
     if (section.stop) entry.link.parentElement.after(element("li", "tl-stop", "A good place to stop"));
   }
   function showRead() {
@@ -100,10 +102,12 @@
       const read = PROGRESS.isRead(kept, chapter, section);
       entry.link.classList.toggle("tl-read", read);
       const minutes = entry.link.querySelector(".tl-minutes");
-      if (minutes) minutes.textContent = read ? "✓ read" : `${section.minutes} min`;
+      if (minutes) minutes.textContent = read ? "✓ read" : lengthOf(section);
     }
-    const minutes = PROGRESS.minutesLeft(kept, chapter);
-    left.textContent = minutes ? `${minutes} min left` : "✓ read";
+    const { core, further } = PROGRESS.minutesLeft(kept, chapter);
+    left.textContent = [core ? `${core} min left` : "✓ read", further && `${further} min further`]
+      .filter(Boolean)
+      .join(" · ");
   }
   if (chapter) {
     showRead();

@@ -1,4 +1,8 @@
-"""Figures are loaded lazily; the page states their sizes, so nothing moves when they arrive."""
+"""Figures: their sizes, so that nothing moves when they arrive; a number and a caption to link to; their full size.
+
+A chapter's figure is *Figure 6.2*: the caption is the paragraph after it that begins so, or the first sentence of its
+description. Each figure is a link to its picture, which `figures.js` opens over the page.
+"""
 
 import re
 from pathlib import Path
@@ -6,6 +10,14 @@ from urllib.parse import unquote
 
 IMAGE = re.compile(r'<img (?=[^>]*src="[^"]*_images/(?P<name>[^"]+\.(?:png|svg))")(?![^>]*(?:width|height)=)')
 DRAWN = re.compile(rb'<svg [^>]*?width="(\d+)" height="(\d+)"')
+FIGURE = re.compile(
+    r'(?P<image><img [^>]*?src="(?P<source>[^"]*_images/[^"]+)"[^>]*>)'
+    r"(?P<ends>(?:\s*</(?:div|details)>)*\s*)(?:<p><strong>(?P<caption>Figure \d+\.\d+)\.</strong>)?"
+)
+ALT = re.compile(r' alt="(?P<first>[^"]*?\.)(?: [^"]*)?"')
+WIDTH = re.compile(r' width="(\d+)"')
+WIDE = 560  # pixels: of a wider figure, a phone shows letters too small to read
+MENTION = re.compile(r"(?<!<strong>)\bFigure (\d+\.\d+)\b(?![^<>]*>)")
 
 
 def size_of(head):
@@ -15,7 +27,40 @@ def size_of(head):
     return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
 
 
-def add_sizes(app, pagename, templatename, context, doctree):
+def number_figures(body, chapter=None):
+    """Return a page's HTML with each figure as a link to its picture; a chapter's also with numbers and captions."""
+    count = 0
+
+    def as_link(image, source):
+        width = WIDTH.search(image)
+        wide = " tl-wide-figure" if width and int(width[1]) > WIDE else ""
+        return f'<a class="tl-enlarge{wide}" href="{source}">{image}</a>'
+
+    def numbered(found):
+        nonlocal count
+        count += 1
+        linked = as_link(found["image"], found["source"])
+        if not chapter:
+            return linked + found[0][len(found["image"]) :]
+        number = f"{chapter}.{count}"
+        anchor = f"figure-{chapter}-{count}"
+        name = f'<strong><a href="#{anchor}">Figure {number}.</a></strong>'
+        if found["caption"]:
+            return f'{linked}{found["ends"]}<p class="tl-caption" id="{anchor}">{name}'
+        first = ALT.search(found["image"])
+        words = f" {first['first']}" if first else ""
+        return f'{linked}<p class="tl-caption" id="{anchor}">{name}{words}</p>{found["ends"]}'
+
+    body = FIGURE.sub(numbered, body)
+    made = {f"{chapter}.{k + 1}" for k in range(count)} if chapter else set()
+
+    def mentioned(found):
+        return f'<a href="#figure-{found[1].replace(".", "-")}">{found[0]}</a>' if found[1] in made else found[0]
+
+    return MENTION.sub(mentioned, body)
+
+
+def add_figures(app, pagename, templatename, context, doctree):
     sources = {name: source for source, name in app.builder.images.items()}
 
     def with_size(image):
@@ -26,9 +71,11 @@ def add_sizes(app, pagename, templatename, context, doctree):
         return image[0]
 
     if "body" in context:
-        context["body"] = IMAGE.sub(with_size, context["body"])
+        chapter = re.match(r"(\d\d)_", pagename)
+        sized = IMAGE.sub(with_size, context["body"])
+        context["body"] = number_figures(sized, int(chapter[1]) if chapter else None)
 
 
 def setup(app):
-    app.connect("html-page-context", add_sizes)
+    app.connect("html-page-context", add_figures)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,7 +1,12 @@
 // What a page hands to the scripts of this folder; for the check of types alone.
 
-/** By search_index.py, the sections of the book. */
-declare const SECTIONS: [page: string, address: string, title: string, text: string][];
+/** By search_index.py: the pages of the book and their sections, its labs, and what Sphinx has for English. */
+declare const SECTIONS: [page: string, address: string, sections: [anchor: string, title: string, text: string][]][];
+declare const LABS: [page: string, address: string, title: string, text: string][];
+declare const STOP_WORDS: string[];
+declare class Stemmer {
+  stemWord(word: string): string;
+}
 
 /** By cards.py, the title and the text of the card of each heading, by page and anchor. */
 declare const CARDS: Record<string, Record<string, [title: string, text: string]>>;
@@ -14,7 +19,7 @@ declare const OUTLINE: {
 };
 interface Chapter {
   page: string;
-  sections: { id: string; minutes: number; questions: number; counts: number; stop: number }[];
+  sections: { id: string; minutes: number; questions: number; counts: number; stop: number; further: number }[];
   exercises: string[];
 }
 
@@ -25,6 +30,10 @@ declare const TITLES: {
   topics: Record<string, string>;
 };
 
+/** By route.py: for each route its title and its stops on this page, each with the stops before and after it. */
+declare const ROUTES: Record<string, [title: string, stops: [id: string, before: Stop, after: Stop][]]>;
+type Stop = [address: string, title: string];
+
 /** What record.js keeps of the reader. */
 interface Kept {
   place: { page: string; section: string; when: string } | null;
@@ -32,6 +41,8 @@ interface Kept {
   /** By page and question: its section, the verdict on the first choice, and the options that were opened. */
   answers: Record<string, Record<string, { section: string; first: "right" | "wrong"; opened: number[] }>>;
   checks: Record<string, Checked>;
+  /** The page of the route that the reader follows. */
+  route: string | null;
   keys: boolean;
 }
 interface Checked {

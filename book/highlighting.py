@@ -1,13 +1,17 @@
 """Code gets markup only where it has a colour: names, commas and spaces get none.
 
-Their markup would be more than a fourth of a chapter's bytes.
+Their markup would be more than a fourth of a chapter's bytes. A line that a phone must wrap is an element with its
+indent, so that what goes on below is indented farther than its beginning.
 """
+
+import re
 
 from pygments.formatters import HtmlFormatter
 from pygments.token import Name, Punctuation, Text, Whitespace
 from sphinx.highlighting import PygmentsBridge
 
 PLAIN = {Name, Punctuation, Text, Whitespace}  # in the colour of text, in light and in dark
+FITS = 36  # letters, in a line of a phone
 
 
 class OnlyWhatIsColoured(HtmlFormatter):
@@ -15,6 +19,20 @@ class OnlyWhatIsColoured(HtmlFormatter):
 
     def _get_css_classes(self, ttype):
         return "" if ttype in PLAIN else super()._get_css_classes(ttype)
+
+    def _format_lines(self, tokensource):
+        for is_code, line in super()._format_lines(tokensource):
+            yield is_code, with_indent(line) if is_code else line
+
+
+def with_indent(line):
+    code, end, _ = line.partition("\n")
+    text = re.sub(r"<[^>]*>", "", code).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    if len(text) <= FITS:
+        return line
+    indent = len(text) - len(text.lstrip(" "))
+    style = f' style="--in:{indent}"' if indent else ""
+    return f'<span class="tl-line"{style}>{code}</span>{end}'
 
 
 def setup(app):

@@ -68,7 +68,7 @@
       const lab = await importOnce(code);
       await lab.render({ model, el: place });
       place.dataset.lab = "ready";
-      view.parentElement.classList.remove("lab-room"); // from now on it has its own height
+      view.parentElement.classList.replace("lab-room", "lab-place"); // from now on it has its own height
     } catch (error) {
       place.dataset.lab = "failed";
       place.textContent =

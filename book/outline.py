@@ -10,11 +10,10 @@ from pathlib import Path
 
 import nbformat
 from docutils import nodes
-from nbformat.v4 import new_markdown_cell
 from sphinx.errors import ExtensionError
 
 import notebooks
-from reading_times import END_OF_SITTING, minutes
+from reading_times import END_OF_SITTING, is_further, minutes, parts
 from transformer_lab import practice
 from transformer_lab.checks.hunts import tasks
 
@@ -25,31 +24,16 @@ SCRIPTS = {  # of single pages
     "404": {"missing.js": AFTER},
 }
 NOT_READ = ("References",)  # sections to look things up in
-HEADING = re.compile(r"(?m)^(?=## )")
 QUESTION = re.compile(r"<summary>A\. ")
 
 
-def parts_of(notebook):
-    """Return the cells of a chapter section by section, without those before its first section."""
-    parts = []
-    for cell in notebook.cells:
-        if cell.cell_type != "markdown":
-            if parts:
-                parts[-1].append(cell)
-            continue
-        before, *texts = HEADING.split(cell.source)  # few cells have a heading in the middle
-        if parts and before:
-            parts[-1].append(new_markdown_cell(before))
-        parts += [[new_markdown_cell(text)] for text in texts]
-    return parts
-
-
 def section(node, cells):
-    """Return what the scripts know of a section, without its title: its id, minutes, questions, and two flags."""
+    """Return what the scripts know of a section, without its title: its id, minutes, questions, and three flags."""
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     is_read = title_of(node) not in NOT_READ
     ends_sitting = bool(END_OF_SITTING.search(text))
-    return [node["ids"][0], max(1, round(minutes(cells))), len(QUESTION.findall(text)), int(is_read), int(ends_sitting)]
+    flags = map(int, (is_read, ends_sitting, is_further(cells)))
+    return [node["ids"][0], max(1, round(minutes(cells))), len(QUESTION.findall(text)), *flags]
 
 
 def title_of(node):
@@ -63,18 +47,20 @@ def sections_of(doctree):
 
 def chapter(page, doctree, path):
     """Return the outline of a chapter, from its page and its notebook."""
-    shown, parts = sections_of(doctree), parts_of(nbformat.read(path, 4))
-    if len(shown) != len(parts):
-        raise ExtensionError(f"{page} shows {len(shown)} sections, and its notebook has {len(parts)}")
+    shown, cells = sections_of(doctree), parts(nbformat.read(path, 4))
+    if len(shown) != len(cells):
+        raise ExtensionError(f"{page} shows {len(shown)} sections, and its notebook has {len(cells)}")
     number, name = page.split("_", 1)
-    return [page, [section(*pair) for pair in zip(shown, parts)], tasks(f"ch{int(number)}_{name}")]
+    return [page, [section(*pair) for pair in zip(shown, cells)], tasks(f"ch{int(number)}_{name}")]
 
 
 # The outline is on every page: it is short, and made readable there.
 OUTLINE = """const OUTLINE = (([chapters, topics, project]) => ({{
   chapters: chapters.map(([page, sections, exercises]) => ({{
     page,
-    sections: sections.map(([id, minutes, questions, counts, stop]) => ({{ id, minutes, questions, counts, stop }})),
+    sections: sections.map(([id, minutes, questions, counts, stop, further]) => ({{
+      id, minutes, questions, counts, stop, further
+    }})),
     exercises,
   }})),
   topics: topics.map(([name, chapter, cases]) => ({{ name, chapter, cases }})),

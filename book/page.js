@@ -8,8 +8,15 @@
     for (const box of boxes) {
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
+      goOn(box);
     }
   }
+  // Marks what goes on to the right: style.css lets it fade out.
+  function goOn(box) {
+    box.toggleAttribute("data-goes-on", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+  }
+  const scrolled = ({ target }) => target instanceof Element && target.matches(WIDE) && goOn(target);
+  document.addEventListener("scroll", scrolled, { capture: true, passive: true });
   window.addEventListener("load", reach);
   window.addEventListener("resize", reach);
   document.addEventListener("toggle", reach, true);

@@ -27,9 +27,23 @@ const PROGRESS = (() => {
     };
   }
 
-  /** The minutes of a chapter's sections that have not been read. */
-  const minutesLeft = (kept, chapter) =>
-    sum(counted(chapter).map((section) => (isRead(kept, chapter, section) ? 0 : section.minutes)));
+  /** The minutes of a chapter's sections that have not been read: of its core, and of what is further. */
+  function minutesLeft(kept, chapter) {
+    const open = counted(chapter).filter((section) => !isRead(kept, chapter, section));
+    const of = (further) => sum(open.filter((each) => !!each.further === further).map((each) => each.minutes));
+    return { core: of(false), further: of(true) };
+  }
+
+  // A chapter is done when its core has been read; what is further is counted beside it.
+  function ofCore(kept, chapter) {
+    const read = (section) => isRead(kept, chapter, section);
+    const core = counted(chapter).filter((section) => !section.further);
+    const done = core.filter(read).length;
+    const more = counted(chapter).filter((section) => section.further && read(section)).length;
+    if (!done && !more) return null;
+    const words = `${done} of ${core.length} core sections read${more ? `, and ${more} further` : ""}`;
+    return { done, all: core.length, words };
+  }
 
   const titleOf = (chapter, section) => TITLES.sections[chapter.page][chapter.sections.indexOf(section)];
   // “3.7” of “3.7 Why project?”, or “3 · Predict first”: the chapter's number, and the title of a section without one.
@@ -64,7 +78,7 @@ const PROGRESS = (() => {
     const chapter = OUTLINE.chapters.find((each) => each.page === page);
     const [, exercises] = assignments().find(([each]) => each === page) ?? [];
     const count = (done, all, words) => (done ? { done, all, words: `${done} of ${all} ${words}` } : null);
-    if (chapter) return count(...ofChapter(kept, practised, chapter).read, "sections read");
+    if (chapter) return ofCore(kept, chapter);
     if (exercises)
       return count(exercises.filter((name) => kept.checks[name]?.correct).length, exercises.length, "correct");
     if (page !== "practice") return null;

@@ -56,6 +56,7 @@ const RECORD = (() => {
     read: pick(kept?.read, cleanRead),
     answers: pick(kept?.answers, (page) => pick(page, cleanAnswer)),
     checks: cleanChecks(kept?.checks),
+    route: isText(kept?.route) ? kept.route : null,
     keys: kept?.keys !== false,
   });
 

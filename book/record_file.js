@@ -35,6 +35,7 @@ const RECORD_FILE = (() => {
     read: mergeEach(one.read, other.read, union),
     answers: mergeEach(one.answers, other.answers, (mine, theirs) => ({ ...theirs, ...mine })),
     checks: mergeEach(one.checks, other.checks, mergeCheck),
+    route: one.route ?? other.route,
     keys: one.keys,
   });
 

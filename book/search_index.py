@@ -1,15 +1,32 @@
-"""The search index: the text of every section, in the order of the book."""
+"""The search: a script with the text of every section, in the order of the book, the labs, and what finds them.
 
-import json
+The script is ``search_index.js``. A page loads it when its reader begins to search: see hits.js.
+"""
+
+import hashlib
 import re
+import sys
 import unicodedata
 from contextlib import suppress
 from pathlib import Path
 
+import nbformat
 from docutils import nodes
+from sphinx.search.en import SearchEnglish
+
+import notebooks
+from book.outline import as_json
+from book.prose import title_of
+from transformer_lab import labs
+
+CHAPTERS = notebooks.ROOT / "chapters"
+FINDS = Path(__file__).with_name("find.js")
 
 LEFT_OUT = (nodes.math_block, nodes.comment, nodes.image, nodes.title, nodes.section)
-
+ERROR = re.compile(r"(?m)\b[A-Z]\w*(?:Error|Warning): .*")  # as a reader pastes it
+LAB = re.compile(r"\blabs\.(\w+)\(")
+HEADING = re.compile(r"(?m)^#{1,4} ")
+ABOUT_A_LAB = re.compile(r"(?i)\blab\b|^Practice$")
 
 SIGNS = {
     "cdot": "·",
@@ -48,21 +65,29 @@ def words(node):
         return str(node)
     if isinstance(node, nodes.math):
         return as_typed(node.astext())
-    if node.get("nb_element") == "cell_code_output":  # numbers, and states of widgets
-        return ""
+    if node.get("nb_element") == "cell_code_output":  # numbers, states of widgets, and messages of errors
+        return " ".join(ERROR.findall(node.astext()))
     if isinstance(node, nodes.raw):  # a line break
         return " "
     between = "" if isinstance(node, nodes.TextElement) else " "
     return between.join(words(child) for child in node.children if not isinstance(child, LEFT_OUT))
 
 
-def sections_of(address, doctree):
-    """Yield each section: its page's title, its address, its own title, its text."""
-    name = doctree.next_node(nodes.title).astext()
-    for section in doctree.findall(nodes.section):
-        title = section.next_node(nodes.title).astext()
-        top = section.parent is doctree
-        yield name, address if top else f"{address}#{section['ids'][0]}", title, " ".join(words(section).split())
+def parts_of(section):
+    """Return the texts of a section's paragraphs, cells and lists."""
+    return [" ".join(words(child).split()) for child in section.children if not isinstance(child, LEFT_OUT)]
+
+
+def sections_of(doctree, known=()):
+    """Return each section's anchor, title and text, without the paragraphs that are ``known``."""
+    return [
+        [
+            "" if section.parent is doctree else section["ids"][0],
+            title_of(section),
+            " ".join(part for part in parts_of(section) if part and part not in known),
+        ]
+        for section in doctree.findall(nodes.section)
+    ]
 
 
 def pages_in_order(env):
@@ -71,18 +96,72 @@ def pages_in_order(env):
     return list(dict.fromkeys([root, *env.toctree_includes.get(root, ())]))
 
 
-def write_index(app, error):
-    if error or app.builder.format != "html":
-        return
-    found = [
-        section
-        for page in pages_in_order(app.env)
-        for section in sections_of(app.builder.get_target_uri(page), app.env.get_doctree(page))
+def tasks_of(env, page):
+    """Return the paragraphs that a page of solutions repeats from its assignment."""
+    if not page.startswith("solutions/"):
+        return ()
+    assignment = env.get_doctree(page.replace("solutions/", "assignments/"))
+    return {part for section in assignment.findall(nodes.section) for part in parts_of(section)}
+
+
+def sections(env, address):
+    """Return each page's title, address and sections."""
+    return [
+        [title_of(doctree), address(page), sections_of(doctree, tasks_of(env, page))]
+        for page, doctree in ((page, env.get_doctree(page)) for page in pages_in_order(env))
     ]
-    text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
-    Path(app.outdir, "_static", "sections.js").write_text(f"const SECTIONS = {text};\n", "utf-8")
+
+
+def shown_labs(env):
+    """Yield each lab that a page shows: the lab's name, the page, and the section around it."""
+    for path in notebooks.all_notebooks():
+        page = path.relative_to(CHAPTERS).with_suffix("").as_posix()
+        found, passed = [*env.get_doctree(page).findall(nodes.section)], 0
+        for cell in nbformat.read(path, 4).cells:
+            if cell.cell_type == "markdown":
+                passed += len(HEADING.findall(cell.source))
+            else:
+                yield from ((name, page, found[passed - 1]) for name in LAB.findall(cell.source))
+
+
+def lab_rows(env, address):
+    """Return each lab's page title, address, title and first sentence; a section about a lab is its best place."""
+    best = {}
+    for name, page, section in shown_labs(env):
+        is_about = bool(ABOUT_A_LAB.search(title_of(section)))
+        if name not in best or is_about > best[name][0]:
+            best[name] = is_about, page, section
+    rows = []
+    for name, (_, page, section) in best.items():
+        title, _, text = sys.modules[getattr(labs, name).__module__].__doc__.splitlines()[0].partition(": ")
+        anchor = "" if isinstance(section.parent, nodes.document) else f"#{section['ids'][0]}"
+        rows.append([title_of(env.get_doctree(page)), f"{address(page)}{anchor}", title, text[0].upper() + text[1:]])
+    return rows
+
+
+def script(env, address):
+    """Return the script: Sphinx's stemmer and stop words, the book's texts, and what finds them."""
+    values = {
+        "STOP_WORDS": sorted(SearchEnglish.stopwords),
+        "SECTIONS": sections(env, address),
+        "LABS": lab_rows(env, address),
+    }
+    data = [f"const {name} = {as_json(value)};\n" for name, value in values.items()]
+    return "".join([SearchEnglish.js_stemmer_code, *data, FINDS.read_text("utf-8")])
+
+
+def write_script(app, builder):
+    if builder.format != "html":
+        return
+    text = script(app.env, builder.get_target_uri)
+    out = Path(app.outdir, "_static")
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "search_index.js").write_text(text, "utf-8")
+    # Another version has another address: a browser must not use a cached one.
+    address = f"search_index.js?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    app.add_js_file("hits.js", defer="defer", **{"data-index": address})
 
 
 def setup(app):
-    app.connect("build-finished", write_index)
+    app.connect("write-started", write_script)
     return {"parallel_read_safe": True}

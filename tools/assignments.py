@@ -29,7 +29,10 @@ MINUTES = re.compile(r"(?m)^★+☆* · (\d+) minutes")
 WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 COUNTED = re.compile(rf"(?i)\b(?P<count>{'|'.join(WORDS)})(?P<between>(?: short)? functions\b[^`]*)`\w+` to `\w+`")
 STAND_IN = re.compile(r"`\w+ = tl\.checks\.\w+\.reference`")
-CHECK = re.compile(r"tl\.checks\.(?:hunt\(tl\.checks\.(\w+), (?P<test>test_\1)\)|(?P<name>\w+)\((?P=name)\))")
+# A check takes what has its name, or the class above it.
+CHECK = re.compile(
+    r"tl\.checks\.(?:hunt\(tl\.checks\.(\w+), (?P<test>test_\1)\)|(?P<name>\w+)\((?:(?P=name)|[A-Z]\w+)\))"
+)
 HINTS = re.compile(
     r"\{hints (\w+)\}|<details>\n<summary>Hint 1: .*?</details>(?:\n\n<details>\n<summary>Hint .*?</details>)*",
     re.DOTALL,
@@ -71,7 +74,7 @@ def with_derived_parts(notebook):
             if HINTS.search(cell.source):
                 cell.source = HINTS.sub(hints(exercise).replace("\\", r"\\"), cell.source)
         elif REGION.search(cell.source):
-            written = re.search(r"(?m)^def (\w+)", cell.source)[1]
+            written = re.search(r"(?m)^(?:def|class) (\w+)", cell.source)[1]
             cell.metadata["nbgrader"] = nbgrader_metadata(written, solution=True)
         elif check := CHECK.fullmatch(cell.source):
             metadata = nbgrader_metadata(f"check_{check['name'] or check['test']}", grade=True, locked=True)

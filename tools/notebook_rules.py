@@ -341,6 +341,15 @@ def begins_with_something_to_do(notebook, path):
         yield f"must show two labs or more, has {sum(labs.values())}"
 
 
+@rule
+def hides_what_makes_a_lab(notebook, path):
+    """The page of a chapter shows a lab, and not the code that makes it."""
+    if is_chapter(path):
+        for number, cell in _cells(notebook, "code"):
+            if count_labs(cell) and "remove-input" not in cell.metadata.get("tags", []):
+                yield f"cell {number}: a cell that shows a lab must have the tag remove-input"
+
+
 def right_letters(notebook):
     """The letters of the right options, question by question."""
     option = re.compile(r"<summary>([A-Z])\. [^\n]*</summary>\s*\*\*Right\.\*\*")
@@ -386,6 +395,28 @@ def prints_numbers(notebook, path):
     count = sum(bool(_only_truths(values)) for values in printed)
     if count > max(1, SHARE_OF_TRUTHS * len(printed)):
         yield f"{count} of {len(printed)} cells that print say only True or False, more than a fifth"
+
+
+SKIPPED = re.compile(r"## .+\n\n\*Further: skip it, and you miss .+\.\*")
+
+
+@rule
+def is_core_or_further(notebook, path):
+    """The cell of each numbered heading of a chapter says core or further; a further section says what one misses."""
+    if not is_chapter(path):
+        return
+    for number, cell in _cells(notebook, "markdown"):
+        depth = cell.metadata.get("section")
+        if "\n## " in _prose(cell.source):
+            yield f"cell {number}: a heading of level 2 must begin its cell"
+        if not re.match(r"## \d", cell.source):
+            if depth:
+                yield f"cell {number}: only the cell of a numbered heading has the field 'section', got {depth!r}"
+            continue
+        if depth not in ("core", "further"):
+            yield f"cell {number}: its metadata must have 'section': 'core' or 'further', got {depth!r}"
+        if (depth == "further") != bool(SKIPPED.match(cell.source)):
+            yield f"cell {number}: '*Further: skip it, and you miss ….*' follows the heading of a further section alone"
 
 
 @rule

@@ -40,7 +40,7 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-CELL_METADATA = ("mystnb", "nbgrader", "tags")
+CELL_METADATA = ("mystnb", "nbgrader", "section", "tags")
 # What JupyterLab folds where the book folds it or leaves it out; one click opens it.
 FOLDED = {
     "hide-input": "source_hidden",

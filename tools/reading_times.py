@@ -1,9 +1,11 @@
-"""Prints how long each chapter takes, computed from its page, and how long it says it takes.
+"""Prints how long each chapter and its core take, computed from its page, and how long it says they take.
 
     python tools/reading_times.py
 
 A minute is 150 words, or seven and a half lines of code: slow enough to follow each sentence and each shape. A question
 with options takes one minute more than its words, and a lab three.
+
+A section is core, or further: nothing in the core of the course needs it. The cell of its heading says which.
 """
 
 import re
@@ -20,6 +22,7 @@ MINUTES_A_LAB = 3
 END_OF_SITTING = re.compile(r"(?m)^> \*\*End of the \w+ sitting\.\*\*")  # the last cell of a sitting has it
 UNSEEN = {"remove-cell", "remove-input", "hide-input"}  # tags of cells whose code the page does not show, or folds away
 STATED = re.compile(r"\b[Aa]bout (\d+) minutes(?:, in (?:two|three) sittings \((\d+)(?:, (\d+))? and (\d+)\))?")
+STATED_CORE = re.compile(r"\b[Aa]bout \d+ minutes[^·]*, (\d+) of them core ·")
 
 
 def sittings(notebook):
@@ -30,6 +33,27 @@ def sittings(notebook):
         if cell.cell_type == "markdown" and END_OF_SITTING.search(cell.source):
             parts.append([])
     return parts
+
+
+def parts(notebook):
+    """The cells of a chapter section by section, without those before its first section."""
+    found = []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and cell.source.startswith("## "):
+            found.append([])
+        if found:
+            found[-1].append(cell)
+    return found
+
+
+def is_further(part):
+    """Whether the cell of a section's heading calls the section further. A section without a number is core."""
+    return part[0].metadata.get("section") == "further"
+
+
+def core_minutes(notebook):
+    """How long the chapter takes without its further sections."""
+    return minutes(notebook.cells) - sum(minutes(part) for part in parts(notebook) if is_further(part))
 
 
 def minutes(cells):
@@ -60,11 +84,17 @@ def stated(source):
     return parts or [total]
 
 
+def stated_core(source):
+    """The minutes that a chapter says its core takes."""
+    return int(STATED_CORE.search(source)[1])
+
+
 def main():
     for path in chapters():
         notebook = nbformat.read(path, 4)
-        found = [round(minutes(cells)) for cells in sittings(notebook)]
-        print(f"{path.stem:24} says {stated(notebook.cells[0].source)}, computed {found}")
+        first, found = notebook.cells[0].source, [round(minutes(cells)) for cells in sittings(notebook)]
+        core = f"core: says {stated_core(first)}, computed {round(core_minutes(notebook))}"
+        print(f"{path.stem:24} says {stated(first)}, computed {found}; {core}")
 
 
 if __name__ == "__main__":

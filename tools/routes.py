@@ -6,6 +6,9 @@
 A route has no hole if none of its sections uses a term of the glossary, or a name of the package, before a section of
 the route has introduced it. A section introduces the terms whose entry in the glossary links to it, and the names that
 no earlier section of the course uses, or that its prose mentions.
+
+The whole course has a page, too. Its reader may skip the further sections: what they alone introduce is a hole in the
+core that follows them.
 """
 
 import argparse
@@ -22,8 +25,9 @@ from notebooks import ROOT, chapters
 CHAPTERS = ROOT / "chapters"
 TABLES = re.compile(r"(?ms)^(<!-- route: (.+?) -->\n).*?(?=^<!-- end -->)")
 WORD = re.compile(r"(?m)^- \*\*(.+?)\*\*")  # what a route's page explains itself
-NAME = re.compile(r"\btl\.(?!labs|checks|drawings|show|device)(\w+)")
-EVERYDAY = {"memory", "norm"}  # the glossary's meaning is one of two
+NAME = re.compile(r"\btl\.(?!labs|checks|drawings|show|device|measure|progress_bar)(\w+)")
+EVERYDAY = {"memory", "norm", "state"}  # the glossary's meaning is one of two
+SUMMARIES = ("In one table", "Check yourself")  # of a whole chapter, with what is further in it
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,8 @@ class Route:
 
     page: str
     known: str = ""  # chapters
-    announced: tuple = ()  # (section, term): named there as something that comes later on the route
+    announced: tuple = ()  # (section, word): named there as something that comes later on the route
+    skips: bool = False  # the course, without its further sections: it announces what comes later
 
     @property
     def path(self):
@@ -41,22 +46,53 @@ class Route:
     @property
     def stops(self):
         """The sections, in order."""
-        return [number for _, numbers in TABLES.findall(self.path.read_text("utf-8")) for number in _numbers(numbers)]
+        return [number for marked in _marks(self) for number in _numbers(marked)]
+
+    @property
+    def way(self):
+        """The sections and exercises, in order: ("section", number) or ("exercise", number)."""
+        for marked in _marks(self):
+            yield from (("section", number) for number in _numbers(marked))
+            yield from (("exercise", number) for number in _exercises(marked))
 
 
 ROUTES = (
     Route("afternoon", announced=(("3.7", "output projection"), ("2.1", "broadcast"))),
+    Route("whole", announced=(("7.13", "tl.activation_bytes"),), skips=True),
     Route("today", "1 2 3 4 5 6 7 8", (("7.1", "SwiGLU"), ("8.9", "expert"), ("9.1", "QK-norm"))),
 )
 
 
 def _numbers(marked):
-    """The sections in a mark such as ``3.1 3.2 + 3.2``: those before the plus sign; after it come exercises."""
+    """The sections in a mark such as ``3.1 3.2 + 3.2``: those before the plus sign; after it come exercises.
+
+    The mark ``chapter 3`` has the chapter's core, and all exercises of its assignment.
+    """
+    if chapter := _chapter(marked):
+        return [number for number in sections() if _is_in(number, chapter) and not _is_further(number)]
     return marked.split(" + ")[0].split()
 
 
 def _exercises(marked):
+    if chapter := _chapter(marked):
+        return [number for number in exercises() if _is_in(number, chapter)]
     return marked.partition(" + ")[2].split()
+
+
+def _chapter(marked):
+    return marked.removeprefix("chapter ") if marked.startswith("chapter ") else None
+
+
+def _is_in(number, chapter):
+    return number.split(".")[0] == chapter
+
+
+def _minutes(number):
+    return round(reading_times.minutes(sections()[number][2]))
+
+
+def _is_further(number):
+    return reading_times.is_further(sections()[number][2])
 
 
 @cache
@@ -104,21 +140,31 @@ def introductions():
 
 def holes(route):
     """What a section uses before the route has introduced it: (section, word, where the course introduces it)."""
+    order = [*sections()]
     seen = {number for number in sections() if number.split(".")[0] in route.known.split()}
     mentioned = set()
     words = {word.lower() for word in WORD.findall(route.path.read_text("utf-8"))}
     for number in route.stops:
         seen.add(number)
-        cells = sections()[number][2]
+        _, heading, cells = sections()[number]
+        if route.skips and heading in SUMMARIES:
+            continue
+        passed = set(order[: order.index(number) + 1]) if route.skips else set(order)
         for term, explained in terms().items():
             word = re.escape(term.split(" (")[0]).replace(r"\ ", r"\s+")
             known = explained & seen or term.lower() in words or (number, term) in route.announced
-            if not known and re.search(rf"(?i)\b{word}s?\b", _text(cells)):
+            if not known and explained & passed and re.search(rf"(?i)\b{word}s?\b", _text(cells)):
                 yield number, term, " ".join(sorted(explained))
         mentioned |= set(NAME.findall(_text(cells)))
         for name in _names(cells) - mentioned:
-            if introductions()[name] not in seen:
+            known = introductions()[name] in seen or (number, f"tl.{name}") in route.announced
+            if not known and introductions()[name] in passed:
                 yield number, f"tl.{name}", introductions()[name]
+
+
+def heading(kind, number):
+    """The heading of a section or of an exercise, without its number."""
+    return {"section": sections, "exercise": exercises}[kind]()[number][1]
 
 
 # The tables
@@ -141,13 +187,31 @@ def _link(folder, stem, number, heading):
     return f"[{number} {heading}]({folder}{stem}.ipynb#{anchor})"
 
 
+def _shown(marked):
+    """The sections that a table lists: of a whole chapter, the further ones, too."""
+    if chapter := _chapter(marked):
+        return [number for number in sections() if _is_in(number, chapter)]
+    return _numbers(marked)
+
+
+def _row(number):
+    stem, heading, _ = sections()[number]
+    further = " · *further*" if _is_further(number) else ""
+    return _link("", stem, number, heading) + further, _minutes(number)
+
+
+def _opening(marked):
+    """The rows, one or none, of what comes before a chapter's first section: questions and a lab."""
+    for path in chapters():
+        if path.stem.split("_")[0].lstrip("0") == _chapter(marked):
+            cells = nbformat.read(path, 4).cells
+            first = next(i for i, cell in enumerate(cells) if re.match(r"## \d", cell.source))
+            yield f"[Predict first, and try]({path.name}#predict-first)", round(reading_times.minutes(cells[:first]))
+
+
 def table(marked):
-    """The table of some sections and of the exercises after them, with minutes, and their sum."""
-    rows = [
-        (_link("", stem, number, heading), round(reading_times.minutes(cells)))
-        for number in _numbers(marked)
-        for stem, heading, cells in [sections()[number]]
-    ]
+    """The table of some sections and of the exercises after them, with minutes."""
+    rows = [*_opening(marked), *map(_row, _shown(marked))]
     rows += [
         (f"Exercise {_link('assignments/', stem, number, heading)}", minutes)
         for number in _exercises(marked)
@@ -157,18 +221,35 @@ def table(marked):
     return "\n".join(["", "| section | minutes |", "|---|---|", *lines, ""]) + "\n"
 
 
+def _marks(route):
+    return [marked for _, marked in TABLES.findall(route.path.read_text("utf-8"))]
+
+
 def minutes(route):
     """What the route takes: to read, with its labs and questions, and for its exercises."""
-    marks = [marked for _, marked in TABLES.findall(route.path.read_text("utf-8"))]
-    reading = sum(round(reading_times.minutes(sections()[number][2])) for number in route.stops)
+    marks = _marks(route)
+    reading = sum(_minutes(number) for number in route.stops) + sum(m for marked in marks for _, m in _opening(marked))
     return reading, sum(exercises()[number][2] for marked in marks for number in _exercises(marked))
+
+
+def _stated(route):
+    """The line of a route's page that says how long the route takes."""
+    reading, writing = minutes(route)
+    shown = [number for marked in _marks(route) for number in _shown(marked)]
+    further = sum(_minutes(number) for number in shown if number not in route.stops)
+    what = "to read the core" if further else "to read"
+    more = f" · {_time(further)} more for what is further" if further else ""
+    return f"{_time(reading)} {what}, with labs and questions{more} · {_time(writing)} of exercises"
+
+
+def _time(minutes):
+    return f"{minutes} minutes" if minutes < 300 else f"{round(minutes / 60)} hours"
 
 
 def page(route):
     """The page of a route with its tables and its minutes brought up to date."""
-    reading, writing = minutes(route)
-    stated = f"{reading} minutes to read, with labs and questions · {writing} minutes of exercises"
-    text = re.sub(r"(?m)^\d+ minutes to read.*", stated, route.path.read_text("utf-8"))
+    stated = _stated(route)
+    text = re.sub(r"(?m)^\d+ \w+ to read.*", stated, route.path.read_text("utf-8"))
     return TABLES.sub(lambda mark: mark[1] + table(mark[2]), text)
 
 

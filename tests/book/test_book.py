@@ -256,7 +256,7 @@ def test_page_holds_the_labs_that_it_shows_and_each_script_once(page):
 def test_alerts_are_admonitions(page):
     article = soup(page).select_one("article")
     assert "[!" not in article.text and not article.select("blockquote")
-    assert article.select(".admonition.note")
+    assert article.select(".tl-remember") and not article.select(".admonition.note")
 
 
 @pytest.mark.parametrize("page", NOTEBOOKS)
@@ -496,6 +496,49 @@ def test_a_question_says_whether_the_choice_was_right(visit, site):
 def test_figures_say_how_large_they_are(page):
     for figure in soup(page).select(".cell_output img:not(.lab-picture img)"):
         assert figure.get("width") and figure.get("height") and figure["loading"] == "lazy"
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_figures_of_a_chapter_are_numbered_and_can_be_linked_to(page):
+    figures = soup(page).select(".cell_output a.tl-enlarge img")
+    number = int(page[:2])
+    wanted = [f"figure-{number}-{k}" for k in range(1, len(figures) + 1)]
+    assert [caption["id"] for caption in soup(page).select(".tl-caption")] == wanted
+
+
+def test_a_figure_opens_at_its_full_size(visit, site):
+    page = visit(site + "06_normalization.html", viewport={"width": 360, "height": 740})
+    link = page.locator("a.tl-wide-figure").first
+    link.press("Enter")
+    dialog = page.get_by_role("dialog", name="Figure 6.1.")
+    shown = dialog.locator("img")
+    assert str(round(shown.bounding_box()["width"])) == shown.get_attribute("width")
+    assert dialog.bounding_box()["width"] <= 360
+    page.keyboard.press("Escape")
+    assert not dialog.is_visible() and link.evaluate("link => link === document.activeElement")
+    link.click()
+    dialog.get_by_role("button", name="Close").click()
+    assert not dialog.is_visible()
+
+
+def test_on_a_phone_code_that_goes_on_below_is_indented(visit):
+    page = visit((HTML / "06_normalization.html").as_uri(), viewport={"width": 360, "height": 740})
+    line = page.locator(".cell_input .tl-line[style*='--in:4']:visible").first
+    left = """line => {
+        const range = document.createRange();
+        range.selectNodeContents(line);
+        return [...range.getClientRects()].filter(({ width }) => width > 4).map(({ left }) => left);
+    }"""
+    first, *_, last = line.evaluate(left)
+    letter = line.evaluate("line => parseFloat(getComputedStyle(line).paddingLeft)") / 6
+    assert last >= line.bounding_box()["x"] + 6 * letter - 1 and first < last
+
+
+def test_a_table_that_goes_on_says_so(visit):
+    page = visit((HTML / "07_parameters.html").as_uri(), viewport={"width": 360, "height": 740})
+    table = page.locator(".pst-scrollable-table-container[data-goes-on]").first.element_handle()
+    table.evaluate("table => table.scrollTo(10000, 0)")
+    page.wait_for_function("table => !table.hasAttribute('data-goes-on')", arg=table)
 
 
 def test_lines_of_text_and_code_are_long_enough(visit, site):

@@ -10,7 +10,7 @@ from pygments.lexers import PythonLexer
 from notebooks import ROOT
 
 sys.path.append(str(ROOT))
-from book.highlighting import OnlyWhatIsColoured
+from book.highlighting import OnlyWhatIsColoured, with_indent
 
 CODE = '''import torch
 
@@ -24,7 +24,7 @@ def by_letter(formatter):
     """Each visible character of the code, with the class that colours it."""
     page = BeautifulSoup(highlight(CODE, PythonLexer(), formatter), "html.parser")
     words = page.pre.find_all(string=True)
-    classes = [" ".join(word.parent.get("class", [])) for word in words]
+    classes = [" ".join(set(word.parent.get("class", [])) - {"tl-line"}) for word in words]
     return [(letter, name) for word, name in zip(words, classes) for letter in word if not letter.isspace()]
 
 
@@ -32,3 +32,10 @@ def test_only_uncoloured_code_loses_its_markup():
     usual, ours = by_letter(HtmlFormatter()), by_letter(OnlyWhatIsColoured())
     assert ours == [(letter, "" if name in ("n", "p", "w") else name) for letter, name in usual]
     assert {"k", "nf", "mi", "o", "sd", "c1"} <= {name for _, name in ours}
+
+
+def test_a_line_that_a_phone_wraps_has_its_indent():
+    assert with_indent("    <b>return</b> x\n") == "    <b>return</b> x\n"
+    long = f"    <b>return</b> {'x' * 40}"
+    assert with_indent(f"{long}\n") == f'<span class="tl-line" style="--in:4">{long}</span>\n'
+    assert with_indent("x" * 40) == f'<span class="tl-line">{"x" * 40}</span>'

@@ -25,18 +25,18 @@ DOT = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(12)).decode()  # a picture a
 
 def lab_cell():
     shown = new_output("execute_result", {"text/plain": "MaskLab(preset='causal')"}, execution_count=1)
-    return new_code_cell("tl.labs.MaskLab()", outputs=[shown])
+    return new_code_cell("tl.labs.MaskLab()", metadata={"tags": ["remove-input"]}, outputs=[shown])
 
 
 def sample(address=ADDRESS):
     """A notebook that keeps all rules, with every part that a rule looks at."""
     link = f"[Open in Colab]({address.colab('chapters/00_sample.ipynb')})" if address else "About 5 minutes"
     cells = [
-        new_markdown_cell(f"# Sample\n\n{link}\n\n## Predict first"),
+        new_markdown_cell(f"# Sample\n\n{link}"),
         new_code_cell(repository.first_cell(address)),
         new_code_cell("print(6 * 7)", outputs=[new_output("stream", text="42\n")]),
         new_markdown_cell(
-            "<details><summary>A. <code>6 * 7</code></summary>\n\n"
+            "## Predict first\n\n<details><summary>A. <code>6 * 7</code></summary>\n\n"
             "**Right.** Six sevens are forty-two, and so are seven sixes.\n\n</details>\n"
             "<details><summary>B. 41</summary>\n\n"
             "**No.** Six sevens are one more than forty-one: count them.\n\n</details>"
@@ -52,7 +52,7 @@ def sample(address=ADDRESS):
         ),
         new_markdown_cell("## Try it first"),
         lab_cell(),
-        new_markdown_cell("## Later"),
+        new_markdown_cell("## 1.1 Later", metadata={"section": "core"}),
         lab_cell(),
         new_markdown_cell(
             "> **Remember:** rows first: $a < b$, `<b>`, `{x}`.\n\n"
@@ -64,7 +64,7 @@ def sample(address=ADDRESS):
 
 
 LAST, QUESTION, PICTURE, TIMED, PRINTED, INSTALLED = -1, 3, 4, 5, 2, 1
-TRIED, FIRST_LAB, SECOND_LAB = 6, 7, 9
+TRIED, FIRST_LAB, LATER, SECOND_LAB = 6, 7, 8, 9
 
 
 def with_text(source):
@@ -197,10 +197,16 @@ SPOILED = [
     (notebook_rules.spreads_the_right_answers, with_questions("ABAA")),
     (notebook_rules.has_short_lines_of_code, with_words(PRINTED, "print(6 * 7)", f"print(6 * 7)  # {'1' * 73}")),
     (notebook_rules.prints_numbers, saying("True", "rows of 3 sum to one: True\nsorted False")),
-    (notebook_rules.begins_with_something_to_do, with_words(0, "Predict first", "Set up")),
+    (notebook_rules.begins_with_something_to_do, with_words(QUESTION, "Predict first", "Set up")),
     (notebook_rules.begins_with_something_to_do, with_words(TRIED, "Try it first", "First section")),
     (notebook_rules.begins_with_something_to_do, without_a_lab(FIRST_LAB)),
     (notebook_rules.begins_with_something_to_do, without_a_lab(SECOND_LAB)),
+    (notebook_rules.hides_what_makes_a_lab, lambda notebook: notebook.cells[FIRST_LAB].metadata.clear()),
+    (notebook_rules.is_core_or_further, lambda notebook: notebook.cells[LATER].metadata.clear()),
+    (notebook_rules.is_core_or_further, lambda notebook: notebook.cells[LATER].metadata.update(section="further")),
+    (notebook_rules.is_core_or_further, with_words(LATER, "Later", "Later\n\n*Further: skip it, and you miss it.*")),
+    (notebook_rules.is_core_or_further, lambda notebook: notebook.cells[TRIED].metadata.update(section="core")),
+    (notebook_rules.is_core_or_further, with_text("## In the middle")),
     (notebook_rules.has_ordered_headings, with_text("# Another")),
     (notebook_rules.has_ordered_headings, with_text("#### Too deep")),
     (notebook_rules.has_ordered_headings, with_words(0, "# Sample", "Sample")),

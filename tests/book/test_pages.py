@@ -18,13 +18,14 @@ import repository
 import routes
 import transformer_lab as tl
 from notebooks import ROOT
-from reading_times import minutes, sittings, stated
+from reading_times import core_minutes, minutes, sittings, stated, stated_core
 
 PROJECT = "project"  # which has an assignment, and no chapter
 PAGE_FILES = [
     "index.ipynb",
     "afternoon.md",
     "today.md",
+    "whole.md",
     "practice.ipynb",
     "record.md",
     "museum.md",
@@ -32,6 +33,7 @@ PAGE_FILES = [
     "next.md",
     "how.md",
     "glossary.md",
+    "remember.md",
     "api.md",
     "notes.md",
     "teach.md",
@@ -93,8 +95,8 @@ def test_the_book_has_every_chapter_and_every_page():
     files = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
     names = [path.stem for path in CHAPTERS]
     assignments, solutions = ([f"{kind}/{name}" for name in [*names, PROJECT]] for kind in ("assignments", "solutions"))
-    pages = ["how", "glossary", "api", "notes", "teach", "references"]
-    routes, others = ["afternoon", "today"], ["practice", "record", "museum", "audit", "next"]
+    pages = ["how", "glossary", "remember", "api", "notes", "teach", "references"]
+    routes, others = ["afternoon", "whole", "today"], ["practice", "record", "museum", "audit", "next"]
     wanted = [*routes, *names, *others, *assignments, *pages, *solutions]
     missing = [file for file in wanted if file not in files]
     assert not missing, f"_toc.yml: must name {', '.join(missing)}"
@@ -106,9 +108,10 @@ def test_the_syllabus_agrees_with_the_chapters_own_first_lines(path):
     first = markdown(path)[0]
     title = re.match(r"# (\d+) · (.+)\n", first)
     needs = re.search(r"\b[Aa]bout \d+ minutes.* · needs: (.+)\n", first)[1]
-    _, link, row_minutes, row_needs, assignment, _ = (cell.strip() for cell in row("index", path).split("|"))
+    _, link, row_minutes, row_core, row_needs, assignment, _ = (cell.strip() for cell in row("index", path).split("|"))
     assert link == f"[{title[1]} {title[2]}]({path.name})"
     assert row_minutes == " + ".join(map(str, stated(first)))
+    assert row_core == str(stated_core(first))
     assert re.findall(r"\d+", row_needs) == re.findall(r"\d+", needs)
     assert assignment == f"[assignment {title[1]}](assignments/{path.name})"
 
@@ -121,6 +124,8 @@ def test_a_chapter_takes_as_long_as_it_says(path):
     assert len(said) == len(computed)
     for one, other in zip(said, computed):
         assert 0.75 * other <= one <= 1.25 * other, f"{path.stem}: says {said}, takes {computed}"
+    core = core_minutes(notebook)
+    assert 0.9 * core <= stated_core(notebook.cells[0].source) <= min(1.1 * core, sum(said)), f"{path.stem}: {core:.0f}"
 
 
 def test_a_minute_is_150_words_or_seven_and_a_half_lines_of_code():
@@ -147,6 +152,13 @@ def test_every_chapter_has_a_card_with_its_question_and_a_picture(path):
 @each_chapter
 def test_every_chapter_has_its_place_in_the_drawing(path):
     assert path.stem in table("PLACES"), f"book/you_are_here.py: PLACES must have a row for {path.stem}"
+
+
+@each_chapter
+def test_the_page_of_the_course_has_every_chapter(path):
+    title = re.match(r"# (\d+) · (.+)\n", markdown(path)[0])
+    part = rf"(?m)^## {title[1]} {re.escape(title[2])}\n[^#]*^<!-- route: chapter {title[1]} -->$"
+    assert re.search(part, PAGES["whole"]), f"chapters/whole.md: must have a part for {path.stem}"
 
 
 @each_chapter
@@ -278,17 +290,18 @@ def test_each_of_the_five_notes_has_a_section():
 
 # Another chapter
 
-HEAD = "# {name} · Sample\n\nAbout 5 minutes · needs: {needs}"
+HEAD = "# {name} · Sample\n\nAbout 5 minutes{core} · needs: {needs}"
 LINK_TO_ASSIGNMENT = "[Write it yourself](assignments/99_sample.ipynb)."
 PAPER = "https://example.org/paper"
 
 
 def cell_with_lab(source):
-    return new_code_cell(source, outputs=[new_output("execute_result", {"text/plain": "MaskLab(preset='causal')"})])
+    shown = new_output("execute_result", {"text/plain": "MaskLab(preset='causal')"})
+    return new_code_cell(source, metadata={"tags": ["remove-input"]}, outputs=[shown])
 
 
 CHAPTER = [
-    new_markdown_cell(f"{HEAD.format(name=99, needs='chapter 1')}\n\n{LINK_TO_ASSIGNMENT}"),
+    new_markdown_cell(f"{HEAD.format(name=99, core=', 4 of them core', needs='chapter 1')}\n\n{LINK_TO_ASSIGNMENT}"),
     new_code_cell(repository.first_cell(None)),
     new_markdown_cell(f"## Predict first\n\n{LINK_TO_ASSIGNMENT}"),
     new_markdown_cell("## Try it first"),
@@ -311,7 +324,7 @@ def task(name, check):
 
 SOLUTION = [
     new_markdown_cell(
-        f"{HEAD.format(name='Assignment 99', needs='[chapter 99](../99_sample.ipynb)')}\n\n"
+        f"{HEAD.format(name='Assignment 99', core='', needs='[chapter 99](../99_sample.ipynb)')}\n\n"
         "You write nine functions, from `this` to `that`."
     ),
     new_code_cell(repository.first_cell(None)),
@@ -331,13 +344,16 @@ def additions(last):
         "chapters/index.ipynb": [
             (
                 row("index", last),
-                "\n| [99 Sample](99_sample.ipynb) | 5 | 1 | [assignment 99](assignments/99_sample.ipynb) |",
+                "\n| [99 Sample](99_sample.ipynb) | 5 | 4 | 1 | [assignment 99](assignments/99_sample.ipynb) |",
             ),
             (row("index", last, "-"), "\n- [99 Sample](99_sample.ipynb)<br>Does it fit?"),
         ],
         "book/you_are_here.py": [("PLACES = {\n", '    "99_sample": ("a sample", ("linear",)),\n')],
         "book/descriptions.py": [
             ("PAGES = {\n", f'    "99_sample": ("A sample of a chapter", "{"A chapter that fits. " * 6}"),\n')
+        ],
+        "chapters/whole.md": [
+            (f"<!-- route: chapter {number_of(last)} -->\n", "<!-- end -->\n## 99 Sample\n<!-- route: chapter 99 -->\n")
         ],
         "chapters/teach.md": [(f"{row('teach', last)}\n", "| [99 Sample](99_sample.ipynb) | 5 | 15 | 6 |\n")],
         "chapters/references.md": [("## The Transformer\n\n", f"- Ada, [A paper]({PAPER}). (99)\n")],
@@ -380,6 +396,7 @@ def complaints(course, monkeypatch):
         test_the_syllabus_agrees_with_the_chapters_own_first_lines,
         test_every_chapter_has_a_card_with_its_question_and_a_picture,
         test_every_chapter_has_its_place_in_the_drawing,
+        test_the_page_of_the_course_has_every_chapter,
         test_every_chapter_says_what_it_is_where_it_is_found,
         test_the_plan_for_a_class_agrees_with_chapter_and_assignment,
         test_a_chapter_leads_to_its_assignment_at_its_beginning_and_its_end,

@@ -37,7 +37,7 @@ TITLES = {
     "sections": {"01_one": ["Predict first", "1.1 What?", "References"], "02_two": ["2.1 Why?"]},
     "topics": {"strides": "Strides"},
 }
-EMPTY = {"place": None, "read": {}, "answers": {}, "checks": {}, "keys": True}
+EMPTY = {"place": None, "read": {}, "answers": {}, "checks": {}, "route": None, "keys": True}
 WRONG = {"section": "predict-first", "first": "wrong", "opened": [1, 0]}
 RIGHT = {"section": "predict-first", "first": "right", "opened": [2]}
 STANDINS = "class Event {} const document = { dispatchEvent() {} }, addEventListener = () => {};"
@@ -166,6 +166,21 @@ def test_whatever_a_file_holds_the_page_works(reader):
 # How far, what is weak, where to go on
 
 
+def test_a_chapter_is_done_when_its_core_is_read(engine):
+    sections = [
+        {"id": "core", "minutes": 4, "questions": 0, "counts": 1, "further": 0},
+        {"id": "more", "minutes": 6, "questions": 0, "counts": 1, "further": 1},
+    ]
+    chapter = {"page": "01_one", "sections": sections, "exercises": []}
+    engine("((chapter) => { OUTLINE.chapters[0] = chapter; })", chapter)
+    some, both = ({**EMPTY, "read": {"01_one": ids}} for ids in (["more"], ["core", "more"]))
+    assert engine("PROGRESS.minutesLeft", EMPTY, chapter) == {"core": 4, "further": 6}
+    assert engine("PROGRESS.minutesLeft", some, chapter) == {"core": 4, "further": 0}
+    found = engine("PROGRESS.ofPage", some, {}, "01_one")
+    assert found == {"done": 0, "all": 1, "words": "0 of 1 core sections read, and 1 further"}
+    assert engine("PROGRESS.ofPage", both, {}, "01_one")["done"] == 1
+
+
 def test_how_far_counts_what_is_there(engine):
     answers = {"01_one": {"a": WRONG, "b": RIGHT, "old": {**RIGHT, "section": "gone"}}}
     read = {"01_one": ["what", "references", "gone"]}
@@ -178,8 +193,8 @@ def test_how_far_counts_what_is_there(engine):
         "solved": [3, 24],
         "correct": [1, 1],
     }
-    assert engine("PROGRESS.minutesLeft", kept, first) == 5
-    assert engine("PROGRESS.ofPage", kept, practised, "01_one")["words"] == "1 of 2 sections read"
+    assert engine("PROGRESS.minutesLeft", kept, first) == {"core": 5, "further": 0}
+    assert engine("PROGRESS.ofPage", kept, practised, "01_one")["words"] == "1 of 2 core sections read"
     assert engine("PROGRESS.ofPage", kept, practised, "practice")["words"] == "3 of 24 solved"
     assert engine("PROGRESS.ofPage", kept, practised, "assignments/01_one")["words"] == "1 of 1 correct"
     assert engine("PROGRESS.ofPage", EMPTY, {}, "01_one") is None

@@ -413,11 +413,11 @@ PADDING_HINTS = r"(`padding_mask`\n.*?)<details>\n<summary>Hint 1.*?</details>\n
             "the checks must be those of ch5_masks in course.py and hunts.py, ",
         ),
         (
-            "You write five functions",
+            "You write six functions",
             "You write functions",
-            "the first cell must say how many functions there are: five ",
+            "the first cell must say how many functions there are: six ",
         ),
-        ("About 55 minutes", "Soon done", "the first cell must say how long it takes: About 55 minutes"),
+        ("About 70 minutes", "Soon done", "the first cell must say how long it takes: About 70 minutes"),
     ],
 )
 def test_a_solution_with_something_missing(before, after, said):

@@ -40,6 +40,7 @@ COURSE = {
         "masked_attention",
         "to_additive",
         "decoder_masks",
+        "masked_multi_head",
         "mend_sentence_vectors",
     ],
     "ch6_normalization": ["layer_norm", "rms_norm", "feed_forward", "post_norm", "pre_norm", "mend_stack"],

@@ -98,7 +98,9 @@ def outdated(exercise, error):
 def not_written(function, error):
     """Say that the learner's function calls one that is not written yet; empty if it is the checked function itself."""
     stub = traceback.extract_tb(error.__traceback__)[-1].name
-    if stub == getattr(function, "__name__", stub) or stub.startswith("<"):  # "<lambda>", "<module>"
+    written = inspect.unwrap(function)
+    its_own = (getattr(function, "__name__", stub), *(vars(written) if isinstance(written, type) else ()))
+    if stub in its_own or stub.startswith("<"):  # "<lambda>", "<module>"
         return ""
     message = f"Your function calls `{stub}`, which is not written yet. Write that first"
     if stub in FOLDERS:

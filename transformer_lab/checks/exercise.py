@@ -64,7 +64,7 @@ from .probes import Draw, Outcomes, each_tensor, in_float64, on_device, strided
 from .report import HINTS
 
 
-def exercise(*, inputs, axes, hints=(), facts=None, raises=None, scattered=strided):
+def exercise(*, inputs, axes, hints=(), facts=None, raises=None, scattered=strided, as_function=None):
     """Make an exercise of its reference.
 
     Parameters
@@ -85,13 +85,15 @@ def exercise(*, inputs, axes, hints=(), facts=None, raises=None, scattered=strid
     scattered : callable, optional
         Makes a tensor that is not contiguous of one that is; `probes.strided_with_whole_rows` where a right answer
         may ask for features next to one another in memory, as `torch.view_as_complex` does.
+    as_function : callable, optional
+        Makes a function of what the learner writes, where that is a class; it returns a function as it is.
 
     Returns
     -------
     callable
         Takes the reference and returns the `Exercise`.
     """
-    return lambda reference: Exercise(reference, inputs, axes, hints, facts, raises, scattered)
+    return lambda reference: Exercise(reference, inputs, axes, hints, facts, raises, scattered, as_function)
 
 
 @dataclass(frozen=True)
@@ -184,10 +186,11 @@ def _functions_in(body):
 class Exercise:
     """A function to write. Calling it with the learner's function checks that, shows a card and returns a `Report`."""
 
-    def __init__(self, reference, inputs, axes, hints, facts=None, raises=None, scattered=strided):
+    def __init__(self, reference, inputs, axes, hints, facts=None, raises=None, scattered=strided, as_function=None):
         self.name, self.__doc__, self.__module__ = reference.__name__, reference.__doc__, reference.__module__
         self.reference, self.inputs, self.axes, self.hints = reference, inputs, axes, tuple(hints)
         self.facts, self.raises, self.scattered = facts, raises, scattered
+        self.as_function = as_function or (lambda function: function)
         if len(self.hints) != len(HINTS):
             raise ValueError(f"{self.name} must have three hints ({', '.join(HINTS)}), got {len(self.hints)}")
         parameters = inspect.signature(reference).parameters.values()
@@ -202,7 +205,7 @@ class Exercise:
         self.working = reference  # what the learner can go on with: their own function once it is right
 
     def __call__(self, *functions):
-        report = check(self, *functions)
+        report = check(self, *map(self.as_function, functions))
         self.working = functions[0] if report.status == "correct" else self.reference
         return report
 

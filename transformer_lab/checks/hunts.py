@@ -62,24 +62,24 @@ HUNTS = {
     "rotate": (
         "Which wrong functions keep every length, and leave a token at position 0 as it is? What must you compare to "
         "tell them from right ones?",
-        "Take a pair (a, b) for the complex number a + bi: a turn is a product with cos + i sin. Compare every number, "
-        "for several pairs, for positions that do not begin at 0, for some far on, and for two bases. Then read in the "
-        "docstring which dtype the result has.",
+        "Read a pair (a, b) as the complex number a + bi: a rotation is then a product with cos + i sin. Compare "
+        "every number, for several pairs, for positions that do not begin at 0, for some large positions, and for two "
+        "bases. Then read in the docstring which dtype the result has.",
         "`speeds = base ** (-torch.arange(0, d_head, 2) / d_head)`, `turns = torch.polar(torch.ones(…), positions[:, "
         "None] * speeds)`, then compare `torch.view_as_complex(…) * turns` with `f(x, positions, base)`",
     ),
     "mean_pool": (
         "Which wrong functions return vectors of length 1? What must you compare to tell them from right ones?",
-        "Compare every number with one text's mean at a time. Then vary the mask as the docstring allows: padding "
-        "behind the text, in front of it, between its tokens, none. And what may stand in the padding?",
+        "Compare every number with the mean of one text at a time. Then vary the mask as the docstring allows: "
+        "padding behind the text, in front of it, between its tokens, none. And what may the padding contain?",
         "`for real in (…, ….flip(1), …):`, `states[~real] *= …`, `means = [text[kept].mean(dim=…) for text, kept in "
         "zip(…)]`, then compare `f(states, real)` with each `mean / mean.norm()`, and their shapes",
     ),
     "next_token_loss": (
-        "If all logits are equal, every guess has the same loss. What can such a test know about which guess meets "
-        "which token?",
-        "Take random logits and few tokens, 0 among them. Work out the loss of each guess by itself: minus the log of "
-        "the probability that it gives to the token that follows. Then make the logits large.",
+        "If all logits are equal, every guess has the same loss. What can such a test know about which guess is "
+        "compared with which token?",
+        "Take random logits and few tokens, 0 among them. Work out the loss of each guess separately: minus the log "
+        "of the probability that it gives to the token that follows. Then make the logits large.",
         "`log_p = logits.log_softmax(…)`, `losses = [-log_p[…, i, tokens[…, i + 1]] for …]`, then "
         "`assert torch.allclose(f(logits, tokens), torch.stack(losses).mean())`, for ordinary logits and for some that "
         "are hundreds of times as large",

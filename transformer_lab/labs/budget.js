@@ -158,7 +158,7 @@ function slidersPanel(model, world, change, letGo, compare) {
   const format = element("div", { class: "tl-turn" }, element("p", {}, "Bytes per value"), formats.node);
   const turns = sliders.map((each) => each.node);
   const nodes = [
-    element("div", { class: "tl-turns" }, turns, format, compare),
+    element("div", { class: "tl-turns tl-stays" }, turns, format, compare),
     reservedBox(warning, "tl-note tl-warning"),
   ];
   /** @type {(compared: Compared) => void} */

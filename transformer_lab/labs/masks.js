@@ -223,7 +223,7 @@ function stagesPanel(model, el, computed, redraw) {
   });
   tabs.node.classList.add("tl-tabs");
   const shown = names.map((name) => stages[name].node);
-  const node = element("div", {}, all ? tabs.node : [], shown);
+  const node = element("div", { class: "tl-stays" }, all ? tabs.node : [], shown);
   const mistakes = Object.values(MISTAKES);
   reserveSpace(stages.masked.formula, ...new Set(mistakes.map(({ masked }) => masked)));
   reserveSpace(stages.weights.formula, ...new Set(mistakes.map(({ weights }) => weights)));

@@ -98,7 +98,7 @@ function sizesPanel(model) {
     });
     setText(mark, `equal: ${sizeText(equal)}`);
   }
-  return { node: element("div", { class: "tl-dials" }, nodes), draw };
+  return { node: element("div", { class: "tl-dials tl-stays" }, nodes), draw };
 }
 
 // One order: its formula, picture and costs, or the reason why it is impossible.
@@ -454,7 +454,7 @@ function stepsPanel(model) {
     form.node,
     element("div", {}, table.nodes, memory.nodes),
   );
-  const node = element("div", {}, walk.nodes, forms);
+  const node = element("div", {}, element("div", { class: "tl-stays" }, walk.nodes), forms);
 
   // All texts for a token: pairs of a node and its text.
   function linesOf(sequence, now, row, t) {

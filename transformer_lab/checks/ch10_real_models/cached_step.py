@@ -58,9 +58,9 @@ def blend_of(weights, values):
         "return": "batch heads 1 d_head, batch heads k_len d_head, batch heads k_len d_head",
     },
     hints=(
-        "Five tokens are in the cache. At which position does the new one stand, counted from 0?",
-        "Query and key of the new token are turned by its position; the keys of the cache have been turned already, "
-        "each by its own. Values are never turned. The new token looks at itself, too.",
+        "Five tokens are in the cache. What is the position of the new token, counted from 0?",
+        "Query and key of the new token are rotated by its position; each key in the cache has already been rotated "
+        "by its own position. Values are never rotated. The new token looks at itself, too.",
         "`position = torch.tensor([keys.shape[…]])`, `keys = torch.cat([keys, rotate(key, …)], dim=…)`, the same for "
         "`values`, then softmax and blend as always: `return …, keys, values`",
     ),

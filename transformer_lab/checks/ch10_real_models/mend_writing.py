@@ -62,8 +62,8 @@ def what_is_new(text, seq, most):
     axes={"tokens": "1 seq", "return": "1 new"},
     hints=(
         "The scores have the shape (1, seq, vocab). Over which of these axes are the tokens that could come next?",
-        "A softmax over the wrong axis changes which score is the highest. And follow `stop`: where does the loop look "
-        "at it?",
+        "A softmax over the wrong axis changes which score is the highest. Then look for `stop`: where does the loop "
+        "use it?",
         "`token = model(…)[:, -1].argmax(…)`, `if token == stop: …`, and return what follows the first `seq` tokens",
     ),
 )

@@ -61,8 +61,8 @@ def in_all(sums, counts):
     axes={"return": ""},
     facts=lambda arguments, result, made: {"cut off from the gradient": not result.requires_grad},
     hints=(
-        "One small batch asks for three labels, with the losses 1, 1 and 1, another for one, with the loss 5. What is "
-        "the loss of both together?",
+        "One small batch asks for three labels, with the losses 1, 1 and 1, and another asks for one label, with the "
+        "loss 5. What is the loss of both together?",
         "Shift once: the logits at place i belong to the label at place i + 1. Add up losses, not means, and count the "
         "labels that are not −100 after the shift. Divide once, at the end.",
         "`logits, labels = model(tokens)[:, :-1], labels[:, 1:]`, `F.cross_entropy(logits.flatten(0, 1), "

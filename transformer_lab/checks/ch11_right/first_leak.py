@@ -45,7 +45,7 @@ def first_of(leaks):
     hints=(
         "At (j, i) the table says how far output i moves when token j is replaced. For which pairs must that be 0 in a "
         "causal model?",
-        "A leak is a pair with j > i, below the diagonal, whose entry is more than rounding. Rounding is judged beside "
+        "A leak is a pair with j > i, below the diagonal, whose entry is more than rounding. Compare the entry with "
         "the largest entry of the table.",
         "`for j in range(len(table)):`, `for i in range(…):`, `if table[j, i] > 1e-5 * …: return j, i`; and `None` at "
         "the end",

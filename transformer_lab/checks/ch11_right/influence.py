@@ -32,8 +32,8 @@ def moved(outputs, right):
     inputs=_model_and_tokens,
     axes={"tokens": "1 seq", "return": "seq seq"},
     hints=(
-        "You change token 2 alone, and compare two outputs of the model. How many numbers does that give, one for each "
-        "what?",
+        "You change token 2 alone, and compare the outputs before and after. How many numbers does that give, and "
+        "what does each of them belong to?",
         "Compute the right outputs once. For each token, take a copy of the tokens, change that one, and compare with "
         "the right outputs: the largest absolute difference over the features. Each token gives a row.",
         "`right = model(tokens)`; in a loop over `j`: `other = tokens.clone()`, `other[:, j] = …`, "

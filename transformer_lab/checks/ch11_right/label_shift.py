@@ -45,8 +45,9 @@ def nearest(losses, loss):
     hints=(
         "With a shift of 2, the logits at place 0 are scored with the token at place 2. How many places have such a "
         "token?",
-        "For each shift, leave out the last places of the logits and the first places of the tokens, so that both have "
-        "the same length; take the mean of minus the log of the probability. Then see which of the three is nearest.",
+        "For each shift, leave out the last places of the logits and the first places of the tokens, so that both "
+        "have the same length; take the mean of minus the log of the probability. Then see which of the three losses "
+        "is nearest.",
         "`F.cross_entropy(logits[:, : seq - s].flatten(0, 1), tokens[:, s:].flatten())` for `s` in `(0, 1, 2)`, then "
         "the `s` with the smallest `abs(…)`",
     ),

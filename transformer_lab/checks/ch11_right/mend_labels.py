@@ -38,10 +38,10 @@ def in_place(tokens, padding):
     inputs=_batch,
     axes={"tokens": "batch seq", "return": "batch seq"},
     hints=(
-        "A text of three tokens in a row of six: the end token is there three times. Which of the three must the model "
-        "learn to write?",
-        "Only the end tokens behind the first one are padding. `cumsum` counts how many there have been. And the loss "
-        "shifts the labels itself: who else does?",
+        "A text of three tokens is in a row of six, so the end token appears three times. Which of the three must the "
+        "model learn to write?",
+        "Only the end tokens after the first one are padding. `cumsum` counts the end tokens so far. And the loss "
+        "shifts the labels itself: what else shifts them?",
         "`ends = tokens == end`, `padding = ends & (ends.cumsum(…) > …)`, `return tokens.masked_fill(padding, …)`",
     ),
 )

@@ -66,8 +66,9 @@ def largest_gap(in_parts, at_once):
     axes={"tokens": "1 seq"},
     hints=(
         "After the first part, which two things does `step` return, and which of them does the next call need?",
-        "Cut the tokens into the parts. Run them in order: each call gets the cache that the call before returned, the "
-        "first gets `None`. Join the outputs along the tokens, and compare with the model's own.",
+        "Cut the tokens into the parts. Run them in order: each call gets the cache that the call before returned, "
+        "and the first call gets `None`. Join the outputs along the tokens, and compare them with the model's own "
+        "outputs.",
         "`for piece in tokens.split(parts, dim=…):`, `output, cache = step(piece, cache)`, then "
         "`(torch.cat(outputs, dim=…) - model(tokens)).abs().max()`",
     ),

@@ -63,10 +63,10 @@ def added(mixed, common, x):
         "return": "batch seq d_model",
     },
     hints=(
-        "Which tokens does expert 2 get? And with which weight does each of them count: does it depend on the place at "
-        "which 2 stands among the token's experts?",
-        "Make one axis of batch and seq. For each expert find the rows and the places at which `indices` names it, let "
-        "it read these rows, multiply by the weights there, and add the results to the same rows.",
+        "Which tokens does expert 2 get? And with which weight does each of them count: does the weight depend on the "
+        "place of 2 among the token's experts?",
+        "Merge batch and seq into one axis. For each expert find the rows and the places at which `indices` names it, "
+        "pass these rows to the expert, multiply by the weights there, and add the results to the same rows.",
         "`for number, expert in enumerate(experts): row, place = (indices == number).nonzero(as_tuple=True)`, then "
         "`mixed[row] += weights[row, place, None] * …`; at the end `+ shared(…)`",
     ),

@@ -21,8 +21,8 @@ def side_by_side(x, group):
     hints=(
         "Six heads of queries share two heads of keys. Which head of keys do the query heads 0, 1 and 2 read, and "
         "which do 3, 4 and 5?",
-        "Neighbouring heads of queries share one. Each head of keys comes once for each member of its group, "
-        "before the next head of keys.",
+        "Neighbouring heads of queries share one head of keys. Each head of keys appears once for each member of its "
+        "group, before the next head of keys.",
         "`x.repeat_interleave(…, dim=…)`: how often, and along which axis?",
     ),
 )

@@ -35,7 +35,7 @@ def added(vectors, pattern):
     axes={"tokens": "batch seq", "table": "vocab d_model", "return": "batch seq d_model"},
     hints=(
         "What does attention know about the order of the tokens, if each token is a row of the table and nothing else?",
-        "Look the rows up, `table[tokens]`, then add what `sinusoidal_positions` gives for the right axis of tokens.",
+        "Look up the rows, `table[tokens]`, then add what `sinusoidal_positions` returns for the right axis of tokens.",
         "`table[…] + sinusoidal_positions(…, …)`",
     ),
 )

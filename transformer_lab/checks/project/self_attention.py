@@ -29,8 +29,9 @@ def last_projection(x, weights):
     inputs=_attention_inputs,
     axes={"x": "batch seq d_model", "return": "batch seq d_model"},
     hints=(
-        "`attend` takes and gives heads. What stands before it, and what after it, in multi-head attention?",
-        "Project three times, split, `attend(query, key, value)`, merge, project. Scale and mask are `attend`'s part.",
+        "`attend` takes heads and returns heads. What comes before it, and what after it, in multi-head attention?",
+        "Project three times, split, `attend(query, key, value)`, merge, project. `attend` does the scaling and the "
+        "masking.",
         "`attend(*(split_heads(x @ weights[…].T, n_heads) for … in …))`, then `merge_heads(…) @ …`",
     ),
 )

@@ -1,0 +1,29 @@
+// A figure is a link to its picture. This script opens the picture over the page, at its full size.
+(() => {
+  /** @type {HTMLDialogElement} */
+  let dialog;
+  function makeDialog() {
+    dialog = document.createElement("dialog");
+    dialog.className = "tl-enlarged";
+    const close = Object.assign(document.createElement("button"), { type: "button", textContent: "Close" });
+    const picture = Object.assign(document.createElement("div"), { className: "tl-picture", tabIndex: 0 });
+    dialog.append(close, picture);
+    close.addEventListener("click", () => dialog.close());
+    // A click beside the picture closes it, too; Escape does by itself.
+    dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+    document.body.append(dialog);
+  }
+
+  document.addEventListener("click", (event) => {
+    const { target } = event;
+    const link = target instanceof Element ? target.closest("a.tl-enlarge") : null;
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    if (!dialog) makeDialog();
+    const image = /** @type {HTMLImageElement} */ (link.querySelector("img").cloneNode());
+    image.loading = "eager";
+    dialog.querySelector(".tl-picture").replaceChildren(image);
+    dialog.setAttribute("aria-label", link.parentElement.querySelector(".tl-caption strong")?.textContent ?? "Figure");
+    dialog.showModal();
+  });
+})();

@@ -1,0 +1,307 @@
+// Finds sections for a reader's words, in the texts of search_index.py, with the stemmer of Sphinx.
+// biome-ignore lint/correctness/noUnusedVariables: other scripts use it
+const FIND = (() => {
+  // The field's names: all of a row are one term, whatever their endings and capitals. Of two that fit, the longer one.
+  const NAMES = [
+    ["axis", "axes", "dim", "dimension"],
+    ["backward pass", "backpropagation", "backprop", "back propagation"],
+    ["batch norm", "batchnorm", "batch normalization", "batch normalisation"],
+    ["causal", "causal mask", "look ahead mask", "lookahead mask", "subsequent mask"],
+    ["einsum", "einstein summation"],
+    ["feed forward", "feedforward", "ffn", "mlp"],
+    ["flash attention", "flashattention", "flash", "fused attention", "softmax in pieces"],
+    ["gpt2", "gpt 2"],
+    ["gqa", "grouped query attention", "group query attention"],
+    ["infinity", "inf", "∞"],
+    ["key value cache", "kv cache", "kvcache"],
+    ["layer norm", "layernorm", "layer normalization", "layer normalisation"],
+    ["mla", "latent attention", "multi head latent attention"],
+    ["moe", "mixture of experts"],
+    ["mqa", "multi query attention"],
+    ["multi head", "multihead", "multiple heads", "several heads", "two heads", "more heads"],
+    ["multi head attention", "multihead attention", "mha"],
+    ["normalization", "normalisation"],
+    ["position", "positional encoding", "positional embedding", "position encoding", "position embedding"],
+    ["post norm", "postnorm"],
+    ["pre norm", "prenorm"],
+    ["residual", "residual connection", "skip connection"],
+    ["rms norm", "rmsnorm"],
+    [
+      "rope",
+      "rotary",
+      "rotary position",
+      "rotary embedding",
+      "rotary positional embedding",
+      "rotary position embedding",
+    ],
+    ["scaled dot product attention", "sdpa"],
+    ["sqrt", "√", "square root"],
+    ["tying", "tied", "tie", "weight tying", "weight sharing"],
+  ];
+  // Words that say nothing, beside Sphinx's.
+  const MORE =
+    "all can did do does from get has have how i its many me my so use vs versus we what when where which who why you";
+  const WORD = /\d+(?:\.\d+)+|[\p{L}\p{N}_]+|[√∞]/gu;
+  const LONG = 4; // letters of a word that may be misspelt
+
+  const stemmer = new Stemmer();
+  // The stem of a tokenizer is not that of a token.
+  /** @type {Map<string, string>} */
+  const stems = new Map(["tokenizer", "tokenizers"].map((word) => [word, "tokenizer"]));
+  function stem(word) {
+    const small = word.toLowerCase();
+    if (!stems.has(small)) stems.set(small, small.length > 3 ? stemmer.stemWord(small) : small);
+    return stems.get(small);
+  }
+  const stopWords = new Set([...STOP_WORDS, ...MORE.split(" ")].map(stem));
+  const wordsOf = (text) => text.match(WORD) ?? [];
+
+  // By its first stem: the stems of every way to write a name, the longest first, and the name's term.
+  /** @type {Map<string, { parts: string[]; term: string }[]>} */
+  const names = new Map();
+  for (const row of NAMES)
+    for (const way of row) {
+      const parts = wordsOf(way).map(stem);
+      names.set(parts[0], [...(names.get(parts[0]) ?? []), { parts, term: `=${row[0].replaceAll(" ", "")}` }]);
+    }
+  for (const ways of names.values()) ways.sort((a, b) => b.parts.length - a.parts.length);
+
+  // The terms of a text and their places: its words with names in the place of theirs, and what is inside of these.
+  function read(text) {
+    const words = [...text.matchAll(WORD)].map(({ 0: word, index: from }) => ({
+      from,
+      to: from + word.length,
+      term: stem(word),
+    }));
+    const found = { line: [], inside: [] };
+    let end = 0; // of the name before
+    words.forEach((word, at) => {
+      const ways = (names.get(word.term) ?? []).filter(({ parts }) =>
+        parts.every((part, i) => words[at + i]?.term === part),
+      );
+      const spans = ways.map(({ parts, term }) => ({ from: word.from, to: words[at + parts.length - 1].to, term }));
+      if (at < end) found.inside.push(word, ...spans);
+      else if (ways.length) {
+        found.line.push(spans[0]);
+        found.inside.push(word, ...spans.slice(1));
+        end = at + ways[0].parts.length;
+      } else found.line.push(word);
+      if (word.term.includes("_")) {
+        const parts = read(word.term.replaceAll("_", " "));
+        for (const { term } of [...parts.line, ...parts.inside]) found.inside.push({ ...word, term });
+      }
+    });
+    return found;
+  }
+
+  const joined = (spans) => ` ${spans.map(({ term }) => term).join(" ")} `;
+  function withoutStopWords({ line }) {
+    const rest = line.filter(({ term }) => !stopWords.has(term));
+    return rest.length ? rest : line;
+  }
+
+  // The index: how often a section has a term, in its heading and in its text.
+  function counted({ line, inside }) {
+    /** @type {Map<string, number>} */
+    const counts = new Map();
+    for (const { term } of [...line, ...inside]) counts.set(term, (counts.get(term) ?? 0) + 1);
+    return counts;
+  }
+  /** @type {[RegExp, string][]} */
+  const KINDS = [
+    [/^glossary\.html/, "Glossary"],
+    [/^museum\.html/, "Bug"],
+    [/^api\.html/, "Package"],
+    [/^assignments\//, "Assignment"],
+    [/^solutions\//, "Solution"],
+    [/^\d\d_/, "Chapter"],
+  ];
+  const kindOf = (address) => KINDS.find(([form]) => form.test(address))?.[1] ?? "Page";
+  const NUMBER = /^[\d.]+ (· )?/;
+  function section(kind, page, address, title, text) {
+    const [heading, body] = [read(title), read(text)];
+    const length = { heading: withoutStopWords(heading).length, body: body.line.length };
+    const names = title.replace(NUMBER, "").split(", "); // the glossary has several in one heading
+    return {
+      ...{ kind, page, address, title, text, length, taught: new Map() },
+      ...{ heading: counted(heading), body: counted(body) },
+      ...{ headingLine: joined(withoutStopWords(heading)) },
+      lines: [joined(heading.line) + joined(body.line), joined(withoutStopWords(body))],
+      names: names.map((name) => joined(withoutStopWords(read(name)))),
+    };
+  }
+  const sections = SECTIONS.flatMap(([page, address, parts]) =>
+    parts.map(([anchor, title, text]) => {
+      const whole = anchor ? `${address}#${anchor}` : address;
+      return section(kindOf(address), page, whole, title, text);
+    }),
+  );
+  sections.push(...LABS.map(([page, address, title, text]) => section("Lab", page, address, title, text)));
+  const mean = (part) => sections.reduce((sum, { length }) => sum + length[part], 0) / sections.length;
+  const average = { heading: mean("heading"), body: mean("body") };
+
+  // An entry of the glossary names the sections that teach it, as in (5.9, 7.1): these are about its words, too.
+  const chapters = sections.filter(({ kind }) => kind === "Chapter");
+  const numbered = new Map(chapters.map((one) => [one.title.match(/^\d+\.\d+/)?.[0], one]));
+  const NO_TERM = /^(Glossary|Axis words|Letters|Terms)$/;
+  const glossary = sections.filter(({ kind, title }) => kind === "Glossary" && !NO_TERM.test(title));
+  for (const entry of glossary)
+    for (const [, numbers] of entry.text.matchAll(/\(([\d., ]+)\)/g))
+      for (const taught of numbers.split(", ").map((number) => numbered.get(number)?.taught))
+        for (const name of entry.names.map((name) => name.trim().split(" ")))
+          for (const term of name) taught?.set(term, Math.max(taught.get(term) ?? 0, 1 / name.length));
+
+  // The fewer sections have a term, the more it says.
+  function rarities(part) {
+    /** @type {Map<string, number>} */
+    const having = new Map();
+    for (const one of sections) for (const term of one[part].keys()) having.set(term, (having.get(term) ?? 0) + 1);
+    for (const [term, number] of having) having.set(term, Math.log2(1 + sections.length / number));
+    return having;
+  }
+  const rarity = { heading: rarities("heading"), body: rarities("body") };
+  const rarest = Math.log2(1 + sections.length);
+  const isKnown = (term) => rarity.body.has(term) || rarity.heading.has(term);
+
+  // Whether two words differ in one letter: one more, one other, or two neighbours that changed places.
+  function isOneEdit(a, b) {
+    if (Math.abs(a.length - b.length) > 1) return false;
+    let start = 0;
+    while (start < a.length && a[start] === b[start]) start += 1;
+    const same = (one, other) => a.slice(start + one) === b.slice(start + other);
+    return (
+      same(1, 1) || same(1, 0) || same(0, 1) || (a[start] === b[start + 1] && a[start + 1] === b[start] && same(2, 2))
+    );
+  }
+  const spelt = new Set(
+    [...glossary.map(({ title }) => title), ...NAMES.flat()].flatMap(wordsOf).map((word) => word.toLowerCase()),
+  );
+  const nearest = (word) => [...spelt].find((known) => known.length >= LONG && isOneEdit(word, known));
+
+  // A compound such as "selfattention" is two words.
+  function split(word) {
+    for (let at = LONG; at <= word.length - LONG; at += 1) {
+      const halves = [word.slice(0, at), word.slice(at)];
+      if (halves.every((half) => rarity.heading.has(stem(half)))) return halves.join(" ");
+    }
+    return "";
+  }
+
+  // The query with each word that no section has replaced by one that some have; and whether it was a misspelling.
+  function mended(query, begun) {
+    let isMisspelt = false;
+    const text = query.toLowerCase().replace(WORD, (word) => {
+      const term = stem(word);
+      if (isKnown(term) || names.has(term) || stopWords.has(term) || word.length < LONG || word === begun) return word;
+      const near = nearest(word);
+      isMisspelt ||= Boolean(near);
+      return near ?? (split(word) || word);
+    });
+    return { text, isMisspelt };
+  }
+
+  // The terms of all words that begin with these letters.
+  function begunBy(letters) {
+    const words = [...stems].filter(([word, term]) => word.startsWith(letters) && isKnown(term));
+    return new Set(words.map(([, term]) => term));
+  }
+
+  // How much one of the query's terms says for a section.
+  const HEADING = 1.5;
+  function points(one, term) {
+    const often = one.body.get(term) ?? 0;
+    const inText = often / (often + 1 + (0.3 * one.length.body) / average.body);
+    const inHeading = one.heading.has(term) ? 1 / (0.7 + (0.3 * one.length.heading) / average.heading) : 0;
+    return (
+      HEADING * (inHeading + (one.taught.get(term) ?? 0)) * (rarity.heading.get(term) ?? 0) +
+      inText * (rarity.body.get(term) ?? 0)
+    );
+  }
+  const worth = (term) => rarity.body.get(term) ?? rarity.heading.get(term) ?? rarest;
+
+  // The terms one by one, and less where some are missing; then the query as a whole.
+  function score(one, weight, { asked, phrase, quotes }) {
+    const best = asked.map((terms) => Math.max(...terms.map((term) => points(one, term))));
+    const worths = asked.map((terms) => Math.max(...terms.map(worth)));
+    const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+    const share = sum(worths.filter((_, i) => best[i])) / sum(worths);
+    const isName = one.names.includes(phrase);
+    const inHeading = isName ? 6 : one.headingLine.includes(phrase) ? 5 : 0;
+    const quoted = quotes.filter(({ line }, i) => one.lines[i].includes(line)).map(({ words }) => words ** 2);
+    const inText = Math.max(0, ...quoted);
+    return weight * (sum(best) * share + inHeading + inText);
+  }
+
+  // The package comes first for names as they are written in code; questions, claims and lists of works explain least.
+  const MINOR = /Check yourself|Claims you will meet|Predict first|References/;
+  function weight({ kind, title, address }, query) {
+    if (kind === "Package") return /[_.A-Z]/.test(query) && title.endsWith(query) ? 1 : 0.25;
+    if (kind === "Page" || (kind === "Chapter" && !address.includes("#"))) return 0.7;
+    if (kind === "Bug") return 0.6;
+    return MINOR.test(title) ? 0.5 : 1;
+  }
+  const LAST = ["Assignment", "Solution"];
+  const LEAST = 0.1; // of the best score
+
+  // The sections for a query, the best first, with the terms that were found in them; and what was searched for instead
+  // of a query with a misspelling. While a reader types, the last word may be the beginning of one.
+  function find(query, isTyped = false) {
+    const last = isTyped ? (/[\p{L}\p{N}_]{2,}$/u.exec(query.toLowerCase())?.[0] ?? "") : "";
+    const begun = last ? begunBy(last) : new Set();
+    const { text, isMisspelt } = mended(query, begun.size ? last : "");
+    const whole = read(text);
+    const asked = withoutStopWords(whole).map(({ term }) => [term]);
+    if (!asked.length) return { hits: [], terms: new Set(), instead: "" };
+    const phrase = ` ${asked.map(([term]) => term).join(" ")} `;
+    if (asked.at(-1)[0] === stem(last)) asked.at(-1).push(...begun);
+    const quotes = [
+      { line: joined(whole.line), words: whole.line.length },
+      { line: phrase, words: asked.length },
+    ];
+    const sought = { asked, phrase, quotes };
+    const scored = sections.map((one) => ({ ...one, score: score(one, weight(one, query), sought) }));
+    const least = LEAST * Math.max(...scored.map(({ score }) => score));
+    const hits = scored
+      .filter(({ score }) => score && score >= least)
+      .sort((a, b) => LAST.indexOf(a.kind) - LAST.indexOf(b.kind) || b.score - a.score);
+    return { hits, terms: new Set(asked.flat()), instead: isMisspelt ? text : "" };
+  }
+
+  // The places of terms in a text, in order.
+  function places(text, terms) {
+    const { line, inside } = read(text);
+    return [...line, ...inside].filter(({ term }) => terms.has(term)).sort((a, b) => a.from - b.from || b.to - a.to);
+  }
+
+  // The part of a text where most of the terms are together.
+  const EXCERPT = 180;
+  function excerpt(text, terms) {
+    const found = places(text, terms);
+    const near = found.map(({ from }) => {
+      const here = found.filter((other) => from <= other.from && other.to < from + (2 * EXCERPT) / 3);
+      return new Set(here.map(({ term }) => term)).size;
+    });
+    const first = found[near.indexOf(Math.max(...near))]?.from ?? 0;
+    const from = Math.max(0, first - EXCERPT / 3);
+    const start = from ? text.indexOf(" ", from) + 1 : 0;
+    const rest = text.slice(start);
+    const shown = rest.length > EXCERPT ? `${rest.slice(0, EXCERPT).replace(/\s\S*$/, "")} …` : rest;
+    return `${start ? "… " : ""}${shown}`;
+  }
+
+  // A text in pieces, each with whether it is a term that was found.
+  /** @type {(text: string, terms: Set<string>) => [string, boolean][]} */
+  function marked(text, terms) {
+    /** @type {[string, boolean][]} */
+    const pieces = [];
+    let done = 0;
+    for (const { from, to } of places(text, terms)) {
+      if (from < done) continue;
+      pieces.push([text.slice(done, from), false], [text.slice(from, to), true]);
+      done = to;
+    }
+    return [...pieces, [text.slice(done), false]];
+  }
+
+  return { find, excerpt, marked };
+})();

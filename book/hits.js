@@ -1,0 +1,120 @@
+// Hits while a reader types into the search that opens over every page. The first time it opens, it loads the texts of
+// the book and what finds them (search_index.py). Enter alone leads to the page of all hits: search.js.
+// biome-ignore lint/correctness/noUnusedVariables: other scripts use it
+const SEARCH = (() => {
+  const { currentScript } = /** @type {{ currentScript: HTMLScriptElement }} */ (document);
+  const index = new URL(currentScript.dataset.index, currentScript.src).href;
+  const root = new URL(document.documentElement.dataset.content_root ?? "./", location.href);
+
+  /** @type {Promise<void>} */
+  let loading = null;
+  function load() {
+    loading ??= new Promise((resolve) => {
+      document.head.append(Object.assign(document.createElement("script"), { src: index, onload: () => resolve() }));
+    });
+    return loading;
+  }
+
+  function make(tag, properties = {}, ...children) {
+    const element = Object.assign(document.createElement(tag), properties);
+    element.append(...children);
+    return element;
+  }
+  function marks(text, terms) {
+    const pieces = FIND.marked(text, terms);
+    return pieces.map(([piece, isFound]) => (isFound ? make("mark", { textContent: piece }) : piece));
+  }
+  const addressOf = (hit) => new URL(hit.address, root).href;
+
+  const box = document.querySelector(".search-button__search-container");
+  const field = box?.querySelector("input");
+  if (!field) return { load, make, marks, addressOf };
+
+  // How many hits of each kind are shown; the kind with the best hit comes first.
+  const SHOWN = { Chapter: 5, Glossary: 3, Lab: 2, Bug: 2, Package: 2, Page: 2, Assignment: 1 };
+  const list = make("div", { id: "tl-hits", hidden: true, role: "listbox", ariaLabel: "Hits" });
+  const said = make("p", { role: "status" });
+  box.append(make("div", { className: "tl-hits" }, said, list));
+  Object.assign(field, { type: "text", inputMode: "search", enterKeyHint: "search" }); // a combobox is no searchbox
+  Object.assign(field, { role: "combobox", ariaAutoComplete: "list", ariaExpanded: "false" });
+  field.setAttribute("aria-controls", list.id);
+
+  function option(hit, terms) {
+    const title = make("b", {}, ...marks(hit.title, terms));
+    const page = hit.title === hit.page ? [] : [" ", make("small", { textContent: hit.page })];
+    const text = make("span", {}, ...marks(FIND.excerpt(hit.text, terms), terms));
+    const link = make("a", { href: addressOf(hit), role: "option", tabIndex: -1, ariaSelected: "false" });
+    link.append(title, ...page, text);
+    return link;
+  }
+  function group(kind, options) {
+    const name = make("div", { id: `tl-hits-${kind}`, className: "tl-kind", role: "presentation", textContent: kind });
+    const all = make("div", { role: "group" }, name, ...options);
+    all.setAttribute("aria-labelledby", name.id);
+    return all;
+  }
+
+  /** @type {HTMLElement[]} */
+  let options = [];
+  let chosen = -1;
+  function choose(number) {
+    options[chosen]?.setAttribute("aria-selected", "false");
+    chosen = number;
+    const option = options[chosen];
+    if (!option) return field.removeAttribute("aria-activedescendant");
+    option.setAttribute("aria-selected", "true");
+    field.setAttribute("aria-activedescendant", option.id);
+    option.scrollIntoView({ block: "nearest" });
+  }
+
+  const ofKind = (hits, kind) => hits.filter((hit) => hit.kind === kind).slice(0, SHOWN[kind]);
+  function sentence(query, { hits, instead }, shown) {
+    if (!hits.length) return `Nothing for “${query}”.`;
+    const other = instead ? `Nothing for “${query}”. Did you mean ${instead}? ` : "";
+    return `${other}${shown} of ${hits.length} ${hits.length === 1 ? "hit" : "hits"}. ↑ ↓ choose, Enter shows all.`;
+  }
+  async function draw() {
+    const query = field.value.trim();
+    if (query) await load();
+    if (query !== field.value.trim()) return; // the reader has gone on
+    const found = query ? FIND.find(field.value, true) : { hits: [], terms: new Set(), instead: "" };
+    const kinds = [...new Set(found.hits.map(({ kind }) => kind))].filter((kind) => kind in SHOWN);
+    const groups = kinds.map((kind) =>
+      group(
+        kind,
+        ofKind(found.hits, kind).map((hit) => option(hit, found.terms)),
+      ),
+    );
+    list.replaceChildren(...groups);
+    list.hidden = !groups.length;
+    options = [.../** @type {NodeListOf<HTMLElement>} */ (list.querySelectorAll("[role=option]"))];
+    options.forEach((option, i) => {
+      option.id = `tl-hit-${i}`;
+    });
+    choose(-1);
+    field.ariaExpanded = String(options.length > 0);
+    said.textContent = query ? sentence(query, found, options.length) : "";
+  }
+
+  const close = () => box.parentElement.classList.remove("show");
+  field.addEventListener("focus", load);
+  field.addEventListener("input", draw);
+  field.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && options.length) {
+      event.preventDefault();
+      const places = options.length + 1; // with that of the field
+      choose(((chosen + 1 + step + places) % places) - 1);
+    } else if (event.key === "Enter" && chosen >= 0) {
+      event.preventDefault();
+      options[chosen].click();
+    }
+  });
+  list.addEventListener("click", close); // a hit may be on the page itself
+  box.addEventListener("focusout", (event) => {
+    const { relatedTarget } = /** @type {FocusEvent} */ (event);
+    if (relatedTarget instanceof Node && !box.contains(relatedTarget)) close();
+  });
+
+  return { load, make, marks, addressOf };
+})();

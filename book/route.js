@@ -1,0 +1,62 @@
+// For a reader who follows a route, “next” leads along the route: at the end of each stop that is not followed by the
+// next one, in the links at the foot of the page, and with the keys ← and →. The list of sections marks the stops.
+(() => {
+  const { pagename } = DOCUMENTATION_OPTIONS;
+  const element = (tag, properties = {}, ...children) => {
+    const node = Object.assign(document.createElement(tag), properties);
+    node.append(...children);
+    return node;
+  };
+  const follow = (route) =>
+    RECORD.change((kept) => {
+      kept.route = route;
+    });
+
+  // On the page of a route: a button, and a link to a stop begins the route, too.
+  if (Object.hasOwn(ROUTES, pagename)) {
+    const button = element("button", { type: "button" });
+    const words = element("span");
+    const line = element("p", { className: "tl-route" }, button, " ", words);
+    const show = () => {
+      const on = RECORD.read().route === pagename;
+      button.textContent = on ? "Stop following this route" : "Follow this route";
+      words.textContent = on
+        ? "“Next” leads along the route."
+        : "“Next” then leads along the route, and skips the rest.";
+    };
+    button.addEventListener("click", () => follow(RECORD.read().route === pagename ? null : pagename));
+    document.querySelector(".bd-article h1").after(line);
+    for (const table of document.querySelectorAll(".bd-article table"))
+      table.addEventListener("click", ({ target }) => {
+        if (/** @type {Element} */ (target).closest("a")) follow(pagename);
+      });
+    show();
+    document.addEventListener("tl-record", show);
+    return;
+  }
+
+  const chosen = ROUTES[RECORD.read().route];
+  if (!chosen) return;
+  const [title, stops] = chosen;
+  const known = stops.map(([id, before, after]) => ({ part: document.getElementById(id), id, before, after }));
+  const here = known.filter(({ part }) => part);
+  if (!here.length) return;
+
+  for (const { part, id, after } of here) {
+    const [href, name] = after;
+    document.querySelector(`.bd-toc-nav a[href="#${CSS.escape(id)}"]`)?.classList.add("tl-on-route");
+    if (part.nextElementSibling?.id && href === `#${part.nextElementSibling.id}`) continue;
+    const link = element("a", { href }, name);
+    part.append(element("p", { className: "tl-next" }, `Next on ${title}: `, link));
+  }
+  const foot = { "left-prev": here[0].before, "right-next": here.at(-1).after };
+  for (const [side, [href, name]] of Object.entries(foot)) {
+    /** @type {HTMLAnchorElement} */
+    const link = document.querySelector(`.prev-next-area a.${side}`);
+    if (!link) continue;
+    link.href = href;
+    link.title = name;
+    link.querySelector(".prev-next-subtitle").textContent = `${side === "left-prev" ? "before" : "next"} on ${title}`;
+    link.querySelector(".prev-next-title").textContent = name;
+  }
+})();

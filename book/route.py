@@ -1,0 +1,51 @@
+"""What a page knows of the routes: for each of its sections that is on a route, the stops before and after it.
+
+The page of a route is where the route begins and ends. ``route.js`` shows the links to readers who follow the route.
+"""
+
+import json
+from functools import cache
+
+import routes
+from book.mentions import headings
+from book.prose import address
+
+
+@cache  # for all pages of a build
+def stops(env, route):
+    """Return the stops of a route in order, its page first and last: (page, anchor, what a link says)."""
+    known = headings(env)
+    title = env.titles[route.page].astext()
+    found = [(route.page, "", title)]
+    for kind, number in route.way:
+        for page, anchor in known[kind, number]:
+            name = routes.heading(kind, number).replace("`", "")
+            found.append((page, anchor, f"{'Exercise ' if kind == 'exercise' else ''}{number} {name}"))
+    return [*found, (route.page, "", f"the end of {title}")]
+
+
+def on_page(app, page):
+    """Return what ``route.js`` reads: by route its title, and for each stop on the page its anchor and two links."""
+    found = {}
+    for route in routes.ROUTES:
+        way = stops(app.env, route)
+        links = [
+            [anchor, *([address(app, page, where, there), title] for where, there, title in (before, after))]
+            for before, (where_is, anchor, _), after in zip(way, way[1:], way[2:])
+            if where_is == page
+        ]
+        if links or page == route.page:
+            found[route.page] = [app.env.titles[route.page].astext(), links]
+    return found
+
+
+def add_script(app, pagename, templatename, context, doctree):
+    if doctree is not None and (found := on_page(app, pagename)):
+        data = json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+        app.add_js_file(None, body=f"const ROUTES = {data};", priority=400)
+        app.add_js_file("route.js", defer="defer", priority=900)
+
+
+def setup(app):
+    app.connect("html-page-context", add_script)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,74 @@
+"""What a reader sees who follows a route, and what the book says of sections that are further."""
+
+import re
+
+from test_book import HTML, site, visit  # noqa: F401
+
+import routes
+
+FIRST = routes.ROUTES[0]
+BELOW = "(id) => document.getElementById(id).nextElementSibling.id"
+
+
+def foot(page, side):
+    return page.locator(f".prev-next-area a.{side}")
+
+
+def test_next_leads_along_the_route_from_its_first_stop_to_its_last(visit, site):  # noqa: F811
+    page = visit(f"{site}{FIRST.page}.html")
+    way = [number for _, number in FIRST.way]
+    page.locator(".bd-article table a").first.click()
+    page.wait_for_load_state()
+    seen = []
+    for _ in range(60):
+        here = page.evaluate("decodeURIComponent(location.hash.slice(1))")
+        if page.url.startswith(f"{site}{FIRST.page}.html"):
+            break
+        heading = page.locator(f"[id='{here}'] > h2").first.inner_text()
+        seen.append(re.search(r"\d+\.\d+", heading)[0])
+        link = page.locator(f"[id='{here}'] > .tl-next a")
+        if link.count():
+            link.click()
+        else:  # the next stop is the section below
+            page.goto(page.url.split("#")[0] + "#" + page.evaluate(BELOW, here))
+        page.wait_for_load_state()
+    assert seen == way
+
+
+def test_the_links_at_the_foot_and_the_list_follow_the_route_until_the_reader_leaves_it(visit, site):  # noqa: F811
+    page = visit(f"{site}{FIRST.page}.html")
+    button = page.locator(".tl-route button")
+    assert button.inner_text() == "Follow this route"
+    page.goto(f"{site}02_matmul_broadcasting.html")
+    assert foot(page, "right-next").get_attribute("href").startswith("03_attention_lookup.html")
+    assert page.locator(".tl-next, .tl-on-route").count() == 0
+    page.goto(f"{site}{FIRST.page}.html")
+    button.press("Enter")
+    assert button.inner_text() == "Stop following this route"
+    page.goto(f"{site}02_matmul_broadcasting.html")
+    assert "3.1 What is it for?" in foot(page, "right-next").inner_text()
+    assert "1.8 How does a sentence" in foot(page, "left-prev").inner_text()
+    on_route = page.locator(".bd-toc-nav a.tl-on-route").all_inner_texts()
+    assert [text.split()[0] for text in on_route] == ["2.1", "2.2", "2.5"]
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**/03_attention_lookup.html#*")
+    page.goto(f"{site}{FIRST.page}.html")
+    button.click()
+    page.goto(f"{site}02_matmul_broadcasting.html")
+    assert page.locator(".tl-next").count() == 0
+
+
+def test_a_section_that_is_further_says_so_in_its_heading_its_first_line_and_the_list(visit, site):  # noqa: F811
+    page = visit(f"{site}02_matmul_broadcasting.html", viewport={"width": 1280, "height": 850})
+    further = page.locator("section.further")
+    assert [text.split()[0] for text in further.locator("h2").all_inner_texts()] == ["2.6", "2.9"]
+    assert further.first.locator(".tl-what-you-miss").inner_text().startswith("Further: skip it, and you miss")
+    content = further.first.locator("h2").evaluate("(node) => getComputedStyle(node, '::after').content")
+    assert content == '"further"'
+    marked = page.locator(".bd-toc-nav a.tl-further").all_inner_texts()
+    assert [text.split()[0] for text in marked] == ["2.6", "2.9"] and all("min · further" in text for text in marked)
+    assert re.fullmatch(r"\d+ min left · \d+ min further", page.locator(".tl-left").inner_text())
+
+
+def test_a_page_without_a_stop_has_no_route():
+    assert "const ROUTES" not in (HTML / "glossary.html").read_text("utf-8")

@@ -1,0 +1,379 @@
+"""Multi-head attention under a mask, as a module."""
+
+import functools
+
+import torch
+from torch import nn
+from torch.func import functional_call
+from torch.nn.functional import linear, scaled_dot_product_attention
+
+from .. import attention_steps as steps
+from ..ch4_multi_head.merge_heads import Refused, Scrambled, merge_heads
+from ..ch4_multi_head.split_heads import Cuts, split_heads
+from ..exercise import exercise, family, rows_of, ways
+from .masked_attention import EmptyRows, Masked, WrongAnswers, with_a_large_negative_number, zeros_for_empty_rows
+
+LAYERS = ("q_proj", "k_proj", "v_proj", "out_proj")
+
+
+def parameters(x):
+    """Return the weights and biases that the check puts into the four layers, for tokens such as ``x``."""
+    d_model, draw = x.shape[-1], torch.Generator().manual_seed(x.shape[-1])
+    sizes = {"weight": (d_model, d_model), "bias": (d_model,)}
+    drawn = {f"{name}.{kind}": torch.randn(sizes[kind], generator=draw) for name in LAYERS for kind in sizes}
+    return {name: (2 * number / d_model**0.5).to(x) for name, number in drawn.items()}
+
+
+def project(x, name):
+    """Apply one of the four layers."""
+    numbers = parameters(x)
+    return linear(x, numbers[f"{name}.weight"], numbers[f"{name}.bias"])
+
+
+def as_function(answer):
+    """Return the function that makes a layer of a class, puts the check's weights into it, and calls it."""
+    if not isinstance(answer, (type, nn.Module)):
+        return answer
+    is_class = isinstance(answer, type) and issubclass(answer, nn.Module)
+
+    @functools.wraps(answer if is_class else as_function, updated=())
+    def masked_multi_head(query, key, value, mask, n_heads):
+        if not is_class:
+            raise ValueError("the check takes the class itself, a subclass of `nn.Module`, and no layer made of it")
+        layer = answer(query.shape[-1], n_heads).to(query)
+        numbers, named = parameters(query), {name: tuple(p.shape) for name, p in layer.named_parameters()}
+        if named != (wanted := {name: tuple(number.shape) for name, number in numbers.items()}):
+            different = sorted(name for name in {*named, *wanted} if named.get(name) != wanted.get(name))
+            raise ValueError(
+                "the parameters must be those of four layers `nn.Linear(d_model, d_model)`: q_proj, k_proj, v_proj "
+                f"and out_proj, each with a bias; missing, not needed or of another shape: {', '.join(different)}"
+            )
+        arguments = (query, key, value) if mask is None else (query, key, value, mask)
+        return functional_call(layer, numbers, arguments)
+
+    return masked_multi_head
+
+
+def three_projections(query, key, value):
+    """Make queries, keys and values, each from its own argument and with its own layer."""
+    return project(query, "q_proj"), project(key, "k_proj"), project(value, "v_proj")
+
+
+def output_projection(merged):
+    """Apply the last layer to what is merged."""
+    return project(merged, "out_proj")
+
+
+def _inputs(draw, batch=2, heads=3, q_len=7, k_len=6, d_head=4):
+    d_model = heads * d_head
+    query, key, value = draw(batch, q_len, d_model), draw(batch, k_len, d_model), draw(batch, k_len, d_model)
+    mask, rows = draw(batch, 1, q_len, k_len) > 0, torch.arange(q_len)
+    mask[..., rows, (rows + 1) % k_len] = False  # where there is room, every row has both a True and a False
+    mask[..., rows, rows % k_len] = True
+    return query, key, value, mask, heads
+
+
+@exercise(
+    inputs=_inputs,
+    axes={
+        "query": "batch q_len d_model",
+        "key": "batch k_len d_model",
+        "value": "batch k_len d_model",
+        "mask": "batch one q_len k_len",
+        "return": "batch q_len d_model",
+    },
+    hints=(
+        "You have written the split, the merge and attention under a mask. In which order does a token pass through "
+        "them and through the four layers?",
+        "Project `query`, `key` and `value`, each with its own layer; split; attend under the mask in every head; "
+        "merge; project. What does your attention do without a mask, and what for a query that sees nothing?",
+        "in `__init__`: `self.q_proj = nn.Linear(…, …)` and three more; in `forward`: `query = "
+        "self.q_proj(query).unflatten(…).transpose(…)`, …, `if mask is None:`, …, `return self.out_proj(…)`",
+    ),
+    as_function=as_function,
+)
+def masked_multi_head(
+    query,
+    key,
+    value,
+    mask,
+    n_heads,
+    *,
+    projections=three_projections,
+    split=split_heads.reference,
+    scores=steps.dot_products,
+    scale=steps.by_root_d,
+    masked=with_a_large_negative_number,
+    weights=steps.over_keys,
+    empty_rows=zeros_for_empty_rows,
+    output=steps.weighted_sum,
+    merge=merge_heads.reference,
+    combined=output_projection,
+):
+    """Attend in every head to the keys that ``mask`` allows: (batch, q_len, d_model).
+
+    Without a mask, every query sees every key. A query that may see nothing gets zeros from every head.
+    """
+    query, key, value = (split(x, n_heads) for x in projections(query, key, value))
+    table = scale(scores(query, key), query.shape[-1])
+    if mask is None:
+        return combined(merge(output(weights(table), value)))
+    table = masked(table, mask)
+    return combined(merge(output(empty_rows(weights(table), mask), value)))
+
+
+def _split_projections(query, key, value, n_heads):
+    return (split_heads.reference(x, n_heads) for x in three_projections(query, key, value))
+
+
+@masked_multi_head.right
+class RightAnswers:
+    @as_function
+    class Itself(nn.Module):
+        def __init__(self, d_model, n_heads):
+            super().__init__()
+            self.n_heads = n_heads
+            for name in LAYERS:
+                setattr(self, name, nn.Linear(d_model, d_model))
+
+        def forward(self, query, key, value, mask=None):
+            query, key, value = (
+                layer(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+                for layer, x in ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value))
+            )
+            scores = query @ key.mT / query.shape[-1] ** 0.5
+            if mask is not None:
+                empty = ~mask.any(dim=-1, keepdim=True)
+                scores = scores.masked_fill(~(mask | empty), float("-inf"))
+            weights = scores.softmax(dim=-1)
+            if mask is not None:
+                weights = weights.masked_fill(empty, 0.0)
+            return self.out_proj((weights @ value).transpose(1, 2).flatten(2))
+
+    def fused(query, key, value, mask, n_heads):
+        query, key, value = _split_projections(query, key, value, n_heads)
+        if mask is None:
+            return output_projection(merge_heads.reference(scaled_dot_product_attention(query, key, value)))
+        seen = mask.any(-1, keepdim=True)
+        found = scaled_dot_product_attention(query, key, value, attn_mask=mask | ~seen)
+        return output_projection((found * seen).transpose(1, 2).flatten(2))
+
+    def head_by_head(query, key, value, mask, n_heads):
+        query, key, value = three_projections(query, key, value)
+        heads = []
+        for head, (q, k, v) in enumerate(zip(*(x.chunk(n_heads, -1) for x in (query, key, value)))):
+            scores = q @ k.mT / q.shape[-1] ** 0.5
+            if mask is not None:
+                each = mask.expand(len(q), n_heads, *scores.shape[1:])[:, head]
+                scores = scores.masked_fill(~each, -1e9)
+            weights = scores.softmax(-1)
+            heads.append((weights if mask is None else weights * each) @ v)
+        return output_projection(torch.cat(heads, -1))
+
+
+masked_multi_head.example("no mask", mask=None)
+masked_multi_head.example("a causal mask (seq, seq)", q_len=6, mask=torch.ones(6, 6, dtype=torch.bool).tril())
+masked_multi_head.example(
+    "a padding mask (batch, 1, 1, k_len)", mask=(torch.arange(6) < torch.tensor([[4], [2]]))[:, None, None]
+)
+masked_multi_head.example("one head", heads=1)
+masked_multi_head.example("one query", q_len=1)
+
+
+@masked_multi_head.probe
+def one_for_each_head(draw):
+    """a mask (heads, q_len, k_len)"""
+    query, key, value, _, heads = _inputs(draw)
+    mask = draw(heads, 7, 6) > 0
+    mask[..., 0] = True
+    return query, key, value, mask, heads
+
+
+@masked_multi_head.probe
+def padding_in_front(draw):
+    """a causal mask, and padding in front"""
+    x = draw(2, 5, 12)
+    real = torch.arange(5) >= torch.tensor([[2], [0]])
+    return x, x.clone(), x.clone(), torch.ones(5, 5, dtype=torch.bool).tril() & real[:, None, None], 3
+
+
+@masked_multi_head.probe
+def large_scores(draw):
+    """scores in the hundreds"""
+    query, key, value, mask, heads = _inputs(draw)
+    return 20 * query, 20 * key, value, mask, heads
+
+
+@masked_multi_head.property
+def hidden_tokens_change_nothing(function, query, key, value, mask, n_heads):
+    """Change a token that no query may see, and no output changes."""
+    seen = torch.ones(1, 1, 1, key.shape[1], dtype=torch.bool)
+    seen[..., -1] = False
+    other_key, other_value = key.clone(), value.clone()
+    other_key[:, -1] += 1
+    other_value[:, -1] += 1
+    before = function(query, key, value, seen, n_heads)
+    return torch.allclose(before, function(query, other_key, other_value, seen, n_heads), atol=1e-4)
+
+
+@masked_multi_head.property
+def sentences_apart(function, query, key, value, mask, n_heads):
+    """Change one sentence of the batch, and the others keep their outputs."""
+    if mask is not None and mask.ndim > 3:
+        mask = mask[:1].expand(len(query), *mask.shape[1:])
+    changed = value.clone()
+    changed[-1] += 1
+    before = function(query, key, value, mask, n_heads)
+    return torch.allclose(before[:-1], function(query, key, changed, mask, n_heads)[:-1], atol=1e-4)
+
+
+@masked_multi_head.wrong(stage="projections", alone=True)
+class Projections:
+    def all_from_the_queries(query, key, value):
+        """Queries, keys and values are all made from `query`. That is right in self-attention, where the three are the
+        same tensor. In cross-attention keys and values come from another sequence. Which argument does each layer
+        take?"""
+        return project(query, "q_proj"), project(query, "k_proj"), project(query, "v_proj")
+
+    def values_from_the_keys(query, key, value):
+        """The values are made from `key`, with the values' layer. Mostly keys and values are the same tensor, and
+        nothing shows. Which argument belongs in the third layer?"""
+        return project(query, "q_proj"), project(key, "k_proj"), project(key, "v_proj")
+
+    def keys_with_the_queries_layer(query, key, value):
+        """The keys are made with `q_proj`, and so one of the four layers is unused. Which one? Look at the names in
+        the three lines."""
+        return project(query, "q_proj"), project(key, "q_proj"), project(value, "v_proj")
+
+    def values_with_the_keys_layer(query, key, value):
+        """The values are made with `k_proj`, and so one of the four layers is unused. Which one? Look at the names in
+        the three lines."""
+        return project(query, "q_proj"), project(key, "k_proj"), project(value, "k_proj")
+
+    def keys_and_values_exchanged(query, key, value):
+        """The keys are made with `v_proj`, and the values with `k_proj`. Look at the names on both sides of the `=`."""
+        return project(query, "q_proj"), project(key, "v_proj"), project(value, "k_proj")
+
+    def queries_and_keys_exchanged(query, key, value):
+        """The queries are made with `k_proj`, and the keys with `q_proj`. Look at the names on both sides of the
+        `=`."""
+        return project(query, "k_proj"), project(key, "q_proj"), project(value, "v_proj")
+
+    def no_projections(query, key, value):
+        """The three inputs are split as they are: `q_proj`, `k_proj` and `v_proj` are not used. What does each of them
+        do to a token before the split?"""
+        return query, key, value
+
+    def values_not_projected(query, key, value):
+        """The values are split as they are: `v_proj` is not used. What does it do to a token before the split?"""
+        return project(query, "q_proj"), project(key, "k_proj"), value
+
+
+@masked_multi_head.wrong(stage="combined", alone=True)
+class Combined:
+    def no_output_projection(merged):
+        """The last layer is missing: the heads are merged, and `out_proj` is not applied. Without it, no output feature
+        can use what two heads found. What comes after the merge?"""
+        return merged
+
+    def with_the_values_layer(merged):
+        """The last layer is `v_proj` a second time, and `out_proj` is unused. Look at the name in the last line."""
+        return project(merged, "v_proj")
+
+
+@masked_multi_head.wrong
+class WrongModules:
+    @family(
+        **rows_of(
+            (
+                WrongAnswers.after_the_softmax,
+                WrongAnswers.mask_inverted_with_infinity,
+                WrongAnswers.mask_without_effect,
+                WrongAnswers.plus_infinity,
+                WrongAnswers.divided_again,
+                WrongAnswers.divided_again_with_care,
+                WrongAnswers.mask_as_an_index,
+                WrongAnswers.three_axes_for_the_batch,
+                WrongAnswers.zero_times_infinity,
+            )
+        )
+    )
+    def attends(attend, query, key, value, mask, n_heads):
+        if mask is None:
+            return masked_multi_head.reference(query, key, value, mask, n_heads)
+        found = attend(*_split_projections(query, key, value, n_heads), mask)
+        return output_projection(merge_heads.reference(found))
+
+    @ways(by_any=lambda mask: mask.any(dim=-1, keepdim=True), by_inverting=lambda mask: ~mask)
+    def needs_a_mask(use, query, key, value, mask, n_heads):
+        """Without a mask your layer raises: `mask` is None then, and None has neither `any` nor an inverse. The
+        signature says `mask=None`: every query sees every key. What must be asked before the mask is used?"""
+        use(mask)
+        return masked_multi_head.reference(query, key, value, mask, n_heads)
+
+    def causal_whatever_the_mask(query, key, value, mask, n_heads):
+        """The argument `mask` has no effect: each query sees the keys up to its own place, as `is_causal=True` makes
+        it. The caller decides which mask it is; it may hide padding, or there may be none. What should be used in its
+        place?"""
+        causal = torch.ones(query.shape[1], key.shape[1], dtype=torch.bool, device=query.device).tril()
+        return masked_multi_head.reference(query, key, value, causal, n_heads)
+
+    def mask_for_the_first_head_alone(query, key, value, mask, n_heads):
+        """Only head 0 is masked, and all other heads see every key. A mask with an axis of size 1 for the heads holds
+        for all of them. Which axis does your index take a part of?"""
+        if mask is None:
+            return masked_multi_head.reference(query, key, value, mask, n_heads)
+        every = torch.ones(1, n_heads, 1, 1, dtype=torch.bool, device=mask.device)
+        every[:, 0] = False
+        return masked_multi_head.reference(query, key, value, mask | every, n_heads)
+
+    def one_head_only(query, key, value, mask, n_heads):
+        """All features are compared in one table: there is one head, whatever `n_heads` says. Split before the scores,
+        so that every head has a table of its own."""
+        one = mask if mask is None or mask.ndim != 3 else mask[:1]
+        return masked_multi_head.reference(query, key, value, one, 1)
+
+    def output_and_weights(query, key, value, mask, n_heads):
+        """You return two things, the output and the weights. `nn.MultiheadAttention` does so; here the output alone is
+        asked for."""
+        output = masked_multi_head.reference(query, key, value, mask, n_heads)
+        query, key, _ = _split_projections(query, key, value, n_heads)
+        table = steps.by_root_d(query @ key.mT, query.shape[-1])
+        if mask is None:
+            return output, steps.over_keys(table)
+        return output, zeros_for_empty_rows(steps.over_keys(with_a_large_negative_number(table, mask)), mask)
+
+    def zeros_after_the_output_projection(query, key, value, mask, n_heads):
+        """A query that sees nothing gets zeros from your layer. The zeros belong one step earlier: every head gives
+        such a query zeros, and `out_proj` then adds its bias, as for every other token."""
+        output = masked_multi_head.reference(query, key, value, mask, n_heads)
+        if mask is None:
+            return output
+        seen = mask.any(-1).expand(len(query), n_heads, query.shape[1]).any(1)
+        return output * seen[..., None]
+
+
+def scaled_by_d_model(scores, d_head):
+    """The scores are divided by √d_model instead of √d_head. A head's dot product sums d_head terms, so that is how far
+    it spreads; divided by more, the weights of every head come out too even. With one head the two are the same, which
+    is why a test with one head does not see it."""
+    return scores / (scores.shape[1] * d_head) ** 0.5
+
+
+# The common mistakes are also tried in pairs, one in each of two stages; the rarer ones alone.
+masked_multi_head.mistakes_in(
+    split=(Cuts.view_alone, Cuts.every_nth_feature),
+    merge=(Scrambled.reshape_alone, Scrambled.features_interleaved),
+    scale=(steps.no_scale, steps.by_d, scaled_by_d_model),
+    masked=(Masked.mask_inverted, Masked.score_of_zero, Masked.mask_added, Masked.mask_turned),
+    weights=(steps.over_queries, steps.over_heads),
+    empty_rows=(EmptyRows.nan_for_empty_rows, EmptyRows.empty_rows_kept, EmptyRows.empty_columns_for_rows),
+)
+masked_multi_head.mistakes_in(
+    alone=True,
+    split=(Cuts.n_heads_taken_for_d_head, Cuts.turned_and_cut_anew),
+    merge=(Refused.view_after_transpose, Scrambled.features_for_tokens, Scrambled.heads_backwards),
+    scores=(steps.keys_not_turned, steps.all_axes_turned, steps.heads_and_keys_turned, steps.keys_reshaped),
+    scale=(steps.times_root_d,),
+    masked=(Masked.one_axis_too_many,),
+)
