@@ -41,23 +41,24 @@ HUNTS = {
     ),
     "layer_norm": (
         "Which argument could a wrong function leave out, and still return mean 0 and variance 1?",
-        "Compare with `F.layer_norm`, for a weight and a bias that do something, for an `eps` that is not small beside "
-        "the variance, and for numbers far from zero. Then read in the docstring which dtype the result has.",
-        "`for tokens, eps in ((x, …), (x, …), (x + …, …)):`, then `assert torch.allclose(f(tokens, weight, bias, eps), "
-        "F.layer_norm(…), atol=…)`",
+        "Compare with `F.layer_norm`, for a weight that is not 1 and a bias that is not 0, for an `eps` that is not "
+        "small compared with the variance, and for numbers far from zero. Then read in the docstring which dtype the "
+        "result has.",
+        "`for tokens, eps in ((x, …), (x, …), (x + …, …)):`, then `assert torch.allclose(f(tokens, weight, bias, "
+        "eps), F.layer_norm(…), atol=…)`",
     ),
     "block_parameters": (
         "In GPT-2, `d_ff` is 4 times `d_model`, and every map has a bias. Which mistakes can hide behind that?",
-        "Choose sizes none of which is a multiple of another, and count by hand. Then do the same without biases: "
-        "what is gone? And read in the docstring which type is returned: a float may equal an int.",
+        "Choose sizes of which none is a multiple of another, and count by hand. Then do the same without biases: "
+        "what is missing? And read in the docstring which type is returned: a float may equal an int.",
         "`assert f(3, 7, True) == …` and `assert f(3, 7, False) == …`, then `assert not isinstance(…, float)`",
     ),
     "causal_linear_attention": (
-        "Which wrong weights still make a mean of ones that is one? And what must a test compare to see them?",
-        "For a short sequence and one of 100 tokens, make the table of weights, hide what comes later, and compare "
-        "every number. Then let the last key be huge: no earlier token may notice.",
-        "`weights = (φ(query) @ φ(key).mT).tril()`, `expected = weights @ value / …`, then "
-        "`assert torch.allclose(f(query, key, value), expected, atol=…)`, for an ordinary last key and a huge one",
+        "With which wrong weights is a mean of ones still one? And what must a test compare to notice them?",
+        "For a short sequence and one of 100 tokens, compute the table of weights, hide the later keys, and compare "
+        "every number. Then make the last key huge: no earlier token may change.",
+        "`weights = (φ(query) @ φ(key).mT).tril()`, `expected = weights @ value / …`, then `assert "
+        "torch.allclose(f(query, key, value), expected, atol=…)`, for an ordinary last key and a huge one",
     ),
     "rotate": (
         "Which wrong functions keep every length, and leave a token at position 0 as it is? What must you compare to "

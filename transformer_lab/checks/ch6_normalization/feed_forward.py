@@ -36,10 +36,10 @@ def second_map(activated, w2, b2):
         "return": "batch seq d_model",
     },
     hints=(
-        "Write the shapes down: `x` ends in d_model, `w1` is stored as (d_ff, d_model). What must happen to `w1` "
-        "before the product, and which shape comes out?",
-        "Linear, ReLU, linear: the ReLU stands between the two maps and nowhere else, and each bias belongs to its "
-        "own map. `F.linear(x, weight, bias)` takes weights as they are stored.",
+        "Write down the shapes: the last axis of `x` is d_model, and `w1` is stored as (d_ff, d_model). What must "
+        "happen to `w1` before the product, and which shape comes out?",
+        "Linear, ReLU, linear: the ReLU comes between the two maps and nowhere else, and each bias belongs to its own "
+        "map. `F.linear(x, weight, bias)` uses weights as they are stored.",
         "`hidden = x @ … + …`, `return ….relu() @ … + …`",
     ),
 )

@@ -43,9 +43,10 @@ def in_pre_norm(x, part, norm):
     hints=(
         "Silence every part and leave the final norm out. What must come out of a pre-norm stack, and what does come "
         "out here?",
-        "Follow the name `x` through the loop: is what the part's result is added to still what came into the layer? "
-        "Then count the arguments: is each of them used?",
-        "`for part, norm in …:`, with one line in it that connects the two in pre-norm; after the loop, `return …(x)`",
+        "Follow the name `x` through the loop: is the part's result added to the `x` that entered the layer? Then "
+        "look at the arguments: is each of them used?",
+        "`for part, norm in …:`, with one line in it that connects `part` and `norm` in pre-norm; after the loop, "
+        "`return …(x)`",
     ),
 )
 def mend_stack(x, parts, norms, final_norm, *, layer=in_pre_norm, end=norm_of):

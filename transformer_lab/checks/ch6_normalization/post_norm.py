@@ -11,9 +11,9 @@ from .residual import AXES, added, change_of, connected, norm_of, nothing, some_
     axes=AXES,
     hints=(
         "Post-norm: the norm comes after something. After what, and what has been added up by then?",
-        "The sublayer gets the token as it is; its result is a change. The sum of both goes through the norm, which "
-        "is the last thing that happens.",
-        "`return norm(…)`, where the … is a sum of two, and one of the two is `sublayer(…)`",
+        "The sublayer receives the token as it is, and its result is a change. The sum of both goes through the norm, "
+        "which is the last step.",
+        "`return norm(…)`, where the … is a sum of two terms, one of which is `sublayer(…)`",
     ),
 )
 def post_norm(x, sublayer, norm, *, change=change_of, total=added, output=norm_of):

@@ -11,9 +11,10 @@ from .residual import AXES, added, change_of, connected, norm_of, nothing
     inputs=connected,
     axes=AXES,
     hints=(
-        "Pre-norm: the norm comes before something. Before what, and is there a path from input to output that meets "
+        "Pre-norm: the norm comes before something. Before what, and is there a path from input to output that passes "
         "no norm?",
-        "The normalized tokens are for the sublayer only. What is added to its result is `x` as it came in.",
+        "The normalized tokens are for the sublayer only. The tensor that is added to the sublayer's result is `x` as "
+        "it came in.",
         "`return … + …(…(…))`, with `x` in two of the places",
     ),
 )

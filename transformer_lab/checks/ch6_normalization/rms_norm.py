@@ -29,9 +29,9 @@ def scaled(normalized, weight):
     inputs=_tokens_and_weight,
     axes={"x": "batch seq d_model", "weight": "d_model", "return": "batch seq d_model"},
     hints=(
-        "Normalize 1, 7, 1, 7 by hand: it becomes 0.2, 1.4, 0.2, 1.4. Which number was divided by, and is the mean "
-        "needed anywhere?",
-        "Read the name from the right: square, mean, root. The mean goes over the features of one token, and eps is "
+        "Normalize 1, 7, 1, 7 by hand: it becomes 0.2, 1.4, 0.2, 1.4. What was each number divided by, and is the "
+        "mean needed anywhere?",
+        "Read the name from the right: square, mean, root. The mean runs over the features of one token, and eps is "
         "added before the root.",
         "`mean_square = (…).mean(…)`, `return … / (… + …).sqrt() * …`",
     ),

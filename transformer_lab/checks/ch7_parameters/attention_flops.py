@@ -19,8 +19,8 @@ def two_products(d_model):
     inputs=lambda draw: (3, 5),
     axes={},
     hints=(
-        "Between its projections attention multiplies matrices twice: queries with keys, weights with values. Which "
-        "shapes meet in each, and how many FLOPs is a product of (n, k) with (k, m)?",
+        "Between its projections, attention multiplies matrices twice: queries by keys, and weights by values. Which "
+        "shapes are multiplied in each product, and how many FLOPs does a product of (n, k) and (k, m) take?",
         "The chapter's section 7.4 counts one product, and 7.5 explains the 4 in its formula. Write both products for "
         "2 tokens of 1 feature on paper, number by number.",
         "`scores = 2 * … * … * …`, `blend = 2 * … * … * …`, and `return scores + blend`",

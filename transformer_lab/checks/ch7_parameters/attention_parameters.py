@@ -28,7 +28,8 @@ def four_biases(d_model, bias):
         "A linear map from `a` features to `b` features learns a matrix, and with a bias also a vector. How many "
         "numbers are in each, and how many such maps does attention have?",
         "The chapter's section 7.1 lists the parameters of a layer of width 4, tensor by tensor: 64 weights and 16 "
-        "biases of them are attention's. Write the four maps down with their shapes, then look at how each grows.",
+        "biases belong to attention. Write down the four maps with their shapes, and then see how each grows with the "
+        "width.",
         "`weights = … * d_model**…`, then `biases = … * d_model if bias else 0`, each on a line of its own, and "
         "`return weights + biases`",
     ),

@@ -39,11 +39,11 @@ def tied(vocab_size, d_model):
     inputs=lambda draw: (2, 3, 11, 5),
     axes={},
     hints=(
-        "Follow a token through the model: two tables, the layers one after the other, a last norm, the head. Which of "
-        "these does your `block_parameters` count, and how often do you need it?",
-        "The chapter's section 7.2 counts a very small GPT and prints the components. Try yours with its sizes: 1 "
-        "layer, width 4, 10 tokens, 6 positions. The section's table names all that the rule of "
-        "thumb leaves out; its last column says which of these GPT-2 has.",
+        "Follow a token through the model: two tables, the layers one after another, a last norm, the head. Which of "
+        "these does your `block_parameters` count, and how often do you need that count?",
+        "The chapter's section 7.2 counts a very small GPT and prints the components. Try your function with the same "
+        "sizes: 1 layer, width 4, 10 tokens, 6 positions. The table of that section names everything that the rule of "
+        "thumb leaves out; its last column says which of these parts GPT-2 has.",
         "`tables = (… + …) * d_model`, `layers = n_layers * block_parameters(d_model, …, …)`, and the last norm",
     ),
 )

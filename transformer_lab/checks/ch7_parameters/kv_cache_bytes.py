@@ -41,12 +41,12 @@ def so_many_bytes(bytes_per_value):
     inputs=lambda draw: (3, 6, 7, 5, 4),
     axes={},
     hints=(
-        "Take one token of one sentence in one layer. Which vectors does the cache keep of it, and how many numbers "
+        "Take one token of one sentence in one layer. Which of its vectors does the cache keep, and how many numbers "
         "does each have?",
-        "The chapter's section 7.10 works out the bytes for one token of GPT-2 by hand. Each of your five arguments "
-        "doubles the bytes if it doubles; one more factor is no argument.",
-        "`per_token = … * n_layers * …`, the numbers that a token leaves in all layers, and "
-        "`return per_token * … * … * …`",
+        "The chapter's section 7.10 works out the bytes for one token of GPT-2 by hand. If you double any of your "
+        "five arguments, the bytes double; one more factor is not an argument.",
+        "`per_token = … * n_layers * …`, the numbers that the cache keeps for a token in all layers, and `return "
+        "per_token * … * … * …`",
     ),
 )
 def kv_cache_bytes(

@@ -46,8 +46,8 @@ def _small_gpt(tie=True):
     hints=(
         "What does a `state_dict` hold: the parameters, each once, or something else? And how many bytes does a "
         "number take?",
-        "The chapter's section 7.14 prints what `state_dict()` makes of a tied head and of a batch norm. For the "
-        "bytes, section 7.8 has a function that adds them up, tensor by tensor.",
+        "The chapter's section 7.14 prints what you count with `state_dict()` for a tied head and for a batch norm. "
+        "For the bytes, section 7.8 has a function that adds them up, tensor by tensor.",
         "`parameters = list(model.…())`, then one sum of `….numel()`, and one of `….numel() * ….…()`",
     ),
 )

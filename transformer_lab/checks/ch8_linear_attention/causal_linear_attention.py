@@ -38,12 +38,11 @@ def weights_so_far(q, k):
     hints=(
         "Query 0 sees one key, query 1 sees two. What are `S` and `z` for each of them, and what must be added to get "
         "from one to the next?",
-        "Both sums run over the keys up to the query's own place, that one included. A loop over the places does it. "
-        "So does `cumsum` along `seq`, or, for short sequences, the table of weights with the entries of later keys "
-        "set to zero. Numerator and normalizer must see the same keys.",
+        "Both sums run over the keys up to and including the query's own place. You can use a loop over the places, "
+        "`cumsum` along `seq`, or, for short sequences, the table of weights with the entries of later keys set to "
+        "zero. Numerator and normalizer must see the same keys.",
         "`S, z = 0, 0`, then for each place i: `S = S + …`, `z = z + …`, and the result `(q_i.unsqueeze(…) @ "
-        "S).squeeze(…) / …`. At the end, "
-        "`torch.stack(results, dim=…)`.",
+        "S).squeeze(…) / …`. At the end, `torch.stack(results, dim=…)`.",
     ),
 )
 def causal_linear_attention(

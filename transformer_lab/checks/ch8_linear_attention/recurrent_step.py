@@ -46,11 +46,11 @@ def read(q, S, z):
         "return": "batch heads d_head d_value, batch heads d_head, batch heads d_value",
     },
     hints=(
-        "A token sees itself. So which comes first: the sums take the token in, or the query reads them?",
-        "`S` grows by the outer product of φ(key) and value, one table (d_head, d_value) in each head: two new axes of "
-        "size 1 make it. `z` grows by φ(key). Make new tensors: `+=` would change the caller's state.",
-        "`S, z = state`, then `S = S + k.unsqueeze(…) * value.unsqueeze(…)`, `z = z + …`, "
-        "`output = (q.unsqueeze(…) @ S).squeeze(…) / …` and `return (S, z), output`",
+        "A token sees itself. So which comes first: do you add the token to the sums, or does the query read them?",
+        "`S` grows by the outer product of φ(key) and value, one table (d_head, d_value) in each head: insert two new "
+        "axes of size 1 to compute it. `z` grows by φ(key). Make new tensors: `+=` would change the caller's state.",
+        "`S, z = state`, then `S = S + k.unsqueeze(…) * value.unsqueeze(…)`, `z = z + …`, `output = (q.unsqueeze(…) @ "
+        "S).squeeze(…) / …` and `return (S, z), output`",
     ),
 )
 def recurrent_step(
