@@ -1,0 +1,116 @@
+"""What a person reads in the files of the course: Markdown, docstrings, comments, and the texts of the code."""
+
+import ast
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parents[1]
+AREAS = {  # globs; a file belongs to the first area that names it
+    "chapters-1-5": ("chapters/0[1-5]_*.ipynb",),
+    "chapters-6-8": ("chapters/0[6-8]_*.ipynb",),
+    "chapters-9-11": ("chapters/09_*.ipynb", "chapters/1[01]_*.ipynb"),
+    "assignments": ("chapters/solutions/*.ipynb",),  # from which the assignments are generated
+    "pages": ("chapters/*.md", "chapters/*.ipynb", "*.md", "benchmarks/*.md"),
+    "cards": (
+        "transformer_lab/checks/ch*/*.py",
+        "transformer_lab/checks/project/*.py",
+        "transformer_lab/checks/*_*s.py",
+    ),
+    "labs": ("transformer_lab/labs/*.js", "transformer_lab/labs/*.py", "transformer_lab/practice/*.py"),
+    "code": (
+        *("transformer_lab/**/*.py", "tools/*.py", "book/*.py", "book/*.js", "benchmarks/*.py"),
+        *("tests/*.py", "tests/*/test_*.py", "tests/helpers/*.py", "tests/standin/**/*.py"),  # the bank is data
+    ),
+}
+
+
+class Passage(NamedTuple):
+    """A paragraph, docstring, comment or text of the code, and where it begins: a line, or the cell of a notebook."""
+
+    place: int
+    text: str
+
+
+def files(area):
+    """Return the paths of the files in an area."""
+    taken = set()
+    for name, globs in AREAS.items():
+        found = {path for glob in globs for path in ROOT.glob(glob)} - taken
+        if name == area:
+            return sorted(found)
+        taken |= found
+    raise ValueError(f"an area must be one of {', '.join(AREAS)}, got {area!r}")
+
+
+def passages(path):
+    """Return the prose of a file as a list of passages, without code blocks, displayed formulas and HTML."""
+    source = path.read_text("utf-8")
+    if path.suffix == ".ipynb":
+        cells = enumerate(nbformat.reads(source, 4).cells, 1)
+        return [Passage(n, text) for n, cell in cells if cell.cell_type == "markdown" for text in _blocks(cell.source)]
+    if path.suffix == ".md":
+        return [Passage(line, text) for line, whole in _paragraphs(source) for text in _blocks(whole)]
+    found = _in_python(source) if path.suffix == ".py" else _in_script(source)
+    return [Passage(line, text) for line, whole in sorted(found) for text in _blocks(whole) if text.count(" ") > 1]
+
+
+def _paragraphs(source):
+    source = re.sub(r"(?ms)^ *(`{3,}).*?^ *\1`* *$", lambda found: "\n" * found[0].count("\n"), source)
+    return [(source.count("\n", 0, m.start()) + 1, m[0]) for m in re.finditer(r"(?:.+\n?)+", source)]
+
+
+NO_PROSE = (
+    r"(?ms)^ *(`{3,}).*?^ *\1`* *$|\$\$.+?\$\$|<!--.*?-->",
+    r"(?m)^ *(?:>>>|\.\.\.) .*$|^ *\w+\n *-{3,}$|^ *[\w, *]+ : .*$",  # examples, headings and types of a docstring
+    r"(?m)^ *\|?[ :|-]+\|?$|<[^>\n]*>|^> ?",
+)
+
+
+def _blocks(source):
+    """The paragraphs, items and cells of tables of a Markdown text or a docstring, each in one line."""
+    for pattern in NO_PROSE:
+        source = re.sub(pattern, "\n\n", source)
+    source = re.sub(r"!\[[^]]*\]\([^)]*\)|\*\*|(?m:^#+ )", "", source)
+    source = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", source)
+    blocks = re.split(r"\n\s*\n|\n(?= *(?:[-*+]|\d+[.)]) )|(?<=\s)\|(?=\s)", source)
+    return [" ".join(block.split()) for block in blocks if block.strip(" |\n")]
+
+
+def _in_python(source):
+    """Comments, docstrings and other texts; the holes of f-strings as dots."""
+    found, inside = _comments(source, "#"), set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.JoinedStr):
+            inside |= {id(part) for part in ast.walk(node)}
+            parts = [part.value if isinstance(part, ast.Constant) else "…" for part in node.values]
+            found.append((node.lineno, "".join(map(str, parts))))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
+            found.append((node.lineno, node.value))
+    return found
+
+
+def _in_script(source):
+    """Comments and texts of JavaScript; the holes of templates as dots."""
+    found = _comments(source, "//")
+    for text in re.finditer(r'"(?:[^"\\\n]|\\.)*"|`[^`]*`|(?s:/\*.*?\*/)', source):
+        words = re.sub(r'^["`/*]+|["`/*]+$|(?m:^ *\*+/?)', "", re.sub(r"\$\{[^}]*\}", "…", text[0]))
+        found.append((source.count("\n", 0, text.start()) + 1, words))
+    return found
+
+
+def _comments(source, mark):
+    """Comments behind code, and those on lines of their own, whose lines belong together."""
+    found, last = [], 0
+    for number, line in enumerate(source.splitlines(), 1):
+        if alone := re.match(rf" *{mark} (.*)", line):
+            if last == number - 1 and found:
+                found[-1] = (found[-1][0], f"{found[-1][1]} {alone[1]}")
+            else:
+                found.append((number, alone[1]))
+            last = number
+        elif behind := re.search(rf"[^\"'`:]  ?{mark} (.*)", line):
+            found.append((number, behind[1]))
+    return found

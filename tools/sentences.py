@@ -1,0 +1,72 @@
+"""Draws sentences at random from an area of the course for a blind reading, and counts what makes them hard to read.
+
+    python tools/sentences.py                                    the counts of every area
+    python tools/sentences.py cards labs --sample 30 --seed 1    30 sentences of each, with the sentence before each
+
+The areas are those of ``prose.py``: chapters-1-5, chapters-6-8, chapters-9-11, assignments, pages, cards, labs, code.
+"""
+
+import argparse
+import random
+import re
+
+from prose import AREAS, ROOT, files, passages
+
+STAND = re.compile(r"(?i)\b(stand|stands|stood|standing|lie|lies|lain|lying)\b(?!-)")
+# "This bias" names its noun and "This makes" does not.
+VERB = r"is|are|was|were|can|may|must|will|would|do|have|(?!(?:axis|bias|class|loss|process|basis|\w+ness)\b)\w+s"
+BARE = re.compile(rf"(?i)\W*(it|(?:this|that|these|those|both|one)(?= (?:{VERB})\b))\b")
+
+
+def sentences(area):
+    """Return the sentences of an area: triples of file and place, the sentence, and the one before."""
+    found = []
+    for path in files(area):
+        for place, text in passages(path):
+            parts = split(text)
+            found += [
+                (f"{path.relative_to(ROOT)}:{place}", sentence, before)
+                for before, sentence in zip(["", *parts], parts, strict=False)
+                if is_sentence(sentence)
+            ]
+    return found
+
+
+def split(text):
+    """Return the sentences of a passage, in their order."""
+    return re.split(r"(?<=[.?!])[\"”)*]*\s+(?=[A-Z`*\"“(…])", text)
+
+
+def is_sentence(text):
+    """Whether a text begins and ends as a sentence does, and has four words."""
+    return bool(text.count(" ") > 2 and re.match(r"[A-Z`*\"“(…].*[.?!:][\"”)*`]*$", text))
+
+
+def counts(texts):
+    """Return how many sentences, words in each, and per 1,000 words *stand* and *lie*, and openers without noun."""
+    words = sum(len(text.split()) for text in texts) or 1
+    stand = sum(len(STAND.findall(text)) for text in texts)
+    bare = sum(bool(BARE.match(text)) for text in texts)
+    return len(texts), words / max(1, len(texts)), 1000 * stand / words, 1000 * bare / words
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("areas", nargs="*", metavar="AREA", help="default: all")
+    parser.add_argument("--sample", type=int, help="how many sentences to draw from each area")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    if not options.sample:
+        print("area            sentences  words in each  stand, lie per 1,000  it, this per 1,000")
+    for area in options.areas or AREAS:
+        found = sentences(area)
+        if not options.sample:
+            print("{:14} {:10} {:14.1f} {:21.1f} {:19.1f}".format(area, *counts([text for _, text, _ in found])))
+            continue
+        drawn = random.Random(f"{area} {options.seed}").sample(found, min(options.sample, len(found)))
+        for number, (place, sentence, before) in enumerate(drawn, 1):
+            print(f"{number}. {place}\n   [{before}]\n   {sentence}")
+
+
+if __name__ == "__main__":
+    main()
