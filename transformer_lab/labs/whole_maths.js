@@ -21,7 +21,12 @@ import { range, softmax } from "./maths.js";
 /** @typedef {{ shape: number[], axes: string[], values: ArrayLike<number> }} Tensor Flat, the last axis fastest. */
 /** @typedef {Record<string, Tensor>} Trace All tensors, by name: "decoder.0.self.weights". */
 /** @typedef {Record<string, { shape: number[], values: ArrayLike<number> }>} Parameters */
-/** @typedef {Stored & { parameters: Parameters, width: number }} Model `width` is d_model. */
+/**
+ * What is switched off: "mask", "positions", "residual", "root" (the division by √d), "cross" (the output of
+ * cross-attention is 0), or one head by its id, "decoder.0.self.2" (its output is 0).
+ * @typedef {string[]} Switches
+ */
+/** @typedef {Stored & { parameters: Parameters, width: number, off: Switches }} Model `width` is d_model. */
 
 const EPS = 1e-5; // of all norms
 
@@ -37,8 +42,14 @@ export function openModel(stored) {
     parameters[name] = { shape, values: numbers.subarray(start, end) };
     start = end;
   }
-  return { ...stored, parameters, width: parameters["output.weight"].shape[1] };
+  return { ...stored, parameters, width: parameters["output.weight"].shape[1], off: [] };
 }
+
+// The same model with parts switched off; the weights are shared.
+/** @type {(model: Model, off: Switches) => Model} */
+export const breakModel = (model, off) => ({ ...model, off });
+
+const isOn = (model, part) => !model.off.includes(part);
 
 // Decodes float16: a sign bit, five bits of exponent, ten of fraction.
 /** @type {(bits: number) => number} */
@@ -116,7 +127,7 @@ function embed(model, side, name, tokens, trace) {
   const positions = table((_, place, feature) => position(place, feature, width));
   trace[`${side}.embedding`] = embedding;
   trace[`${side}.positions`] = positions;
-  trace[`${side}.input`] = add(embedding, positions);
+  trace[`${side}.input`] = isOn(model, "positions") ? add(embedding, positions) : embedding;
   return trace[`${side}.input`];
 }
 
@@ -151,8 +162,10 @@ function residual(model, name, trace, id, x, part) {
     trace[`${id}.norm`] = norm(model, name, x);
     return trace[`${id}.norm`];
   };
-  trace[`${id}.output`] = part(model.normFirst ? normed(x) : x);
-  trace[`${id}.sum`] = add(x, trace[`${id}.output`]);
+  const output = part(model.normFirst ? normed(x) : x);
+  const isCut = id.endsWith(".cross") && !isOn(model, "cross");
+  trace[`${id}.output`] = isCut ? { ...output, values: output.values.map(() => 0) } : output;
+  trace[`${id}.sum`] = isOn(model, "residual") ? add(x, trace[`${id}.output`]) : trace[`${id}.output`];
   return model.normFirst ? trace[`${id}.sum`] : normed(trace[`${id}.sum`]);
 }
 
@@ -176,14 +189,15 @@ function attention(model, name, trace, id, x, memory, causal) {
     for (let f = 0; f < dHead; f++) {
       product += query.values[(head * seq + i) * dHead + f] * key.values[(head * kLen + j) * dHead + f];
     }
-    return product / Math.sqrt(dHead);
+    return isOn(model, "root") ? product / Math.sqrt(dHead) : product;
   });
-  const sees = (i, j) => memory || !causal || j <= i;
+  const sees = (i, j) => memory || !causal || !isOn(model, "mask") || j <= i;
   const mask = range(seq).flatMap((i) => range(kLen).map((j) => (sees(i, j) ? 1 : 0)));
   const hidden = scores.values.map((score, at) => (mask[at % mask.length] ? score : -Infinity));
   const weights = { ...scores, values: byRow({ ...scores, values: hidden }, softmax) };
   const found = cube(["heads", "q_len", "d_head"], [heads, seq, dHead], (head, i, f) => {
     let blend = 0;
+    if (!isOn(model, `${id}.${head}`)) return blend;
     for (let j = 0; j < kLen; j++) {
       blend += weights.values[(head * seq + i) * kLen + j] * value.values[(head * kLen + j) * dHead + f];
     }

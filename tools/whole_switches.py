@@ -1,0 +1,79 @@
+"""Parts of a model switched off, as the whole lab switches them off, by hooks on its modules."""
+
+from contextlib import contextmanager
+
+import torch
+
+import transformer_lab as tl
+
+GENERAL = ("mask", "positions", "residual", "root", "cross")
+
+
+def switches_of(model):
+    """Return the names of all single switches that change ``model``."""
+    both = isinstance(model, tl.Transformer)
+    heads = range(model.decoder.layers[0].self_attention.n_heads)
+    names = [f"decoder.{i}.{kind}" for i in range(len(model.decoder.layers)) for kind in ("self", "cross")[: 1 + both]]
+    if both:
+        names = [f"encoder.{i}.self" for i in range(len(model.encoder.layers))] + names
+    return [*GENERAL[: 4 + both], *(f"{name}.{head}" for name in names for head in heads)]
+
+
+@contextmanager
+def broken(model, off):
+    """Switch the parts ``off`` of ``model`` off, until the end of the block."""
+    hooks, restore = [], []
+
+    def on_call(module, hook):
+        hooks.append(module.register_forward_pre_hook(hook, with_kwargs=True))
+
+    for side in ("encoder", "decoder"):
+        for number, layer in enumerate(getattr(getattr(model, side, None), "layers", ())):
+            if "residual" in off:
+                layer._residual = _without_residual.__get__(layer)
+                restore.append(lambda layer=layer: delattr(layer, "_residual"))
+            for kind in ("self", "cross"):
+                attention = getattr(layer, f"{kind}_attention", None)
+                if attention is None:
+                    continue
+                if "root" in off:
+                    attention.q_proj.weight.data *= attention.d_head**0.5
+                    restore.append(lambda a=attention: a.q_proj.weight.data.div_(a.d_head**0.5))
+                    if attention.q_proj.bias is not None:
+                        attention.q_proj.bias.data *= attention.d_head**0.5
+                        restore.append(lambda a=attention: a.q_proj.bias.data.div_(a.d_head**0.5))
+                if "mask" in off and side == "decoder" and kind == "self":
+                    on_call(attention, lambda _, args, options: (args, options | {"is_causal": False}))
+                if "cross" in off and kind == "cross":
+                    hooks.append(attention.register_forward_hook(lambda _, args, output: output * 0))
+                cut = [h for h in range(attention.n_heads) if f"{side}.{number}.{kind}.{h}" in off]
+                if cut:
+                    on_call(attention.out_proj, lambda _, args, options, cut=cut, a=attention: (_zeroed(a, args, cut), {}))
+    if "positions" in off:
+        for module in model.modules():
+            if isinstance(module, tl.TokenEmbedding):
+                module.positions.zero_()
+                restore.append(lambda module=module: module.positions.copy_(module._positions(len(module.positions))))
+    try:
+        yield model
+    finally:
+        for hook in hooks:
+            hook.remove()
+        for undo in restore:
+            undo()
+
+
+def _zeroed(attention, args, heads):
+    x = args[0].unflatten(-1, (attention.n_heads, attention.d_head)).clone()
+    x[..., heads, :] = 0
+    return (x.flatten(-2),)
+
+
+def _without_residual(layer, x, part, norm):
+    return part(norm(x)) if layer.norm_first else norm(part(x))
+
+
+@torch.no_grad()
+def answers(task, model, texts):
+    """Return the greedy answers to texts of one length, without a cache: each step computes all tokens again."""
+    return task.write(model, texts, use_cache=False)
