@@ -48,7 +48,7 @@ def broken(model, off):
                     hooks.append(attention.register_forward_hook(lambda _, args, output: output * 0))
                 cut = [h for h in range(attention.n_heads) if f"{side}.{number}.{kind}.{h}" in off]
                 if cut:
-                    on_call(attention.out_proj, lambda _, args, options, cut=cut, a=attention: (_zeroed(a, args, cut), {}))
+                    on_call(attention.out_proj, lambda _, args, __, cut=cut, a=attention: (_zeroed(a, args, cut), {}))
     if "positions" in off:
         for module in model.modules():
             if isinstance(module, tl.TokenEmbedding):

@@ -84,7 +84,7 @@ def without_the_largest():
     scores = torch.arange(2 * 8 * 7 * 9).view(2, 8, 7, 9)
     largest = scores.amax(dim=-1, keepdim=True)
     assert (scores - largest).amax(dim=-1).abs().max() == 0 and raises(lambda: scores - scores.amax(dim=-1))
-    return ["`scores - scores.amax(dim=-1, keepdim=True)`", tuple(largest.shape)]
+    return ["`x - x.amax(dim=-1, keepdim=True)`", tuple(largest.shape)]
 
 
 def own_place():

@@ -112,7 +112,8 @@ def masked_multi_head(
 ):
     """Attend in every head to the keys that ``mask`` allows: (batch, q_len, d_model).
 
-    Without a mask, every query sees every key. A query that may see nothing gets zeros from every head.
+    Without a mask, every query sees every key. A query that may see nothing gets zeros from every head, and no
+    gradient is NaN.
     """
     query, key, value = (split(x, n_heads) for x in projections(query, key, value))
     table = scale(scores(query, key), query.shape[-1])
@@ -227,8 +228,8 @@ def sentences_apart(function, query, key, value, mask, n_heads):
     return torch.allclose(before[:-1], function(query, key, changed, mask, n_heads)[:-1], atol=1e-4)
 
 
-@masked_multi_head.wrong(stage="projections", alone=True)
-class Projections:
+@masked_multi_head.wrong(stage="projections")
+class Sources:
     def all_from_the_queries(query, key, value):
         """Queries, keys and values are all made from `query`. That is right in self-attention, where the three are the
         same tensor. In cross-attention keys and values come from another sequence. Which argument does each layer
@@ -240,6 +241,9 @@ class Projections:
         nothing shows. Which argument belongs in the third layer?"""
         return project(query, "q_proj"), project(key, "k_proj"), project(key, "v_proj")
 
+
+@masked_multi_head.wrong(stage="projections", alone=True)
+class Projections:
     def keys_with_the_queries_layer(query, key, value):
         """The keys are made with `q_proj`, and so one of the four layers is unused. Which one? Look at the names in
         the three lines."""
@@ -269,13 +273,16 @@ class Projections:
         return project(query, "q_proj"), project(key, "k_proj"), value
 
 
-@masked_multi_head.wrong(stage="combined", alone=True)
-class Combined:
+@masked_multi_head.wrong(stage="combined")
+class LastLayer:
     def no_output_projection(merged):
         """The last layer is missing: the heads are merged, and `out_proj` is not applied. Without it, no output feature
         can use what two heads found. What comes after the merge?"""
         return merged
 
+
+@masked_multi_head.wrong(stage="combined", alone=True)
+class Combined:
     def with_the_values_layer(merged):
         """The last layer is `v_proj` a second time, and `out_proj` is unused. Look at the name in the last line."""
         return project(merged, "v_proj")
@@ -288,6 +295,7 @@ class WrongModules:
             (
                 WrongAnswers.after_the_softmax,
                 WrongAnswers.mask_inverted_with_infinity,
+                WrongAnswers.mask_inverted_with_zeros,
                 WrongAnswers.mask_without_effect,
                 WrongAnswers.plus_infinity,
                 WrongAnswers.divided_again,
@@ -326,6 +334,17 @@ class WrongModules:
         every = torch.ones(1, n_heads, 1, 1, dtype=torch.bool, device=mask.device)
         every[:, 0] = False
         return masked_multi_head.reference(query, key, value, mask | every, n_heads)
+
+    def heads_of_a_token_compared(query, key, value, mask, n_heads):
+        """The scores compare the heads of one token with each other: `heads` comes after the tokens when the product
+        takes its last two axes. The tables are heads × heads, so most masks do not fit, and no token ever sees another
+        one. Which two axes must be the last?"""
+        query, key, value = (x.unflatten(-1, (n_heads, -1)) for x in three_projections(query, key, value))
+        table = steps.by_root_d(query @ key.mT, query.shape[-1])
+        if mask is None:
+            return output_projection((steps.over_keys(table) @ value).flatten(2))
+        weights = steps.over_keys(with_a_large_negative_number(table, mask))
+        return output_projection((zeros_for_empty_rows(weights, mask) @ value).flatten(2))
 
     def one_head_only(query, key, value, mask, n_heads):
         """All features are compared in one table: there is one head, whatever `n_heads` says. Split before the scores,
