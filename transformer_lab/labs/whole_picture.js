@@ -1,6 +1,7 @@
 // The interactive drawing of the whole Transformer: its blocks and arrows can be opened.
 
 import { element, set, setText } from "./ui.js";
+import { links, strips } from "./whole_strips.js";
 
 /**
  * The state of the drawing.
@@ -13,6 +14,8 @@ import { element, set, setText } from "./ui.js";
  * @property {Record<string, string>} texts The texts in the drawing, by place.
  * @property {Set<string>} lit The highlighted places.
  * @property {string} open
+ * @property {import("./whole_strips.js").Data} data The numbers on the arrows.
+ * @property {import("./whole_strips.js").Links | null} [links] The attention block whose links are shown.
  */
 
 // The id of a block, or of the tensor of an arrow, in the visible layer.
@@ -86,6 +89,9 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
   });
   /** @type {Shown} */
   let shown;
+  const data = strips(svg);
+  const linked = links();
+  node.append(data.node, linked.node);
   let at = items[0];
   let was = null;
 
@@ -163,6 +169,12 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
       stand(items.find((item) => item.matches(".open")) ?? (inside ? at : free()[0]));
     }
     was = now.open;
+    data.draw(
+      now.data,
+      (flow, side) => idOf({ flow, side }, now),
+      (flow, side) => isAbsent({ flow, side }, now.family),
+    );
+    linked.draw(now.links);
     for (const node of svg.querySelectorAll("[data-text]")) setText(node, now.texts[node.dataset.text]);
   }
   return { node, draw };
