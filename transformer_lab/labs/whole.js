@@ -5,6 +5,7 @@ import { observeTheme } from "./colours.js";
 import { frame } from "./frame.js";
 import { commit, element, observe, reserveSpace, set, setText } from "./ui.js";
 import { answerPanel, askPanel, familyPanel, parseInput, walkPanel } from "./whole_controls.js";
+import { writeOnArrival } from "./whole_arrival.js";
 import { picture } from "./whole_picture.js";
 import { sidePanel } from "./whole_side.js";
 import { lastRow, stateOf } from "./whole_state.js";
@@ -29,8 +30,11 @@ const digitsCodec = (form, toValue) => ({
 /** @type {(view: import("./ui.js").View) => () => void} */
 function render(view) {
   const { model } = view;
-  const state = stateOf(model);
+  const stateAt = stateOf(model);
+  let writing = null; // the word that is written on arrival
+  const state = () => stateAt(writing);
   let peeked = null;
+  let drawn = null; // the state before
   const steps = walkPanel(model, state);
   const shut = () => {
     /** @type {HTMLElement} */
@@ -54,9 +58,10 @@ function render(view) {
     if (placeOf(part).side === placeOf(now.part).side) at[1] = now.at[1];
     commit(model, { part, at });
     draw();
-    // Scrolls the panel into view if it is below the window.
-    const { top } = side.node.getBoundingClientRect();
-    if (top > 0.85 * innerHeight) scrollBy({ top: top - 0.6 * innerHeight, behavior: "instant" });
+    // On a phone the panel covers the lower half of the window: the place that is open goes into the upper half.
+    const { bottom } = drawing.node.querySelector(".open").getBoundingClientRect();
+    const hidden = bottom - side.node.getBoundingClientRect().top + 8;
+    if (getComputedStyle(side.node).position === "sticky" && hidden > 0) scrollBy({ top: hidden, behavior: "instant" });
   };
   const titleOf = (id) => describePlace(model.get("words"), id).title;
   const drawing = picture(model.get("drawing"), titleOf, state().model.normFirst, peek, open);
@@ -77,7 +82,6 @@ function render(view) {
   });
   const { lab, status } = frame(view, "whole", "A whole Transformer", urlState, ask, answer, stage);
   set(lab.querySelector(".tl-title"), { "role": "heading", "aria-level": 2 });
-  reserveSpace(status, "noon ".repeat(30));
 
   // The links of an attention block that is open or pointed at.
   function linksOf({ trace, names, at }, id) {
@@ -122,20 +126,31 @@ function render(view) {
 
   function draw() {
     const now = state();
+    const written = drawn && now.text === drawn.text && now.family === drawn.family && now.count === drawn.count + 1;
+    if (written && drawn.ready) drawing.fly(now.model.target[now.answer.tokens[drawn.count]]);
+    drawn = now;
     const id = peeked && now.isThere(peeked) ? peeked : now.part;
     for (const panel of panels) panel.draw(now);
     drawPicture(now, id);
     const text = side.draw(now, id);
     const said = text.startsWith(",") ? text : `. ${text}`;
     const verdict = now.wanted && (now.right ? ": right" : ": wrong");
-    const written = now.words.length ? `writes ${quoted(now.words.join(" "))}` : "stops at once, without a word";
-    const writes = `It reads ${quoted(now.text)} and ${written}${verdict}.`;
+    const answered = now.words.length ? `writes ${quoted(now.words.join(" "))}` : "stops at once, without a word";
+    const writes = `It reads ${quoted(now.text)} and ${answered}${verdict}.`;
     const whole =
       now.family === "encoder" ? `An encoder alone: vectors for ${quoted(now.text)}, and no words.` : writes;
     const still = unread() && `Not read: ${unread()} Still showing ${now.text}.`;
     setText(status, still || (id ? `${now.step ? `Step ${now.step}. ` : ""}${titleOf(id)}${said}` : whole));
   }
   const ends = [observe(model, urlState.names, draw), observeTheme(lab, draw)];
+  if (!state().step && !state().part && state().family !== "encoder") {
+    const length = () => state().answer.tokens.length;
+    const arriving = writeOnArrival(lab, length, (word) => {
+      writing = word;
+      draw();
+    });
+    ends.push(arriving);
+  }
   return () => {
     steps.stop();
     for (const end of ends) end();

@@ -130,6 +130,7 @@ class WholeLab(Lab):
         "whole_picture",
         "whole_panels",
         "whole_state",
+        "whole_arrival",
         "whole_controls",
         "whole_side",
         "whole",

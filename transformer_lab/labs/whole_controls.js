@@ -10,7 +10,7 @@ import { counted } from "./words.js";
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./whole_state.js").State} State */
 
-const PACE = { first: 2500, again: 900 }; // milliseconds per step while playing
+const PACE = { first: 900, again: 500 }; // milliseconds per step while playing
 
 // Parses what is typed: its canonical text, or an error.
 export function parseInput(vocabulary, typed, most, says) {
@@ -61,6 +61,11 @@ export function answerPanel(model, state, unread) {
     const { stops, answer } = state();
     commit(model, { step: stops.length - answer.tokens.length + word + 1, part: "decoder.softmax" });
   };
+  // The next word that is not written yet; after the last one, the first again.
+  const writeNext = () => {
+    const { step, ready, answer } = state();
+    goTo(step && ready < answer.tokens.length ? ready : 0);
+  };
   const chips = range(model.get("limits").written).map((i) => {
     const [name, bar] = [element("span"), element("span", { class: "tl-bar" })];
     const node = button("", () => goTo(i), { class: "tl-word" });
@@ -72,9 +77,11 @@ export function answerPanel(model, state, unread) {
     { "class": "tl-words", "role": "group", "aria-label": "The answer" },
     chips.map(({ node }) => node),
   );
+  const next = button("Next word", writeNext);
+  const hint = element("span", { class: "tl-note" }, "Click a word for its softmax.");
   const judged = element("p");
   /** @type {(state: State) => void} */
-  function draw({ model: used, answer, words, family, ready, text, step, wanted, right }) {
+  function draw({ model: used, answer, words, family, ready, text, step, wanted, right, sure }) {
     const writes = family !== "encoder";
     for (const [i, { node, name, bar }] of chips.entries()) {
       set(node, { hidden: !writes || i >= answer.tokens.length });
@@ -89,22 +96,26 @@ export function answerPanel(model, state, unread) {
         "aria-pressed": String(step > 0 && i === ready - 1),
       });
     }
-    const wrong = `${words.length ? "" : "It writes nothing. "}Wrong: it is ${wanted}.`;
-    const says = right ? "Right." : `${wrong} ${wanted && reasonWrong(text, why)}`;
+    const percent = Math.round(100 * sure);
+    const wrong = `${words.length ? "" : "It writes nothing. "}${percent} % sure, and wrong: it is ${wanted}.`;
+    const says = right ? `Right, and ${percent} % sure.` : `${wrong} ${wanted && reasonWrong(text, why)}`;
     const vectors = `${counted(answer.source.length, "vector")}, and no answer.`;
     const typing = unread();
     const later = ready < answer.tokens.length;
     setText(judged, typing ? `Still showing ${text}.` : writes ? wanted && says : vectors);
+    set(next.parentNode, { hidden: !writes });
     const kind = typing || !writes ? "" : later ? "tl-unsaid" : right ? "tl-right" : "tl-wrong";
     set(judged, { class: `tl-verdict ${kind}` });
   }
-  return { node: element("div", { class: "tl-answer" }, all, judged), draw };
+  const row = element("div", { class: "tl-said" }, all, element("span", { class: "tl-on-word" }, next, hint));
+  return { node: element("div", { class: "tl-answer" }, row, judged), draw };
 }
 
 // Controls for the walk: a slider, Back, Next, and Play.
 /** @type {(model: Model, state: () => State) => any} */
 export function walkPanel(model, state) {
   let timer = 0;
+  let speed = 1;
   const go = (step) => {
     const stop = state().stops[step - 1];
     commit(model, { step, part: stop?.lit[0] ?? "", at: lastRow(state(), stop?.lit[0] ?? "", stop?.written) });
@@ -124,7 +135,7 @@ export function walkPanel(model, state) {
     if (!node.isConnected || step === stops.length) return stop();
     go(step + 1);
     const { written, lit } = stops[step];
-    timer = setTimeout(next, written || /\.[1-9]/.test(lit[0]) ? PACE.again : PACE.first);
+    timer = setTimeout(next, (written || /\.[1-9]/.test(lit[0]) ? PACE.again : PACE.first) / speed);
   };
   const start = () => {
     if (timer) return stop();
@@ -134,16 +145,21 @@ export function walkPanel(model, state) {
     next();
   };
   const play = button("▶", start, { "aria-label": "Play" });
+  const speeds = choice("Speed", [[1, "1×"], [2, "2×"]], (times) => {
+    speed = times;
+    speeds.show(times);
+  });
+  speeds.show(speed);
   const back = button("‹", () => byHand(state().step - 1), { "aria-label": "Step back" });
   const on = button("›", () => byHand(state().step + 1), { "aria-label": "Step on" });
   const input = slider("Walk through the model", 0, 1, byHand, { class: "tl-steps" });
   const said = element("span", { class: "tl-note" });
-  const node = element("div", { class: "tl-walk" }, play, back, input, on, reservedBox(said));
+  const node = element("div", { class: "tl-walk" }, play, speeds.node, back, input, on, reservedBox(said));
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   /** @type {(state: State) => void} */
   function draw({ step, stops, stop: at }) {
     if (timer && step === stops.length) stop();
-    set(play, { hidden: still.matches });
+    for (const each of [play, speeds.node]) set(each, { hidden: still.matches });
     set(input, {
       max: stops.length,
       "aria-valuetext": at

@@ -58,6 +58,7 @@ export function isAbsent({ part, flow = "", side, of = "" }, family) {
   return flow === "past";
 }
 
+const FLIGHT = 240; // milliseconds of a word from the output to the input
 // The labels of blocks in pre-norm models.
 const BLOCKS = { self: "Norm, attention", cross: "Norm, cross-att.", feed_forward: "Norm, feed-forw." };
 
@@ -75,7 +76,7 @@ const byFlow = (a, b) => Number(isRight(a)) - Number(isRight(b)) || depth(b) - d
  * @type {(
  *   drawing: string, titleOf: (id: string) => string, normFirst: boolean,
  *   peek: (id: string | null) => void, open: (id: string) => void) =>
- *   { node: HTMLElement, draw: (shown: Shown) => void }}
+ *   { node: HTMLElement, draw: (shown: Shown) => void, fly: (word: string) => void }}
  */
 export function picture(drawing, titleOf, normFirst, peek, open) {
   const node = element("div", { class: "tl-drawing" });
@@ -177,5 +178,13 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
     linked.draw(now.links);
     for (const node of svg.querySelectorAll("[data-text]")) setText(node, now.texts[node.dataset.text]);
   }
-  return { node, draw };
+  // The word that was written goes around the decoder, into its input.
+  function fly(word) {
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    const flying = element("text", { class: "flying" }, word);
+    svg.append(flying);
+    const transform = [[250, 33], [318, 40], [318, 580], [257, 599]].map(([x, y]) => `translate(${x}px, ${y}px)`);
+    flying.animate({ transform }, { duration: FLIGHT, easing: "ease-in-out" }).finished.finally(() => flying.remove());
+  }
+  return { node, draw, fly };
 }

@@ -65,6 +65,7 @@ export function sidePanel(model, state, shut) {
     const names = now.names[side] ?? [];
     fillBody(view.parts);
     set(close, { hidden: !id });
+    node.classList.toggle("tl-opened", Boolean(now.part));
     const { end, others, todo, ...words } = model.get("words");
     hello.innerHTML = id ? "" : task[now.family] + todo + facts;
     const { title: name, about: text, ...where } = describePlace(words, id);

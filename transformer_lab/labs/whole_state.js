@@ -20,6 +20,7 @@ import { numberWords, placeOf } from "./whole_words.js";
  * @property {number[]} at head, row and column that are pointed at
  * @property {{ source: number[], tokens: number[], probabilities: number[] }} answer
  * @property {string[]} words of the answer, without what ends it
+ * @property {number} sure the probability of the whole answer
  * @property {string} wanted the right answer, where the lab knows it
  * @property {boolean} right
  * @property {Stop[]} stops
@@ -67,7 +68,7 @@ function walk(layers, family, words) {
 }
 
 // Everything that follows from the traits; cached.
-/** @type {(model: Model) => () => State} */
+/** @type {(model: Model) => (writing?: number | null) => State} `writing`: the word that an arriving lab writes. */
 export function stateOf(model) {
   const models = model.get("stored").map(openModel);
   const { written: most } = model.get("limits");
@@ -81,7 +82,7 @@ export function stateOf(model) {
     const { source, tokens } = answerOf(family === "decoder" ? family : "both", text);
     return family === "encoder" ? encode(of(family), source) : decode(of(family), source, tokens.slice(0, count));
   });
-  return () => {
+  return (writing = null) => {
     const [text, family, part, at] = ["text", "family", "part", "at"].map((name) => model.get(name));
     const used = of(family);
     const answer = answerOf(family === "decoder" ? family : "both", text);
@@ -93,7 +94,7 @@ export function stateOf(model) {
     const stops = walk(used.nLayers, family, answer.tokens.length);
     const step = clamp(model.get("step"), 0, stops.length);
     const stop = stops[step - 1];
-    const count = stop ? stop.written : answer.tokens.length - 1;
+    const count = stop ? stop.written : writing ?? answer.tokens.length - 1;
     const ready = !stop || stop.lit.includes("decoder.softmax") ? count + 1 : 0; // visible tokens
     const trace = traceOf(family, text, count);
     const given = [...(used.bos === null ? [] : [used.bos]), ...answer.tokens.slice(0, count)];
@@ -115,6 +116,7 @@ export function stateOf(model) {
       words,
       wanted,
       right,
+      sure: answer.probabilities.reduce((all, p) => all * p, 1),
       stops,
       step,
       stop,
