@@ -79,6 +79,7 @@ export function answerPanel(model, state, unread) {
   );
   const next = button("Next word", writeNext);
   const hint = element("span", { class: "tl-note" }, "Click a word for its softmax.");
+  const certain = element("span", { class: "tl-sure" });
   const judged = element("p");
   /** @type {(state: State) => void} */
   function draw({ model: used, answer, words, family, ready, text, step, wanted, right, sure }) {
@@ -96,9 +97,8 @@ export function answerPanel(model, state, unread) {
         "aria-pressed": String(step > 0 && i === ready - 1),
       });
     }
-    const percent = Math.round(100 * sure);
-    const wrong = `${words.length ? "" : "It writes nothing. "}${percent} % sure, and wrong: it is ${wanted}.`;
-    const says = right ? `Right, and ${percent} % sure.` : `${wrong} ${wanted && reasonWrong(text, why)}`;
+    const wrong = `${words.length ? "" : "It writes nothing. "}Wrong: it is ${wanted}.`;
+    const says = right ? "Right." : `${wrong} ${wanted && reasonWrong(text, why)}`;
     const vectors = `${counted(answer.source.length, "vector")}, and no answer.`;
     const typing = unread();
     const later = ready < answer.tokens.length;
@@ -106,8 +106,10 @@ export function answerPanel(model, state, unread) {
     set(next.parentNode, { hidden: !writes });
     const kind = typing || !writes ? "" : later ? "tl-unsaid" : right ? "tl-right" : "tl-wrong";
     set(judged, { class: `tl-verdict ${kind}` });
+    setText(certain, `${Math.round(100 * sure)} % sure, and wrong.`);
+    set(certain, { hidden: kind !== "tl-wrong" || !wanted });
   }
-  const row = element("div", { class: "tl-said" }, all, element("span", { class: "tl-on-word" }, next, hint));
+  const row = element("div", { class: "tl-said" }, all, element("span", { class: "tl-on-word" }, next, hint, certain));
   return { node: element("div", { class: "tl-answer" }, row, judged), draw };
 }
 
@@ -145,10 +147,17 @@ export function walkPanel(model, state) {
     next();
   };
   const play = button("▶", start, { "aria-label": "Play" });
-  const speeds = choice("Speed", [[1, "1×"], [2, "2×"]], (times) => {
-    speed = times;
-    speeds.show(times);
-  });
+  const speeds = choice(
+    "Speed",
+    [
+      [1, "1×"],
+      [2, "2×"],
+    ],
+    (times) => {
+      speed = times;
+      speeds.show(times);
+    },
+  );
   speeds.show(speed);
   const back = button("‹", () => byHand(state().step - 1), { "aria-label": "Step back" });
   const on = button("›", () => byHand(state().step + 1), { "aria-label": "Step on" });

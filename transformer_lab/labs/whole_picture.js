@@ -183,7 +183,12 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
     const flying = element("text", { class: "flying" }, word);
     svg.append(flying);
-    const transform = [[250, 33], [318, 40], [318, 580], [257, 599]].map(([x, y]) => `translate(${x}px, ${y}px)`);
+    const transform = [
+      [250, 33],
+      [318, 40],
+      [318, 580],
+      [257, 599],
+    ].map(([x, y]) => `translate(${x}px, ${y}px)`);
     flying.animate({ transform }, { duration: FLIGHT, easing: "ease-in-out" }).finished.finally(() => flying.remove());
   }
   return { node, draw, fly };

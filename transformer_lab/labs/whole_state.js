@@ -94,7 +94,7 @@ export function stateOf(model) {
     const stops = walk(used.nLayers, family, answer.tokens.length);
     const step = clamp(model.get("step"), 0, stops.length);
     const stop = stops[step - 1];
-    const count = stop ? stop.written : writing ?? answer.tokens.length - 1;
+    const count = stop ? stop.written : (writing ?? answer.tokens.length - 1);
     const ready = !stop || stop.lit.includes("decoder.softmax") ? count + 1 : 0; // visible tokens
     const trace = traceOf(family, text, count);
     const given = [...(used.bos === null ? [] : [used.bos]), ...answer.tokens.slice(0, count)];

@@ -10,7 +10,7 @@ import { paintCells } from "./whole_cells.js";
 
 const VIEW = { left: 0, top: 14, width: 340, height: 596 }; // of the drawing
 const ROW = 11; // the most that a token's strip is high
-const LEGIBLE = 8; // the least for a label
+const LEGIBLE = 9; // the least for a label
 
 // Where an arrow has room: top and height; the columns are equally wide.
 const ROOM = {
@@ -109,7 +109,7 @@ export function strips(svg) {
       strip(place, tensor, box, theme);
       const high = box[3] / tensor.shape[0];
       if (!tokens || high < LEGIBLE) continue;
-      for (const [i, name] of tokens.entries()) write(name.slice(0, 7), box[0] - 3, box[1] + (i + 0.5) * high + 2.8);
+      for (const [i, name] of tokens.entries()) write(name.slice(0, 7), box[0] - 3, box[1] + (i + 0.5) * high + 3.6);
     }
     while (labels.children.length > used) labels.lastChild.remove();
   }
@@ -125,7 +125,11 @@ export function links() {
   const lines = element("g", { fill: "none" });
   const texts = element("g");
   const { left, top, width, height } = VIEW;
-  const props = { "class": "tl-transformer tl-links", "viewBox": `${left} ${top} ${width} ${height}`, "aria-hidden": "true" };
+  const props = {
+    "class": "tl-transformer tl-links",
+    "viewBox": `${left} ${top} ${width} ${height}`,
+    "aria-hidden": "true",
+  };
   const node = element("svg", props, box, lines, texts, title);
   function draw(shown) {
     set(node, { hidden: !shown });
@@ -134,7 +138,7 @@ export function links() {
     const [side, , kind] = shown.id.split(".");
     const [, seq, kLen] = tensor.shape;
     const middle = kind === "cross" ? 331 : 433;
-    const step = Math.min(ROW, 120 / Math.max(seq, kLen));
+    const step = Math.min(12.5, 150 / Math.max(seq, kLen));
     const height = step * Math.max(seq, kLen) + 20;
     const left = LEFT[side] - 8;
     const top = Math.min(middle - height / 2, 606 - height);
@@ -166,7 +170,7 @@ export function links() {
     while (texts.children.length > names.length) texts.lastChild.remove();
     for (const [i, { name, x, y, end }] of names.entries()) {
       const text = texts.children[i] ?? texts.appendChild(element("text"));
-      set(text, { x, "y": y + 3, "style": `text-anchor: ${end}` });
+      set(text, { x, "y": y + 3.5, "style": `text-anchor: ${end}` });
       setText(text, name.slice(0, 8));
     }
   }
