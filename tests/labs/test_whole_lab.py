@@ -475,9 +475,8 @@ def test_each_arrow_has_a_strip_that_changes_from_block_to_block(show):
 def test_attention_is_drawn_as_links_of_the_chosen_head(show):
     lab = WholeLab(part="encoder.0.self")
     page = show(lab)
-    memory = lab.model.src_embedding(torch.tensor([[3, 4, 2]])) * lab.model.src_embedding.embedding_dim**0.5
     assert page.locator(".tl-links .lens-title").text_content() == "head 1 of 4"
-    assert memory.shape[1] == 3 and 3 <= page.locator(".tl-links path").count() <= 9
+    assert 3 <= page.locator(".tl-links path").count() <= 9
     widths = page.locator(".tl-links path.chosen").evaluate_all(
         "all => all.map((each) => +each.getAttribute('stroke-width'))"
     )
@@ -546,4 +545,4 @@ def test_on_a_phone_the_panel_is_a_sheet_over_the_lower_half(show):
         part(page, name).locator("rect").tap()
         block, sheet = part(page, name).locator("rect").bounding_box(), page.locator(".tl-side").bounding_box()
         assert 0.45 * 740 < sheet["y"] < 0.56 * 740 and abs(sheet["y"] + sheet["height"] - 740) < 2
-        assert 0 < block["y"] and block["y"] + block["height"] <= sheet["y"]
+        assert block["y"] > 0 and block["y"] + block["height"] <= sheet["y"]

@@ -3,7 +3,7 @@
 import { optionCodec, textCodec, traitsInUrl } from "./address.js";
 import { observeTheme } from "./colours.js";
 import { frame } from "./frame.js";
-import { commit, element, observe, reserveSpace, set, setText } from "./ui.js";
+import { commit, element, observe, set, setText } from "./ui.js";
 import { answerPanel, askPanel, familyPanel, parseInput, walkPanel } from "./whole_controls.js";
 import { writeOnArrival } from "./whole_arrival.js";
 import { picture } from "./whole_picture.js";

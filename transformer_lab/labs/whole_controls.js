@@ -80,6 +80,7 @@ export function answerPanel(model, state, unread) {
   const next = button("Next word", writeNext);
   const hint = element("span", { class: "tl-note" }, "Click a word for its softmax.");
   const certain = element("span", { class: "tl-sure" });
+  const onWord = element("span", { class: "tl-on-word" }, next, hint, certain);
   const judged = element("p");
   /** @type {(state: State) => void} */
   function draw({ model: used, answer, words, family, ready, text, step, wanted, right, sure }) {
@@ -103,13 +104,13 @@ export function answerPanel(model, state, unread) {
     const typing = unread();
     const later = ready < answer.tokens.length;
     setText(judged, typing ? `Still showing ${text}.` : writes ? wanted && says : vectors);
-    set(next.parentNode, { hidden: !writes });
+    set(onWord, { hidden: !writes });
     const kind = typing || !writes ? "" : later ? "tl-unsaid" : right ? "tl-right" : "tl-wrong";
     set(judged, { class: `tl-verdict ${kind}` });
     setText(certain, `${Math.round(100 * sure)} % sure, and wrong.`);
     set(certain, { hidden: kind !== "tl-wrong" || !wanted });
   }
-  const row = element("div", { class: "tl-said" }, all, element("span", { class: "tl-on-word" }, next, hint, certain));
+  const row = element("div", { class: "tl-said" }, all, onWord);
   return { node: element("div", { class: "tl-answer" }, row, judged), draw };
 }
 

@@ -9,17 +9,17 @@ import { paintCells } from "./whole_cells.js";
 /** @typedef {(flow: string, side: string) => string} IdOf The tensor of an arrow in the visible layer. */
 
 const VIEW = { left: 0, top: 14, width: 340, height: 596 }; // of the drawing
-const ROW = 11; // the most that a token's strip is high
-const LEGIBLE = 9; // the least for a label
+const ROW = 12; // the most that a token's strip is high
+const LEGIBLE = 10.5; // the least for a label
 
 // Where an arrow has room: top and height; the columns are equally wide.
 const ROOM = {
   encoder: {
     "embedding": [531, 19],
     "input": [460, 39],
-    "self.output": [386, 33],
-    "self.norm": [316, 36],
-    "feed_forward.output": [248, 33],
+    "self.output": [384, 36],
+    "self.norm": [315, 38],
+    "feed_forward.output": [246, 36],
     "memory": [175, 24],
     "vectors": [175, 24],
   },
@@ -39,8 +39,15 @@ const ROOM = {
 };
 const LEFT = { encoder: 32, decoder: 192 };
 const WIDTH = 116;
+const LENS = 164; // the width of the box with links
 // The strip of the positions is on an arrow from the side.
 const BESIDE = { encoder: [60, 510, 15, 16], decoder: [265, 510, 15, 16] };
+
+// A long label is squeezed into its place.
+const squeezed = (text, width) => ({
+  textLength: text.length > 5 ? width : null,
+  lengthAdjust: text.length > 5 ? "spacingAndGlyphs" : null,
+});
 
 // The strips of all arrows, on a canvas over the drawing; and their labels, in the drawing.
 /**
@@ -65,7 +72,7 @@ export function strips(svg) {
 
   const write = (text, x, y) => {
     const label = labels.children[used++] ?? labels.appendChild(element("text"));
-    set(label, { x, y });
+    set(label, { x, y, ...squeezed(text, 36) });
     setText(label, text);
   };
   const strip = (place, tensor, [left, top, width, height], theme) => {
@@ -109,7 +116,7 @@ export function strips(svg) {
       strip(place, tensor, box, theme);
       const high = box[3] / tensor.shape[0];
       if (!tokens || high < LEGIBLE) continue;
-      for (const [i, name] of tokens.entries()) write(name.slice(0, 7), box[0] - 3, box[1] + (i + 0.5) * high + 3.6);
+      for (const [i, name] of tokens.entries()) write(name.slice(0, 7), box[0] - 3, box[1] + (i + 0.5) * high + 4);
     }
     while (labels.children.length > used) labels.lastChild.remove();
   }
@@ -138,14 +145,14 @@ export function links() {
     const [side, , kind] = shown.id.split(".");
     const [, seq, kLen] = tensor.shape;
     const middle = kind === "cross" ? 331 : 433;
-    const step = Math.min(12.5, 150 / Math.max(seq, kLen));
+    const step = Math.min(13.5, 175 / Math.max(seq, kLen));
     const height = step * Math.max(seq, kLen) + 20;
-    const left = LEFT[side] - 8;
+    const left = LEFT[side] - 24;
     const top = Math.min(middle - height / 2, 606 - height);
-    set(box, { x: left, y: top, width: WIDTH + 16, height });
-    set(title, { x: left + (WIDTH + 16) / 2, y: top + 10 });
+    set(box, { x: left, y: top, width: LENS, height });
+    set(title, { x: left + LENS / 2, y: top + 12 });
     setText(title, `head ${head + 1} of ${tensor.shape[0]}`);
-    const [a, b] = [left + 42, left + WIDTH - 26];
+    const [a, b] = [left + 52, left + LENS - 52];
     const y = (i, count) => top + 14 + ((i + 0.5) * (height - 20)) / count;
     const paths = [];
     for (const i of range(seq)) {
@@ -170,7 +177,7 @@ export function links() {
     while (texts.children.length > names.length) texts.lastChild.remove();
     for (const [i, { name, x, y, end }] of names.entries()) {
       const text = texts.children[i] ?? texts.appendChild(element("text"));
-      set(text, { x, "y": y + 3.5, "style": `text-anchor: ${end}` });
+      set(text, { x, "y": y + 4, "style": `text-anchor: ${end}`, ...squeezed(name.slice(0, 8), 46) });
       setText(text, name.slice(0, 8));
     }
   }
