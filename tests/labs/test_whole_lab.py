@@ -444,7 +444,8 @@ INK = """() => {
     const rows = [];
     for (let y = 0; y < height; y++) {
         const row = [];
-        for (let x = 390; x < 610; x += 3) row.push([...all.slice(4 * (y * width + x), 4 * (y * width + x) + 3)].join());
+        const at = (x) => 4 * (y * width + x);
+        for (let x = 390; x < 610; x += 3) row.push([...all.slice(at(x), at(x) + 3)].join());
         const drawn = all[4 * (y * width + 400) + 3] > 0;
         rows.push(drawn ? row.join(" ") : "");
     }

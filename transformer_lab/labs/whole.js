@@ -60,7 +60,7 @@ function render(view) {
     draw();
     // On a phone the panel covers the lower half of the window: the place that is open goes into the upper half.
     const { bottom } = drawing.node.querySelector(".open").getBoundingClientRect();
-    const hidden = bottom - side.node.getBoundingClientRect().top + 60; // and its links
+    const hidden = bottom + side.node.offsetHeight + 60 - innerHeight; // with room for its links
     if (getComputedStyle(side.node).position === "sticky" && hidden > 0) scrollBy({ top: hidden, behavior: "instant" });
   };
   const titleOf = (id) => describePlace(model.get("words"), id).title;
