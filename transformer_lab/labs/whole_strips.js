@@ -45,8 +45,8 @@ const BESIDE = { encoder: [60, 510, 15, 16], decoder: [265, 510, 15, 16] };
 
 // A long label is squeezed into its place.
 const squeezed = (text, width) => ({
-  textLength: text.length > 5 ? width : null,
-  lengthAdjust: text.length > 5 ? "spacingAndGlyphs" : null,
+  textLength: text.length > 6 ? width : null,
+  lengthAdjust: text.length > 6 ? "spacingAndGlyphs" : null,
 });
 
 // The strips of all arrows, on a canvas over the drawing; and their labels, in the drawing.
@@ -177,7 +177,7 @@ export function links() {
     while (texts.children.length > names.length) texts.lastChild.remove();
     for (const [i, { name, x, y, end }] of names.entries()) {
       const text = texts.children[i] ?? texts.appendChild(element("text"));
-      set(text, { x, "y": y + 4, "style": `text-anchor: ${end}`, ...squeezed(name.slice(0, 8), 46) });
+      set(text, { x, "y": y + 4, "style": `text-anchor: ${end}`, ...squeezed(name.slice(0, 8), 42) });
       setText(text, name.slice(0, 8));
     }
   }
