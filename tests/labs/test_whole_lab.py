@@ -397,7 +397,7 @@ def test_layout_is_stable_during_the_walk(show, width):
     page = show(WholeLab(), width=width)
     slider = page.get_by_label("Walk through the model")
     places = """[...document.querySelectorAll(".tl-walk, .tl-side, .tl-status, .tl-drawing")]
-        .filter((node) => innerWidth > 700 || !node.matches(".tl-status")) // below the panel, which has no end there
+        .filter((node) => innerWidth > 700 || !node.matches(".tl-status, .tl-side")) // there the panel is a sheet
         .map((node) => node.getBoundingClientRect().top + scrollY)"""
     before = page.evaluate(places)
     for _ in range(int(slider.get_attribute("max"))):
@@ -435,3 +435,115 @@ def test_verdict_is_hidden_until_the_last_word(show):
         assert not verdict.is_visible() and "right" not in verdict.get_attribute("class"), f"step {step}"
         slider.press("ArrowRight")
     assert verdict.is_visible() and verdict.inner_text() == "Right."
+
+
+INK = """() => {
+    const canvas = document.querySelector(".tl-data");
+    const { width, height } = canvas;
+    const all = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+    const rows = [];
+    for (let y = 0; y < height; y++) {
+        const row = [];
+        const at = (x) => 4 * (y * width + x);
+        for (let x = 390; x < 610; x += 3) row.push([...all.slice(at(x), at(x) + 3)].join());
+        const drawn = all[4 * (y * width + 400) + 3] > 0;
+        rows.push(drawn ? row.join(" ") : "");
+    }
+    return rows;
+}"""
+
+
+def strips(page):
+    """The drawn rows of pixels of the decoder's strips, one list for each strip."""
+    found, last = [], ""
+    for row in page.evaluate(INK):
+        if row and not last:
+            found.append(set())
+        if row:
+            found[-1].add(row)
+        last = row
+    return found
+
+
+def test_each_arrow_has_a_strip_that_changes_from_block_to_block(show):
+    page = show(WholeLab(step=9, text="342"))  # the decoder has read one token
+    found = strips(page)
+    assert len(found) == 10, "one for each of the decoder's arrows that carry vectors"
+    assert all(a.isdisjoint(b) for i, a in enumerate(found) for b in found[:i]), "two strips look alike"
+    assert "<start>" in page.locator(".labels text").all_text_contents()
+
+
+def test_attention_is_drawn_as_links_of_the_chosen_head(show):
+    lab = WholeLab(part="encoder.0.self")
+    page = show(lab)
+    assert page.locator(".tl-links .lens-title").text_content() == "head 1 of 4"
+    assert 3 <= page.locator(".tl-links path").count() <= 9
+    widths = page.locator(".tl-links path.chosen").evaluate_all(
+        "all => all.map((each) => +each.getAttribute('stroke-width'))"
+    )
+    bars = page.locator(".tl-bar-row:visible").all_inner_texts()
+    weights = [number(re.search(rf"{NUMBER}$", text)[1]) for text in bars]
+    expected = sorted(0.4 + 4.6 * weight for weight in weights if weight >= 0.03)
+    assert sorted(widths)[-len(expected) :] == pytest.approx(expected, abs=0.03)
+    page.locator(".tl-beside .tl-sheet").nth(1).press("ArrowDown")
+    assert page.locator(".tl-links .lens-title").text_content() == "head 2 of 4"
+    page.keyboard.press("Escape")
+    assert not page.locator(".tl-links").is_visible()
+
+
+def test_it_writes_on_arrival_and_then_waits(show):
+    page = show(WholeLab())
+    page.reload()
+    page.locator(".tl-later:visible").first.wait_for()
+    page.wait_for_function("!document.querySelector('.tl-later:not([hidden])')")
+    assert words(page) == ["three", "hundred", "and", "forty", "two", "<end>"]
+    assert page.locator(".tl-verdict").inner_text() == "Right." and page.get_by_label("Walk").input_value() == "0"
+
+
+def test_under_reduced_motion_the_answer_is_there_at_once(show, windows):
+    page = windows[0][False]
+    page.emulate_media(reduced_motion="reduce")
+    show(WholeLab())
+    page.reload()
+    page.locator(".tl-word").first.wait_for()
+    page.wait_for_timeout(300)
+    assert page.locator(".tl-later:visible").count() == 0
+    page.emulate_media(reduced_motion="no-preference")
+
+
+def test_next_word_writes_one_word_and_shows_its_softmax(show):
+    page = show(WholeLab())
+    for written in range(1, 7):
+        page.get_by_role("button", name="Next word", exact=True).click()
+        assert page.locator(".tl-word:visible:not(.tl-later)").count() == written
+        assert page.locator(".tl-name").inner_text() == "Softmax, decoder"
+    page.get_by_role("button", name="Next word", exact=True).click()
+    assert page.locator(".tl-word:visible:not(.tl-later)").count() == 1, "after the last word, the first again"
+
+
+def test_a_wrong_answer_says_how_sure_the_model_is(show):
+    page = show(WholeLab(text="12345"))
+    sure = 1.0
+    for label in page.locator(".tl-word:visible").evaluate_all("all => all.map((each) => each.ariaLabel)"):
+        sure *= 1 if "> 0.999" in label else float(label.split()[-1])
+    said = re.fullmatch(r"(\d+) % sure, and wrong\.", page.locator(".tl-sure").inner_text())
+    assert int(said[1]) == pytest.approx(100 * sure, abs=1.5)
+    press(page, "342")
+    assert not page.locator(".tl-sure").is_visible()
+
+
+def test_one_screen(show):
+    page = show(WholeLab(), width=933)
+    assert page.locator(".tl-lab").bounding_box()["height"] <= 850
+    box = page.locator(".tl-status").bounding_box()
+    assert box["width"] <= 1 and box["height"] <= 1, "for screen readers alone"
+
+
+def test_on_a_phone_the_panel_is_a_sheet_over_the_lower_half(show):
+    page = show(WholeLab(), width=360, touch=True)
+    page.set_viewport_size({"width": 360, "height": 740})
+    for name in ("softmax", "masked_attention"):
+        part(page, name).locator("rect").tap()
+        block, sheet = part(page, name).locator("rect").bounding_box(), page.locator(".tl-side").bounding_box()
+        assert 0.45 * 740 < sheet["y"] < 0.56 * 740 and abs(sheet["y"] + sheet["height"] - 740) < 2
+        assert block["y"] > 0 and block["y"] + block["height"] <= sheet["y"]

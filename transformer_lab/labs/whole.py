@@ -121,7 +121,20 @@ class WholeLab(Lab):
     ['three', 'hundred', 'and', 'forty', 'two']
     """
 
-    _esm = script("whole_maths", "whole_words", "whole_tables", "whole_picture", "whole_panels", "whole")
+    _esm = script(
+        "whole_maths",
+        "whole_words",
+        "whole_cells",
+        "whole_tables",
+        "whole_strips",
+        "whole_picture",
+        "whole_panels",
+        "whole_state",
+        "whole_arrival",
+        "whole_controls",
+        "whole_side",
+        "whole",
+    )
     _css = style("whole")
     shown = ("text", "family", "step", "part")
 

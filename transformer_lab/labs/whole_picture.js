@@ -1,6 +1,7 @@
 // The interactive drawing of the whole Transformer: its blocks and arrows can be opened.
 
 import { element, set, setText } from "./ui.js";
+import { links, strips } from "./whole_strips.js";
 
 /**
  * The state of the drawing.
@@ -13,6 +14,8 @@ import { element, set, setText } from "./ui.js";
  * @property {Record<string, string>} texts The texts in the drawing, by place.
  * @property {Set<string>} lit The highlighted places.
  * @property {string} open
+ * @property {import("./whole_strips.js").Data} data The numbers on the arrows.
+ * @property {import("./whole_strips.js").Links | null} [links] The attention block whose links are shown.
  */
 
 // The id of a block, or of the tensor of an arrow, in the visible layer.
@@ -55,6 +58,7 @@ export function isAbsent({ part, flow = "", side, of = "" }, family) {
   return flow === "past";
 }
 
+const FLIGHT = 240; // milliseconds of a word from the output to the input
 // The labels of blocks in pre-norm models.
 const BLOCKS = { self: "Norm, attention", cross: "Norm, cross-att.", feed_forward: "Norm, feed-forw." };
 
@@ -72,7 +76,7 @@ const byFlow = (a, b) => Number(isRight(a)) - Number(isRight(b)) || depth(b) - d
  * @type {(
  *   drawing: string, titleOf: (id: string) => string, normFirst: boolean,
  *   peek: (id: string | null) => void, open: (id: string) => void) =>
- *   { node: HTMLElement, draw: (shown: Shown) => void }}
+ *   { node: HTMLElement, draw: (shown: Shown) => void, fly: (word: string) => void }}
  */
 export function picture(drawing, titleOf, normFirst, peek, open) {
   const node = element("div", { class: "tl-drawing" });
@@ -86,6 +90,9 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
   });
   /** @type {Shown} */
   let shown;
+  const data = strips(svg);
+  const linked = links();
+  node.append(data.node, linked.node);
   let at = items[0];
   let was = null;
 
@@ -163,7 +170,26 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
       stand(items.find((item) => item.matches(".open")) ?? (inside ? at : free()[0]));
     }
     was = now.open;
+    data.draw(
+      now.data,
+      (flow, side) => idOf({ flow, side }, now),
+      (flow, side) => isAbsent({ flow, side }, now.family),
+    );
+    linked.draw(now.links);
     for (const node of svg.querySelectorAll("[data-text]")) setText(node, now.texts[node.dataset.text]);
   }
-  return { node, draw };
+  // The word that was written goes around the decoder, into its input.
+  function fly(word) {
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    const flying = element("text", { class: "flying" }, word);
+    svg.append(flying);
+    const transform = [
+      [250, 33],
+      [318, 40],
+      [318, 580],
+      [257, 599],
+    ].map(([x, y]) => `translate(${x}px, ${y}px)`);
+    flying.animate({ transform }, { duration: FLIGHT, easing: "ease-in-out" }).finished.finally(() => flying.remove());
+  }
+  return { node, draw, fly };
 }

@@ -1,8 +1,8 @@
 // Tables of coloured cells, bars, and panels that combine them with lines of text.
 
-import { BLUES, pixelsOf, SIGNED } from "./colours.js";
 import { clamp, range } from "./maths.js";
 import { button, element, set, setText } from "./ui.js";
+import { paintCells } from "./whole_cells.js";
 
 /**
  * A table: its cells, names of rows and optionally of columns, and the marked cell.
@@ -21,8 +21,6 @@ import { button, element, set, setText } from "./ui.js";
 /** @typedef {{ bars: Bar[], pick?: (i: number) => void, heads?: string[] }} Bars `heads`: headings above the texts. */
 /** @typedef {string | Table | Bars | Table[]} Part A line of text, a table, bars, or tables side by side. */
 
-const PIXELS = { weights: pixelsOf(BLUES), signed: pixelsOf(SIGNED) };
-
 function fill(node, names) {
   while (node.children.length > names.length) node.lastChild.remove();
   while (node.children.length < names.length) node.append(element("span"));
@@ -33,7 +31,6 @@ function fill(node, names) {
 /** @type {() => { node: HTMLElement, draw: (table: Table) => void }} */
 function heat() {
   const canvas = element("canvas");
-  const context = canvas.getContext("2d", { alpha: false });
   const spot = element("div", {
     class: "tl-spot",
     role: "gridcell",
@@ -68,16 +65,7 @@ function heat() {
     const { label = "Numbers", shape, value, names, tops = [], at, weights = false, on = false } = table;
     const [rows, columns] = shape;
     const flat = range(rows * columns).map((k) => value(Math.floor(k / columns), k % columns));
-    const limit = Math.max(...flat.map(Math.abs), 1e-9);
-    const image = new ImageData(columns, rows);
-    const pixels = new Uint32Array(image.data.buffer);
-    const map = PIXELS[weights ? "weights" : "signed"];
-    const tints = map[getComputedStyle(node).colorScheme] ?? map.light;
-    for (const [k, x] of flat.entries()) {
-      pixels[k] = tints[Math.round(clamp(weights ? x : x / limit / 2 + 0.5, 0, 1) * 255)];
-    }
-    if (canvas.width !== columns || canvas.height !== rows) set(canvas, { width: columns, height: rows });
-    context.putImageData(image, 0, 0);
+    paintCells(canvas, shape, flat, weights, getComputedStyle(node).colorScheme);
     fill(left, names);
     fill(top, tops);
     set(node, {

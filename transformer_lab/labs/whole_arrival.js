@@ -1,0 +1,35 @@
+// On arrival the model writes its answer once, word by word; a reader who asked for reduced motion sees it finished.
+
+const ARRIVAL = 250; // milliseconds per word
+
+/**
+ * Calls `show` with the number of each word, and at the end with null, once `node` is in sight. Returns what ends it:
+ * the reader's first key or press, and a change of the lab.
+ * @type {(node: Element, words: () => number, show: (word: number | null) => void) => () => void}
+ */
+export function writeOnArrival(node, words, show) {
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) return () => {};
+  let timer = 0;
+  let writes = false;
+  const write = (word) => {
+    if (word === words()) return end();
+    show(word);
+    timer = setTimeout(() => write(word + 1), ARRIVAL);
+  };
+  const seen = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    seen.disconnect();
+    writes = true;
+    write(0);
+  });
+  seen.observe(node);
+  const end = () => {
+    seen.disconnect();
+    clearTimeout(timer);
+    for (const kind of ["pointerdown", "keydown", "input"]) node.removeEventListener(kind, end, true);
+    if (writes) show(null);
+    writes = false;
+  };
+  for (const kind of ["pointerdown", "keydown", "input"]) node.addEventListener(kind, end, true);
+  return end;
+}

@@ -1,0 +1,206 @@
+// The controls of the whole lab: the input, the answer, the walk, and the kind of Transformer.
+
+import { clamp, range } from "./maths.js";
+import { button, choice, commit, element, parsedInput, reservedBox, reserveSpace, set, setText, slider } from "./ui.js";
+import { tokenize } from "./whole_maths.js";
+import { lastRow } from "./whole_state.js";
+import { describePlace, reasonWrong, share } from "./whole_words.js";
+import { counted } from "./words.js";
+
+/** @typedef {import("./ui.js").Model} Model */
+/** @typedef {import("./whole_state.js").State} State */
+
+const PACE = { first: 900, again: 500 }; // milliseconds per step while playing
+
+// Parses what is typed: its canonical text, or an error.
+export function parseInput(vocabulary, typed, most, says) {
+  const { error, text } = tokenize(typed, vocabulary, most, says);
+  return error ? { error } : { value: text, text };
+}
+
+// The input field, and buttons for examples.
+/** @type {(model: Model, parse: (text: string) => any, redraw: () => void) => any} */
+export function askPanel(model, parse, redraw) {
+  const examples = model.get("examples");
+  const { label, inputmode, unknown } = model.get("says");
+  const pick = (text) => commit(model, { text, step: 0 });
+  const { input, error, show } = parsedInput(parse, pick, { inputmode });
+  set(input, { oninput: redraw, "ontl-reset": redraw });
+  const tries = choice(
+    "Examples to try",
+    examples.map((text) => [text, text]),
+    (text) => {
+      show(text);
+      pick(text);
+      redraw();
+    },
+  );
+  const or = element(
+    "div",
+    { class: "tl-tries", hidden: !examples.length },
+    element("span", { class: "tl-note" }, "or try"),
+    tries.node,
+  );
+  let before;
+  /** @type {(state: State) => void} */
+  const draw = ({ text }) => {
+    reserveSpace(error, unknown);
+    if (text !== before) show(text); // keeps invalid input that the reader is still typing
+    before = text;
+    tries.show(text);
+  };
+  const name = element("label", { for: input.id }, label);
+  return { node: element("div", { class: "tl-ask tl-field" }, name, input, or, reservedBox(error)), draw, error };
+}
+
+// The answer, token by token with probabilities, and the verdict.
+/** @type {(model: Model, state: () => State, unread: () => string) => any} */
+export function answerPanel(model, state, unread) {
+  const { why } = model.get("says");
+  const goTo = (word) => {
+    const { stops, answer } = state();
+    commit(model, { step: stops.length - answer.tokens.length + word + 1, part: "decoder.softmax" });
+  };
+  // The next word that is not written yet; after the last one, the first again.
+  const writeNext = () => {
+    const { step, ready, answer } = state();
+    goTo(step && ready < answer.tokens.length ? ready : 0);
+  };
+  const chips = range(model.get("limits").written).map((i) => {
+    const [name, bar] = [element("span"), element("span", { class: "tl-bar" })];
+    const node = button("", () => goTo(i), { class: "tl-word" });
+    node.append(name, element("span", { class: "tl-part" }, bar));
+    return { name, bar, node };
+  });
+  const all = element(
+    "div",
+    { "class": "tl-words", "role": "group", "aria-label": "The answer" },
+    chips.map(({ node }) => node),
+  );
+  const next = button("Next word", writeNext);
+  const hint = element("span", { class: "tl-note" }, "Click a word for its softmax.");
+  const certain = element("span", { class: "tl-sure" });
+  const onWord = element("span", { class: "tl-on-word" }, next, hint, certain);
+  const judged = element("p");
+  /** @type {(state: State) => void} */
+  function draw({ model: used, answer, words, family, ready, text, step, wanted, right, sure }) {
+    const writes = family !== "encoder";
+    for (const [i, { node, name, bar }] of chips.entries()) {
+      set(node, { hidden: !writes || i >= answer.tokens.length });
+      if (node.hidden) continue;
+      const word = used.target[answer.tokens[i]];
+      setText(name, word);
+      bar.style.transform = `scaleX(${answer.probabilities[i]})`;
+      const later = i >= ready;
+      node.classList.toggle("tl-later", later);
+      set(node, {
+        "aria-label": later ? "not written yet" : `${word}, probability ${share(answer.probabilities[i])}`,
+        "aria-pressed": String(step > 0 && i === ready - 1),
+      });
+    }
+    const wrong = `${words.length ? "" : "It writes nothing. "}Wrong: it is ${wanted}.`;
+    const says = right ? "Right." : `${wrong} ${wanted && reasonWrong(text, why)}`;
+    const vectors = `${counted(answer.source.length, "vector")}, and no answer.`;
+    const typing = unread();
+    const later = ready < answer.tokens.length;
+    setText(judged, typing ? `Still showing ${text}.` : writes ? wanted && says : vectors);
+    set(onWord, { hidden: !writes });
+    const kind = typing || !writes ? "" : later ? "tl-unsaid" : right ? "tl-right" : "tl-wrong";
+    set(judged, { class: `tl-verdict ${kind}` });
+    setText(certain, `${Math.round(100 * sure)} % sure, and wrong.`);
+    set(certain, { hidden: kind !== "tl-wrong" || !wanted });
+  }
+  const row = element("div", { class: "tl-said" }, all, onWord);
+  return { node: element("div", { class: "tl-answer" }, row, judged), draw };
+}
+
+// Controls for the walk: a slider, Back, Next, and Play.
+/** @type {(model: Model, state: () => State) => any} */
+export function walkPanel(model, state) {
+  let timer = 0;
+  let speed = 1;
+  const go = (step) => {
+    const stop = state().stops[step - 1];
+    commit(model, { step, part: stop?.lit[0] ?? "", at: lastRow(state(), stop?.lit[0] ?? "", stop?.written) });
+  };
+  const stop = () => {
+    clearTimeout(timer);
+    timer = 0;
+    setText(play, "▶");
+    set(play, { "aria-label": "Play" });
+  };
+  const byHand = (step) => {
+    stop();
+    go(clamp(step, 0, state().stops.length));
+  };
+  const next = () => {
+    const { step, stops } = state();
+    if (!node.isConnected || step === stops.length) return stop();
+    go(step + 1);
+    const { written, lit } = stops[step];
+    timer = setTimeout(next, (written || /\.[1-9]/.test(lit[0]) ? PACE.again : PACE.first) / speed);
+  };
+  const start = () => {
+    if (timer) return stop();
+    if (state().step === state().stops.length) go(0);
+    setText(play, "❚❚");
+    set(play, { "aria-label": "Pause" });
+    next();
+  };
+  const play = button("▶", start, { "aria-label": "Play" });
+  const speeds = choice(
+    "Speed",
+    [
+      [1, "1×"],
+      [2, "2×"],
+    ],
+    (times) => {
+      speed = times;
+      speeds.show(times);
+    },
+  );
+  speeds.show(speed);
+  const back = button("‹", () => byHand(state().step - 1), { "aria-label": "Step back" });
+  const on = button("›", () => byHand(state().step + 1), { "aria-label": "Step on" });
+  const input = slider("Walk through the model", 0, 1, byHand, { class: "tl-steps" });
+  const said = element("span", { class: "tl-note" });
+  const node = element("div", { class: "tl-walk" }, play, speeds.node, back, input, on, reservedBox(said));
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  /** @type {(state: State) => void} */
+  function draw({ step, stops, stop: at }) {
+    if (timer && step === stops.length) stop();
+    for (const each of [play, speeds.node]) set(each, { hidden: still.matches });
+    set(input, {
+      max: stops.length,
+      "aria-valuetext": at
+        ? `Step ${step}: ${describePlace(model.get("words"), at.lit[0]).title}`
+        : `Not started, ${stops.length} steps`,
+    });
+    input.value = step;
+    set(back, { "aria-disabled": String(step === 0) });
+    set(on, { "aria-disabled": String(step === stops.length) });
+    setText(said, at ? `step ${step} of ${stops.length}` : `walk: ${stops.length} steps`);
+    reserveSpace(said, "walk: 88 steps", "step 88 of 88");
+  }
+  return { node, draw, stop };
+}
+
+// Chooses the architecture: encoder and decoder, or one of them; with a description.
+export function familyPanel(model) {
+  const texts = model.get("words").families;
+  const offered = ["both", "encoder", "decoder"].filter((family) => family in model.get("says").about);
+  const pick = (family) => commit(model, { family, step: 0, part: "" });
+  const families = choice(
+    "Kind of Transformer",
+    offered.map((family) => [family, texts[family][0]]),
+    pick,
+  );
+  const said = element("p", { class: "tl-note" });
+  /** @type {(state: State) => void} */
+  const draw = ({ family }) => {
+    families.show(family);
+    setText(said, texts[family][1]);
+    reserveSpace(said, ...offered.map((each) => texts[each][1]));
+  };
+  return { node: element("div", { class: "tl-family" }, families.node, reservedBox(said)), draw };
+}

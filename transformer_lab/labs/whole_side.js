@@ -1,0 +1,89 @@
+// The panel beside the drawing: the numbers of one place of the model.
+
+import { range } from "./maths.js";
+import { button, choice, commit, element, set, setText } from "./ui.js";
+import { columnIn, isOfOneToken, viewOf } from "./whole_panels.js";
+import { content } from "./whole_tables.js";
+import { describePlace, placeOf } from "./whole_words.js";
+
+/** @typedef {import("./ui.js").Model} Model */
+/** @typedef {import("./whole_state.js").State} State */
+
+// Links to the section that teaches it, if this page is part of the course; elsewhere only its name.
+function linkToLesson(node, { page, section }) {
+  /** @type {HTMLAnchorElement} */
+  const known = document.querySelector(`a[href*="${page}.html"]`);
+  const here = location.pathname.endsWith(`${page}.html`);
+  const id = section
+    .toLowerCase()
+    .match(/[a-z0-9]+/g)
+    .join("-");
+  const href = here || known ? `${here ? "" : known.href.split("#")[0]}#${id}` : null;
+  setText(node, `chapter ${Number(page.slice(0, 2))}, ${section}`);
+  set(node, { href });
+}
+
+// The panel beside the drawing: the numbers of one place of the model.
+/** @type {(model: Model, state: () => State, shut: () => void) => any} */
+export function sidePanel(model, state, shut) {
+  const first = state().model;
+  let shown;
+  const choose = (...at) => commit(model, { at });
+  const title = element("p", { "class": "tl-name", "role": "heading", "aria-level": 3 });
+  const about = element("p");
+  const close = button("×", shut, { "aria-label": "Close" });
+  const layers = choice(
+    "Layer",
+    range(first.nLayers).map((layer) => [layer, `layer ${layer + 1}`]),
+    (layer) => commit(model, { part: shown.id.replace(/\d+/, layer) }),
+  );
+  const { tokens: read, written } = model.get("limits");
+  const tokens = range(read + written + 1).map((i) =>
+    button("", () => choose(shown.at[0], i, columnIn(shown.id, shown.at[2]))),
+  );
+  const tokenChoice = element("div", { "class": "tl-choice", "role": "group", "aria-label": "Token" }, tokens);
+  const { about: task, facts = "" } = model.get("says");
+  const hello = element("div"); // shown while no place is open
+  const body = element("div");
+  const fillBody = content(body);
+  const link = element("a");
+  const lead = element("span");
+  const taught = element("p", { class: "tl-note" }, lead, link);
+  const scale = element("p", { class: "tl-note tl-scale" });
+  scale.innerHTML = model.get("words").scales;
+  const head = element("div", { class: "tl-side-head" }, title, close);
+  const who = element("div", { class: "tl-who" }, layers.node, tokenChoice);
+  const props = { "class": "tl-side", "tabindex": "0", "role": "group", "aria-label": "What is inside" };
+  const node = element("div", props, head, about, who, hello, body, taught, scale);
+
+  // Returns a description of what is shown.
+  /** @type {(now: State, id: string) => string} */
+  function draw(now, id) {
+    shown = { ...now, id, choose };
+    const view = id ? viewOf(shown) : { parts: [], said: "" };
+    const { side, layer } = placeOf(id);
+    const names = now.names[side] ?? [];
+    fillBody(view.parts);
+    set(close, { hidden: !id });
+    node.classList.toggle("tl-opened", Boolean(now.part));
+    const { end, others, todo, ...words } = model.get("words");
+    hello.innerHTML = id ? "" : task[now.family] + todo + facts;
+    const { title: name, about: text, ...where } = describePlace(words, id);
+    setText(title, name);
+    const more = now.step && now.ready === 1 && now.answer.tokens[1] !== undefined ? others : "";
+    setText(about, text.replaceAll("~", String(now.model.width)) + more);
+    const atEnd = now.step === now.stops.length;
+    setText(lead, atEnd ? "Now build it. Start with " : "Taught in ");
+    linkToLesson(link, atEnd ? { page: end[0], section: end[1] } : where);
+    set(layers.node, { hidden: layer === null || first.nLayers === 1 });
+    layers.show(layer);
+    set(tokenChoice, { hidden: !isOfOneToken(id) });
+    const token = Math.min(now.at[1], names.length - 1);
+    for (const [i, each] of tokens.entries()) {
+      set(each, { "hidden": i >= names.length, "aria-pressed": String(i === token) });
+      setText(each, names[i] ?? "");
+    }
+    return view.said;
+  }
+  return { node, draw };
+}

@@ -1,0 +1,140 @@
+// What the reader has set in the whole lab, and everything that follows from it.
+
+import { clamp, range } from "./maths.js";
+import { decode, encode, openModel, tokenize, write } from "./whole_maths.js";
+import { columnIn } from "./whole_panels.js";
+import { numberWords, placeOf } from "./whole_words.js";
+
+/** @typedef {import("./ui.js").Model} Model The lab's traits; what the reader plays with is a `Transformer`. */
+/** @typedef {import("./whole_maths.js").Model} Transformer */
+// A step of the walk: the highlighted places, of which the first is open, and the number of tokens written so far.
+/** @typedef {{ lit: string[], written: number }} Stop */
+/**
+ * What the reader has set, and everything that follows from it.
+ * @typedef {object} State
+ * @property {Transformer} model of those that the lab holds, the one that is on show
+ * @property {string} text what it reads
+ * @property {"both" | "encoder" | "decoder"} family
+ * @property {number} step of the walk, from 1; 0 before it begins
+ * @property {string} part the place that is open, or nothing
+ * @property {number[]} at head, row and column that are pointed at
+ * @property {{ source: number[], tokens: number[], probabilities: number[] }} answer
+ * @property {string[]} words of the answer, without what ends it
+ * @property {number} sure the probability of the whole answer
+ * @property {string} wanted the right answer, where the lab knows it
+ * @property {boolean} right
+ * @property {Stop[]} stops
+ * @property {Stop} [stop] where the walk is
+ * @property {number} count how many tokens of the answer the model reads at this step
+ * @property {number} ready how many of its words are on show
+ * @property {import("./whole_maths.js").Trace} trace
+ * @property {Record<string, number[]>} ids of the tokens that go in, on each side
+ * @property {Record<string, string[]>} names of the same
+ * @property {(id: string) => boolean} isThere whether this model has the place
+ */
+
+const PLACES = /\.(tokens|embed|place|linear|softmax|next|(self|cross|feed_forward)(\.add)?)$/;
+
+// Caches the last results of a function of strings and numbers.
+function memoize(compute) {
+  const results = new Map();
+  return (...key) => {
+    const name = key.join("|");
+    if (results.size > 30) results.clear();
+    if (!results.has(name)) results.set(name, compute(...key));
+    return results.get(name);
+  };
+}
+
+// The steps of the walk: the encoder's layers, the decoder's layers for the first token, then one step per token.
+/** @type {(layers: number, family: string, words: number) => Stop[]} */
+function walk(layers, family, words) {
+  const stop = (...lit) => ({ lit, written: 0 });
+  const through = (side, parts) => [
+    stop(`${side}.tokens`),
+    stop(`${side}.embed`, `${side}.place`),
+    ...range(layers).flatMap((layer) =>
+      parts.map((part) => stop(`${side}.${layer}.${part}`, `${side}.${layer}.${part}.add`)),
+    ),
+  ];
+  const reading = family === "decoder" ? [] : [...through("encoder", ["self", "feed_forward"]), stop("encoder.memory")];
+  if (family === "encoder") return reading;
+  const parts = family === "both" ? ["self", "cross", "feed_forward"] : ["self", "feed_forward"];
+  const writing = range(words).map((written) => ({
+    ...stop("decoder.softmax", "decoder.linear", "decoder.next"),
+    written,
+  }));
+  return [...reading, ...through("decoder", parts), ...writing];
+}
+
+// Everything that follows from the traits; cached.
+/** @type {(model: Model) => (writing?: number | null) => State} `writing`: the word that an arriving lab writes. */
+export function stateOf(model) {
+  const models = model.get("stored").map(openModel);
+  const { written: most } = model.get("limits");
+  const { why } = model.get("says");
+  const of = (writes) => models.find((each) => (each.family === "decoder") === (writes === "decoder")) ?? models[0];
+  const answerOf = memoize((writes, text) => {
+    const source = tokenize(text, of(writes).source).value ?? [0];
+    return { source, ...write(of(writes), source, most) };
+  });
+  const traceOf = memoize((family, text, count) => {
+    const { source, tokens } = answerOf(family === "decoder" ? family : "both", text);
+    return family === "encoder" ? encode(of(family), source) : decode(of(family), source, tokens.slice(0, count));
+  });
+  return (writing = null) => {
+    const [text, family, part, at] = ["text", "family", "part", "at"].map((name) => model.get(name));
+    const used = of(family);
+    const answer = answerOf(family === "decoder" ? family : "both", text);
+    const ended = answer.tokens.at(-1) === used.eos;
+    const words = answer.tokens.slice(0, ended ? -1 : undefined).map((i) => used.target[i]);
+    const { target } = models[0];
+    const wanted = why ? numberWords(Number(text), target.slice(target.indexOf("zero"))).join(" ") : "";
+    const right = ended && words.join(" ") === wanted;
+    const stops = walk(used.nLayers, family, answer.tokens.length);
+    const step = clamp(model.get("step"), 0, stops.length);
+    const stop = stops[step - 1];
+    const count = stop ? stop.written : (writing ?? answer.tokens.length - 1);
+    const ready = !stop || stop.lit.includes("decoder.softmax") ? count + 1 : 0; // visible tokens
+    const trace = traceOf(family, text, count);
+    const given = [...(used.bos === null ? [] : [used.bos]), ...answer.tokens.slice(0, count)];
+    const ids = { encoder: answer.source, decoder: [...(family === "decoder" ? answer.source : []), ...given] };
+    const names = {
+      encoder: ids.encoder.map((i) => used.source[i]),
+      decoder: ids.decoder.map((i) => used.target[i]),
+    };
+    const isThere = (id) => {
+      const { side, layer, of } = placeOf(id);
+      if (["d_model", "vocab"].includes(trace[id]?.axes[1])) return true;
+      return PLACES.test(id) && Boolean(trace[layer === null ? `${side}.input` : `${side}.${layer}.${of}.output`]);
+    };
+    return {
+      model: used,
+      text,
+      family,
+      answer,
+      words,
+      wanted,
+      right,
+      sure: answer.probabilities.reduce((all, p) => all * p, 1),
+      stops,
+      step,
+      stop,
+      count,
+      ready,
+      trace,
+      ids,
+      names,
+      at,
+      isThere,
+      part: isThere(part) ? part : "",
+    };
+  };
+}
+
+// The initial selection when a place is opened: in the decoder, the row of the next token.
+/** @type {(state: State, part: string, written?: number) => number[]} */
+export function lastRow({ at, ids, count }, part, written = count) {
+  const row = placeOf(part).side === "decoder" ? ids.decoder.length - 1 - count + written : at[1];
+  return [at[0], row, columnIn(part, at[2])];
+}

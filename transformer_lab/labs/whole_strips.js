@@ -1,0 +1,185 @@
+// The data in the drawing: on each arrow a strip of coloured cells per token, and the links of an attention block.
+
+import { range } from "./maths.js";
+import { element, set, setText } from "./ui.js";
+import { paintCells } from "./whole_cells.js";
+
+/** @typedef {import("./whole_maths.js").Tensor} Tensor */
+/** @typedef {{ trace: import("./whole_maths.js").Trace, names: Record<string, string[]> }} Data */
+/** @typedef {(flow: string, side: string) => string} IdOf The tensor of an arrow in the visible layer. */
+
+const VIEW = { left: 0, top: 14, width: 340, height: 596 }; // of the drawing
+const ROW = 12; // the most that a token's strip is high
+const LEGIBLE = 10.5; // the least for a label
+
+// Where an arrow has room: top and height; the columns are equally wide.
+const ROOM = {
+  encoder: {
+    "embedding": [531, 19],
+    "input": [460, 39],
+    "self.output": [384, 36],
+    "self.norm": [315, 38],
+    "feed_forward.output": [246, 36],
+    "memory": [175, 24],
+    "vectors": [175, 24],
+  },
+  decoder: {
+    "embedding": [531, 19],
+    "input": [460, 39],
+    "self.output": [402, 18],
+    "self.norm": [350, 18],
+    "cross.output": [300, 18],
+    "cross.norm": [248, 18],
+    "feed_forward.output": [198, 18],
+    "past": [278, 60],
+    "last": [144, 18],
+    "logits": [95, 17],
+    "probabilities": [47, 17],
+  },
+};
+const LEFT = { encoder: 32, decoder: 192 };
+const WIDTH = 116;
+const LENS = 164; // the width of the box with links
+// The strip of the positions is on an arrow from the side.
+const BESIDE = { encoder: [60, 510, 15, 16], decoder: [265, 510, 15, 16] };
+
+// A long label is squeezed into its place.
+const squeezed = (text, width) => ({
+  textLength: text.length > 6 ? width : null,
+  lengthAdjust: text.length > 6 ? "spacingAndGlyphs" : null,
+});
+
+// The strips of all arrows, on a canvas over the drawing; and their labels, in the drawing.
+/**
+ * @type {(svg: SVGElement) => {
+ *   node: HTMLCanvasElement,
+ *   draw: (data: Data, idOf: IdOf, isGone: (flow: string, side: string) => boolean) => void }}
+ */
+export function strips(svg) {
+  const sharp = 2;
+  const node = element("canvas", {
+    "class": "tl-data",
+    "width": VIEW.width * sharp,
+    "height": VIEW.height * sharp,
+    "aria-hidden": "true",
+  });
+  const context = node.getContext("2d");
+  const labels = element("g", { "class": "labels", "aria-hidden": "true" });
+  svg.append(labels);
+  const small = new Map(); // canvases, by place
+  let before = []; // what is drawn
+  let used = 0;
+
+  const write = (text, x, y) => {
+    const label = labels.children[used++] ?? labels.appendChild(element("text"));
+    set(label, { x, y, ...squeezed(text, 36) });
+    setText(label, text);
+  };
+  const strip = (place, tensor, [left, top, width, height], theme) => {
+    const weights = place.endsWith("probabilities");
+    if (!small.has(place)) small.set(place, element("canvas"));
+    const own = small.get(place);
+    paintCells(own, tensor.shape, tensor.values, weights, theme);
+    const rows = tensor.shape[0];
+    const gap = height / rows > 4 ? 1 : 0; // between the tokens
+    for (const i of range(rows)) {
+      const [y, y2] = [top + (i * height) / rows, top + ((i + 1) * height) / rows - gap];
+      const at = [left - VIEW.left, y - VIEW.top, width, y2 - y].map((x) => Math.round(x * sharp));
+      context.drawImage(own, 0, i, tensor.shape[1], 1, at[0], at[1], at[2], at[3]);
+    }
+  };
+
+  function draw({ trace, names }, idOf, isGone) {
+    const theme = getComputedStyle(node).colorScheme;
+    const shown = [];
+    for (const side of ["encoder", "decoder"]) {
+      const positions = trace[`${side}.positions`];
+      if (positions && !isGone("positions", side)) {
+        shown.push({ place: `${side}.positions`, tensor: positions, box: BESIDE[side], theme });
+      }
+      for (const [flow, [top, most]] of Object.entries(ROOM[side])) {
+        const tensor = isGone(flow, side) ? null : trace[idOf(flow, side)];
+        if (!tensor) continue;
+        const height = Math.min(most, ROW * tensor.shape[0]);
+        const box = [LEFT[side], top + (most - height) / 2, WIDTH, height];
+        shown.push({ place: `${side}.${flow}`, tensor, box, theme, names: names[side] });
+      }
+    }
+    const same = ({ place, tensor, theme }, i) =>
+      place === before[i].place && tensor === before[i].tensor && theme === before[i].theme;
+    if (before.length === shown.length && shown.every(same)) return;
+    before = shown;
+    context.imageSmoothingEnabled = false;
+    context.clearRect(0, 0, node.width, node.height);
+    used = 0;
+    for (const { place, tensor, box, names: tokens } of shown) {
+      strip(place, tensor, box, theme);
+      const high = box[3] / tensor.shape[0];
+      if (!tokens || high < LEGIBLE) continue;
+      for (const [i, name] of tokens.entries()) write(name.slice(0, 7), box[0] - 3, box[1] + (i + 0.5) * high + 4);
+    }
+    while (labels.children.length > used) labels.lastChild.remove();
+  }
+  return { node, draw };
+}
+
+// Links between the tokens of an attention block, over the block: as wide as the weights of the chosen head.
+/** @typedef {{ id: string, tensor: Tensor, keys: string[], queries: string[], head: number, row: number }} Links */
+/** @type {() => { node: SVGElement, draw: (shown: Links | null) => void }} */
+export function links() {
+  const box = element("rect", { class: "lens", rx: 8 });
+  const title = element("text", { class: "lens-title" });
+  const lines = element("g", { fill: "none" });
+  const texts = element("g");
+  const { left, top, width, height } = VIEW;
+  const props = {
+    "class": "tl-transformer tl-links",
+    "viewBox": `${left} ${top} ${width} ${height}`,
+    "aria-hidden": "true",
+  };
+  const node = element("svg", props, box, lines, texts, title);
+  function draw(shown) {
+    set(node, { hidden: !shown });
+    if (!shown) return;
+    const { tensor, keys, queries, head, row } = shown;
+    const [side, , kind] = shown.id.split(".");
+    const [, seq, kLen] = tensor.shape;
+    const middle = kind === "cross" ? 331 : 433;
+    const step = Math.min(13.5, 175 / Math.max(seq, kLen));
+    const height = step * Math.max(seq, kLen) + 20;
+    const left = LEFT[side] - 24;
+    const top = Math.min(middle - height / 2, 606 - height);
+    set(box, { x: left, y: top, width: LENS, height });
+    set(title, { x: left + LENS / 2, y: top + 12 });
+    setText(title, `head ${head + 1} of ${tensor.shape[0]}`);
+    const [a, b] = [left + 52, left + LENS - 52];
+    const y = (i, count) => top + 14 + ((i + 0.5) * (height - 20)) / count;
+    const paths = [];
+    for (const i of range(seq)) {
+      for (const j of range(kLen)) {
+        const weight = tensor.values[(head * seq + i) * kLen + j];
+        if (weight < 0.02) continue;
+        const [from, to] = [y(j, kLen), y(i, seq)];
+        const middle = (a + b) / 2;
+        paths.push({
+          "d": `M${a} ${from}C${middle} ${from} ${middle} ${to} ${b} ${to}`,
+          "stroke-width": (0.4 + 4.6 * weight).toFixed(2),
+          "class": i === row ? "chosen" : null,
+        });
+      }
+    }
+    while (lines.children.length > paths.length) lines.lastChild.remove();
+    for (const [i, path] of paths.entries()) set(lines.children[i] ?? lines.appendChild(element("path")), path);
+    const names = [
+      ...keys.map((name, j) => ({ name, x: a - 4, y: y(j, kLen), end: "end" })),
+      ...queries.map((name, i) => ({ name, x: b + 4, y: y(i, seq), end: "start" })),
+    ];
+    while (texts.children.length > names.length) texts.lastChild.remove();
+    for (const [i, { name, x, y, end }] of names.entries()) {
+      const text = texts.children[i] ?? texts.appendChild(element("text"));
+      set(text, { x, "y": y + 4, "style": `text-anchor: ${end}`, ...squeezed(name.slice(0, 8), 42) });
+      setText(text, name.slice(0, 8));
+    }
+  }
+  return { node, draw };
+}
