@@ -357,3 +357,264 @@ def _(tokens, end):
                     labels[r, c] = -100
                 seen = True
     return labels
+
+
+# A second round, written from the assignment's text alone, before its author had seen the checks of this chapter
+
+
+@wrong(influence, "Compared with the output of the replacement before, not with the right outputs.")
+def _(model, tokens):
+    before = model(tokens)
+    rows = []
+    for j in range(tokens.shape[1]):
+        other = tokens.clone()
+        other[0, j] = replacement(tokens[0, j].item())
+        after = model(other)
+        rows.append((after - before)[0].abs().amax(-1))
+        before = after
+    return torch.stack(rows)
+
+
+@wrong(influence, "The mean of the differences, not the largest.")
+def _(model, tokens):
+    right_ones = model(tokens)
+    table = []
+    for j in range(tokens.shape[1]):
+        other = tokens.clone()
+        other[:, j] = 1 if tokens[0, j] == 0 else 0
+        table.append((model(other) - right_ones).abs().mean(-1).squeeze(0))
+    return torch.stack(table)
+
+
+@wrong(influence, "The axis of the batch stays: (seq, 1, seq).")
+def _(model, tokens):
+    right_ones = model(tokens)
+    table = []
+    for j in range(tokens.shape[1]):
+        other = tokens.clone()
+        other[:, j] = 1 if tokens[0, j] == 0 else 0
+        table.append((model(other) - right_ones).abs().amax(-1))
+    return torch.stack(table)
+
+
+@wrong(influence, "The largest over the tokens: a row has features, not outputs.")
+def _(model, tokens):
+    right_ones = model(tokens)
+    table = []
+    for j in range(tokens.shape[1]):
+        other = tokens.clone()
+        other[:, j] = 1 if tokens[0, j] == 0 else 0
+        table.append((model(other) - right_ones)[0].abs().amax(0))
+    return torch.stack(table)
+
+
+@wrong(influence, "The token is replaced by the next number.")
+def _(model, tokens):
+    right_ones = model(tokens)
+    table = []
+    for j in range(tokens.shape[1]):
+        other = tokens.clone()
+        other[:, j] += 1
+        table.append((model(other) - right_ones)[0].abs().amax(1))
+    return torch.stack(table)
+
+
+@wrong(first_leak, "The limit is a hundred-thousandth of the largest entry below the diagonal.")
+def _(table):
+    below = table.tril(-1)
+    for j in range(len(table)):
+        for i in range(j):
+            if below[j, i] > 1e-5 * below.max():
+                return j, i
+    return None
+
+
+@wrong(first_leak, "The limit is a thousandth of the largest entry.")
+def _(table):
+    for j in range(len(table)):
+        for i in range(j):
+            if table[j, i] > 1e-3 * table.max():
+                return j, i
+    return None
+
+
+@wrong(first_leak, "The limit is a millionth of the largest entry.")
+def _(table):
+    for j in range(len(table)):
+        for i in range(j):
+            if table[j, i] > 1e-6 * table.max():
+                return j, i
+    return None
+
+
+@wrong(first_leak, "The mean of the table, not its largest entry, sets the limit.")
+def _(table):
+    for j in range(len(table)):
+        for i in range(j):
+            if table[j, i] > 1e-5 * table.mean():
+                return j, i
+    return None
+
+
+@wrong(first_leak, "Whether there is a leak, not where.")
+def _(table):
+    return bool((table.tril(-1) > 1e-5 * table.max()).any())
+
+
+@wrong(same_with_cache, "Each part is run from the beginning: the tokens before it go in again, beside the cache.")
+def _(model, step, tokens, parts):
+    outputs, cache, end = [], None, 0
+    for n in parts:
+        end += n
+        output, cache = step(tokens[:, :end], cache)
+        outputs.append(output[:, -n:])
+    return (torch.cat(outputs, 1) - model(tokens)).abs().max().item()
+
+
+@wrong(same_with_cache, "Each part is compared with the model on that part alone.")
+def _(model, step, tokens, parts):
+    worst, cache = 0.0, None
+    for piece in tokens.split(parts, dim=1):
+        output, cache = step(piece, cache)
+        worst = max(worst, (output - model(piece)).abs().max().item())
+    return worst
+
+
+@wrong(same_with_cache, "Only the first part is compared.")
+def _(model, step, tokens, parts):
+    output, _ = step(tokens[:, : parts[0]], None)
+    return (output - model(tokens)[:, : parts[0]]).abs().max().item()
+
+
+@wrong(same_with_cache, "Yes or no: whether the outputs are close, not how far they are from each other.")
+def _(model, step, tokens, parts):
+    outputs, cache = [], None
+    for piece in tokens.split(parts, dim=1):
+        output, cache = step(piece, cache)
+        outputs.append(output)
+    return torch.allclose(torch.cat(outputs, 1), model(tokens), atol=1e-5)
+
+
+@wrong(same_with_cache, "The sum of the differences.")
+def _(model, step, tokens, parts):
+    outputs, cache = [], None
+    for piece in tokens.split(parts, dim=1):
+        output, cache = step(piece, cache)
+        outputs.append(output)
+    return float((torch.cat(outputs, 1) - model(tokens)).abs().sum())
+
+
+@wrong(label_shift, "The shift of the loss that is nearest from below: the difference has no absolute value.")
+def _(logits, tokens, loss):
+    n = tokens.shape[1]
+    found = [F.cross_entropy(logits[:, : n - s].flatten(0, 1), tokens[:, s:].flatten()).item() for s in range(3)]
+    return min(range(3), key=lambda s: loss - found[s])
+
+
+@wrong(label_shift, "Only the shifts 0 and 1 are tried.")
+def _(logits, tokens, loss):
+    n = tokens.shape[1]
+    found = [abs(F.cross_entropy(logits[:, : n - s].flatten(0, 1), tokens[:, s:].flatten()) - loss) for s in (0, 1)]
+    return 0 if found[0] < found[1] else 1
+
+
+@wrong(label_shift, "The softmax is taken twice: its probabilities go into cross_entropy.")
+def _(logits, tokens, loss):
+    n, p = tokens.shape[1], logits.softmax(-1)
+    found = [F.cross_entropy(p[:, : n - s].flatten(0, 1), tokens[:, s:].flatten()).item() for s in range(3)]
+    return min(range(3), key=lambda s: abs(found[s] - loss))
+
+
+@wrong(label_shift, "The three losses are returned, not the shift.")
+def _(logits, tokens, loss):
+    n = tokens.shape[1]
+    return [F.cross_entropy(logits[:, : n - s].flatten(0, 1), tokens[:, s:].flatten()).item() for s in range(3)]
+
+
+@wrong(label_shift, "Only the first text of the batch is scored.")
+def _(logits, tokens, loss):
+    n = tokens.shape[1]
+    found = [F.cross_entropy(logits[0, : n - s], tokens[0, s:]).item() for s in range(3)]
+    return min(range(3), key=lambda s: abs(found[s] - loss))
+
+
+@wrong(accumulated, "The labels that are asked for are counted before the shift.")
+def _(model, batches):
+    total, count = 0, 0
+    for tokens, labels in batches:
+        logits, after = model(tokens)[:, :-1], labels[:, 1:]
+        total = total + F.cross_entropy(logits.flatten(0, 1), after.flatten(), reduction="sum")
+        count += (labels != -100).sum()
+    return total / count
+
+
+@wrong(accumulated, "The sums are divided by the number of batches.")
+def _(model, batches):
+    total = 0
+    for tokens, labels in batches:
+        logits, after = model(tokens)[:, :-1], labels[:, 1:]
+        total = total + F.cross_entropy(logits.flatten(0, 1), after.flatten(), reduction="sum")
+    return total / len(batches)
+
+
+@wrong(accumulated, "The shift goes the other way: the scores of a place are asked for the label before it.")
+def _(model, batches):
+    total, count = 0, 0
+    for tokens, labels in batches:
+        logits, before = model(tokens)[:, 1:], labels[:, :-1]
+        total = total + F.cross_entropy(logits.flatten(0, 1), before.flatten(), reduction="sum")
+        count += (before != -100).sum()
+    return total / count
+
+
+@wrong(accumulated, "A batch that asks for nothing counts as a loss of 0 in the mean of the means.")
+def _(model, batches):
+    total = 0
+    for tokens, labels in batches:
+        logits, after = model(tokens)[:, :-1], labels[:, 1:]
+        asked = (after != -100).sum().clamp(min=1)
+        total = total + F.cross_entropy(logits.flatten(0, 1), after.flatten(), reduction="sum") / asked
+    return total / len(batches)
+
+
+@wrong(accumulated, "The model is run without gradients.")
+def _(model, batches):
+    total, count = 0, 0
+    with torch.no_grad():
+        for tokens, labels in batches:
+            logits, after = model(tokens)[:, :-1], labels[:, 1:]
+            total = total + F.cross_entropy(logits.flatten(0, 1), after.flatten(), reduction="sum")
+            count += (after != -100).sum()
+    return total / count
+
+
+@wrong(mend_labels, "All ends are hidden, and the labels are shifted to the right.")
+def _(tokens, end):
+    labels = tokens.masked_fill(tokens == end, -100)
+    return torch.cat([torch.full_like(labels[:, :1], -100), labels[:, :-1]], dim=1)
+
+
+@wrong(mend_labels, "The second end is kept, too: > 2 where > 1 is meant.")
+def _(tokens, end):
+    ends = tokens == end
+    return tokens.masked_fill(ends & (ends.cumsum(1) > 2), -100)
+
+
+@wrong(mend_labels, "The ends are counted down the batch, not along the row.")
+def _(tokens, end):
+    ends = tokens == end
+    return tokens.masked_fill(ends & (ends.cumsum(0) > 1), -100)
+
+
+@wrong(mend_labels, "The count of the first row cuts all rows: one length for the whole batch.")
+def _(tokens, end):
+    labels = tokens.clone()
+    length = int((tokens[0] != end).sum())
+    labels[:, length + 1 :] = -100
+    return labels
+
+
+@wrong(mend_labels, "The padding is 0, not -100.")
+def _(tokens, end):
+    ends = tokens == end
+    return tokens.masked_fill(ends & (ends.cumsum(1) > 1), 0)

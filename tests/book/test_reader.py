@@ -343,7 +343,7 @@ def test_a_file_of_the_checks_is_dropped_on_the_page(record):
     )
     record.wait_for_function("document.querySelector('.tl-said').textContent.includes('1 exercise was added')")
     rows = record.locator("#tl-record tr").all_inner_texts()
-    assert [row.split("\t")[4].strip() for row in rows if row.startswith("5 ·")] == ["1 of 7"]
+    assert [row.split("\t")[4].strip() for row in rows if row.startswith("5 ·")] == ["1 of 8"]
 
 
 def test_sections_are_ticked_by_keyboard(record):

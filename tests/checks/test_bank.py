@@ -14,7 +14,6 @@ from bank import answers
 
 from transformer_lab.checks import EXERCISES
 from transformer_lab.checks.gradients import wrong_gradients
-from transformer_lab.checks.hunts import tasks
 from transformer_lab.checks.observe import run_guarded
 from transformer_lab.checks.probes import Outcomes
 
@@ -47,8 +46,7 @@ IN_IT = [exercise for exercise in EXERCISES if any(answer.exercise is exercise f
 @pytest.mark.parametrize("exercise", IN_IT, ids=lambda exercise: exercise.name)
 def test_right_answers_are_accepted_and_wrong_ones_rejected(exercise):
     those = [answer for answer in answers() if answer.exercise is exercise]
-    enough = 5 if exercise.name in tasks("ch11_right") else 9  # by the author of its checks, and few
-    assert len({answer.truth for answer in those}) >= enough
+    assert len({answer.truth for answer in those}) >= 9
     for answer in those:
         if answer.truth in NOT_SEEN:
             continue

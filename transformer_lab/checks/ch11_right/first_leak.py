@@ -19,6 +19,14 @@ def _leaking(draw, seq, leaks, noise=1e-8, scale=1.0, least=0.05):
     return (scale * table,)
 
 
+def _near_the_limit(draw):
+    """Two entries below the limit and a later one above it. The mean of a table is about a quarter of its largest."""
+    (table,) = _leaking(draw, 6, ())
+    for place, share in (((2, 0), 0.14), ((3, 1), 0.7), ((4, 1), 2)):
+        table[place] = share * NOISE * table.max()
+    return (table,)
+
+
 def _example(name, leaks, **changes):
     first_leak.example(name, lambda draw: _leaking(draw, 6, leaks, **changes))
 
@@ -74,6 +82,7 @@ _example("the last token leaks", ((5, 3), (5, 1)))
 _example("large numbers with large rounding", ((4, 2),), scale=1e6)
 _example("small numbers", ((3, 1), (4, 0)), noise=0.0, scale=1e-7)
 _example("large numbers without a leak", (), noise=1e-7, scale=1e6)
+first_leak.example("numbers near the limit", _near_the_limit)
 first_leak.example("an inverted mask", lambda draw: (_leaking(draw, 6, ())[0].T.contiguous(),))
 first_leak.example("one token", lambda draw: (draw(1, 1).abs(),))
 
@@ -128,6 +137,25 @@ class WhatMoved:
         """Your limit is too high: a leak of less than one per cent of the largest entry passes. The docstring says a
         hundred-thousandth."""
         return table > 0.01 * table.max()
+
+    def one_per_mille(table):
+        """Your limit is too high: a leak of less than a thousandth of the largest entry passes. The docstring says a
+        hundred-thousandth."""
+        return table > 0.001 * table.max()
+
+    def one_millionth(table):
+        """Your limit is too low: numbers count that are below a hundred-thousandth of the largest entry. How many
+        zeros has 1e-5?"""
+        return table > 1e-6 * table.max()
+
+    def of_the_mean(table):
+        """You compare with the mean of the table, which is below its largest entry. So your limit is too low."""
+        return table > NOISE * table.mean()
+
+    def of_the_largest_below(table):
+        """You compare with the largest entry *below the diagonal*. Without a leak that is rounding, and rounding then
+        counts as a leak. Compare with the largest entry of the whole table."""
+        return table > NOISE * table.tril(-1).max()
 
     def of_the_row(table):
         """You compare with the largest entry of the same row. In a row that holds rounding alone, rounding is the

@@ -1,5 +1,7 @@
 """Who moves when one token changes: the table of tokens and outputs."""
 
+from itertools import pairwise
+
 import torch
 
 from ..exercise import exercise
@@ -96,6 +98,12 @@ class TheTable:
         output moved."""
         table = influence.reference(model, tokens)
         return table / table.sum(dim=-1, keepdim=True)
+
+    def compared_with_the_one_before(model, tokens):
+        """From the second row on you compare with the outputs of the replacement before, in which another token is
+        replaced. Compare each time with the outputs of the tokens as they were."""
+        outputs = [model(tokens), *(model(replaced(tokens, j)) for j in range(tokens.shape[1]))]
+        return torch.stack([moved(after, before) for before, after in pairwise(outputs)])
 
     def last_row_alone(model, tokens):
         """One row comes back, that of the last token. Each token gets its turn: what is outside your loop that belongs

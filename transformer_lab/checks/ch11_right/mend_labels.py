@@ -113,6 +113,11 @@ class ThePadding:
         ends = tokens == end
         return ends & (ends.cumsum(dim=0) > 1)
 
+    def one_length_for_all(tokens, end):
+        """The length of the first text cuts all texts. Each text has its own end: count along each row."""
+        length = int((tokens[0] != end).sum())
+        return (torch.arange(tokens.shape[1], device=tokens.device) > length).expand_as(tokens)
+
     def everything_but_the_text(tokens, end):
         """The last token of each text is hidden as well: your padding begins one place too early."""
         ends = tokens == end

@@ -238,6 +238,19 @@ class TheWhole:
         output, _ = step(tokens[:, : parts[0]], None)
         return float((output - model(tokens)[:, : parts[0]]).abs().max())
 
+    def yes_or_no(model, step, tokens, parts):
+        """You return whether the outputs agree, True or False. Asked for is how far apart they are: a number tells
+        rounding from a mistake."""
+        in_parts = all_steps(step, tokens.split(parts, dim=1))
+        return torch.allclose(in_parts, model(tokens), atol=1e-5)
+
+    def each_part_alone(model, step, tokens, parts):
+        """You compare each part with the model on that part alone, which knows nothing of the tokens before. Compare
+        with the outputs of the whole text."""
+        pieces = tokens.split(parts, dim=1)
+        alone = torch.cat([model(piece) for piece in pieces], dim=1)
+        return float(largest_gap(all_steps(step, pieces), alone))
+
     def with_itself(model, step, tokens, parts):
         """You compare the parts with the same step at once. Both use the code of the step. Compare with
         `model(tokens)`."""
