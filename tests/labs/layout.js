@@ -7,8 +7,10 @@
   // Every text must be inside its box, and every box inside its lab, except for scrolling boxes. Names of tokens, rows,
   // columns and segments of bars may be cut off; and what is for screen readers alone.
   const SCROLLS = ".tl-grid, .tl-scroll, .tl-sum-of, .tl-matrix";
-  const CUT =
-    ".tl-heat, .tl-map, .tl-blend, .tl-piece, .tl-looks, .tl-long, .tl-matrix, .tl-grid, option, svg, .tl-whole > .tl-status";
+  const CUT = [
+    ".tl-heat, .tl-map, .tl-blend, .tl-piece, .tl-looks, .tl-long, .tl-matrix, .tl-grid, option, svg",
+    ".tl-whole > .tl-status",
+  ].join();
   const NUMBERS = ".tl-cell, .tl-square";
 
   function outside() {
