@@ -17,7 +17,7 @@ FIGURE = re.compile(
 ALT = re.compile(r' alt="(?P<first>[^"]*?\.)(?: [^"]*)?"')
 WIDTH = re.compile(r' width="(\d+)"')
 WIDE = 560  # pixels: of a wider figure, a phone shows letters too small to read
-MENTION = re.compile(r"(?<!<strong>)\bFigure (\d+\.\d+)\b(?![^<>]*>)")
+MENTION = re.compile(r"(?<!<strong>)\bFigure (\d+\.\d+)\b(?![^<>]*>)(?![^<>]*</a>)")  # and in no link
 
 
 def size_of(head):

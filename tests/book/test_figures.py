@@ -1,5 +1,6 @@
 """A page says how large its figures are before it fetches them: photographs of plots, and drawings."""
 
+import re
 import struct
 import sys
 from types import SimpleNamespace
@@ -38,6 +39,7 @@ def test_figures_of_a_chapter_have_numbers_captions_and_links():
     between = "</div><p>See Figure 6.2 or Figure 3.1.</p>"
     body = f"{image.format(1059, 'tables', 'a')}{between}{image.format(400, 'bars', 'b')}{own}"
     page = figures.number_figures(body, 6)
+    assert "<a" not in re.sub(r"<a [^>]*>(?:<img[^>]*>|[^<]*)</a>", "", page), "a link in a link"
     first, second = BeautifulSoup(page, "html.parser").select(".tl-caption")
     assert first["id"] == "figure-6-1" and first.text == "Figure 6.1. Four tables."
     assert second["id"] == "figure-6-2" and second.text == "Figure 6.2. Two bars."

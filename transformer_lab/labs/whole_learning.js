@@ -6,7 +6,7 @@ import { write } from "./whole_maths.js";
 
 /** @typedef {import("./whole_maths.js").Model} Model */
 /** @typedef {{ temperature: number, topK: number | null, draw: number }} Sampling `draw` is from 0 to 1. */
-/** @typedef {{ token: number, probabilities: number[] }} Chosen `probabilities` are those after temperature and top-k. */
+/** @typedef {{ token: number, probabilities: number[] }} Chosen The probabilities after temperature and top-k. */
 /** @typedef {{ source: number[], answer: number[] }} Question Token ids; the answer ends with eos. */
 /** @typedef {{ right: number, asked: number }} Score */
 
