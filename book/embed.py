@@ -25,7 +25,7 @@ PAGE = """<!DOCTYPE html>
 :root { color-scheme: light dark; }
 body { margin: 0; font: 16px/1.5 system-ui, sans-serif; }
 .tl-lab.tl-lab { margin: 0; }
-p { margin: 0.3rem 0.5rem; font-size: 0.8rem; text-align: right; }
+main > p { margin: 0.3rem 0.5rem; font-size: 0.8rem; text-align: right; }
 </style>
 </head>
 <body>
