@@ -62,4 +62,6 @@ declare const DOCUMENTATION_OPTIONS: { pagename: string };
 /** By widget_state.py, the labs' scripts that lie in files, by address. */
 interface Window {
   labScripts: Record<string, string>;
+  /** By embed.py, the lab that embed.html shows: its widget's state, its view, and the page that it is from. */
+  EMBEDDED: { state: object; view: object; page: string };
 }

@@ -69,6 +69,7 @@
       await lab.render({ model, el: place });
       place.dataset.lab = "ready";
       view.parentElement.classList.replace("lab-room", "lab-place"); // from now on it has its own height
+      place.dispatchEvent(new CustomEvent("lab-ready", { bubbles: true, detail: model })); // for steps.js
     } catch (error) {
       place.dataset.lab = "failed";
       place.textContent =

@@ -80,7 +80,7 @@ def main():
     taken = {}
     with sync_playwright() as playwright:
         window = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        page = window.new_page(color_scheme="light")
+        page = window.new_page(color_scheme="light", reduced_motion="reduce")
         for path in pages:
             name = path.relative_to(HTML).with_suffix("").as_posix()
             taken[name] = take(page, name)

@@ -33,6 +33,7 @@ PREFIX = urlsplit(SITE).path or "/"
 FOLDERS = ("", "assignments", "solutions", "_modules/transformer_lab")
 FILES = (path.relative_to(HTML).as_posix() for folder in FOLDERS for path in HTML.glob(f"{folder}/*.html".lstrip("/")))
 PAGES = sorted(page for page in FILES if page.removesuffix(".html") not in MOVED)  # tests/book/test_moved_pages.py
+PAGES.remove("embed.html")  # a lab without a page: tests/book/test_embed.py
 NOTEBOOKS = [page for page in PAGES if Path(ROOT, "chapters", page).with_suffix(".ipynb").is_file()]
 CHAPTERS = [page for page in NOTEBOOKS if page[0].isdigit()]
 # The 404 page is shown under addresses that do not exist: from disk it is never opened.

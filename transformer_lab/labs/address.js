@@ -132,7 +132,7 @@ function urlOf(model, word) {
 // A button that copies a text, a note that says so, and a field with the text for browsers without clipboard access.
 function copyButton(what, text) {
   const told = element("span", { class: "tl-note", "aria-live": "polite" });
-  const label = `${what === "link" ? "Link to" : "Code for"} this state`;
+  const label = `${{ link: "Link to", embed: "Frame with", code: "Code for" }[what]} this state`;
   const byHand = element("input", {
     class: "tl-by-hand",
     type: "text",
@@ -180,6 +180,17 @@ export function shareControls(model, el, { word, names, encode, decode, code }, 
     if (section) url.hash = section.id;
     return url.href;
   });
+  // The published page offers a frame with this lab alone, which is the first of its kind there.
+  /** @type {HTMLElement} */
+  const place = location.protocol.startsWith("http") ? el.closest("[data-embed]") : null;
+  const embed =
+    place &&
+    copyButton("embed", () => {
+      const url = new URL(place.dataset.embed, location.href);
+      for (const [name, text] of Object.entries(texts())) url.searchParams.set(name ? `${word}.${name}` : word, text);
+      const source = `src="${url.href.replaceAll("&", "&amp;")}" title="A lab of Transformer Lab"`;
+      return `<iframe ${source} width="100%" height="${el.offsetHeight + 40}" style="border: 0"></iframe>`;
+    });
   if (!address) {
     observe(model, names, copy.forget);
     return { complaint: [], nodes: copy.nodes };
@@ -196,7 +207,8 @@ export function shareControls(model, el, { word, names, encode, decode, code }, 
   let later = null;
   let held = false;
   const write = () => {
-    if (!held && !complaint.textContent) address.write(texts());
+    const ownState = el.dataset.stepping === undefined; // not one that the page steps through
+    if (!held && ownState && !complaint.textContent) address.write(texts());
   };
   const soon = () => {
     clearTimeout(later);
@@ -213,8 +225,9 @@ export function shareControls(model, el, { word, names, encode, decode, code }, 
   }
   observe(model, names, () => {
     copy.forget();
+    if (embed) embed.forget();
     if (!deepEqual(texts(), found)) setText(complaint, "");
     soon();
   });
-  return { complaint, nodes: copy.nodes };
+  return { complaint, nodes: [...copy.nodes, ...(embed ? embed.nodes : [])] };
 }

@@ -1,0 +1,97 @@
+"""A page that shows one lab and nothing else, for a frame in somebody's slides: embed.html?lab=05_masks-2.
+
+Each lab of a page has a file with its state, which `embed.js` reads by its name: a page opened from disk cannot fetch
+JSON. `lab=masks` is the first lab of its kind.
+"""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+from book.widget_state import STATE, VIEW, minified, write
+
+FOLDER = "_static/embed"
+ROOM = '<div class="lab-room"'
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8" />
+<meta name="viewport" content="width=device-width, initial-scale=1" />
+<meta name="robots" content="noindex" />
+<link rel="icon" href="_static/logo.svg" />
+<title>A lab of Transformer Lab</title>
+<style>
+:root { color-scheme: light dark; }
+body { margin: 0; font: 16px/1.5 system-ui, sans-serif; }
+.tl-lab.tl-lab { margin: 0; }
+main > p { margin: 0.3rem 0.5rem; font-size: 0.8rem; text-align: right; }
+</style>
+</head>
+<body>
+<main></main>
+<noscript><p>This lab needs JavaScript.</p></noscript>
+<script src="_static/embed.js"></script>
+</body>
+</html>
+"""
+
+
+def kind_of(state):
+    """The lab's kind as addresses name it, or None for a practice, which a chapter asks in its place."""
+    *_, kind, _ = state.get("_anywidget_id", ". .").split(".")
+    return None if kind in ("practice", " ") else kind
+
+
+def write_labs(app, pagename, templatename, context, doctree):
+    """Write a file for each lab of a page, and say in the page what its frame's address is."""
+    body = context.get("body", "")
+    found = [script.attributes["body"] for script in context.get("script_files", ()) if is_state(script)]
+    if not found or ROOM not in body:
+        return
+    data = json.loads(found[0].replace("<\\/", "</"))
+    folder = Path(app.outdir, FOLDER)
+    folder.mkdir(parents=True, exist_ok=True)
+    parts, count = body.split(ROOM), 0
+    for place, model in enumerate(VIEW.findall(body), 1):
+        entry = data["state"][model]
+        kind = kind_of(entry["state"])
+        if not kind:
+            continue
+        count += 1
+        name = f"{pagename.replace('/', '-')}-{count}"
+        parts[place] = f' data-embed="{context["pathto"]("embed.html", 1)}?lab={name}"{parts[place]}'
+        text = minified(entry["state"]["_esm"])
+        # Another version has another address, as in widget_state.py.
+        code = f"embed/{kind}.code.js?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"
+        write({code: text}, folder.parent)
+        state = {**entry, "state": {**entry["state"], "_esm": {"file": code}}}
+        lab = {
+            "state": {"state": {model: state}},
+            "view": {"model_id": model},
+            "page": f"{pagename}.html",
+            "kind": kind,
+        }
+        (folder / f"{name}.js").write_text(f"EMBEDDED = {json.dumps(lab)};\n", "utf-8")
+    context["body"] = ROOM.join(parts)
+
+
+def is_state(script):
+    return getattr(script, "attributes", {}).get("type") == STATE
+
+
+def write_page(app, exception):
+    if exception or app.builder.name != "html":
+        return
+    Path(app.outdir, "embed.html").write_text(PAGE, "utf-8")
+    firsts = {}
+    for file in sorted(Path(app.outdir, FOLDER).glob("*-*.js")):
+        firsts.setdefault(json.loads(file.read_text("utf-8")[11:-2])["kind"], file)
+    for kind, file in firsts.items():
+        shutil.copy(file, file.with_name(f"{kind}.js"))
+
+
+def setup(app):
+    app.connect("html-page-context", write_labs, priority=590)  # before widget_state, which takes scripts apart
+    app.connect("build-finished", write_page)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,80 @@
+// The first lab of a chapter steps through three states as its reader scrolls past it, and lights the words that each
+// belongs to: see steps.py. A touch, a click or a key in the lab ends it; nothing moves where less motion is asked for,
+// or where the address has a state of its own.
+(() => {
+  const LINES = [35, 60, 85]; // a step begins when the lab's top is so many per cent above the window's lower edge
+
+  // The place of these words in a section, which may have markup between them.
+  function rangeOf(words, section) {
+    const texts = document.createTreeWalker(section, NodeFilter.SHOW_TEXT);
+    const nodes = [];
+    let all = "";
+    while (texts.nextNode()) {
+      if (texts.currentNode.parentElement.closest("script, .tl-lab, .lab-place")) continue;
+      nodes.push([all.length, texts.currentNode]);
+      all += texts.currentNode.nodeValue.replace(/\s/g, " ");
+    }
+    const begin = all.indexOf(words);
+    if (begin < 0) return null;
+    const at = (place) => nodes.findLast(([from]) => from <= place);
+    const range = new Range();
+    const [first, last] = [at(begin), at(begin + words.length - 1)];
+    range.setStart(first[1], begin - first[0]);
+    range.setEnd(last[1], begin + words.length - last[0]);
+    return range;
+  }
+
+  function follow(lab, model, room) {
+    /** @type {[string, Record<string, any>][]} */
+    const steps = JSON.parse(room.dataset.steps);
+    const names = steps.flatMap(([, traits]) => Object.keys(traits));
+    const began = Object.fromEntries(names.map((name) => [name, model.get(name)]));
+    const isTable = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+    const status = lab.querySelector("[role=status]");
+    let shown = -1;
+
+    function show(step) {
+      if (step === shown) return;
+      shown = step;
+      const [words, traits] = steps[step] ?? ["", {}];
+      for (const [name, first] of Object.entries(began)) {
+        const value = traits[name];
+        model.set(name, isTable(first) ? { ...first, ...value } : (value ?? first));
+      }
+      const range = words && rangeOf(words, room.closest("section"));
+      CSS.highlights.set("tl-lit", new Highlight(...(range ? [range] : [])));
+    }
+
+    // The lab's own announcements would interrupt somebody who reads; its address stays that of the page.
+    status.setAttribute("aria-live", "off");
+    lab.dataset.stepping = "";
+    const passed = LINES.map(() => false);
+    const watchers = LINES.map((line, i) => {
+      const watcher = new IntersectionObserver(
+        ([entry]) => {
+          if (!entry.isIntersecting && entry.boundingClientRect.bottom < 0) return; // it lies above the window
+          passed[i] = entry.isIntersecting;
+          show(passed.lastIndexOf(true));
+        },
+        { rootMargin: `0px 0px -${line}% 0px` },
+      );
+      watcher.observe(room);
+      return watcher;
+    });
+    const end = () => {
+      for (const watcher of watchers) watcher.disconnect();
+      for (const kind of ["pointerdown", "keydown"]) lab.removeEventListener(kind, end, true);
+      CSS.highlights.delete("tl-lit");
+      status.setAttribute("aria-live", "polite");
+      delete lab.dataset.stepping;
+    };
+    for (const kind of ["pointerdown", "keydown"]) lab.addEventListener(kind, end, true);
+  }
+
+  document.addEventListener("lab-ready", (event) => {
+    const { target: lab, detail: model } = /** @type {CustomEvent} */ (event);
+    const room = lab instanceof HTMLElement && lab.closest("[data-steps]");
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (room && !still && !location.search && CSS.highlights) follow(lab, model, room);
+  });
+})();

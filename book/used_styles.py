@@ -1,0 +1,115 @@
+"""The theme's style sheets without the rules for classes that no page has and no script names.
+
+The themes bring Bootstrap and much else: most of what a first visit would fetch before it sees anything. A rule stays
+if every class and id of one of its selectors is a word of a page's markup or of a script; Bootstrap's own script names
+all of Bootstrap, and counts only for what pages ask of it.
+"""
+
+import re
+from functools import partial
+from pathlib import Path
+
+SHEETS = (
+    "basic.css",
+    "copybutton.css",
+    "mystnb.*.css",
+    "pygments.css",
+    "styles/bootstrap.css",
+    "styles/pydata-sphinx-theme.css",
+    "styles/sphinx-book-theme.css",
+)
+MARK = "/* Only what is used: book/used_styles.py */"
+ASKED = {"collapse", "collapsing", "dropdown", "fade", "modal", "show", "tooltip"}  # of Bootstrap's script
+ATTRIBUTE = re.compile(r'\b(?:class|id)="([^"]*)"')
+WORD = re.compile(r"[\w-]+")
+# What a rule begins with, up to its brace or, for a statement, its semicolon; strings are whole.
+PRELUDE = re.compile(r"""((?:[^{};"']|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')*)([{;}])""")
+NAME = re.compile(r"[.#]((?:\\.|[\w-])+)")
+NESTED = re.compile(r":[\w-]+\([^()]*\)")
+
+
+def words_of_pages(folder):
+    """Return the classes and ids of all pages in a folder, and the words of the scripts that they load."""
+    words = set(ASKED) | {f"{part}-{name}" for part in ("tooltip", "bs-tooltip") for name in ("inner", "arrow", "auto")}
+    for page in folder.rglob("*.html"):
+        for names in ATTRIBUTE.findall(page.read_text("utf-8")):
+            words.update(names.split())
+    for script in folder.glob("_static/**/*.js"):
+        if "bootstrap" not in script.name and "embed" not in script.parent.name:
+            words.update(WORD.findall(script.read_text("utf-8")))
+    return words
+
+
+def rules(css):
+    """Yield ``(prelude, body)`` for each rule of a style sheet, and ``(statement, None)``."""
+    css = re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)
+    place = 0
+    while begin := PRELUDE.match(css, place):
+        prelude, end = begin[1].strip(), begin[2]
+        place = begin.end()
+        if end == "{":
+            depth, body = 1, place
+            while depth:
+                found = PRELUDE.match(css, place)
+                depth += {"{": 1, "}": -1, ";": 0}[found[2]]
+                place = found.end()
+            yield prelude, css[body : place - 1]
+        elif prelude and end == ";":
+            yield prelude, None
+
+
+def outside_brackets(selector):
+    while (shorter := NESTED.sub("", selector)) != selector:
+        selector = shorter
+    return re.sub(r"\[[^\]]*\]", "", selector)
+
+
+def is_used(selector, words):
+    names = NAME.findall(outside_brackets(selector))
+    return all(name.replace("\\", "") in words for name in names)
+
+
+def selectors(prelude):
+    """Split a list of selectors at the commas that are not in brackets."""
+    depth, parts = 0, [""]
+    for letter in prelude:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
+def only_used(css, words):
+    """Return a style sheet without the selectors that need a word which is not there, and without empty rules."""
+    kept = []
+    for prelude, body in rules(css):
+        if body is None:
+            kept.append(f"{prelude};")
+        elif prelude.startswith(("@media", "@supports", "@container")):
+            if inside := only_used(body, words):
+                kept.append(f"{prelude}{{{inside}}}")
+        elif prelude.startswith("@"):
+            kept.append(f"{prelude}{{{body}}}")
+        elif used := list(filter(partial(is_used, words=words), selectors(prelude))):
+            kept.append(f"{','.join(used)}{{{body}}}")
+    return "".join(kept)
+
+
+def shorten(app, exception):
+    if exception or app.builder.name != "html":
+        return
+    static, whole = Path(app.outdir, "_static"), Path(app.doctreedir, "styles")
+    whole.mkdir(parents=True, exist_ok=True)
+    words = words_of_pages(Path(app.outdir))
+    for sheet in (path for pattern in SHEETS for path in static.glob(pattern)):
+        text, original = sheet.read_text("utf-8"), whole / sheet.name
+        if not text.startswith(MARK):  # Sphinx has copied it in this build
+            original.write_text(text, "utf-8")
+        sheet.write_text(f"{MARK}\n{only_used(original.read_text('utf-8'), words)}\n", "utf-8")
+
+
+def setup(app):
+    app.connect("build-finished", shorten, priority=800)  # after what writes pages
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

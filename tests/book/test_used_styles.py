@@ -1,0 +1,70 @@
+"""Pages fetch only the theme's rules that some page uses, and look as they do with all of them."""
+
+import re
+import sys
+from pathlib import Path
+
+import pydata_sphinx_theme
+import pytest
+import sphinx_book_theme
+from test_book import HTML, visit  # noqa: F401
+
+from notebooks import ROOT
+
+sys.path.append(str(ROOT))
+from book.used_styles import only_used
+
+SHEET = """
+@charset "utf-8";
+:root { --x: 1; }
+.a, .b:not(.c) > p { color: red; }
+.c { color: blue; }
+@media (min-width: 10px) { .c { color: green } .d\\:e::after { content: "} .c {"; } }
+@media print { #c { color: green } }
+@font-face { font-family: c; }
+"""
+
+
+def test_a_rule_stays_if_one_of_its_selectors_is_used():
+    found = only_used(SHEET, {"b", "d:e"})
+    wanted = """@charset "utf-8";:root{ --x: 1; }.b:not(.c) > p{ color: red; }
+    @media (min-width: 10px){.d\\:e::after{ content: "} .c {"; }}@font-face{ font-family: c; }"""
+    assert re.sub(r"\s", "", found) == re.sub(r"\s", "", wanted)
+
+
+def test_the_theme_s_styles_are_short():
+    sheets = list(HTML.glob("_static/styles/*.css"))
+    assert sum(path.stat().st_size for path in sheets) <= 120_000
+
+
+# Of each element, all that its style is.
+LOOK = """() => [...document.querySelectorAll('body, body *')].filter((node) => !node.closest('script, .tl-lab, math'))
+    .map((node) => {
+        const style = getComputedStyle(node);
+        const all = [...style].map((name) => style.getPropertyValue(name));
+        return [node.tagName, node.className.baseVal ?? node.className, all.join()];
+    })"""
+PAGES = ["index.html", "01_tensor_operations.html", "practice.html", "search.html", "api.html", "museum.html"]
+
+
+@pytest.mark.parametrize("width", [1300, 360])
+@pytest.mark.parametrize("page", PAGES)
+def test_no_element_lacks_a_rule_of_the_theme(visit, page, width):  # noqa: F811
+    """All rules of the two largest sheets are put in again, at their places: no element changes."""
+    opened = visit((HTML / page).as_uri(), viewport={"width": width, "height": 800}, reduced_motion="reduce")
+    before = opened.evaluate(LOOK)
+    themes = [Path(theme.__file__).parent for theme in (pydata_sphinx_theme, sphinx_book_theme)]
+    for name in ("bootstrap.css", "pydata-sphinx-theme.css", "sphinx-book-theme.css"):
+        whole = next(path for theme in themes for path in theme.rglob(name)).read_text("utf-8")
+        opened.evaluate(
+            """([name, whole]) => {
+                const link = document.querySelector(`link[href*="/${name}"]`);
+                link.replaceWith(Object.assign(document.createElement("style"), { textContent: whole }));
+            }""",
+            [name, whole],
+        )
+    opened.wait_for_timeout(300)
+    after = opened.evaluate(LOOK)
+    assert len(before) == len(after)
+    changed = [one[:2] for one, other in zip(before, after) if one != other]
+    assert changed == []
