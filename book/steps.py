@@ -51,8 +51,8 @@ STEPS = {
         ("Choose batch norm and look again.", {"x": with_value(40), "dims": [0, 1]}),
     ),
     "07_parameters": (
-        ("Then set the layers to 12, and read the factor", {"shape": {"n_layers": 12}}),
-        ("put them back to 24", {}),
+        ("Then set the layers to 12", {"shape": {"n_layers": 12}}),
+        ("back to 24", {}),
         ("set d_model to 768.", {"shape": {"d_model": 768, "n_heads": 12, "d_ff": 3072}}),
     ),
     "08_linear_attention": (
