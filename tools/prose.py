@@ -73,7 +73,7 @@ def _blocks(source):
     """The paragraphs, items and cells of tables of a Markdown text or a docstring, each in one line."""
     for pattern in NO_PROSE:
         source = re.sub(pattern, "\n\n", source)
-    source = re.sub(r"!\[[^]]*\]\([^)]*\)|\*\*|(?m:^#+ )", "", source)
+    source = re.sub(r"!\[[^]]*\]\([^)]*\)|(?<!\w)\*\*|\*\*(?!\w)|(?m:^#+ )", "", source)
     source = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", source)
     blocks = re.split(r"\n\s*\n|\n(?= *(?:[-*+]|\d+[.)]) )|(?<=\s)\|(?=\s)", source)
     return [" ".join(block.split()) for block in blocks if block.strip(" |\n")]
