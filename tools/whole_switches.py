@@ -2,8 +2,6 @@
 
 from contextlib import contextmanager
 
-import torch
-
 import transformer_lab as tl
 
 GENERAL = ("mask", "positions", "residual", "root", "cross")
@@ -48,7 +46,9 @@ def broken(model, off):
                     hooks.append(attention.register_forward_hook(lambda _, args, output: output * 0))
                 cut = [h for h in range(attention.n_heads) if f"{side}.{number}.{kind}.{h}" in off]
                 if cut:
-                    on_call(attention.out_proj, lambda _, args, options, cut=cut, a=attention: (_zeroed(a, args, cut), {}))
+                    on_call(
+                        attention.out_proj, lambda _, args, options, cut=cut, a=attention: (_zeroed(a, args, cut), {})
+                    )
     if "positions" in off:
         for module in model.modules():
             if isinstance(module, tl.TokenEmbedding):
@@ -71,9 +71,3 @@ def _zeroed(attention, args, heads):
 
 def _without_residual(layer, x, part, norm):
     return part(norm(x)) if layer.norm_first else norm(part(x))
-
-
-@torch.no_grad()
-def answers(task, model, texts):
-    """Return the greedy answers to texts of one length, without a cache: each step computes all tokens again."""
-    return task.write(model, texts, use_cache=False)

@@ -121,7 +121,7 @@ class WholeLab(Lab):
     ['three', 'hundred', 'and', 'forty', 'two']
     """
 
-    _esm = script("whole_maths", "whole_words", "whole_tables", "whole_picture", "whole_panels", "whole")
+    _esm = script("whole_maths", "whole_learning", "whole_words", "whole_tables", "whole_picture", "whole_panels", "whole")
     _css = style("whole")
     shown = ("text", "family", "step", "part")
 
