@@ -1,7 +1,10 @@
 """Trains the two models of the whole lab, which read a number in digits and write it in words: 342, three hundred and
 forty two. It takes a minute or two on a CPU, and writes the weights into the package.
 
+It also writes checkpoints, the loss, and the accuracy under each switch.
+
 python tools/train_whole_lab.py [seed]
+python tools/train_whole_lab.py --seeds 10    prints the accuracy at each checkpoint for ten seeds, and writes nothing
 """
 
 import argparse
@@ -15,8 +18,10 @@ from torch.optim.lr_scheduler import OneCycleLR
 
 import transformer_lab as tl
 from transformer_lab.labs.whole import pack, unpack
+from whole_switches import broken, switches_of
 
 FILE = Path(tl.__file__).parent / "labs" / "whole_weights.json"
+CHECKPOINTS = (0, 100, 150, 200, 300, 1500)  # after so many steps
 SEED, STEPS, BATCH, RATE = 0, 1500, 128, 3e-3
 SIZES = {"d_model": 24, "n_heads": 4, "n_layers": 2, "d_ff": 48}
 DIGITS = [*"0123456789"]
@@ -62,7 +67,7 @@ class EncoderDecoder:
 
     def write(self, model, texts):
         (source, _, mask), _ = self.examples(texts)
-        return model.generate(source, mask, bos=self.begin, eos=self.end, max_new_tokens=12)[:, 1:]
+        return model.generate(source, mask, bos=self.begin, eos=self.end, max_new_tokens=12, use_cache=False)[:, 1:]
 
 
 class DecoderOnly:
@@ -87,7 +92,7 @@ class DecoderOnly:
     def write(self, model, texts):
         """For texts of one length."""
         prompt = torch.tensor([[int(digit) for digit in text] + [self.begin] for text in texts])
-        return model.generate(prompt, max_new_tokens=12, stop=[self.end])[:, prompt.shape[1] :]
+        return model.generate(prompt, max_new_tokens=12, stop=[self.end], use_cache=False)[:, prompt.shape[1] :]
 
 
 def split(seed):
@@ -96,7 +101,8 @@ def split(seed):
     return [str(n) for n in [*range(100), *order[990:]]], [str(n) for n in order[:990]]
 
 
-def train(task, texts, seed):
+def train(task, texts, seed, losses=None, keep=lambda step, model: None):
+    """Return the trained model; ``keep`` is called with the model at each checkpoint, ``losses`` gets each step's."""
     torch.manual_seed(seed)
     model = task.make()
     inputs, labels = task.examples(texts)
@@ -105,9 +111,13 @@ def train(task, texts, seed):
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     schedule = OneCycleLR(optimizer, max_lr=RATE, total_steps=STEPS, pct_start=0.1)
     for step in range(STEPS):
+        if step in CHECKPOINTS:
+            keep(step, model)
         drawn = weights.multinomial(BATCH, replacement=True)
         scores = model(*(x[drawn] for x in inputs))
         loss = F.cross_entropy(scores.flatten(0, 1), labels[drawn].flatten(), ignore_index=IGNORED)
+        if losses is not None:
+            losses.append(loss.item())
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -115,6 +125,7 @@ def train(task, texts, seed):
         schedule.step()
         if step % 100 == 99:
             print(f"{type(task).__name__}, step {step + 1}: loss {loss.item():.4f}", flush=True)
+    keep(STEPS, model)
     return model.eval()
 
 
@@ -124,6 +135,51 @@ def count_right(task, model, texts):
     for text, written in zip(texts, task.write(model, texts).tolist()):
         words = [*in_words(int(text)), "<end>"]
         right += [task.target[token] for token in written][: len(words)] == words
+    return right
+
+
+def count_unseen(task, model, texts, off=()):
+    """How many of the texts it writes without a mistake, with parts switched off."""
+    with broken(model, off):
+        return sum(count_right(task, model, [x for x in texts if len(x) == size]) for size in {len(x) for x in texts})
+
+
+def measure(seed):
+    """Train both models, write the checkpoints, and measure them."""
+    texts, held_out = split(seed)
+    found = {"held_out": held_out, "checkpoints": list(CHECKPOINTS), "loss": {}, "right": {}, "switches": {}}
+    stored = {step: [] for step in CHECKPOINTS}
+    for task in (EncoderDecoder(), DecoderOnly()):
+        losses, right = [], []
+
+        def keep(step, model, task=task, right=right):
+            packed = pack(model, DIGITS, list(task.target), task.begin, task.end, "float16")
+            stored[step].append(packed)
+            with torch.random.fork_rng():  # a new model draws its weights: the training's draws stay the same
+                right.append(count_unseen(task, unpack(packed), held_out))
+            print(f"{type(task).__name__}, step {step}: {right[-1]} of {len(held_out)} right", flush=True)
+
+        train(task, texts, seed, losses, keep)
+        last = stored[STEPS][-1]
+        model, family = unpack(last), last["family"]
+        found["loss"][family] = [round(sum(losses[i : i + 25]) / 25, 4) for i in range(0, STEPS, 25)]
+        found["right"][family] = right
+        found["switches"][family] = {name: count_unseen(task, model, held_out, [name]) for name in switches_of(model)}
+    return found, stored
+
+
+def print_seeds(count):
+    """Print the accuracy on unseen numbers at each checkpoint, a row for each seed and model."""
+    print("seed, model, right of 990 after steps", *CHECKPOINTS)
+    for seed in range(count):
+        texts, held_out = split(seed)
+        for task in (EncoderDecoder(), DecoderOnly()):
+            print(seed, type(task).__name__, *_right_at_checkpoints(task, texts, held_out, seed), flush=True)
+
+
+def _right_at_checkpoints(task, texts, held_out, seed):
+    right = []
+    train(task, texts, seed, [], lambda _, model: right.append(count_unseen(task, model, held_out)))
     return right
 
 
@@ -161,7 +217,26 @@ def main(seed=SEED):
     FILE.write_text(json.dumps({"made": made, "models": models}) + "\n", "utf-8")
 
 
+def write_learning(seed):
+    """Write the checkpoints and the measurements beside the weights."""
+    found, stored = measure(seed)
+    for step in CHECKPOINTS[:-1]:  # the last is in whole_weights.json
+        FILE.with_name(f"whole_checkpoint_{step}.json").write_text(json.dumps(stored[step]) + "\n", "utf-8")
+    FILE.with_name("whole_learning.json").write_text(json.dumps(found) + "\n", "utf-8")
+    same = json.loads(FILE.read_text("utf-8"))["models"] == stored[STEPS]
+    print("The last checkpoint is", "the" if same else "NOT the", "stored model.")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Trains the two models of the whole lab.")
     parser.add_argument("seed", nargs="?", type=int, default=SEED)
-    main(parser.parse_args().seed)
+    parser.add_argument("--seeds", type=int, help="print accuracies for so many seeds")
+    parser.add_argument("--learning", action="store_true", help="write checkpoints and measurements, not the weights")
+    given = parser.parse_args()
+    if given.seeds:
+        print_seeds(given.seeds)
+    elif given.learning:
+        write_learning(given.seed)
+    else:
+        main(given.seed)
+        write_learning(given.seed)

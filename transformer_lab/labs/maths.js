@@ -66,3 +66,12 @@ export function contiguousStrides(shape) {
   }
   return strides;
 }
+
+// The number at one place of the sequence of a seed, from 0 to 1: mulberry32.
+/** @type {(seed: number, place: number) => number} */
+export function randomNumber(seed, place) {
+  let a = (Math.imul(seed, 0x9e3779b1) + Math.imul(place + 1, 0x6d2b79f5)) >>> 0;
+  a = Math.imul(a ^ (a >>> 15), a | 1);
+  a ^= a + Math.imul(a ^ (a >>> 7), a | 61);
+  return ((a ^ (a >>> 14)) >>> 0) / 2 ** 32;
+}

@@ -2,8 +2,8 @@
 
 import { integerCodec, optionCodec, textCodec, traitsInUrl } from "./address.js";
 import { frame } from "./frame.js";
-import { range, sum } from "./maths.js";
-import { choose, drawnPlace, randomNumber } from "./sampling_maths.js";
+import { randomNumber, range, sum } from "./maths.js";
+import { choose, drawnPlace } from "./sampling_maths.js";
 import {
   choiceInWords,
   drawInWords,

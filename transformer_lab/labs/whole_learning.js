@@ -1,7 +1,6 @@
 // Choosing the next token, accuracy on many numbers, and weights that are fetched when the reader asks for them.
 
-import { softmax } from "./maths.js";
-import { randomNumber } from "./sampling_maths.js";
+import { randomNumber, softmax } from "./maths.js";
 import { write } from "./whole_maths.js";
 
 /** @typedef {import("./whole_maths.js").Model} Model */

@@ -1,0 +1,140 @@
+"""The whole lab's switches, sampling and accuracy: against PyTorch, and against a forward pass of its own."""
+
+import json
+
+import pytest
+import torch
+
+import transformer_lab as tl
+from javascript import Engine
+from test_whole_maths import ATOB, ask, given_to, lab_of, small
+from transformer_lab.labs import WholeLab
+from transformer_lab.labs.lab import script
+from transformer_lab.labs.whole import unpack
+from whole_switches import broken, switches_of
+
+
+class WithLearning(WholeLab):
+    """The lab's mathematics, with what no control of the lab uses yet."""
+
+    _esm = script("whole_maths", "whole_learning")
+
+
+@pytest.fixture(scope="module")
+def engine():
+    engine = Engine(WithLearning)
+    engine._context.eval(ATOB)
+    return engine
+
+
+def own_forward(stored, source, given, off):
+    """The trace in float64, from the weights alone."""
+    model = {}
+    built = unpack(stored).double()
+    weight = dict(built.state_dict())
+    heads, width = stored["nHeads"], weight["output.weight"].shape[1]
+    size = width // heads
+
+    def linear(name, x):
+        y = x @ weight[f"{name}.weight"].T
+        return y + weight[f"{name}.bias"] if f"{name}.bias" in weight else y
+
+    def norm(name, x):
+        y = (x - x.mean(-1, keepdim=True)) / (x.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+        y = y * weight[f"{name}.weight"]
+        return y + weight[f"{name}.bias"] if f"{name}.bias" in weight else y
+
+    def attend(name, flow, x, memory, causal):
+        q, k, v = (
+            linear(f"{name}.{letter}_proj", y).view(len(y), heads, size).transpose(0, 1)
+            for letter, y in (("q", x), ("k", memory), ("v", memory))
+        )
+        scores = q @ k.mT / (1 if "root" in off else size**0.5)
+        mask = torch.ones(scores.shape[1:], dtype=torch.bool)
+        if causal and "mask" not in off:
+            mask = mask.tril()
+        weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
+        found = weights @ v
+        for head in range(heads):
+            if f"{flow}.{head}" in off:
+                found[head] = 0
+        parts = {"query": q, "key": k, "value": v, "scores": scores, "mask": mask, "weights": weights, "heads": found}
+        model.update({f"{flow}.{part}": tensor for part, tensor in parts.items()})
+        return linear(f"{name}.out_proj", found.transpose(0, 1).reshape(len(x), width))
+
+    def stack(side, table, tokens, memory):
+        model[f"{side}.embedding"] = weight[table][tokens] * width**0.5
+        model[f"{side}.positions"] = tl.sinusoidal_positions(len(tokens), width).double()
+        x = model[f"{side}.embedding"] + (0 if "positions" in off else model[f"{side}.positions"])
+        model[f"{side}.input"] = x
+        for i in range(stored["nLayers"]):
+            name = f"{side}.layers.{i}"
+            kinds = ["self", *(["cross"] if memory is not None else []), "feed_forward"]
+            for place, kind in enumerate(kinds, 1):
+                flow = f"{side}.{i}.{kind}"
+                y = norm(f"{name}.norm{place}", x) if stored["normFirst"] else x
+                before = y
+                if kind == "feed_forward":
+                    hidden = linear(f"{name}.feed_forward.linear1", y)
+                    activate = torch.relu if stored["activation"] == "relu" else torch.nn.functional.gelu
+                    model[f"{flow}.hidden"] = activate(hidden)
+                    y = linear(f"{name}.feed_forward.linear2", model[f"{flow}.hidden"])
+                else:
+                    other = memory if kind == "cross" else y
+                    y = attend(f"{name}.{kind}_attention", flow, y, other, side == "decoder" and kind == "self")
+                if kind == "cross" and "cross" in off:
+                    y = torch.zeros_like(y)
+                model[f"{flow}.output"] = y
+                total = model[f"{flow}.sum"] = y if "residual" in off else x + y
+                model[f"{flow}.norm"] = before if stored["normFirst"] else norm(f"{name}.norm{place}", total)
+                x = total if stored["normFirst"] else model[f"{flow}.norm"]
+        if f"{side}.norm.weight" in weight:
+            x = model[f"{side}.last"] = norm(f"{side}.norm", x)
+        return x
+
+    memory = None
+    if stored["family"] == "both":
+        memory = model["encoder.memory"] = stack("encoder", "src_embedding.weight", source, None)
+    table = "tgt_embedding.weight" if memory is not None else "embedding.weight"
+    model["decoder.logits"] = linear("output", stack("decoder", table, given, memory))
+    model["decoder.probabilities"] = model["decoder.logits"].softmax(-1)
+    return model
+
+
+@pytest.mark.parametrize("kind", [tl.Transformer, tl.LanguageModel])
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_every_tensor_with_parts_switched_off(engine, kind, norm_first):
+    model = small(kind, 3, (12, 3, 2, 20), {"norm_first": norm_first})
+    (stored,) = lab_of(model).stored
+    engine._context.eval(f"var whole = openModel({json.dumps(stored)})")
+    source, written = [2, 4, 0, 6], [3, 5, 4, 2]
+    given = given_to(model, source, written)
+    singles = switches_of(model)
+    for off in [[], *([name] for name in singles), ["mask", "residual"], ["root", "decoder.1.self.2"], singles]:
+        expected = own_forward(stored, source, given, off)
+        trace = ask(engine, "decode", f"breakModel(whole, {json.dumps(off)})", source, written)
+        assert sorted(trace) == sorted(expected)
+        for name, tensor in expected.items():
+            values = torch.tensor(trace[name]["values"], dtype=torch.float64).view(tensor.shape)
+            scale = max(1, tensor.double().abs().max().item())
+            assert (values - tensor.double()).abs().max() <= 1e-5 * scale, (off, name)
+        with broken(model, off), torch.no_grad():  # and the hooks with which the accuracies are measured
+            inputs = (
+                (torch.tensor([source]), torch.tensor([given])) if kind is tl.Transformer else (torch.tensor([given]),)
+            )
+            logits = model(*inputs)[0].double()
+        assert (logits - expected["decoder.logits"]).abs().max() <= 1e-4 * max(1, logits.abs().max().item()), off
+    for name, x in small(kind, 3, (12, 3, 2, 20), {"norm_first": norm_first}).state_dict().items():
+        assert torch.allclose(model.state_dict()[name], x, rtol=1e-5), name  # broken() restores what it changed
+
+
+def test_a_draw_chooses_among_the_most_likely(engine):
+    logits = torch.tensor([0.3, 2.0, -1.0, 1.5])
+    for temperature in (0.1, 1, 5):
+        for k in (1, 2, None):
+            kept = logits.topk(k or 4).indices
+            expected = torch.full((4,), -torch.inf).index_copy(0, kept, logits[kept]).div(temperature).softmax(-1)
+            for draw in (0, 0.2, 0.5, 0.9, 0.999999):
+                found = engine("choose", logits.tolist(), {"temperature": temperature, "topK": k, "draw": draw})
+                assert torch.allclose(torch.tensor(found["probabilities"], dtype=torch.float32), expected, atol=1e-6)
+                assert found["token"] == int((expected.cumsum(0) <= draw).sum())
