@@ -40,7 +40,7 @@ def test_each_storys_section_exists_and_teaches_its_mechanism():
         "packed_together": "packed", "batch_second": "batch_first", "positions_in_bfloat16": "position",
         "other_rope_layout": "halves", "tile_for_repeat": "repeat", "mean_of_means": "mean of means",
         "shifted_twice": "shift", "padding_is_the_end": "stop", "dropout_in_evaluation": "dropout",
-        "bias_as_mask": "float", "dropout_gone": "dropout", "equal_layers": "begin different",
+        "bias_as_mask": "float", "dropout_gone": "dropout", "equal_layers": "begin with different weights",
         "no_clean_residual": "norm",
     }  # fmt: skip
     texts = {}

@@ -23,7 +23,7 @@ def summary():
     >>> report = tl.checks.causal_mask(causal_mask)
     ○ causal_mask: not attempted
     >>> tl.checks.summary()  # doctest: +ELLIPSIS
-    Assignment 5: 0 of 7
+    Assignment 5: 0 of 8
       ○ causal_mask              not attempted
     ...
     """
