@@ -14,7 +14,6 @@ NBVAL = PYTHONPATH=tools $(HERE) -m pytest -q -n 2 --dist loadfile --nbval --nbv
 CORE = tests/maths/test_attention.py tests/maths/test_masks.py $(wildcard tests/maths/test_formula.py) \
 	tests/checks/test_checks.py tests/labs/test_masks_lab.py tests/book/test_pages.py
 CORE_TESTS = definition or test_masks.py or test_formula.py or causal_mask or drag_paints or every_stage or keyboard or 05_masks
-# The tests of the built book.
 # The tests of the built book: they visit its pages as test_book.py does.
 BUILT = tests/book/test_book.py $(shell grep -lE "^from test_book import" tests/book/test_*.py)
 # The files that sample on a push (tests/helpers/sampling.py).
