@@ -185,7 +185,7 @@ def test_the_list_has_minutes_and_says_where_a_sitting_ends(visit, site):  # noq
     assert re.fullmatch(r"\d+ min left · \d+ min further", page.locator(".tl-left").inner_text())
     assert serious(page) == []
     (end,) = soup(CHAPTERS[3]).select(".tl-sitting")
-    assert end.select("p")[-1].text == "A good place to stop: the rest of the chapter takes about 40 minutes."
+    assert end.select("p")[-1].text == "A good place to stop: the rest of the chapter takes about 42 minutes."
     page.set_viewport_size({"width": 360, "height": 740})
     page.locator(".secondary-toggle").first.click()
     assert stop.is_visible()
