@@ -10,20 +10,20 @@
     };
     document.body.append(script);
   }
-  function hand(kind, value) {
+  function dataScript(kind, value) {
     const type = `application/vnd.jupyter.widget-${kind}+json`;
     return Object.assign(document.createElement("script"), { type, textContent: JSON.stringify(value) });
   }
 
   function show() {
     const { state, view, page } = window.EMBEDDED;
-    const room = document.createElement("div");
-    room.append(hand("view", view));
+    const box = document.createElement("div");
+    box.append(dataScript("view", view));
     const link = document.createElement("a");
     Object.assign(link, { href: page, target: "_top", textContent: "Transformer Lab" });
     const from = document.createElement("p");
     from.append("From ", link);
-    place.append(hand("state", state), room, from);
+    place.append(dataScript("state", state), box, from);
     load("mount.js");
   }
 

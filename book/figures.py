@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
+from sphinx.errors import ExtensionError
+
 IMAGE = re.compile(r'<img (?=[^>]*src="[^"]*_images/(?P<name>[^"]+\.(?:png|svg))")(?![^>]*(?:width|height)=)')
 DRAWN = re.compile(rb'<svg [^>]*?width="(\d+)" height="(\d+)"')
 FIGURE = re.compile(
@@ -46,6 +48,8 @@ def number_figures(body, chapter=None):
         anchor = f"figure-{chapter}-{count}"
         name = f'<strong><a href="#{anchor}">Figure {number}.</a></strong>'
         if found["caption"]:
+            if found["caption"] != f"Figure {number}":
+                raise ExtensionError(f"the caption {found['caption']} is that of the page's figure {number}")
             return f'{linked}{found["ends"]}<p class="tl-caption" id="{anchor}">{name}'
         first = ALT.search(found["image"])
         words = f" {first['first']}" if first else ""

@@ -193,7 +193,7 @@ const FIND = (() => {
 
   // The query with each word that no section has replaced by one that some have, whether it was a misspelling, and the
   // words for which there is none.
-  function mended(query, begun) {
+  function corrected(query, begun) {
     const missing = [];
     let isMisspelt = false;
     const text = query.toLowerCase().replace(WORD, (word) => {
@@ -257,7 +257,7 @@ const FIND = (() => {
   function find(query, isTyped = false) {
     const last = isTyped ? (/[\p{L}\p{N}_]{2,}$/u.exec(query.toLowerCase())?.[0] ?? "") : "";
     const begun = last ? begunBy(last) : new Set();
-    const { text, isMisspelt, missing } = mended(query, begun.size ? last : "");
+    const { text, isMisspelt, missing } = corrected(query, begun.size ? last : "");
     const whole = read(text);
     const asked = withoutStopWords(whole).map(({ term }) => [term]);
     if (!asked.length) return { hits: [], terms: new Set(), instead: "", missing: [] };

@@ -15,44 +15,44 @@ const SEARCH = (() => {
     return loading;
   }
 
-  function make(tag, properties = {}, ...children) {
-    const element = Object.assign(document.createElement(tag), properties);
-    element.append(...children);
-    return element;
-  }
   function marks(text, terms) {
     const pieces = FIND.marked(text, terms);
-    return pieces.map(([piece, isFound]) => (isFound ? make("mark", { textContent: piece }) : piece));
+    return pieces.map(([piece, isFound]) => (isFound ? makeElement("mark", { textContent: piece }) : piece));
   }
   const addressOf = (hit) => new URL(hit.address, root).href;
 
   const box = document.querySelector(".search-button__search-container");
   const field = box?.querySelector("input");
-  if (!field) return { load, make, marks, addressOf };
+  if (!field) return { load, marks, addressOf };
 
   // How many hits of each kind are shown; the kind with the best hit comes first.
   const SHOWN = { Chapter: 5, Glossary: 3, Lab: 2, Bug: 2, Package: 2, Page: 2, Assignment: 1 };
   const NAMED = new Set(["Glossary", "Bug", "Package"]); // whose page has the kind's name
-  const list = make("div", { id: "tl-hits", hidden: true, role: "listbox", ariaLabel: "Hits" });
-  const said = make("p", { role: "status" });
+  const list = makeElement("div", { id: "tl-hits", hidden: true, role: "listbox", ariaLabel: "Hits" });
+  const said = makeElement("p", { role: "status" });
   Object.assign(box, { role: "search", ariaLabel: "Search" }); // a landmark
-  box.append(make("div", { className: "tl-hits" }, said, list));
+  box.append(makeElement("div", { className: "tl-hits" }, said, list));
   Object.assign(field, { type: "text", inputMode: "search", enterKeyHint: "search" }); // a combobox is no searchbox
   Object.assign(field, { role: "combobox", ariaAutoComplete: "list", ariaExpanded: "false" });
   field.setAttribute("aria-controls", list.id);
 
   function option(hit, terms) {
-    const title = make("b", {}, ...marks(hit.title, terms));
+    const title = makeElement("b", {}, ...marks(hit.title, terms));
     const isNamed = hit.title !== hit.page && !NAMED.has(hit.kind);
-    const page = isNamed ? [" ", make("small", { textContent: hit.page })] : [];
-    const text = make("span", {}, ...marks(FIND.excerpt(hit.text, terms), terms));
-    const link = make("a", { href: addressOf(hit), role: "option", tabIndex: -1, ariaSelected: "false" });
+    const page = isNamed ? [" ", makeElement("small", { textContent: hit.page })] : [];
+    const text = makeElement("span", {}, ...marks(FIND.excerpt(hit.text, terms), terms));
+    const link = makeElement("a", { href: addressOf(hit), role: "option", tabIndex: -1, ariaSelected: "false" });
     link.append(title, ...page, text);
     return link;
   }
   function group(kind, options) {
-    const name = make("div", { id: `tl-hits-${kind}`, className: "tl-kind", role: "presentation", textContent: kind });
-    const all = make("div", { role: "group" }, name, ...options);
+    const name = makeElement("div", {
+      id: `tl-hits-${kind}`,
+      className: "tl-kind",
+      role: "presentation",
+      textContent: kind,
+    });
+    const all = makeElement("div", { role: "group" }, name, ...options);
     all.setAttribute("aria-labelledby", name.id);
     return all;
   }
@@ -75,12 +75,12 @@ const SEARCH = (() => {
     if (!hits.length) return [`Nothing for “${query}”.`];
     const all = new URL(`?q=${encodeURIComponent(instead || query)}`, field.form.action).href;
     return [
-      ...(instead ? [`Nothing for “${query}”. Did you mean `, make("b", { textContent: instead }), "? "] : []),
+      ...(instead ? [`Nothing for “${query}”. Did you mean `, makeElement("b", { textContent: instead }), "? "] : []),
       ...(missing.length ? [`None has ${missing.join(", ")}. `] : []),
       `${shown} of `,
-      make("a", { href: all, textContent: `${hits.length} ${hits.length === 1 ? "hit" : "hits"}` }),
+      makeElement("a", { href: all, textContent: `${hits.length} ${hits.length === 1 ? "hit" : "hits"}` }),
       ". ",
-      make("span", { textContent: "↑ ↓ choose, Enter shows all." }),
+      makeElement("span", { textContent: "↑ ↓ choose, Enter shows all." }),
     ];
   }
   async function draw() {
@@ -125,5 +125,5 @@ const SEARCH = (() => {
     if (relatedTarget instanceof Node && !box.contains(relatedTarget)) close();
   });
 
-  return { load, make, marks, addressOf };
+  return { load, marks, addressOf };
 })();

@@ -13,40 +13,38 @@
   const IN_LABS = "In a live figure: arrow keys move a handle, or go from cell to cell; the space bar paints.";
   const MARKS = "A ring beside a chapter shows how many of its sections you have read.";
 
-  const element = (tag, properties = {}, ...children) => {
-    const node = Object.assign(document.createElement(tag), properties);
-    node.append(...children);
-    return node;
-  };
-
   /** @type {HTMLDialogElement} */
   let card = null;
   function makeCard() {
     const rows = KEYS.map(([keys, what]) =>
-      element(
+      makeElement(
         "tr",
         {},
-        element("th", { scope: "row" }, ...[...keys].flatMap((key) => [element("kbd", { textContent: key }), " "])),
-        element("td", { textContent: String(what) }),
+        makeElement(
+          "th",
+          { scope: "row" },
+          ...[...keys].flatMap((key) => [makeElement("kbd", { textContent: key }), " "]),
+        ),
+        makeElement("td", { textContent: String(what) }),
       ),
     );
-    const on = element("input", { type: "checkbox", checked: RECORD.read().keys });
+    const on = makeElement("input", { type: "checkbox", checked: RECORD.read().keys });
     on.addEventListener("change", () =>
       RECORD.change((kept) => {
         kept.keys = on.checked;
       }),
     );
-    const close = element("button", { type: "button", textContent: "Close" });
+    const close = makeElement("button", { type: "button", textContent: "Close" });
     close.addEventListener("click", () => card.close());
-    const heading = element("h2", { id: "tl-keys", textContent: "Keys" });
-    card = element(
+    const heading = makeElement("h2", { id: "tl-keys", textContent: "Keys" });
+    card = makeElement(
       "dialog",
       { className: "tl-keys" },
       heading,
-      element("table", {}, element("tbody", {}, ...rows)),
-      element("p", { textContent: IN_LABS }),
-      element("p", { textContent: MARKS }),
-      element("label", {}, on, " Use the keys ← → / and ?"),
+      makeElement("table", {}, makeElement("tbody", {}, ...rows)),
+      makeElement("p", { textContent: IN_LABS }),
+      makeElement("p", { textContent: MARKS }),
+      makeElement("label", {}, on, " Use the keys ← → / and ?"),
       close,
     );
     card.setAttribute("aria-labelledby", heading.id);
@@ -93,8 +91,8 @@
   );
 
   // A button for those who do not guess that there are keys.
-  const button = element("button", { type: "button", className: "tl-keys-button", textContent: "Keys" });
-  button.append(" ", element("kbd", { textContent: "?" }));
+  const button = makeElement("button", { type: "button", className: "tl-keys-button", textContent: "Keys" });
+  button.append(" ", makeElement("kbd", { textContent: "?" }));
   button.addEventListener("click", showCard);
   document.querySelector(".bd-footer-content__inner")?.append(button);
 })();

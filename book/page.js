@@ -1,4 +1,13 @@
 // Small additions to the theme: scrolling by keyboard, and fold-outs in print.
+
+// Makes an element; the scripts that come after this one use it.
+// biome-ignore lint/correctness/noUnusedVariables: other scripts use it
+function makeElement(tag, properties = {}, ...children) {
+  const node = Object.assign(document.createElement(tag), properties);
+  node.append(...children);
+  return node;
+}
+
 (() => {
   // Makes wide formulas and tables focusable, so that the keyboard can scroll them.
   const WIDE = ".formula, .pst-scrollable-table-container";

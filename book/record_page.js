@@ -2,14 +2,9 @@
 (() => {
   const place = document.getElementById("tl-record");
 
-  function make(tag, properties = {}, ...children) {
-    const node = Object.assign(document.createElement(tag), properties);
-    node.append(...children);
-    return node;
-  }
-  const link = (href, text) => make("a", { href, textContent: text });
+  const link = (href, text) => makeElement("a", { href, textContent: text });
   const button = (text, act) => {
-    const node = make("button", { type: "button", textContent: text });
+    const node = makeElement("button", { type: "button", textContent: text });
     node.addEventListener("click", act);
     return node;
   };
@@ -17,24 +12,31 @@
   // How far: a row for each chapter.
   const COLUMNS = { read: "sections read", right: "right at first", solved: "practice", correct: "assignment" };
   function meter([done, all]) {
-    if (!all) return make("td", { textContent: "–" });
-    const bar = make("span", { className: "tl-bar" });
+    if (!all) return makeElement("td", { textContent: "–" });
+    const bar = makeElement("span", { className: "tl-bar" });
     bar.setAttribute("aria-hidden", "true");
     bar.style.setProperty("--far", String(Math.min(1, done / all)));
-    return make("td", {}, `${done} of ${all}`, bar);
+    return makeElement("td", {}, `${done} of ${all}`, bar);
   }
   function table(kept, practised) {
-    const head = ["chapter", ...Object.values(COLUMNS)].map((text) => make("th", { scope: "col", textContent: text }));
+    const head = ["chapter", ...Object.values(COLUMNS)].map((text) =>
+      makeElement("th", { scope: "col", textContent: text }),
+    );
     const rows = OUTLINE.chapters.map((chapter) => {
       const far = PROGRESS.ofChapter(kept, practised, chapter);
-      const name = make("th", { scope: "row" }, link(`${chapter.page}.html`, TITLES.chapters[chapter.page]));
-      return make("tr", {}, name, ...Object.keys(COLUMNS).map((column) => meter(far[column])));
+      const name = makeElement("th", { scope: "row" }, link(`${chapter.page}.html`, TITLES.chapters[chapter.page]));
+      return makeElement("tr", {}, name, ...Object.keys(COLUMNS).map((column) => meter(far[column])));
     });
-    const box = make("div", { className: "pst-scrollable-table-container", tabIndex: 0 });
+    const box = makeElement("div", { className: "pst-scrollable-table-container", tabIndex: 0 });
     box.setAttribute("role", "region");
     box.setAttribute("aria-label", "How far you are");
     box.append(
-      make("table", { className: "table" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows)),
+      makeElement(
+        "table",
+        { className: "table" },
+        makeElement("thead", {}, makeElement("tr", {}, ...head)),
+        makeElement("tbody", {}, ...rows),
+      ),
     );
     return box;
   }
@@ -43,21 +45,21 @@
   const MOST = 12;
   function weakList(kept, practised) {
     const found = WEAK.find(kept, practised);
-    if (!found.length) return make("p", { textContent: "Nothing yet. Answer a few questions, and come back." });
+    if (!found.length) return makeElement("p", { textContent: "Nothing yet. Answer a few questions, and come back." });
     const items = found.slice(0, MOST).map(({ title, what, page, id, query, code }) => {
       const to = link(`${page}.html${query ? `?${query}` : ""}${id ? `#${id}` : ""}`, code ? "" : title);
-      if (code) to.append(make("code", { textContent: title }));
-      return make("li", {}, to, make("span", { className: "tl-what", textContent: ` ${what}` }));
+      if (code) to.append(makeElement("code", { textContent: title }));
+      return makeElement("li", {}, to, makeElement("span", { className: "tl-what", textContent: ` ${what}` }));
     });
     const more = found.length - items.length;
-    const list = make("ol", {}, ...items);
-    return more > 0 ? make("div", {}, list, make("p", { textContent: `And ${more} more.` })) : list;
+    const list = makeElement("ol", {}, ...items);
+    return more > 0 ? makeElement("div", {}, list, makeElement("p", { textContent: `And ${more} more.` })) : list;
   }
 
   // Sections that were read elsewhere, on paper or in a notebook, can be ticked here.
   function sections(kept, chapter) {
     const boxes = PROGRESS.counted(chapter).map((section) => {
-      const box = make("input", { type: "checkbox", checked: PROGRESS.isRead(kept, chapter, section) });
+      const box = makeElement("input", { type: "checkbox", checked: PROGRESS.isRead(kept, chapter, section) });
       box.dataset.section = `${chapter.page}#${section.id}`;
       box.addEventListener("change", () =>
         RECORD.change(({ read }) => {
@@ -65,24 +67,24 @@
           read[chapter.page] = box.checked ? [...others, section.id] : others;
         }),
       );
-      return make("li", {}, make("label", {}, box, ` ${PROGRESS.titleOf(chapter, section)}`));
+      return makeElement("li", {}, makeElement("label", {}, box, ` ${PROGRESS.titleOf(chapter, section)}`));
     });
-    const fold = make(
+    const fold = makeElement(
       "details",
       {},
-      make("summary", { textContent: TITLES.chapters[chapter.page] }),
-      make("ul", {}, ...boxes),
+      makeElement("summary", { textContent: TITLES.chapters[chapter.page] }),
+      makeElement("ul", {}, ...boxes),
     );
     fold.dataset.page = chapter.page;
     return fold;
   }
 
   // The record as a file.
-  const said = make("p", { className: "tl-said" });
+  const said = makeElement("p", { className: "tl-said" });
   said.setAttribute("role", "status");
   function exportFile() {
     const url = URL.createObjectURL(new Blob([RECORD_FILE.write()], { type: "application/json" }));
-    make("a", { href: url, download: "transformer-lab-record.json" }).click();
+    makeElement("a", { href: url, download: "transformer-lab-record.json" }).click();
     setTimeout(() => URL.revokeObjectURL(url), 1000);
     said.textContent = "The record was saved as transformer-lab-record.json.";
   }
@@ -90,12 +92,12 @@
     if (!file) return;
     said.textContent = RECORD_FILE.add(await file.text());
   }
-  const input = make("input", { type: "file", accept: ".json,application/json" });
+  const input = makeElement("input", { type: "file", accept: ".json,application/json" });
   input.addEventListener("change", async () => {
     await importFile(input.files[0]);
     input.value = ""; // the same file can be chosen again
   });
-  const field = make("label", { className: "tl-import" }, "Import a file, or drop one on this page: ", input);
+  const field = makeElement("label", { className: "tl-import" }, "Import a file, or drop one on this page: ", input);
   addEventListener("dragover", (event) => event.preventDefault());
   addEventListener("drop", (event) => {
     event.preventDefault();
@@ -117,13 +119,17 @@
   }
   sure.hidden = keep.hidden = true;
 
-  const far = make("div", { className: "tl-far-table" });
-  const weak = make("div", { className: "tl-weak-list" });
-  const ticks = make("div", { className: "tl-ticks" });
-  const goOn = make("p", { className: "tl-start" });
+  const far = makeElement("div", { className: "tl-far-table" });
+  const weak = makeElement("div", { className: "tl-weak-list" });
+  const ticks = makeElement("div", { className: "tl-ticks" });
+  const goOn = makeElement("p", { className: "tl-start" });
   const stored = RECORD.isStored()
     ? []
-    : [make("p", { textContent: "This browser stores nothing for this page: the record is lost when you leave it." })];
+    : [
+        makeElement("p", {
+          textContent: "This browser stores nothing for this page: the record is lost when you leave it.",
+        }),
+      ];
 
   function draw() {
     const kept = RECORD.read();
@@ -144,8 +150,8 @@
     else ticks.append(...OUTLINE.chapters.map((chapter) => sections(kept, chapter)));
   }
 
-  const h2 = (text) => make("h2", { textContent: text });
-  const part = (title, ...children) => make("section", {}, h2(title), ...children);
+  const h2 = (text) => makeElement("h2", { textContent: text });
+  const part = (title, ...children) => makeElement("section", {}, h2(title), ...children);
   place.replaceChildren(
     ...stored,
     goOn,
@@ -153,13 +159,13 @@
     part("What to look at again", weak),
     part(
       "Keep it, move it, delete it",
-      make("div", { className: "tl-row" }, button("Export as a file", exportFile), remove, sure, keep),
+      makeElement("div", { className: "tl-row" }, button("Export as a file", exportFile), remove, sure, keep),
       field,
       said,
     ),
     part(
       "Sections",
-      make("p", { textContent: "Tick what you have read elsewhere, and untick what you want to read again." }),
+      makeElement("p", { textContent: "Tick what you have read elsewhere, and untick what you want to read again." }),
       ticks,
     ),
   );

@@ -2,11 +2,6 @@
 // next one, in the links at the foot of the page, and with the keys ← and →. The list of sections marks the stops.
 (() => {
   const { pagename } = DOCUMENTATION_OPTIONS;
-  const element = (tag, properties = {}, ...children) => {
-    const node = Object.assign(document.createElement(tag), properties);
-    node.append(...children);
-    return node;
-  };
   const follow = (route) =>
     RECORD.change((kept) => {
       kept.route = route;
@@ -14,9 +9,9 @@
 
   // On the page of a route: a button, and a link to a stop begins the route, too.
   if (Object.hasOwn(ROUTES, pagename)) {
-    const button = element("button", { type: "button" });
-    const words = element("span");
-    const line = element("p", { className: "tl-route" }, button, " ", words);
+    const button = makeElement("button", { type: "button" });
+    const words = makeElement("span");
+    const line = makeElement("p", { className: "tl-route" }, button, " ", words);
     const show = () => {
       const on = RECORD.read().route === pagename;
       button.textContent = on ? "Stop following this route" : "Follow this route";
@@ -37,19 +32,15 @@
 
   const chosen = ROUTES[RECORD.read().route];
   if (!chosen) return;
-  const [title, stops] = chosen;
-  const known = stops.map(([id, before, after]) => ({ part: document.getElementById(id), id, before, after }));
-  const here = known.filter(({ part }) => part);
-  if (!here.length) return;
-
-  for (const { part, id, after } of here) {
-    const [href, name] = after;
+  const [title, before, stops] = chosen;
+  for (const [id, [href, name]] of stops) {
+    const part = document.getElementById(id);
     document.querySelector(`.bd-toc-nav a[href="#${CSS.escape(id)}"]`)?.classList.add("tl-on-route");
     if (part.nextElementSibling?.id && href === `#${part.nextElementSibling.id}`) continue;
-    const link = element("a", { href }, name);
-    part.append(element("p", { className: "tl-next" }, `Next on ${title}: `, link));
+    const link = makeElement("a", { href }, name);
+    part.append(makeElement("p", { className: "tl-next" }, `Next on ${title}: `, link));
   }
-  const foot = { "left-prev": here[0].before, "right-next": here.at(-1).after };
+  const foot = { "left-prev": before, "right-next": stops.at(-1)[1] };
   for (const [side, [href, name]] of Object.entries(foot)) {
     /** @type {HTMLAnchorElement} */
     const link = document.querySelector(`.prev-next-area a.${side}`);

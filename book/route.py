@@ -25,17 +25,26 @@ def stops(env, route):
 
 
 def on_page(app, page):
-    """Return what ``route.js`` reads: by route its title, and for each stop on the page its anchor and two links."""
+    """Return what ``route.js`` reads: by route its title, the link before the page, and the page's stops.
+
+    A stop is its anchor and the link to the next one.
+    """
+
+    def link(stop):
+        where, anchor, title = stop
+        return [address(app, page, where, anchor), title]
+
     found = {}
     for route in routes.ROUTES:
         way = stops(app.env, route)
-        links = [
-            [anchor, *([address(app, page, where, there), title] for where, there, title in (before, after))]
-            for before, (where_is, anchor, _), after in zip(way, way[1:], way[2:])
-            if where_is == page
-        ]
-        if links or page == route.page:
-            found[route.page] = [app.env.titles[route.page].astext(), links]
+        here = [place for place, (where, *_) in enumerate(way) if where == page and 0 < place < len(way) - 1]
+        if here or page == route.page:
+            before = link(way[here[0] - 1]) if here else None
+            found[route.page] = [
+                app.env.titles[route.page].astext(),
+                before,
+                [[way[place][1], link(way[place + 1])] for place in here],
+            ]
     return found
 
 

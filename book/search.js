@@ -1,18 +1,18 @@
 // The search page: all hits for the words of its address, or of its field while a reader types.
 (() => {
   const SHOWN = 40;
-  const { make, marks } = SEARCH;
+  const { marks } = SEARCH;
 
-  const status = make("p", { role: "status" });
-  const list = make("ol");
+  const status = makeElement("p", { role: "status" });
+  const list = makeElement("ol");
   document.getElementById("search-results").append(status, list);
 
   // A lab is in a section that may be a hit, too.
   const once = (hits) => hits.filter((hit, i) => hits.findIndex(({ address }) => address === hit.address) === i);
   function row({ page, address, title, text }, terms) {
-    const item = make("li", {}, make("a", { href: address }, ...marks(title, terms)));
-    if (title !== page) item.append(" ", make("span", { className: "search-page", textContent: page }));
-    item.append(make("p", {}, ...marks(FIND.excerpt(text, terms), terms)));
+    const item = makeElement("li", {}, makeElement("a", { href: address }, ...marks(title, terms)));
+    if (title !== page) item.append(" ", makeElement("span", { className: "search-page", textContent: page }));
+    item.append(makeElement("p", {}, ...marks(FIND.excerpt(text, terms), terms)));
     return item;
   }
 
@@ -23,11 +23,11 @@
     if (!number)
       return [
         `Search finished: nothing for “${query}”. Check the spelling, try one word, or look into the `,
-        make("a", { href: "glossary.html", textContent: "glossary" }),
+        makeElement("a", { href: "glossary.html", textContent: "glossary" }),
         ".",
       ];
     if (!instead) return [`Search finished: ${sections} for “${query}”.${shown}`];
-    const other = make("a", { href: `?q=${encodeURIComponent(instead)}`, textContent: instead });
+    const other = makeElement("a", { href: `?q=${encodeURIComponent(instead)}`, textContent: instead });
     return [`Search finished: nothing for “${query}”. Did you mean `, other, `? It has ${sections}.${shown}`];
   }
 

@@ -71,8 +71,8 @@ STEPS = {
 def add_steps(app, pagename, templatename, context, doctree):
     if pagename in STEPS:
         app.add_js_file("steps.js")  # not deferred: the first lab is drawn while the page is being read
-        told = escape(json.dumps(STEPS[pagename]))
-        context["body"] = context["body"].replace(ROOM, f'{ROOM} data-steps="{told}"', 1)
+        steps = escape(json.dumps(STEPS[pagename]))
+        context["body"] = context["body"].replace(ROOM, f'{ROOM} data-steps="{steps}"', 1)
 
 
 def setup(app):

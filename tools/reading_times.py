@@ -56,19 +56,22 @@ def core_minutes(notebook):
     return minutes(notebook.cells) - sum(minutes(part) for part in parts(notebook) if is_further(part))
 
 
-def minutes(cells):
-    """How long it takes to read these cells, answer their questions and do what their labs ask."""
-    words = lines = questions = labs = 0
+def text_minutes(cells):
+    """How long it takes to read the words and the code of these cells."""
+    words = lines = 0
     for cell in cells:
         if cell.cell_type == "markdown":
             words += sum(bool(re.search(r"\w", word)) for word in _read(cell.source).split())
-            questions += len(re.findall(r"<summary>A\. ", cell.source))
-        else:
-            labs += notebook_rules.count_labs(cell)
-            if not UNSEEN & {*cell.metadata.get("tags", [])}:
-                lines += sum(bool(line.strip()) for line in cell.source.splitlines())
-    reading = words / WORDS_A_MINUTE + lines * SECONDS_A_LINE / 60
-    return reading + questions * MINUTES_A_QUESTION + labs * MINUTES_A_LAB
+        elif not UNSEEN & {*cell.metadata.get("tags", [])}:
+            lines += sum(bool(line.strip()) for line in cell.source.splitlines())
+    return words / WORDS_A_MINUTE + lines * SECONDS_A_LINE / 60
+
+
+def minutes(cells):
+    """How long it takes to read these cells, answer their questions and do what their labs ask."""
+    questions = sum(cell.cell_type == "markdown" and len(re.findall(r"<summary>A\. ", cell.source)) for cell in cells)
+    labs = sum(map(notebook_rules.count_labs, cells))
+    return text_minutes(cells) + questions * MINUTES_A_QUESTION + labs * MINUTES_A_LAB
 
 
 def _read(source):
@@ -94,7 +97,7 @@ def main():
         notebook = nbformat.read(path, 4)
         first, found = notebook.cells[0].source, [round(minutes(cells)) for cells in sittings(notebook)]
         core = f"core: says {stated_core(first)}, computed {round(core_minutes(notebook))}"
-        print(f"{path.stem:24} says {stated(first)}, computed {found}; {core}")
+        print(f"{path.stem:24} says {stated(first)}, computed {found}; {core}; text {text_minutes(notebook.cells):.0f}")
 
 
 if __name__ == "__main__":

@@ -268,7 +268,9 @@ def main():
             for section, word, where in holes(route)
         ]
         reading, writing = minutes(route)
-        print(f"{route.page}: {len(route.stops)} sections, {reading} minutes; exercises: {writing} minutes.")
+        text = sum(reading_times.text_minutes(sections()[number][2]) for number in route.stops)
+        minutes_of = f"{reading} minutes, {text:.0f} of them text; exercises: {writing} minutes"
+        print(f"{route.page}: {len(route.stops)} sections, {minutes_of}.")
     if complaints:
         sys.exit("\n".join(complaints))
 

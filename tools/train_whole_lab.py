@@ -1,9 +1,8 @@
 """Trains the two models of the whole lab, which read a number in digits and write it in words: 342, three hundred and
 forty two. It takes a minute or two on a CPU, and writes the weights into the package.
 
-It also writes checkpoints, the loss, and the accuracy under each switch.
-
 python tools/train_whole_lab.py [seed]
+python tools/train_whole_lab.py --learning    writes checkpoints, the loss, and the accuracy with each part switched off
 python tools/train_whole_lab.py --seeds 10    prints the accuracy at each checkpoint for ten seeds, and writes nothing
 """
 
@@ -239,4 +238,3 @@ if __name__ == "__main__":
         write_learning(given.seed)
     else:
         main(given.seed)
-        write_learning(given.seed)

@@ -1,12 +1,11 @@
 """Parts of a model switched off, as the whole lab switches them off, by hooks on its modules."""
 
 from contextlib import contextmanager
-
-import torch
+from functools import partial
 
 import transformer_lab as tl
 
-GENERAL = ("mask", "positions", "residual", "root", "cross")
+GENERAL = ("mask", "positions", "residual", "scale", "cross")
 
 
 def switches_of(model):
@@ -36,12 +35,10 @@ def broken(model, off):
                 attention = getattr(layer, f"{kind}_attention", None)
                 if attention is None:
                     continue
-                if "root" in off:
-                    attention.q_proj.weight.data *= attention.d_head**0.5
-                    restore.append(lambda a=attention: a.q_proj.weight.data.div_(a.d_head**0.5))
-                    if attention.q_proj.bias is not None:
-                        attention.q_proj.bias.data *= attention.d_head**0.5
-                        restore.append(lambda a=attention: a.q_proj.bias.data.div_(a.d_head**0.5))
+                if "scale" in off:  # queries that are √d_head times as long make up for the division
+                    for parameter in attention.q_proj.parameters():
+                        restore.append(partial(parameter.data.copy_, parameter.detach().clone()))
+                        parameter.data *= attention.d_head**0.5
                 if "mask" in off and side == "decoder" and kind == "self":
                     on_call(attention, lambda _, args, options: (args, options | {"is_causal": False}))
                 if "cross" in off and kind == "cross":
@@ -52,8 +49,8 @@ def broken(model, off):
     if "positions" in off:
         for module in model.modules():
             if isinstance(module, tl.TokenEmbedding):
+                restore.append(partial(module.positions.copy_, module.positions.clone()))
                 module.positions.zero_()
-                restore.append(lambda module=module: module.positions.copy_(module._positions(len(module.positions))))
     try:
         yield model
     finally:
@@ -71,9 +68,3 @@ def _zeroed(attention, args, heads):
 
 def _without_residual(layer, x, part, norm):
     return part(norm(x)) if layer.norm_first else norm(part(x))
-
-
-@torch.no_grad()
-def answers(task, model, texts):
-    """Return the greedy answers to texts of one length, without a cache: each step computes all tokens again."""
-    return task.write(model, texts, use_cache=False)

@@ -72,7 +72,7 @@ HUNTS = {
     "mean_pool": (
         "Which wrong functions return vectors of length 1? What must you compare to tell them from right ones?",
         "Compare every number with the mean of one text at a time. Then vary the mask as the docstring allows: "
-        "padding behind the text, in front of it, between its tokens, none. And what may the padding contain?",
+        "padding after the text, in front of it, between its tokens, none. And what may the padding contain?",
         "`for real in (…, ….flip(1), …):`, `states[~real] *= …`, `means = [text[kept].mean(dim=…) for text, kept in "
         "zip(…)]`, then compare `f(states, real)` with each `mean / mean.norm()`, and their shapes",
     ),

@@ -1,6 +1,6 @@
-// Choosing the next token, accuracy on many numbers, and weights that are fetched when the reader asks for them.
+// Choosing the next token, and the accuracy on many numbers.
 
-import { randomNumber, softmax } from "./maths.js";
+import { softmax } from "./maths.js";
 import { write } from "./whole_maths.js";
 
 /** @typedef {import("./whole_maths.js").Model} Model */
@@ -24,10 +24,6 @@ export function choose(logits, { temperature, topK, draw }) {
   return { token: token < 0 ? order[0] : token, probabilities }; // below 0: rounding left the sum under the draw
 }
 
-// The draw for one place of an answer; "sample again" takes the next seed.
-/** @type {(seed: number, place: number) => number} */
-export const drawFor = randomNumber;
-
 // How many questions the model answers without a wrong token. It works `budget_ms` at a time, then lets the page draw.
 /**
  * @type {(model: Model, questions: Question[], options?: { budget_ms?: number, signal?: { aborted: boolean },
@@ -50,35 +46,4 @@ function countOne(model, { source, answer }, score) {
   const { tokens } = write(model, source, answer.length);
   score.right += Number(tokens.join() === answer.join());
   score.asked += 1;
-}
-
-// The weights of one checkpoint: from Python in a notebook, from a script beside the page's others in the book.
-/** @type {(widget: any, file: string) => Promise<import("./whole_maths.js").Stored[]>} */
-export function fetchCheckpoint(widget, file) {
-  return widget.send ? askPython(widget, file) : askPage(file);
-}
-
-function askPython(widget, file) {
-  return new Promise((resolve, reject) => {
-    const finish = (settle, value) => {
-      widget.off("msg:custom", listen);
-      clearTimeout(timer);
-      settle(value);
-    };
-    const listen = (message) => message.checkpoint === file && finish(resolve, message.stored);
-    const timer = setTimeout(() => finish(reject, new Error("No kernel answered: run the cell again.")), 5000);
-    widget.on("msg:custom", listen);
-    widget.send({ checkpoint: file });
-  });
-}
-
-function askPage(file) {
-  const near = /** @type {HTMLScriptElement} */ (document.querySelector('script[src*="mount.js"]'));
-  const src = new URL(file, near ? near.src : document.baseURI).href;
-  return new Promise((resolve, reject) => {
-    const script = Object.assign(document.createElement("script"), { src });
-    script.onload = () => resolve(/** @type {any} */ (window).labCheckpoints[file]);
-    script.onerror = () => reject(new Error(`${src} could not be read`));
-    document.head.append(script);
-  });
 }

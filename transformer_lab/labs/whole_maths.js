@@ -22,7 +22,7 @@ import { range, softmax } from "./maths.js";
 /** @typedef {Record<string, Tensor>} Trace All tensors, by name: "decoder.0.self.weights". */
 /** @typedef {Record<string, { shape: number[], values: ArrayLike<number> }>} Parameters */
 /**
- * What is switched off: "mask", "positions", "residual", "root" (the division by √d), "cross" (the output of
+ * What is switched off: "mask", "positions", "residual", "scale" (the division by √d), "cross" (the output of
  * cross-attention is 0), or one head by its id, "decoder.0.self.2" (its output is 0).
  * @typedef {string[]} Switches
  */
@@ -189,7 +189,7 @@ function attention(model, name, trace, id, x, memory, causal) {
     for (let f = 0; f < dHead; f++) {
       product += query.values[(head * seq + i) * dHead + f] * key.values[(head * kLen + j) * dHead + f];
     }
-    return isOn(model, "root") ? product / Math.sqrt(dHead) : product;
+    return isOn(model, "scale") ? product / Math.sqrt(dHead) : product;
   });
   const sees = (i, j) => memory || !causal || !isOn(model, "mask") || j <= i;
   const mask = range(seq).flatMap((i) => range(kLen).map((j) => (sees(i, j) ? 1 : 0)));

@@ -9,6 +9,7 @@ from torch.nn.functional import linear, scaled_dot_product_attention
 
 from .. import attention_steps as steps
 from ..ch4_multi_head.merge_heads import Refused, Scrambled, merge_heads
+from ..ch4_multi_head.multi_head_attention import Scale
 from ..ch4_multi_head.split_heads import Cuts, split_heads
 from ..exercise import exercise, family, rows_of, ways
 from .masked_attention import EmptyRows, Masked, WrongAnswers, with_a_large_negative_number, zeros_for_empty_rows
@@ -372,18 +373,11 @@ class WrongModules:
         return output * seen[..., None]
 
 
-def scaled_by_d_model(scores, d_head):
-    """The scores are divided by √d_model instead of √d_head. A head's dot product sums d_head terms, so that is how far
-    it spreads; divided by more, the weights of every head come out too even. With one head the two are the same, which
-    is why a test with one head does not see it."""
-    return scores / (scores.shape[1] * d_head) ** 0.5
-
-
 # The common mistakes are also tried in pairs, one in each of two stages; the rarer ones alone.
 masked_multi_head.mistakes_in(
     split=(Cuts.view_alone, Cuts.every_nth_feature),
     merge=(Scrambled.reshape_alone, Scrambled.features_interleaved),
-    scale=(steps.no_scale, steps.by_d, scaled_by_d_model),
+    scale=(steps.no_scale, steps.by_d, Scale.scaled_by_d_model),
     masked=(Masked.mask_inverted, Masked.score_of_zero, Masked.mask_added, Masked.mask_turned),
     weights=(steps.over_queries, steps.over_heads),
     empty_rows=(EmptyRows.nan_for_empty_rows, EmptyRows.empty_rows_kept, EmptyRows.empty_columns_for_rows),

@@ -44,7 +44,7 @@ def second_map(activated, w2, b2):
     ),
 )
 def feed_forward(x, w1, b1, w2, b2, *, hidden=first_map, activated=positive_part, output=second_map):
-    """Two linear maps with a ReLU between, for every position by itself: (batch, seq, d_model) stays."""
+    """Two linear maps with a ReLU between, for every position separately: (batch, seq, d_model) stays."""
     return output(activated(hidden(x, w1, b1)), w2, b2)
 
 
