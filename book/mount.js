@@ -2,12 +2,13 @@
 //
 // The page contains the state of its widgets as JSON, and a script element at the position of each view. For each lab
 // this script imports the lab's code from that state, and passes it a model with the methods that labs use: get, set,
-// on, off, save_changes.
+// on, off, save_changes, load.
 (() => {
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
   const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
 
-  // A model: named values and listeners. Two views of one lab share it, so they stay synchronised.
+  // A model: named values and listeners. Two views of one lab share it, so they stay synchronised. `load` fetches a
+  // value that is in a file.
   function createModel(values) {
     const listeners = {};
     return {
@@ -23,6 +24,7 @@
       },
       off: (event, listener) => listeners[event]?.delete(listener),
       save_changes() {},
+      load: (place) => fetchText(place).then(JSON.parse),
     };
   }
 

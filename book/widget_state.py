@@ -3,7 +3,8 @@
 A notebook stores every widget that was ever made, each with the whole text of its script.
 
 Nearly every page has practices, few on the first screen. Their script is a separate file, which a page fetches when its
-first practice comes near, and which a browser caches for the next page: see mount.js.
+first practice comes near, and which a browser caches for the next page: see mount.js. What only some readers ask for,
+such as the weights of another checkpoint, is in files as well.
 """
 
 import hashlib
@@ -17,6 +18,7 @@ from minify_html import minify
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = re.compile(r'"model_id":\s*"(\w+)"')
 IN_FILES = {"transformer_lab.labs.practice.Practice": "practice-lab.js"}
+ON_TOUCH = {"transformer_lab.labs.whole.WholeLab": "checkpoints"}  # lists; a page fetches an entry when it needs it
 
 
 @cache
@@ -26,6 +28,22 @@ def minified(script):
     return page.partition(">")[2].removesuffix("</script>")
 
 
+def address_of(file, text):
+    """Return the address of a file; another text has another address: a browser must not use a cached one."""
+    return f"{file}?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def without_large_values(state):
+    """Return a lab's state with ``{"file": address}`` for what is fetched on touch, and the files by address."""
+    kind = state.get("_anywidget_id")
+    if kind not in ON_TOUCH:
+        return state, {}
+    name, texts = ON_TOUCH[kind], [json.dumps(value) for value in state[ON_TOUCH[kind]]]
+    stem = kind.split(".")[-2]
+    files = {address_of(f"{stem}-{name}-{number}.js", text): text for number, text in enumerate(texts)}
+    return {**state, name: [{"file": address} for address in files]}, files
+
+
 def trimmed(data, shown):
     """Return the states of the widgets ``shown``, and the scripts for separate files, by address.
 
@@ -33,7 +51,8 @@ def trimmed(data, shown):
     """
     found, first, files = {}, {}, {}
     for model in (model for model in data["state"] if model in shown):
-        state = dict(data["state"][model]["state"])
+        state, values = without_large_values(dict(data["state"][model]["state"]))
+        files |= values
         for name in ("_esm", "_css"):
             text = state.get(name)
             if text and first.setdefault(text, model) != model:
@@ -41,8 +60,7 @@ def trimmed(data, shown):
             elif text and name == "_esm":
                 state[name] = minified(text)
                 if file := IN_FILES.get(state.get("_anywidget_id")):
-                    # Another version has another address: a browser must not use a cached one.
-                    address = f"{file}?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"
+                    address = address_of(file, text)
                     files[address], state[name] = state[name], {"file": address}
         found[model] = {**data["state"][model], "state": state}
     return {**data, "state": found}, files

@@ -76,7 +76,9 @@ def small(kind, seed, size, options):
 
 
 def lab_of(model, bos=BOS):
-    if isinstance(model, tl.Transformer):
+    """The lab of a model, or of a list of models of one kind."""
+    first = model[0] if isinstance(model, list) else model
+    if isinstance(first, tl.Transformer):
         return WholeLab(model, SOURCE, TARGET, bos=BOS, eos=EOS)
     return WholeLab(model, TARGET, bos=bos, eos=EOS, text=TARGET[0])
 
@@ -338,7 +340,7 @@ def test_a_users_model_is_copied():
     model = small(tl.Transformer, 1, SIZES[1], {})
     lab = WholeLab(model.train(), SOURCE, TARGET, bos=BOS, eos=EOS, text=" a bc")
     assert repr(lab) == "WholeLab(text='abc', family='both', step=0, part='')" and model.training
-    assert "facts" not in lab.says and lab.examples == [] and lab.limits == {"tokens": 12, "written": 12}
+    assert "facts" not in lab.says and lab.examples == [] and lab.limits["tokens"] == lab.limits["written"] == 12
     before = lab.answer
     with torch.no_grad():
         model.output.weight.zero_()

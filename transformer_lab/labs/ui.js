@@ -10,6 +10,7 @@ import { grouped, parseNumber } from "./words.js";
  * @property {(event: string, listener: () => void) => void} [on]
  * @property {(event: string, listener: () => void) => void} [off]
  * @property {() => void} save_changes
+ * @property {(place: { file: string }) => Promise<any>} [load] in a page: a value that it keeps in a file
  */
 /** @typedef {{ model: Model, el: HTMLElement }} View */
 /** @typedef {Record<string, any>} Props Attributes of an element, and listeners: their names begin with “on”. */
