@@ -147,7 +147,7 @@ def test_the_nearest_expert(experts):
 def test_parameters_are_those_of_the_layer(experts):
     for n_shared in (0, 2):
         lab, mixture, _ = own_lab(n_shared=n_shared)
-        text = experts("parametersInWords", lab.sizes, 5, 2, lab.shared)
+        text = experts("parametersText", lab.sizes, 5, 2, lab.shared)
         total = sum(p.numel() for p in mixture.parameters())
         active = total - 3 * sum(p.numel() for p in mixture.experts[0].parameters())
         assert f"= {total}. " in text and f" = {active}, {round(100 * active / total)} %." in text

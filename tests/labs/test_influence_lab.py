@@ -91,10 +91,10 @@ def test_sentences():
     rows[3] = [0, 0, 0.5, 1.25, 0, 0, 0.001, 0]
     rows[6] = [None] * 8
     call = Engine(InfluenceLab)
-    assert call("movesInWords", rows, 0, "one") == "Token 0 is replaced: no output moves."
-    assert call("movesInWords", rows, 3, "one") == (
+    assert call("influenceText", rows, 0, "one") == "Token 0 is replaced: no output moves."
+    assert call("influenceText", rows, 3, "one") == (
         "Token 3 is replaced: outputs 2, 3 and 6 move, output 3 farthest, by 1.25 times the outputs’ spread. "
         "Output 2 comes before the token."
     )
-    assert call("movesInWords", rows, 6, "padded").endswith("every output is NaN, before and after.")
+    assert call("influenceText", rows, 6, "padded").endswith("every output is NaN, before and after.")
     assert call("moveText", 0.001) == "<0.01"

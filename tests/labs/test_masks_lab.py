@@ -179,14 +179,14 @@ def test_descriptions_match_the_numbers(masks):
     state = looked_at(lab, masks)
     found = masks("compute", state)
     row = lab.weights[2]
-    sees = masks("rowInWords", state, found, 2)
+    sees = masks("rowText", state, found, 2)
     assert sees == told(lab, 2)
     without = tl.attention_weights(lab.query, lab.key, torch.arange(6) != 4)
-    assert masks("leakInWords", state, found, 2) == (
+    assert masks("leakText", state, found, 2) == (
         f"“sat” lost {1 - row.sum():.2f} to hidden keys. Without “the” at position 4, which it must not see, "
         f"it would give {without[2, 2]:.2f} to “sat”, not {row[2]:.2f}. "
     )
-    assert masks("damageInWords", state, found) == "Here 5 rows do not sum to one."
+    assert masks("consequencesText", state, found) == "Here 5 rows do not sum to one."
 
 
 def told(lab, i):

@@ -19,9 +19,9 @@ const MOST_DRAWN = 160;
 const WIDEST_DRAWN = 8;
 
 const operatorOf = (mode) => (mode === "matmul" ? "@" : "+");
-const clashInWords = (reason) => `These shapes do not fit: ${reason}.`;
+const clashText = (reason) => `These shapes do not fit: ${reason}.`;
 /** @type {(shapes: Pick<State, "mode" | "a" | "b">, result: Combined) => string} */
-const verdictInWords = ({ mode, a, b }, { reason, shape }) =>
+const verdictText = ({ mode, a, b }, { reason, shape }) =>
   `${shapeText(a)} ${operatorOf(mode)} ${shapeText(b)} ${reason ? `raises: ${reason}.` : `→ ${shapeText(shape)}`}`;
 
 // A draggable size. Dragging goes from 1 to 8, the sizes that can be drawn; larger sizes are typed.
@@ -241,9 +241,9 @@ function reserveAll({ mode, a, b }, verdict, status) {
     elementwise: `a${sevens(a.length)} + b${sevens(b.length)} = ${10 * MOST_DRAWN} + ${MOST_DRAWN}`,
   };
   const verdicts = [...clashes.map((reason) => ({ reason })), { shape }];
-  reserveSpace(verdict, ...verdicts.map((result) => verdictInWords({ mode, a: large, b: other }, result)));
+  reserveSpace(verdict, ...verdicts.map((result) => verdictText({ mode, a: large, b: other }, result)));
   const end = `${10 * MOST_DRAWN}. The product has shape ${shapeText(shape)}.`;
-  reserveSpace(status, `result${sevens(axes)} = ${sums[mode]} = ${end}`, ...clashes.map(clashInWords));
+  reserveSpace(status, `result${sevens(axes)} = ${sums[mode]} = ${end}`, ...clashes.map(clashText));
 }
 
 /** @param {import("./ui.js").View} view */
@@ -296,7 +296,7 @@ function render({ model, el }) {
     fields.a.show(a.join(", "));
     fields.b.show(b.join(", "));
     table.draw(state);
-    setText(verdict, verdictInWords(state, result));
+    setText(verdict, verdictText(state, result));
     verdictBox.classList.toggle("tl-clash", Boolean(result.reason));
     reserveAll(state, verdict, status);
     drawable = picture.draw(state);
@@ -306,7 +306,7 @@ function render({ model, el }) {
     const { mode, a, b, result } = state;
     if (result.reason) {
       picture.mark(state, null);
-      setText(status, clashInWords(result.reason));
+      setText(status, clashText(result.reason));
       return;
     }
     const shaped = `${mode === "matmul" ? "The product" : "The sum"} has shape ${shapeText(result.shape)}`;

@@ -8,17 +8,9 @@ import { QUANTITIES, ruleOfThumb, total } from "./budget_counts.js";
 import { alter, choices, OF_SHAPE, read, same, sameShape } from "./budget_settings.js";
 import { contextOf, find, known } from "./budget_known.js";
 import { SLIDERS } from "./budget_settings.js";
-import { cacheInWords, compact, compactSigned, describe, equalContext, introduction } from "./budget_words.js";
-import {
-  NO_CACHE,
-  ofEachToken,
-  overtakenInWords,
-  publishedInWords,
-  ruleInWords,
-  share,
-  signed,
-} from "./budget_words.js";
-import { times, trainingInWords, warningInWords, windowsInWords } from "./budget_words.js";
+import { cacheText, compact, compactSigned, describe, equalContext, introduction } from "./budget_words.js";
+import { NO_CACHE, ofEachToken, attentionCostText, baselineText, ruleText, share, signed } from "./budget_words.js";
+import { times, trainingText, warningText, windowsText } from "./budget_words.js";
 import { frame } from "./frame.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
 import { parsedInput, setText, sliderWithInput, sortedByWidth, widest } from "./ui.js";
@@ -77,9 +69,9 @@ function presetPanel(model, { all }) {
     if (isPasted) setText(other, base.name);
     else setText(other, "what you pasted");
     against.value = base.key;
-    setText(published, publishedInWords(base));
+    setText(published, baselineText(base));
   };
-  const reserveAll = () => reserveSpace(published, ...all.map(publishedInWords));
+  const reserveAll = () => reserveSpace(published, ...all.map(baselineText));
   return { nodes, compare, draw, reserveAll };
 }
 
@@ -166,9 +158,9 @@ function slidersPanel(model, world, change, letGo, compare) {
     const { seq, shape, bytes_per_value } = compared.now;
     for (const each of sliders) each.draw(compared);
     formats.show(bytes_per_value);
-    setText(warning, seq > (shape.n_positions ?? seq) ? warningInWords(seq, shape) : "");
+    setText(warning, seq > (shape.n_positions ?? seq) ? warningText(seq, shape) : "");
   };
-  const longest = (family) => warningInWords(world.limits.seq[1], { family, n_positions: world.limits.n_positions[1] });
+  const longest = (family) => warningText(world.limits.seq[1], { family, n_positions: world.limits.n_positions[1] });
   const reserveAll = () => reserveSpace(warning, longest("gpt2"), longest("llama"));
   return { nodes, draw, reserveAll };
 }
@@ -258,8 +250,8 @@ function barsPanel(model, el, { all, limits }, change) {
   const cacheOf = (shape, count) => {
     const values = 2n * BigInt(shape.n_layers) * keyFeatures(shape);
     return shape.window
-      ? windowsInWords(shape, values)
-      : cacheInWords(values, count / values, shape.family === "llama" || Boolean(shape.d_head));
+      ? windowsText(shape, values)
+      : cacheText(values, count / values, shape.family === "llama" || Boolean(shape.d_head));
   };
   /** @type {(compared: Compared) => void} */
   function draw(compared) {
@@ -268,13 +260,13 @@ function barsPanel(model, el, { all, limits }, change) {
     const rule = ruleOfThumb(shape);
     for (const bar of Object.values(bars)) bar.draw(compared);
     const used = shape.n_experts ? ofEachToken(shape) : "";
-    bars.parameters.say(used ? `${used[0].toUpperCase()}${used.slice(1)}.` : ruleInWords(rule, count - rule, count));
+    bars.parameters.say(used ? `${used[0].toUpperCase()}${used.slice(1)}.` : ruleText(rule, count - rule, count));
     const equal = equalContext(shape);
     const { "scores and blend": pairs, "feed-forward": features } = compared.cost.flops;
-    bars.flops.say(overtakenInWords(times(pairs, features), isGated(shape), isOwn(shape)));
+    bars.flops.say(attentionCostText(times(pairs, features), isGated(shape), isOwn(shape)));
     setText(overtake, equalAt(equal));
     set(overtake, { "aria-pressed": String(seq === equal), hidden: !isOwn(shape) });
-    bars.training.say(trainingInWords(bytes_per_value, isOwn(shape) && isOwn(compared.base.shape)));
+    bars.training.say(trainingText(bytes_per_value, isOwn(shape) && isOwn(compared.base.shape)));
     bars.generation.say(shape.family === "bert" ? NO_CACHE : cacheOf(shape, count));
   }
 
@@ -283,12 +275,12 @@ function barsPanel(model, el, { all, limits }, change) {
     const count = total(dearest.parameters);
     const rule = ruleOfThumb(shape);
     const equal = element("button", { type: "button", disabled: true }, equalAt(limits.d_ff[1]));
-    reserveSpace(bars.parameters.aside, ruleInWords(rule, rule - count, count));
-    reserveSpace(bars.flops.aside, [equal, overtakenInWords("111,111 ×", true)]);
+    reserveSpace(bars.parameters.aside, ruleText(rule, rule - count, count));
+    reserveSpace(bars.flops.aside, [equal, attentionCostText("111,111 ×", true)]);
     reserveSpace(
       bars.generation.aside,
       NO_CACHE,
-      cacheInWords(2n * BigInt(shape.n_layers) * keyFeatures(shape), 111_111n, true),
+      cacheText(2n * BigInt(shape.n_layers) * keyFeatures(shape), 111_111n, true),
     );
   }
   return { node: element("div", { class: "tl-costs" }, nodes), draw, reserveAll };
@@ -560,7 +552,7 @@ function render({ model, el }) {
   reserveSpace(status, ...all.map((each) => introduction(each, each)), ...longest.map((told) => against(far, told)));
 
   // Describes the setting, or its last change.
-  function stateInWords({ now, base }) {
+  function stateText({ now, base }) {
     const mine = find(world, "config", now);
     if (mine && sameShape(mine.shape, now.shape)) return introduction(now, {});
     const landmark = all.find((each) => same(each, now));
@@ -579,7 +571,7 @@ function render({ model, el }) {
     const compared = { now, base, cost, before };
     story.goOn(now);
     for (const panel of [presets, configs, sliders, bars, tables]) panel.draw(compared);
-    setText(status, stateInWords(compared));
+    setText(status, stateText(compared));
   }
   return observe(model, TRAITS, draw);
 }

@@ -3,7 +3,7 @@
 import { booleanCodec, integerCodec, nestedNumbersCodec, optionCodec, traitsInUrl } from "./address.js";
 import { hueOf } from "./colours.js";
 import { balance, loadsOf, mixed, movedTokens, nearest, roundTo, route } from "./experts_maths.js";
-import { loadsInWords, longestInWords, movedInWords, parametersInWords, routeInWords } from "./experts_words.js";
+import { loadsText, longestText, movedText, parametersText, routeText } from "./experts_words.js";
 import { vectorText } from "./experts_words.js";
 import { frame } from "./frame.js";
 import { range, sum } from "./maths.js";
@@ -321,18 +321,18 @@ function render({ model, el }) {
     flow.draw(state, found);
     settings.draw(state);
     numbers.draw(state, found);
-    setText(parameters, parametersInWords(sizes, experts, state.n_active, state.shared));
-    reserveSpace(parameters, parametersInWords(sizes, experts, experts, sizes.shared > 0));
+    setText(parameters, parametersText(sizes, experts, state.n_active, state.shared));
+    reserveSpace(parameters, parametersText(sizes, experts, experts, sizes.shared > 0));
     const { token, bias } = state;
     const chosen = found.chosen[token];
     const near = nearest(found.scores[token], bias, chosen);
     const sentences = [
-      routeInWords(tokens, token, chosen, found.weights[token], near),
-      loadsInWords(found.loads, tokens.length),
-      movedInWords(tokens, movedTokens(state), bias),
+      routeText(tokens, token, chosen, found.weights[token], near),
+      loadsText(found.loads, tokens.length),
+      movedText(tokens, movedTokens(state), bias),
     ];
     setText(status, sentences.join(" "));
-    reserveSpace(status, longestInWords(tokens, longest, state.n_active, experts));
+    reserveSpace(status, longestText(tokens, longest, state.n_active, experts));
   });
 }
 

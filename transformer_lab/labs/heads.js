@@ -145,7 +145,7 @@ function patternsTable() {
   return { node: element("div", {}, label("How much it fits a pattern"), table), draw };
 }
 
-const weightInWords = (place, weight) => `weights[${place.join(", ")}] = ${weight.toFixed(4)}`;
+const weightText = (place, weight) => `weights[${place.join(", ")}] = ${weight.toFixed(4)}`;
 
 // A large map of the chosen head, and the weight under the pointer.
 /** @type {(model: Model, sentence: Sentence) => any} */
@@ -158,7 +158,7 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
   const width = (model.get("d_model") ?? 0) / heads;
   const features = (head) => `, features ${head * width} to ${(head + 1) * width - 1} of ${heads * width}`;
   const nameOf = (layer, head) => `Layer ${layer}, head ${head}${width ? features(head) : ""}`;
-  const shareInWords = (asker, target) => `What ${asker} takes from ${target}.`;
+  const shareText = (asker, target) => `What ${asker} takes from ${target}.`;
   const node = element(
     "div",
     { class: "tl-halves" },
@@ -181,13 +181,13 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
       if (fits) table.draw(fits[head]);
     }
     map.show(query, key);
-    setText(reading, weightInWords([layer, head, query, key], rows[query][key]));
-    setText(share, shareInWords(quotedAt(tokens, query), quotedAt(keyTokens, key)));
+    setText(reading, weightText([layer, head, query, key], rows[query][key]));
+    setText(share, shareText(quotedAt(tokens, query), quotedAt(keyTokens, key)));
   }
 
   function reserveAll(asker, target) {
-    reserveSpace(reading, weightInWords([layers - 1, heads - 1, queries - 1, keys - 1], 0));
-    reserveSpace(share, shareInWords(asker, target));
+    reserveSpace(reading, weightText([layers - 1, heads - 1, queries - 1, keys - 1], 0));
+    reserveSpace(share, shareText(asker, target));
   }
   return { node, draw, reserveAll };
 }

@@ -17,7 +17,7 @@ export const OVERVIEWS = { [MAPS]: "small maps", [WEIGHT]: "chosen weight", ...P
 // What the line below the grid says of the chosen head: its number in the grid, and its rank among all heads.
 /** @type {(overview: string, place: number[], pair: string[], value: number | null, rank: number, count: number) =>
  *   string} */
-export function overviewInWords(overview, [layer, head], [asker, target], value, rank, count) {
+export function overviewText(overview, [layer, head], [asker, target], value, rank, count) {
   if (overview === MAPS) return "A map for each head: a row for each token that looks, strong where it looks.";
   const name = `Layer ${layer}, head ${head}`;
   if (value === null) return `${name}: “${PATTERNS[overview]}” cannot occur in this sentence.`;
@@ -128,14 +128,14 @@ export function overviewPanel(model, all) {
     const value = values[layer]?.[head] ?? null;
     const rank = 1 + values.flat().filter((other) => other > value).length;
     const pair = [quotedAt(tokens, query), quotedAt(keyTokens, key)];
-    setText(told, overviewInWords(overview, at, pair, value, rank, count));
+    setText(told, overviewText(overview, at, pair, value, rank, count));
   }
 
   /** @type {(pairs: string[][]) => void} */
   function reserveAll(pairs) {
     const last = [layers - 1, heads - 1];
-    const zeros = options.flatMap(([name]) => pairs.map((pair) => overviewInWords(name, last, pair, 0, count, count)));
-    const nones = Object.keys(PATTERNS).map((name) => overviewInWords(name, last, pairs[0], null, count, count));
+    const zeros = options.flatMap(([name]) => pairs.map((pair) => overviewText(name, last, pair, 0, count, count)));
+    const nones = Object.keys(PATTERNS).map((name) => overviewText(name, last, pairs[0], null, count, count));
     reserveSpace(told, ...new Set([...zeros, ...nones]));
   }
   return { node, draw, reserveAll };

@@ -3,7 +3,7 @@
 import { booleanCodec, integerCodec, optionCodec, traitsInUrl } from "./address.js";
 import { BLUES, cellColours } from "./colours.js";
 import { frame } from "./frame.js";
-import { depthOf, moveText, movesInWords, nameOf, verdictInWords } from "./influence_words.js";
+import { depthOf, moveText, influenceText, nameOf, verdictText } from "./influence_words.js";
 import { range } from "./maths.js";
 import { button, choice, commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace } from "./ui.js";
 import { set, setText } from "./ui.js";
@@ -151,7 +151,7 @@ function render({ model, el }) {
     reserveSpace(said, ...shownModels.map((each) => `${each.said}.`));
   }
   const full = range(SEQ).map(() => range(SEQ).map(() => 0.001));
-  reserveSpace(status, movesInWords(full, SEQ - 1, "one") + verdictInWords("documents", "right", names));
+  reserveSpace(status, influenceText(full, SEQ - 1, "one") + verdictText("documents", "right", names));
 
   return observe(model, urlState.names, () => {
     /** @type {State} */
@@ -167,9 +167,9 @@ function render({ model, el }) {
       row.show(state.row);
       set(loud, { "aria-pressed": String(state.loud) });
       verdict.draw(state, shown);
-      answer = verdictInWords(state.verdict, shown.verdict, names);
+      answer = verdictText(state.verdict, shown.verdict, names);
     }
-    setText(status, movesInWords(moves, state.token, state.row) + answer);
+    setText(status, influenceText(moves, state.token, state.row) + answer);
   });
 }
 

@@ -40,7 +40,7 @@ function outputs(numbers) {
 
 // What moves when token j is replaced, and which of it comes before the token.
 /** @type {(table: Table, j: number, row: string) => string} */
-export function movesInWords(table, j, row) {
+export function influenceText(table, j, row) {
   const what =
     nameOf(row, j) === "–" ? `The padding at position ${j} gets a different number` : `Token ${j} is replaced`;
   const moved = [...table[j].keys()].filter((i) => table[j][i] !== 0);
@@ -56,7 +56,7 @@ export function movesInWords(table, j, row) {
 }
 
 /** @type {(verdict: string, right: string, texts: Record<string, string>) => string} */
-export function verdictInWords(verdict, right, texts) {
+export function verdictText(verdict, right, texts) {
   if (!verdict) return "";
   const said = quoted(texts[verdict]);
   return verdict === right ? ` ${said} is right.` : ` ${said} is not what this model does.`;

@@ -5,8 +5,8 @@ import { BLUES, cellColours, signedCellColours } from "./colours.js";
 import { frame } from "./frame.js";
 import { compute, PAD, presetMask, sideNames } from "./masks_maths.js";
 import { stageTable } from "./masks_stage.js";
-import { damageInWords, leakInWords, LEAST, longestTexts, MISTAKES, MOST_OUTPUT, outputText } from "./masks_words.js";
-import { parseTokens, presetText, rowInWords } from "./masks_words.js";
+import { consequencesText, leakText, LEAST, longestTexts, MISTAKES, MOST_OUTPUT, outputText } from "./masks_words.js";
+import { parseTokens, presetText, rowText } from "./masks_words.js";
 import { clamp, range, sum } from "./maths.js";
 import { makePaintable } from "./paint.js";
 import { button, choice, commit, element, field, getTraits, group, observe, parsedInput, reservedBox } from "./ui.js";
@@ -371,8 +371,8 @@ function mistakePanel(model) {
     const row = { keys, weights: now.weights[i], total: now.sums[i], output: now.output?.[i], seen: now.mask[i] };
     bar.draw("with the mistake", row, !wrong);
     setText(effect, MISTAKES[mistake].breaks);
-    setText(leak, wrong ? leakInWords(state, now, i) : "");
-    setText(damage, damageInWords(state, now));
+    setText(leak, wrong ? leakText(state, now, i) : "");
+    setText(damage, consequencesText(state, now));
     verdict.classList.toggle("tl-broken", wrong);
   }
 
@@ -384,7 +384,7 @@ function mistakePanel(model) {
   return { nodes, draw, reserveAll, bar };
 }
 
-function sourceInWords(given, { d_head, d_value }) {
+function vectorsText(given, { d_head, d_value }) {
   if (!given) {
     return (
       `The vectors are made up: every word has its own query and key of ${d_head} numbers and a value of ${d_value}; ` +
@@ -430,7 +430,7 @@ function render({ model, el }) {
     mistake: optionCodec(Object.keys(MISTAKES)),
     at: numbersCodec((all) => cells(all) && all.length === 2, "a query and a key"),
   });
-  const source = element("p", { class: "tl-note" }, sourceInWords(given, limits));
+  const source = element("p", { class: "tl-note" }, vectorsText(given, limits));
   const { status } = frame(
     { model, el },
     "masks",
@@ -475,7 +475,7 @@ function render({ model, el }) {
     stages.draw(state, now);
     bar.draw(label, { keys: state.keys, weights: weights[i], total: sums[i], output: output?.[i], seen: now.mask[i] });
     mistakes.draw(state, now, i);
-    setText(status, rowInWords(state, now, i));
+    setText(status, rowText(state, now, i));
   }
   return observe(model, TRAITS, draw);
 }

@@ -6,8 +6,8 @@ import { frame } from "./frame.js";
 import { clamp, range } from "./maths.js";
 import { counts, parallel, recurrent, sliderOf, tokensOf } from "./order_maths.js";
 import { fit, place, rectangles, slotsFor, THIN } from "./order_pictures.js";
-import { fewerInWords, formulas, heldInWords, narrow, oneOrderInWords, ordersInWords } from "./order_words.js";
-import { parseSize, positive, REASONS, sizeText, sumText, thinInWords, trimmed, vector, WHO } from "./order_words.js";
+import { cheaperOrderText, formulas, storedNumbersText, narrow, oneOrderText, ordersText } from "./order_words.js";
+import { parseSize, positive, REASONS, sizeText, sumText, thinSidesText, trimmed, vector, WHO } from "./order_words.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
 import { setText, sliderWithInput, sortedByWidth, widthInEms } from "./ui.js";
 import { grouped } from "./words.js";
@@ -159,7 +159,7 @@ function ordersPanel(model) {
     ["M", largest.m],
   ];
   reserveSpace(why, ...Object.values(REASONS));
-  reserveSpace(widened, thinInWords(thinnest, 0, THIN));
+  reserveSpace(widened, thinSidesText(thinnest, 0, THIN));
 
   // Draws both pictures at one scale, and returns it.
   function drawPictures(now, kind) {
@@ -198,14 +198,14 @@ function ordersPanel(model) {
     setText(second.refusal, softmax ? NOT_POSSIBLE : "");
   }
 
-  function widenedInWords({ n, d, m }, scale) {
+  function widenedText({ n, d, m }, scale) {
     /** @type {[string, number][]} */
     const sides = [
       ["D", d],
       ["M", m],
     ];
     const thin = sides.filter(([, size]) => size * scale < THIN);
-    if (thin.length) return thinInWords(thin, scale, THIN);
+    if (thin.length) return thinSidesText(thin, scale, THIN);
     if (n * scale < THIN) return `At this scale N would be thinner than ${THIN} pixels: it is widened.`;
     return "Nothing is widened: all sides are to scale.";
   }
@@ -221,10 +221,10 @@ function ordersPanel(model) {
     setText(why, REASONS[kind]);
     const scale = drawPictures(now, kind);
     drawCosts(now, kind, total);
-    setText(widened, widenedInWords(now, scale));
-    setText(status, softmax ? oneOrderInWords(total[0], cost.held[0]) : ordersInWords(total, cost));
-    const fewer = WHO.map((who) => fewerInWords(who, 11_111, [far, far], 111.1) + heldInWords(end.held));
-    reserveSpace(status, oneOrderInWords(far, end.held[0]), ...fewer);
+    setText(widened, widenedText(now, scale));
+    setText(status, softmax ? oneOrderText(total[0], cost.held[0]) : ordersText(total, cost));
+    const fewer = WHO.map((who) => cheaperOrderText(who, 11_111, [far, far], 111.1) + storedNumbersText(end.held));
+    reserveSpace(status, oneOrderText(far, end.held[0]), ...fewer);
   }
   return { node, draw };
 }
@@ -463,7 +463,7 @@ function stepsPanel(model) {
     return [...walk.lines(token), ...said.flat(), ...memory.lines(token)];
   }
 
-  const tokenInWords = (token, read, equal) =>
+  const tokenText = (token, read, equal) =>
     `Token ${token} of ${seq}: φ(k)vᵀ and φ(k) are added to the state, which stays ${memory.state} numbers. ` +
     `φ(q) reads the output ${vector(read)}${equal ? ", the same as in parallel" : ""}. ` +
     `A key–value cache would hold ${memory.cacheAfter(token)} numbers by now.`;
@@ -482,7 +482,7 @@ function stepsPanel(model) {
       const texts = new Set(each.map((lines) => lines[i][1]));
       reserveSpace(line, ...sortedByWidth(node, [...texts]).slice(0, 4));
     }
-    const sentences = all.map(({ output }, t) => tokenInWords(t + 1, output, true));
+    const sentences = all.map(({ output }, t) => tokenText(t + 1, output, true));
     longest = sortedByWidth(node, sentences).slice(0, 3);
     const numbers = all.flatMap(({ S, z, added, keys }) => [S, [z], added, [keys]].flat(2));
     const written = [...numbers.map(narrow), ...numbers.map(positive)];
@@ -506,7 +506,7 @@ function stepsPanel(model) {
     const equal = apart < 1e-9;
     table.draw(t, equal);
     memory.draw(token);
-    setText(status, tokenInWords(token, now.output, equal));
+    setText(status, tokenText(token, now.output, equal));
     reserveSpace(status, ...longest);
   }
   return { node, draw };

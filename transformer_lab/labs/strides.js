@@ -16,14 +16,14 @@ import { counted, parseNumber, parseShape, shapeText } from "./words.js";
 /** @typedef {import("./ui.js").Model} Model */
 
 // Describes the chosen element. The next element is `by` places further in storage; `shared` elements read this place.
-function elementInWords(index, number, place, by, shared) {
+function elementText(index, number, place, by, shared) {
   const away = by === 0 ? "the same place" : `${counted(Math.abs(by), "place")} ${by > 0 ? "further on" : "back"}`;
   const next = by === null ? "It is the last in reading order." : `The next in reading order is ${away}.`;
   const others = shared > 1 ? ` ${shared} elements read this one place.` : "";
   return `Element [${index.join(", ")}] is ${number}, at storage place ${place}. ${next}${others}`;
 }
 
-const placeInWords = ({ offset, strides }, index, place) =>
+const placeText = ({ offset, strides }, index, place) =>
   `offset ${offset}${index.map((i, axis) => ` + ${i}×${strides[axis]}`).join("")} = place ${place}`;
 
 // The suggested operations for a tensor, as code.
@@ -203,12 +203,12 @@ function tensorPanel(model) {
     }
     const next = flat + 1 < count ? all[flat + 1] - place : null;
     const shared = all.filter((other) => other === place).length;
-    setText(formula, placeInWords(tensor, index, place));
-    setText(status, elementInWords(index, storage[place], place, next, shared));
+    setText(formula, placeText(tensor, index, place));
+    setText(status, elementText(index, storage[place], place, next, shared));
     const last = shape.map((size) => size - 1);
     const most = storage.length;
-    reserveSpace(formula, placeInWords(tensor, last, most));
-    reserveSpace(status, elementInWords(last, most, most, most, count - new Set(all).size));
+    reserveSpace(formula, placeText(tensor, last, most));
+    reserveSpace(status, elementText(last, most, most, most, count - new Set(all).size));
   }
   return { nodes, draw, choose };
 }
