@@ -54,12 +54,12 @@
     if (above || below) box.scrollTop += inner.top - outer.top - outer.height / 3;
   }
 
-  let asked = false;
+  let isScheduled = false;
   function follow() {
-    if (asked) return;
-    asked = true;
+    if (isScheduled) return;
+    isScheduled = true;
     requestAnimationFrame(() => {
-      asked = false;
+      isScheduled = false;
       show(find());
     });
   }

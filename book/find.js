@@ -228,9 +228,9 @@ const FIND = (() => {
   const worth = (term) => rarity.body.get(term) ?? rarity.heading.get(term) ?? rarest;
 
   // The terms one by one, and less where some are missing; then the query as a whole.
-  function score(one, weight, { asked, phrase, quotes }) {
-    const best = asked.map((terms) => Math.max(...terms.map((term) => points(one, term))));
-    const worths = asked.map((terms) => Math.max(...terms.map(worth)));
+  function score(one, weight, { queryTerms, phrase, quotes }) {
+    const best = queryTerms.map((terms) => Math.max(...terms.map((term) => points(one, term))));
+    const worths = queryTerms.map((terms) => Math.max(...terms.map(worth)));
     const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
     const share = sum(worths.filter((_, i) => best[i])) / sum(worths);
     const isName = one.names.includes(phrase);
@@ -259,21 +259,21 @@ const FIND = (() => {
     const begun = last ? begunBy(last) : new Set();
     const { text, isMisspelt, missing } = corrected(query, begun.size ? last : "");
     const whole = read(text);
-    const asked = withoutStopWords(whole).map(({ term }) => [term]);
-    if (!asked.length) return { hits: [], terms: new Set(), instead: "", missing: [] };
-    const phrase = ` ${asked.map(([term]) => term).join(" ")} `;
-    if (asked.at(-1)[0] === stem(last)) asked.at(-1).push(...begun);
+    const queryTerms = withoutStopWords(whole).map(({ term }) => [term]);
+    if (!queryTerms.length) return { hits: [], terms: new Set(), instead: "", missing: [] };
+    const phrase = ` ${queryTerms.map(([term]) => term).join(" ")} `;
+    if (queryTerms.at(-1)[0] === stem(last)) queryTerms.at(-1).push(...begun);
     const quotes = [
       { line: joined(whole.line), words: whole.line.length },
-      { line: phrase, words: asked.length },
+      { line: phrase, words: queryTerms.length },
     ];
-    const sought = { asked, phrase, quotes };
+    const sought = { queryTerms, phrase, quotes };
     const scored = sections.map((one) => ({ ...one, ...score(one, weight(one, query.trim()), sought) }));
     const least = LEAST * Math.max(...scored.map(({ score }) => score));
     const hits = scored
       .filter(({ score, hasAll }) => score && (hasAll || score >= least))
       .sort((a, b) => LAST.indexOf(a.kind) - LAST.indexOf(b.kind) || b.score - a.score);
-    return { hits, terms: new Set(asked.flat()), instead: isMisspelt ? text : "", missing };
+    return { hits, terms: new Set(queryTerms.flat()), instead: isMisspelt ? text : "", missing };
   }
 
   // The places of terms in a text, in order.

@@ -29,9 +29,9 @@ const SEARCH = (() => {
   const SHOWN = { Chapter: 5, Glossary: 3, Lab: 2, Bug: 2, Package: 2, Page: 2, Assignment: 1 };
   const NAMED = new Set(["Glossary", "Bug", "Package"]); // whose page has the kind's name
   const list = makeElement("div", { id: "tl-hits", hidden: true, role: "listbox", ariaLabel: "Hits" });
-  const said = makeElement("p", { role: "status" });
+  const status = makeElement("p", { role: "status" });
   Object.assign(box, { role: "search", ariaLabel: "Search" }); // a landmark
-  box.append(makeElement("div", { className: "tl-hits" }, said, list));
+  box.append(makeElement("div", { className: "tl-hits" }, status, list));
   Object.assign(field, { type: "text", inputMode: "search", enterKeyHint: "search" }); // a combobox is no searchbox
   Object.assign(field, { role: "combobox", ariaAutoComplete: "list", ariaExpanded: "false" });
   field.setAttribute("aria-controls", list.id);
@@ -102,7 +102,7 @@ const SEARCH = (() => {
     });
     choose(-1);
     field.ariaExpanded = String(options.length > 0);
-    said.replaceChildren(...(query ? sentence(query, found, options.length) : []));
+    status.replaceChildren(...(query ? sentence(query, found, options.length) : []));
   }
 
   const close = () => box.parentElement.classList.remove("show");

@@ -80,17 +80,17 @@
   }
 
   // The record as a file.
-  const said = makeElement("p", { className: "tl-said" });
-  said.setAttribute("role", "status");
+  const status = makeElement("p", { className: "tl-said" });
+  status.setAttribute("role", "status");
   function exportFile() {
     const url = URL.createObjectURL(new Blob([RECORD_FILE.write()], { type: "application/json" }));
     makeElement("a", { href: url, download: "transformer-lab-record.json" }).click();
     setTimeout(() => URL.revokeObjectURL(url), 1000);
-    said.textContent = "The record was saved as transformer-lab-record.json.";
+    status.textContent = "The record was saved as transformer-lab-record.json.";
   }
   async function importFile(file) {
     if (!file) return;
-    said.textContent = RECORD_FILE.add(await file.text());
+    status.textContent = RECORD_FILE.add(await file.text());
   }
   const input = makeElement("input", { type: "file", accept: ".json,application/json" });
   input.addEventListener("change", async () => {
@@ -109,7 +109,7 @@
   const sure = button("Yes, delete everything", () => {
     RECORD.erase();
     ask(false);
-    said.textContent = "The record is deleted.";
+    status.textContent = "The record is deleted.";
   });
   const keep = button("No, keep it", () => ask(false));
   function ask(asking) {
@@ -161,7 +161,7 @@
       "Keep it, move it, delete it",
       makeElement("div", { className: "tl-row" }, button("Export as a file", exportFile), remove, sure, keep),
       field,
-      said,
+      status,
     ),
     part(
       "Sections",

@@ -85,7 +85,7 @@ function axesTable(model) {
   // The table is rebuilt only when the number of axes changes: an element that leaves the document, even for a moment,
   // loses the pointer that drags it.
   let cells = [];
-  let made = null;
+  let drawnKind = null;
   function make(columns) {
     const next = { a: 0, b: 0 };
     const operand = (name, size) => operandCell(name, size, typeof size === "number" ? next[name]++ : null);
@@ -127,8 +127,8 @@ function axesTable(model) {
   function draw({ mode, a, b }) {
     const columns = alignment(mode, a, b);
     const kind = `${mode}|${a.length}|${b.length}`;
-    if (kind !== made) make(columns);
-    made = kind;
+    if (kind !== drawnKind) make(columns);
+    drawnKind = kind;
     for (const [i, column] of columns.entries()) {
       const { result, why } = cells[i];
       for (const name of ["a", "b"]) drawOperand(cells[i][name], column[name], column.stretch === name, column);
@@ -302,7 +302,7 @@ function render({ model, el }) {
     drawable = picture.draw(state);
   }
 
-  function drawChoice(state, wanted) {
+  function drawChoice(state, requested) {
     const { mode, a, b, result } = state;
     if (result.reason) {
       picture.mark(state, null);
@@ -315,8 +315,9 @@ function render({ model, el }) {
       setText(status, `${shaped}: ${grouped(count)} elements.`);
       return;
     }
-    const fits = wanted.length === result.shape.length && wanted.every((i, axis) => i >= 0 && i < result.shape[axis]);
-    const index = fits ? wanted : result.shape.map(() => 0);
+    const fits =
+      requested.length === result.shape.length && requested.every((i, axis) => i >= 0 && i < result.shape[axis]);
+    const index = fits ? requested : result.shape.map(() => 0);
     const chosen = explain(mode, a, b, result, index);
     picture.mark(state, index, chosen);
     setText(status, `${chosen.words}. ${shaped}.`);

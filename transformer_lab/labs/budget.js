@@ -186,7 +186,7 @@ function costBar(quantity, el, names) {
   const shadow = element("div", { class: "tl-stack tl-shadow", "aria-hidden": "true" }, pieces(false));
   const head = element("p", { class: "tl-cost-head" }, element("span", {}, name), reservedBox(sums, "tl-sums"));
   // The component under the pointer is named below the bar: most segments are too narrow for their name.
-  let said = "";
+  let message = "";
   let shown = null;
   const point = ({ target }) => {
     const component = target.closest(".tl-piece")?.dataset.name;
@@ -200,12 +200,12 @@ function costBar(quantity, el, names) {
   };
   const bars = element(
     "div",
-    { class: "tl-bars", onpointermove: point, onpointerdown: point, onpointerleave: () => setText(note, said) },
+    { class: "tl-bars", onpointermove: point, onpointerdown: point, onpointerleave: () => setText(note, message) },
     stack,
     shadow,
   );
   const say = (text) => {
-    said = text;
+    message = text;
     setText(note, text);
   };
   const node = element("div", { class: "tl-cost" }, head, bars, reservedBox(aside, "tl-note tl-aside"));
@@ -539,7 +539,7 @@ function render({ model, el }) {
   // Reserves space for the numbers and sentences at the ends of all sliders.
   const { most, longest } = longestChanges(world, el);
   const dearest = costs(most);
-  const against = (name, told) => `Against ${name}: ${told}`;
+  const against = (name, text) => `Against ${name}: ${text}`;
   const far = widest(
     el,
     all.map((each) => each.name),
@@ -549,7 +549,7 @@ function render({ model, el }) {
   sliders.reserveAll();
   bars.reserveAll(most, dearest);
   tables.reserveAll(dearest);
-  reserveSpace(status, ...all.map((each) => introduction(each, each)), ...longest.map((told) => against(far, told)));
+  reserveSpace(status, ...all.map((each) => introduction(each, each)), ...longest.map((text) => against(far, text)));
 
   // Describes the setting, or its last change.
   function stateText({ now, base }) {

@@ -231,10 +231,10 @@ function requireLimits(shape, sources, limits) {
 function essence(config, tables) {
   const { keys, same: pairs, cases, aliases } = tables.models[config.model_type];
   const own = ownNames(config, aliases);
-  const asked = [...pairs.map(([, second]) => second), ...cases.flatMap(([when]) => Object.keys(when))];
+  const conditionKeys = [...pairs.map(([, second]) => second), ...cases.flatMap(([when]) => Object.keys(when))];
   const says = ([key, value]) => {
     const rule = Object.hasOwn(keys, key) ? tables.rules[Number(keys[key])] : { read: "noted" };
-    if (rule.read === "inside" || (rule.read === "noted" && !asked.includes(key))) return false;
+    if (rule.read === "inside" || (rule.read === "noted" && !conditionKeys.includes(key))) return false;
     return rule.default === undefined || !equal(value, rule.default);
   };
   const kept = Object.fromEntries([["model_type", config.model_type], ...Object.entries(own).filter(says)]);

@@ -79,8 +79,8 @@ export function choices(name, setting, limits, others = []) {
 }
 
 // The divisor of a number whose ratio to `wanted` is closest to 1.
-function nearestDivisor(number, wanted) {
-  const off = (divisor) => Math.abs(Math.log(divisor / wanted));
+function nearestDivisor(number, target) {
+  const off = (divisor) => Math.abs(Math.log(divisor / target));
   return divisors(number).reduce((best, divisor) => (off(divisor) < off(best) ? divisor : best));
 }
 

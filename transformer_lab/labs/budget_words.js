@@ -126,8 +126,8 @@ export function describe(from, to) {
   const memory = own ? `, a step of training ${ratio("training")} the memory` : facts.grows;
   if (!sameOptions(from.shape, to.shape)) return `Another model: ${count}. ${work}${memory}.`;
   if (!own) {
-    const told = changed.map((name) => `${name} ${facts.instead(name)}`);
-    return `${told.slice(0, 3).join(", ")}: ${count}. ${work}${memory}.`;
+    const changes = changed.map((name) => `${name} ${facts.instead(name)}`);
+    return `${changes.slice(0, 3).join(", ")}: ${count}. ${work}${memory}.`;
   }
   const wider = changed[0] === "d_model" && changed.every((name) => ["d_model", "n_heads", "d_ff"].includes(name));
   if (wider) return CHANGES.d_model(facts);
@@ -169,10 +169,10 @@ const CHANGES = {
     const width = counted(headFeatures(b), "feature");
     const heads = counted(b.n_heads, "head");
     const kept = headFeatures(b) === headFeatures(a);
-    const told = kept ? `Heads keep their width, ${width}: now ${heads}.` : `Now ${heads} of ${width}.`;
+    const headText = kept ? `Heads keep their width, ${width}: now ${heads}.` : `Now ${heads} of ${width}.`;
     const square = `The attention matrices grow with its square, ${part("parameters", "attention weights")}`;
     const itself = `the embeddings only with itself, ${of("d_model")}`;
-    return `d_model ${instead("d_model")}: ${count}. ${square}; ${itself}. ${told} ${work}${grows}.`;
+    return `d_model ${instead("d_model")}: ${count}. ${square}; ${itself}. ${headText} ${work}${grows}.`;
   },
   n_layers: ({ a, b, by, count, work, instead, grows }) => {
     const each = grouped(by / BigInt(b.n_layers - a.n_layers));

@@ -109,8 +109,8 @@ function flowPanel(model) {
     for (const [i, row] of links.entries()) {
       for (const [e, link] of row.entries()) {
         const at = chosen[i].indexOf(e);
-        const moved = at >= 0 && !usual[i].includes(e);
-        const looks = [i === token && "tl-mine", moved && "tl-moved"].filter(Boolean).join(" ");
+        const isMoved = at >= 0 && !usual[i].includes(e);
+        const looks = [i === token && "tl-mine", isMoved && "tl-moved"].filter(Boolean).join(" ");
         set(link, {
           visibility: at < 0 ? "hidden" : "visible",
           "stroke-width": at < 0 ? 0 : (WIDEST_LINK * weights[i][at]).toFixed(2),

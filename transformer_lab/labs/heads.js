@@ -296,16 +296,16 @@ function render({ model, el }) {
   const longest = all.map((sentence) => longestOf(status, sentence));
   reserveSpace(status, ...longest.map(({ text }) => text));
   overview?.reserveAll(longest.map(({ asker, target }) => [asker, target]));
-  const made = new Map(); // the panels of sentences that have been shown
+  const panelsBySentence = new Map(); // the panels of sentences that have been shown
   function panelsFor(i) {
-    if (!made.has(i)) {
+    if (!panelsBySentence.has(i)) {
       const panels = panelsOf(model, all[i], () => state.rows);
       body.append(panels.node);
       panels.large.reserveAll(longest[i].asker, longest[i].target);
-      made.set(i, panels);
+      panelsBySentence.set(i, panels);
     }
-    for (const [j, { node }] of made) set(node, { hidden: j !== i });
-    return made.get(i);
+    for (const [j, { node }] of panelsBySentence) set(node, { hidden: j !== i });
+    return panelsBySentence.get(i);
   }
 
   /** @type {State} */

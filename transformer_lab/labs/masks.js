@@ -376,9 +376,9 @@ function mistakePanel(model) {
     verdict.classList.toggle("tl-broken", wrong);
   }
 
-  function reserveAll(mistake, { leak, damages }) {
+  function reserveAll(mistake, { leak, consequences }) {
     const text = `${MISTAKES[mistake].breaks} ${leak}`;
-    reserveSpace(broken, ...damages.map((damage) => [text, element("strong", {}, damage)]));
+    reserveSpace(broken, ...consequences.map((damage) => [text, element("strong", {}, damage)]));
     reserveSpace(bar.label, "with the mistake");
   }
   return { nodes, draw, reserveAll, bar };

@@ -182,11 +182,11 @@ export function consequencesText({ queries, given, mistake }, { mask, weights, s
 }
 
 function faultyRowsText(lost, leaks, most, empty) {
-  const said = [];
-  if (lost) said.push(`${counted(lost, "row does", "rows do")} not sum to one`);
-  if (leaks) said.push(`${counted(leaks, "hidden cell gets", "hidden cells get")} weight, up to ${places(most)}`);
-  if (empty) said.push(`${counted(empty, "row is", "rows are")} all −∞`);
-  return said.length ? `Here ${said.join(", ").replace(/, (?=\d+ rows? (is|are) all)/, ", and ")}.` : "";
+  const faults = [];
+  if (lost) faults.push(`${counted(lost, "row does", "rows do")} not sum to one`);
+  if (leaks) faults.push(`${counted(leaks, "hidden cell gets", "hidden cells get")} weight, up to ${places(most)}`);
+  if (empty) faults.push(`${counted(empty, "row is", "rows are")} all −∞`);
+  return faults.length ? `Here ${faults.join(", ").replace(/, (?=\d+ rows? (is|are) all)/, ", and ")}.` : "";
 }
 
 const nothingChangesText = (mistake, given) =>

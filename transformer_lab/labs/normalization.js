@@ -213,8 +213,8 @@ function disturbPanel(model, { shape, clean }) {
     pickPadding,
   );
   set(pads.typed, { disabled: seq < 2 });
-  const putBack = () => commit(model, { x: original, lengths: original.map(() => seq) });
-  const restore = button("Put x back", putBack);
+  const reset = () => commit(model, { x: original, lengths: original.map(() => seq) });
+  const restore = button("Put x back", reset);
   const node = element("div", { class: "tl-disturb" }, value.node, pads.node, restore);
 
   /** @type {(state: State) => void} */
@@ -305,12 +305,13 @@ function render({ model, el }) {
   );
   const whole = (all) => all.every(Number.isInteger);
   const within = (all) => whole(all) && all.length === 3 && all.every((i, axis) => i >= 0 && i < shape[axis]);
-  const apart = (all) => whole(all) && new Set(all).size === all.length && all.every((axis) => axis >= 0 && axis < 3);
+  const areDistinctAxes = (all) =>
+    whole(all) && new Set(all).size === all.length && all.every((axis) => axis >= 0 && axis < 3);
   const urlState = traitsInUrl("normalization", {
     x: nestedNumbersCodec(original, -limits.reach, limits.reach),
     lengths: nestedNumbersCodec(Array(batch).fill(seq), 1, seq),
     index: numbersCodec(within, "an entry of x"),
-    dims: numbersCodec(apart, "axes from 0 to 2", (all) => all.sort()),
+    dims: numbersCodec(areDistinctAxes, "axes from 0 to 2", (all) => all.sort()),
     n_groups: optionCodec(divisors(features).map(String), Number),
     center: booleanCodec,
   });

@@ -273,8 +273,8 @@ function block(rows, columns, sign = null, left = false) {
       for (const [j, x] of [...v, 1].entries()) setText(top[j], narrow(x));
       for (const [i, x] of keys.entries()) setText(side[i], positive(x));
     }
-    const told = S.map((row) => row.map(trimmed).join(" ")).join("; ");
-    set(body, { "aria-label": `${name.textContent}. S: rows ${told}. z: ${z.map(positive).join(" ")}.` });
+    const rowsText = S.map((row) => row.map(trimmed).join(" ")).join("; ");
+    set(body, { "aria-label": `${name.textContent}. S: rows ${rowsText}. z: ${z.map(positive).join(" ")}.` });
   };
   return { node: element("div", {}, captions, body), name, draw };
 }
@@ -284,7 +284,7 @@ function block(rows, columns, sign = null, left = false) {
 function recurrentForm(D, M) {
   const line = () => element("p");
   const given = [line(), line(), line()];
-  const asked = [line(), line()];
+  const queryLines = [line(), line()];
   const before = block(D, M);
   const added = block(D, M, "+", true);
   const after = block(D, M, "=");
@@ -300,7 +300,7 @@ function recurrentForm(D, M) {
     given.map((each) => reservedBox(each, "tl-given")),
     element("div", { class: "tl-sum-of" }, before.node, term("+", added), term("=", after)),
     heading("2. Read: ask the state"),
-    asked.map((each) => reservedBox(each, "tl-given")),
+    queryLines.map((each) => reservedBox(each, "tl-given")),
     element(
       "div",
       { class: "tl-products" },
@@ -320,8 +320,8 @@ function recurrentForm(D, M) {
       [before.name, t ? `after token ${t}` : "at the beginning"],
       [added.name, "φ(k) times v, and times 1"],
       [after.name, `after token ${t + 1}`],
-      [asked[0], `q = ${vector(query[t])}`],
-      [asked[1], `φ(q) = ${vector(queries, positive)}, times each column of S and times z:`],
+      [queryLines[0], `q = ${vector(query[t])}`],
+      [queryLines[1], `φ(q) = ${vector(queries, positive)}, times each column of S and times z:`],
       ...range(M).map((j) => [products[j], `${sumText(queries, column(j))} = ${trimmed(numerator[j])}`]),
       [products[M], `${sumText(queries, z, positive)} = ${positive(denominator)}`],
       [output, `= ${vector(numerator)} / ${positive(denominator)} = ${vector(now.output)}`],
@@ -380,8 +380,8 @@ function parallelForm(seq) {
 
   function draw(t, equal) {
     for (const [j, { node }] of rows.entries()) set(node, { class: j <= t ? null : "tl-unseen" });
-    const told = "The weights times the values give the same output.";
-    setText(same, equal ? told : "The two outputs differ: this should not happen.");
+    const equalText = "The weights times the values give the same output.";
+    setText(same, equal ? equalText : "The two outputs differ: this should not happen.");
   }
   return { nodes, lines, draw };
 }
@@ -459,8 +459,8 @@ function stepsPanel(model) {
   // All texts for a token: pairs of a node and its text.
   function linesOf(sequence, now, row, t) {
     const token = t + 1;
-    const said = [form.lines(sequence, now, t), table.lines(sequence, row, t)];
-    return [...walk.lines(token), ...said.flat(), ...memory.lines(token)];
+    const stepLines = [form.lines(sequence, now, t), table.lines(sequence, row, t)];
+    return [...walk.lines(token), ...stepLines.flat(), ...memory.lines(token)];
   }
 
   const tokenText = (token, read, equal) =>
@@ -469,13 +469,13 @@ function stepsPanel(model) {
     `A key–value cache would hold ${memory.cacheAfter(token)} numbers by now.`;
 
   // Reserves space for the texts of every token; again after new tensors.
-  let made = null;
+  let drawnKey = null;
   let longest = [];
   /** @type {(sequence: Sequence, all: import("./order_maths.js").Step[]) => void} */
   function reserveAll(sequence, all) {
     const key = JSON.stringify(sequence);
-    if (key === made) return;
-    made = key;
+    if (key === drawnKey) return;
+    drawnKey = key;
     const { query, key: keys, value } = sequence;
     const each = all.map((now, t) => linesOf(sequence, now, parallel(query, keys, value, t), t));
     for (const [i, [line]] of each[0].entries()) {
@@ -502,8 +502,8 @@ function stepsPanel(model) {
     for (const [line, text] of linesOf(sequence, now, row, t)) setText(line, text);
     walk.draw(token);
     form.draw(now, value[t], most);
-    const apart = Math.max(...row.output.map((x, j) => Math.abs(x - now.output[j]) / Math.max(1, Math.abs(x))));
-    const equal = apart < 1e-9;
+    const difference = Math.max(...row.output.map((x, j) => Math.abs(x - now.output[j]) / Math.max(1, Math.abs(x))));
+    const equal = difference < 1e-9;
     table.draw(t, equal);
     memory.draw(token);
     setText(status, tokenText(token, now.output, equal));

@@ -70,13 +70,13 @@ export const cheaperOrderText = (who, ratio, [less, more], equal) =>
 export const storedNumbersText = (held) => `Held in between: ${grouped(held[0])} numbers or ${grouped(held[1])}.`;
 /** @type {(totals: number[], counts: Counts) => string} */
 export function ordersText([a, b], { held, equal }) {
-  const told =
+  const costText =
     a === b
       ? `Both orders take ${grouped(a)} multiply-adds: N is 2DM/(D + M). `
       : a > b
         ? cheaperOrderText(WHO[1], a / b, [b, a], equal)
         : cheaperOrderText(WHO[0], b / a, [a, b], equal);
-  return told + storedNumbersText(held);
+  return costText + storedNumbersText(held);
 }
 // `sides`: names and sizes of the sides that would be thinner than `thin` pixels at this scale.
 /** @type {(sides: [string, number][], scale: number, thin: number) => string} */

@@ -39,9 +39,10 @@ function mistakesText(mistakes) {
   return `Not right, and two mistakes give this. One: ${one[1]} The other: ${other[1]}`;
 }
 const shownText = (it, table) => {
-  const told = ["number", "numbers"].includes(table.kind) ? `The answer is \`${textOf(it.right, table)}\`` : "";
-  const said = it.right === ERROR ? `The answer: ${table.refusal.toLowerCase()}` : told || "This is the answer";
-  return `${said}. Another one like it comes back later.`;
+  const rightAnswer = ["number", "numbers"].includes(table.kind) ? `The answer is \`${textOf(it.right, table)}\`` : "";
+  const answerText =
+    it.right === ERROR ? `The answer: ${table.refusal.toLowerCase()}` : rightAnswer || "This is the answer";
+  return `${answerText}. Another one like it comes back later.`;
 };
 // An estimate of an input's height, to find the tallest; and an inert copy of it that reserves its space.
 const heightOf = ({ right, options, start }) =>
@@ -110,7 +111,7 @@ function render({ model, el }) {
   const given = element("pre", { class: "tl-given" });
   const answers = element("div", { class: "tl-reserved tl-answers" });
   let input = null;
-  let asked = "";
+  let drawnQuestion = "";
   let drawnTopic = "";
   let tallest = null; // reserves the height of the tallest input
 
@@ -217,7 +218,7 @@ function render({ model, el }) {
     standing,
   );
 
-  const made = (it, table) => INPUTS[table.kind]({ form: table, it, answer, submit });
+  const makeInput = (it, table) => INPUTS[table.kind]({ form: table, it, answer, submit });
   function drawTopic({ topic, table }) {
     if (drawnTopic === topic) return;
     drawnTopic = topic;
@@ -225,7 +226,7 @@ function render({ model, el }) {
     reserveSpace(given, ...longestOf(table.cases.flatMap((it) => it.given ?? [])));
     reserveSpace(status, ...longestOf(allStatusTexts(table)).map(withCode));
     tallest = inertCopy(
-      made(
+      makeInput(
         table.cases.reduce((a, b) => (heightOf(b) > heightOf(a) ? b : a)),
         table,
       ).node,
@@ -244,7 +245,7 @@ function render({ model, el }) {
     forget.hidden = !items.length;
   }
 
-  function said({ topic, at, table, it, answer, state }) {
+  function statusText({ topic, at, table, it, answer, state }) {
     if (invalidInput(answers)) return `Not read: ${answers.querySelector(".tl-error").textContent}`;
     if (hasty) return `There is no whole answer yet. ${INSTRUCTIONS[table.kind]}`;
     if (state === "shown") return shownText(it, table);
@@ -260,12 +261,12 @@ function render({ model, el }) {
     const all = now();
     const { topic, table, it, at, answer: text, state } = all;
     drawTopic(all);
-    if (asked !== `${topic} ${at}`) {
-      asked = `${topic} ${at}`;
+    if (drawnQuestion !== `${topic} ${at}`) {
+      drawnQuestion = `${topic} ${at}`;
       writeWithCode(question, it.question);
       setText(given, it.given ?? "");
       given.parentNode.hidden = !table.cases.some((each) => each.given);
-      input = made(it, table);
+      input = makeInput(it, table);
       answers.replaceChildren(input.node, tallest);
     }
     if (!(hasty && invalidInput(answers))) input.show(text); // invalid input stays in the field
@@ -276,7 +277,7 @@ function render({ model, el }) {
     status.parentElement.classList.toggle("tl-not-right", wrong);
     set(main.check, { class: state === "open" ? "tl-main" : null });
     set(main.another, { class: state === "open" ? null : "tl-main" });
-    writeWithCode(status, said(all));
+    writeWithCode(status, statusText(all));
     const solved = `${recordOf(topic).solved.length} of ${table.cases.length} solved`;
     setText(score, many ? `${table.title}${table.title.endsWith("?") ? "" : ":"} ${solved}` : solved);
     if (many) drawWeak();

@@ -168,11 +168,11 @@ const KNOWN = {
     const row = right.slice(0, cells[0].i).split("/").length - 1;
     const many = cells.filter((cell) => cell.many).length;
     const few = cells.length - many;
-    const told = [
+    const parts = [
       ...(many ? [`${counted(many, "cell")} too many`] : []),
       ...(few ? [`${few === 1 && many ? "1" : counted(few, "cell")} missing`] : []),
     ];
-    return `${upper(listed(told))}; look at row ${nameAt(rows, row)}.`;
+    return `${upper(listed(parts))}; look at row ${nameAt(rows, row)}.`;
   },
   choice: () => "",
   order(given, { right }) {

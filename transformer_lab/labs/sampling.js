@@ -211,7 +211,7 @@ function render({ model, el }) {
     clear.disabled = state.draws === 0;
     const last = drawn.length - 1;
     const token = stored.tokens[drawn[last]];
-    const said =
+    const drawnText =
       last < 0
         ? ""
         : drawText(
@@ -219,7 +219,7 @@ function render({ model, el }) {
             randomNumber(state.seed, last),
             token === undefined ? "one of the others" : tokenText(token),
           );
-    setText(status, choiceText(stored, state.temperature, chosen) + said);
+    setText(status, choiceText(stored, state.temperature, chosen) + drawnText);
   });
 }
 

@@ -51,8 +51,8 @@ function keep(stored, { temperature, top_k, top_p, min_p }, steps, before) {
   let [count, mass] = top_k === null ? [stored.vocab_size, 1] : [top_k, together[top_k - 1]];
   const share = Math.round(top_p * steps.top_p);
   if (share < steps.top_p) {
-    const wanted = (share / steps.top_p) * mass - ROOM;
-    const inside = together.slice(0, count).filter((p) => p < wanted).length;
+    const threshold = (share / steps.top_p) * mass - ROOM;
+    const inside = together.slice(0, count).filter((p) => p < threshold).length;
     const beyond = stored.nucleus[row];
     [count, mass] = inside < best.length ? [inside + 1, together[inside]] : beyond[share - steps.top_p + beyond.length];
   }

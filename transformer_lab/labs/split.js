@@ -165,18 +165,18 @@ function journeyPanel(model) {
 
   function draw(status) {
     const { stage, cell, split_by_view: split, merge_by_view: merge } = getTraits(model, TRAITS);
-    const told = steps(split, merge);
+    const stepTexts = steps(split, merge);
     const way = journeySteps(example, split, merge);
     const whole = model.get("d_model");
     const lengths = { batch: 1, seq: queries, q_len: queries, k_len: queries, heads };
     const widths = { d_model: whole ?? "d_model", d_head: whole ? whole / heads : "d_head" };
-    bar.draw(told, stage, { ...lengths, ...widths });
+    bar.draw(stepTexts, stage, { ...lengths, ...widths });
     set(toggles.split_by_view, { "aria-pressed": String(split) });
     set(toggles.merge_by_view, { "aria-pressed": String(merge) });
     // A transpose that is left out changes nothing, so the tensor before it is the input of the view.
-    const start = stage - (told[stage].wrong && stage !== 2 && stage !== 8 ? 2 : 1);
+    const start = stage - (stepTexts[stage].wrong && stage !== 2 && stage !== 8 ? 2 : 1);
     picture.draw(way, [start, stage], `${split} ${merge}`, cell);
-    setText(lesson, told[stage].words);
+    setText(lesson, stepTexts[stage].words);
 
     const step = way[stage];
     const lost = range(step.ids.length).filter((flat) => isMisplaced(step, flat)).length;

@@ -185,10 +185,11 @@ function tensorPanel(model) {
       for (const slot of slots) slot.classList.remove("tl-chosen", "tl-used");
       return;
     }
-    const wanted = model.get("index");
+    const requested = model.get("index");
     const fits =
-      wanted.length === shape.length && wanted.every((i, axis) => Number.isInteger(i) && i >= 0 && i < shape[axis]);
-    const index = fits ? wanted : shape.map(() => 0);
+      requested.length === shape.length &&
+      requested.every((i, axis) => Number.isInteger(i) && i >= 0 && i < shape[axis]);
+    const index = fits ? requested : shape.map(() => 0);
     const place = placeOf(tensor, index);
     const flat = ravel(index, shape);
     const all = storagePlaces(tensor);
