@@ -56,18 +56,18 @@ def audited(arguments):
 
 
 def own():
-    seconds, found, alarms = [], 0, 0
+    seconds, n_found, alarms = [], 0, 0
     for bug in BUGS.values():
         for broken in (True, False):
             report, took = audited(bug.arguments(broken))
             seconds.append(took)
-            found += broken and bug.found_by in report.failed
+            n_found += broken and bug.found_by in report.failed
             alarms += not broken and bool(report.failed)
     for make in RIGHT_MODELS.values():
         report, took = audited(audit_arguments(make()))
         seconds.append(took)
         alarms += bool(report.failed)
-    print(f"bugs found {found} of {len(BUGS)}, alarms on right models {alarms} of {len(BUGS) + len(RIGHT_MODELS)}")
+    print(f"bugs found {n_found} of {len(BUGS)}, alarms on right models {alarms} of {len(BUGS) + len(RIGHT_MODELS)}")
     print(f"processor seconds of an audit: median {statistics.median(seconds):.2f}, longest {max(seconds):.2f}")
 
 

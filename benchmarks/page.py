@@ -146,8 +146,8 @@ def repeat_texts(script):
     for state in models.values():
         state.pop("layout", None)  # which the page has left out
         for text in ("_esm", "_css"):
-            if isinstance(found := state.get(text), dict):
-                state[text] = in_file(found["file"]) if "file" in found else models[found["as"]][text]
+            if isinstance(source := state.get(text), dict):
+                state[text] = in_file(source["file"]) if "file" in source else models[source["as"]][text]
     return script[0].replace(script[1], json.dumps(data).replace("</", "<\\/"))
 
 
@@ -180,9 +180,9 @@ def lab_sources(html):
     """Bytes of the labs' scripts, inline and in files, and the number of labs on the page."""
     states = [json.loads(text)["state"] for text in STATE.findall(html)]
     texts = [model["state"].get("_esm") for models in states for model in models.values()]
-    carried = {text for text in texts if isinstance(text, str)}  # a later lab of a kind names the first
+    inline = {text for text in texts if isinstance(text, str)}  # a later lab of a kind names the first
     files = {text["file"] for text in texts if isinstance(text, dict) and "file" in text}
-    sizes = (sum(len(text.encode()) for text in found) for found in (carried, map(in_file, files)))
+    sizes = (sum(len(text.encode()) for text in group) for group in (inline, map(in_file, files)))
     return (*sizes, html.count('"application/vnd.jupyter.widget-view+json"'))
 
 
@@ -198,21 +198,23 @@ def cost(browser, address):
     """Requests, bytes, requests to other hosts, and layout shift, until the page is idle."""
     page = browser.new_context().new_page()
     page.add_init_script(SHIFT)
-    asked, elsewhere = [], []
+    own_files, other_hosts = [], []
 
     def note(request):
         url = urlsplit(request.url)
         if url.scheme in ("blob", "data"):
             return
         local = url.scheme == "file" or url.hostname == "127.0.0.1"
-        (asked if local else elsewhere).append(Path(unquote(url.path)) if url.scheme == "file" else find(url.path))
+        (own_files if local else other_hosts).append(
+            Path(unquote(url.path)) if url.scheme == "file" else find(url.path)
+        )
 
     page.on("request", note)
     page.goto(address, wait_until="networkidle")
     page.wait_for_timeout(500)
     shift = page.evaluate("window.shift")
     page.context.close()
-    return len(asked), sum(file.stat().st_size for file in asked if file.is_file()), len(elsewhere), shift
+    return len(own_files), sum(file.stat().st_size for file in own_files if file.is_file()), len(other_hosts), shift
 
 
 def far_time(browser, address):

@@ -72,11 +72,11 @@ OUTLINE = """const OUTLINE = (([chapters, topics, project]) => ({{
 def write_outline(app, builder):
     if builder.format != "html":
         return
-    found = {path.stem: path for path in notebooks.chapters() if path.stem in app.env.found_docs}
-    doctrees = {page: app.env.get_doctree(page) for page in found}
+    paths = {path.stem: path for path in notebooks.chapters() if path.stem in app.env.found_docs}
+    doctrees = {page: app.env.get_doctree(page) for page in paths}
     topics = practice.topics()
     outline = [
-        [chapter(page, doctrees[page], path) for page, path in found.items()],
+        [chapter(page, doctrees[page], path) for page, path in paths.items()],
         [[name, topic.chapter, len(json.loads(topic.text)["cases"])] for name, topic in topics.items()],
         tasks("project"),
     ]

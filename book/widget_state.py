@@ -31,7 +31,7 @@ def trimmed(data, shown):
 
     A text that another widget has already becomes ``{"as": its id}``, one in a file ``{"file": its address}``.
     """
-    found, first, files = {}, {}, {}
+    states, first, files = {}, {}, {}
     for model in (model for model in data["state"] if model in shown):
         state = dict(data["state"][model]["state"])
         for name in ("_esm", "_css"):
@@ -44,8 +44,8 @@ def trimmed(data, shown):
                     # Another version has another address: a browser must not use a cached one.
                     address = f"{file}?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"
                     files[address], state[name] = state[name], {"file": address}
-        found[model] = {**data["state"][model], "state": state}
-    return {**data, "state": found}, files
+        states[model] = {**data["state"][model], "state": state}
+    return {**data, "state": states}, files
 
 
 def keep_what_is_shown(app, pagename, templatename, context, doctree):

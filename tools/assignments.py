@@ -105,10 +105,10 @@ def require_exercises(notebook):
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             name = name_in_heading(cell) or name
-            for found in HINTS.finditer(cell.source):
-                if name is None or found[1] not in (name, None):
+            for hints in HINTS.finditer(cell.source):
+                if name is None or hints[1] not in (name, None):
                     raise ValueError(
-                        f"{found[0].splitlines()[0]} must be below the heading of its exercise, is below {name}"
+                        f"{hints[0].splitlines()[0]} must be below the heading of its exercise, is below {name}"
                     )
                 hinted.add(name)
         elif check := CHECK.fullmatch(cell.source):
@@ -123,11 +123,11 @@ def require_exercises(notebook):
     if not checked:
         return None
     folder = TASKS[checked[0]]
-    wanted = tasks(folder)
-    if not any(task.startswith("test_") for task in wanted):
+    expected = tasks(folder)
+    if not any(task.startswith("test_") for task in expected):
         raise ValueError(f"{folder} must end with a hunt: add one of its exercises to transformer_lab/checks/hunts.py")
-    if checked != wanted:
-        raise ValueError(f"the checks must be those of {folder} in course.py and hunts.py, {wanted}, got {checked}")
+    if checked != expected:
+        raise ValueError(f"the checks must be those of {folder} in course.py and hunts.py, {expected}, got {checked}")
     return folder
 
 
@@ -165,15 +165,15 @@ def count_exercises(notebook, folder):
     functions = [name for name in COURSE[folder] if not name.startswith("mend_")]
     count = WORDS[len(functions)]
 
-    def counted(found):
-        word = count.capitalize() if found["count"][0].isupper() else count
-        return f"{word}{found['between']}`{functions[0]}` to `{functions[-1]}`"
+    def counted(match):
+        word = count.capitalize() if match["count"][0].isupper() else count
+        return f"{word}{match['between']}`{functions[0]}` to `{functions[-1]}`"
 
     first.source, done = COUNTED.subn(counted, first.source, count=1)
     if not done:
         raise ValueError(f"the first cell must say how many functions there are: {count} functions, from `…` to `…`")
     first.source = STAND_IN.sub(f"`{functions[0]} = tl.checks.{functions[0]}.reference`", first.source)
-    minutes = sum(int(found) for cell in notebook.cells for found in MINUTES.findall(cell.source))
+    minutes = sum(int(number) for cell in notebook.cells for number in MINUTES.findall(cell.source))
     about = re.search(ABOUT, first.source)
     if not about:
         raise ValueError(f"the first cell must say how long it takes: About {minutes} minutes")

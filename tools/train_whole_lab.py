@@ -146,7 +146,7 @@ def count_unseen(task, model, texts, off=()):
 def measure(seed):
     """Train both models, write the checkpoints, and measure them."""
     texts, held_out = split(seed)
-    found = {"held_out": held_out, "checkpoints": list(CHECKPOINTS), "loss": {}, "right": {}, "switches": {}}
+    measured = {"held_out": held_out, "checkpoints": list(CHECKPOINTS), "loss": {}, "right": {}, "switches": {}}
     stored = {step: [] for step in CHECKPOINTS}
     for task in (EncoderDecoder(), DecoderOnly()):
         losses, right = [], []
@@ -161,10 +161,12 @@ def measure(seed):
         train(task, texts, seed, losses, keep)
         last = stored[STEPS][-1]
         model, family = unpack(last), last["family"]
-        found["loss"][family] = [round(sum(losses[i : i + 25]) / 25, 4) for i in range(0, STEPS, 25)]
-        found["right"][family] = right
-        found["switches"][family] = {name: count_unseen(task, model, held_out, [name]) for name in switches_of(model)}
-    return found, stored
+        measured["loss"][family] = [round(sum(losses[i : i + 25]) / 25, 4) for i in range(0, STEPS, 25)]
+        measured["right"][family] = right
+        measured["switches"][family] = {
+            name: count_unseen(task, model, held_out, [name]) for name in switches_of(model)
+        }
+    return measured, stored
 
 
 def print_seeds(count):
@@ -198,30 +200,30 @@ def questions(seed):
 
 def main(seed=SEED):
     texts, held_out = split(seed)
-    asked = questions(seed)
+    question_sets = questions(seed)
     models, right = [], {}
     for task in (EncoderDecoder(), DecoderOnly()):
         model = train(task, texts, seed)
         stored = pack(model, DIGITS, list(task.target), task.begin, task.end, "float16")
         # The rounded model is the one that is stored, and what is said of it is measured with it.
         rounded = unpack(stored)
-        right[stored["family"]] = {name: count_right(task, rounded, asked[name]) for name in asked}
-        for name in asked:
-            before, after = count_right(task, model, asked[name]), right[stored["family"]][name]
-            print(f"{name}: {before} of {len(asked[name])} right, {after} when rounded")
+        right[stored["family"]] = {name: count_right(task, rounded, question_sets[name]) for name in question_sets}
+        for name in question_sets:
+            before, after = count_right(task, model, question_sets[name]), right[stored["family"]][name]
+            print(f"{name}: {before} of {len(question_sets[name])} right, {after} when rounded")
         models.append(stored)
-    made = {"script": "tools/train_whole_lab.py", "seed": seed, "steps": STEPS, "batch": BATCH}
-    made |= {"trained_on": len(texts), "held_out": len(held_out)}
-    made |= {"asked": {name: len(asked[name]) for name in asked}, "right": right}
-    FILE.write_text(json.dumps({"made": made, "models": models}) + "\n", "utf-8")
+    facts = {"script": "tools/train_whole_lab.py", "seed": seed, "steps": STEPS, "batch": BATCH}
+    facts |= {"trained_on": len(texts), "held_out": len(held_out)}
+    facts |= {"asked": {name: len(question_sets[name]) for name in question_sets}, "right": right}
+    FILE.write_text(json.dumps({"made": facts, "models": models}) + "\n", "utf-8")
 
 
 def write_learning(seed):
     """Write the checkpoints and the measurements beside the weights."""
-    found, stored = measure(seed)
+    measured, stored = measure(seed)
     for step in CHECKPOINTS[:-1]:  # the last is in whole_weights.json
         FILE.with_name(f"whole_checkpoint_{step}.json").write_text(json.dumps(stored[step]) + "\n", "utf-8")
-    FILE.with_name("whole_learning.json").write_text(json.dumps(found) + "\n", "utf-8")
+    FILE.with_name("whole_learning.json").write_text(json.dumps(measured) + "\n", "utf-8")
     same = json.loads(FILE.read_text("utf-8"))["models"] == stored[STEPS]
     print("The last checkpoint is", "the" if same else "NOT the", "stored model.")
 

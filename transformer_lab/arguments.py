@@ -109,11 +109,11 @@ def _suggest_device(name, x, device):
     return "" if x.is_meta else f": use {name}.to({str(device)!r})"
 
 
-def require_tensor(what="a tensor", **tensors):
+def require_tensor(expected="a tensor", **tensors):
     """Raise unless each is a tensor."""
     for name, x in tensors.items():
         if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name} must be {what}, got {type_name(x)}{_suggest_tensor(name, x)}")
+            raise TypeError(f"{name} must be {expected}, got {type_name(x)}{_suggest_tensor(name, x)}")
 
 
 def require_floating(**tensors):
@@ -127,13 +127,13 @@ def require_floating(**tensors):
             raise TypeError(f"{name} must be floating point, got {x.dtype}: {fix}")
 
 
-def require_integers(what, **tensors):
+def require_integers(expected, **tensors):
     """Raise unless each is a tensor of integers."""
-    require_tensor(what, **tensors)
+    require_tensor(expected, **tensors)
     for name, x in tensors.items():
         if x.dtype == torch.bool or x.is_floating_point() or x.is_complex():
             fix = "" if x.dtype == torch.bool or x.is_complex() else f": use {name}.long()"
-            raise TypeError(f"{name} must be {what}, got {x.dtype}{fix}")
+            raise TypeError(f"{name} must be {expected}, got {x.dtype}{fix}")
 
 
 def require_features(weight, **tensors):
@@ -284,8 +284,8 @@ def require_mask(mask, scores_shape, device, name="mask"):
     """Raise unless the mask is bool, on the device, and broadcasts to the shape of the scores."""
     require_bool(mask, name)
     if mask.device != device:
-        found = f"{device} and {mask.device}{_suggest_device(name, mask, device)}"
-        raise ValueError(f"query and {name} must be on one device, got {found}")
+        actual = f"{device} and {mask.device}{_suggest_device(name, mask, device)}"
+        raise ValueError(f"query and {name} must be on one device, got {actual}")
     _require_broadcastable_to_scores(mask, scores_shape, name)
 
 
@@ -295,11 +295,11 @@ def require_bias(bias, scores_shape, query):
         raise TypeError("bias must be floating point, got torch.bool: if it is a mask, pass it as mask=bias")
     require_floating(bias=bias)
     if bias.dtype != query.dtype and not is_autocast(query):
-        found = f"{query.dtype} and {bias.dtype}: use bias.to({query.dtype})"
-        raise TypeError(f"query and bias must share a dtype, got {found}")
+        actual = f"{query.dtype} and {bias.dtype}: use bias.to({query.dtype})"
+        raise TypeError(f"query and bias must share a dtype, got {actual}")
     if bias.device != query.device:
-        found = f"{query.device} and {bias.device}{_suggest_device('bias', bias, query.device)}"
-        raise ValueError(f"query and bias must be on one device, got {found}")
+        actual = f"{query.device} and {bias.device}{_suggest_device('bias', bias, query.device)}"
+        raise ValueError(f"query and bias must be on one device, got {actual}")
     _require_broadcastable_to_scores(bias, scores_shape, "bias")
 
 
@@ -378,14 +378,14 @@ def _leading_axes(query, key, value, enable_gqa):
     for name, x in tensors.items():
         if x.ndim < 2:
             fix = f": use {name}[None]" if x.ndim else ""
-            found = f"got shape {tuple(x.shape)}{fix}"
-            raise ValueError(f"{name} must have at least 2 axes (..., length, features), {found}")
+            actual = f"got shape {tuple(x.shape)}{fix}"
+            raise ValueError(f"{name} must have at least 2 axes (..., length, features), {actual}")
         if x.dtype != dtype and not is_autocast(query):
-            found = f"{dtype} and {x.dtype}: use {name}.to({dtype})"
-            raise TypeError(f"query and {name} must share a dtype, got {found}")
+            actual = f"{dtype} and {x.dtype}: use {name}.to({dtype})"
+            raise TypeError(f"query and {name} must share a dtype, got {actual}")
         if x.device != device:
-            found = f"{device} and {x.device}{_suggest_device(name, x, device)}"
-            raise ValueError(f"query and {name} must be on one device, got {found}")
+            actual = f"{device} and {x.device}{_suggest_device(name, x, device)}"
+            raise ValueError(f"query and {name} must be on one device, got {actual}")
     if query.shape[-1] != key.shape[-1]:
         fix = suggest("key", key, {"{}.mT": lambda x: x.mT}, lambda fixed: fixed.shape[-1] == query.shape[-1])
         raise ValueError(f"query and key must share d_head, got {query.shape[-1]} and {key.shape[-1]}{fix}")
@@ -399,8 +399,8 @@ def _leading_axes(query, key, value, enable_gqa):
         try:
             lead = torch.broadcast_shapes(*leads)
         except RuntimeError:
-            found = " and ".join(str(tuple(x.shape[:-2])) for x in tensors.values())
-            raise ValueError(f"{' and '.join(tensors)} must have leading axes that broadcast, got {found}") from None
+            actual = " and ".join(str(tuple(x.shape[:-2])) for x in tensors.values())
+            raise ValueError(f"{' and '.join(tensors)} must have leading axes that broadcast, got {actual}") from None
     return lead
 
 

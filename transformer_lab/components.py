@@ -33,11 +33,11 @@ def of_module(module: nn.Module) -> dict[str, int]:
     """
     holders = {}  # parameter → the components that use it
     _visit(module, [], None, holders)
-    found = dict.fromkeys(COMPONENTS, 0)
+    counts = dict.fromkeys(COMPONENTS, 0)
     for parameter in module.parameters():  # each once, also where it is tied
         component = min(holders[parameter], key=lambda name: COMPONENTS.index(name) if name in COMPONENTS else 99)
-        found[component] = found.get(component, 0) + parameter.numel()
-    return {component: number for component, number in found.items() if number}
+        counts[component] = counts.get(component, 0) + parameter.numel()
+    return {component: number for component, number in counts.items() if number}
 
 
 def _visit(module, path, part, holders):

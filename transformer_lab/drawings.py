@@ -311,9 +311,9 @@ def clock_hands() -> Drawing:
     """
     d_model, pairs, n = 32, (0, 2, 4), 6
     features = sinusoidal_positions(n, d_model, device="cpu").unflatten(1, (-1, 2))  # (seq, pairs, 2)
-    left, apart, radius = 168, 64, 27
+    left, spacing, radius = 168, 64, 27
     parts = [label((8, 22), "position", anchor="start", bold=True)]
-    parts += [label((left + apart * p, 22), str(p), bold=True) for p in range(n)]
+    parts += [label((left + spacing * p, 22), str(p), bold=True) for p in range(n)]
     for row, pair in enumerate(pairs):
         middle = 74 + 82 * row
         sines, cosines = features[:, pair].T
@@ -325,7 +325,7 @@ def clock_hands() -> Drawing:
             label((8, middle + 22), f"+2: {math.degrees(turn):.0f}°", anchor="start", colour=GREEN),
         ]
         for p in range(n):
-            centre = (left + apart * p, middle)
+            centre = (left + spacing * p, middle)
             parts.append(circle(centre, radius, stroke=LINE))
             if p in (2, 5):
                 parts.append(sector(centre, radius, angles[p] - turn, angles[p], fill=PALE_GREEN))
@@ -333,7 +333,7 @@ def clock_hands() -> Drawing:
             parts.append(arrow(centre, clock_hand_end(centre, radius, angles[p]), colour=BLUE, width=2))
     below = 74 + 82 * len(pairs) - 30
     for start in (0, 3):
-        x0, x1 = left + apart * start, left + apart * (start + 2)
+        x0, x1 = left + spacing * start, left + spacing * (start + 2)
         parts.append(arrow((x0, below), (x0, below + 14), (x1, below + 14), (x1, below), colour=GREEN))
         parts.append(label(((x0 + x1) / 2, below + 30), "+2", colour=GREEN, bold=True))
     return Drawing("positions as the hands of clocks", below + 48, parts)

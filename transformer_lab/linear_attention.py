@@ -513,9 +513,9 @@ def _require_feature_map(feature_map, query, key):
         with torch.no_grad():
             features = feature_map(x)
         if not isinstance(features, torch.Tensor) or features.shape[:-1] != x.shape[:-1]:
-            found = tuple(features.shape) if isinstance(features, torch.Tensor) else type(features).__name__
+            actual = tuple(features.shape) if isinstance(features, torch.Tensor) else type(features).__name__
             raise ValueError(
-                f"feature_map {label} must keep all axes of {name} {tuple(x.shape)} but the last, got {found}"
+                f"feature_map {label} must keep all axes of {name} {tuple(x.shape)} but the last, got {actual}"
             )
         sizes.append(features.shape[-1])
         if not features.numel() or not values_are_known(features):

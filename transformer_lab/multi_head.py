@@ -358,8 +358,8 @@ class MultiHeadAttention(nn.Module):
         """Return the mask of a forward pass with a window: the one given, and the band around each token."""
         require_features(self.q_proj.weight, query=query)
         if key is not None and key is not query and key.shape[-2:-1] != query.shape[-2:-1]:
-            found = f"{query.shape[-2]} and {tuple(key.shape)}"
-            raise ValueError(f"query and key must be the same tokens, since this attention has a window, got {found}")
+            actual = f"{query.shape[-2]} and {tuple(key.shape)}"
+            raise ValueError(f"query and key must be the same tokens, since this attention has a window, got {actual}")
         require_one_mask(mask, is_causal)
         band = sliding_window_mask(query.shape[-2], window, device=query.device)
         band = band if is_causal else band | band.mT

@@ -25,10 +25,10 @@ def store(page, **reader):
 
 def accessible(page):
     """Whether axe-core finds nothing, in light and in dark."""
-    found = violations(page)
+    problems = violations(page)
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     page.wait_for_timeout(300)  # colours change over a moment
-    return found + violations(page, only_colours=True) == []
+    return problems + violations(page, only_colours=True) == []
 
 
 def place(section):
@@ -160,10 +160,10 @@ SCROLL = """async (step) => {
 @pytest.mark.parametrize("name", sample(CHAPTERS, CHAPTERS[4:6]))
 def test_the_list_follows_through_every_section(visit, site, name):  # noqa: F811
     page = visit(site + name, viewport={"width": 1280, "height": 600})
-    found = page.evaluate(SCROLL, 120)
-    assert [at for at, inside in found if not inside] == []
-    wanted = [link["href"] for link in soup(name).select(".bd-toc-nav a")]
-    assert list(dict.fromkeys(at for at, _ in found)) == wanted
+    position = page.evaluate(SCROLL, 120)
+    assert [at for at, inside in position if not inside] == []
+    expected = [link["href"] for link in soup(name).select(".bd-toc-nav a")]
+    assert list(dict.fromkeys(at for at, _ in position)) == expected
 
 
 @pytest.mark.parametrize("height", [500, 1200])
@@ -322,13 +322,13 @@ def test_the_record_goes_into_a_file_and_comes_back(record, tmp_path):
     assert record.evaluate("localStorage.getItem('transformer-lab.reader')") is None
     assert record.locator(".tl-far").count() == 0
     record.locator("#tl-record input[type=file]").set_input_files(tmp_path / "record.json")
-    said = record.locator(".tl-said")
+    status = record.locator(".tl-said")
     record.wait_for_function("document.querySelector('.tl-said').textContent.includes('added')")
     assert {name: stored(record)[name] for name in SEED} == {name: before.get(name) for name in SEED}
     (tmp_path / "other.json").write_text("no record")
     record.locator("#tl-record input[type=file]").set_input_files(tmp_path / "other.json")
     record.wait_for_function("document.querySelector('.tl-said').textContent.includes('not a record')")
-    assert said.get_attribute("role") == "status"
+    assert status.get_attribute("role") == "status"
 
 
 def test_a_file_of_the_checks_is_dropped_on_the_page(record):

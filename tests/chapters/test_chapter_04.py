@@ -113,10 +113,10 @@ def test_the_figure_shows_what_the_text_says_of_it(chapter):
 def test_ten_models_lose_as_much_as_the_figure_says(chapter):
     after = torch.stack([without(chapter, chapter["train"](seed))[:, 2].cpu() for seed in SEEDS], dim=1)
     stored = torch.tensor(list(chapter["AFTER"].values()))
-    lost, said = (after < LOST).sum(dim=1), (stored < LOST).sum(dim=1)
+    lost, n_stored = (after < LOST).sum(dim=1), (stored < LOST).sum(dim=1)
     # Another machine rounds differently and trains other models: rows on which all models agree stay, two may move.
-    for row, room in enumerate([0, 0, 3, 2, 0, 0]):
-        assert abs(lost[row] - said[row]) <= room, f"lost {lost.tolist()}, the figure has {said.tolist()}:\n{after}"
+    for row, n_reachable in enumerate([0, 0, 3, 2, 0, 0]):
+        assert abs(lost[row] - n_stored[row]) <= n_reachable, f"lost {lost.tolist()}, the figure has {n_stored.tolist()}:\n{after}"
     assert (after[2] < LOST).any() and (after[2] > 0.97).any(), after[2]
 
 

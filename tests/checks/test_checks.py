@@ -64,13 +64,13 @@ def test_two_mistakes_at_once_are_named_as_the_two_or_as_what_does_the_same(exer
         outcomes = exercise.known[ids]
         if alike(outcomes, exercise.expected):
             continue  # one undoes the other
-        found = recognise(exercise, outcomes)
-        if found is None:
+        match = recognise(exercise, outcomes)
+        if match is None:
             assert sum(alike(outcomes, exercise.known[others]) for others in twos) > 1, (
                 ids
             )  # either, so neither is named
         else:
-            assert alike(found.outcomes, exercise.known.get(found.ids, exercise.expected)), (ids, found.names)
+            assert alike(match.outcomes, exercise.known.get(match.ids, exercise.expected)), (ids, match.names)
 
 
 def alike(outcomes, others):

@@ -42,7 +42,7 @@ def right(x, n_heads):
 
 
 @pytest.mark.parametrize(
-    "wrap, said, mistake",
+    "wrap, message, mistake",
     [
         (lambda result: result.cpu().numpy(), "type `ndarray`", "not_a_tensor"),
         (lambda result: result.tolist(), "type `list`", "not_a_tensor"),
@@ -61,10 +61,10 @@ def right(x, n_heads):
         (lambda result: result * float("nan"), "nan", None),
     ],
 )
-def test_a_result_of_another_kind(wrap, said, mistake, capsys):
+def test_a_result_of_another_kind(wrap, message, mistake, capsys):
     report = check(lambda x, n_heads: wrap(right(x, n_heads)))
     assert (report.status, report.mistake) == ("incorrect", mistake)
-    assert re.search(said, report.message)
+    assert re.search(message, report.message)
     assert capsys.readouterr().out.startswith("✗ split_heads: incorrect")
 
 
@@ -108,7 +108,7 @@ def test_a_model_on_meta_may_be_the_one_that_shows_what_is_wrong():
 
 
 @pytest.mark.parametrize(
-    "wrap, said",
+    "wrap, message",
     [
         (lambda state: {"S": state[0], "z": state[1]}, "Item 1 of your result is of type `dict`; it must be a tuple."),
         (lambda state: None, "Item 1 of your result is of type `NoneType`"),
@@ -116,14 +116,14 @@ def test_a_model_on_meta_may_be_the_one_that_shows_what_is_wrong():
         (lambda state: (state[0], 1.0), "Item 2 of item 1 of your result is of type `float`; it must be a tensor."),
     ],
 )
-def test_a_tuple_in_a_result_of_another_kind(wrap, said):
+def test_a_tuple_in_a_result_of_another_kind(wrap, message):
     def step(state, query, key, value):
         after, output = tl.checks.recurrent_step.reference(state, query, key, value)
         return wrap(after), output
 
     report = tl.checks.recurrent_step(step)
     assert (report.status, report.mistake) == ("incorrect", None)
-    assert said in report.message
+    assert message in report.message
 
 
 def test_a_card_marks_code_and_emphasis():
@@ -143,7 +143,7 @@ def raises(error):
 
 
 @pytest.mark.parametrize(
-    "error, said",
+    "error, message",
     [
         (ZeroDivisionError("division by zero"), "`ZeroDivisionError`: division by zero"),
         (KeyError(), "`KeyError`"),
@@ -154,10 +154,10 @@ def raises(error):
         (AssertionError("a\nb\nc"), "`AssertionError`: a"),
     ],
 )
-def test_an_error_is_told_with_the_learners_own_line(error, said):
+def test_an_error_is_told_with_the_learners_own_line(error, message):
     report = check(raises(error))
     assert (report.status, report.mistake) == ("error", None)
-    assert said in report.message and "line 2 of `function`: `raise error`" in report.message
+    assert message in report.message and "line 2 of `function`: `raise error`" in report.message
     assert "Traceback" not in str(report) and "transformer_lab" not in str(report)
 
 
@@ -182,10 +182,10 @@ def test_other_parameters(function):
     assert report.status == "error" and "`split_heads` takes (x, n_heads), and yours takes (" in report.message
 
 
-@pytest.mark.parametrize("thing", [None, 3, "split_heads", torch.ones(2), [right]])
-def test_what_is_no_function(thing):
-    report = check(thing)
-    assert report.status == "error" and f"of type `{type(thing).__name__}`" in report.message
+@pytest.mark.parametrize("value", [None, 3, "split_heads", torch.ones(2), [right]])
+def test_what_is_no_function(value):
+    report = check(value)
+    assert report.status == "error" and f"of type `{type(value).__name__}`" in report.message
 
 
 @pytest.mark.parametrize("given", [(), (right, 3), (right, right)])
@@ -328,7 +328,8 @@ def test_a_fault_of_the_check_before_its_verdict_is_told_too(monkeypatch):
 
 
 def test_a_fault_in_a_hunt_is_told_too(monkeypatch):
-    monkeypatch.setattr(sys.modules["transformer_lab.checks.hunt"], "spared", broken)  # a function has this name too
+    module = sys.modules["transformer_lab.checks.hunt"]  # `tl.checks.hunt` is the function
+    monkeypatch.setattr(module, "all_accepted", broken)
     report = tl.checks.hunt(check, lambda f: f(torch.ones(2, 3, 4), 2))
     assert report.status == "error" and FAULT in report.message
 
@@ -864,8 +865,8 @@ def test_on_a_busy_machine_only_the_time_counts_in_which_it_had_the_processor(mo
 
         def function(x, n_heads):
             while left[0] > 0:
-                begun = time.thread_time()
-                while time.thread_time() < begun + 0.005:
+                start = time.thread_time()
+                while time.thread_time() < start + 0.005:
                     pass
                 left[0] -= 0.005
                 time.sleep(0.005)

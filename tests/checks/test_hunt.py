@@ -14,8 +14,7 @@ from chapter_code import chapter_code
 from sampling import every_third
 from transformer_lab.checks import hunt_report, observe, record
 from transformer_lab.checks.agree import agree, tensors_in
-from transformer_lab.checks.hunt import Answer
-from transformer_lab.checks.hunt import of as hunt
+from transformer_lab.checks.hunt import Answer, hunt_of
 from transformer_lab.checks.hunt_kinds import from_outside, kinds
 from transformer_lab.checks.hunts import HUNTS, TASKS
 
@@ -63,11 +62,11 @@ def test_a_better_test_catches_more_and_chapter_3_says_how_many():
     assert caught == sorted(set(caught)) and caught[3] == known
     assert caught[0] < 0.3 * known and caught[1] < 0.6 * known, "shapes and sums prove nothing"
     text = (notebooks.ROOT / "chapters" / "03_attention_lookup.ipynb").read_text("utf-8")
-    wanted = (
+    expected = (
         f"know {known} mistakes in `attention_weights` alone: a test of the shape catches {caught[0]} of them, a "
         f"test of the row sums {caught[1]}, and a comparison with known numbers {caught[2]}. "
     )
-    assert wanted in text, f"03_attention_lookup.ipynb, section 3.10, must say: {wanted}"
+    assert expected in text, f"03_attention_lookup.ipynb, section 3.10, must say: {expected}"
 
 
 def test_the_card_says_what_escapes_and_what_that_does():
@@ -87,12 +86,14 @@ def test_of_a_mistake_that_special_input_shows_the_card_names_the_input():
     report = weights.report(numbers)
     (kind,) = report.kinds
     assert kind[0] == "wrong only with queries whose scores lie far apart" and report.stars == 2
-    said = "One that escapes, with queries whose scores lie far apart: it returns `nan` at index [0, 0, 0, 0]; right is"
-    assert said in report.message
+    message = (
+        "One that escapes, with queries whose scores lie far apart: it returns `nan` at index [0, 0, 0, 0]; right is"
+    )
+    assert message in report.message
 
 
 @pytest.mark.parametrize(
-    "name, said",
+    "name, message",
     [
         ("merge_last_two", r"with a matrix: its numbers are right, but the result is a copy of its numbers\.$"),
         (
@@ -107,11 +108,11 @@ def test_of_a_mistake_that_special_input_shows_the_card_names_the_input():
         ("flat_offset", r"\(`index = \(\)`, `strides = \(\)`\): it raises `IndexError`\.$"),
     ],
 )
-def test_it_says_what_a_mistake_does_whatever_that_is(name, said):
+def test_it_says_what_a_mistake_does_whatever_that_is(name, message):
     exercise = getattr(tl.checks, name)
     arguments, right = exercise.probes[0].arguments, exercise.expected[0].value
     report = getattr(tl.checks, f"test_{name}").report(lambda f: agree(f(*deepcopy(arguments)), right))
-    assert re.search(f"One that escapes.*{said}", report.message), report.message
+    assert re.search(f"One that escapes.*{message}", report.message), report.message
 
 
 @pytest.mark.parametrize("caught, stars", [(0, 0), (20, 0), (21, 1), (28, 1), (29, 2), (33, 2), (34, 3)])
@@ -160,7 +161,7 @@ def unwritten(*_):
 
 
 @pytest.mark.parametrize(
-    "test, status, said",
+    "test, status, message",
     [
         (
             refuses_all,
@@ -178,10 +179,10 @@ def unwritten(*_):
         (torch.ones(2), "error", "without calling it"),
     ],
 )
-def test_what_a_test_does_wrong_is_told(test, status, said):
+def test_what_a_test_does_wrong_is_told(test, status, message):
     report = weights.report(test)
     assert (report.status, report.stars) == (status, 0)
-    assert re.search(said, report.message), report.message
+    assert re.search(message, report.message), report.message
 
 
 def test_a_test_without_an_end_and_one_that_is_slow_are_told_apart(monkeypatch):
@@ -212,8 +213,8 @@ def test_what_lies_outside_the_test_is_put_back_after_each_function():
     def gives_its_own(f):
         return f(outside, outside).shape == (2, 3, 4, 4)
 
-    said = weights.report(changes_its_input).message
-    assert "changes `outside`, which lies outside it" in said and (outside == 1).all()
+    message = weights.report(changes_its_input).message
+    assert "changes `outside`, which lies outside it" in message and (outside == 1).all()
     assert "outside" not in weights.report(gives_its_own).message
     in_place = tl.checks.test_normalize_rows
     rows = torch.full((2, 3), 2.0)
@@ -273,9 +274,9 @@ def test_a_test_that_looks_at_nothing_is_told_so(exercise):
         result = f(*deepcopy(arguments))
         [tensor.shape == () for tensor in agree_tensors(result)] or result + type(result)()
 
-    report = hunt(exercise).report(only_calls)
+    report = hunt_of(exercise).report(only_calls)
     assert "lets even a function pass that returns `None`" in report.message, report.message
-    report = hunt(exercise).report(compares_in_vain)
+    report = hunt_of(exercise).report(compares_in_vain)
     assert "lets even a function pass that returns nonsense" in report.message, report.message
 
 

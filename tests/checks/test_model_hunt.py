@@ -13,7 +13,7 @@ from transformer_lab.bugs.small_model import audit_arguments
 from transformer_lab.checks import model_hunt, observe
 
 HUNT = tl.checks.whole_model
-BROKEN = [mistake for mistakes in model_hunt.HUNTED.values() for mistake in mistakes]
+BROKEN = [mistake for mistakes in model_hunt.BUGS_BY_KIND.values() for mistake in mistakes]
 
 
 def the_shape(model):

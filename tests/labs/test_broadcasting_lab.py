@@ -45,7 +45,7 @@ def test_shapes_and_elements_agree_with_torch(broadcasting, mode):
     fitted = refused = elements = 0
     for _ in range(600):
         a, b = two_shapes(draw, mode)
-        found = broadcasting("combine", mode, a, b)
+        actual = broadcasting("combine", mode, a, b)
         columns = broadcasting("alignment", mode, a, b)
         clash = any(column["role"] == "clash" for column in columns)
         x = torch.arange(math.prod(a)).view(a) + 1
@@ -54,25 +54,25 @@ def test_shapes_and_elements_agree_with_torch(broadcasting, mode):
             result = x @ y if mode == "matmul" else 10 * x + y
         except RuntimeError:
             refused += 1
-            assert found["reason"] and clash and "shape" not in found
+            assert actual["reason"] and clash and "shape" not in actual
             with pytest.raises(ValueError, match="a and b must have shapes that fit, got "):
                 _ = BroadcastingLab(a, b, mode).result_shape
             continue
         fitted += 1
-        assert "reason" not in found and not clash
-        assert tuple(found["shape"]) == tuple(result.shape) == BroadcastingLab(a, b, mode).result_shape
+        assert "reason" not in actual and not clash
+        assert tuple(actual["shape"]) == tuple(result.shape) == BroadcastingLab(a, b, mode).result_shape
         drawn = [column["out"] for column in columns if column["role"] != "summed" and column.get("out") is not None]
-        assert drawn == found["shape"]
+        assert drawn == actual["shape"]
         for flat in range(min(result.numel(), 4)):
             flat = flat if flat == 0 else draw.randrange(result.numel())
-            index = broadcasting("unravel", flat, found["shape"])
-            element = broadcasting("explain", mode, a, b, found, index)
+            index = broadcasting("unravel", flat, actual["shape"])
+            element = broadcasting("explain", mode, a, b, actual, index)
             assert element["value"] == result[tuple(index)].item()
             assert element["words"].startswith(f"result[{', '.join(map(str, index))}] = ")
             assert element["words"].endswith(f" = {element['value']}")
             used = zip(x.flatten()[element["usedA"]].tolist(), y.flatten()[element["usedB"]].tolist())
             terms = [p * q if mode == "matmul" else 10 * p + q for p, q in used]
-            assert sum(terms) == element["value"] and len(terms) == (found["k"] if mode == "matmul" else 1)
+            assert sum(terms) == element["value"] and len(terms) == (actual["k"] if mode == "matmul" else 1)
             elements += 1
     assert min(fitted, refused) > 100 and elements > 300
 

@@ -54,13 +54,13 @@ def own_forward(stored, source, given, off):
         if causal and "mask" not in off:
             mask = mask.tril()
         weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
-        found = weights @ v
+        actual = weights @ v
         for head in range(heads):
             if f"{flow}.{head}" in off:
-                found[head] = 0
-        parts = {"query": q, "key": k, "value": v, "scores": scores, "mask": mask, "weights": weights, "heads": found}
+                actual[head] = 0
+        parts = {"query": q, "key": k, "value": v, "scores": scores, "mask": mask, "weights": weights, "heads": actual}
         model.update({f"{flow}.{part}": tensor for part, tensor in parts.items()})
-        return linear(f"{name}.out_proj", found.transpose(0, 1).reshape(len(x), width))
+        return linear(f"{name}.out_proj", actual.transpose(0, 1).reshape(len(x), width))
 
     def stack(side, table, tokens, memory):
         model[f"{side}.embedding"] = weight[table][tokens] * width**0.5
@@ -135,6 +135,6 @@ def test_a_draw_chooses_among_the_most_likely(engine):
             kept = logits.topk(k or 4).indices
             expected = torch.full((4,), -torch.inf).index_copy(0, kept, logits[kept]).div(temperature).softmax(-1)
             for draw in (0, 0.2, 0.5, 0.9, 0.999999):
-                found = engine("choose", logits.tolist(), {"temperature": temperature, "topK": k, "draw": draw})
-                assert torch.allclose(torch.tensor(found["probabilities"], dtype=torch.float32), expected, atol=1e-6)
-                assert found["token"] == int((expected.cumsum(0) <= draw).sum())
+                actual = engine("choose", logits.tolist(), {"temperature": temperature, "topK": k, "draw": draw})
+                assert torch.allclose(torch.tensor(actual["probabilities"], dtype=torch.float32), expected, atol=1e-6)
+                assert actual["token"] == int((expected.cumsum(0) <= draw).sum())

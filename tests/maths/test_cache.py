@@ -20,10 +20,10 @@ def test_cache_returns_tokens_in_order(chunks, lead):
     assert cache.length == 0
     for new in chunks:
         now = slice(end, end + new)
-        found = cache.append(keys[..., now, :], values[..., now, :])
+        actual = cache.append(keys[..., now, :], values[..., now, :])
         end += new
         assert cache.length == end
-        for kept, expected in zip(found, (keys, values)):
+        for kept, expected in zip(actual, (keys, values)):
             assert torch.equal(kept, expected[..., :end, :])
 
 
@@ -188,13 +188,13 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("new", "error", "name", "kept", "found"), WRONG)
-def test_other_shapes_are_refused(new, error, name, kept, found):
+@pytest.mark.parametrize(("new", "error", "name", "kept", "refused"), WRONG)
+def test_other_shapes_are_refused(new, error, name, kept, refused):
     cache = filled()
     says(
         lambda: cache.append(*new),
         error,
-        f"{name} must differ from the cache {kept} in its tokens only, got {found}",
+        f"{name} must differ from the cache {kept} in its tokens only, got {refused}",
     )
     assert cache.length == 1
     key, value = cache.append(torch.ones(2, 3, 1, 4), torch.ones(2, 3, 1, 5))  # a refusal changes nothing

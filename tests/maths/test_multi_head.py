@@ -386,7 +386,7 @@ def test_from_torch_matches_pytorch(dtype, kind, kdim, vdim, bias, batch_first):
         mask, theirs_mask = masks(2, 5, key.shape[-2])[kind]
         if kind == "additive":
             theirs_mask = {"attn_mask": theirs_mask["attn_mask"].to(dtype)}
-        found = ours(*given_, **mask)
+        actual = ours(*given_, **mask)
         inputs = list({id(t): t for t in (query, key, value)}.values())
         for need_weights in (True, False):
             if theirs_mask.get("is_causal") and need_weights:
@@ -394,9 +394,9 @@ def test_from_torch_matches_pytorch(dtype, kind, kdim, vdim, bias, batch_first):
             placed = (t if batch_first else t.transpose(0, 1) for t in (query, key, value))
             expected, weights = theirs(*placed, **theirs_mask, need_weights=need_weights, average_attn_weights=False)
             expected = expected if batch_first else expected.transpose(0, 1)
-            agree(found, expected)
-            agree_in_gradient(found, expected, inputs)
-            agree_in_parameters(found, ours, expected, theirs)
+            agree(actual, expected)
+            agree_in_gradient(actual, expected, inputs)
+            agree_in_parameters(actual, ours, expected, theirs)
             if need_weights and "is_causal" not in mask:
                 agree(ours.weights(*given_[:2], **mask), weights)
 
@@ -533,12 +533,12 @@ def test_n_kv_heads_equal_to_n_heads_changes_nothing():
     def attend(query, key, value, mask, *, is_causal, dropout_p):  # knows nothing of groups
         return tl.scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal)
 
-    made = []
+    modules = []
     for options in ({}, {"n_kv_heads": 6, "attend": attend}):
         torch.manual_seed(0)
-        made.append(tl.MultiHeadAttention(12, 6, **options).to(DEVICE))
+        modules.append(tl.MultiHeadAttention(12, 6, **options).to(DEVICE))
     x = tokens(2, 5, 12)
-    assert torch.equal(made[0](x), made[1](x))
+    assert torch.equal(modules[0](x), modules[1](x))
 
 
 # Heads of a size of their own, and normed queries and keys.
@@ -594,11 +594,11 @@ def test_own_head_size_and_qk_norm_match_loops(lead, options, dtype):
     x, y = (tokens(*lead, n, D_MODEL, seed=n, dtype=dtype) for n in (5, 7))
     for given_, causal in (((x,), {}), ((x,), {"is_causal": True}), ((x, y), {})):
         weights, output = by_loops(module, *given_, **causal)
-        found = module(*given_, **causal)
-        assert found.shape == x.shape and found.dtype == dtype
-        agree(found, output)
+        actual = module(*given_, **causal)
+        assert actual.shape == x.shape and actual.dtype == dtype
+        agree(actual, output)
         agree(module.weights(*given_, **causal), weights)
-        agree_in_gradient(found, output, (*given_, *module.parameters()))
+        agree_in_gradient(actual, output, (*given_, *module.parameters()))
     whole, cache = module(x, is_causal=True), module.new_cache()
     agree(torch.cat([module.step(new, cache) for new in x.split([2, 1, 1, 1], -2)], -2), whole)
     keys, values = module.project(x)
@@ -663,9 +663,9 @@ def test_attention_matches_transformers_qwen3():
     x = tokens(2, 7, D_MODEL)
     angles = modeling.Qwen3RotaryEmbedding(config).to(DEVICE)(x, torch.arange(7, device=DEVICE)[None])
     expected = theirs(x, angles, tl.additive_mask(tl.causal_mask(7, device=DEVICE))[None, None])[0]
-    found = ours.to(DEVICE)(x, is_causal=True)
-    agree(found, expected)
-    agree_in_gradient(found, expected, (x,))
+    actual = ours.to(DEVICE)(x, is_causal=True)
+    agree(actual, expected)
+    agree_in_gradient(actual, expected, (x,))
 
 
 # How it begins.

@@ -42,21 +42,21 @@ EXPLANATIONS = {
 STILL_RUNNING = "is still running: restart the kernel before you go on."
 
 
-def timed_out(end, what="function"):
+def timed_out(end, subject="function"):
     """Say that a function, or a test, exceeded the time limit; ``end`` is the `TimeUp`."""
-    message = f"Your {what} did not come to an end within {end.seconds:g} seconds"
-    advice = "A right answer takes far less than one. " if what == "function" else ""
+    message = f"Your {subject} did not come to an end within {end.seconds:g} seconds"
+    advice = "A right answer takes far less than one. " if subject == "function" else ""
     advice += "Is there a loop that waits for something that never happens?"
     if end.runs_on:
         return f"{message}. {advice} It {STILL_RUNNING}"
     return f"{message}, and was stopped. {advice}{_stopped_at(end)}"
 
 
-def interrupted(end, what="function"):
+def interrupted(end, subject="function"):
     """Say that the learner stopped the check; ``end`` is the `Interrupted`."""
     if end.runs_on:
-        return f"You stopped the check. Your {what} {STILL_RUNNING}"
-    return f"You stopped the check, and your {what} with it.{_stopped_at(end)}"
+        return f"You stopped the check. Your {subject} {STILL_RUNNING}"
+    return f"You stopped the check, and your {subject} with it.{_stopped_at(end)}"
 
 
 def _stopped_at(end):

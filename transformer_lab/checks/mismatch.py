@@ -35,17 +35,17 @@ def mismatch(exercise, probe, got, expected):
         if mine.dtype != theirs.dtype:
             return f"{it} is of {dtype_name(mine.dtype)}, and should be of {dtype_name(theirs.dtype)}."
         if mine.device.type != theirs.device.type or mine.layout != theirs.layout:
-            is_now, wanted = (f"a tensor on `{t.device.type}`, {dtype_name(t.layout)}" for t in (mine, theirs))
-            return f"{it} is {is_now}, and should be {wanted}."
+            is_now, should_be = (f"a tensor on `{t.device.type}`, {dtype_name(t.layout)}" for t in (mine, theirs))
+            return f"{it} is {is_now}, and should be {should_be}."
     if got.changed:
         return (
             f"Your function changes its argument `{got.changed}`: whoever calls it finds other numbers there later. "
             "An operation in place does that: `+=`, `x[…] = …`, or a name that ends in an underscore."
         )
     for fact in (expected.facts or ()) if agree(value, right) else ():
-        wanted, found = expected.facts[fact], (got.facts or {}).get(fact)
-        if found != wanted:
-            return f"The numbers are right. One thing is not: {fact} (should be {wanted}, is {found})."
+        right_value, value_found = expected.facts[fact], (got.facts or {}).get(fact)
+        if value_found != right_value:
+            return f"The numbers are right. One thing is not: {fact} (should be {right_value}, is {value_found})."
     return ""
 
 

@@ -133,10 +133,10 @@ def changes_each_time(exercise, function, probe, before):
     return before.error is None and now.error is None and comparable and not agree(now.value, before.value)
 
 
-def _facts(exercise, *what):
+def _facts(exercise, *arguments):
     """Return the `facts` of an `Outcome`, or its `facts_error`: facts may not exist for a result of the wrong type."""
     try:
-        return {"facts": exercise.facts and exercise.facts(*what)}
+        return {"facts": exercise.facts and exercise.facts(*arguments)}
     except Exception as error:
         return {"facts_error": error}
 
@@ -150,9 +150,9 @@ class Refused(NamedTuple):
     operation: str
     tensors: tuple
 
-    def key(self, said):
+    def key(self, message):
         """Return what two refused operations must share; most errors already name the sizes that do not fit."""
-        says_sizes = re.search(r"(?<![A-Za-z])\d+(?!\d|-D)", said)  # neither "mat2" nor "4-D tensor" has any
+        says_sizes = re.search(r"(?<![A-Za-z])\d+(?!\d|-D)", message)  # neither "mat2" nor "4-D tensor" has any
         return self.operation, tuple((name, () if says_sizes else shape) for name, shape in self.tensors)
 
 

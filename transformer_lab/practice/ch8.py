@@ -217,10 +217,10 @@ def _one_by_one(first, count, steps=("{} into the state", "{} reads")):
 
 def _moved(steps, step, *, before="", after=""):
     """The steps with one of them elsewhere; None where it or its new neighbour is not among them."""
-    found = [[each for each in steps if each.startswith(start)] for start in (step, before or after)]
-    if not all(found):
+    matches = [[each for each in steps if each.startswith(start)] for start in (step, before or after)]
+    if not all(matches):
         return None
-    (step, *_), (other, *_) = found
+    (step, *_), (other, *_) = matches
     left = [each for each in steps if each != step]
     at = left.index(other) + (not before)
     return (*left[:at], step, *left[at:])

@@ -89,8 +89,8 @@ def fill(model: nn.Module, tensors: Mapping[str, Tensor], names: Mapping[str, st
         if their not in tensors:
             raise ValueError(f"the file must hold {their}, which becomes {ours}, got a file without it")
         if tuple(tensors[their].shape) != expected[ours]:
-            found = tuple(tensors[their].shape)
-            raise ValueError(f"{their} must have shape {expected[ours]}, which is that of {ours}, got {found}")
+            actual = tuple(tensors[their].shape)
+            raise ValueError(f"{their} must have shape {expected[ours]}, which is that of {ours}, got {actual}")
     if left := sorted(tensors.keys() - set(theirs.values())):
         raise ValueError(f"the model must have a place for every tensor, got none for {left[0]}")
     state = {ours: tensors[their].to(device()) for ours, their in theirs.items()}

@@ -55,10 +55,10 @@ def autoload():
 def missing():
     """Return why this PyTorch cannot have the device, or None where it can."""
     for path in PRIVATE:
-        found = torch
+        value = torch
         for name in path.split("."):
-            found = getattr(found, name, None)
-        if found is None:
+            value = getattr(value, name, None)
+        if value is None:
             return f"the device {NAME} needs torch.{path}, which PyTorch {torch.__version__} does not have"
     return None
 
