@@ -314,8 +314,8 @@ def main():
         sys.exit("There is no book in _build/html: run `make book` first.")
     if not chromium:
         sys.exit("No Chromium is installed: on Debian, sudo apt install chromium.")
-    usual = fetch_peers()
-    if not usual:
+    peers = fetch_peers()
+    if not peers:
         print("The usual set-up is left out: its packages could not be fetched (npm and a network are needed, once).")
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
@@ -323,11 +323,11 @@ def main():
     site = f"http://127.0.0.1:{server.server_address[1]}"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        report(browser, site, pages, options.repeats, usual)
+        report(browser, site, pages, options.repeats, peers)
         browser.close()
 
 
-def report(browser, site, pages, repeats, usual):
+def report(browser, site, pages, repeats, peers):
     heads = f"{'page':<30}{'opened':<8}{'requests':>9}{'kB':>8}{'to other hosts':>16}{'moved':>8}"
     print(f"{heads}{'first lab':>12}{'all labs':>12}")
     details = []
@@ -335,7 +335,7 @@ def report(browser, site, pages, repeats, usual):
     for name in pages:
         script, later, labs = lab_sources((HTML / name).read_text("utf-8"))
         setups = {"disk": (HTML / name).as_uri(), "http": f"{site}/ours/{name}"}
-        if usual and labs:
+        if peers and labs:
             setups["usual"] = f"{site}/usual/{name}"
         times = {setup: [] for setup in setups}
         for _ in range(repeats if labs else 0):
@@ -350,7 +350,7 @@ def report(browser, site, pages, repeats, usual):
             )
         if labs:
             script += (ROOT / "book" / "mount.js").stat().st_size
-            ratio = statistics.median(b[0] / a[0] for a, b in zip(times["http"], times["usual"])) if usual else None
+            ratio = statistics.median(b[0] / a[0] for a, b in zip(times["http"], times["usual"])) if peers else None
             first = max(statistics.median(answers[0] for answers in times[setup]) for setup in ("disk", "http"))
             frames = list(smoothness(browser, setups["disk"]))
             far = statistics.median(far_time(browser, setups["http"]) for _ in range(repeats))

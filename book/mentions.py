@@ -117,14 +117,14 @@ def targets(page, text, places):
     """Yield each mention of a text with the heading that it names; raise if there is none, or more than one."""
     in_references = any(title_of(section) == "References" for section in sections_around(text))
     for mention in mentions(str(text), in_references, is_section_cell(text)):
-        there = places.get((mention.word, mention.number), [])
-        if not there and not mention.sure:
+        targets = places.get((mention.word, mention.number), [])
+        if not targets and not mention.sure:
             continue
-        if len(there) != 1:
+        if len(targets) != 1:
             words = " ".join(text[mention.begin : mention.end].split())
-            names = f"names {len(there)} headings" if there else f"names no {mention.word} of the course"
+            names = f"names {len(targets)} headings" if targets else f"names no {mention.word} of the course"
             raise ExtensionError(f"{page}: the mention {words!r} {names}.")
-        yield mention, there[0]
+        yield mention, targets[0]
 
 
 def is_around(text, page, heading):

@@ -36,14 +36,18 @@ def on_page(app, page):
 
     by_route = {}
     for route in routes.ROUTES:
-        way = stops(app.env, route)
-        here = [place for place, (where, *_) in enumerate(way) if where == page and 0 < place < len(way) - 1]
-        if here or page == route.page:
-            before = link(way[here[0] - 1]) if here else None
+        stops_on_route = stops(app.env, route)
+        positions = [
+            place
+            for place, (where, *_) in enumerate(stops_on_route)
+            if where == page and 0 < place < len(stops_on_route) - 1
+        ]
+        if positions or page == route.page:
+            before = link(stops_on_route[positions[0] - 1]) if positions else None
             by_route[route.page] = [
                 app.env.titles[route.page].astext(),
                 before,
-                [[way[place][1], link(way[place + 1])] for place in here],
+                [[stops_on_route[place][1], link(stops_on_route[place + 1])] for place in positions],
             ]
     return by_route
 

@@ -101,7 +101,7 @@ def require_exercises(notebook):
     ValueError
         Something is missing, or is below another exercise's heading.
     """
-    name, hinted, checked = None, set(), []
+    name, with_hints, checked = None, set(), []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             name = name_in_heading(cell) or name
@@ -110,7 +110,7 @@ def require_exercises(notebook):
                     raise ValueError(
                         f"{hints[0].splitlines()[0]} must be below the heading of its exercise, is below {name}"
                     )
-                hinted.add(name)
+                with_hints.add(name)
         elif check := CHECK.fullmatch(cell.source):
             checked.append(task := check["name"] or check["test"])
             if task not in TASKS:
@@ -118,7 +118,7 @@ def require_exercises(notebook):
                 raise ValueError(f"the check of {task} must be in transformer_lab/checks/{file}.py, and is not")
             if task != name:
                 raise ValueError(f"the check of {task} must be below its heading, is below {name}")
-            if name not in hinted:
+            if name not in with_hints:
                 raise ValueError(f"{name} must have hints: write {{hints {name}}} below its heading")
     if not checked:
         return None
@@ -244,10 +244,10 @@ def main():
         except ValueError as error:
             sys.exit(f"{path.name}: {error}.")
     known = {assignment_of(path) for path in solutions()}
-    strays = [path for path in (ROOT / "chapters" / "assignments").glob("*.ipynb") if path not in known]
+    unknown = [path for path in (ROOT / "chapters" / "assignments").glob("*.ipynb") if path not in known]
     wrong = [file for file, new in files.items() if not file.exists() or file.read_text("utf-8") != new]
-    if strays:
-        sys.exit(f"{strays[0].relative_to(ROOT)} has no solution to be made from.")
+    if unknown:
+        sys.exit(f"{unknown[0].relative_to(ROOT)} has no solution to be made from.")
     if arguments.check:
         if wrong:
             sys.exit(

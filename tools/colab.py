@@ -167,9 +167,9 @@ def main():
             start = perf_counter()
             with TemporaryDirectory(dir=place) as folder:
                 wrong, remark = attempt(Path(folder))
-            happened = "FAILED" if wrong else "passed"
+            outcome = "FAILED" if wrong else "passed"
             print(
-                f"{name:40} {perf_counter() - start:6.1f} s  {happened}  {remark}".rstrip(),
+                f"{name:40} {perf_counter() - start:6.1f} s  {outcome}  {remark}".rstrip(),
                 *wrong,
                 sep="\n",
                 flush=True,

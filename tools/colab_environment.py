@@ -74,11 +74,11 @@ def python_of(venv):
 def compared_with_colab(colab, here):
     """Return in one line how an environment differs from Colab; of Python, the minor version counts."""
     short = {name: ".".join(colab[name].split(".")[:2]) if name == "python" else colab[name] for name in colab}
-    there = {
+    here_versions = {
         name: re.match(rf"{re.escape(version)}\b|[^+]*", here.get(name, "none"))[0] for name, version in short.items()
     }
-    names = [name for name in short if there[name] != short[name]]
-    differ = [f"{name.replace('python', 'Python')} {there[name]} instead of {short[name]}" for name in names]
+    names = [name for name in short if here_versions[name] != short[name]]
+    differ = [f"{name.replace('python', 'Python')} {here_versions[name]} instead of {short[name]}" for name in names]
     return f"As in Colab, but {', '.join(differ)}." if differ else "As in Colab."
 
 

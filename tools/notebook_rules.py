@@ -381,7 +381,7 @@ def _values(cell):
     return [line.rpartition(":")[2] for text in texts for line in text.splitlines() if line.strip()]
 
 
-def _only_truths(values):
+def _prints_only_bools(values):
     """Whether the output is True or False, perhaps with words, and no number."""
     return re.search(r"(?<![=\w])(True|False)\b", "\n".join(values)) and not re.search(r"\d", "\n".join(values))
 
@@ -392,7 +392,7 @@ def prints_numbers(notebook, path):
     if not is_chapter(path):
         return
     printed = list(filter(None, (_values(cell) for _, cell in _cells(notebook, "code"))))
-    count = sum(bool(_only_truths(values)) for values in printed)
+    count = sum(bool(_prints_only_bools(values)) for values in printed)
     if count > max(1, SHARE_OF_TRUTHS * len(printed)):
         yield f"{count} of {len(printed)} cells that print say only True or False, more than a fifth"
 

@@ -328,10 +328,10 @@ def main():
     def work(path):
         start = time.perf_counter()
         if arguments.check:
-            happened, problems = "checked", check(path)
+            outcome, problems = "checked", check(path)
         else:
-            happened, problems = run(path)
-            print(f"{path.resolve().name:40} {time.perf_counter() - start:5.1f} s  {happened}", flush=True)
+            outcome, problems = run(path)
+            print(f"{path.resolve().name:40} {time.perf_counter() - start:5.1f} s  {outcome}", flush=True)
         return [f"{path}: {fault}" for fault in problems]
 
     with ThreadPoolExecutor(1 if arguments.check else 2) as pool:

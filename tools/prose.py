@@ -36,12 +36,12 @@ class Passage(NamedTuple):
 
 def files(area):
     """Return the paths of the files in an area."""
-    taken = set()
+    earlier_paths = set()
     for name, globs in AREAS.items():
-        paths = {path for glob in globs for path in ROOT.glob(glob)} - taken
+        paths = {path for glob in globs for path in ROOT.glob(glob)} - earlier_paths
         if name == area:
             return sorted(paths)
-        taken |= paths
+        earlier_paths |= paths
     raise ValueError(f"an area must be one of {', '.join(AREAS)}, got {area!r}")
 
 
@@ -105,11 +105,11 @@ def _comments(source, mark):
     """Comments behind code, and those on lines of their own, whose lines belong together."""
     comments, last = [], 0
     for number, line in enumerate(source.splitlines(), 1):
-        if alone := re.match(rf" *{mark} (.*)", line):
+        if comment := re.match(rf" *{mark} (.*)", line):
             if last == number - 1 and comments:
-                comments[-1] = (comments[-1][0], f"{comments[-1][1]} {alone[1]}")
+                comments[-1] = (comments[-1][0], f"{comments[-1][1]} {comment[1]}")
             else:
-                comments.append((number, alone[1]))
+                comments.append((number, comment[1]))
             last = number
         elif behind := re.search(rf"[^\"'`:]  ?{mark} (.*)", line):
             comments.append((number, behind[1]))

@@ -39,13 +39,13 @@ def _splits_a_template(line):
     return not COMMENT.match(line) and line.replace('"`"', "").count("`") % 2
 
 
-def _runs_when_it_is_read(line):
+def _is_top_level_code(line):
     return line[:1].strip() and not FLUSH.match(line)
 
 
 RULES = (
     (_splits_a_template, "a template literal must end on its line, since lab.py drops indentation and lines of //"),
-    (_runs_when_it_is_read, "outside of functions there must be imports and definitions alone, as lab.py knows them"),
+    (_is_top_level_code, "outside of functions there must be imports and definitions alone, as lab.py knows them"),
 )
 
 

@@ -65,8 +65,8 @@ def type_name(value):
 
 def did_you_mean(name, names):
     """Return the end of an error about an unknown name: the closest known name, or an empty string."""
-    meant = difflib.get_close_matches(name, names, 1)
-    return f"; did you mean {meant[0]!r}?" if meant else ""
+    suggestion = difflib.get_close_matches(name, names, 1)
+    return f"; did you mean {suggestion[0]!r}?" if suggestion else ""
 
 
 def require_options(cls, known, options):
@@ -75,8 +75,8 @@ def require_options(cls, known, options):
     names = [*own, *known]
     for name in options:
         if name not in known:
-            meant = did_you_mean(name, names) or f"; it has {', '.join(names)}"
-            raise TypeError(f"{cls.__name__} has no argument {name!r}{meant}")
+            suggestion = did_you_mean(name, names) or f"; it has {', '.join(names)}"
+            raise TypeError(f"{cls.__name__} has no argument {name!r}{suggestion}")
 
 
 def suggest(name, x, fixes, fits=lambda fixed: True):
@@ -342,12 +342,12 @@ def require_attention(query, key, mask, value=None, bias=None, enable_gqa=False)
     """
     # Fast path: this is called once per token and layer during generation.
     fits = _fits_without_broadcasting(query, key, value, enable_gqa)
-    lead = query.shape[:-2] if fits else _leading_axes(query, key, value, enable_gqa)
+    leading = query.shape[:-2] if fits else _leading_axes(query, key, value, enable_gqa)
     if mask is not None:
-        require_mask(mask, (*lead, query.shape[-2], key.shape[-2]), query.device)
+        require_mask(mask, (*leading, query.shape[-2], key.shape[-2]), query.device)
     if bias is not None:
-        require_bias(bias, (*lead, query.shape[-2], key.shape[-2]), query)
-    return lead, fits
+        require_bias(bias, (*leading, query.shape[-2], key.shape[-2]), query)
+    return leading, fits
 
 
 def _fits_without_broadcasting(query, key, value, enable_gqa):
@@ -374,7 +374,7 @@ def _leading_axes(query, key, value, enable_gqa):
     if value is not None:
         tensors["value"] = value
     require_floating(**tensors)
-    dtype, device, lead = query.dtype, query.device, query.shape[:-2]
+    dtype, device, leading = query.dtype, query.device, query.shape[:-2]
     for name, x in tensors.items():
         if x.ndim < 2:
             fix = f": use {name}[None]" if x.ndim else ""
@@ -392,24 +392,24 @@ def _leading_axes(query, key, value, enable_gqa):
     if value is not None and value.shape[-2] != key.shape[-2]:
         fix = suggest("value", value, {"{}.mT": lambda x: x.mT}, lambda fixed: fixed.shape[-2] == key.shape[-2])
         raise ValueError(f"key and value must share k_len, got {key.shape[-2]} and {value.shape[-2]}{fix}")
-    leads = [x.shape[:-2] for x in tensors.values()]
+    leading_shapes = [x.shape[:-2] for x in tensors.values()]
     if enable_gqa:
-        leads = _with_query_heads(leads)
-    if any(other != lead for other in leads):  # broadcast_shapes is slow, its first call most of all
+        leading_shapes = _with_query_heads(leading_shapes)
+    if any(other != leading for other in leading_shapes):  # broadcast_shapes is slow, its first call most of all
         try:
-            lead = torch.broadcast_shapes(*leads)
+            leading = torch.broadcast_shapes(*leading_shapes)
         except RuntimeError:
             actual = " and ".join(str(tuple(x.shape[:-2])) for x in tensors.values())
             raise ValueError(f"{' and '.join(tensors)} must have leading axes that broadcast, got {actual}") from None
-    return lead
+    return leading
 
 
-def _with_query_heads(leads):
+def _with_query_heads(leading_shapes):
     """Return the leading axes with the query's number of heads for key and value, whose own must divide it."""
-    heads = [lead[-1] if len(lead) else 0 for lead in leads]  # 0: there is no such axis
+    heads = [leading[-1] if len(leading) else 0 for leading in leading_shapes]  # 0: there is no such axis
     if not all(heads) or heads[0] % heads[1] or len(set(heads[1:])) > 1:
         raise ValueError(
             "enable_gqa must have one number of heads in key and value, which divides that in query, got leading axes "
-            + " and ".join(str(tuple(lead)) for lead in leads)
+            + " and ".join(str(tuple(leading)) for leading in leading_shapes)
         )
-    return [(*lead[:-1], heads[0]) for lead in leads]
+    return [(*leading[:-1], heads[0]) for leading in leading_shapes]

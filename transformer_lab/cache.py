@@ -71,15 +71,15 @@ class KeyValueCache:
             raise ValueError(f"key and value must have shapes (..., heads, new, features) with one new, got {actual}")
         new = key.shape[-2]
         earlier = self.length if self.window is None else min(self.length, self.window - 1)
-        keys, values = self._with_room(key, value, earlier, new)
+        keys, values = self._with_capacity(key, value, earlier, new)
         begin, start, self._end = self._end - earlier, self._end, self._end + new
         keys[..., start : self._end, :] = key.detach()
         values[..., start : self._end, :] = value.detach()
         self.length += new
         return keys[..., begin : self._end, :], values[..., begin : self._end, :]
 
-    def _with_room(self, key, value, earlier, new):
-        """Return the buffers, with room for ``new`` tokens after the last ``earlier`` ones."""
+    def _with_capacity(self, key, value, earlier, new):
+        """Return the buffers, with capacity for ``new`` more tokens after the last ``earlier`` ones."""
         if self._buffers is None:
             self._buffers = _empty(key, 2 * new), _empty(value, 2 * new)
         keys, values = self._buffers

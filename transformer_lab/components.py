@@ -54,8 +54,8 @@ def _visit(module, path, part, holders):
 def _other(module, path):
     """Name what cannot be placed: where it is, without the numbers of layers, or the class of a module alone."""
     words = [word for word in path if not word.isdigit()]
-    where = words[:-1] if len(words) > 1 and words[-1] in ("weight", "bias") else words
-    return OTHER + (type(module).__name__ if where in (["weight"], ["bias"]) else ".".join(where))
+    place = words[:-1] if len(words) > 1 and words[-1] in ("weight", "bias") else words
+    return OTHER + (type(module).__name__ if place in (["weight"], ["bias"]) else ".".join(place))
 
 
 def _classify(module, name, part):
@@ -92,6 +92,6 @@ def _linear_maps(module):
 
 def _holds_attention(module):
     """Whether this is a layer around its attention, such as ``ResidualAttentionBlock`` or ``T5LayerSelfAttention``."""
-    named_so = any(word in type(module).__name__ for word in ("Block", "Layer"))
+    has_layer_name = any(word in type(module).__name__ for word in ("Block", "Layer"))
     inside = (part for part in module.modules() if part is not module)
-    return named_so and any("Attention" in type(part).__name__ for part in inside)
+    return has_layer_name and any("Attention" in type(part).__name__ for part in inside)

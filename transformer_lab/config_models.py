@@ -125,7 +125,7 @@ LAYER_TYPES = _with_default({"read": "layers", "local": "sliding_attention", "fu
 
 def encoder(fixed=(), keys=()):
     """BERT, and what differs from it."""
-    usual = {
+    defaults = {
         "hidden_size": size("d_model"),
         "num_hidden_layers": size("n_layers", least=0),
         "num_attention_heads": size("n_heads"),
@@ -139,12 +139,12 @@ def encoder(fixed=(), keys=()):
         "is_encoder_decoder": only(False),
         "tie_word_embeddings": noted(),  # there is no head
     }
-    return Model("bert", dict(fixed), {**usual, **dict(keys)})
+    return Model("bert", dict(fixed), {**defaults, **dict(keys)})
 
 
 def decoder(fixed=(), keys=(), *, tie=False, **more):
     """Llama, and what differs from it."""
-    usual = {
+    defaults = {
         "hidden_size": size("d_model"),
         "num_hidden_layers": size("n_layers", least=0),
         "num_attention_heads": size("n_heads"),
@@ -158,12 +158,12 @@ def decoder(fixed=(), keys=(), *, tie=False, **more):
         "is_decoder": noted(),
         "add_cross_attention": only(False),
     }
-    return Model("llama", dict(fixed), {**usual, **dict(keys)}, **more)
+    return Model("llama", dict(fixed), {**defaults, **dict(keys)}, **more)
 
 
 def of_2019(family, fixed=(), keys=(), *, tie=True, aliases=None):
     """GPT-2's names of the keys, and what differs from it."""
-    usual = {
+    defaults = {
         "n_embd": size("d_model"),
         "n_layer": size("n_layers", least=0),
         "n_head": size("n_heads"),
@@ -177,7 +177,7 @@ def of_2019(family, fixed=(), keys=(), *, tie=True, aliases=None):
     }
     names = {"hidden_size": "n_embd", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head"}
     names["max_position_embeddings"] = "n_positions"
-    return Model(family, dict(fixed), {**usual, **dict(keys)}, aliases=names if aliases is None else aliases)
+    return Model(family, dict(fixed), {**defaults, **dict(keys)}, aliases=names if aliases is None else aliases)
 
 
 def t5(feed_forward_proj):

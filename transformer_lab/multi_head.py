@@ -61,10 +61,10 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
              [12, 13]]])
     """
     _require_axes(x, 2, "(..., seq, d_model)")
-    *lead, d_model = x.shape
+    *leading, d_model = x.shape
     require_heads(n_heads, d_model)
     # A view can split an axis but cannot reorder axes, so the features are split first, and the heads moved afterwards.
-    return x.view(*lead, n_heads, d_model // n_heads).transpose(-3, -2)
+    return x.view(*leading, n_heads, d_model // n_heads).transpose(-3, -2)
 
 
 def merge_heads(x: Tensor) -> Tensor:

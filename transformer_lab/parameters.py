@@ -258,14 +258,14 @@ class ModelShape:
             )
         if self.tied and self.shared_embedding is False:
             raise ValueError("tied asks for one embedding, got tied True and shared_embedding False")
-        for name, usual in FAMILIES[self.family].items():
-            if name not in OWN | ALWAYS_SET and getattr(self, name) == usual:
+        for name, default in FAMILIES[self.family].items():
+            if name not in OWN | ALWAYS_SET and getattr(self, name) == default:
                 object.__setattr__(self, name, None)
 
     def __repr__(self):
         given = {name: value for name, value in vars(self).items() if value is not None}
-        usual = {**FAMILIES[self.family], "bias": self.family != "llama"}
-        return f"ModelShape({', '.join(f'{k}={v!r}' for k, v in given.items() if usual.get(k) is not v)})"
+        defaults = {**FAMILIES[self.family], "bias": self.family != "llama"}
+        return f"ModelShape({', '.join(f'{k}={v!r}' for k, v in given.items() if defaults.get(k) is not v)})"
 
     @classmethod
     def from_config(cls, config: dict) -> "ModelShape":

@@ -156,8 +156,8 @@ def recognised(exercise, function, outcomes, first, match):
     got, mistakes = outcomes[first], [exercise.mistakes[id] for id in match.ids]
     # A mistake that is recognised by a sign has no numbers of its own: the card shows how the learner's differ.
     shows_numbers = any(mistake.sign for mistake in mistakes)
-    besides = _other_trouble(exercise, match, got)
-    several = len(match.names) > 1 or besides
+    other_failure = _other_failure(exercise, match, got)
+    several = len(match.names) > 1 or other_failure
     texts = [mistake.beside_another if several else mistake.text for mistake in mistakes]
     slips = [undone.message(exercise) for undone in match.slips]
     sentences = _merged(*texts) if len(texts) == 2 and not slips else _with_count([*texts, *slips])
@@ -167,7 +167,7 @@ def recognised(exercise, function, outcomes, first, match):
         sentences.append(raised(exercise, function, exercise.probes[first], got.error, got.refused))
     elif shows_numbers:
         sentences.append(mismatch(exercise, exercise.probes[first], got, exercise.expected[first]))
-    return "\n\n".join(filter(None, [*sentences, besides]))
+    return "\n\n".join(filter(None, [*sentences, other_failure]))
 
 
 def _with_count(texts):
@@ -189,7 +189,7 @@ def _merged(one, other):
     return _with_count([one, other])
 
 
-def _other_trouble(exercise, match, got):
+def _other_failure(exercise, match, got):
     """Describe a failure on another probe that the known mistakes do not explain, except the error of ``got``."""
     # No entry: only shared slips were found, or several mistakes that show on different probes.
     known = exercise.known.get(match.ids, match.outcomes)

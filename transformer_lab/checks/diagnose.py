@@ -65,10 +65,10 @@ def diagnose(exercise, function):
 def _check_gradients(report, exercise, function, outcomes):
     """Check the gradients of a function whose results are right, and raise an error if one of its facts failed."""
     report.message = describe.inputs_tried(exercise)
-    if trouble := gradients.wrong_gradients(exercise, function):
-        id = recognise_by_gradients(exercise, trouble)
+    if problem := gradients.wrong_gradients(exercise, function):
+        id = recognise_by_gradients(exercise, problem)
         report.status, report.mistake = "incorrect", id
-        report.message = f"{exercise.mistakes[id].text}\n\n{trouble}" if id in exercise.mistakes else trouble
+        report.message = f"{exercise.mistakes[id].text}\n\n{problem}" if id in exercise.mistakes else problem
     elif error := next((outcome.facts_error for outcome in outcomes if outcome.facts_error), None):
         raise error
 
@@ -186,10 +186,10 @@ def _known(exercise, outcomes, slips=(), pairs=True):
     return Match(ids, list(slips), outcomes, best[0][0])
 
 
-def recognise_by_gradients(exercise, trouble):
+def recognise_by_gradients(exercise, problem):
     """Return the id of the known mistake with right results and the same trouble with gradients, or None."""
     for id, mistake in exercise.mistakes.items():
         is_right = all(known.same(right) for known, right in zip(exercise.known[(id,)], exercise.expected))
-        if is_right and gradients.wrong_gradients(exercise, mistake.function) == trouble:
+        if is_right and gradients.wrong_gradients(exercise, mistake.function) == problem:
             return id
-    return "cut_off_from_gradients" if trouble == gradients.CUT_OFF else None
+    return "cut_off_from_gradients" if problem == gradients.CUT_OFF else None

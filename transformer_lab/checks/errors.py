@@ -132,9 +132,9 @@ def raised(exercise, function, probe, error, refused=None):
         for name, value in frame.f_locals.items()
         if isinstance(value, torch.Tensor)
     ]
-    there = f"There, the shapes are: {', '.join(shapes)}." if shapes else ""
+    shapes_text = f"There, the shapes are: {', '.join(shapes)}." if shapes else ""
     number = _number_for_tensor(exercise, error)
-    return "\n\n".join(filter(None, [message, there, _refused(refused, words), number, _explained(text)]))
+    return "\n\n".join(filter(None, [message, shapes_text, _refused(refused, words), number, _explained(text)]))
 
 
 def _learner_lines(error):

@@ -230,8 +230,8 @@ class Exercise:
         if id in self.mistakes:
             raise ValueError(f"mistakes of {self.name} must differ in name, got {id!r} twice")
         text = self._docstring(function, "what its author is told")
-        whole = partial(self.reference, **{stage: function}) if stage else function
-        self.mistakes[id] = Mistake(id, whole, text, stage, alone, sign=sign)
+        whole_function = partial(self.reference, **{stage: function}) if stage else function
+        self.mistakes[id] = Mistake(id, whole_function, text, stage, alone, sign=sign)
         return function
 
     def wrong(self, body=None, *, stage=None, alone=False):
@@ -311,8 +311,8 @@ class Exercise:
         def make(draw):
             if arguments:
                 return arguments
-            usual = zip(self.arguments, self.inputs(draw, **sizes))
-            return tuple(others.get(word, value) for word, value in usual)
+            drawn = zip(self.arguments, self.inputs(draw, **sizes))
+            return tuple(others.get(word, value) for word, value in drawn)
 
         self.own_probes.append((name, make, plain))
 

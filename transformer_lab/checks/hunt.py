@@ -156,9 +156,9 @@ class Answer:
 @cache
 def signature(exercise):
     """Return the parameters of an exercise's function, without the stages of its reference."""
-    whole = inspect.signature(exercise.reference)
-    parameters = [p for p in whole.parameters.values() if p.kind is not p.KEYWORD_ONLY]
-    return whole.replace(parameters=parameters)
+    full_signature = inspect.signature(exercise.reference)
+    parameters = [p for p in full_signature.parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    return full_signature.replace(parameters=parameters)
 
 
 class Trial:
@@ -180,8 +180,8 @@ class Trial:
 
 
 def _is_false(returned):
-    truths = str(getattr(returned, "dtype", "")) in ("torch.bool", "bool")  # a tensor's, or one of NumPy's
-    return not returned.all() if truths else returned is False
+    is_bool = str(getattr(returned, "dtype", "")) in ("torch.bool", "bool")  # a tensor's, or one of NumPy's
+    return not returned.all() if is_bool else returned is False
 
 
 def _settings():

@@ -71,7 +71,7 @@ class Outcome:
         that the check could not look at do not count.
         """
         facts_count = self.facts_error is None and other.facts_error is None
-        did = [
+        outcomes = [
             (
                 EINSUM_LETTER.sub("a letter", outcome.error_text),
                 outcome.refused and outcome.refused.key(outcome.error_text),
@@ -81,7 +81,7 @@ class Outcome:
             for outcome in (self, other)
         ]
         rounded_to = rounded_to or self.rounded_to
-        return did[0] == did[1] and (self.error is not None or agree(self.value, other.value, rounded_to))
+        return outcomes[0] == outcomes[1] and (self.error is not None or agree(self.value, other.value, rounded_to))
 
 
 def observe(exercise, function, probe):
@@ -362,12 +362,12 @@ def _wait(thread, finished, clock, loading_before, limit):
         finished.wait(POLL_INTERVAL)
         before, now = now, time.monotonic()
         cpu_time_before, cpu_time = cpu_time, _cpu_time(clock, cpu_time)
-        elapsed, worked = min(now - before, IDLE_AFTER), cpu_time - cpu_time_before
-        last_active = now if worked > 0 else last_active
+        elapsed, cpu_elapsed = min(now - before, IDLE_AFTER), cpu_time - cpu_time_before
+        last_active = now if cpu_elapsed > 0 else last_active
         if _loading() - loading_before:
             importing += elapsed
         elif thread.ident in RUNNING:
-            counted += max(worked, MIN_CPU_SHARE * elapsed) if now - last_active < IDLE_AFTER else elapsed
+            counted += max(cpu_elapsed, MIN_CPU_SHARE * elapsed) if now - last_active < IDLE_AFTER else elapsed
 
 
 def _cpu_time(clock, known):
@@ -462,15 +462,15 @@ CALL_SETTINGS = [
 @contextlib.contextmanager
 def settings_kept(settings: Iterable = SETTINGS):
     """Restore settings afterwards: the session's, and the thread's own."""
-    before = [(put, get()) for get, put in settings]
+    before = [(set_value, get()) for get, set_value in settings]
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         before.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
     try:
         with torch.enable_grad():
             yield
     finally:
-        for put, value in before:
-            put(value)
+        for set_value, value in before:
+            set_value(value)
 
 
 @contextlib.contextmanager

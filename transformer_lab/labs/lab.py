@@ -75,8 +75,8 @@ class Lab(anywidget.AnyWidget):
         names = [stars.get(x.kind, "") + x.name for x in inspect.signature(cls).parameters.values()]
         for name in settings:
             if name not in names and not names[-1].startswith("**"):
-                meant = did_you_mean(name, names) or f"; it has {', '.join(names)}"
-                raise TypeError(f"{cls.__name__} has no argument {name!r}{meant}")
+                suggestion = did_you_mean(name, names) or f"; it has {', '.join(names)}"
+                raise TypeError(f"{cls.__name__} has no argument {name!r}{suggestion}")
         return super().__new__(cls, *args, **settings)
 
     def __init__(self, *, controls=None, **settings):
@@ -157,9 +157,9 @@ def as_option(name, value, options):
     if any(isinstance(value, type(option)) and value == option for option in options):
         return value
     words = [option for option in options if isinstance(option, str)]
-    meant = did_you_mean(value, words) if isinstance(value, str) else ""
-    listed = f"the {len(options)} that there are" if meant and len(options) > 12 else ", ".join(map(repr, options))
-    raise ValueError(f"{name} must be one of {listed}, got {format_value(value)}{meant}")
+    suggestion = did_you_mean(value, words) if isinstance(value, str) else ""
+    listed = f"the {len(options)} that there are" if suggestion and len(options) > 12 else ", ".join(map(repr, options))
+    raise ValueError(f"{name} must be one of {listed}, got {format_value(value)}{suggestion}")
 
 
 def as_number(name, value, least, most):

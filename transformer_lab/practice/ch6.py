@@ -267,7 +267,7 @@ def _placed(order):
     return _pre if order == "pre-norm" else _post
 
 
-def _on_the_way(steps, order, stretch, backward):
+def _with_surroundings(steps, order, stretch, backward):
     """These steps of the parts with what comes before and after them, in the direction that is asked for."""
     _, before, _, after = _STRETCHES[stretch]
     final = ("final norm",) if after and order == "pre-norm" else ()
@@ -277,7 +277,7 @@ def _on_the_way(steps, order, stretch, backward):
 
 def _forwards(steps, order, stretch, backward):
     """The same, where the mistake is one of the way forwards alone."""
-    return None if backward else _on_the_way(steps, order, stretch, backward)
+    return None if backward else _with_surroundings(steps, order, stretch, backward)
 
 
 def _each(halves, placed):
@@ -288,27 +288,27 @@ def _moved(steps, step, *, before=None, after=None):
     """The steps with one of them elsewhere; None where there is none of that name."""
     if step not in steps or (before or after) not in steps:
         return None
-    left = [each for each in steps if each != step]
-    at = left.index(before) if before else left.index(after) + 1
-    return (*left[:at], step, *left[at:])
+    others = [each for each in steps if each != step]
+    at = others.index(before) if before else others.index(after) + 1
+    return (*others[:at], step, *others[at:])
 
 
 @rule(inputs=_a_stretch)
 def steps_of_a_block(order, stretch, backward):
     """The steps of a stretch of a model, in their order."""
-    return _on_the_way(_each(_halves(stretch), _placed(order)), order, stretch, backward)
+    return _with_surroundings(_each(_halves(stretch), _placed(order)), order, stretch, backward)
 
 
 @steps_of_a_block.mistake
 def post_norm_for_pre_norm(order, stretch, backward):
     """You normalized the sum, as post-norm does. In pre-norm the sum leaves as it is: what is the norm for?"""
-    return _on_the_way(_each(_halves(stretch), _post), order, stretch, backward)
+    return _with_surroundings(_each(_halves(stretch), _post), order, stretch, backward)
 
 
 @steps_of_a_block.mistake
 def pre_norm_for_post_norm(order, stretch, backward):
     """You normalized what goes into the part, as pre-norm does. In post-norm the part is given what came in."""
-    return _on_the_way(_each(_halves(stretch), _pre), order, stretch, backward)
+    return _with_surroundings(_each(_halves(stretch), _pre), order, stretch, backward)
 
 
 @steps_of_a_block.mistake
@@ -317,7 +317,7 @@ def norm_between_part_and_sum(order, stretch, backward):
     what do they normalize?"""
     halves = _halves(stretch)
     steps = _each(halves, lambda part, norm, total: (*part, norm, total))
-    return _on_the_way(steps, order, stretch, backward)
+    return _with_surroundings(steps, order, stretch, backward)
 
 
 @steps_of_a_block.mistake
@@ -396,7 +396,7 @@ def order_changed_halfway(order, stretch, backward):
         return None
     places = (_pre, _post) if order == "pre-norm" else (_post, _pre)
     steps = [step for half, placed in zip(halves, places) for step in placed(*half)]
-    return _on_the_way(steps, order, stretch, backward)
+    return _with_surroundings(steps, order, stretch, backward)
 
 
 @steps_of_a_block.mistake
@@ -416,7 +416,7 @@ def maps_without_relu_between(order, stretch, backward):
     """Nothing stands between your two linear maps. Then they are one linear map: what must come between them?"""
     steps = _each(_halves(stretch), _placed(order))
     steps = _moved(steps, "ReLU", after="linear map back")
-    return steps and _on_the_way(steps, order, stretch, backward)
+    return steps and _with_surroundings(steps, order, stretch, backward)
 
 
 @steps_of_a_block.mistake

@@ -221,9 +221,9 @@ def _moved(steps, step, *, before="", after=""):
     if not all(matches):
         return None
     (step, *_), (other, *_) = matches
-    left = [each for each in steps if each != step]
-    at = left.index(other) + (not before)
-    return (*left[:at], step, *left[at:])
+    others = [each for each in steps if each != step]
+    at = others.index(other) + (not before)
+    return (*others[:at], step, *others[at:])
 
 
 @rule(inputs=_a_form)
@@ -346,7 +346,7 @@ def projected_back_at_once(form, hidden, projected):
     return _with(form, hidden, projected, "output", after="projections")
 
 
-def _what_happens(form, hidden, projected):
+def _step_text(form, hidden, projected):
     if form == "tokens":
         tokens = f"{hidden}, {hidden + 1}" if projected > 2 else f"{hidden}"
         return f"when the recurrent form takes tokens {tokens} and {hidden + projected - 1} one by one"
@@ -361,6 +361,6 @@ order_of_linear_attention = Topic(
     keep=lambda form, hidden, projected: (
         form == "tokens" or len(steps_of_a_form.reference(form, hidden, projected)) > 3
     ),
-    question=lambda *arguments: f"Put in order what happens {_what_happens(*arguments)}.",
+    question=lambda *arguments: f"Put in order what happens {_step_text(*arguments)}.",
     answer=Order(lambda *arguments: steps_of_a_form.reference(*arguments)),
 )
