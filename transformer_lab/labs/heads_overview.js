@@ -17,12 +17,12 @@ export const OVERVIEWS = { [MAPS]: "small maps", [WEIGHT]: "chosen weight", ...P
 // What the line below the grid says of the chosen head: its number in the grid, and its rank among all heads.
 /** @type {(overview: string, place: number[], pair: string[], value: number | null, rank: number, count: number) =>
  *   string} */
-export function overviewText(overview, [layer, head], [asker, target], value, rank, count) {
+export function overviewText(overview, [layer, head], [queryName, keyName], value, rank, count) {
   if (overview === MAPS) return "A map for each head: a row for each token that looks, strong where it looks.";
   const name = `Layer ${layer}, head ${head}`;
   if (value === null) return `${name}: “${PATTERNS[overview]}” cannot occur in this sentence.`;
-  const what = overview === WEIGHT ? `the weight of ${asker} for ${target} is` : `“${PATTERNS[overview]}” scores`;
-  return `${name}: ${what} ${value.toFixed(2)}, rank ${rank} of ${count} heads.`;
+  const claim = overview === WEIGHT ? `the weight of ${queryName} for ${keyName} is` : `“${PATTERNS[overview]}” scores`;
+  return `${name}: ${claim} ${value.toFixed(2)}, rank ${rank} of ${count} heads.`;
 }
 
 // Empty rows above a small map and empty columns left of it, for the line between maps: it hides no weight.
