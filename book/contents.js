@@ -42,9 +42,9 @@
     entry?.link.setAttribute("aria-current", "location");
     current = entry;
     if (entry) keepInSight(entry.link);
-    tell();
+    announce();
   }
-  const tell = () => document.dispatchEvent(new CustomEvent("tl-section", { detail: current?.id ?? null }));
+  const announce = () => document.dispatchEvent(new CustomEvent("tl-section", { detail: current?.id ?? null }));
   const MARGIN = 60;
   function keepInSight(link) {
     const inner = link.getBoundingClientRect();
@@ -95,16 +95,16 @@
     if (section.stop) entry.link.parentElement.after(element("li", "tl-stop", "A good place to stop"));
   }
   function showRead() {
-    const kept = RECORD.read();
+    const record = RECORD.read();
     for (const section of chapter.sections) {
       const entry = entries.find(({ id }) => id === section.id);
       if (!entry) continue;
-      const read = PROGRESS.isRead(kept, chapter, section);
+      const read = PROGRESS.isRead(record, chapter, section);
       entry.link.classList.toggle("tl-read", read);
       const minutes = entry.link.querySelector(".tl-minutes");
       if (minutes) minutes.textContent = read ? "✓ read" : lengthOf(section);
     }
-    const { core, further } = PROGRESS.minutesLeft(kept, chapter);
+    const { core, further } = PROGRESS.minutesLeft(record, chapter);
     left.textContent = [core ? `${core} min left` : "✓ read", further && `${further} min further`]
       .filter(Boolean)
       .join(" · ");
@@ -117,6 +117,6 @@
   // Scripts that come after this one hear of the first section, too.
   addEventListener("load", () => {
     show(find());
-    tell();
+    announce();
   });
 })();

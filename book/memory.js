@@ -57,8 +57,8 @@
     for (const id of newIds) savedIds.add(id);
   }
   function savePlace(section) {
-    RECORD.change((kept) => {
-      kept.place = { page: pagename, section, when: new Date().toISOString() };
+    RECORD.change((record) => {
+      record.place = { page: pagename, section, when: new Date().toISOString() };
     });
   }
 
@@ -77,10 +77,10 @@
     pageOf(link),
   ]);
   function showProgress() {
-    const kept = RECORD.read();
+    const record = RECORD.read();
     const practised = RECORD.practised();
     for (const [link, page] of links) {
-      const progress = page && PROGRESS.ofPage(kept, practised, page);
+      const progress = page && PROGRESS.ofPage(record, practised, page);
       const old = link.querySelector(".tl-far");
       if (!progress) {
         old?.remove();
@@ -93,15 +93,15 @@
       /** @type {HTMLElement} */ (ring).title = progress.words;
       /** @type {HTMLElement} */ (ring).style.setProperty("--far", String(Math.min(1, progress.done / progress.all)));
     }
-    showPlace(kept);
+    showPlace(record);
   }
 
   // The front page's button leads a reader who comes back to the place.
   /** @type {HTMLAnchorElement} */
   const start = document.querySelector(".tl-front .tl-start a");
   const original = start && { href: start.getAttribute("href"), text: start.textContent };
-  function showPlace(kept) {
-    const place = start && PROGRESS.goOn(kept);
+  function showPlace(record) {
+    const place = start && PROGRESS.goOn(record);
     if (!start || (!place && start.textContent === original.text)) return;
     start.href = place ? `${place.page}.html#${place.id}` : original.href;
     start.textContent = place ? `Continue: ${place.name}` : original.text;

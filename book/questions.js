@@ -60,7 +60,7 @@
     question.first = answer.first;
     for (const at of answer.opened) if (question.options[at]) mark(question.options[at]);
   }
-  function keep(question, section, at) {
+  function save(question, section, at) {
     RECORD.change(({ answers }) => {
       answers[pagename] ??= {};
       const { key, first } = question;
@@ -107,7 +107,7 @@
           if (fold.dataset.answer) return;
           mark(fold);
           question.first ??= verdictOf(fold);
-          keep(question, section.id, at);
+          save(question, section.id, at);
           show();
         });
       });

@@ -146,7 +146,7 @@ def test_random_slider_moves_agree_with_the_package(engine, start, moves):
     for name, place in moves:
         offered = engine("choices", name, now, lab.limits, known(engine, lab))
         assert offered == sorted(set(offered)) and now.get(name, now["shape"].get(name)) in offered
-        now = engine("alter", now, name, offered[round(place * (len(offered) - 1))], lab.limits)
+        now = engine("changeSetting", now, name, offered[round(place * (len(offered) - 1))], lab.limits)
         lab.shape, lab.seq, lab.batch = tl.ModelShape(**now["shape"]), now["seq"], now["batch"]  # raise where it fails
         assert in_order(exact(engine("costs", now))) == in_order(costs(lab))
         assert lab.shape.family == start[3].family
@@ -178,7 +178,7 @@ def test_new_width_keeps_d_head_and_the_ratio_of_d_ff(engine):
     for *_, shape, _, _ in PRESETS:
         now = setting(BudgetLab(shape))
         for d_model in range(64, 16_385, 64):
-            wide = engine("alter", now, "d_model", d_model, LIMITS)["shape"]
+            wide = engine("changeSetting", now, "d_model", d_model, LIMITS)["shape"]
             ratio = shape.d_ff / shape.d_model
             assert (wide["n_heads"], wide["d_ff"]) == (d_model // 64, min(int(ratio * d_model + 0.5), 131_072))
             shared = shape.n_heads // (shape.n_kv_heads or shape.n_heads)
@@ -186,15 +186,15 @@ def test_new_width_keeps_d_head_and_the_ratio_of_d_ff(engine):
                 assert wide["n_kv_heads"] == wide["n_heads"] // shared
     now = setting(BudgetLab(tl.SMOLLM2_135M))
     for n_heads, n_kv_heads in ((3, 1), (12, 4), (18, 6), (1, 1), (2, 1), (4, 1), (16, 4), (576, 192)):
-        assert engine("alter", now, "n_heads", n_heads, LIMITS)["shape"]["n_kv_heads"] == n_kv_heads
+        assert engine("changeSetting", now, "n_heads", n_heads, LIMITS)["shape"]["n_kv_heads"] == n_kv_heads
     odd = setting(BudgetLab(replace(tl.GPT2, d_model=768, n_heads=6, d_ff=2047)))
     for d_model in (704, 832, 64, 16_384):
-        wide = engine("alter", odd, "d_model", d_model, LIMITS)
+        wide = engine("changeSetting", odd, "d_model", d_model, LIMITS)
         assert d_model % wide["shape"]["n_heads"] == 0
         ratio = wide["shape"]["n_heads"] / (d_model / 128)
         others = [n / (d_model / 128) for n in range(1, d_model + 1) if d_model % n == 0]
         assert max(ratio, 1 / ratio) == min(max(other, 1 / other) for other in others)
-        back = engine("alter", wide, "d_model", 768, LIMITS, odd["shape"])
+        back = engine("changeSetting", wide, "d_model", 768, LIMITS, odd["shape"])
         assert back == odd, "what rounding takes away comes back"
 
 

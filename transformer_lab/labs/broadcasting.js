@@ -97,7 +97,7 @@ function axesTable(model) {
     }));
     const row = (name, nodes, kind = "") =>
       element("tr", { class: kind }, element("th", { scope: "row" }, name), nodes);
-    const whys = cells.map(({ why }) => element("td", {}, reservedBox(why)));
+    const reasons = cells.map(({ why }) => element("td", {}, reservedBox(why)));
     table.replaceChildren(
       ...["a", "b"].map((name) =>
         row(
@@ -110,7 +110,7 @@ function axesTable(model) {
         cells.map((each) => each.result),
         "tl-result",
       ),
-      element("tr", { class: "" }, element("td"), whys),
+      element("tr", { class: "" }, element("td"), reasons),
     );
     for (const { why } of cells) reserveSpace(why, "new axis of a", "new axis of b");
   }

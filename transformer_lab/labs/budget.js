@@ -5,7 +5,7 @@ import { decodeAll, encodeAll, pythonCode } from "./budget_address.js";
 import { parseConfig, withBigInts } from "./budget_config.js";
 import { activeParameters, COMPONENTS, costs, headFeatures, isGated, isOwn, keyFeatures } from "./budget_counts.js";
 import { QUANTITIES, ruleOfThumb, total } from "./budget_counts.js";
-import { alter, choices, OF_SHAPE, read, same, sameShape } from "./budget_settings.js";
+import { changeSetting, choices, OF_SHAPE, read, same, sameShape } from "./budget_settings.js";
 import { contextOf, find, known } from "./budget_known.js";
 import { SLIDERS } from "./budget_settings.js";
 import { cacheText, compact, compactSigned, describe, equalContext, introduction } from "./budget_words.js";
@@ -165,7 +165,7 @@ function slidersPanel(model, world, change, letGo, compare) {
   return { nodes, draw, reserveAll };
 }
 
-const greyIn = (hue) => (hue === null ? " tl-grey" : "");
+const greyClass = (hue) => (hue === null ? " tl-grey" : "");
 const percent = (part, whole) => `${Number(((100 * Number(part)) / Number(whole)).toFixed(2))}%`;
 
 // One quantity as a bar divided into components, and a thin bar for the base below it.
@@ -179,7 +179,7 @@ function costBar(quantity, el, names) {
   const components = Object.entries(COMPONENTS[quantity]);
   const pieces = (named) =>
     components.map(([component, [, hue]]) => {
-      const props = { class: `tl-piece${greyIn(hue)}`, style: `--hue: ${hue ?? 0}`, "data-name": component };
+      const props = { class: `tl-piece${greyClass(hue)}`, style: `--hue: ${hue ?? 0}`, "data-name": component };
       return element("span", props, named ? element("span", {}, component) : []);
     });
   const stack = element("div", { class: "tl-stack", role: "img" }, pieces(true));
@@ -271,8 +271,8 @@ function barsPanel(model, el, { all, limits }, change) {
   }
 
   /** @type {(most: Setting, dearest: Record<string, Counts>) => void} */
-  function reserveAll({ shape }, dearest) {
-    const count = total(dearest.parameters);
+  function reserveAll({ shape }, costliest) {
+    const count = total(costliest.parameters);
     const rule = ruleOfThumb(shape);
     const equal = element("button", { type: "button", disabled: true }, equalAt(limits.d_ff[1]));
     reserveSpace(bars.parameters.aside, ruleText(rule, rule - count, count));
@@ -289,7 +289,7 @@ function barsPanel(model, el, { all, limits }, change) {
 // A row of a table: a component, its number, and how that changed; `hue` is undefined for the total.
 function tableRow(name, formula, hue) {
   const [number, by, part, ratio] = ["", "", "", "tl-note"].map((kind) => element("span", { class: kind || null }));
-  const swatch = { class: `tl-swatch${greyIn(hue)}`, style: `--hue: ${hue ?? 0}` };
+  const swatch = { class: `tl-swatch${greyClass(hue)}`, style: `--hue: ${hue ?? 0}` };
   const marked = hue === undefined ? [] : element("span", swatch);
   const counted = formula.replaceAll("·", "·\u200b"); // a long product may go on in the next line
   const note = element("span", { class: "tl-note" }, counted);
@@ -297,20 +297,20 @@ function tableRow(name, formula, hue) {
   const cells = [element("td", {}, reservedBox(number), reservedBox(by, "tl-note")), element("td", {}, part, ratio)];
   const node = element("tr", { class: hue === undefined ? "tl-total" : null }, head, cells);
   /** @type {(counts: Counts) => bigint} */
-  const amountIn = (counts) => (hue === undefined ? total(counts) : (counts[name] ?? 0n));
+  const countOf = (counts) => (hue === undefined ? total(counts) : (counts[name] ?? 0n));
 
   function draw(mine, theirs, shape) {
     set(note, { hidden: !isOwn(shape) }); // the formula is that of this package's layers
-    const [count, ghost] = [amountIn(mine), amountIn(theirs)];
+    const [count, ghost] = [countOf(mine), countOf(theirs)];
     set(node, { hidden: !count && !ghost });
     setText(number, grouped(count));
     setText(part, share(count, total(mine)));
     setText(by, count === ghost ? "same" : signed(count - ghost));
     setText(ratio, ghost ? times(count, ghost) : "new");
   }
-  function reserveAll(dearest) {
-    reserveSpace(number, grouped(amountIn(dearest)));
-    reserveSpace(by, signed(-amountIn(dearest)));
+  function reserveAll(costliest) {
+    reserveSpace(number, grouped(countOf(costliest)));
+    reserveSpace(by, signed(-countOf(costliest)));
   }
   return { node, draw, reserveAll };
 }
@@ -349,8 +349,8 @@ function tablesPanel(model) {
       for (const row of rows) row.draw(cost[quantity], before[quantity], now.shape);
     }
   }
-  function reserveAll(dearest) {
-    for (const { quantity, rows } of tables) for (const row of rows) row.reserveAll(dearest[quantity]);
+  function reserveAll(costliest) {
+    for (const { quantity, rows } of tables) for (const row of rows) row.reserveAll(costliest[quantity]);
   }
   return { node, draw, reserveAll };
 }
@@ -412,7 +412,7 @@ function configPanel(model, el, world) {
     { class: "tl-pasted" },
     fields.map((each) => each.node),
   );
-  const about = element("p", { class: "tl-note" }, NOT_SENT);
+  const about = element("p", { class: "tl-note" }, PRIVACY_NOTE);
   const node = element(
     "details",
     { class: "tl-configs" },
@@ -453,7 +453,7 @@ function configPanel(model, el, world) {
   }
   return tables.models ? { nodes: [node], draw, reserveAll } : { nodes: [], draw: () => {}, reserveAll: () => {} };
 }
-const NOT_SENT =
+const PRIVACY_NOTE =
   "The text stays in your browser. What is counted: an encoder with its pooler, a decoder with its head. A key that " +
   "cannot be counted is refused by name.";
 
@@ -470,7 +470,7 @@ function changeOf(model, limits) {
       if (value === read(now, name)) return;
       if (story.last !== name || !same(now, story.to)) story.anchor = now.shape;
       if (story.moving !== name) story.from = now;
-      const next = alter(now, name, value, limits, story.anchor);
+      const next = changeSetting(now, name, value, limits, story.anchor);
       Object.assign(story, { to: next, moving: name, last: name });
       commit(model, OF_SHAPE.includes(name) ? { shape: next.shape } : { [name]: value });
     },
@@ -493,7 +493,7 @@ function longestChanges({ start, limits }, el) {
   };
   const [least, most] = [end(0), end(1)];
   const sentences = SLIDERS.flatMap((name) => {
-    const few = alter(most, name, read(least, name), limits);
+    const few = changeSetting(most, name, read(least, name), limits);
     return [describe(few, most), describe(most, few)];
   });
   return { most, longest: sortedByWidth(el, sentences).slice(0, 6) };
@@ -538,7 +538,7 @@ function render({ model, el }) {
 
   // Reserves space for the numbers and sentences at the ends of all sliders.
   const { most, longest } = longestChanges(world, el);
-  const dearest = costs(most);
+  const costliest = costs(most);
   const against = (name, text) => `Against ${name}: ${text}`;
   const far = widest(
     el,
@@ -547,8 +547,8 @@ function render({ model, el }) {
   presets.reserveAll();
   configs.reserveAll(most);
   sliders.reserveAll();
-  bars.reserveAll(most, dearest);
-  tables.reserveAll(dearest);
+  bars.reserveAll(most, costliest);
+  tables.reserveAll(costliest);
   reserveSpace(status, ...all.map((each) => introduction(each, each)), ...longest.map((text) => against(far, text)));
 
   // Describes the setting, or its last change.

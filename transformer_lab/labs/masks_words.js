@@ -141,8 +141,8 @@ export function rowText({ queries, keys, mistake }, { mask, weights, sums, sees 
 }
 
 const leakedWeightText = (who, weight, key) => `${who} gives ${places(weight)} to ${key}, which it must not see. `;
-const lostWeightText = (who, lost, thief, without, key, weight) =>
-  `${who} lost ${places(lost)} to hidden keys. Without ${thief}, which it must not see, it would give ` +
+const lostWeightText = (who, lost, hiddenKey, without, key, weight) =>
+  `${who} lost ${places(lost)} to hidden keys. Without ${hiddenKey}, which it must not see, it would give ` +
   `${places(without)} to ${key}, not ${places(weight)}. `;
 
 // Describes the influence of a hidden key on the row, if there is any.
@@ -150,18 +150,18 @@ const lostWeightText = (who, lost, thief, without, key, weight) =>
 export function leakText({ queries, keys, mistake }, { mask, weights, scores, sums }, i) {
   const [seen, hidden] = [true, false].map((is) => range(keys.length).filter((j) => mask[i][j] === is));
   const best = (numbers, among) => among.reduce((top, j) => (top < 0 || numbers[j] > numbers[top] ? j : top), -1);
-  const thief = best(mistake === "after softmax" ? scores[i] : weights[i], hidden);
-  if (thief < 0) return "";
+  const hiddenKey = best(mistake === "after softmax" ? scores[i] : weights[i], hidden);
+  if (hiddenKey < 0) return "";
   const who = quoted(queries[i]);
   // A word that occurs twice is identified by its position.
-  const once = keys.indexOf(keys[thief]) === keys.lastIndexOf(keys[thief]);
-  const name = quoted(keys[thief]) + (once ? "" : ` at position ${thief}`);
+  const once = keys.indexOf(keys[hiddenKey]) === keys.lastIndexOf(keys[hiddenKey]);
+  const name = quoted(keys[hiddenKey]) + (once ? "" : ` at position ${hiddenKey}`);
   if (mistake !== "after softmax") {
-    return weights[i][thief] >= LEAST ? leakedWeightText(who, weights[i][thief], name) : "";
+    return weights[i][hiddenKey] >= LEAST ? leakedWeightText(who, weights[i][hiddenKey], name) : "";
   }
   const most = best(weights[i], seen);
   if (most < 0) return "";
-  const others = keys.map((_, j) => j !== thief);
+  const others = keys.map((_, j) => j !== hiddenKey);
   const without = rowWeights(scores[i], others)[most];
   return lostWeightText(who, 1 - sums[i], name, without, quoted(keys[most]), weights[i][most]);
 }
@@ -205,20 +205,20 @@ function emptyRowsText(rows, names) {
 // The longest possible descriptions for a state, in the font of `node`.
 /** @type {(node: Element, state: State) => { rows: string[], leak: string, damages: string[] }} */
 export function longestTexts(node, { queries, keys, mistake, given }) {
-  const askers = sortedByWidth(node, [...new Set(queries)]);
+  const queryNames = sortedByWidth(node, [...new Set(queries)]);
   const names = sortedByWidth(node, keys);
   const row = (keys, sees) => {
     const leaks = !["none", "after softmax"].includes(mistake);
     const weights = keys.map(() => (leaks ? 0.08 : 0));
     const sums = [leaks ? 0.08 * keys.length + 0.88 : 0];
     const now = { mask: [keys.map(() => true)], weights: [weights], sums, sees: [[sees]] };
-    return rowText({ queries: [askers[0]], keys, mistake }, now, 0);
+    return rowText({ queries: [queryNames[0]], keys, mistake }, now, 0);
   };
-  const [who, name] = [quoted(askers[0]), quoted(names[0])];
+  const [who, name] = [quoted(queryNames[0]), quoted(names[0])];
   const place = new Set(keys).size < keys.length ? `${name} at position 00` : name;
   const leaks = { none: "", "after softmax": lostWeightText(who, 0, place, 0, name, 0) };
   const most = {
-    none: emptyRowsText(queries.length, askers.slice(0, 3).map(quoted)),
+    none: emptyRowsText(queries.length, queryNames.slice(0, 3).map(quoted)),
     "after softmax": faultyRowsText(queries.length, 0, 0, 0),
   };
   const anyMistake = faultyRowsText(0, queries.length * keys.length, 0, queries.length);

@@ -7,7 +7,17 @@ import { clamp, range } from "./maths.js";
 import { counts, parallel, recurrent, sliderOf, tokensOf } from "./order_maths.js";
 import { fit, place, rectangles, slotsFor, THIN } from "./order_pictures.js";
 import { cheaperOrderText, formulas, storedNumbersText, narrow, oneOrderText, ordersText } from "./order_words.js";
-import { parseSize, positive, REASONS, sizeText, sumText, thinSidesText, trimmed, vector, WHO } from "./order_words.js";
+import {
+  parseSize,
+  positive,
+  REASONS,
+  sizeText,
+  sumText,
+  thinSidesText,
+  trimmed,
+  vector,
+  ORDER_NAMES,
+} from "./order_words.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
 import { setText, sliderWithInput, sortedByWidth, widthInEms } from "./ui.js";
 import { grouped } from "./words.js";
@@ -223,7 +233,9 @@ function ordersPanel(model) {
     drawCosts(now, kind, total);
     setText(widened, widenedText(now, scale));
     setText(status, softmax ? oneOrderText(total[0], cost.held[0]) : ordersText(total, cost));
-    const fewer = WHO.map((who) => cheaperOrderText(who, 11_111, [far, far], 111.1) + storedNumbersText(end.held));
+    const fewer = ORDER_NAMES.map(
+      (who) => cheaperOrderText(who, 11_111, [far, far], 111.1) + storedNumbersText(end.held),
+    );
     reserveSpace(status, oneOrderText(far, end.held[0]), ...fewer);
   }
   return { node, draw };

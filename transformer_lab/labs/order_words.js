@@ -43,7 +43,7 @@ export const REASONS = {
   causal:
     "One φ(K)ᵀV would hold the future too. So it is built up: each token adds to S, then reads it. The counts stay.",
 };
-export const WHO = ["Queries with keys first", "Keys with values first"];
+export const ORDER_NAMES = ["Queries with keys first", "Keys with values first"];
 /** @type {(sizes: Sizes) => { first: string[], second: string[] }} */
 export const formulas = ({ n, d, m }) => ({
   first: [
@@ -74,8 +74,8 @@ export function ordersText([a, b], { held, equal }) {
     a === b
       ? `Both orders take ${grouped(a)} multiply-adds: N is 2DM/(D + M). `
       : a > b
-        ? cheaperOrderText(WHO[1], a / b, [b, a], equal)
-        : cheaperOrderText(WHO[0], b / a, [a, b], equal);
+        ? cheaperOrderText(ORDER_NAMES[1], a / b, [b, a], equal)
+        : cheaperOrderText(ORDER_NAMES[0], b / a, [a, b], equal);
   return costText + storedNumbersText(held);
 }
 // `sides`: names and sizes of the sides that would be thinner than `thin` pixels at this scale.

@@ -105,7 +105,7 @@ function render({ model, el }) {
   };
 
   let back = ""; // the case announced as a repetition
-  let hasty = false; // Check was pressed without a complete answer
+  let isIncomplete = false; // Check was pressed without a complete answer
   const score = element("span");
   const question = element("p", { class: "tl-question" });
   const given = element("pre", { class: "tl-given" });
@@ -117,14 +117,14 @@ function render({ model, el }) {
 
   const isRight = ({ answer, table, it }) => matches(answerIn(answer, table, it), it.right, table);
   const answer = (text) => {
-    hasty = false;
+    isIncomplete = false;
     if (text !== model.get("answer")) commit(model, { answer: text, state: "open" });
   };
   function check() {
     const { topic, table, it, at, state, answer } = now();
     const found = answerIn(answer, table, it);
-    hasty = found === null || invalidInput(answers) !== null;
-    if (hasty || state === "checked") return draw();
+    isIncomplete = found === null || invalidInput(answers) !== null;
+    if (isIncomplete || state === "checked") return draw();
     if (matches(found, it.right, table)) recordSolved(topic, at);
     else
       recordMissed(
@@ -146,14 +146,14 @@ function render({ model, el }) {
     const next = many ? from[Math.floor(Math.random() * from.length)] : topic;
     const found = nextCase(tableOf(next), next === topic ? at : recordOf(next).solved.length - 1);
     back = found.back ? `${next} ${found.at}` : "";
-    hasty = false;
+    isIncomplete = false;
     commit(model, { topic: next, case: found.at, answer: "", state: "open" });
     if (byKey) queueMicrotask(() => input.focus());
   }
   function reveal() {
     const { topic, table, it, state } = now();
     if (state !== "checked") recordMissed(topic, []);
-    hasty = false;
+    isIncomplete = false;
     commit(model, { answer: textOf(it.right, table), state: "shown" });
   }
 
@@ -194,7 +194,13 @@ function render({ model, el }) {
     forgetAll();
     draw();
   });
-  const standing = element("details", { hidden: !many }, element("summary", {}, "What to look at again"), weak, forget);
+  const reviewList = element(
+    "details",
+    { hidden: !many },
+    element("summary", {}, "What to look at again"),
+    weak,
+    forget,
+  );
 
   const urlState = traitsInUrl("practice", {
     choice: optionCodec(["all", ...chapters.map(String), ...names]),
@@ -215,7 +221,7 @@ function render({ model, el }) {
     reservedBox(given),
     answers,
     buttons,
-    standing,
+    reviewList,
   );
 
   const makeInput = (it, table) => INPUTS[table.kind]({ form: table, it, answer, submit });
@@ -247,7 +253,7 @@ function render({ model, el }) {
 
   function statusText({ topic, at, table, it, answer, state }) {
     if (invalidInput(answers)) return `Not read: ${answers.querySelector(".tl-error").textContent}`;
-    if (hasty) return `There is no whole answer yet. ${INSTRUCTIONS[table.kind]}`;
+    if (isIncomplete) return `There is no whole answer yet. ${INSTRUCTIONS[table.kind]}`;
     if (state === "shown") return shownText(it, table);
     if (state === "open") return back === `${topic} ${at}` ? BACK : INSTRUCTIONS[table.kind];
     const found = answerIn(answer, table, it);
@@ -269,7 +275,7 @@ function render({ model, el }) {
       input = makeInput(it, table);
       answers.replaceChildren(input.node, tallest);
     }
-    if (!(hasty && invalidInput(answers))) input.show(text); // invalid input stays in the field
+    if (!(isIncomplete && invalidInput(answers))) input.show(text); // invalid input stays in the field
     select.value = all.choice;
     const done = state === "shown" || (state === "checked" && isRight(all));
     const wrong = state === "checked" && !done;

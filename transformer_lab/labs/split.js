@@ -93,7 +93,7 @@ function beforeAndAfter(model, example) {
   return { node, draw };
 }
 
-const WITH = "What would happen with";
+const CHOICE_LABEL = "What would happen with";
 const EACH_ROW = "Each row is one token’s look at all tokens, and each head has a table of its own.";
 const mixedCellsText = (lost, all) => `${lost} of ${all} cells compare other tokens than their row and column say.`;
 
@@ -126,7 +126,7 @@ function journeyPanel(model) {
     bar.node,
     group(
       "mistakes",
-      element("div", { class: "tl-row tl-toggles" }, element("span", { class: "tl-note" }, WITH), mistakes),
+      element("div", { class: "tl-row tl-toggles" }, element("span", { class: "tl-note" }, CHOICE_LABEL), mistakes),
     ),
     reservedBox(lesson, "tl-lesson"),
     element(
@@ -180,14 +180,14 @@ function journeyPanel(model) {
 
     const step = way[stage];
     const lost = range(step.ids.length).filter((flat) => isMisplaced(step, flat)).length;
-    const yours = ownSentenceText(split);
+    const ownSentence = ownSentenceText(split);
     const most = product([example.heads, example.seq, example.seq]);
     const last = letter(example.seq - 1);
     const wrong = ` That row is taken for token ${last}. ${most} of ${most} numbers are in the wrong row.`;
     const stands = `${last}0, feature 0 of token ${last}, stands at [0, 0, 0]: token ${last}, piece 0.`;
     const longest = [EACH_ROW, mixedCellsText(most, most), `${stands}${split || merge ? wrong : ""}`];
-    reserveSpace(status, ...longest.map((text) => `${text}${yours}`));
-    setText(status, `${cellText(step, cell, lost)}${stage > 1 && stage < 7 ? yours : ""}`);
+    reserveSpace(status, ...longest.map((text) => `${text}${ownSentence}`));
+    setText(status, `${cellText(step, cell, lost)}${stage > 1 && stage < 7 ? ownSentence : ""}`);
   }
 
   // Reserves space for the text of every step, with and without mistakes.

@@ -158,7 +158,7 @@ function tensorPanel(model) {
     const { shape, storage } = tensor;
     const total = product(model.get("shape"));
     const cells = () => grid.node.querySelectorAll(".tl-cell");
-    const stood = [positionsOf(grid.node, cells()), positionsOf(strip, slots)];
+    const before = [positionsOf(grid.node, cells()), positionsOf(strip, slots)];
     grid.draw(shape, (index) => {
       const number = storage[placeOf(tensor, index)];
       return { text: number, hue: hueOf(number, total) };
@@ -171,8 +171,8 @@ function tensorPanel(model) {
     );
     strip.replaceChildren(...slots);
     set(strip, { "aria-label": `Storage of ${storage.length} elements: ${storage.join(", ")}` });
-    animateFrom(stood[0], grid.node, cells());
-    animateFrom(stood[1], strip, slots);
+    animateFrom(before[0], grid.node, cells());
+    animateFrom(before[1], strip, slots);
   }
 
   // Marks and describes the chosen element.
