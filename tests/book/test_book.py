@@ -654,7 +654,7 @@ def test_paper_keeps_the_labs_colours(visit):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_figures_stand_on_the_page_s_own_ground_and_can_be_read(visit, theme):
+def test_figures_have_the_page_s_background_and_can_be_read(visit, theme):
     page = visit((HTML / "05_masks.html").as_uri(), color_scheme=theme, viewport={"width": 1280, "height": 900})
     figure = page.locator(".cell_output img").first
     figure.evaluate("figure => figure.scrollIntoView({ block: 'center' })")

@@ -145,7 +145,7 @@ def test_the_keyboard_shows_a_card_and_follows_the_link(chapter):
     assert page.locator(".tl-card:visible").count() == 0
 
 
-def test_a_card_lies_in_the_window(chapter):
+def test_a_card_is_inside_the_window(chapter):
     page, _, _ = chapter
     for link in page.locator("article a.term:visible").all()[:40:4]:
         show(link)

@@ -58,7 +58,7 @@ def test_answers_survive_a_reload_until_one_answers_again(visit, site):  # noqa:
     assert score.inner_text() == "3 questions. Your first choice counts."
 
 
-def test_a_question_that_was_rewritten_is_asked_anew(visit, site):  # noqa: F811
+def test_a_question_that_was_rewritten_is_asked_again(visit, site):  # noqa: F811
     page = visit(f"{site}{THIRD}")
     store(page, answers={THIRD.removesuffix(".html"): {"gone": {"section": "x", "first": "right", "opened": [0]}}})
     page.reload()

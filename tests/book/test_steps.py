@@ -63,7 +63,7 @@ def test_the_lab_follows_the_reader_until_it_is_touched(visit):  # noqa: F811
 
 
 @pytest.mark.parametrize("how", ["less motion", "address"])
-def test_nothing_moves_by_itself(visit, how):  # noqa: F811
+def test_nothing_moves_without_the_reader(visit, how):  # noqa: F811
     still = {"reduced_motion": "reduce"} if how == "less motion" else {}
     query = "" if still else "?lookup.query=0,0"
     page = visit((HTML / "03_attention_lookup.html").as_uri() + query, viewport={"width": 1200, "height": 850}, **still)

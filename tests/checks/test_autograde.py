@@ -72,7 +72,7 @@ def test_an_empty_assignment_gets_none(tmp_path):
         assert "not attempted" in test["output"]
 
 
-def test_wrong_answers_are_told_their_mistake_and_cost_no_more_than_their_own_points(tmp_path):
+def test_wrong_answers_get_their_mistake_and_cost_no_more_than_their_own_points(tmp_path):
     notebook = handed_in(
         tmp_path,
         flat_offset="def flat_offset(index, strides):\n    for i, s in zip(index, strides):\n        return i * s",
@@ -113,7 +113,7 @@ def test_the_file_is_there_even_if_the_notebook_ends_python(tmp_path):
         ('{"cells": []}', "it.ipynb has no checks that give points: is it an assignment of the course?"),
     ],
 )
-def test_nothing_to_grade_is_said_in_the_file(content, message, form, tmp_path, monkeypatch):
+def test_nothing_to_grade_is_reported_in_the_file(content, message, form, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if content is not None:
         Path("it.ipynb").write_text(content, "utf-8")

@@ -41,7 +41,7 @@ def test_a_known_mistake_is_named_as_itself(exercise, mistake):
 
 
 @pytest.mark.parametrize("exercise", EXERCISES)
-def test_a_function_that_returns_nothing_is_told_so(exercise):
+def test_a_function_that_returns_nothing_gets_a_message(exercise):
     report = diagnose(exercise, lambda *arguments: None)
     assert (report.status, report.mistake) == ("incorrect", "nothing_returned")
     assert "ends without a `return`" in report.message

@@ -102,7 +102,7 @@ def test_a_docstring(add, purpose):
         add(make(), nameless)
 
 
-def test_a_name_of_its_own_for_each_mistake():
+def test_every_mistake_has_its_own_name():
     def not_turned(x):
         """The numbers stand as they stood."""
         return x
@@ -480,6 +480,6 @@ def test_the_project_counts_its_parts_without_a_chapter_whatever_number_stood_th
     assert assignments.text(exercise) == MASKS.with_stem("project").read_text("utf-8")
 
 
-def test_hints_are_written_where_their_name_stands():
+def test_hints_replace_their_name():
     exercise = assignments.with_derived_parts(spoiled(PADDING_HINTS, r"\1{hints padding_mask}"))
     assert assignments.text(exercise) == MASKS.read_text("utf-8")

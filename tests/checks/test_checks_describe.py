@@ -64,7 +64,7 @@ def test_a_mistake_is_named_by_what_pytorch_refused_and_not_by_the_text(exercise
     assert (report.status, report.mistake) == ("error", mistake), report.message
 
 
-def test_what_pytorch_refused_is_told_with_its_rule():
+def test_what_pytorch_refused_is_reported_with_its_rule():
     message = diagnose(checks.feed_forward, input_added_to_the_hidden).message
     assert "PyTorch refused `add` of (batch 2, seq 7, d_ff 12) and `x`, (batch 2, seq 7, d_model 5)." in message
     assert "Axis −1 has 12 and 5." in message
@@ -86,7 +86,7 @@ def the_pair_taken_for_a_tensor(x, dim):
         (checks.masked_attention, lambda query, key, value, mask: value if mask else key, "one single bool"),
     ],
 )
-def test_some_errors_are_told_in_other_words(exercise, function, message):
+def test_some_errors_are_reworded(exercise, function, message):
     assert message in diagnose(exercise, function).message
 
 
@@ -107,7 +107,7 @@ def transposed_and_thrown_away(x, n_heads):
     return pieces * 2
 
 
-def test_a_parameter_that_is_never_used_is_told():
+def test_a_parameter_that_is_never_used_is_reported():
     assert (
         "Your function never uses `b2`. Where does it belong?"
         in diagnose(checks.feed_forward, without_the_second_bias).message
@@ -116,7 +116,7 @@ def test_a_parameter_that_is_never_used_is_told():
     assert "Your function never uses `b1` and `b2`. Where do they belong?" in message
 
 
-def test_a_result_that_is_thrown_away_is_told():
+def test_a_result_that_is_thrown_away_is_reported():
     message = diagnose(checks.split_heads, transposed_and_thrown_away).message
     assert "What `pieces.transpose(1, 2)` computes is thrown away" in message
     assert "never uses" not in message
@@ -147,7 +147,7 @@ def uses_all(x, n_heads):
     return inner()
 
 
-def test_nothing_is_said_of_a_source_that_is_all_used():
+def test_no_message_about_a_source_that_is_used_completely():
     assert source_findings(uses_all) == []
     assert source_findings(torch.add) == source_findings(checks.split_heads) == []
     assert source_findings(eval("lambda x: 1")) == []
@@ -361,7 +361,7 @@ def test_a_factor_is_that_of_the_numbers_shown():
         (lambda y: y * torch.nan, "There is NaN in your result"),
     ],
 )
-def test_where_wrong_numbers_stand_or_what_they_have_in_common(wrong, message):
+def test_positions_of_wrong_numbers_and_what_they_have_in_common(wrong, message):
     assert message in message_of(checks.linear, lambda x, weight, bias: wrong(F.linear(x, weight, bias)))
 
 
@@ -424,7 +424,7 @@ def test_angles_in_float32_are_right_and_have_the_names_of_their_mistakes(speeds
         assert report.mistake == mistake and "Besides" not in report.message, report.message
 
 
-def test_what_is_wrong_in_float64_besides_is_told():
+def test_what_is_wrong_in_float64_besides_is_reported():
     report = diagnose(checks.rotate, rotated(SPEEDS[0], times=2 * math.pi, as_it_came=False))
     assert report.mistake == "whole_circles+in_float32" and "whatever the dtype" in report.message
     faster = rotated(lambda base, d, sign: 1.001 * SPEEDS[0](base, d, sign), times=2 * math.pi)
@@ -563,7 +563,7 @@ my_rotate.__code__ = my_rotate.__code__.replace(co_name="rotate")  # as it is ca
 
 @pytest.mark.parametrize("rotate", [my_rotate, checks.rotate.reference])
 @pytest.mark.parametrize("position, message", [(int, "the number 5"), (torch.tensor, "a tensor of shape ()")])
-def test_a_number_in_the_place_of_a_tensor_is_told(rotate, position, message):
+def test_a_number_in_the_place_of_a_tensor_is_reported(rotate, position, message):
     report = diagnose(checks.cached_step, step_at(position, rotate))
     assert report.status == "error"
     assert f"`rotate` takes a tensor of shape (seq,) as `positions`, and was given {message}." in report.message
@@ -595,7 +595,7 @@ def test_a_tensor_of_one_axis_that_is_no_argument_has_no_axis_word():
     assert "PyTorch refused `add` of `x`, (batch 3, heads 5, seq 7, d_head 4) and (3)." in message
 
 
-def test_right_numbers_that_come_too_often_are_told():
+def test_right_numbers_that_come_too_often_are_reported():
     right = torch.tensor([1.5, 1.5, 2.5, 2.5, 3.5, 3.5])
     case = Case(torch.tensor([1.5, 1.5, 1.5, 2.5, 2.5, 2.5]), right, {})
     assert "some come too often" in relation(case, case, ["heads"])
@@ -672,7 +672,7 @@ def no_scale_and_no_score_above_50(query, key):
     return scores.masked_fill(scores > 50, 0.0).softmax(-1)
 
 
-def test_a_second_slip_is_told_where_the_first_is_wrong_as_well():
+def test_a_second_slip_is_reported_where_the_first_is_wrong_as_well():
     message = message_of(checks.attention_weights, no_scale_and_no_score_above_50)
     assert "The scale is missing" in message and "Besides, with scores of more than a hundred it goes" in message
 
@@ -684,7 +684,7 @@ def test_a_second_slip_is_told_where_the_first_is_wrong_as_well():
         (checks.attention_weights, "times_root_d+over_heads", "One key gets nearly everything"),
     ],
 )
-def test_what_a_text_says_of_the_rest_is_left_out_beside_a_second_slip(exercise, mistakes, false):
+def test_claims_about_the_rest_are_left_out_beside_a_second_slip(exercise, mistakes, false):
     ids = tuple(mistakes.split("+"))
     report = diagnose(exercise, exercise.combined([exercise.mistakes[id] for id in ids]))
     assert set(report.mistake.split("+")) == set(ids), report.mistake
@@ -709,7 +709,7 @@ def test_a_triangle_with_another_slip_is_not_called_right(function):
     assert "Two things go wrong here." in message and "The triangle is right" not in message, message
 
 
-def test_braces_mark_what_a_text_says_of_the_rest():
+def test_braces_mark_claims_about_the_rest():
     text = "{The heads are right, but} they are sorted. Each is {right and} in the wrong place.\n{It would work.} Why?"
     assert without_what_is_marked(text) == "They are sorted. Each is in the wrong place.\nWhy?"
     mistake = checks.merge_last_two.mistakes["axes_swapped_back"]
@@ -717,7 +717,7 @@ def test_braces_mark_what_a_text_says_of_the_rest():
     assert mistake.beside_another.startswith("The numbers are scrambled")
 
 
-def test_one_slip_with_key_and_query_is_told_once():
+def test_one_slip_with_key_and_query_is_reported_once():
     exercise = checks.mend_cosines
     ids = "root_forgotten", "root_forgotten_of_queries"
     message = message_of(exercise, exercise.combined([exercise.mistakes[id] for id in ids]))

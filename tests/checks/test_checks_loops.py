@@ -193,7 +193,7 @@ def test_the_steps_between_which_a_loop_goes_wrong(exercise, function, found_ste
         (checks.softmax, softmax_numpy),
     ],
 )
-def test_nothing_is_said_of_steps_that_cannot_be_seen(exercise, function):
+def test_no_message_about_steps_that_cannot_be_seen(exercise, function):
     report = diagnose(exercise, function)
     assert not report.mistake and not any(phrase in report.message for phrase in NOT_FOUND), report.message
 

@@ -154,14 +154,14 @@ def raises(error):
         (AssertionError("a\nb\nc"), "`AssertionError`: a"),
     ],
 )
-def test_an_error_is_told_with_the_learners_own_line(error, message):
+def test_an_error_is_reported_with_the_learners_own_line(error, message):
     report = check(raises(error))
     assert (report.status, report.mistake) == ("error", None)
     assert message in report.message and "line 2 of `function`: `raise error`" in report.message
     assert "Traceback" not in str(report) and "transformer_lab" not in str(report)
 
 
-def test_the_shapes_at_that_line_are_told():
+def test_the_shapes_at_that_line_are_reported():
     def function(x, n_heads):
         keys = x.transpose(1, 2)
         return x @ x @ keys
@@ -183,7 +183,7 @@ def test_other_parameters(function):
 
 
 @pytest.mark.parametrize("value", [None, 3, "split_heads", torch.ones(2), [right]])
-def test_what_is_no_function(value):
+def test_a_value_that_is_not_a_function(value):
     report = check(value)
     assert report.status == "error" and f"of type `{type(value).__name__}`" in report.message
 
@@ -321,13 +321,13 @@ def test_a_fault_of_the_check_is_not_shown_as_the_learners(part, monkeypatch):
     assert report.status == "incorrect" and FAULT in report.message
 
 
-def test_a_fault_of_the_check_before_its_verdict_is_told_too(monkeypatch):
+def test_a_fault_of_the_check_before_its_verdict_is_reported(monkeypatch):
     monkeypatch.setattr("transformer_lab.checks.probes.observe", broken)
     report = check(lambda x, n_heads: right(x, n_heads))
     assert report.status == "error" and FAULT in report.message
 
 
-def test_a_fault_in_a_hunt_is_told_too(monkeypatch):
+def test_a_fault_in_a_hunt_is_reported_too(monkeypatch):
     module = sys.modules["transformer_lab.checks.hunt"]  # `tl.checks.hunt` is the function
     monkeypatch.setattr(module, "all_accepted", broken)
     report = tl.checks.hunt(check, lambda f: f(torch.ones(2, 3, 4), 2))
@@ -461,7 +461,7 @@ def press_stop(presses=1):
         time.sleep(0.1)
 
 
-def test_a_machine_that_stands_still_refuses_no_right_answer(monkeypatch):
+def test_a_suspended_machine_rejects_no_right_answer(monkeypatch):
     clock, late = time.monotonic, []
     monkeypatch.setattr(time, "monotonic", lambda: clock() + sum(late))
 
@@ -619,7 +619,7 @@ def test_an_input_that_was_changed():
     assert report.status == "incorrect" and "changes its argument `x`" in report.message
 
 
-def test_a_function_that_keeps_something_is_told_so():
+def test_a_function_that_keeps_something_is_reported():
     calls = []
 
     def counts(x, n_heads):
@@ -712,7 +712,7 @@ def from_a_cache(seq):
         (from_a_cache, "`for_any_length`"),
     ],
 )
-def test_what_is_stored_for_one_input_and_returned_for_another_is_told_so(function, name):
+def test_what_is_stored_for_one_input_and_returned_for_another_is_reported(function, name):
     report = tl.checks.causal_mask(function)
     assert (report.status, report.mistake) == ("incorrect", "kept_between_calls")
     assert (

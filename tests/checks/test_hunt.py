@@ -69,7 +69,7 @@ def test_a_better_test_catches_more_and_chapter_3_says_how_many():
     assert expected in text, f"03_attention_lookup.ipynb, section 3.10, must say: {expected}"
 
 
-def test_the_card_says_what_escapes_and_what_that_does():
+def test_the_card_names_an_escaped_mistake_and_its_effect():
     report = weights.report(row_sums)
     assert (report.status, report.refused, report.stars) == ("incorrect", 0, 0)
     words, count, of = report.kinds[0]
@@ -108,7 +108,7 @@ def test_of_a_mistake_that_special_input_shows_the_card_names_the_input():
         ("flat_offset", r"\(`index = \(\)`, `strides = \(\)`\): it raises `IndexError`\.$"),
     ],
 )
-def test_it_says_what_a_mistake_does_whatever_that_is(name, message):
+def test_the_effect_of_a_mistake_is_described(name, message):
     exercise = getattr(tl.checks, name)
     arguments, right = exercise.probes[0].arguments, exercise.expected[0].value
     report = getattr(tl.checks, f"test_{name}").report(lambda f: agree(f(*deepcopy(arguments)), right))
@@ -179,13 +179,13 @@ def unwritten(*_):
         (torch.ones(2), "error", "without calling it"),
     ],
 )
-def test_what_a_test_does_wrong_is_told(test, status, message):
+def test_what_a_test_does_wrong_is_reported(test, status, message):
     report = weights.report(test)
     assert (report.status, report.stars) == (status, 0)
     assert re.search(message, report.message), report.message
 
 
-def test_a_test_without_an_end_and_one_that_is_slow_are_told_apart(monkeypatch):
+def test_a_test_without_an_end_and_one_that_is_slow_are_distinguished(monkeypatch):
     kinds(weights.exercise)
     monkeypatch.setattr(observe, "TIME_LIMIT", 0.3)
 
@@ -205,7 +205,7 @@ def test_a_test_without_an_end_and_one_that_is_slow_are_told_apart(monkeypatch):
 outside = torch.ones(2, 3, 4, 5)
 
 
-def test_what_lies_outside_the_test_is_put_back_after_each_function():
+def test_the_state_outside_the_test_is_restored_after_each_function():
     def changes_its_input(f):
         outside.mul_(1.5)
         row_sums(f)
@@ -239,7 +239,7 @@ def test_false_refuses_in_any_type(false):
 # A right answer and a mistake meet the test alike
 
 
-def test_a_function_comes_without_a_name_of_its_own():
+def test_a_function_has_no_name_that_identifies_it():
     exercise = weights.exercise
     mistake = exercise.mistakes["no_scale"].function
     for function in (exercise.reference, *exercise.equivalents.values(), mistake):
@@ -263,7 +263,7 @@ def test_what_only_the_checks_see_is_not_counted():
 
 
 @pytest.mark.parametrize("exercise", every_third(pytest.param(e, id=e.name) for e in tl.checks.EXERCISES))
-def test_a_test_that_looks_at_nothing_is_told_so(exercise):
+def test_a_test_that_looks_at_nothing_is_reported(exercise):
     """Whether it asks nothing of what comes back, or takes it apart and forgets the `assert`."""
     arguments = exercise.probes[0].arguments
 

@@ -102,7 +102,7 @@ def test_a_test_that_refuses_a_right_model_gets_no_star():
         (7, "error", "Pass the test itself"),
     ],
 )
-def test_what_is_no_test_is_told_so(test, status, words):
+def test_a_value_that_is_not_a_test_is_reported(test, status, words):
     report = HUNT.report(test)
     assert report.status == status and words in report.message
 

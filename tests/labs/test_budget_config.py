@@ -164,7 +164,7 @@ def test_an_empty_field_is_no_model(engine):
     assert parse(engine, "[]") == {"error": "config must be a dict, which begins with {"}
 
 
-def test_limits_of_the_lab_are_told_by_the_key(engine):
+def test_limits_of_the_lab_are_reported_by_the_key(engine):
     actual = parse(engine, json.dumps({**QWEN3, "num_hidden_layers": 129}))
     assert actual == {"error": "config's num_hidden_layers must be from 1 to 128 in this lab, got 129"}
 
@@ -240,7 +240,7 @@ def test_a_link_restores_what_was_pasted(show):
     assert beside(page)["parameters"][0] == "124,439,808"
 
 
-def test_what_is_wrong_is_said_beside_the_field_and_changes_nothing(show):
+def test_errors_are_shown_beside_the_field_and_change_nothing(show):
     page = opened(show, BudgetLab())
     before = beside(page)
     page.get_by_label(AGAINST).fill('{"model_type": "qwen3",\n}')

@@ -59,7 +59,7 @@ export function makePaintable(matrix, el, editor) {
       const steps = Math.max(Math.abs(at[0] - last[0]), Math.abs(at[1] - last[1])); // a fast pointer skips cells
       if (!steps) return;
       const between = (step) => at.map((x, axis) => Math.round(last[axis] + ((x - last[axis]) * step) / steps));
-      editor.paint((comes ? range(steps + 1) : range(steps, 1)).map(between), brush, at);
+      editor.paint((isSecond ? range(steps + 1) : range(steps, 1)).map(between), brush, at);
       last = at;
     },
     onpointerup: () => {
