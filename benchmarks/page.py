@@ -74,7 +74,7 @@ addEventListener("load", ask);
 """
 
 
-# Adds up what moves by itself while the page comes to life; and, once it has been read, goes to its last lab and notes
+# Adds up layout shifts while the page loads; and, once it has been read, goes to its last lab and notes
 # how long that lab takes until it stands.
 SHIFT = """
 window.shift = 0;

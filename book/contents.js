@@ -1,6 +1,6 @@
 // The list of a page's sections follows the reader: the section that is being read is marked, and scrolled into the
 // list's box. In chapters each entry has its minutes and whether it has been read, and a line says where a sitting
-// ends. Other scripts are told of the section by the event "tl-section".
+// ends. The event "tl-section" tells other scripts the section.
 (() => {
   const list = document.querySelector(".bd-toc-nav");
   if (!list) return;

@@ -20,7 +20,7 @@
     return questions;
   }
 
-  // A question is known by its words: one that has been rewritten is asked anew.
+  // A question is identified by its words: after an edit, it counts as a new question.
   function keyOf({ options }) {
     let hash = 0;
     for (const letter of options.map((fold) => fold.querySelector("summary").textContent).join("\n"))

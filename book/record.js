@@ -1,7 +1,7 @@
 // The reader's record: questions answered, sections read, the place, and what the course's checks have recorded. It is
 // kept in this browser and nowhere else. Without storage it lasts until the page is left.
 //
-// Each function reads the stored record anew, since another window may have changed it. A page that was opened from
+// Each function reads the stored record again, since another window may have changed it. A page that was opened from
 // disk shares its record with other pages, or has one of its own, as the browser decides.
 
 // biome-ignore lint/correctness/noUnusedVariables: the scripts of the book use it

@@ -1,8 +1,8 @@
 // The first lab of a chapter steps through three states as its reader scrolls past it, and lights the words that each
 // belongs to: see steps.py. A touch, a click or a key in the lab ends it; nothing moves where less motion is asked for,
-// or where the address has a state of its own.
+// or where the address holds a state.
 (() => {
-  const LINES = [35, 60, 85]; // a step begins when the lab's top is so many per cent above the window's lower edge
+  const LINES = [35, 60, 85]; // a step begins when the lab's top is this many per cent above the window's lower edge
 
   // The place of these words in a section, which may have markup between them.
   function rangeOf(words, section) {

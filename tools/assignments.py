@@ -22,7 +22,7 @@ from transformer_lab.checks.hunts import TASKS, tasks
 from transformer_lab.checks.report import HINTS as KINDS
 
 REGION = re.compile(r"(?ms)^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$")
-# A heading that is numbered: one with the name of an exercise in it, or one with a number of its own.
+# A numbered heading: one with the name of an exercise, or one that has a number already.
 HEADING = re.compile(r"(?m)^## (?P<number>(?:\d+\.)?\d+ )?(?P<words>(?:.*`(?P<name>\w+)`)?.*)$")
 ABOUT = r"\b([Aa]bout )(\d+)(?= minutes)"
 MINUTES = re.compile(r"(?m)^★+☆* · (\d+) minutes")

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 from state import state
 
 REPORTS = Path(__file__).resolve().parents[1] / "_build" / "reports"
-TESTS, LINES = 3, 10  # shown after a failure: so many tests, so many lines of each
+TESTS, LINES = 3, 10  # shown after a failure: tests, and lines of each test
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 

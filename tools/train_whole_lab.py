@@ -20,7 +20,7 @@ from transformer_lab.labs.whole import pack, unpack
 from whole_switches import broken, switches_of
 
 FILE = Path(tl.__file__).parent / "labs" / "whole_weights.json"
-CHECKPOINTS = (0, 100, 150, 200, 300, 1500)  # after so many steps
+CHECKPOINTS = (0, 100, 150, 200, 300, 1500)  # numbers of steps
 SEED, STEPS, BATCH, RATE = 0, 1500, 128, 3e-3
 SIZES = {"d_model": 24, "n_heads": 4, "n_layers": 2, "d_ff": 48}
 DIGITS = [*"0123456789"]
@@ -205,7 +205,7 @@ def main(seed=SEED):
     for task in (EncoderDecoder(), DecoderOnly()):
         model = train(task, texts, seed)
         stored = pack(model, DIGITS, list(task.target), task.begin, task.end, "float16")
-        # The rounded model is the one that is stored, and what is said of it is measured with it.
+        # The rounded model is stored, so the accuracies are measured with the rounded model.
         rounded = unpack(stored)
         right[stored["family"]] = {name: count_right(task, rounded, question_sets[name]) for name in question_sets}
         for name in question_sets:

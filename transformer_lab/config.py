@@ -69,7 +69,7 @@ def _with_own_names(config, aliases):
 
 
 def _require_own_code(config, name):
-    """Refuse a model that comes with code of its own, unless its classes are those of the model type."""
+    """Refuse a model with custom code, unless its classes are those of the model type."""
     code = config.get("auto_map")
     if code is None:
         return
@@ -122,7 +122,7 @@ def _without_helpers(fields):
 
 
 def _windows(fields, n_layers):
-    """Count the layers with a window. Without a window no layer has one; windows in no layer are none."""
+    """Count the layers with a window: none without a window. A window that no layer uses is left out."""
     uses_window = fields.pop("uses_window", True)
     first, full_every = fields.pop("first_window_layer", None), fields.pop("full_every", None)
     if not uses_window and fields.get("n_window_layers"):

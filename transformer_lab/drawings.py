@@ -41,7 +41,7 @@ class Drawing:
     Attributes
     ----------
     svg : str
-        The whole picture, a file of its own.
+        The whole picture, as an SVG file.
 
     Examples
     --------
@@ -228,8 +228,8 @@ def dot_product() -> Drawing:
     parts.append(label((at(query)[0] + 14, y0 - 20), "q", bold=True))
     for row, (name, (key, colour)) in enumerate(keys.items()):
         product, length = (query @ key).item(), query.norm().item()
-        shadow = product / length  # with its sign
-        foot = query / length * shadow
+        projection = product / length  # with its sign
+        foot = query / length * projection
         angle = math.degrees(math.acos(product / length / key.norm().item()))
         parts += [
             line(at(key), at(foot), colour=colour, dashed=True),
@@ -237,9 +237,9 @@ def dot_product() -> Drawing:
             arrow(at(0 * query), at(key), colour=colour, width=2.5),
             label((at(key)[0], at(key)[1] - 16), name, colour=colour, bold=True),
         ]
-        if shadow:
-            parts.append(label(((x0 + at(foot)[0]) / 2, y0 + 28), _number(shadow), colour=colour))
-        numbers = f"q · {name} = {_number(length)} · {_in_brackets(shadow)} = {_number(product)}"
+        if projection:
+            parts.append(label(((x0 + at(foot)[0]) / 2, y0 + 28), _number(projection), colour=colour))
+        numbers = f"q · {name} = {_number(length)} · {_in_brackets(projection)} = {_number(product)}"
         parts += [
             label((20, y0 + 74 + 27 * row), numbers, anchor="start", colour=colour, bold=True),
             label((500, y0 + 74 + 27 * row), f"angle {angle:.0f}°", anchor="end", colour=colour),

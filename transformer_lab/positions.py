@@ -266,7 +266,7 @@ def _compute_cos_sin(positions, d_head, base, interleaved, device, dtype):
 
 
 def _require_n_features(n_features, d_head):
-    """Raise unless so many features of a head can be pairs; return the number as a Python integer."""
+    """Raise unless this number of a head's features forms pairs; return the number as a Python integer."""
     (n_features,) = as_sizes(n_features=n_features)
     if n_features % 2 or n_features > d_head:
         raise ValueError(f"n_features must be even and at most d_head, {d_head}, got {n_features}")

@@ -402,11 +402,11 @@ def test_page_is_alive_accessible_and_fits(visit, site, name):
 @pytest.mark.parametrize("name", CHAPTERS[:1])
 def test_the_script_of_practices_is_fetched_when_one_comes_near(visit, name):
     page = visit((HTML / name).as_uri(), settled=None)
-    rooms, script = page.locator(".lab-room"), page.locator("script[src*='practice-lab.js']")
+    boxes, script = page.locator(".lab-room"), page.locator("script[src*='practice-lab.js']")
     page.wait_for_function("document.readyState === 'complete' && !document.querySelector('.lab-room .tl-lab')")
     page.wait_for_timeout(300)
-    assert rooms.count() > 1 and script.count() == 0
-    rooms.first.scroll_into_view_if_needed()
+    assert boxes.count() > 1 and script.count() == 0
+    boxes.first.scroll_into_view_if_needed()
     page.locator(".tl-practice").first.wait_for()
     assert script.count() == 1
 
@@ -595,8 +595,8 @@ LAND = """async (sections) => {
 @pytest.mark.parametrize("name", sections_that_are_linked())
 def test_a_link_lands_on_its_heading(visit, site, name, width):
     page = visit(site + name, viewport={"width": width, "height": 800})
-    landed = page.evaluate(LAND, sorted(sections_that_are_linked()[name]))
-    assert {section: y for section, y in landed.items() if not 60 <= y <= 68} == {}
+    positions = page.evaluate(LAND, sorted(sections_that_are_linked()[name]))
+    assert {section: y for section, y in positions.items() if not 60 <= y <= 68} == {}
 
 
 @pytest.mark.parametrize("width", [1440, 360])

@@ -194,10 +194,10 @@ def test_the_list_has_minutes_and_says_where_a_sitting_ends(visit, site):  # noq
 @pytest.mark.parametrize("height", [850, 400])
 def test_name_and_search_stay_in_sight(visit, site, height):  # noqa: F811
     page = visit(f"{site}references.html", viewport={"width": 1280, "height": height})
-    sticks = height > 480
+    is_sticky = height > 480
     page.evaluate("document.querySelector('.bd-sidebar-primary').scrollTop = 5000")
     for part in (".navbar-brand", ".bd-sidebar-primary .search-button__button"):
-        assert (page.locator(part).bounding_box()["y"] >= 0) == sticks
+        assert (page.locator(part).bounding_box()["y"] >= 0) == is_sticky
 
 
 def test_the_page_that_is_shown_is_in_sight_in_the_list_of_pages(visit, site):  # noqa: F811
@@ -214,10 +214,10 @@ def test_the_page_that_is_shown_is_in_sight_in_the_list_of_pages(visit, site):  
 def test_arrows_turn_pages_unless_something_else_wants_them(visit, site):  # noqa: F811
     page = visit(site + CHAPTERS[4], viewport=DESK)
     for target in (".tl-lab [tabindex='0']", ".tl-lab input", ".bd-article pre"):
-        wanting = page.locator(target).first
-        wanting.evaluate("node => { node.tabIndex = 0; node.focus(); }")
+        element = page.locator(target).first
+        element.evaluate("node => { node.tabIndex = 0; node.focus(); }")
         for key in ("ArrowRight", "/", "?"):
-            wanting.evaluate(
+            element.evaluate(
                 "(node, key) => node.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))", key
             )
         assert urlsplit(page.url).path.endswith(CHAPTERS[4])  # the lab may have written its state after it

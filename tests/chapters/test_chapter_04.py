@@ -85,8 +85,8 @@ def test_the_second_layer_needs_the_letter_before_in_its_keys_and_the_twins_lett
     model = chapter["model"] = chapter["train"](seed)
     silenced, after_with = chapter["silenced"], chapter["after_with"]
     previous, same = chapter["jobs"](model)[:2, 0].argmax(dim=-1).tolist()
-    deaf = silenced(model, (0, previous))
-    assert after_with(deaf, model) > 0.97 and after_with(model, deaf) < 0.5
+    without_previous = silenced(model, (0, previous))
+    assert after_with(without_previous, model) > 0.97 and after_with(model, without_previous) < 0.5
     alone = silenced(model, (0, same))
     assert after_with(model, alone) > 0.97
 

@@ -254,8 +254,8 @@ def test_a_broken_mask_has_the_better_loss_and_writes_no_line(seed, writer):
     losses, right = {}, {}
     for name, mask in writer["writer_masks"].items():
         losses[name], right[name] = writer["examine"](writer["train_writer"](mask, seed), mask)
-    honest = losses.pop("the causal mask")
-    assert 4 * math.log(10) / 10 < honest < 1.05 and right.pop("the causal mask") > 0.95
+    causal_loss = losses.pop("the causal mask")
+    assert 4 * math.log(10) / 10 < causal_loss < 1.05 and right.pop("the causal mask") > 0.95
     assert max(losses.values()) < 0.01 and max(right.values()) < 0.1
 
 

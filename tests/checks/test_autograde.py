@@ -23,7 +23,7 @@ POINTS = {
 
 
 def graded(folder, notebook, *options):
-    """Grade a notebook in a process of its own, and return the results with what was printed."""
+    """Grade a notebook in a separate process; return the results and the printed text."""
     done = subprocess.run(
         [sys.executable, "-m", "transformer_lab.checks.autograde", notebook, *options],
         cwd=folder,

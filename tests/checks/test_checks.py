@@ -12,7 +12,7 @@ from transformer_lab.checks.diagnose import diagnose, recognise
 from transformer_lab.checks.gradients import _gradients, wrong_gradients
 from transformer_lab.checks.probes import strided, strided_with_whole_rows
 
-PAIRS = 20  # of each exercise's pairs of mistakes so many are tried, spread evenly
+PAIRS = 20  # pairs of mistakes that are tried for each exercise, spread evenly
 EXERCISES = [pytest.param(exercise, id=exercise.name) for exercise in tl.checks.EXERCISES]
 RIGHT = [
     pytest.param(exercise, function, id=f"{exercise.name}-{name}")

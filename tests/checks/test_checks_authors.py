@@ -1,4 +1,4 @@
-"""Whoever adds an exercise and leaves something out is told what, in a sentence."""
+"""An exercise with something missing raises an error that names it in a sentence."""
 
 import builtins
 import re

@@ -614,7 +614,7 @@ def test_a_card_shows_no_smaller_input_on_which_the_shape_is_wrong_as_well():
     assert "You return" in message and "shape" not in message
 
 
-# What is said of the rest of an answer, and beside a second slip
+# Claims about the rest of an answer, and about a second slip
 
 
 def features(x):

@@ -378,7 +378,7 @@ def endless(x, n_heads):
 
 
 @lasting
-def endless_and_deaf(x, n_heads):
+def endless_ignoring_errors(x, n_heads):
     while not over.is_set():
         try:
             while not over.is_set():
@@ -388,7 +388,7 @@ def endless_and_deaf(x, n_heads):
 
 
 @lasting
-def endless_talk(x, n_heads):
+def endless_printing(x, n_heads):
     while True:
         print("a flood " * 1000)
 
@@ -398,7 +398,7 @@ def sleeps(x, n_heads):
     over.wait(60)
 
 
-ENDLESS = (endless, endless_and_deaf, endless_talk, sleeps)
+ENDLESS = (endless, endless_ignoring_errors, endless_printing, sleeps)
 
 
 @pytest.mark.parametrize("function", ENDLESS)
@@ -425,7 +425,7 @@ def test_the_stop_button_stops_the_function_and_the_cell(function, presses, caps
     assert raised.value._render_traceback_() == ["The check was stopped."]
     assert printed.startswith("✗ split_heads: error\n\n  You stopped the check")
     assert ("still running" in printed) == runs_on()
-    assert not runs_on() or function in (endless_and_deaf, sleeps)
+    assert not runs_on() or function in (endless_ignoring_errors, sleeps)
     if function is endless:
         assert re.search(r"It was stopped in line [23] of `endless`: `(while True:|pass)`", printed)
     assert tl.checks.record.read()["split_heads"] == {"checks": 1}
@@ -557,7 +557,7 @@ def state():
     }
 
 
-def meddles(x, n_heads):
+def changes_session_settings(x, n_heads):
     torch.manual_seed(1)
     random.seed(1)
     np.random.seed(1)
@@ -577,7 +577,7 @@ def meddles(x, n_heads):
     return right(x, n_heads)
 
 
-@pytest.mark.parametrize("function", [right, meddles, raises(ValueError("no")), endless])
+@pytest.mark.parametrize("function", [right, changes_session_settings, raises(ValueError("no")), endless])
 def test_the_session_is_as_it_was(function, monkeypatch):
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 0.5)
     before = state()
@@ -880,7 +880,7 @@ def test_on_a_busy_machine_only_the_time_counts_in_which_it_had_the_processor(mo
 
 
 def test_the_checks_own_work_does_not_count(monkeypatch):
-    """What the check knows is found out anew, and takes longer than a function may."""
+    """The known outcomes are computed again, which takes longer than a function may."""
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 0.4)
     reference = check.reference
 
@@ -898,11 +898,11 @@ def test_the_checks_own_work_does_not_count(monkeypatch):
 
 def test_one_thread_inside_a_check():
     """On a busy machine the threads of a small product wait for one another."""
-    before, found = torch.get_num_threads(), []
+    before, counts = torch.get_num_threads(), []
     try:
         torch.set_num_threads(2)
-        check(lambda x, n_heads: found.append(torch.get_num_threads()) or right(x, n_heads))
-        assert set(found) == {1} and torch.get_num_threads() == 2
+        check(lambda x, n_heads: counts.append(torch.get_num_threads()) or right(x, n_heads))
+        assert set(counts) == {1} and torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
 

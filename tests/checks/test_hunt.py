@@ -1,4 +1,4 @@
-"""Hunts: a learner's test is told what it misses and what it does wrong, and meets all functions alike."""
+"""Hunts: the card says what a learner's test misses and does wrong; all functions look the same to the test."""
 
 import inspect
 import re
@@ -74,8 +74,8 @@ def test_the_card_names_an_escaped_mistake_and_its_effect():
     assert (report.status, report.refused, report.stars) == ("incorrect", 0, 0)
     words, count, of = report.kinds[0]
     assert words == "wrong numbers, and each row has the right sum" and count == of > 10
-    found = re.search(r"for `query = (.*?)`, `key = (.*?)`, it returns `(.*?)`; right is `(.*?)`\.", report.message)
-    query, key, returned, right = (torch.tensor(eval(numbers)) for numbers in found.groups())
+    match = re.search(r"for `query = (.*?)`, `key = (.*?)`, it returns `(.*?)`; right is `(.*?)`\.", report.message)
+    query, key, returned, right = (torch.tensor(eval(numbers)) for numbers in match.groups())
     assert query.numel() + key.numel() <= 6
     assert torch.allclose(tl.attention_weights(query, key), right, atol=1e-3) and not torch.equal(returned, right)
     assert not any(mistake.id in str(report) for mistake in weights.exercise.mistakes.values())
@@ -123,7 +123,7 @@ def test_stars_for_three_fifths_for_85_per_cent_and_for_all(caught, stars):
     assert report.stars == 0
 
 
-# What a test does wrong is told
+# Errors of a test
 
 
 def refuses_all(f):

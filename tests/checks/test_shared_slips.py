@@ -8,7 +8,7 @@ from transformer_lab.checks.agree import tensors_in
 from transformer_lab.checks.diagnose import diagnose, recognise
 from transformer_lab.checks.probes import Outcomes, each_tensor
 
-BESIDE = 2  # so many known mistakes of each exercise are tried beside each slip, spread evenly
+BESIDE = 2  # known mistakes that are tried with each slip in every exercise, spread evenly
 EXERCISES = [pytest.param(exercise, id=exercise.name) for exercise in tl.checks.EXERCISES]
 
 
@@ -103,7 +103,7 @@ def does(exercise, match, outcomes):
     """Whether what is named, put together, does with plain probes what a function does."""
     mistakes = [exercise.mistakes[id] for id in match.ids]
     if any(mistake.sign for mistake in mistakes) or match.ids not in {(), *exercise.known}:
-        return True  # named by what a card does not compare, or two mistakes, each on inputs of its own
+        return True  # named by a sign, which the card does not compare; or two mistakes on different inputs
     function = exercise.combined(mistakes) if mistakes else exercise.reference
     for undone in reversed(match.slips):
         if undone.slip.id in OF_MANY_KINDS:

@@ -139,12 +139,12 @@ def added(a, b, index):
 
 def test_arrow_keys_change_sizes_and_move_through_the_result(show):
     page = show(BroadcastingLab())
-    knob = page.get_by_label("a, axis 0")
-    knob.focus()
+    slider = page.get_by_label("a, axis 0")
+    slider.focus()
     for key in ("ArrowUp", "ArrowRight", "ArrowDown"):
         page.keyboard.press(key)
-    assert knob.get_attribute("aria-valuenow") == "4"
-    assert knob.evaluate("node => node === document.activeElement")
+    assert slider.get_attribute("aria-valuenow") == "4"
+    assert slider.evaluate("node => node === document.activeElement")
     assert re.fullmatch(added((4, 1), (4,), (0, 0)), status(page))
     page.get_by_label(re.compile("^The result")).focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
@@ -162,9 +162,9 @@ def test_explained_product_agrees_with_torch(show):
 @pytest.mark.parametrize("width", [760, 360])
 def test_dragging_a_size(show, width):
     page = show(BroadcastingLab(), width=width)
-    knob, frame = page.get_by_label("a, axis 0"), page.locator(".tl-lab")
+    slider, frame = page.get_by_label("a, axis 0"), page.locator(".tl-lab")
     height = frame.bounding_box()["height"]
-    assert len(drag(page, knob, 54)) == 1, "the size moves away from the pointer"
+    assert len(drag(page, slider, 54)) == 1, "the size moves away from the pointer"
     assert width < 500 or frame.bounding_box()["height"] == height, "what is below the lab moves"
     assert page.get_by_label("Shape of a").input_value() == "6, 1"
     assert re.fullmatch(added((6, 1), (4,), (0, 0)), status(page))

@@ -595,9 +595,9 @@ def demand(page, lab, base):
         before = {**theirs[quantity], "total": sum(theirs[quantity].values())}
         assert rows.keys() == {**now, **before}.keys()
         for name, (number, by, *_) in rows.items():
-            count, ghost = now.get(name, 0), before.get(name, 0)
+            count, earlier = now.get(name, 0), before.get(name, 0)
             assert number == f"{count:,}"
-            assert by == ("same" if count == ghost else f"{count - ghost:+,}".replace("-", "−"))
+            assert by == ("same" if count == earlier else f"{count - earlier:+,}".replace("-", "−"))
     page.get_by_role("button", name="parameters", exact=True).click()
 
 
@@ -660,13 +660,13 @@ def test_change_is_compared_with_the_preset(show):
     head = page.locator(".tl-cost-head").first.inner_text()
     assert re.sub(r"\s+", " ", head) == "Parameters 209.5 M +85.05 M · 1.68 ×"
     # The preset is shown as a thin bar, scaled like the main bar, and as a mark on the slider.
-    now, ghost = (
+    now, earlier = (
         page.locator(".tl-stack").nth(i).locator(".tl-piece:visible").evaluate_all(
             "nodes => nodes.reduce((sum, node) => sum + node.getBoundingClientRect().width, 0)"
         )
         for i in (0, 1)
     )  # fmt: skip
-    assert ghost / now == pytest.approx(124_439_808 / 209_494_272, rel=1e-3)
+    assert earlier / now == pytest.approx(124_439_808 / 209_494_272, rel=1e-3)
     assert page.locator(".tl-was:visible").count() == 1
     label = page.get_by_role("img").first.get_attribute("aria-label")
     assert label.startswith("Parameters: token embedding 18.4 %, position embedding 0.38 %, attention weights 27.0 %")

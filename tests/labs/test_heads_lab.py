@@ -334,7 +334,7 @@ def reading(page):
     return [float(number) for number in match.groups()]
 
 
-def weighed(lab):
+def reading_of(lab):
     """The expected line; its last digit may be off by one, since weights are quantised."""
     place = lab.layer, lab.head, lab.query, lab.key
     return pytest.approx([*place, lab.weights[place].item()], abs=6e-5)
@@ -359,7 +359,7 @@ def test_every_weight_reaches_the_browser(show):
         for i in range(4):
             for j in range(5) if i % 2 == 0 else reversed(range(5)):
                 lab.query, lab.key = i, j
-                assert reading(page) == weighed(lab)
+                assert reading(page) == reading_of(lab)
                 page.keyboard.press("ArrowRight" if i % 2 == 0 else "ArrowLeft")
             page.keyboard.press("ArrowDown")
         for key in ["ArrowUp"] * 4 + ["ArrowLeft"] * 5:
@@ -441,7 +441,7 @@ def test_pointing_at_the_large_map(show, width):
     for i, j in [(0, 5), (3, 0), (2, 4)]:
         page.mouse.move(*spot(page, i, j, 4, 6))
         lab.query, lab.key = i, j
-        assert reading(page) == weighed(lab)
+        assert reading(page) == reading_of(lab)
         assert words(page).startswith(f"Layer 0, head 0: “{lab.tokens[i]}” looks ")
         assert frame.bounding_box()["height"] == height, "the lab changes its size under the pointer"
     assert page.locator(".tl-fits").count() == 0, "patterns compare tokens with themselves"
@@ -614,7 +614,7 @@ def test_many_layers_are_chosen_by_slider(show):
     page = show(lab)
     page.get_by_label("Layer", exact=True).press("End")
     lab.layer = 19
-    assert reading(page) == weighed(lab)
+    assert reading(page) == reading_of(lab)
     assert page.get_by_label("Layer", exact=True).get_attribute("aria-valuetext") == "layer 19"
 
 

@@ -161,7 +161,7 @@ def query(page):
     return page.get_by_label(re.compile("^Query at"))
 
 
-def weighed(lab):
+def row_text(lab):
     """The status line."""
     best = lab.weights.argmax()
     output = ", ".join(f"{x:.2f}".replace("-", "−") for x in lab.output)
@@ -174,9 +174,9 @@ def test_arrow_keys_move_a_point(show):
     for key in ("ArrowLeft", "ArrowUp", "Shift+ArrowLeft"):
         page.keyboard.press(key)
     assert page.get_by_label("Query", exact=True).input_value() == "0.3, 0.5"
-    assert status(page) == weighed(LookupLab(query=(0.3, 0.5)))
+    assert status(page) == row_text(LookupLab(query=(0.3, 0.5)))
     page.get_by_role("button", name="distance").press("Enter")
-    assert status(page) == weighed(LookupLab(query=(0.3, 0.5), similarity="distance"))
+    assert status(page) == row_text(LookupLab(query=(0.3, 0.5), similarity="distance"))
     page.get_by_label("Temperature", exact=True).press("Home")
     assert "a lookup that finds one key" in status(page)
 
@@ -194,7 +194,7 @@ def test_dragging_the_query(show):
     drag(page, query(page).locator(".tl-query"), -1.5 * unit, 0.8 * unit)
     point = [float(part) for part in page.get_by_label("Query", exact=True).input_value().split(", ")]
     assert point == pytest.approx([-0.6, -0.4], abs=0.02)
-    assert status(page) == weighed(LookupLab(query=point))
+    assert status(page) == row_text(LookupLab(query=point))
     drag(page, query(page).locator(".tl-query"), -900, 900)
     assert page.get_by_label("Query", exact=True).input_value() == "-2, -2"
     drag(page, page.get_by_label(re.compile("^Key cat")).locator(".tl-point"), -0.5 * unit)

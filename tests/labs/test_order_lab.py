@@ -447,8 +447,8 @@ def test_mark_sets_n_to_equal_costs(show):
     for name in "dm":
         typed(page, name).fill("256")
     track, place = slider(page, "n").bounding_box(), mark.bounding_box()
-    thumb = track["x"] + 8 + (track["width"] - 16) * 4 / 12  # four of twelve doublings from 16
-    assert place["x"] + place["width"] / 2 == pytest.approx(thumb, abs=2)
+    thumb_x = track["x"] + 8 + (track["width"] - 16) * 4 / 12  # four of twelve doublings from 16
+    assert place["x"] + place["width"] / 2 == pytest.approx(thumb_x, abs=2)
     for name in "dm":
         typed(page, name).fill("64")
     typed(page, "m").fill("32")

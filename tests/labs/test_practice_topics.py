@@ -168,7 +168,7 @@ def test_steps_of_a_block_match_the_layers(order, stretch):
     assert [step for step in steps if "sum" not in step] == [each for each in seen if each in steps]
 
 
-# A topic of its own.
+# A custom topic
 
 
 @rule(inputs=lambda draw, n=3: (float(n), draw(2)))

@@ -1,4 +1,4 @@
-"""The whole lab's switches, sampling and accuracy: against PyTorch, and against a forward pass of its own."""
+"""The whole lab's switches, sampling and accuracy: against PyTorch and a second forward pass."""
 
 import json
 

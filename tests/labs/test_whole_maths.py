@@ -415,8 +415,8 @@ WRONG = [
         "model must attend by scaled_dot_product_attention, without rotate and window",
     ),
     *(
-        (lambda options=options: WholeLab(tl.LanguageModel(3, 8, 2, 1, 8, **options), ABC), ValueError, TODAY + found)
-        for options, found in (
+        (lambda options=options: WholeLab(tl.LanguageModel(3, 8, 2, 1, 8, **options), ABC), ValueError, TODAY + fault)
+        for options, fault in (
             ({"norm": "rms"}, "RMSNorm with other"),
             ({"gated": True}, "FeedForward with other"),
             ({"activation": "silu"}, "FeedForward with other"),

@@ -76,14 +76,14 @@ def problems(draw):
 @given(problem=problems())
 def test_attention_agrees_with_the_definition(problem):
     query, key, value, mask, is_causal, scale = problem
-    given_before = [x.detach().clone() for x in (query, key, value)]
+    copies = [x.detach().clone() for x in (query, key, value)]
     output = tl.scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal, scale=scale)
     assert output.dtype == query.dtype and output.device == query.device
     expected = loop(query, key, value, mask, is_causal, scale)
     agree(output, expected)
     if expected.requires_grad:
         agree_in_gradient(output, expected, (query, key, value))
-    for x, before in zip((query, key, value), given_before):
+    for x, before in zip((query, key, value), copies):
         assert torch.equal(x, before) and x._version == 0  # the inputs are as they were
 
 

@@ -28,14 +28,14 @@ def test_cache_returns_tokens_in_order(chunks, lead):
 
 
 def test_cache_grows_by_doubling_and_keeps_returned_views_valid():
-    cache, rooms, handed_out = tl.KeyValueCache(), set(), []
+    cache, capacities, handed_out = tl.KeyValueCache(), set(), []
     for token in range(100):
         new = torch.full((1, 2, 1, 3), float(token), device=DEVICE)
         key, value = cache.append(new, -new)
-        rooms.add(key.untyped_storage().data_ptr())
+        capacities.add(key.untyped_storage().data_ptr())
         handed_out.append((key, value))
         assert key.untyped_storage().nbytes() <= 2 * max(key.nbytes, 1)
-    assert len(rooms) <= 8  # not one for each token
+    assert len(capacities) <= 8  # not one for each token
     expected = torch.arange(100.0, device=DEVICE)[:, None].expand(100, 3)
     for n, (key, value) in enumerate(handed_out, 1):
         assert torch.equal(key[0, 1], expected[:n]) and torch.equal(value[0, 0], -expected[:n])

@@ -328,7 +328,7 @@ def test_softmax_in_pieces_ends_at_the_output_of_attention():
     # After each piece: the largest score so far, the sum, the sum with values.
     results = [float(text[2:]) for text in labels if text.startswith("= ")][:-1]
     for piece in range(3):
-        seen, weighed = scores[: 2 * piece + 2], values[: 2 * piece + 2]
+        seen, seen_values = scores[: 2 * piece + 2], values[: 2 * piece + 2]
         weights = torch.exp(seen - seen.max())
-        state = [seen.max().item(), weights.sum().item(), (weights @ weighed).item()]
+        state = [seen.max().item(), weights.sum().item(), (weights @ seen_values).item()]
         torch.testing.assert_close(results[3 * piece : 3 * piece + 3], state, atol=0.006, rtol=0)

@@ -97,9 +97,9 @@ def check(kind, mine, options, dtype, given, masks):
     assert torch.equal(torch.get_rng_state(), state)  # nothing was drawn
     same_numbers_elsewhere(ours, module)
     assert ours.norm_first == options["norm_first"] and ours.norm1.eps == ours.norm2.eps == 0.01
-    for our_masks, their_masks in masks.values():
-        actual = ours(*given, **our_masks)
-        expected = call(module, options["batch_first"], *given, **their_masks)
+    for masks_of_ours, torch_masks in masks.values():
+        actual = ours(*given, **masks_of_ours)
+        expected = call(module, options["batch_first"], *given, **torch_masks)
         agree(actual, expected)
         agree_in_gradient(actual, expected, given)
         agree_in_parameters(actual, ours, expected, module)

@@ -128,7 +128,7 @@ def problems(draw):
 @given(problem=problems())
 def test_linear_attention_agrees_with_the_definition(problem):
     query, key, value, key_mask, is_causal, chunk_size, (feature_map, theirs) = problem
-    given_before = [x.detach().clone() for x in (query, key, value)]
+    copies = [x.detach().clone() for x in (query, key, value)]
     options = {"key_mask": key_mask, "feature_map": feature_map}
     if is_causal:
         output = tl.causal_linear_attention(query, key, value, chunk_size=chunk_size, **options)
@@ -139,7 +139,7 @@ def test_linear_attention_agrees_with_the_definition(problem):
     agree(output, expected)
     if expected.requires_grad:
         agree_in_gradient(output, expected, (query, key, value))
-    for x, before in zip((query, key, value), given_before):
+    for x, before in zip((query, key, value), copies):
         assert torch.equal(x, before) and x._version == 0  # the inputs are as they were
     assert key_mask is None or key_mask._version == 0
 
@@ -808,8 +808,8 @@ def test_linear_attention_in_a_decoder_layer():
     mask = tl.padding_mask([5, 2], 5, device=DEVICE)
     output = layer(x, memory, memory_mask=mask, is_causal=True)
 
-    def part(attention, *given_, **options):
-        return by_hand(attention, *given_, **options).float().to(DEVICE)
+    def part(attention, *inputs, **options):
+        return by_hand(attention, *inputs, **options).float().to(DEVICE)
 
     expected = layer.norm1(x + part(layer.self_attention, x, is_causal=True))
     expected = layer.norm2(expected + part(layer.cross_attention, expected, memory, mask=mask))

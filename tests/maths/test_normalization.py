@@ -99,18 +99,18 @@ def test_half_precision_is_rounded_once(dtype):
     x = (normal(4, 6, 50, seed=0) * 3 + 20).to(dtype).detach()
     large = (normal(4, 6, 50, seed=1) * 1000).to(dtype).detach()  # a square is more than float16 can hold
     half_a_step, smallest = torch.finfo(dtype).eps / 2, torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
-    for given_ in (x, large):
-        wide = given_.cpu().double()
+    for values in (x, large):
+        wide = values.cpu().double()
         rms = wide / (wide.square().mean(-1, keepdim=True) + 1e-6).sqrt()
         # PyTorch's first versions of rms_norm take the mean in half precision.
-        rms_norm = [(tl.rms_norm(given_), rms)] if torch.__version__ >= "2.6" else []
+        rms_norm = [(tl.rms_norm(values), rms)] if torch.__version__ >= "2.6" else []
         for actual, exact in (
             *rms_norm,
-            (tl.standardize(given_, -1), loop(given_, [-1], 1e-5)),
-            (tl.layer_norm(given_), loop(given_, [-1], 1e-5)),
-            (tl.batch_norm(given_, training=True), loop(given_, [0, 2], 1e-5)),
-            (tl.instance_norm(given_), loop(given_, [2], 1e-5)),
-            (tl.group_norm(given_, 1), loop(given_, [1, 2], 1e-5)),
+            (tl.standardize(values, -1), loop(values, [-1], 1e-5)),
+            (tl.layer_norm(values), loop(values, [-1], 1e-5)),
+            (tl.batch_norm(values, training=True), loop(values, [0, 2], 1e-5)),
+            (tl.instance_norm(values), loop(values, [2], 1e-5)),
+            (tl.group_norm(values, 1), loop(values, [1, 2], 1e-5)),
         ):
             assert actual.dtype == dtype
             # The float32 in between is rounded as well, which is next to nothing; near 0 it is seen.

@@ -286,7 +286,7 @@ def test_unclassified_parameters_are_other():
 def test_what_cannot_be_placed_has_a_name_and_layers_share_it():
     mixer = nn.ModuleDict({"conv": nn.Conv1d(4, 4, 3), "decay": nn.ParameterList([torch.ones(4)])})
     layers = nn.ModuleList(
-        nn.ModuleDict({"mixer": mixer_, "norm": nn.LayerNorm(4)}) for mixer_ in (mixer, deepcopy(mixer))
+        nn.ModuleDict({"mixer": module, "norm": nn.LayerNorm(4)}) for module in (mixer, deepcopy(mixer))
     )
     actual = adds_up(nn.ModuleDict({"layers": layers, "stem": nn.Linear(2, 4)}))
     assert actual == {

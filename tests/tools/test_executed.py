@@ -232,8 +232,8 @@ def test_nbval_compares_the_cached_execution(project):
 
 def test_nbval_reports_a_cell_that_raises(project):
     change(project, 2, "print(6 * seven)")
-    told = nbval(project / "chapters" / "sample.ipynb", project)
-    assert told.returncode == 1 and "NameError: name 'seven' is not defined" in told.stdout, told.stdout
+    report = nbval(project / "chapters" / "sample.ipynb", project)
+    assert report.returncode == 1 and "NameError: name 'seven' is not defined" in report.stdout, report.stdout
 
 
 def test_nbval_leaves_out_notebooks_whose_models_are_missing(tmp_path):

@@ -9,7 +9,7 @@ PASSES = 200  # of the model: a property has their time, if it is more
 
 
 class TooLong(BaseException):
-    """The model does not come to an end. A `BaseException`, so that a model's own ``except Exception`` lets it pass."""
+    """The model does not end. A `BaseException`, so that an ``except Exception`` in the model does not catch it."""
 
 
 @contextmanager

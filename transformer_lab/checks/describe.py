@@ -154,7 +154,7 @@ def source_findings(function, unneeded=()):
 def recognised(exercise, function, outcomes, first, match):
     """Say which known mistakes and slips a function makes, and what else goes wrong."""
     got, mistakes = outcomes[first], [exercise.mistakes[id] for id in match.ids]
-    # A mistake that is recognised by a sign has no numbers of its own: the card shows how the learner's differ.
+    # A mistake that is recognised by a sign has no fixed outcome: the card shows how the learner's numbers differ.
     shows_numbers = any(mistake.sign for mistake in mistakes)
     other_failure = _other_failure(exercise, match, got)
     several = len(match.names) > 1 or other_failure

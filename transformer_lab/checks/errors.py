@@ -155,8 +155,8 @@ def _shape_in_words(shape, words, is_argument):
     The names are certain for an argument. Any other tensor must have several axes, each of a size that has a name: a
     single size proves little, since half of d_head may be as large as a different axis.
     """
-    certain = is_argument or (len(shape) > 1 and all(size in words for size in shape))
-    return in_words(shape, words if certain else {})
+    is_certain = is_argument or (len(shape) > 1 and all(size in words for size in shape))
+    return in_words(shape, words if is_certain else {})
 
 
 def _argument_names(frame):

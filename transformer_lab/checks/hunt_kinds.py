@@ -14,7 +14,7 @@ from .probes import Outcomes, each_tensor
 from .relation import wrong_places
 from .words import axis_words, dtype_name, in_words, short, shortest_distinct
 
-TRIED = 4  # so many of the mistakes that escape are looked at for the one that shows on the smallest input
+TRIED = 4  # escaped mistakes that are compared, to find the one that shows on the smallest input
 
 
 class Kind(NamedTuple):

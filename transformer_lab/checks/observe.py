@@ -86,7 +86,7 @@ class Outcome:
 
 def observe(exercise, function, probe):
     """Call a function with a probe's arguments, and return the `Outcome`."""
-    # Unlike a clone, this keeps strides, offset, and what lies in storage between the numbers.
+    # Unlike a clone, this keeps strides, offset, and the rest of the storage.
     given, recorder = deepcopy(probe.arguments), Recorder()
     try:
         with settings_kept(CALL_SETTINGS), recorder if exercise.facts else contextlib.nullcontext():
@@ -277,7 +277,7 @@ class Timed:
 
 
 def run_guarded(job, patience=1):
-    """Run ``job()`` in a thread of its own; return its result and what it printed.
+    """Run ``job()`` in a separate thread; return its result and what it printed.
 
     ``patience`` multiplies the time limit, for work that takes longer than one function does.
 

@@ -104,7 +104,7 @@ function ownNames(config, names) {
 
 const lettersOf = (name) => name.replace(/[_-]/g, "").toLowerCase();
 
-// Refuses code of its own, unless its classes are those of the model type.
+// Refuses custom code, unless its classes are those of the model type.
 function requireOwnCode(code, type) {
   if (code === null) return;
   if (!isDict(code)) refuse("auto_map", code, "a dict");

@@ -15,7 +15,7 @@ export const ERROR = "error"; // the answer “it raises an error”
 const WORDS = { inf: Infinity, infinity: Infinity, "∞": Infinity, nan: NaN };
 const PLAIN = /^(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
 
-// “-inf”, “1e3”, “3*4”, “1/3”, “2**10” as a number; null if it is none.
+// “-inf”, “1e3”, “3*4”, “1/3”, “2**10” as a number; null if it is not a number.
 function numberIn(text) {
   const sign = text.startsWith("-") ? -1 : 1;
   const [first, ...rest] = text.replace(/^[-+]/, "").split(/(\*\*|[*/])/);

@@ -45,7 +45,7 @@ def autoload():
     """Register the device; PyTorch calls this when it is imported, by the entry point in ``standin-0.0.dist-info``."""
     torch.utils.rename_privateuse1_backend(NAME)
     if reason := missing():
-        _be_there_in_name_only(reason)
+        _register_only_the_name(reason)
     else:
         from .register import register
 
@@ -63,7 +63,7 @@ def missing():
     return None
 
 
-def _be_there_in_name_only(reason):
+def _register_only_the_name(reason):
     """Let PyTorch be imported, and say what is missing when the device is first asked for."""
 
     def refuse():
