@@ -203,7 +203,7 @@ function emptyRowsText(rows, names) {
 }
 
 // The longest possible descriptions for a state, in the font of `node`.
-/** @type {(node: Element, state: State) => { rows: string[], leak: string, damages: string[] }} */
+/** @type {(node: Element, state: State) => { rows: string[], leak: string, consequences: string[] }} */
 export function longestTexts(node, { queries, keys, mistake, given }) {
   const queryNames = sortedByWidth(node, [...new Set(queries)]);
   const names = sortedByWidth(node, keys);
@@ -225,6 +225,6 @@ export function longestTexts(node, { queries, keys, mistake, given }) {
   return {
     rows: [row(names.slice(0, 6), true), row(keys, true), row(keys, false)],
     leak: leaks[mistake] ?? leakedWeightText(who, 0, place),
-    damages: [most[mistake] ?? anyMistake, ...(mistake === "none" ? [] : [nothingChangesText(mistake, given)])],
+    consequences: [most[mistake] ?? anyMistake, ...(mistake === "none" ? [] : [nothingChangesText(mistake, given)])],
   };
 }
