@@ -13,7 +13,7 @@ from lab_page import lab_page
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The bank is data. What the stand-in itself must do can be asked only where it is the device: see test_standin.py.
+# The bank is data. The stand-in's own tests run only with the stand-in as device: see test_standin.py.
 collect_ignore = ["bank"] if os.environ.get("TRANSFORMER_LAB_DEVICE") == "standin" else ["bank", "standin"]
 
 

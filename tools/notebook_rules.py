@@ -26,7 +26,7 @@ LARGEST = 1_500_000  # bytes: what GitHub still shows
 LONGEST_PARAGRAPH = 5 * 110  # characters: five lines of the page
 LONGEST_LINE = 88  # characters of code: a page 1200 pixels wide shows them without scrolling
 SHARE_OF_TRUTHS = 0.2  # of a chapter's cells that print, at most: those that print True or False and no number
-SHARE_OF_A_LETTER = 0.4  # of the right answers, at most: nobody gets more than that by always choosing one letter
+SHARE_OF_A_LETTER = 0.4  # of the right answers, at most: the share that always choosing one letter gets right
 
 RULES = []
 

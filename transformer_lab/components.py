@@ -34,7 +34,7 @@ def of_module(module: nn.Module) -> dict[str, int]:
     holders = {}  # parameter → the components that use it
     _visit(module, [], None, holders)
     counts = dict.fromkeys(COMPONENTS, 0)
-    for parameter in module.parameters():  # each once, also where it is tied
+    for parameter in module.parameters():  # each once, even if tied
         component = min(holders[parameter], key=lambda name: COMPONENTS.index(name) if name in COMPONENTS else 99)
         counts[component] = counts.get(component, 0) + parameter.numel()
     return {component: number for component, number in counts.items() if number}
@@ -52,7 +52,7 @@ def _visit(module, path, part, holders):
 
 
 def _other(module, path):
-    """Name what cannot be placed: where it is, without the numbers of layers, or the class of a module alone."""
+    """Name a parameter without a component: its path without layer numbers, or the class of a single module."""
     words = [word for word in path if not word.isdigit()]
     place = words[:-1] if len(words) > 1 and words[-1] in ("weight", "bias") else words
     return OTHER + (type(module).__name__ if place in (["weight"], ["bias"]) else ".".join(place))

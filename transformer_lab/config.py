@@ -117,7 +117,7 @@ def _without_helpers(fields):
         raise ValueError(f"config's {key} must name {n_layers} layers, got {named}")
     fields = _windows(fields, n_layers)
     if fields.get("d_head") and fields["d_head"] * fields["n_heads"] == d_model:
-        del fields["d_head"]  # what ModelShape takes where it is left out
+        del fields["d_head"]  # the default of ModelShape
     return fields
 
 

@@ -144,7 +144,7 @@ def rotary(
 
 
 def apply_rotary(x: Tensor, positions: Tensor | None, *, last: int | None, base: float, interleaved: bool) -> Tensor:
-    """Rotate as :func:`rotary` does, without checks. ``last`` is the largest position, ``None`` where it is unknown."""
+    """Rotate as :func:`rotary` does, without checks. ``last`` is the largest position, ``None`` if it is unknown."""
     cos, sin = _get_cos_sin(x, positions, last, base, bool(interleaved))  # (..., seq, d_head) each
     # A pair (a, b) becomes (a · cos − b · sin, b · cos + a · sin): x · cos + (x with its pairs swapped) · ±sin.
     rotated = torch.addcmul(x * cos, _swap_pairs(x, interleaved), sin)

@@ -317,7 +317,7 @@ def visit(browser):
                 faults.append(f"asked another host: {request.url}")
 
         def failed(request):
-            if request.failure != "net::ERR_ABORTED":  # which is what leaving a page does to the requests under way
+            if request.failure != "net::ERR_ABORTED":  # leaving a page aborts the requests under way
                 faults.append(f"failed: {request.url}: {request.failure}")
 
         page.on("request", check)
@@ -358,7 +358,7 @@ ONE_OF_EACH_KIND = """() => {
 
 
 def dead(page, name):
-    """What of a page's labs and formulas did not come to life."""
+    """The labs and formulas of a page that did not load."""
     labs = soup(name).select('script[type="application/vnd.jupyter.widget-view+json"]')
     names = page.eval_on_selector_all("[data-lab]", "labs => labs.map(lab => lab.dataset.lab)")
     letters = page.evaluate(

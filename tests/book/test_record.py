@@ -1,4 +1,4 @@
-"""The reader's record, without a browser: what is kept of what is stored, how files are read, what is weak."""
+"""The reader's record, without a browser: validation of stored data, import of files, weak sections."""
 
 import json
 import re

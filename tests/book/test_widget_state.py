@@ -1,4 +1,4 @@
-"""What a page stores of its labs: those that it shows, and each script once; and such a page comes to life."""
+"""A page stores only the labs that it shows, and each script once; such a page works in a browser."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Whatever the learner's function does, the check ends with a card, and the session is as it was."""
+"""Whatever the learner's function does, the check ends with a card and leaves the session unchanged."""
 
 import builtins
 import functools

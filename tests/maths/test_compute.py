@@ -253,7 +253,7 @@ def test_flop_counter_and_fused_kernels(shape, lengths):
                 lambda grad, q, k, v, *_, **__: sdpa_backward_flop_count(grad, q, k, v)
             ),
         }
-    # With a formula: on its way back the kernel forms the scores again, one product of two more.
+    # With a formula: the backward pass of the kernel computes the scores again, one more product.
     assert counted(lambda: model(*inputs), custom) == forward
     assert counted(lambda: model(*inputs).sum().backward(), custom) == training + pairs // 2
 

@@ -61,7 +61,7 @@ def close(got, expected, rounded_to=None):
 
 
 def as_int(number):
-    """Return a number of any type as an int, or None where it is not whole."""
+    """Return a number of any type as an int, or None if it is not whole."""
     if isinstance(number, float):
         return int(number) if number.is_integer() else None
     try:

@@ -55,7 +55,7 @@ def kinds(exercise):
 
 @cache
 def from_outside(exercise):
-    """Return the exercise as a test knows it: what a function makes on its way to the result is not seen."""
+    """Return the exercise without facts about intermediate tensors, which a test cannot see."""
     if exercise.facts is None:
         return exercise
     other = copy(exercise)

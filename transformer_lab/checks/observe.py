@@ -422,7 +422,7 @@ class Printed(io.TextIOBase):
 
 
 def _default_device():
-    """The default device; None where none was chosen, which is what new threads begin with."""
+    """The default device; None if none was set, as in a new thread."""
     chosen = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
     return chosen and chosen.device
 
@@ -475,7 +475,7 @@ def settings_kept(settings: Iterable = SETTINGS):
 
 @contextlib.contextmanager
 def untouched(printed):
-    """Leave the session as it was, capture what is printed, and make ``exit()`` end only the function."""
+    """Leave the session unchanged, capture printed text, and make ``exit()`` end only the function."""
     with (
         settings_kept(),
         warnings.catch_warnings(),

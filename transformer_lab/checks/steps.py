@@ -24,10 +24,10 @@ FAR_BELOW = -1e4  # a hidden score: minus infinity, or any number that a softmax
 def find_stages(exercise, function, probe):
     """Find the stages of the reference in what the function computes: a dict of str to bool, in order.
 
-    A stage that a done one takes its input from is done as well: what was left out because a later line does its work
-    is no fault. A stage that takes its input from a missing one is left out. The dict is empty where stages leave no
-    trace: in plain arithmetic, and where the reference raises. It is empty as well where a stage is missing and may yet
-    be done unseen: in NumPy, in numbers of Python, in a loop none of whose turns shows a stage, or for a part only.
+    A stage counts as done if a later stage that reads it is done. A stage that reads a missing one is left out. The
+    dict is empty if stages leave no trace, as in plain arithmetic, or if the reference raises. It is also empty if a
+    stage is missing and the function may compute it unseen: in NumPy, in Python numbers, in a loop without an iteration
+    that shows a stage, or for a part only.
     """
     if not exercise.stages or (right := observe(exercise, exercise.reference, probe)).error is not None:
         return {}
@@ -64,7 +64,7 @@ def find_stages(exercise, function, probe):
             in_part.add(stage)
     found_stages = {stage: stage in done for stage in stages if done.issuperset(used[stage])}
     missing = [stage for stage, is_found in found_stages.items() if not is_found]
-    # Code that does the same to queries, keys and values is a loop of three turns, and hides nothing.
+    # Code that does the same to queries, keys and values is a loop of three iterations, and hides nothing.
     in_a_loop = mine.most_iterations() > (3 if done else 1) and theirs.most_iterations() == 1
     hidden = mine.left_pytorch or source.uses_name(function, "from_numpy") or (in_a_loop and not in_iterations)
     return {} if missing and (hidden or missing[0] in in_part) else found_stages
@@ -116,7 +116,7 @@ def _is_among(result, tables, moved):
 
 
 def _is_in_iterations(result, iterations, moved, least):
-    """Whether a result is what a loop made in its turns: a piece in each, or a sum whose last terms make a piece.
+    """Whether a loop computed a result in its iterations: a piece in each, or a sum whose last terms make a piece.
 
     Where a stage only moves numbers, a piece must have its last axes.
     """
@@ -170,11 +170,11 @@ class TracingRecorder(Recorder):
         return result
 
     def most_iterations(self):
-        """Return how many tensors one place made at most."""
+        """Return the largest number of tensors from one place in the code."""
         return max(map(len, self.places.values()), default=1)
 
     def iterations(self):
-        """Yield what each place in a loop made: one tensor, with an axis in front that counts the turns."""
+        """Yield the tensors of each place in a loop, stacked along a first axis of iterations."""
         for tensors in self.places.values():
             are_tables = all(isinstance(each, torch.Tensor) and readable(each) for each in tensors)
             if len(tensors) < 2 or not are_tables or not tensors[0].numel():
@@ -184,7 +184,7 @@ class TracingRecorder(Recorder):
 
 
 def _traced(exercise, function, probe):
-    """Return what a function makes on its way with a probe."""
+    """Return the recorder of a function's intermediate tensors for a probe."""
     traced = []
 
     def run(*given):

@@ -64,7 +64,7 @@ class Lab(anywidget.AnyWidget):
     groups = ()
     """The groups of controls that can be shown or hidden."""
     constants: ClassVar[dict] = {}
-    """Synchronised traits that are the same in every lab of this kind: what is stored of a notebook leaves them out."""
+    """Synchronised traits with one value in all labs of a kind; stored notebooks leave them out."""
 
     controls = traitlets.List(traitlets.Unicode()).tag(sync=True)
 

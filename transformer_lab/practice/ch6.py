@@ -214,7 +214,7 @@ means = Topic(
 
 # The steps of a block
 
-_STRETCHES = {  # where it is, what comes before its parts, these, and what comes after them
+_STRETCHES = {  # the stretch: its location, the steps before its parts, the parts, the steps after them
     "looks": ("in the first two parts of a {} decoder layer", (), (("self-attention",), ("cross-attention",)), ()),
     "rest": ("in the last two parts of a {} decoder layer", (), (("cross-attention",), ("feed-forward",)), ()),
     "dropped": ("in the attention part of a {} layer with dropout", (), (("attention", "dropout"),), ()),
@@ -285,7 +285,7 @@ def _each(halves, placed):
 
 
 def _moved(steps, step, *, before=None, after=None):
-    """The steps with one of them elsewhere; None where there is none of that name."""
+    """The steps with one of them moved; None if no step has that name."""
     if step not in steps or (before or after) not in steps:
         return None
     others = [each for each in steps if each != step]

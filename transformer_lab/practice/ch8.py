@@ -216,7 +216,7 @@ def _one_by_one(first, count, steps=("{} into the state", "{} reads")):
 
 
 def _moved(steps, step, *, before="", after=""):
-    """The steps with one of them elsewhere; None where it or its new neighbour is not among them."""
+    """The steps with one of them moved; None if the step or its new neighbour is missing."""
     matches = [[each for each in steps if each.startswith(start)] for start in (step, before or after)]
     if not all(matches):
         return None

@@ -55,7 +55,7 @@ def precision(t):
     def enlarge_and_round(model):
         multiply_weights(3.0)(model.float())  # large weights: a wrong position changes the attention weights a lot
         for parameter in model.parameters():
-            parameter.data = parameter.data.bfloat16().float()  # what is stored is the same for both
+            parameter.data = parameter.data.bfloat16().float()  # both dtypes hold the same stored weights
 
     x = t.draw(1, length)
     full, half = (t.modified(enlarge_and_round).to(dtype) for dtype in (torch.float32, torch.bfloat16))
