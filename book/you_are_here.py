@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 from docutils import nodes
 from sphinx.errors import ExtensionError
 
+from book import running_example
+
 DRAWING = Path(__file__).parents[1] / "transformer_lab" / "labs" / "whole.svg"
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -42,7 +44,7 @@ PLACES = {
     "05_masks": ("masks", ("masked_attention",)),
     "06_normalization": ("norms, residuals, and the whole block", ("add_norm", "residual", "feed_forward")),
     "07_parameters": ("what each part costs", tuple(PARTS)),
-    "08_linear_attention": ("another attention", ATTENTION),
+    "08_linear_attention": ("a different attention", ATTENTION),
     "09_today": ("the block of today", ("positions", *ATTENTION, "add_norm", "residual", "feed_forward")),
     "10_real_models": ("all of it, with the weights of real models", (*PARTS, "residual")),
     "11_right": ("all of it, tested", (*PARTS, "residual")),
@@ -53,6 +55,8 @@ def require_places(app, env, names):
     for name in names:
         if re.fullmatch(r"\d\d_\w+", name) and name not in PLACES:
             raise ExtensionError(f"{name} has no place in the Transformer: give PLACES in book/you_are_here.py its row")
+        if name in PLACES and name not in running_example.TENSORS:
+            raise ExtensionError(f"{name} has no tensor: give TENSORS in book/running_example.py its row")
 
 
 def draw(here, address, title):
@@ -87,7 +91,8 @@ def draw(here, address, title):
     ElementTree.register_namespace("", SVG[1:-1])
     label = escape(f"Where you are in the Transformer: {about}")
     picture = ElementTree.tostring(drawing, encoding="unicode")
-    return f'<nav class="tl-here" aria-label="{label}">{picture}<p>You are here: <b>{escape(about)}</b></p></nav>'
+    said = f"<p>You are here: <b>{escape(about)}</b></p>{running_example.link(here, address('index'))}"
+    return f'<nav class="tl-here" aria-label="{label}">{picture}<div>{said}</div></nav>'
 
 
 def show(app, doctree, docname):

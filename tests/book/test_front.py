@@ -60,8 +60,8 @@ def test_each_chapter_has_a_card_that_leads_to_it(visit, site, width):  # noqa: 
 
 def groups(name):
     """The parts and arrows of a chapter's drawing: (part, arrow, whether it is marked, the link that it is in)."""
-    (place,) = soup(name).select("nav.tl-here")
-    for group in place.select("[data-part], [data-flow]"):
+    (drawing,) = soup(name).select("nav.tl-here > svg")
+    for group in drawing.select("[data-part], [data-flow]"):
         yield (
             group.get("data-part"),
             group.get("data-flow", ""),
@@ -87,7 +87,7 @@ def test_every_part_links_to_its_chapter(name):
     for part, _, _, link in groups(name):
         chapter = PARTS[part][1] if part else None
         assert (link["href"] if link else None) == (f"{chapter}.html" if part and chapter + ".html" != name else None)
-    links = soup(name).select("nav.tl-here a")
+    links = soup(name).select("nav.tl-here > svg a")
     reached = [link for link in links if link.get("tabindex") != "-1"]
     assert {link["href"] for link in reached} == {link["href"] for link in links}
     assert len({link["href"] for link in reached}) == len(reached)  # a chapter is one stop of the keyboard, not ten
@@ -97,13 +97,13 @@ def test_every_part_links_to_its_chapter(name):
         assert link["aria-label"].startswith(f"{chapter}: ") and link.title.text.endswith(chapter)
 
 
-@pytest.mark.parametrize("width, most", [(1200, 300), (360, 160)])
+@pytest.mark.parametrize("width, most", [(1200, 360), (360, 170)])
 def test_the_drawing_is_small_and_can_be_used(visit, site, width, most):  # noqa: F811
     for theme, name in (("light", CHAPTERS[0]), ("dark", CHAPTERS[5])):
         page = visit(site + name, viewport={"width": width, "height": 800}, color_scheme=theme)
         place = page.locator(".tl-here")
         assert place.bounding_box()["height"] < most
-        assert place.locator("svg").bounding_box()["height"] <= 220
+        assert place.locator("svg").first.bounding_box()["height"] <= 220
     leads = place.locator("[data-part=softmax]")
     leads.click()
     page.wait_for_load_state()
@@ -116,3 +116,14 @@ def test_the_drawing_comes_before_the_list_of_sections(visit, site, width):  # n
     places = [page.locator(".tl-here").bounding_box()]
     page.evaluate("document.querySelector('.bd-sidebar-secondary').remove()")  # it comes last in the file
     assert [*places, page.locator(".tl-here").bounding_box()] == places * 2
+
+
+@pytest.mark.parametrize("width", [1200, 360])
+def test_the_running_number_opens_the_lab_at_the_chapters_place(visit, site, width):  # noqa: F811
+    page = visit(f"{site}05_masks.html", viewport={"width": width, "height": 800})
+    link = page.locator(".tl-running")
+    assert link.inner_text() == "342 here: attention weights under the mask, (6,\xa06)"
+    link.click()
+    page.wait_for_selector("[data-lab=ready]")
+    assert page.locator(".tl-whole input").first.input_value() == "342"
+    assert page.locator(".tl-whole .open").first.get_attribute("data-part") == "masked_attention"

@@ -1,15 +1,17 @@
 """What two extensions of the book make of a chapter's place in the Transformer, and of its card on the front page."""
 
+import json
 import sys
 from xml.etree import ElementTree
 
 import pytest
+import torch
 from sphinx.errors import ExtensionError
 
 from notebooks import ROOT
 
 sys.path.append(str(ROOT))
-from book import front_page, you_are_here
+from book import front_page, running_example, you_are_here
 from book.you_are_here import PARTS, PLACES
 
 DRAWING = ElementTree.parse(you_are_here.DRAWING).getroot()
@@ -32,6 +34,12 @@ def test_a_chapter_without_a_place_fails_the_build_with_a_sentence():
         you_are_here.require_places(None, None, ["01_tensor_operations", "99_sample"])
 
 
+def test_a_chapter_without_a_tensor_fails_the_build_with_a_sentence(monkeypatch):
+    monkeypatch.delitem(running_example.TENSORS, "05_masks")
+    with pytest.raises(ExtensionError, match="05_masks has no tensor: give TENSORS"):
+        you_are_here.require_places(None, None, PLACES)
+
+
 def test_a_chapter_without_a_picture_fails_the_build_with_a_sentence():
     with pytest.raises(ExtensionError, match=r"99_sample has no picture .* draw book/thumbnails/99_sample.svg"):
         front_page.thumbnail("99_sample")
@@ -44,3 +52,33 @@ def test_pictures_have_no_script_no_file_and_no_letters(chapter):
         assert element.tag.split("}")[1] in {"svg", "rect", "path", "circle"}
         for name in {"fill", "stroke"} & element.attrib.keys() - ({"fill"} if element.get("fill") == "none" else set()):
             assert element.get("class"), f"{chapter}: a {name} without a class keeps its colour in the dark"
+
+
+# The running number
+
+
+def test_each_chapter_has_a_tensor_of_the_running_number_at_a_place_of_the_lab():
+    text, found = running_example.tensors()
+    named = json.loads(you_are_here.DRAWING.with_name("whole_words.json").read_text("utf-8"))["places"]
+    assert text == "342" and set(running_example.TENSORS) == set(PLACES)
+    for tensor, _, place in running_example.TENSORS.values():
+        assert found[tensor].ndim == 2 and found[tensor].isfinite().all()
+        assert place.split(".")[-1] in named
+
+
+def test_its_tensors_are_those_of_the_model():
+    found = running_example.tensors()[1]
+    for name in ("encoder.0.self", "decoder.0.self", "decoder.0.cross"):
+        assert found[f"{name}.heads"].shape[1] == 4 * found[f"{name}.head"].shape[1]
+        torch.testing.assert_close(found[f"{name}.head"].sum(-1), torch.ones(len(found[f"{name}.head"])))
+    assert not found["decoder.0.self.head"].triu(1).any() and found["encoder.0.self.head"].triu(1).any()
+    assert found["decoder.logits"].argmax(-1).equal(found["decoder.probabilities"].argmax(-1))
+    assert found["encoder.0.feed_forward.hidden"].min() == 0
+
+
+def test_a_strip_has_the_colours_of_the_map():
+    low, *_, middle, _, _, _, _, high = running_example.colours("SIGNED")
+    drawn = running_example.strip(torch.tensor([[-2.0, 0.0], [0.1, 2.0]]), False)
+    assert f'fill: {low}" d="M0 0h1v1h-1z"' in drawn and f'fill: {high}" d="M1 1h1v1h-1z"' in drawn
+    assert f'fill: {middle}" d="M1 0h1v1h-1zM0 1h1v1h-1z"' in drawn
+    assert running_example.colours("BLUES")[0] == "light-dark(#f7fbff, #1c2128)"

@@ -1,7 +1,7 @@
 """Chapter 3: what its text states and no cell prints, and what one cell shows of one seed, for ten."""
 
 from functools import partial
-from math import ceil
+from math import ceil, log
 
 import pytest
 import torch
@@ -81,3 +81,14 @@ def test_fast_hands_tell_neighbours_apart_and_slow_ones_distant_places():
     assert near > 0.9 and far < 0.02 and near_slow < 0.001
     assert near_all > 1 and far_all > 3
     assert tl.sinusoidal_positions(3, 5).shape == (3, 5)  # an odd d_model: one cosine fewer
+
+
+def test_exchanged_projections_transpose_the_scores_and_a_doubled_value_doubles_the_output():
+    bank, near, river = [1.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0], [2.0, 0.0, 0.0, 0.0]
+    x, w_q, w_k, a = torch.tensor([bank, near, river]), torch.zeros(4, 4), torch.eye(4), log(8)
+    w_q[2], w_v = torch.tensor([a, a, -2 * a, 0.0]), torch.eye(4)[:, :2]
+    weights = tl.attention_weights(x @ w_k, x @ w_q)
+    torch.testing.assert_close(weights[2], torch.tensor([0.8, 0.1, 0.1]))
+    torch.testing.assert_close((weights @ x @ w_v)[0], torch.tensor([1.0, 1 / 3]))
+    doubled = tl.attention_weights(x @ w_q, x @ w_k) @ x @ (2 * w_v)
+    torch.testing.assert_close(doubled[0], torch.tensor([3.4, 0.2]))

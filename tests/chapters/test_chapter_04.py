@@ -135,3 +135,9 @@ def test_an_untrained_model_has_no_such_heads(chapter):
     model = chapter["train"](0, steps=20)
     assert (chapter["accuracy"](model) < 0.5).all() and chapter["jobs"](model).max() < 0.5
     assert torch.is_grad_enabled()
+
+
+def test_a_parameters_name_refuses_a_plain_tensor():
+    layer = torch.nn.Linear(2, 2)
+    with pytest.raises(TypeError, match="cannot assign"):
+        layer.weight = torch.zeros(2, 2)

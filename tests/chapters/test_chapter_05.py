@@ -266,3 +266,13 @@ def test_the_class_on_the_page_is_the_course_s_module(writer):
     for mask in (None, tl.causal_mask(5), tl.padding_mask([5, 2, 0], 5), torch.rand(3, 2, 5, 5) < 0.3):
         mask = mask if mask is None else mask.to(x.device)
         torch.testing.assert_close(page(x, x, x, mask), ours(x, mask=mask), rtol=1e-4, atol=1e-5)
+
+
+def test_dropout_keeps_each_weight_on_average_but_not_the_sum_of_a_row():
+    row, kept = torch.tensor([0.1, 0.2, 0.3, 0.4]), torch.cartesian_prod(*[torch.arange(2.0)] * 4)
+    results = row * kept / (1 - 0.5)  # all 16, equally likely
+    torch.testing.assert_close(results.mean(0), row)
+    torch.manual_seed(0)
+    for drawn in (nn.functional.dropout(row, 0.5) for _ in range(50)):
+        assert (results - drawn).abs().amax(-1).min() < 1e-6
+    assert results.sum(-1).unique().numel() > 8

@@ -204,7 +204,7 @@ def touch_heads(page):
 
 def touch_split(page):
     page.get_by_role("button", name="view alone to split").tap()
-    return status(page).startswith("b3, feature 3 of token b, stands at [0, 3, 0]: head 0, row d.")
+    return status(page).startswith("b3, feature 3 of token b, is at [0, 3, 0]: head 0, row d.")
 
 
 def play_with_budget(page):

@@ -119,7 +119,7 @@ def test_steps_by_keyboard(show):
     steps.get_by_role("radio", checked=True).focus()
     page.keyboard.press("ArrowUp")
     assert page.evaluate("document.activeElement.textContent").startswith("q = q.view(batch, seq, heads, d_head)")
-    assert status(page) == "b3, feature 3 of token b, stands at [1, 1, 0]: token b, piece 1."
+    assert status(page) == "b3, feature 3 of token b, is at [1, 1, 0]: token b, piece 1."
 
 
 # The picture of the split.
@@ -160,10 +160,10 @@ def test_marked_number_is_found_at_every_step(show):
     page = show(make())
     first = page.locator(".tl-before-after .tl-grid").nth(1)
     first.locator(".tl-cell").nth(14).hover()  # head 1, row a, last column: a5
-    assert status(page) == "a5, feature 5 of token a, stands at [1, 0, 2]: head 1, row a."
+    assert status(page) == "a5, feature 5 of token a, is at [1, 0, 2]: head 1, row a."
     for stage, place in [(1, "[0, 5]: row a"), (3, "[1, 0, 2]: head 1, row a"), (7, "[0, 1, 2]: token a, piece 1")]:
         page.locator(".tl-stage").nth(stage).click()
-        assert status(page).endswith(f"stands at {place}.")
+        assert status(page).endswith(f"is at {place}.")
         assert page.locator(".tl-grid .tl-chosen").all_inner_texts() == ["a5", "a5"]
     page.locator(".tl-stage").nth(4).click()
     first.focus()

@@ -89,7 +89,7 @@ export const traitsInUrl = (word, parts) => ({
     for (const [name, text] of Object.entries(texts)) {
       const found = Object.hasOwn(parts, name) ? parts[name].read(text) : null;
       if (!found) wrong.push(`${quotedStart(name)} in it says nothing to this lab`);
-      else if (found.error) wrong.push(`its ${name} is ${quotedStart(text)}, where ${found.error} can stand`);
+      else if (found.error) wrong.push(`its ${name} is ${quotedStart(text)}, but must be ${found.error}`);
       else state[name] = found.value;
     }
     return { state, error: wrong.join("; ") };

@@ -97,7 +97,7 @@ function decodePart(part, state, world, configs) {
     return { state: write(state, name, number) };
   }
   const fits = word === "bytes" ? "2 or 4" : `a whole number from ${least} to ${grouped(most)}`;
-  return { error: `its ${word} is ${quotedStart(value)}, where ${fits} can stand` };
+  return { error: `its ${word} is ${quotedStart(value)}, but must be ${fits}` };
 }
 
 // The state as Python code.

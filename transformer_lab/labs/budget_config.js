@@ -4,7 +4,7 @@
 import { formatValue, parseJson, pythonLiteral } from "./budget_json.js";
 
 /**
- * What Python hands over: the model types with their rules, the keys that change no count, the classes that are
+ * What Python passes: the model types with their rules, the keys that change no count, the classes that are
  * counted, and of a ModelShape the fields, and the options of each family.
  * @typedef {Record<string, any>} Tables
  */
@@ -115,7 +115,7 @@ function requireOwnCode(code, type) {
   }
 }
 
-// Refuses a model with another head than the one that is counted.
+// Refuses a model with a head other than the one that is counted.
 function requireClasses(names, tied, { counted, alone }) {
   if (names === null) return;
   if (!Array.isArray(names) || !names.every(isText)) refuse("architectures", names, "a list of names");

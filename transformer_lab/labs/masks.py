@@ -37,10 +37,10 @@ class Preset:
 
 PRESETS = {
     "everything": Preset("everything", "Every query sees every key: no mask."),
-    "causal": Preset("causal", "A token sees itself and what stands before it.{end}", causal=True),
+    "causal": Preset("causal", "A token sees itself and what comes before it.{end}", causal=True),
     "padding": Preset("padding", "Padding is hidden as a key, from every query: columns, not rows.", padding=True),
     "both": Preset(
-        "causal + padding", "A token sees itself and what stands before it, and no padding.", causal=True, padding=True
+        "causal + padding", "A token sees itself and what comes before it, and no padding.", causal=True, padding=True
     ),
     "window": Preset("window", "A token sees {window}.{end}", causal=True, window=True),
     "prefix": Preset("prefix", "All see the first {prefix}; the rest is causal.{end}", causal=True, prefix=True),

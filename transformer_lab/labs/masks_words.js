@@ -102,7 +102,7 @@ export function presetText({ preset, presets, window, prefix, keys, queries }, f
   const filled = {
     window: window === 1 ? "itself alone" : `itself and ${before} before it`,
     prefix: counted(prefix, "token"),
-    end: keys.length === queries.length ? "" : " The last query stands at the last key.",
+    end: keys.length === queries.length ? "" : " The last query is at the last key.",
   };
   const none = padding && !keys.includes(PAD) ? " There is no padding yet: add some, or type <pad>." : "";
   return says.replace(/\{(\w+)\}/g, (_, name) => filled[name]) + none;

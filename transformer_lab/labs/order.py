@@ -51,7 +51,7 @@ class OrderLab(Lab):
         Tokens (16 to 65,536), features of a query and a key, features of a value (1 to 256 each): the sizes of the
         rectangles of ``mode="order"``.
     between : {"nothing", "softmax", "causal"}
-        What stands between the two products: with softmax, only one order is left.
+        What comes between the two products: with softmax, only one order is left.
     mode : {"order", "steps"}, optional
         The rectangles, or one token after another; ``"steps"`` when tensors are given, and otherwise ``"order"``.
     query, key : Tensor or sequences, shape (seq, d_head)
@@ -70,7 +70,7 @@ class OrderLab(Lab):
     multiply_adds : tuple of int
         What the two products cost: queries with keys first, keys with values first.
     held : tuple of int
-        How many numbers stand between the two products, in the same order.
+        How many numbers there are between the two products, in the same order.
     state : tuple of Tensor, shapes (d_head, d_value) and (d_head,)
         ``S`` and ``z`` after the tokens that have been read.
     output : Tensor, shape (d_value,)

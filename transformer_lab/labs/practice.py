@@ -1,4 +1,4 @@
-"""Practice: a lab that asks questions, and recognises the mistake behind a wrong answer."""
+"""Practice: a lab that asks questions, and recognizes the mistake behind a wrong answer."""
 
 import traitlets
 

@@ -153,7 +153,7 @@ const KNOWN = {
       const place = left.findIndex((other) => matches(each, other, form));
       if (place >= 0) left.splice(place, 1);
     }
-    if (!left.length) return "These are the right numbers, in another order.";
+    if (!left.length) return "These are the right numbers, in a different order.";
     if (off.length === right.length) return "None of the numbers is right.";
     return `The ${listed(off.map((i) => ORDINALS[i]))} numbers are wrong.`;
   },

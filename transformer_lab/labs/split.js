@@ -160,7 +160,7 @@ function journeyPanel(model) {
     const feature = `${nameOf(cell)}, feature ${cell % features} of token ${letter(tokenOf(cell))}`;
     const taken = isMisplaced(step, place) ? ` That row is taken for token ${letter(rowOf(shape, index))}.` : "";
     const wrong = lost ? ` ${lost} of ${ids.length} numbers are in the wrong row.` : "";
-    return `${feature}, stands at [${index.join(", ")}]: ${positionText(shape, index)}.${taken}${wrong}`;
+    return `${feature}, is at [${index.join(", ")}]: ${positionText(shape, index)}.${taken}${wrong}`;
   }
 
   function draw(status) {
@@ -184,7 +184,7 @@ function journeyPanel(model) {
     const most = product([example.heads, example.seq, example.seq]);
     const last = letter(example.seq - 1);
     const wrong = ` That row is taken for token ${last}. ${most} of ${most} numbers are in the wrong row.`;
-    const stands = `${last}0, feature 0 of token ${last}, stands at [0, 0, 0]: token ${last}, piece 0.`;
+    const stands = `${last}0, feature 0 of token ${last}, is at [0, 0, 0]: token ${last}, piece 0.`;
     const longest = [EACH_ROW, mixedCellsText(most, most), `${stands}${split || merge ? wrong : ""}`];
     reserveSpace(status, ...longest.map((text) => `${text}${ownSentence}`));
     setText(status, `${cellText(step, cell, lost)}${stage > 1 && stage < 7 ? ownSentence : ""}`);

@@ -18,7 +18,7 @@ class SplitLab(Lab):
     Parameters
     ----------
     tokens : str or sequence of str, optional
-        A sentence, at most 64 tokens: its length stands in the shapes. A string is split at its spaces.
+        A sentence, at most 64 tokens: its length is part of the shapes. A string is split at its spaces.
     n_heads : int, optional
         From 1 to 32, in the shapes; what is drawn has 2.
     d_model : int, optional

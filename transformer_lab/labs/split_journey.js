@@ -137,11 +137,11 @@ export function steps(splitByView, mergeByView) {
         : "Each head blends its own values: one row for every token again.",
     ),
     mergeByView
-      ? code("(no transpose)", split, "Left out: the heads still stand in front.", true)
+      ? code("(no transpose)", split, "Left out: the heads still come first.", true)
       : code(
           "out = out.transpose(1, 2)",
           ["batch", seq, "heads", "d_head"],
-          "The token steps in front again, and what its heads found stands together.",
+          "The token comes first again, and the features of its heads are side by side.",
         ),
     code(
       `out = out.reshape(batch, ${seq}, d_model)`,

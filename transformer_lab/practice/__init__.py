@@ -13,7 +13,7 @@ and differs from all others in the course:
     )
 
 From that, `Topic.table` makes the table of cases that is stored in the page. The right answer of a case is the result
-of the reference; the result of each known mistake is a wrong answer that is recognised. A mistake whose result cannot
+of the reference; the result of each known mistake is a wrong answer that is recognized. A mistake whose result cannot
 be an answer (it raises, or has another shape or dtype) is skipped.
 
 **The rule** is the name of an exercise or, where there is none, a rule in the same form:
@@ -64,7 +64,7 @@ replaces them, with at most two sentences. The first clause, up to the first `:`
 its own: the page Practice lists it among a reader's weaknesses. ``without`` names mistakes to leave out.
 
 Cases in which three or more mistakes give the same answer are left out. Of the others, the 24 are used that show most
-mistakes, each about equally often. A test holds every topic to at least 20 different cases, 5 recognised mistakes,
+mistakes, each about equally often. A test holds every topic to at least 20 different cases, 5 recognized mistakes,
 20 kB, and texts that fit. To print one:
 
     python -m transformer_lab.practice strides_of

@@ -52,20 +52,21 @@ offset = Topic(
     words={
         "not_added_up": "You gave the move along each axis. Storage is a single long row: add them up.",
         "strides_taken_as_shape": "You took the strides for a shape, and worked out larger steps from them. Each "
-        "stride says already how far one step goes: what is index (1, 0) with strides (3, 1)?",
-        "added_instead": "You added index and stride, where they are multiplied. Think of 3 steps of 4 places each: is "
+        "stride already says how far one step goes: what is index (1, 0) with strides (3, 1)?",
+        "added_instead": "You added the index and the stride instead of multiplying them. Think of 3 steps of 4 "
+        "places each: is "
         "that 7 places or 12?",
-        "products_multiplied": "You multiplied the moves along the axes. They follow one after the other, and add up.",
+        "products_multiplied": "You multiplied the moves along the axes. The moves follow one another, so they add up.",
         "sums_multiplied": "You multiplied the sum of the indices by the sum of the strides. Multiply each index "
         "by the stride of its own axis only.",
         "only_the_last_axis": "You counted the move along the last axis alone. Where do the others take you?",
         "only_the_first_axis": "You counted the move along the first axis alone. Where do the others take you?",
         "first_axis_left_out": "You left out the first axis. In a fresh tensor it has the longest steps.",
         "last_axis_left_out": "You left out the last axis. One step along it moves you as well.",
-        "one_step_too_far": "You took one step too many on every axis. An index counts steps: the first element needs "
-        "none, and lies at place 0.",
-        "one_step_too_few": "You took one step too few on every axis, as if indices began at 1. The first element has "
-        "the index 0 on every axis: where does it lie?",
+        "one_step_too_far": "You took one step too many on every axis. An index counts steps: the first element "
+        "needs none, so it is at place 0.",
+        "one_step_too_few": "You took one step too few on every axis, as if indices began at 1. The first element "
+        "has the index 0 on every axis: which place is that?",
         "counted_from_one": "Your place is one too large. Places are counted from 0, as indices are.",
         "counted_in_bytes": "Your place is four times as large, as if it counted the bytes of float32 numbers. PyTorch "
         "counts numbers.",
@@ -101,10 +102,10 @@ strides_of = Topic(
         "sizes_squared",
     ),
     words={
-        "own_size_included": "Each product includes the size of its own axis: (2, 3, 4) gives (24, 12, 4). One step "
-        "along an axis passes what lies to its right, and never the axis itself.",
+        "own_size_included": "Each product includes the size of its own axis: (2, 3, 4) gives (24, 12, 4). One "
+        "step along an axis passes all the numbers of the axes to its right, and nothing of the axis itself.",
         "own_size_included_and_reversed": "Each product includes the size of its own axis, and the strides run from "
-        "the last to the first. Neighbours in a row lie one place apart: which entry is 1, and at which end is it?",
+        "the last to the first. Neighbours in a row are one place apart: which entry is 1, and at which end is it?",
         "order_reversed": "The strides run from the last axis to the first: (2, 3, 4) gives (1, 4, 12). Which axis has "
         "the longest steps?",
         "number_of_elements_in_front": "There is one entry too many: the product of all sizes comes first. Each "
@@ -150,8 +151,8 @@ def strides_left_as_they_were(shape, order):
 
 @strides_permuted.mistake
 def list_read_the_other_way(shape, order):
-    """You read the list the other way round, as the place to which each old axis goes. It says which old axis comes to
-    each place: which one comes to place 0?"""
+    """You read the list as the place to which each old axis goes. It says which old axis comes to each place: which one
+    comes to place 0?"""
     strides = _contiguous_strides(shape)
     return tuple(strides[order.index(place)] for place in range(3))
 
@@ -285,7 +286,7 @@ def reshape_refuses(shape, steps):
 
 @sharing.mistake
 def view_of_anything(shape, steps):
-    """You assumed that `view` can read this, and no strides can. Do the axes that it merges form one even walk?"""
+    """You assumed that `view` can read this, but no strides can. Do the axes that it merges form one even walk?"""
     return "shares" if _last_step_does(steps, "view", "raises", shape) else None
 
 
@@ -297,7 +298,7 @@ def view_copies(shape, steps):
 
 @sharing.mistake
 def view_asks_for_contiguous(shape, steps):
-    """You assumed that `view` raises here. It asks only that the axes that it merges form one even walk, and it may
+    """You assumed that `view` raises here. It needs only the axes that it merges to form one even walk, and it may
     split any axis."""
     return "raises" if _last_step_does(steps, "view", "shares", shape) else None
 
@@ -316,13 +317,14 @@ def slices_copy(shape, steps):
 
 @sharing.mistake
 def contiguous_always_copies(shape, steps):
-    """You assumed that `contiguous` copies what lies in reading order already. Then it has nothing to do."""
+    """You assumed that `contiguous` copies numbers that are already in reading order. There it returns the tensor
+    itself."""
     return "copies" if _last_step_does(steps, "contiguous", "shares", shape) else None
 
 
 @sharing.mistake
 def contiguous_never_copies(shape, steps):
-    """You took `contiguous` to leave the numbers where they are. Do they lie in reading order, without gaps?"""
+    """You took `contiguous` to leave the numbers where they are. Are they in reading order, without gaps?"""
     return "shares" if _last_step_does(steps, "contiguous", "copies", shape) else None
 
 

@@ -40,7 +40,7 @@ def sum_of_shapes(a, b):
 
 @sum_of_shapes.mistake
 def shapes_from_the_left(a, b):
-    """You aligned the shapes from the left. Write them with their right ends below one another: a missing axis is
+    """You aligned the shapes from the left. Write one below the other, with their right ends aligned: a missing axis is
     on the left."""
     axes = max(len(a), len(b))
     return tuple(torch.broadcast_shapes(*(shape + (1,) * (axes - len(shape)) for shape in (a, b))))
@@ -65,7 +65,7 @@ def missing_axes_refused(a, b):
 
 @sum_of_shapes.mistake
 def sizes_that_differ_pass(a, b):
-    """You let two sizes that differ pass, and took the larger. Only a 1 stretches: go from column to column."""
+    """You accepted two sizes that differ, and took the larger. Only a 1 stretches: go from column to column."""
     return tuple(max(sizes) for sizes in zip(*_filled(a, b)))
 
 
@@ -156,8 +156,8 @@ def _fitting(a, b):
 
 @product_of_shapes.mistake
 def last_over_last(a, b):
-    """You compared the two last sizes. The last of the left goes with the second to last of the right; for rows
-    against rows, the right one must be transposed."""
+    """You compared the two last sizes. The last size of the left goes with the second to last of the right; to multiply
+    rows with rows, transpose the right factor."""
     if len(b) == 1 or _fitting(a, b) or a[-1] != b[-1]:
         return None
     return _with_batch(torch.broadcast_shapes(a[:-2], b[:-2]), a, (*b[:-2], b[-1], b[-2]))
@@ -172,7 +172,7 @@ def inner_sizes_ignored(a, b):
 
 @product_of_shapes.mistake
 def batches_that_differ_pass(a, b):
-    """You let two batch sizes that differ pass. Batch axes broadcast as in a sum: only a 1 stretches."""
+    """You accepted two batch sizes that differ. Batch axes broadcast as in a sum: only a 1 stretches."""
     if a[:-2] == b[:-2] or len(a) != len(b) or not _fitting(a, b) or 1 in (a[0], b[0]):
         return None
     return _with_batch(a[:-2], a, b)
@@ -208,7 +208,7 @@ def rows_and_columns_swapped(a, b):
 
 @product_of_shapes.mistake
 def vector_leaves_a_one(a, b):
-    """You kept the axis of size 1 that a vector gets. It is taken away again after the product."""
+    """You kept the axis of size 1 that a vector gets. The product removes this axis again."""
     if len(a) > 1 and len(b) > 1:
         return None
     left, right = _matrices(a, b)
@@ -225,7 +225,8 @@ def vectors_refused(a, b):
 
 @product_of_shapes.mistake
 def one_matrix_refused(a, b):
-    """You took the batch axes not to fit. They broadcast as in a sum: a missing axis counts as 1, and a 1 stretches."""
+    """You assumed that the batch axes do not fit. They broadcast as in a sum: a missing axis counts as 1, and a 1
+    stretches."""
     if len(a) > 1 and len(b) > 1 and a[:-2] != b[:-2] and _fitting(a, b):
         raise ValueError
     return None
@@ -270,7 +271,7 @@ def counted_from_the_front(x, operation, dim):
 
 @along_an_axis.mistake
 def over_everything(x, operation, dim):
-    """You took all numbers together. Only one axis disappears, and the other one stays."""
+    """You combined all numbers. Only one axis disappears; the other stays."""
     return getattr(x, operation)()[None]
 
 

@@ -59,7 +59,7 @@ def largest_takes_all(base, counts):
 
 @softmax_of_scores.mistake
 def all_alike(base, counts):
-    """You gave each score the same weight. Larger scores get more: how large are the exponentials?"""
+    """You gave each score the same weight. A larger score gets a larger weight: how large are the exponentials?"""
     return torch.full((3,), 1 / 3)
 
 
@@ -71,15 +71,15 @@ def smaller_gets_more(base, counts):
 
 @softmax_of_scores.mistake
 def powers_added_to_the_base(base, counts):
-    """You added where the powers multiply: e to the power of (a + b) is the product of two powers. What the scores have
-    in common cancels."""
+    """You added powers that must be multiplied: e to the power of (a + b) is the product of two powers. A term that all
+    scores share cancels."""
     exponentials = torch.tensor([float(count + base) for count in counts])
     return exponentials / exponentials.sum() if base else None
 
 
 @softmax_of_scores.mistake
 def weights_in_reverse(base, counts):
-    """You have the right weights from the last to the first. Each weight stands at the place of its score."""
+    """You have the right weights from the last to the first. Each weight belongs at the place of its score."""
     return _scores(base, counts).softmax(dim=0).flip(0)
 
 
@@ -134,7 +134,7 @@ def root_left_out(query, first, second):
 
 @shared_by_two.mistake
 def divided_by_d_head(query, first, second):
-    """You divided the dot products by d_head. Divide by its root: √4 = 2."""
+    """You divided the dot products by d_head. Divide by the root of d_head: √4 = 2."""
     a, b = _products(query, first, second)
     return _shared(a / 4, b / 4)
 
@@ -168,14 +168,14 @@ def keys_share_alike(query, first, second):
 
 @shared_by_two.mistake
 def scores_given(query, first, second):
-    """You gave the scores. Exponentiate them, and divide by the sum."""
+    """You stopped at the scores. Exponentiate them, and divide by the sum."""
     a, b = _products(query, first, second)
     return torch.tensor([a / 2, b / 2])
 
 
 @shared_by_two.mistake
 def products_given(query, first, second):
-    """You gave the dot products. Divide them by √d_head, exponentiate, and divide by the sum."""
+    """You stopped at the dot products. Divide them by √d_head, exponentiate, and divide by the sum."""
     a, b = _products(query, first, second)
     return torch.tensor([a, b])
 
@@ -223,7 +223,7 @@ def sine_and_cosine_exchanged(position, feature, d_model):
 
 @feature_of_a_position.mistake
 def feature_taken_for_its_pair(position, feature, d_model):
-    """You took the feature's number for that of its pair. Two features make a pair, and share one speed."""
+    """You took the number of the feature for the number of its pair. Two features make a pair, and share one speed."""
     return _sine_or_cosine(("sin", "cos")[feature % 2], position, feature, d_model) if feature > 1 else None
 
 
@@ -235,7 +235,7 @@ def one_pair_too_far(position, feature, d_model):
 
 @feature_of_a_position.mistake
 def sines_first_then_cosines(position, feature, d_model):
-    """You put all sines before all cosines. They alternate: a sine and its cosine stand side by side."""
+    """You put all sines before all cosines. They alternate: a sine and its cosine are neighbours."""
     half = d_model // 2
     return _sine_or_cosine("sin" if feature < half else "cos", position, feature % half, d_model)
 

@@ -28,13 +28,13 @@ head_1 = Topic(
     words={
         "view_alone": "This is what `view` alone gives: whole tokens in reading order. Each token is cut into heads: "
         "which of its features go to head 1?",
-        "every_nth_feature": "You gave the head features that do not stand side by side. Each head gets a block of "
+        "every_nth_feature": "You gave the head features that are not side by side. Each head gets a block of "
         "neighbours.",
-        "turned_and_cut_anew": "You turned tokens and features before the cut. Cut first: the features of a token "
-        "still lie side by side.",
+        "turned_and_cut_anew": "You exchanged tokens and features before the cut. Cut first: the features of a "
+        "token are still side by side.",
         "no_transpose": "This is token 1, cut into its heads. A head holds its features of every token.",
-        "features_before_seq": "You have the right numbers, with a feature in each row. A token in each row was asked "
-        "for.",
+        "features_before_seq": "You have the right numbers, with a feature in each row. The question asks for a "
+        "token in each row.",
     },
 )
 
@@ -69,7 +69,7 @@ def features_of_heads_alternate(x):
 
 @merging.mistake
 def heads_below_one_another(x):
-    """You put the heads below one another. They stand side by side: a row for each token."""
+    """You put the heads below one another. They belong side by side: a row for each token."""
     return x.flatten(0, 1)
 
 
@@ -87,7 +87,7 @@ def head_0_repeated(x):
 
 @merging.mistake
 def turned_inside_heads(x):
-    """You turned tokens and features inside each head. The two axes that change places are heads and tokens."""
+    """You exchanged tokens and features inside each head. The two axes that change places are heads and tokens."""
     return x.transpose(1, 2).reshape(x.shape[1], -1)
 
 
@@ -131,13 +131,13 @@ def shapes_on_the_way(stage, batch, q_len, k_len, heads, d_head):
 
 @shapes_on_the_way.mistake
 def queries_and_keys_exchanged(stage, batch, q_len, k_len, heads, d_head):
-    """You exchanged queries and keys. The rows belong to those who look, the queries."""
+    """You exchanged queries and keys. The rows belong to the queries."""
     return shapes_on_the_way.reference(stage, batch, k_len, q_len, heads, d_head)
 
 
 @shapes_on_the_way.mistake
 def heads_left_after_the_tokens(stage, batch, q_len, k_len, heads, d_head):
-    """You left the heads after the tokens, as the cut leaves them. A transpose brings them in front of the tokens."""
+    """You left the heads after the tokens, as the cut leaves them. A transpose moves the heads before the tokens."""
     if stage not in ("queries", "weights"):
         return None
     return batch, q_len, heads, d_head if stage == "queries" else k_len
@@ -153,19 +153,19 @@ def heads_forgotten(stage, batch, q_len, k_len, heads, d_head):
 
 @shapes_on_the_way.mistake
 def features_not_divided(stage, batch, q_len, k_len, heads, d_head):
-    """You gave each head all the features. They are shared out: how many are left for one?"""
+    """You gave each head all the features. The heads divide them: how many does one head get?"""
     return (batch, heads, q_len, heads * d_head) if stage == "queries" else None
 
 
 @shapes_on_the_way.mistake
 def features_of_one_head(stage, batch, q_len, k_len, heads, d_head):
-    """You gave the features of one head. Merged, those of all heads stand side by side."""
+    """You gave the features of one head. After merging, the features of all heads are side by side."""
     return (batch, q_len, d_head) if stage == "merged" else None
 
 
 @shapes_on_the_way.mistake
 def heads_not_joined(stage, batch, q_len, k_len, heads, d_head):
-    """You left heads and features apart. Merging makes one axis of the two."""
+    """You left heads and features as two axes. Merging makes one axis of the two."""
     return (batch, q_len, heads, d_head) if stage == "merged" else None
 
 
@@ -179,7 +179,7 @@ def features_for_weights(stage, batch, q_len, k_len, heads, d_head):
 
 @shapes_on_the_way.mistake
 def queries_for_all(stage, batch, q_len, k_len, heads, d_head):
-    """You gave as many keys as queries. Keys are counted by the other sequence."""
+    """You gave as many keys as queries. The number of keys is the length of the other sequence."""
     if stage == "one_head":
         return q_len, q_len
     return (batch, heads, q_len, q_len) if stage == "weights" else None

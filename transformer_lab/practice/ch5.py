@@ -12,7 +12,7 @@ def _places(q_len, k_len):
     return torch.arange(k_len - q_len, k_len)[:, None], torch.arange(k_len)
 
 
-# The causal mask, also where earlier keys wait in a cache
+# The causal mask, even where earlier keys wait in a cache
 
 
 def _few_queries(draw):
@@ -30,7 +30,7 @@ def causal(q_len, k_len):
 @causal.mistake
 def counted_from_the_first_key(q_len, k_len):
     """You counted the queries from the first key, as `is_causal=True` does. These queries are the last tokens: which
-    keys stand before the first of them?"""
+    keys come before the first of them?"""
     return torch.ones(q_len, k_len, dtype=torch.bool).tril()
 
 
@@ -79,8 +79,7 @@ def everything(q_len, k_len):
 
 @causal.mistake
 def no_past(q_len, k_len):
-    """The keys from before the first query are hidden. They are the past of all these queries: is a cache there to be
-    read, or not?"""
+    """The keys from before the first query are hidden. They are the past of all these queries: what is a cache for?"""
     query, key = _places(q_len, k_len)
     return (key <= query) & (key >= k_len - q_len)
 
@@ -109,7 +108,7 @@ def _padded(draw):
 
 @rule(inputs=_padded)
 def padding(length, q_len, k_len, side):
-    """Which keys are real: the first ``length`` of ``k_len``, or the last where padding stands before."""
+    """Which keys are real: the first ``length`` of ``k_len``, or the last where padding comes first."""
     key = torch.arange(k_len)
     real = key < length if side == "after" else key >= k_len - length
     return real.expand(q_len, k_len)
@@ -117,7 +116,7 @@ def padding(length, q_len, k_len, side):
 
 @padding.mistake
 def inverted_padding(length, q_len, k_len, side):
-    """You painted the padding: the mask is inverted. Painted means may attend, and padding is what nobody looks at."""
+    """You painted the padding: the mask is inverted. Painted means may attend, and no token may attend to padding."""
     return ~padding.reference(length, q_len, k_len, side)
 
 
@@ -135,20 +134,20 @@ def one_key_too_few(length, q_len, k_len, side):
 
 @padding.mistake
 def padding_on_the_other_side(length, q_len, k_len, side):
-    """You hid the other end of the sentence. Where does its padding stand: before the words, or after them?"""
+    """You hid the other end of the sentence. Is its padding before the words, or after them?"""
     return padding.reference(length, q_len, k_len, "before" if side == "after" else "after")
 
 
 @padding.mistake
 def causal_as_well(length, q_len, k_len, side):
-    """You hid the future as well. Only padding was asked for: a real key may be seen by every query."""
+    """You hid the future as well. The question is about padding only: a real key may be seen by every query."""
     query, key = torch.arange(q_len)[:, None], torch.arange(k_len)
     return padding.reference(length, q_len, k_len, side) & (key <= query)
 
 
 @padding.mistake
 def causal_instead(length, q_len, k_len, side):
-    """You painted a causal mask. Padding is a matter of keys alone: is a row any different from the one above it?"""
+    """You painted a causal mask. Padding depends on the key alone: does any row differ from the row above it?"""
     return torch.ones(q_len, k_len, dtype=torch.bool).tril()
 
 
@@ -163,7 +162,7 @@ padding_places = Topic(
     rule=padding,
     question=lambda length, q_len, k_len, side: (
         f"{q_len} queries look at a sentence of {k_len} places. {length} of its places hold real tokens, and the "
-        f"padding stands {side} them: paint which keys may be seen."
+        f"padding comes {side} them: paint which keys may be seen."
     ),
     answer=Mask(),
 )
@@ -198,13 +197,13 @@ def one_narrower(seq, width, bidirectional):
 
 @window.mistake
 def both_sides(seq, width, bidirectional):
-    """Your window looks both ways. Only the past was asked for: which cells of a row lie in the future?"""
+    """Your window looks both ways. The question asks for the past only: which cells of a row lie in the future?"""
     return None if bidirectional else window.reference(seq, width, True)
 
 
 @window.mistake
 def only_the_past(seq, width, bidirectional):
-    """Your window looks only into the past. Keys on both sides were asked for: what may the first token see?"""
+    """Your window looks only into the past. The question asks for keys on both sides: what may the first token see?"""
     return window.reference(seq, width, False) if bidirectional else None
 
 
@@ -235,8 +234,8 @@ def without_its_own_place(seq, width, bidirectional):
 
 @window.mistake
 def blocks(seq, width, bidirectional):
-    """You cut the sentence into pieces that do not see one another. A window moves along with the query: is the row of
-    each query the one above it, one place further on?"""
+    """You cut the sentence into pieces that do not see one another. A window moves along with the query: is each
+    query's row the row above it, shifted by one place?"""
     piece = torch.arange(seq) // width
     return piece[:, None] == piece
 
@@ -281,19 +280,19 @@ def causal_prefix(seq, length):
 @prefix.mistake
 def one_token_too_long(seq, length):
     """Your prefix is one token too long: the first written token is seen before it is written. Places are numbered from
-    0: which number has the last token of the prefix?"""
+    0: what is the number of the last token of the prefix?"""
     return prefix.reference(seq, length + 1)
 
 
 @prefix.mistake
 def one_token_too_short(seq, length):
-    """Your prefix is one token too short. Places are numbered from 0: which number has its last token?"""
+    """Your prefix is one token too short. Places are numbered from 0: what is the number of its last token?"""
     return prefix.reference(seq, length - 1)
 
 
 @prefix.mistake
 def prefix_unseen_later(seq, length):
-    """The written tokens do not see the prefix. The prefix is their past: what would they answer otherwise?"""
+    """The written tokens do not see the prefix. The prefix is their past: how else could they answer it?"""
     query, key = torch.arange(seq)[:, None], torch.arange(seq)
     return ((key <= query) & (query >= length) & (key >= length)) | ((key < length) & (query < length))
 

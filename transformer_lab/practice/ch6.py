@@ -91,13 +91,13 @@ def rms_norm_of_four(x, weight):
 
 @rms_norm_of_four.mistake
 def layer_for_rms(x, weight):
-    """This is layer norm: you subtracted the mean. RMS norm leaves it in: what stands under its root?"""
+    """This is layer norm: you subtracted the mean. RMS norm keeps the mean: what is under its root?"""
     return (x - x.double().mean()) / x.double().std(correction=0) * weight
 
 
 @rms_norm_of_four.mistake
 def mean_subtracted_above(x, weight):
-    """You subtracted the mean from what you divide. RMS norm has no mean in it: it divides the token as it is."""
+    """You subtracted the mean from what you divide. RMS norm subtracts no mean: it divides the token as it is."""
     return (x - x.double().mean()) / x.double().square().mean().sqrt() * weight
 
 
@@ -109,13 +109,13 @@ def spread_for_size(x, weight):
 
 @rms_norm_of_four.mistake
 def length_for_rms(x, weight):
-    """You divided by the length of the token, the root of the *sum* of its squares. The M in RMS says mean."""
+    """You divided by the length of the token, the root of the *sum* of its squares. The M in RMS means *mean*."""
     return x / x.double().square().sum().sqrt() * weight
 
 
 @rms_norm_of_four.mistake
 def root_left_out(x, weight):
-    """You divided by the mean square, and did not take its root. What does the R in RMS say?"""
+    """You divided by the mean square, but not by its root. What does the R in RMS mean?"""
     return x / x.double().square().mean() * weight
 
 
@@ -158,13 +158,13 @@ def shared_means(batch, seq, d_model, norm):
 
 @shared_means.mistake
 def one_for_each_feature(batch, seq, d_model, norm):
-    """You counted a mean for each feature, as batch norm takes it. Which numbers does this norm average?"""
+    """You counted a mean for each feature, as batch norm does. Which numbers does this norm average?"""
     return d_model
 
 
 @shared_means.mistake
 def one_for_each_token(batch, seq, d_model, norm):
-    """You counted a mean for each token, as layer norm takes it. Which numbers does this norm average?"""
+    """You counted a mean for each token, as layer norm does. Which numbers does this norm average?"""
     return batch * seq
 
 
@@ -182,7 +182,8 @@ def one_for_each_place(batch, seq, d_model, norm):
 
 @shared_means.mistake
 def one_for_each_feature_of_a_sentence(batch, seq, d_model, norm):
-    """You counted a mean for each feature of each sentence, as instance norm takes it. Which does this one take?"""
+    """You counted a mean for each feature of each sentence, as instance norm does. Which numbers does this norm
+    average?"""
     return batch * d_model
 
 
@@ -194,7 +195,7 @@ def one_for_all(batch, seq, d_model, norm):
 
 @shared_means.mistake
 def one_for_each_number(batch, seq, d_model, norm):
-    """You counted a mean for every number. A mean is shared by several: which axis is averaged away?"""
+    """You counted a mean for every number. Several numbers share a mean: over which axes is it taken?"""
     return batch * seq * d_model
 
 
@@ -268,7 +269,7 @@ def _placed(order):
 
 
 def _with_surroundings(steps, order, stretch, backward):
-    """These steps of the parts with what comes before and after them, in the direction that is asked for."""
+    """These steps of the parts with what comes before and after them, in the direction of the question."""
     _, before, _, after = _STRETCHES[stretch]
     final = ("final norm",) if after and order == "pre-norm" else ()
     steps = (*before, *steps, *final, *after)
@@ -301,13 +302,13 @@ def steps_of_a_block(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def post_norm_for_pre_norm(order, stretch, backward):
-    """You normalized the sum, as post-norm does. In pre-norm the sum leaves as it is: what is the norm for?"""
+    """You normalized the sum, as post-norm does. In pre-norm the sum stays as it is: what does the norm act on?"""
     return _with_surroundings(_each(_halves(stretch), _post), order, stretch, backward)
 
 
 @steps_of_a_block.mistake
 def pre_norm_for_post_norm(order, stretch, backward):
-    """You normalized what goes into the part, as pre-norm does. In post-norm the part is given what came in."""
+    """You normalized what goes into the part, as pre-norm does. In post-norm the part reads what came in."""
     return _with_surroundings(_each(_halves(stretch), _pre), order, stretch, backward)
 
 
@@ -322,7 +323,7 @@ def norm_between_part_and_sum(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def summed_before_the_part(order, stretch, backward):
-    """You took the sum before the part. It adds what the part returned to what came in: can it come first?"""
+    """You took the sum before the part. The sum adds what the part returned to what came in: can it come first?"""
     halves = [((total, *part), norm) for part, norm, total in _halves(stretch)]
     steps = [(norm, *part) if order == "pre-norm" else (*part, norm) for part, norm in halves]
     return _forwards(sum(steps, ()), order, stretch, backward)
@@ -390,7 +391,7 @@ def first_norm_after_the_next_part(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def order_changed_halfway(order, stretch, backward):
-    """Your two parts are not alike: one is in pre-norm, the other in post-norm. Which was asked for?"""
+    """Your two parts differ: one is in pre-norm, the other in post-norm. Which does the question ask for?"""
     halves = _halves(stretch)
     if len(halves) == 1:
         return None
@@ -401,19 +402,20 @@ def order_changed_halfway(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def dropout_behind_the_sum(order, stretch, backward):
-    """Your dropout acts on the sum, and so on the stream. It drops from what the part adds: when is that added?"""
+    """Your dropout acts on the sum, and so on the stream. Dropout should act on what the part adds: when is that
+    added?"""
     return _moved(steps_of_a_block.reference(order, stretch, backward), "dropout", after="residual sum")
 
 
 @steps_of_a_block.mistake
 def dropout_before_the_part(order, stretch, backward):
-    """Your dropout acts on what goes into the part. It drops from what the part adds: when does that exist?"""
+    """Your dropout acts on what goes into the part. Dropout should act on what the part adds: when does that exist?"""
     return _moved(steps_of_a_block.reference(order, stretch, backward), "dropout", before="attention")
 
 
 @steps_of_a_block.mistake
 def maps_without_relu_between(order, stretch, backward):
-    """Nothing stands between your two linear maps. Then they are one linear map: what must come between them?"""
+    """Your two linear maps follow each other directly, so they are one linear map. What must come between them?"""
     steps = _each(_halves(stretch), _placed(order))
     steps = _moved(steps, "ReLU", after="linear map back")
     return steps and _with_surroundings(steps, order, stretch, backward)
@@ -442,26 +444,27 @@ def positions_of_the_normalized(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def final_norm_before_the_sum(order, stretch, backward):
-    """Your final norm acts before the last sum, so that the sum leaves unnormalized. What is a final norm for?"""
+    """Your final norm acts before the last sum, so that nothing normalizes this sum. What is a final norm for?"""
     return _moved(steps_of_a_block.reference(order, stretch, backward), "final norm", before="residual sum")
 
 
 @steps_of_a_block.mistake
 def scores_normalized(order, stretch, backward):
-    """Your last norm acts on the scores. It is for what goes into the last map: where must it stand?"""
+    """Your last norm acts on the scores. It normalizes what goes into the last map: where does it belong?"""
     steps = steps_of_a_block.reference(order, stretch, backward)
     return _moved(steps, "final norm" if order == "pre-norm" else "norm", after="linear map to the scores")
 
 
 @steps_of_a_block.mistake
 def way_forwards(order, stretch, backward):
-    """This is the way forwards. Backward begins with what happened last."""
+    """This is the forward pass. The backward pass begins with what happened last."""
     return steps_of_a_block.reference(order, stretch, False)
 
 
 @steps_of_a_block.mistake
 def parts_turned_one_by_one(order, stretch, backward):
-    """You went backward through each part, and forwards from part to part. Which part does backward meet first?"""
+    """You went backward through each part, but forward from part to part. Which part does the backward pass reach
+    first?"""
     halves = _halves(stretch)
     if not backward or len(halves) == 1:
         return None

@@ -42,7 +42,7 @@ parameters_of_attention = Topic(
         "not one that is four times as wide and four times as high.",
         "twice_the_width": "You took twice the width for its square. A square matrix of width 3 has 9 numbers, not 6.",
         "with_a_norm": "You counted a norm as well. A layer has norms beside its attention; they are no part of it.",
-        "biases_always": "You counted biases, and this attention has none. Read the question's last words again.",
+        "biases_always": "You counted biases, but this attention has none. Read the question's last words again.",
         "biases_left_out": "You left the biases out. Each of the four maps has one: of which length?",
         "biases_the_wrong_way_round": "You counted biases where there are none, or none where there are some. Read the "
         "question's last words again.",
@@ -63,7 +63,7 @@ def feed_forward(d_model, d_ff, bias):
 
 @feed_forward.mistake
 def one_matrix(d_model, d_ff, bias):
-    """You counted one matrix. One map widens the token, and another leads back."""
+    """You counted one matrix. One map widens the token; the other maps it back."""
     return d_model * d_ff + (d_ff + d_model if bias else 0)
 
 
@@ -81,7 +81,7 @@ def biases_left_out(d_model, d_ff, bias):
 
 @feed_forward.mistake
 def biases_counted(d_model, d_ff, bias):
-    """You counted biases, and this layer has none. What does the question say of them?"""
+    """You counted biases, but this layer has none. What does the question say about biases?"""
     return 2 * d_model * d_ff + d_ff + d_model
 
 
@@ -105,7 +105,7 @@ def d_ff_squared(d_model, d_ff, bias):
 
 @feed_forward.mistake
 def norm_counted(d_model, d_ff, bias):
-    """You counted a norm as well. It belongs to the block: only the feed-forward layer was asked for."""
+    """You counted a norm as well. It belongs to the block: the question asks for the feed-forward layer only."""
     return 2 * d_model * d_ff + (d_ff + d_model if bias else 0) + 2 * d_model
 
 
@@ -140,12 +140,12 @@ flops_of_attention = Topic(
         "caret_for_a_power",
     ),
     words={
-        "half_of_the_work": "For each pair of a query and a key you counted half of what there is. Is it the 2 FLOPs "
-        "of a multiply-add that are missing, or one of the two products?",
-        "first_addition_not_counted": "You counted one addition less in every sum. That is true, and not the custom: a "
-        "multiply-add is two FLOPs.",
-        "pairs_under_the_causal_mask": "You counted the pairs that a causal mask leaves. The usual count keeps every "
-        "query with every key.",
+        "half_of_the_work": "For each pair of a query and a key you counted half of the FLOPs. Did you count 1 "
+        "FLOP for a multiply-add, or leave out one of the two products?",
+        "first_addition_not_counted": "You counted one addition less in every sum. This is exact, but not the "
+        "convention: a multiply-add is two FLOPs.",
+        "pairs_under_the_causal_mask": "You counted the pairs that a causal mask leaves. The usual count includes "
+        "every query with every key.",
     },
 )
 
@@ -173,14 +173,14 @@ bytes_of_a_cache = Topic(
         "divided_by_the_bytes",
     ),
     words={
-        "last_token_left_out": "You counted one token less than the cache holds. The newest token looks at itself too, "
-        "so its key and value are there.",
-        "one_token_more": "You counted one token more than the cache holds. The next one has no key yet: it gets one "
-        "in its own step.",
-        "length_in_place_of_the_width": "The length comes in twice in your number, and the width not at all. How many "
+        "last_token_left_out": "You counted one token less than the cache holds. The newest token attends to "
+        "itself too, so the cache holds its key and value.",
+        "one_token_more": "You counted one token more than the cache holds. The next token has no key yet: it gets"
+        " a key in its own step.",
+        "length_in_place_of_the_width": "Your number contains the length twice and the width not at all. How many "
         "numbers has a key?",
-        "projections_of_keys_and_values": "You counted the matrices that make keys and values. The cache keeps what "
-        "comes out of them, for each token.",
-        "numbers_instead_of_bytes": "You counted numbers, and not bytes. How many bytes does each take?",
+        "projections_of_keys_and_values": "You counted the matrices that make keys and values. The cache keeps the"
+        " outputs of these matrices, for each token.",
+        "numbers_instead_of_bytes": "You counted numbers, not bytes. How many bytes does each take?",
     },
 )

@@ -20,7 +20,7 @@ features = Topic(
         "0.14, 0.05)"
     ),
     answer=Numbers(places=2),
-    without=(  # they come of code, and not of working it out on paper
+    without=(  # they come from code, not from working it out on paper
         "second_case_on_top_of_the_first",
         "zero_below",
         "selu_and_one",
@@ -33,7 +33,7 @@ features = Topic(
     words={
         "one_added_below_too": "Below zero your features are exp(x) + 1, one too many. Where x is below zero, `elu` is "
         "exp(x) − 1; what is that plus 1?",
-        "cases_exchanged": "The two cases have changed places: you took the exponential above zero and x + 1 below. "
+        "cases_exchanged": "You exchanged the two cases: you took the exponential above zero and x + 1 below. "
         "Which of the two can become negative?",
         "neither_case_at_zero": "At zero your feature is 0. exp(0) is 1, and 0 + 1 is 1: both cases agree there.",
         "both_cases_at_zero": "At zero your feature is 2: you added what both cases give. Only one of them holds.",
@@ -62,7 +62,7 @@ def other_order(seq, d_head, d_value, from_the_right):
 
 @multiply_adds.mistake
 def first_product_alone(seq, d_head, d_value, from_the_right):
-    """You counted the first product alone. Its result still has to meet the third factor."""
+    """You counted the first product alone. Its result is then multiplied by the third factor."""
     return seq * d_head * d_value if from_the_right else seq * seq * d_head
 
 
@@ -80,7 +80,8 @@ def flops_for_multiply_adds(seq, d_head, d_value, from_the_right):
 
 @multiply_adds.mistake
 def sizes_multiplied(seq, d_head, d_value, from_the_right):
-    """You multiplied all sizes at once, N² · d_head · d_value. Each product sums over one axis: count one at a time."""
+    """You multiplied all sizes at once, N² · d_head · d_value. Each product sums over one axis: count one product at a
+    time."""
     return seq * seq * d_head * d_value
 
 
@@ -122,7 +123,7 @@ def z_left_out(heads, d_head, d_value, tokens):
 
 @numbers_of_the_state.mistake
 def s_left_out(heads, d_head, d_value, tokens):
-    """You counted z alone. What the values have left in the state is S: how large is an outer product?"""
+    """You counted z alone. The values are in S: how large is an outer product?"""
     return heads * d_head
 
 
@@ -257,7 +258,7 @@ def features_of_tokens(form, hidden, projected):
 
 @steps_of_a_form.mistake
 def masked_behind_the_softmax(form, hidden, projected):
-    """You masked what softmax returned. Then a row no longer sums to one: what must softmax be given?"""
+    """You masked what softmax returned. Then a row no longer sums to one: what must go into softmax?"""
     return _with(form, hidden, projected, "mask", after="softmax")
 
 
@@ -283,7 +284,7 @@ def padding_before_the_features(form, hidden, projected):
 
 @steps_of_a_form.mistake
 def padding_behind_the_sums(form, hidden, projected):
-    """You put zeros for padded keys after the sums. S and z hold them by then: can they be taken out again?"""
+    """You put zeros for padded keys after the sums. S and z hold them by then: can they be removed again?"""
     return _with(form, hidden, projected, "zeros", after="sums")
 
 
@@ -303,7 +304,8 @@ def read_before_it_is_added(form, hidden, projected):
 
 @steps_of_a_form.mistake
 def read_before_the_sums(form, hidden, projected):
-    """You read before there was a state. What do the queries meet, where no table of queries and keys is formed?"""
+    """You read before there was a state. What are the queries multiplied by, if no table of queries and keys is
+    formed?"""
     return _with(form, hidden, projected, "read", before="sums")
 
 
@@ -335,7 +337,7 @@ def all_tokens_first(form, hidden, projected):
 
 @steps_of_a_form.mistake
 def last_token_first(form, hidden, projected):
-    """You began with the last token. The state is the sum over what came before: which token needs no other?"""
+    """You began with the last token. The state is the sum over earlier tokens: which token needs no other?"""
     steps = steps_of_a_form.reference(form, hidden, projected)
     return form == "tokens" and [step for i in range(len(steps) - 2, -1, -2) for step in steps[i : i + 2]]
 

@@ -54,7 +54,7 @@ class Topic:
 
     @cached_property
     def mistakes(self):
-        """The known mistakes that the topic recognises, by name."""
+        """The known mistakes that the topic recognizes, by name."""
         known = self.exercise.mistakes
         unknown = [name for name in (*self.without, *self.words) if name not in known]
         if unknown:

@@ -1,0 +1,104 @@
+"""One number through the book: at the head of each chapter, a tensor that the front page's model makes of it."""
+
+import re
+from functools import cache
+from html import escape
+from pathlib import Path
+from urllib.parse import urlencode
+
+import torch
+
+import transformer_lab as tl
+
+COLOURS = Path(tl.__file__).parent / "labs" / "colours.js"
+WEIGHTS, NUMBERS = "BLUES", "SIGNED"  # the two maps: 0 to 1; and any numbers, scaled by the largest
+# For each chapter the tensor, what it is called, and the place of the whole lab that shows it.
+TENSORS = {
+    "01_tensor_operations": ("encoder.input", "its token vectors", "encoder.input"),
+    "02_matmul_broadcasting": ("decoder.logits", "its logits", "decoder.logits"),
+    "03_attention_lookup": ("encoder.0.self.head", "attention weights of one head", "encoder.0.self"),
+    "04_multi_head": ("encoder.0.self.heads", "attention weights of four heads", "encoder.0.self"),
+    "05_masks": ("decoder.0.self.head", "attention weights under the mask", "decoder.0.self"),
+    "06_normalization": ("encoder.0.self.norm", "its vectors after a norm", "encoder.0.self.add"),
+    "07_parameters": ("encoder.0.feed_forward.hidden", "its hidden units", "encoder.0.feed_forward"),
+    "08_linear_attention": ("decoder.0.cross.head", "the table that linear attention never forms", "decoder.0.cross"),
+    "09_today": ("decoder.0.feed_forward.output", "what a feed-forward layer adds", "decoder.0.feed_forward"),
+    "10_real_models": ("decoder.probabilities", "the probability of each next word", "decoder.softmax"),
+    "11_right": ("encoder.memory", "what the decoder reads", "encoder.memory"),
+}
+
+
+@cache
+def tensors():
+    """Return the typed number and the tensors of one forward pass, by the lab's names, without the axis of the batch.
+
+    ``.head`` has the weights of the first head, (q_len, k_len), and ``.heads`` those of all heads side by side.
+    """
+    lab = tl.labs.WholeLab()
+    model, found = lab.model, {}
+    first, last = model.encoder.layers[0], model.decoder.layers[0]
+
+    def keep(name, module):
+        module.register_forward_hook(lambda _, given, returned: found.update({name: returned[0]}))
+
+    def keep_weights(name, attention):
+        def hook(_, given, options, returned):
+            weights = attention.weights(*given, **options)[0]
+            found.update({f"{name}.head": weights[0], f"{name}.heads": torch.cat([*weights], -1)})
+
+        attention.register_forward_hook(hook, with_kwargs=True)
+
+    keep("encoder.input", model.src_embedding)
+    keep_weights("encoder.0.self", first.self_attention)
+    keep("encoder.0.self.norm", first.norm1)
+    keep("encoder.0.feed_forward.hidden", first.feed_forward.linear1)
+    keep("encoder.memory", model.encoder)
+    keep_weights("decoder.0.self", last.self_attention)
+    keep_weights("decoder.0.cross", last.cross_attention)
+    keep("decoder.0.feed_forward.output", last.feed_forward)
+    keep("decoder.logits", model.output)
+    course = lab.stored[0]
+    source = [course["source"].index(digit) for digit in lab.text]
+    target = [course["bos"], *(course["target"].index(word) for word in lab.answer)]
+    with torch.no_grad():
+        model(torch.tensor([source]), torch.tensor([target]))
+    found["encoder.0.feed_forward.hidden"] = found["encoder.0.feed_forward.hidden"].relu()
+    found["decoder.probabilities"] = found["decoder.logits"].softmax(-1)
+    return lab.text, found
+
+
+@cache
+def colours(name):
+    """Return the stops of a map of ``colours.js``, from the lowest to the highest, as CSS colours for both themes."""
+    found = re.search(rf'const {name} = {{\s*light: fromHex\("(.*)"\),\s*dark: fromHex\("(.*)"\)', COLOURS.read_text())
+    return [f"light-dark(#{light}, #{dark})" for light, dark in zip(found[1].split(), found[2].split(), strict=True)]
+
+
+def strip(tensor, is_weights):
+    """Return a matrix as an SVG with one cell per number; its colours are the nearest stops of the map."""
+    stops = colours(WEIGHTS if is_weights else NUMBERS)
+    shares = tensor if is_weights else tensor / tensor.abs().max() / 2 + 0.5
+    levels = (shares * (len(stops) - 1)).round().int()
+    rows, columns = levels.shape
+    cells = [
+        (colour, "".join(f"M{j} {i}h1v1h-1z" for i, j in (levels == level).nonzero().tolist()))
+        for level, colour in enumerate(stops)
+    ]
+    paths = "".join(f'<path style="fill: {colour}" d="{path}"/>' for colour, path in cells if path)
+    box = f'viewBox="0 0 {columns} {rows}" preserveAspectRatio="none" style="--rows: {rows}"'
+    return f'<svg {box} aria-hidden="true">{paths}</svg>'
+
+
+def link(chapter, lab_page):
+    """Return the chapter's tensor as a link to the whole lab, on the page ``lab_page``, at the place that makes it."""
+    name, called, place = TENSORS[chapter]
+    text, found = tensors()
+    tensor = found[name]
+    is_weights = name.endswith((".head", ".heads", "probabilities"))
+    address = escape(f"{lab_page}?{urlencode({'whole.part': place})}")
+    shape = ",&nbsp;".join(map(str, tensor.shape))
+    title = f"Open the front page's model at this place, where it reads {text}"
+    return (
+        f'<a class="tl-running" href="{address}" title="{escape(title)}">{strip(tensor, is_weights)}'
+        f"<span><b>{text}</b> here: {escape(called)}, ({shape})</span></a>"
+    )
