@@ -45,10 +45,10 @@ def kind_of(state):
 def write_labs(app, pagename, templatename, context, doctree):
     """Write a file for each lab of a page, and say in the page what its frame's address is."""
     body = context.get("body", "")
-    found = [script.attributes["body"] for script in context.get("script_files", ()) if is_state(script)]
-    if not found or ROOM not in body:
+    states = [script.attributes["body"] for script in context.get("script_files", ()) if is_state(script)]
+    if not states or ROOM not in body:
         return
-    data = json.loads(found[0].replace("<\\/", "</"))
+    data = json.loads(states[0].replace("<\\/", "</"))
     folder = Path(app.outdir, FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
     parts, count = body.split(ROOM), 0

@@ -31,11 +31,11 @@
   // A lab's code is a text, or in a file beside this one: see book/widget_state.py.
   /** @type {any} */
   const { currentScript } = document;
-  const HERE = currentScript.src || document.baseURI;
+  const SCRIPT_URL = currentScript.src || document.baseURI;
   const inFile = (code) => typeof code !== "string";
   function fetchText({ file }) {
     return new Promise((resolve, reject) => {
-      const script = Object.assign(document.createElement("script"), { src: new URL(file, HERE).href });
+      const script = Object.assign(document.createElement("script"), { src: new URL(file, SCRIPT_URL).href });
       script.onload = () => resolve(window.labScripts[file]);
       script.onerror = () => reject(new Error(`${script.src} could not be read`));
       document.head.append(script);

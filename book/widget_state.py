@@ -49,7 +49,7 @@ def trimmed(data, shown):
 
     A text that another widget has already becomes ``{"as": its id}``, one in a file ``{"file": its address}``.
     """
-    found, first, files = {}, {}, {}
+    states, first, files = {}, {}, {}
     for model in (model for model in data["state"] if model in shown):
         state, values = without_large_values(dict(data["state"][model]["state"]))
         files |= values
@@ -62,11 +62,11 @@ def trimmed(data, shown):
                 if file := IN_FILES.get(state.get("_anywidget_id")):
                     address = address_of(file, text)
                     files[address], state[name] = state[name], {"file": address}
-        found[model] = {**data["state"][model], "state": state}
-    return {**data, "state": found}, files
+        states[model] = {**data["state"][model], "state": state}
+    return {**data, "state": states}, files
 
 
-def keep_what_is_shown(app, pagename, templatename, context, doctree):
+def keep_shown_widgets(app, pagename, templatename, context, doctree):
     for script in context.get("script_files", []):
         attributes = getattr(script, "attributes", {})
         if attributes.get("type") == STATE:
@@ -78,10 +78,10 @@ def keep_what_is_shown(app, pagename, templatename, context, doctree):
 def write(files, folder):
     """Write files that give a script's text to mount.js: a page opened from disk cannot fetch text."""
     for address, text in files.items():
-        handed = f"(window.labScripts ??= {{}})[{json.dumps(address)}] = {json.dumps(text)};\n"
-        (folder / address.partition("?")[0]).write_text(handed, "utf-8")
+        script = f"(window.labScripts ??= {{}})[{json.dumps(address)}] = {json.dumps(text)};\n"
+        (folder / address.partition("?")[0]).write_text(script, "utf-8")
 
 
 def setup(app):
-    app.connect("html-page-context", keep_what_is_shown, priority=600)
+    app.connect("html-page-context", keep_shown_widgets, priority=600)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

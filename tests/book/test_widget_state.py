@@ -1,4 +1,4 @@
-"""What a page stores of its labs: those that it shows, and each script once; and such a page comes to life."""
+"""A page stores only the labs that it shows, and each script once; such a page works in a browser."""
 
 import json
 import re
@@ -24,21 +24,21 @@ def test_only_shown_widgets_are_kept_and_each_text_once():
 
 def test_a_script_is_minified_and_does_the_same():
     text = "const say = (a) => `${a ? `it is  ${a}, ` : ``}  1 + 2`; // why\n\nexport default { say, at: /[/`]  x/ };\n"
-    made = minified(text)
-    assert len(made) < len(text) - 10 and all(kept in made for kept in ("it is  ", "  1 + 2`", "/[/`]  x/")), made
+    short = minified(text)
+    assert len(short) < len(text) - 10 and all(kept in short for kept in ("it is  ", "  1 + 2`", "/[/`]  x/")), short
 
 
 def test_labs_that_share_a_script_come_to_life(show, tmp_path):
     labs = [MaskLab("the cat"), BroadcastingLab(), MaskLab("sat on the mat"), Practice("strides_of")]
 
     def change(html):
-        def shorter(found):
-            data = json.loads(found[2])
+        def shorter(match):
+            data = json.loads(match[2])
             kept, files = trimmed(data, set(data["state"]))
             write(files, tmp_path)
             text = json.dumps(kept).replace("</", "<\\/")
-            assert len(text) < 0.75 * len(found[2])
-            return found[1] + text + found[3]
+            assert len(text) < 0.75 * len(match[2])
+            return match[1] + text + match[3]
 
         return SCRIPT.sub(shorter, html)
 

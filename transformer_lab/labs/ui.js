@@ -55,11 +55,11 @@ export const reservedBox = (node, kind = "") => element("div", { class: `tl-rese
 export function reserveSpace(node, ...longest) {
   const [, ...copies] = node.parentNode.children;
   const copy = (text) => element("span", { class: node.className || null, "aria-hidden": "true" }, [text].flat());
-  const wanted = longest.map(copy);
+  const newCopies = longest.map(copy);
   const same = (other, i) => other.textContent === copies[i].textContent;
-  if (copies.length === wanted.length && wanted.every(same)) return;
+  if (copies.length === newCopies.length && newCopies.every(same)) return;
   for (const other of copies) other.remove();
-  node.after(...wanted);
+  node.after(...newCopies);
 }
 
 // The width of a text in the font of `node`, in ems; also works while the node is hidden.
