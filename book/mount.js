@@ -62,12 +62,19 @@
     document.head.append(Object.assign(document.createElement("style"), { textContent: text }));
   }
 
-  async function mount(view, model, code, style) {
+  // The large values of a lab that is not the first of its page are in files.
+  const isLarge = (value) => Boolean(value?.file);
+  async function fetchLarge(model, state) {
+    const names = Object.keys(state).filter((name) => name !== "_esm" && isLarge(state[name]));
+    await Promise.all(names.map(async (name) => model.set(name, await model.load(state[name]))));
+  }
+
+  async function mount(view, model, state) {
     const place = document.createElement("div");
     view.after(place);
     try {
-      addStyle(style);
-      const lab = await importOnce(code);
+      addStyle(state._css);
+      const [lab] = await Promise.all([importOnce(state._esm), fetchLarge(model, state)]);
       await lab.render({ model, el: place });
       place.dataset.lab = "ready";
       view.parentElement.classList.replace("lab-room", "lab-place"); // from now on it has its own height
@@ -114,13 +121,12 @@
     waiting.delete(view);
     near.unobserve(view.parentElement);
     const { model_id: id } = parse(view);
-    mount(view, models.get(id), codeOf(view), states.get(id)._css);
+    mount(view, models.get(id), states.get(id));
   }
 
-  const codeOf = (view) => states.get(parse(view).model_id)._esm;
   function mountWaiting() {
     const distance = (view) => Math.abs(view.parentElement.getBoundingClientRect().top);
-    const ready = [...waiting].filter((view) => !inFile(codeOf(view)));
+    const ready = [...waiting].filter((view) => !Object.values(states.get(parse(view).model_id)).some(isLarge));
     const [nearest] = ready.sort((a, b) => distance(a) - distance(b));
     if (!nearest) return;
     mountView(nearest);

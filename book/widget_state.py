@@ -3,8 +3,9 @@
 A notebook stores every widget that was ever made, each with the whole text of its script.
 
 Nearly every page has practices, few on the first screen. Their script is a separate file, which a page fetches when its
-first practice comes near, and which a browser caches for the next page: see mount.js. What only some readers ask for,
-such as the weights of another checkpoint, is in files as well.
+first practice comes near, and which a browser caches for the next page: see mount.js. So are the large values of labs
+that come later in a page, such as the attention of a real model, and what only some readers ask for, such as the
+weights of another checkpoint.
 """
 
 import hashlib
@@ -18,6 +19,7 @@ from minify_html import minify
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = re.compile(r'"model_id":\s*"(\w+)"')
 IN_FILES = {"transformer_lab.labs.practice.Practice": "practice-lab.js"}
+LARGE = 40_000  # letters of JSON
 ON_TOUCH = {"transformer_lab.labs.whole.WholeLab": "checkpoints"}  # lists; a page fetches an entry when it needs it
 
 
@@ -44,8 +46,20 @@ def without_large_values(state):
     return {**state, name: [{"file": address} for address in files]}, files
 
 
+def without_large(state):
+    """Return a lab's state with ``{"file": address}`` for each large value, and the files by address."""
+    stem, files, found = state["_anywidget_id"].split(".")[-2], {}, {}
+    for name, value in state.items():
+        text = json.dumps(value)
+        if len(text) > LARGE and name not in ("_esm", "_css"):
+            # Two labs of a kind have different values: the address of each is that of its text.
+            address = address_of(f"{stem}-{name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}.js", text)
+            files[address], found[name] = text, {"file": address}
+    return {**state, **found}, files
+
+
 def trimmed(data, shown):
-    """Return the states of the widgets ``shown``, and the scripts for separate files, by address.
+    """Return the states of the widgets ``shown``, in the order of the page, and the files, by address.
 
     A text that another widget has already becomes ``{"as": its id}``, one in a file ``{"file": its address}``.
     """
@@ -53,6 +67,9 @@ def trimmed(data, shown):
     for model in (model for model in data["state"] if model in shown):
         state, values = without_large_values(dict(data["state"][model]["state"]))
         files |= values
+        if "_anywidget_id" in state and model != shown[0]:  # the first lab is drawn at once
+            state, values = without_large(state)
+            files |= values
         for name in ("_esm", "_css"):
             text = state.get(name)
             if text and first.setdefault(text, model) != model:
@@ -70,7 +87,7 @@ def keep_shown_widgets(app, pagename, templatename, context, doctree):
     for script in context.get("script_files", []):
         attributes = getattr(script, "attributes", {})
         if attributes.get("type") == STATE:
-            data, files = trimmed(json.loads(attributes["body"]), set(VIEW.findall(context["body"])))
+            data, files = trimmed(json.loads(attributes["body"]), VIEW.findall(context["body"]))
             attributes["body"] = json.dumps(data).replace("</", "<\\/")
             write(files, Path(app.outdir) / "_static")
 

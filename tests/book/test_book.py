@@ -221,7 +221,6 @@ def test_names_and_commas_in_code_would_have_the_colour_of_text(theme):
 
 FIRST_VISIT = {
     "07_parameters.html": 1_250_000,  # the longest chapter: 219 links to terms are 25 kB of it
-    "10_real_models.html": 1_600_000,  # its labs carry the attention weights of a real model
 }
 
 
