@@ -71,6 +71,7 @@ next_token.example("number 0.7 with top_p of 0.5", lambda draw: (_scores(draw), 
 next_token.example("both cuts", lambda draw: (_scores(draw), 2.5, 5, 0.8, 0.95), plain=True)
 next_token.example("a low temperature", lambda draw: (_scores(draw), 0.3, 6, 0.95, 0.99), plain=True)
 next_token.example("a high temperature", lambda draw: (_scores(draw), 5.0, 7, 0.6, 0.88), plain=True)
+next_token.example("the task's three tokens", torch.tensor([0.6, 0.3, 0.1]).log(), 1.0, None, 0.8, 0.7, plain=True)
 next_token.example("two tokens", torch.tensor([3.0, 1.0]), 1.0, None, 1.0, 0.6, plain=True)
 next_token.example("temperature 0", temperature=0, draw=0.99)
 next_token.example("top_k of 1", top_k=1, draw=0.99)
@@ -78,6 +79,7 @@ next_token.example("top_k as large as the vocabulary", lambda draw: (_scores(dra
 next_token.example("top_k larger than the vocabulary", lambda draw: (_scores(draw), 1.5, 50, 1.0, 0.9))
 next_token.example("top_p below the best probability", top_p=0.01, draw=0.99)
 next_token.example("four equal scores", torch.zeros(4), 1.0, None, 0.5, 0.5)
+next_token.example("four equal scores, number 0.9", torch.zeros(4), 1.0, None, 0.5, 0.9)
 next_token.example("equal scores where top_k cuts", torch.tensor([0.0, 2.0, 0.0, 0.0]), 1.0, 2, 1.0, 0.999)
 next_token.example("equal highest scores at temperature 0", torch.tensor([1.0, 3.0, 3.0]), 0, None, 1.0, 0.9)
 next_token.example("scores in the hundreds", torch.tensor([300.0, -250.0, 299.0]), 0.5, None, 1.0, 0.9)
@@ -203,10 +205,20 @@ class Count:
         `top_p` can still be drawn."""
         return len(p)
 
-    def edge_lost(p, top_p):
-        """Top-p drops the token with which the sum reaches `top_p`. That token belongs to it: the smallest number of
-        tokens with *at least* `top_p` together. Compare the sum *before* a token with `top_p`, not the sum with it."""
-        return max(int((p.cumsum(-1) <= top_p).sum()), 1)
+    @family(
+        edge_lost=lambda p, top_p: max(int((p.cumsum(-1) <= top_p).sum()), 1),
+        edge_lost_below=lambda p, top_p: max(int((p.cumsum(-1) < top_p).sum()), 1),
+    )
+    def edge_lost(kept, p, top_p):
+        """Top-p drops the token with which the sum reaches `top_p`. This token stays: top-p keeps the smallest number
+        of tokens with *at least* `top_p` together. Compare the sum *before* a token with `top_p`, not the sum with
+        it."""
+        return kept(p, top_p)
+
+    def kept_after_equality(p, top_p):
+        """Top-p keeps one token too many where the sum is exactly `top_p`: it has reached `top_p`, so no further token
+        stays. Compare the sum before a token with `<`, not with `<=`."""
+        return int((p.cumsum(-1) - p <= top_p).sum())
 
     def one_more(p, top_p):
         """Top-p keeps one token more than it needs: the sum has reached `top_p` already with the one before. Do you
@@ -227,6 +239,11 @@ class Count:
         """You keep the tokens with at least `top_p` times the highest probability. That is *min-p*. Top-p looks at
         sums: the likeliest tokens stay until together they have `top_p`."""
         return len(p) if top_p == 1 else int((p >= top_p * p[0]).sum())
+
+    def fraction_of_the_best_always(p, top_p):
+        """You keep the tokens with at least `top_p` times the highest probability, even where `top_p` is 1. That is
+        *min-p*. Top-p looks at sums: the likeliest tokens stay until together they have `top_p`."""
+        return int((p >= top_p * p[0]).sum())
 
     def share_of_the_tokens(p, top_p):
         """You keep a share of the *number* of tokens. Top-p is a share of the probability: the likeliest tokens stay
@@ -327,6 +344,29 @@ class Whole:
         p, order = likeliest(logits, top_k)
         n = enough(p, top_p)
         return int(order[where_it_falls((logits[order[:n]] / temperature).softmax(-1), draw)])
+
+    def probabilities_divided(logits, temperature, top_k, top_p, draw):
+        """You divide the *probabilities* by the temperature, after the softmax, so that top-p cuts at another place and
+        nothing becomes flatter. The temperature divides the scores, before the softmax."""
+        if temperature == 0:
+            return int(logits.argmax())
+        p, order = likeliest(logits, top_k)
+        p = p / temperature
+        p = p[: enough(p, top_p)]
+        return int(order[where_it_falls(p, draw)])
+
+    def divided_by_top_p(logits, temperature, top_k, top_p, draw):
+        """You divide the probabilities that are left by `top_p`, but their sum is mostly larger: the token that reaches
+        `top_p` stays whole. Divide by the sum of the probabilities that are left."""
+        if temperature == 0:
+            return int(logits.argmax())
+        p, order = likeliest(logits / temperature, top_k)
+        p = p[: enough(p, top_p)]
+        return int(order[min(int((p.cumsum(-1) / top_p <= draw).sum()), len(p) - 1)])
+
+    def none_means_one(logits, temperature, top_k, top_p, draw):
+        """With `top_k=None` you keep a single token. `None` keeps all tokens: does your code take it for 1?"""
+        return next_token.reference(logits, temperature, 1 if top_k is None else top_k, top_p, draw)
 
     def smallest_at_zero(logits, temperature, top_k, top_p, draw):
         """Temperature 0 returns token 0, or the lowest score. Greedy takes the token of the highest score: `argmax`."""
