@@ -198,13 +198,13 @@ def extras(quick, budget):
     extra_row(f"(1, 8, {seq}, 64), causal, forward", calls, budget)
 
     for queries in (seq, 1):  # a whole text, and a step of generation
-        asked = query[:, :, :queries]
+        cut_query = query[:, :, :queries]
         shared = [x[:, :2] for x in (key, value)]
         options = {"is_causal": queries > 1, "enable_gqa": True}
         calls = {
-            "tl enable_gqa": lambda q=asked, kv=shared, o=options: tl.scaled_dot_product_attention(q, *kv, **o),
-            "F enable_gqa": lambda q=asked, kv=shared, o=options: F.scaled_dot_product_attention(q, *kv, **o),
-            "F, keys and values repeated": lambda q=asked, kv=shared, n=queries: F.scaled_dot_product_attention(
+            "tl enable_gqa": lambda q=cut_query, kv=shared, o=options: tl.scaled_dot_product_attention(q, *kv, **o),
+            "F enable_gqa": lambda q=cut_query, kv=shared, o=options: F.scaled_dot_product_attention(q, *kv, **o),
+            "F, keys and values repeated": lambda q=cut_query, kv=shared, n=queries: F.scaled_dot_product_attention(
                 q, *(x.repeat_interleave(4, 1) for x in kv), is_causal=n > 1
             ),
         }

@@ -56,18 +56,18 @@ def audited(arguments):
 
 
 def own():
-    seconds, found, alarms = [], 0, 0
+    seconds, n_found, alarms = [], 0, 0
     for bug in BUGS.values():
         for broken in (True, False):
-            report, took = audited(bug.arguments(broken))
-            seconds.append(took)
-            found += broken and bug.found_by in report.failed
+            report, elapsed = audited(bug.arguments(broken))
+            seconds.append(elapsed)
+            n_found += broken and bug.found_by in report.failed
             alarms += not broken and bool(report.failed)
     for make in RIGHT_MODELS.values():
-        report, took = audited(audit_arguments(make()))
-        seconds.append(took)
+        report, elapsed = audited(audit_arguments(make()))
+        seconds.append(elapsed)
         alarms += bool(report.failed)
-    print(f"bugs found {found} of {len(BUGS)}, alarms on right models {alarms} of {len(BUGS) + len(RIGHT_MODELS)}")
+    print(f"bugs found {n_found} of {len(BUGS)}, alarms on right models {alarms} of {len(BUGS) + len(RIGHT_MODELS)}")
     print(f"processor seconds of an audit: median {statistics.median(seconds):.2f}, longest {max(seconds):.2f}")
 
 
@@ -89,7 +89,7 @@ def peers():
             head = HEADS.get(family, f"{family}ForCausalLM")
             model = getattr(transformers, head)(config).eval()
             window = settings.get("sliding_window")
-            report, took = audited(
+            report, elapsed = audited(
                 {
                     "model": model,
                     "vocab_size": 50,
@@ -106,7 +106,7 @@ def peers():
             )
             fails = "; ".join(report.failed) or "nothing fails"
             raised = f" · raises: {'; '.join(report.of('raises'))}" if report.of("raises") else ""
-            print(f"  {name:20} {took:5.1f} s  {fails}{raised}")
+            print(f"  {name:20} {elapsed:5.1f} s  {fails}{raised}")
         except Exception as error:
             print(f"  {name:20}          not made: {type(error).__name__}: {str(error).splitlines()[0][:70]}")
 

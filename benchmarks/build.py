@@ -55,8 +55,8 @@ def make(verb):
     ) as process:
         for line in process.stdout:
             lines.append(line)
-            if found := STEP.match(line):
-                steps[found[1]] = float(found[2])
+            if match := STEP.match(line):
+                steps[match[1]] = float(match[2])
     if process.returncode:
         sys.exit(f"make {verb} failed:\n{''.join(lines[-40:])}")
     return {**steps, f"make {verb}": time.perf_counter() - start}

@@ -67,10 +67,10 @@ def own():
     totals, slowest = [0] * len(COLUMNS), 0.0
     for exercise in tl.checks.EXERCISES:
         first, again = seconds(exercise, exercise.reference)
-        found = counts(exercise)
-        totals = [total + count for total, count in zip(totals, found)]
+        row = counts(exercise)
+        totals = [total + count for total, count in zip(totals, row)]
         slowest = max(slowest, first)
-        print(f"{exercise.name:30}{first:8.3f}s{again:8.3f}s" + "".join(f"{count:10}" for count in found), flush=True)
+        print(f"{exercise.name:30}{first:8.3f}s{again:8.3f}s" + "".join(f"{count:10}" for count in row), flush=True)
     print(
         f"{len(tl.checks.EXERCISES)} exercises, slowest{'':12}{slowest:8.3f}s{'':9}"
         + "".join(f"{t:10}" for t in totals)
@@ -105,16 +105,16 @@ def from_the_bank():
     print(f"{'bank':30}" + "".join(f"{outcome:>10}" for outcome in OUTCOMES))
     totals = {part: Counter() for part in ("all", *bank.PARTS)}
     for exercise in tl.checks.EXERCISES:
-        found = Counter()
+        exercise_counts = Counter()
         for answer in bank.answers():
             if answer.exercise is exercise:
                 these = outcomes(answer, diagnosed(exercise, answer.function), verdicts)
-                found.update(these)
+                exercise_counts.update(these)
                 totals[answer.part].update(these)
-        totals["all"].update(found)
-        print(f"{exercise.name:30}" + "".join(f"{found[outcome]:10}" for outcome in OUTCOMES), flush=True)
-    for part, found in totals.items():
-        print(f"{part:30}" + "".join(f"{found[outcome]:10}" for outcome in OUTCOMES))
+        totals["all"].update(exercise_counts)
+        print(f"{exercise.name:30}" + "".join(f"{exercise_counts[outcome]:10}" for outcome in OUTCOMES), flush=True)
+    for part, exercise_counts in totals.items():
+        print(f"{part:30}" + "".join(f"{exercise_counts[outcome]:10}" for outcome in OUTCOMES))
     print("false: of the names, those found false by a person; unjudged: not looked at yet (--cards, judged.txt)")
     print("two: answers with two slips, of which both are named in so many")
 
@@ -137,8 +137,8 @@ def cards(part):
     for answer in bank.answers(part):
         if answer.truth is not None:
             report = diagnosed(answer.exercise, answer.function)
-            found = outcomes(answer, report, verdicts) - {"wrong", "two"}
-            print(answer.name, report.mistake or "-", *sorted(found))
+            shown = outcomes(answer, report, verdicts) - {"wrong", "two"}
+            print(answer.name, report.mistake or "-", *sorted(shown))
             for title, text in (("truth", answer.truth), ("check", report.message.replace("\n\n", " | "))):
                 print(textwrap.fill(f"{title}: {text}", 118, initial_indent="  ", subsequent_indent="         "))
 

@@ -63,10 +63,10 @@ def peers():
 def print_compared(words, calls, unit, budget):
     """Print how many ``unit`` a second the first call makes, and how many times as long the others take."""
     count, name = unit
-    found = tl.measure.compare(calls, budget)
-    others = "".join(f"{other:>20}: {ratio(found, other)}" for other in calls if other != "ours")
-    print(f"{words:<28}{count / found.seconds:>9.1f} {name}/s{others}", flush=True)
-    return found
+    timing = tl.measure.compare(calls, budget)
+    others = "".join(f"{other:>20}: {ratio(timing, other)}" for other in calls if other != "ours")
+    print(f"{words:<28}{count / timing.seconds:>9.1f} {name}/s{others}", flush=True)
+    return timing
 
 
 def main():
@@ -100,9 +100,9 @@ def main():
                 calls[f"transformers {name}"] = partial(
                     model.generate, given, attention_mask=attention, eos_token_id=None, pad_token_id=2, **options
                 )
-            found = print_compared(f"writing {n_written} after {length}", calls, (n_written, "tokens"), budget)
+            timing = print_compared(f"writing {n_written} after {length}", calls, (n_written, "tokens"), budget)
             if llamas:
-                times = found.median("transformers eager")
+                times = timing.median("transformers eager")
                 aim("  no slower than transformers' eager attention, with a cache", f"{times:.2f}", times >= 0.97)
         sentences = [TEXT.strip()]
         calls = {"ours": partial(minilm.encode, sentences)}

@@ -7,7 +7,7 @@ import time
 
 import transformer_lab as tl
 from transformer_lab.checks.agree import agree
-from transformer_lab.checks.hunt import of
+from transformer_lab.checks.hunt import hunt_of
 
 
 def ordinary_input(exercise):
@@ -23,7 +23,7 @@ def main():
         test, times = ordinary_input(exercise), []
         for _ in range(2):
             start = time.process_time()
-            report = of(exercise).report(test)
+            report = hunt_of(exercise).report(test)
             times.append(time.process_time() - start)
         slowest = max(slowest, times[0])
         first, again = times

@@ -166,10 +166,10 @@ def passes(length, is_causal, backward):
 def check_agreement(calls):
     """All linear forms give the same outputs and gradients, and all of softmax, or the program ends."""
     results = {name: call() for name, call in calls.items()}
-    for name, found in results.items():
+    for name, outputs in results.items():
         expected = results["fused" if name in SOFTMAX else "ours"]
         tolerance = 1e-2 if name == "kernel" else 1e-4  # it multiplies in fewer digits
-        for theirs, ours in zip(found, expected):
+        for theirs, ours in zip(outputs, expected):
             theirs = theirs.transpose(1, 2) if name in TOKENS_FIRST else theirs
             torch.testing.assert_close(
                 theirs, ours, rtol=tolerance, atol=tolerance, msg=lambda text, n=name: f"{n}: {text}"
@@ -225,11 +225,11 @@ def aims(rows, flat):
     def faster(length, is_causal):
         return rows[length, is_causal, False][2].median("fused")
 
-    found = 1 / faster(256, True)
-    aim("causal, 256 tokens: at most 1.8 times as long as fused softmax", f"{found:.2f}", found <= 1.8)
+    measured = 1 / faster(256, True)
+    aim("causal, 256 tokens: at most 1.8 times as long as fused softmax", f"{measured:.2f}", measured <= 1.8)
     for length, is_causal, least in ((2048, True, 2), (16384, True, 12), (4096, False, 10)):
-        found, kind = faster(length, is_causal), "causal" if is_causal else "both ways"
-        aim(f"{kind}, {length} tokens: {least} times faster than fused softmax", f"{found:.1f}", found >= least)
+        measured, kind = faster(length, is_causal), "causal" if is_causal else "both ways"
+        aim(f"{kind}, {length} tokens: {least} times faster than fused softmax", f"{measured:.1f}", measured >= least)
     worst = max(flat.values(), key=lambda share: abs(share - 1))
     aim("causal, forward: time per token within 10 % from 1024 tokens to 65536", f"{worst:.2f}", abs(worst - 1) <= 0.1)
     causal = {how: row for how, row in rows.items() if how[0] >= 1024 and how[1]}
@@ -238,8 +238,8 @@ def aims(rows, flat):
         for (length, _, backward), (_, _, timing) in causal.items()
         for name in timing.ratios.keys() - {*SOFTMAX, "kernel"}
     )
-    found = f"{least:.2f} ({name}, {length}{', +backward' if backward else ''})"
-    aim("causal: no slower than others in PyTorch from 1024 tokens on", found, least >= 1)
+    measured = f"{least:.2f} ({name}, {length}{', +backward' if backward else ''})"
+    aim("causal: no slower than others in PyTorch from 1024 tokens on", measured, least >= 1)
     if all(memory["ours"] for _, memory, _ in causal.values()):
         tensors = max(
             memory["ours"] / (4 * length * HEADS * D_HEAD)
@@ -275,8 +275,10 @@ def main():
     flat = {}
     for backward in (False, True):
         flat[backward] = per_token([1024, 4096, 16384, 65536], True, backward, 6 * budget)
-        found = "   ".join(f"{length}: {share:.2f}" for length, share in flat[backward].items())
-        print(f"time per token, {'+backward' if backward else 'forward'}, causal, as a share of that at 1024   {found}")
+        shares = "   ".join(f"{length}: {share:.2f}" for length, share in flat[backward].items())
+        print(
+            f"time per token, {'+backward' if backward else 'forward'}, causal, as a share of that at 1024   {shares}"
+        )
     print()
     aims(rows, flat[False])
     end(start)

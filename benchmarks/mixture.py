@@ -5,7 +5,7 @@
 Side by side in one run, with the same weights, checked to agree before anything is timed:
 
     ours      tl.MixtureOfExperts: tokens gathered once, sorted by expert
-    loop      for each expert, torch.where finds its tokens, and index_add_ adds its output: as transformers does it
+    loop      for each expert, torch.where finds its tokens, and index_add_ adds its output, as in transformers
     dense     every expert for every token: what the mixture saves
 
 Ratios are those of benchmarks/attention.py. "forward" runs under no_grad; "+backward" computes the gradients of the
@@ -28,9 +28,9 @@ def loop(mixture, x):
     indices, weights = mixture.route(x)
     output = torch.zeros_like(x)
     for e, expert in enumerate(mixture.experts):
-        rows, places = torch.where(indices == e)
+        rows, slots = torch.where(indices == e)
         if len(rows):
-            output.index_add_(0, rows, expert(x[rows]) * weights[rows, places, None])
+            output.index_add_(0, rows, expert(x[rows]) * weights[rows, slots, None])
     return output
 
 
@@ -45,21 +45,21 @@ def main(quick):
     print_row("sizes, tokens", "", "ours", ["loop/ours", "dense/ours"])
     for sizes, seq in SIZES[-1:] if quick else SIZES:
         mixture, x = tl.MixtureOfExperts(*sizes).to(DEVICE), torch.randn(seq, sizes[0]).to(DEVICE).requires_grad_()
-        forms = {"ours": mixture, "loop": lambda x, m=mixture: loop(m, x), "dense": lambda x, m=mixture: dense(m, x)}
-        for form in forms.values():
-            torch.testing.assert_close(form(x), mixture(x), rtol=0, atol=1e-5)
+        variants = {"ours": mixture, "loop": lambda x, m=mixture: loop(m, x), "dense": lambda x, m=mixture: dense(m, x)}
+        for variant in variants.values():
+            torch.testing.assert_close(variant(x), mixture(x), rtol=0, atol=1e-5)
         for kind in ("forward", "+backward"):
 
-            def call(form, x=x, backward=kind == "+backward"):
+            def call(variant, x=x, backward=kind == "+backward"):
                 with torch.set_grad_enabled(backward):
-                    output = form(x)
+                    output = variant(x)
                 return output.sum().backward() if backward else output
 
-            calls = {name: lambda form=form, call=call: call(form) for name, form in forms.items()}
-            compared = compare(calls, 0.2 if quick else 4.0)
-            slowest = max(slowest, 1 / compared.median("loop"))
-            cells = [ratio(compared, name) for name in ("loop", "dense")]
-            print_row(f"{sizes}, {seq}", kind, f"{compared.seconds * 1e3:.2f} ms", cells)
+            calls = {name: lambda variant=variant, call=call: call(variant) for name, variant in variants.items()}
+            timing = compare(calls, 0.2 if quick else 4.0)
+            slowest = max(slowest, 1 / timing.median("loop"))
+            cells = [ratio(timing, name) for name in ("loop", "dense")]
+            print_row(f"{sizes}, {seq}", kind, f"{timing.seconds * 1e3:.2f} ms", cells)
     aim("ours, in times of the loop, at most 1.05", f"{slowest:.2f} at most", slowest <= 1.05)
     end(start)
 

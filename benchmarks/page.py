@@ -74,7 +74,7 @@ addEventListener("load", ask);
 """
 
 
-# Adds up what moves by itself while the page comes to life; and, once it has been read, goes to its last lab and notes
+# Adds up layout shifts while the page loads; and, once it has been read, goes to its last lab and notes
 # how long that lab takes until it stands.
 SHIFT = """
 window.shift = 0;
@@ -146,8 +146,8 @@ def repeat_texts(script):
     for state in models.values():
         state.pop("layout", None)  # which the page has left out
         for text in ("_esm", "_css"):
-            if isinstance(found := state.get(text), dict):
-                state[text] = in_file(found["file"]) if "file" in found else models[found["as"]][text]
+            if isinstance(source := state.get(text), dict):
+                state[text] = in_file(source["file"]) if "file" in source else models[source["as"]][text]
     return script[0].replace(script[1], json.dumps(data).replace("</", "<\\/"))
 
 
@@ -180,9 +180,9 @@ def lab_sources(html):
     """Bytes of the labs' scripts, inline and in files, and the number of labs on the page."""
     states = [json.loads(text)["state"] for text in STATE.findall(html)]
     texts = [model["state"].get("_esm") for models in states for model in models.values()]
-    carried = {text for text in texts if isinstance(text, str)}  # a later lab of a kind names the first
+    inline = {text for text in texts if isinstance(text, str)}  # a later lab of a kind names the first
     files = {text["file"] for text in texts if isinstance(text, dict) and "file" in text}
-    sizes = (sum(len(text.encode()) for text in found) for found in (carried, map(in_file, files)))
+    sizes = (sum(len(text.encode()) for text in group) for group in (inline, map(in_file, files)))
     return (*sizes, html.count('"application/vnd.jupyter.widget-view+json"'))
 
 
@@ -198,21 +198,23 @@ def cost(browser, address):
     """Requests, bytes, requests to other hosts, and layout shift, until the page is idle."""
     page = browser.new_context().new_page()
     page.add_init_script(SHIFT)
-    asked, elsewhere = [], []
+    own_files, other_hosts = [], []
 
     def note(request):
         url = urlsplit(request.url)
         if url.scheme in ("blob", "data"):
             return
         local = url.scheme == "file" or url.hostname == "127.0.0.1"
-        (asked if local else elsewhere).append(Path(unquote(url.path)) if url.scheme == "file" else find(url.path))
+        (own_files if local else other_hosts).append(
+            Path(unquote(url.path)) if url.scheme == "file" else find(url.path)
+        )
 
     page.on("request", note)
     page.goto(address, wait_until="networkidle")
     page.wait_for_timeout(500)
     shift = page.evaluate("window.shift")
     page.context.close()
-    return len(asked), sum(file.stat().st_size for file in asked if file.is_file()), len(elsewhere), shift
+    return len(own_files), sum(file.stat().st_size for file in own_files if file.is_file()), len(other_hosts), shift
 
 
 def far_time(browser, address):
@@ -312,8 +314,8 @@ def main():
         sys.exit("There is no book in _build/html: run `make book` first.")
     if not chromium:
         sys.exit("No Chromium is installed: on Debian, sudo apt install chromium.")
-    usual = fetch_peers()
-    if not usual:
+    peers = fetch_peers()
+    if not peers:
         print("The usual set-up is left out: its packages could not be fetched (npm and a network are needed, once).")
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
@@ -321,11 +323,11 @@ def main():
     site = f"http://127.0.0.1:{server.server_address[1]}"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        report(browser, site, pages, options.repeats, usual)
+        report(browser, site, pages, options.repeats, peers)
         browser.close()
 
 
-def report(browser, site, pages, repeats, usual):
+def report(browser, site, pages, repeats, peers):
     heads = f"{'page':<30}{'opened':<8}{'requests':>9}{'kB':>8}{'to other hosts':>16}{'moved':>8}"
     print(f"{heads}{'first lab':>12}{'all labs':>12}")
     details = []
@@ -333,7 +335,7 @@ def report(browser, site, pages, repeats, usual):
     for name in pages:
         script, later, labs = lab_sources((HTML / name).read_text("utf-8"))
         setups = {"disk": (HTML / name).as_uri(), "http": f"{site}/ours/{name}"}
-        if usual and labs:
+        if peers and labs:
             setups["usual"] = f"{site}/usual/{name}"
         times = {setup: [] for setup in setups}
         for _ in range(repeats if labs else 0):
@@ -348,7 +350,7 @@ def report(browser, site, pages, repeats, usual):
             )
         if labs:
             script += (ROOT / "book" / "mount.js").stat().st_size
-            ratio = statistics.median(b[0] / a[0] for a, b in zip(times["http"], times["usual"])) if usual else None
+            ratio = statistics.median(b[0] / a[0] for a, b in zip(times["http"], times["usual"])) if peers else None
             first = max(statistics.median(answers[0] for answers in times[setup]) for setup in ("disk", "http"))
             frames = list(smoothness(browser, setups["disk"]))
             far = statistics.median(far_time(browser, setups["http"]) for _ in range(repeats))

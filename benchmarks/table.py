@@ -39,8 +39,8 @@ def print_row(labels, kind, own, cells, width=14):
     print(f"{labels:<28}{kind:<8}{own:>10} " + "".join(f"{cell:>{width}}" for cell in cells).rstrip(), flush=True)
 
 
-def aim(text, found, met):
-    print(f"{text:<74}{found:>30}   {'met' if met else 'missed'}", flush=True)
+def aim(text, value, is_met):
+    print(f"{text:<74}{value:>30}   {'met' if is_met else 'missed'}", flush=True)
 
 
 def _load():

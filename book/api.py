@@ -22,21 +22,21 @@ MANY = 6  # most sections that an entry links to
 
 def lookup(name):
     """Return the object of a name in the package, such as ``softmax`` or ``plots.matrix``."""
-    found = tl
+    value = tl
     for part in name.split("."):
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
 def entry(name):
     """Return the section of a name, as Markdown."""
-    thing = lookup(name)
-    if isclass(thing):
+    value = lookup(name)
+    if isclass(value):
         body = f"```{{eval-rst}}\n.. autoclass:: transformer_lab.{name}\n   :members:\n```"
-    elif callable(thing):
+    elif callable(value):
         body = f"```{{eval-rst}}\n.. autofunction:: transformer_lab.{name}\n```"
     else:
-        body = f"```python\n{fill(str(thing), WIDTH, subsequent_indent='    ')}\n```"
+        body = f"```python\n{fill(str(value), WIDTH, subsequent_indent='    ')}\n```"
     lines = [f"### `{name}`", body]
     if used := [f"[{number}]({link})" for number, link in sections_with(name)]:
         more = ", …" if len(used) > MANY else ""
@@ -47,17 +47,17 @@ def entry(name):
 @cache
 def chapter_sections():
     """Return ``[(number, link, text)]`` for the numbered sections of all chapters, in their order."""
-    found = []
+    sections = []
     for path in notebooks.chapters():
         for cell in nbformat.read(path, 4).cells:
             if heading := cell.cell_type == "markdown" and re.match(r"## ((\d+\.\d+) .+)", cell.source):
                 anchor = re.sub(r"[^\w\- ]", "", heading[1].lower()).replace(" ", "-")
-                found.append([heading[2], f"{path.name}#{anchor}", ""])
+                sections.append([heading[2], f"{path.name}#{anchor}", ""])
             elif cell.cell_type == "markdown" and re.match("## ", cell.source):
-                found.append([None, None, ""])
-            if found:
-                found[-1][2] += f"{cell.source}\n"
-    return [section for section in found if section[0]]
+                sections.append([None, None, ""])
+            if sections:
+                sections[-1][2] += f"{cell.source}\n"
+    return [section for section in sections if section[0]]
 
 
 def sections_with(name):

@@ -5,7 +5,7 @@ from time import perf_counter
 started = perf_counter()
 
 
-def lap():
+def seconds_since_last_call():
     """Return the seconds since the last call."""
     global started
     before, started = started, perf_counter()
@@ -13,16 +13,16 @@ def lap():
 
 
 def read(app, env, names):
-    lap()
+    seconds_since_last_call()
     print(f"  reading {len(names)} pages … ", end="", flush=True)
 
 
 def write(app, env):
-    print(f"{lap():.0f} s\n  writing … ", end="", flush=True)
+    print(f"{seconds_since_last_call():.0f} s\n  writing … ", end="", flush=True)
 
 
 def end(app, error):
-    print(f"{lap():.0f} s", flush=True)
+    print(f"{seconds_since_last_call():.0f} s", flush=True)
 
 
 def setup(app):

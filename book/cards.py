@@ -31,14 +31,14 @@ def sentences(text):
 
 
 def paragraphs(section):
-    found = (" ".join(words(node).split()) for node in section.children if isinstance(node, nodes.paragraph))
-    return [text for text in found if not NO_SENTENCE.match(text)]
+    texts = (" ".join(words(node).split()) for node in section.children if isinstance(node, nodes.paragraph))
+    return [text for text in texts if not NO_SENTENCE.match(text)]
 
 
 def beginning(section):
     """Return the first sentence of a section, or two if it is short. What a colon announces, no card shows."""
     shown = ""
-    for sentence in next((found for text in paragraphs(section) if (found := sentences(text))), []):
+    for sentence in next((candidates for text in paragraphs(section) if (candidates := sentences(text))), []):
         shown = f"{shown} {sentence}".strip()
         if len(shown) >= SHORT:
             break
@@ -57,18 +57,18 @@ def entry(section):
 
 def cards(env):
     """Return the title and the text of each card, by page and anchor."""
-    found = {}
+    by_page = {}
     for places in headings(env).values():
         for page, anchor in places:
             doctree = env.get_doctree(page)
             section = find(doctree, anchor)
             title = " ".join(words(section.next_node(nodes.title)).split())
             text = PAGES[page][1] if page in PAGES and not anchor else beginning(section)
-            found.setdefault(page, {})[anchor] = [title, text]
+            by_page.setdefault(page, {})[anchor] = [title, text]
     for section in dict.fromkeys(entries(env).values()):
         title = section.next_node(nodes.title).astext()
-        found.setdefault(GLOSSARY, {})[section["ids"][0]] = [title, entry(section)]
-    return found
+        by_page.setdefault(GLOSSARY, {})[section["ids"][0]] = [title, entry(section)]
+    return by_page
 
 
 def find(doctree, anchor):
@@ -78,10 +78,10 @@ def find(doctree, anchor):
 def write_cards(app, builder):
     if builder.format != "html":
         return
-    found = {builder.get_target_uri(page): texts for page, texts in cards(app.env).items()}
+    by_address = {builder.get_target_uri(page): texts for page, texts in cards(app.env).items()}
     out = Path(app.outdir, "_static")
     out.mkdir(parents=True, exist_ok=True)
-    script = f"const CARDS = {as_json(found)};\n"
+    script = f"const CARDS = {as_json(by_address)};\n"
     (out / "cards.js").write_text(script, "utf-8")
     # Another version has another address: a browser must not use a cached one.
     address = f"cards.js?v={hashlib.sha256(script.encode()).hexdigest()[:8]}"

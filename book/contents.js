@@ -1,6 +1,6 @@
 // The list of a page's sections follows the reader: the section that is being read is marked, and scrolled into the
 // list's box. In chapters each entry has its minutes and whether it has been read, and a line says where a sitting
-// ends. Other scripts are told of the section by the event "tl-section".
+// ends. The event "tl-section" tells other scripts the section.
 (() => {
   const list = document.querySelector(".bd-toc-nav");
   if (!list) return;
@@ -42,9 +42,9 @@
     entry?.link.setAttribute("aria-current", "location");
     current = entry;
     if (entry) keepInSight(entry.link);
-    tell();
+    announce();
   }
-  const tell = () => document.dispatchEvent(new CustomEvent("tl-section", { detail: current?.id ?? null }));
+  const announce = () => document.dispatchEvent(new CustomEvent("tl-section", { detail: current?.id ?? null }));
   const MARGIN = 60;
   function keepInSight(link) {
     const inner = link.getBoundingClientRect();
@@ -54,12 +54,12 @@
     if (above || below) box.scrollTop += inner.top - outer.top - outer.height / 3;
   }
 
-  let asked = false;
+  let isScheduled = false;
   function follow() {
-    if (asked) return;
-    asked = true;
+    if (isScheduled) return;
+    isScheduled = true;
     requestAnimationFrame(() => {
-      asked = false;
+      isScheduled = false;
       show(find());
     });
   }
@@ -95,16 +95,16 @@
     if (section.stop) entry.link.parentElement.after(element("li", "tl-stop", "A good place to stop"));
   }
   function showRead() {
-    const kept = RECORD.read();
+    const record = RECORD.read();
     for (const section of chapter.sections) {
       const entry = entries.find(({ id }) => id === section.id);
       if (!entry) continue;
-      const read = PROGRESS.isRead(kept, chapter, section);
+      const read = PROGRESS.isRead(record, chapter, section);
       entry.link.classList.toggle("tl-read", read);
       const minutes = entry.link.querySelector(".tl-minutes");
       if (minutes) minutes.textContent = read ? "✓ read" : lengthOf(section);
     }
-    const { core, further } = PROGRESS.minutesLeft(kept, chapter);
+    const { core, further } = PROGRESS.minutesLeft(record, chapter);
     left.textContent = [core ? `${core} min left` : "✓ read", further && `${further} min further`]
       .filter(Boolean)
       .join(" · ");
@@ -117,6 +117,6 @@
   // Scripts that come after this one hear of the first section, too.
   addEventListener("load", () => {
     show(find());
-    tell();
+    announce();
   });
 })();

@@ -1,10 +1,10 @@
-"""What a page says of itself where it is found and shared: a title that says what it is, and one sentence or two.
+"""Title and description of each page for search results and shared links: a title, and one or two sentences.
 
 A reader of the book sees neither. Pages that are not named here have their own title and their first paragraph.
 """
 
 FRONT = "index"
-# For each page its title and its description, in at most 160 characters, which is what result lists show.
+# For each page its title and its description, in at most 160 characters, as many as result lists show.
 PAGES = {
     FRONT: (
         "Transformer Lab: an interactive course on Transformers in PyTorch",

@@ -4,12 +4,11 @@ Each lab of a page has a file with its state, which `embed.js` reads by its name
 JSON. `lab=masks` is the first lab of its kind.
 """
 
-import hashlib
 import json
 import shutil
 from pathlib import Path
 
-from book.widget_state import STATE, VIEW, minified, write
+from book.widget_state import STATE, VIEW, address_of, minified, without_large_values, write
 
 FOLDER = "_static/embed"
 ROOM = '<div class="lab-room"'
@@ -46,10 +45,10 @@ def kind_of(state):
 def write_labs(app, pagename, templatename, context, doctree):
     """Write a file for each lab of a page, and say in the page what its frame's address is."""
     body = context.get("body", "")
-    found = [script.attributes["body"] for script in context.get("script_files", ()) if is_state(script)]
-    if not found or ROOM not in body:
+    states = [script.attributes["body"] for script in context.get("script_files", ()) if is_state(script)]
+    if not states or ROOM not in body:
         return
-    data = json.loads(found[0].replace("<\\/", "</"))
+    data = json.loads(states[0].replace("<\\/", "</"))
     folder = Path(app.outdir, FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
     parts, count = body.split(ROOM), 0
@@ -62,10 +61,10 @@ def write_labs(app, pagename, templatename, context, doctree):
         name = f"{pagename.replace('/', '-')}-{count}"
         parts[place] = f' data-embed="{context["pathto"]("embed.html", 1)}?lab={name}"{parts[place]}'
         text = minified(entry["state"]["_esm"])
-        # Another version has another address, as in widget_state.py.
-        code = f"embed/{kind}.code.js?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"
-        write({code: text}, folder.parent)
-        state = {**entry, "state": {**entry["state"], "_esm": {"file": code}}}
+        code = address_of(f"embed/{kind}.code.js", text)
+        values, files = without_large_values(entry["state"])
+        write({code: text, **files}, folder.parent)
+        state = {**entry, "state": {**values, "_esm": {"file": code}}}
         lab = {
             "state": {"state": {model: state}},
             "view": {"model_id": model},

@@ -9,7 +9,7 @@
     const picture = Object.assign(document.createElement("div"), { className: "tl-picture", tabIndex: 0 });
     dialog.append(close, picture);
     close.addEventListener("click", () => dialog.close());
-    // A click beside the picture closes it, too; Escape does by itself.
+    // A click beside the picture closes it, too; Escape needs no code.
     dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
     document.body.append(dialog);
   }

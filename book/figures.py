@@ -38,28 +38,28 @@ def number_figures(body, chapter=None):
         wide = " tl-wide-figure" if width and int(width[1]) > WIDE else ""
         return f'<a class="tl-enlarge{wide}" href="{source}">{image}</a>'
 
-    def numbered(found):
+    def numbered(match):
         nonlocal count
         count += 1
-        linked = as_link(found["image"], found["source"])
+        linked = as_link(match["image"], match["source"])
         if not chapter:
-            return linked + found[0][len(found["image"]) :]
+            return linked + match[0][len(match["image"]) :]
         number = f"{chapter}.{count}"
         anchor = f"figure-{chapter}-{count}"
         name = f'<strong><a href="#{anchor}">Figure {number}.</a></strong>'
-        if found["caption"]:
-            if found["caption"] != f"Figure {number}":
-                raise ExtensionError(f"the caption {found['caption']} is that of the page's figure {number}")
-            return f'{linked}{found["ends"]}<p class="tl-caption" id="{anchor}">{name}'
-        first = ALT.search(found["image"])
+        if match["caption"]:
+            if match["caption"] != f"Figure {number}":
+                raise ExtensionError(f"the caption {match['caption']} is that of the page's figure {number}")
+            return f'{linked}{match["ends"]}<p class="tl-caption" id="{anchor}">{name}'
+        first = ALT.search(match["image"])
         words = f" {first['first']}" if first else ""
-        return f'{linked}<p class="tl-caption" id="{anchor}">{name}{words}</p>{found["ends"]}'
+        return f'{linked}<p class="tl-caption" id="{anchor}">{name}{words}</p>{match["ends"]}'
 
     body = FIGURE.sub(numbered, body)
-    made = {f"{chapter}.{k + 1}" for k in range(count)} if chapter else set()
+    numbers = {f"{chapter}.{k + 1}" for k in range(count)} if chapter else set()
 
-    def mentioned(found):
-        return f'<a href="#figure-{found[1].replace(".", "-")}">{found[0]}</a>' if found[1] in made else found[0]
+    def mentioned(match):
+        return f'<a href="#figure-{match[1].replace(".", "-")}">{match[0]}</a>' if match[1] in numbers else match[0]
 
     return MENTION.sub(mentioned, body)
 

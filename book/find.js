@@ -158,10 +158,10 @@ const FIND = (() => {
   // The fewer sections have a term, the more it says.
   function rarities(part) {
     /** @type {Map<string, number>} */
-    const having = new Map();
-    for (const one of sections) for (const term of one[part].keys()) having.set(term, (having.get(term) ?? 0) + 1);
-    for (const [term, number] of having) having.set(term, Math.log2(1 + sections.length / number));
-    return having;
+    const counts = new Map();
+    for (const one of sections) for (const term of one[part].keys()) counts.set(term, (counts.get(term) ?? 0) + 1);
+    for (const [term, number] of counts) counts.set(term, Math.log2(1 + sections.length / number));
+    return counts;
   }
   const rarity = { heading: rarities("heading"), body: rarities("body") };
   const rarest = Math.log2(1 + sections.length);
@@ -177,10 +177,10 @@ const FIND = (() => {
       same(1, 1) || same(1, 0) || same(0, 1) || (a[start] === b[start + 1] && a[start + 1] === b[start] && same(2, 2))
     );
   }
-  const spelt = new Set(
+  const knownWords = new Set(
     [...glossary.map(({ title }) => title), ...NAMES.flat()].flatMap(wordsOf).map((word) => word.toLowerCase()),
   );
-  const nearest = (word) => [...spelt].find((known) => known.length >= LONG && isOneEdit(word, known));
+  const nearest = (word) => [...knownWords].find((known) => known.length >= LONG && isOneEdit(word, known));
 
   // A compound such as "selfattention" is two words.
   function split(word) {
@@ -193,12 +193,12 @@ const FIND = (() => {
 
   // The query with each word that no section has replaced by one that some have, whether it was a misspelling, and the
   // words for which there is none.
-  function corrected(query, begun) {
+  function corrected(query, completions) {
     const missing = [];
     let isMisspelt = false;
     const text = query.toLowerCase().replace(WORD, (word) => {
       const term = stem(word);
-      if (isKnown(term) || names.has(term) || stopWords.has(term) || word === begun) return word;
+      if (isKnown(term) || names.has(term) || stopWords.has(term) || word === completions) return word;
       const near = word.length < LONG ? undefined : nearest(word);
       isMisspelt ||= Boolean(near);
       const other = near ?? split(word);
@@ -209,7 +209,7 @@ const FIND = (() => {
   }
 
   // The terms of all words that begin with these letters.
-  function begunBy(letters) {
+  function completionsOf(letters) {
     const words = [...stems].filter(([word, term]) => word.startsWith(letters) && isKnown(term));
     return new Set(words.map(([, term]) => term));
   }
@@ -225,14 +225,14 @@ const FIND = (() => {
       inText * (rarity.body.get(term) ?? 0)
     );
   }
-  const worth = (term) => rarity.body.get(term) ?? rarity.heading.get(term) ?? rarest;
+  const rarityOf = (term) => rarity.body.get(term) ?? rarity.heading.get(term) ?? rarest;
 
   // The terms one by one, and less where some are missing; then the query as a whole.
-  function score(one, weight, { asked, phrase, quotes }) {
-    const best = asked.map((terms) => Math.max(...terms.map((term) => points(one, term))));
-    const worths = asked.map((terms) => Math.max(...terms.map(worth)));
+  function score(one, weight, { queryTerms, phrase, quotes }) {
+    const best = queryTerms.map((terms) => Math.max(...terms.map((term) => points(one, term))));
+    const values = queryTerms.map((terms) => Math.max(...terms.map(rarityOf)));
     const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
-    const share = sum(worths.filter((_, i) => best[i])) / sum(worths);
+    const share = sum(values.filter((_, i) => best[i])) / sum(values);
     const isName = one.names.includes(phrase);
     const inHeading = isName ? 6 : one.headingLine.includes(phrase) ? 5 : 0;
     const quoted = quotes.filter(({ line }, i) => one.lines[i].includes(line)).map(({ words }) => words ** 2);
@@ -256,24 +256,24 @@ const FIND = (() => {
   // of a misspelt one; and the words that no section has. While a reader types, the last word may have just begun.
   function find(query, isTyped = false) {
     const last = isTyped ? (/[\p{L}\p{N}_]{2,}$/u.exec(query.toLowerCase())?.[0] ?? "") : "";
-    const begun = last ? begunBy(last) : new Set();
-    const { text, isMisspelt, missing } = corrected(query, begun.size ? last : "");
+    const completions = last ? completionsOf(last) : new Set();
+    const { text, isMisspelt, missing } = corrected(query, completions.size ? last : "");
     const whole = read(text);
-    const asked = withoutStopWords(whole).map(({ term }) => [term]);
-    if (!asked.length) return { hits: [], terms: new Set(), instead: "", missing: [] };
-    const phrase = ` ${asked.map(([term]) => term).join(" ")} `;
-    if (asked.at(-1)[0] === stem(last)) asked.at(-1).push(...begun);
+    const queryTerms = withoutStopWords(whole).map(({ term }) => [term]);
+    if (!queryTerms.length) return { hits: [], terms: new Set(), instead: "", missing: [] };
+    const phrase = ` ${queryTerms.map(([term]) => term).join(" ")} `;
+    if (queryTerms.at(-1)[0] === stem(last)) queryTerms.at(-1).push(...completions);
     const quotes = [
       { line: joined(whole.line), words: whole.line.length },
-      { line: phrase, words: asked.length },
+      { line: phrase, words: queryTerms.length },
     ];
-    const sought = { asked, phrase, quotes };
-    const scored = sections.map((one) => ({ ...one, ...score(one, weight(one, query.trim()), sought) }));
+    const criteria = { queryTerms, phrase, quotes };
+    const scored = sections.map((one) => ({ ...one, ...score(one, weight(one, query.trim()), criteria) }));
     const least = LEAST * Math.max(...scored.map(({ score }) => score));
     const hits = scored
       .filter(({ score, hasAll }) => score && (hasAll || score >= least))
       .sort((a, b) => LAST.indexOf(a.kind) - LAST.indexOf(b.kind) || b.score - a.score);
-    return { hits, terms: new Set(asked.flat()), instead: isMisspelt ? text : "", missing };
+    return { hits, terms: new Set(queryTerms.flat()), instead: isMisspelt ? text : "", missing };
   }
 
   // The places of terms in a text, in order.

@@ -1,4 +1,4 @@
-"""What search engines and browsers are told: titles, addresses, a map of the site, the course as data, icons.
+"""Metadata for search engines and browsers: titles, addresses, a map of the site, the course as data, icons.
 
 Addresses need the site's own, html.baseurl in _config.yml; without it a page says nothing about them.
 """
@@ -118,7 +118,7 @@ def write_files(app, error):
 
 
 def setup(app):
-    # After the card's tags, and after the extension of the 404 page, which has addresses of its own.
+    # After the card's tags, and after the extension of the 404 page, which sets other addresses.
     app.connect("html-page-context", add_tags, priority=900)
     app.connect("build-finished", write_files)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

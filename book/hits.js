@@ -26,19 +26,19 @@ const SEARCH = (() => {
   if (!field) return { load, marks, addressOf };
 
   // How many hits of each kind are shown; the kind with the best hit comes first.
-  const SHOWN = { Chapter: 5, Glossary: 3, Lab: 2, Bug: 2, Package: 2, Page: 2, Assignment: 1 };
-  const NAMED = new Set(["Glossary", "Bug", "Package"]); // whose page has the kind's name
+  const MOST_SHOWN = { Chapter: 5, Glossary: 3, Lab: 2, Bug: 2, Package: 2, Page: 2, Assignment: 1 };
+  const KINDS_WITH_OWN_PAGE = new Set(["Glossary", "Bug", "Package"]); // all their hits are on a page with this name
   const list = makeElement("div", { id: "tl-hits", hidden: true, role: "listbox", ariaLabel: "Hits" });
-  const said = makeElement("p", { role: "status" });
+  const status = makeElement("p", { role: "status" });
   Object.assign(box, { role: "search", ariaLabel: "Search" }); // a landmark
-  box.append(makeElement("div", { className: "tl-hits" }, said, list));
+  box.append(makeElement("div", { className: "tl-hits" }, status, list));
   Object.assign(field, { type: "text", inputMode: "search", enterKeyHint: "search" }); // a combobox is no searchbox
   Object.assign(field, { role: "combobox", ariaAutoComplete: "list", ariaExpanded: "false" });
   field.setAttribute("aria-controls", list.id);
 
   function option(hit, terms) {
     const title = makeElement("b", {}, ...marks(hit.title, terms));
-    const isNamed = hit.title !== hit.page && !NAMED.has(hit.kind);
+    const isNamed = hit.title !== hit.page && !KINDS_WITH_OWN_PAGE.has(hit.kind);
     const page = isNamed ? [" ", makeElement("small", { textContent: hit.page })] : [];
     const text = makeElement("span", {}, ...marks(FIND.excerpt(hit.text, terms), terms));
     const link = makeElement("a", { href: addressOf(hit), role: "option", tabIndex: -1, ariaSelected: "false" });
@@ -70,7 +70,7 @@ const SEARCH = (() => {
     option.scrollIntoView({ block: "nearest" });
   }
 
-  const ofKind = (hits, kind) => hits.filter((hit) => hit.kind === kind).slice(0, SHOWN[kind]);
+  const ofKind = (hits, kind) => hits.filter((hit) => hit.kind === kind).slice(0, MOST_SHOWN[kind]);
   function sentence(query, { hits, instead, missing }, shown) {
     if (!hits.length) return [`Nothing for “${query}”.`];
     const all = new URL(`?q=${encodeURIComponent(instead || query)}`, field.form.action).href;
@@ -87,7 +87,7 @@ const SEARCH = (() => {
     await load();
     const query = field.value.trim();
     const found = FIND.find(field.value, true);
-    const kinds = [...new Set(found.hits.map(({ kind }) => kind))].filter((kind) => kind in SHOWN);
+    const kinds = [...new Set(found.hits.map(({ kind }) => kind))].filter((kind) => kind in MOST_SHOWN);
     const groups = kinds.map((kind) =>
       group(
         kind,
@@ -102,7 +102,7 @@ const SEARCH = (() => {
     });
     choose(-1);
     field.ariaExpanded = String(options.length > 0);
-    said.replaceChildren(...(query ? sentence(query, found, options.length) : []));
+    status.replaceChildren(...(query ? sentence(query, found, options.length) : []));
   }
 
   const close = () => box.parentElement.classList.remove("show");

@@ -3,7 +3,7 @@
 // in cards.js (book/cards.py), which is loaded for the first card: a page from disk may load scripts and nothing else.
 (() => {
   const LINKS = "a.reference.internal, a.term";
-  const MOMENT = 250; // milliseconds, before a card is shown, and until one is hidden that the mouse has left
+  const DELAY = 250; // milliseconds, before a card is shown, and until one is hidden that the mouse has left
   const GAP = 6; // pixels between a link and its card
 
   /** @type {HTMLElement} */
@@ -80,7 +80,7 @@
 
   function later(action) {
     clearTimeout(timer);
-    timer = setTimeout(action, MOMENT);
+    timer = setTimeout(action, DELAY);
   }
 
   const linkAt = (target) => (target instanceof Element ? target.closest(LINKS) : null);

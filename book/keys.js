@@ -68,7 +68,7 @@
     if (field) field.focus();
     else find(".search-button__button")?.click();
   }
-  const DOES = {
+  const ACTIONS = {
     ArrowLeft: () => follow("left-prev"),
     ArrowRight: () => follow("right-next"),
     "/": search,
@@ -79,13 +79,13 @@
     "keydown",
     (event) => {
       const { key, target, altKey, ctrlKey, metaKey } = event;
-      if (altKey || ctrlKey || metaKey || event.defaultPrevented || !Object.hasOwn(DOES, key)) return;
+      if (altKey || ctrlKey || metaKey || event.defaultPrevented || !Object.hasOwn(ACTIONS, key)) return;
       if (event.shiftKey && key.startsWith("Arrow")) return;
       if (!(target instanceof Element) || !isFree(target)) return;
       if (key === "/") event.stopImmediatePropagation();
       if (!RECORD.read().keys) return;
       event.preventDefault();
-      DOES[key]();
+      ACTIONS[key]();
     },
     true,
   );

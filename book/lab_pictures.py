@@ -17,14 +17,14 @@ def add_pictures(app, pagename, templatename, context, doctree):
     pictures = iter(json.loads(LISTED.read_text("utf-8")).get(pagename, []))
 
     def with_picture(view):
-        picture, image, rooms = next(pictures, None), "", ""
+        picture, image, heights = next(pictures, None), "", ""
         if picture:
-            rooms = "; ".join(f"--{window}: {height}px" for window, height in picture["rooms"].items())
+            heights = "; ".join(f"--{window}: {height}px" for window, height in picture["rooms"].items())
             source = context["pathto"](f"_static/{picture['file']}", 1)
             size = f'width="{picture["width"]}" height="{picture["height"]}"'
             image = f'<img src="{source}" {size} alt="{escape(picture["says"])}" />'
         without = f'<noscript><div class="lab-picture"><p>{SENTENCE}</p>{image}</div></noscript>'
-        return f'<div class="lab-room" style="{rooms}">{view[0]}{without}</div>'
+        return f'<div class="lab-room" style="{heights}">{view[0]}{without}</div>'
 
     if "body" in context:
         context["body"] = VIEW.sub(with_picture, context["body"])

@@ -7,12 +7,12 @@
   // A section counts as read after a tenth of its minutes, once its end has been in the window. A reader who scrolls
   // past has not read it.
   const SHARE = 0.1;
-  const AWAKE = 120; // seconds after the last sign of the reader during which a page counts as being read
+  const IDLE_LIMIT = 120; // seconds after the last sign of the reader during which a page counts as being read
   const PLACE_AFTER = 3; // seconds: a section that is only passed is not the place
   if (chapter) {
     let section = null;
-    let here = 0; // seconds in this section without a break
-    let quiet = 0; // seconds since the last sign of the reader
+    let sectionSeconds = 0; // seconds in this section without a break
+    let idleSeconds = 0; // seconds since the last sign of the reader
     const seconds = new Map();
     const ended = new Set();
 
@@ -23,42 +23,42 @@
       if (found === section) return;
       if (section && isAfter(found, section)) ended.add(section.id);
       section = found ?? null;
-      here = 0;
+      sectionSeconds = 0;
     });
     const isAfter = (one, other) => chapter.sections.indexOf(one) > chapter.sections.indexOf(other);
-    const endIsSeen = ({ id }) => document.getElementById(id).getBoundingClientRect().bottom <= innerHeight + 2;
+    const isEndVisible = ({ id }) => document.getElementById(id).getBoundingClientRect().bottom <= innerHeight + 2;
 
-    const wake = () => {
-      quiet = 0;
+    const resetIdle = () => {
+      idleSeconds = 0;
     };
-    for (const sign of ["scroll", "pointerdown", "pointermove", "keydown"])
-      addEventListener(sign, wake, { passive: true });
+    for (const eventName of ["scroll", "pointerdown", "pointermove", "keydown"])
+      addEventListener(eventName, resetIdle, { passive: true });
 
     setInterval(() => {
-      quiet += 1;
-      if (document.hidden || quiet > AWAKE || !section) return;
-      here += 1;
+      idleSeconds += 1;
+      if (document.hidden || idleSeconds > IDLE_LIMIT || !section) return;
+      sectionSeconds += 1;
       seconds.set(section.id, (seconds.get(section.id) ?? 0) + 1);
-      if (here === PLACE_AFTER) keepPlace(section.id);
-      if (endIsSeen(section)) ended.add(section.id);
+      if (sectionSeconds === PLACE_AFTER) savePlace(section.id);
+      if (isEndVisible(section)) ended.add(section.id);
       const done = chapter.sections.filter(
         ({ id, minutes, counts }) => counts && ended.has(id) && seconds.get(id) >= SHARE * 60 * minutes,
       );
-      keepRead(done.map(({ id }) => id));
+      saveRead(done.map(({ id }) => id));
     }, 1000);
   }
-  const known = new Set(); // what this page has written already
-  function keepRead(ids) {
-    const fresh = ids.filter((id) => !known.has(id));
-    if (!fresh.length) return;
+  const savedIds = new Set(); // what this page has written already
+  function saveRead(ids) {
+    const newIds = ids.filter((id) => !savedIds.has(id));
+    if (!newIds.length) return;
     RECORD.change(({ read }) => {
-      read[pagename] = [...new Set([...(read[pagename] ?? []), ...fresh])];
+      read[pagename] = [...new Set([...(read[pagename] ?? []), ...newIds])];
     });
-    for (const id of fresh) known.add(id);
+    for (const id of newIds) savedIds.add(id);
   }
-  function keepPlace(section) {
-    RECORD.change((kept) => {
-      kept.place = { page: pagename, section, when: new Date().toISOString() };
+  function savePlace(section) {
+    RECORD.change((record) => {
+      record.place = { page: pagename, section, when: new Date().toISOString() };
     });
   }
 
@@ -77,34 +77,34 @@
     pageOf(link),
   ]);
   function showProgress() {
-    const kept = RECORD.read();
+    const record = RECORD.read();
     const practised = RECORD.practised();
     for (const [link, page] of links) {
-      const far = page && PROGRESS.ofPage(kept, practised, page);
+      const progress = page && PROGRESS.ofPage(record, practised, page);
       const old = link.querySelector(".tl-far");
-      if (!far) {
+      if (!progress) {
         old?.remove();
         continue;
       }
       const ring = old ?? link.appendChild(document.createElement("span"));
-      ring.className = far.done >= far.all ? "tl-far done" : "tl-far";
+      ring.className = progress.done >= progress.all ? "tl-far done" : "tl-far";
       ring.setAttribute("role", "img");
-      ring.setAttribute("aria-label", far.words);
-      /** @type {HTMLElement} */ (ring).title = far.words;
-      /** @type {HTMLElement} */ (ring).style.setProperty("--far", String(Math.min(1, far.done / far.all)));
+      ring.setAttribute("aria-label", progress.words);
+      /** @type {HTMLElement} */ (ring).title = progress.words;
+      /** @type {HTMLElement} */ (ring).style.setProperty("--far", String(Math.min(1, progress.done / progress.all)));
     }
-    showPlace(kept);
+    showPlace(record);
   }
 
   // The front page's button leads a reader who comes back to the place.
   /** @type {HTMLAnchorElement} */
   const start = document.querySelector(".tl-front .tl-start a");
-  const first = start && { href: start.getAttribute("href"), text: start.textContent };
-  function showPlace(kept) {
-    const place = start && PROGRESS.goOn(kept);
-    if (!start || (!place && start.textContent === first.text)) return;
-    start.href = place ? `${place.page}.html#${place.id}` : first.href;
-    start.textContent = place ? `Continue: ${place.name}` : first.text;
+  const original = start && { href: start.getAttribute("href"), text: start.textContent };
+  function showPlace(record) {
+    const place = start && PROGRESS.goOn(record);
+    if (!start || (!place && start.textContent === original.text)) return;
+    start.href = place ? `${place.page}.html#${place.id}` : original.href;
+    start.textContent = place ? `Continue: ${place.name}` : original.text;
     if (!place) return;
     const rest = Object.assign(document.createElement("span"), { className: "tl-rest", textContent: ` ${place.rest}` });
     start.append(rest);
@@ -113,9 +113,9 @@
   // The theme restores where the list of pages was scrolled to; the page that is shown must be in sight.
   addEventListener("load", () => {
     const box = document.querySelector(".bd-sidebar-primary");
-    const here = box?.querySelector(".bd-links li.current > a");
-    if (!here) return;
-    const inner = here.getBoundingClientRect();
+    const current = box?.querySelector(".bd-links li.current > a");
+    if (!current) return;
+    const inner = current.getBoundingClientRect();
     const outer = box.getBoundingClientRect();
     const HEAD = 140; // pixels: the book's name and the search stay above the list
     if (inner.top < outer.top + HEAD || inner.bottom > outer.bottom)

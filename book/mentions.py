@@ -50,15 +50,15 @@ class Mention:
 
 def headings(env):
     """Return the headings that can be mentioned: lists of (page, anchor), by word and number."""
-    found = {}
+    places = {}
     for page in sorted(env.found_docs):
         forms = [(word, form) for word, pages, form in TITLES if pages.fullmatch(page)]
         for section in env.get_doctree(page).findall(nodes.section) if forms else ():
             anchor = "" if isinstance(section.parent, nodes.document) else section["ids"][0]
             for word, form in forms:
                 if match := form.match(title_of(section)):
-                    found.setdefault((word, match[1]), []).append((page, anchor))
-    return found
+                    places.setdefault((word, match[1]), []).append((page, anchor))
+    return places
 
 
 once = cache(headings)  # for each build
@@ -70,7 +70,7 @@ def mentions(text, in_references=False, is_section_cell=False):
         begin = text.index(text.strip())
         yield Mention(begin, begin + len(text.strip()), "section", text.strip())
         return
-    found, cited_until = {}, -1
+    by_begin, cited_until = {}, -1
     for match in WORDED.finditer(text):
         word, plural, _ = match.groups()
         numbers = [(match.start(), match.end(), match[3])]
@@ -83,13 +83,13 @@ def mentions(text, in_references=False, is_section_cell=False):
             if goes_on or listed or cites(word, match[3], text[:begin], text[end:]):
                 cited_until = end
             else:
-                found |= {b: Mention(b, e, word.lower(), number) for b, e, number in numbers}
+                by_begin |= {b: Mention(b, e, word.lower(), number) for b, e, number in numbers}
     for form in (ALONE, LED):
         for match in form.finditer(text):
             after = AND.match(text, match.end()) if form is LED else None
             for one in filter(None, (match, after)):
-                found.setdefault(one.start(1), Mention(one.start(1), one.end(1), "section", one[1], sure=False))
-    yield from (found[begin] for begin in sorted(found))
+                by_begin.setdefault(one.start(1), Mention(one.start(1), one.end(1), "section", one[1], sure=False))
+    yield from (by_begin[begin] for begin in sorted(by_begin))
 
 
 def alike(number, other):
@@ -117,14 +117,14 @@ def targets(page, text, places):
     """Yield each mention of a text with the heading that it names; raise if there is none, or more than one."""
     in_references = any(title_of(section) == "References" for section in sections_around(text))
     for mention in mentions(str(text), in_references, is_section_cell(text)):
-        there = places.get((mention.word, mention.number), [])
-        if not there and not mention.sure:
+        targets = places.get((mention.word, mention.number), [])
+        if not targets and not mention.sure:
             continue
-        if len(there) != 1:
+        if len(targets) != 1:
             words = " ".join(text[mention.begin : mention.end].split())
-            names = f"names {len(there)} headings" if there else f"names no {mention.word} of the course"
+            names = f"names {len(targets)} headings" if targets else f"names no {mention.word} of the course"
             raise ExtensionError(f"{page}: the mention {words!r} {names}.")
-        yield mention, there[0]
+        yield mention, targets[0]
 
 
 def is_around(text, page, heading):

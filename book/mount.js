@@ -2,12 +2,13 @@
 //
 // The page contains the state of its widgets as JSON, and a script element at the position of each view. For each lab
 // this script imports the lab's code from that state, and passes it a model with the methods that labs use: get, set,
-// on, off, save_changes.
+// on, off, save_changes, load.
 (() => {
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
   const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
 
-  // A model: named values and listeners. Two views of one lab share it, so they stay synchronised.
+  // A model: named values and listeners. Two views of one lab share it, so they stay synchronised. `load` fetches a
+  // value that is in a file.
   function createModel(values) {
     const listeners = {};
     return {
@@ -23,17 +24,18 @@
       },
       off: (event, listener) => listeners[event]?.delete(listener),
       save_changes() {},
+      load: (place) => fetchText(place).then(JSON.parse),
     };
   }
 
   // A lab's code is a text, or in a file beside this one: see book/widget_state.py.
   /** @type {any} */
   const { currentScript } = document;
-  const HERE = currentScript.src || document.baseURI;
+  const SCRIPT_URL = currentScript.src || document.baseURI;
   const inFile = (code) => typeof code !== "string";
   function fetchText({ file }) {
     return new Promise((resolve, reject) => {
-      const script = Object.assign(document.createElement("script"), { src: new URL(file, HERE).href });
+      const script = Object.assign(document.createElement("script"), { src: new URL(file, SCRIPT_URL).href });
       script.onload = () => resolve(window.labScripts[file]);
       script.onerror = () => reject(new Error(`${script.src} could not be read`));
       document.head.append(script);
@@ -60,12 +62,19 @@
     document.head.append(Object.assign(document.createElement("style"), { textContent: text }));
   }
 
-  async function mount(view, model, code, style) {
+  // The large values of a lab that is not the first of its page are in files.
+  const isLarge = (value) => Boolean(value?.file);
+  async function fetchLarge(model, state) {
+    const names = Object.keys(state).filter((name) => name !== "_esm" && isLarge(state[name]));
+    await Promise.all(names.map(async (name) => model.set(name, await model.load(state[name]))));
+  }
+
+  async function mount(view, model, state) {
     const place = document.createElement("div");
     view.after(place);
     try {
-      addStyle(style);
-      const lab = await importOnce(code);
+      addStyle(state._css);
+      const [lab] = await Promise.all([importOnce(state._esm), fetchLarge(model, state)]);
       await lab.render({ model, el: place });
       place.dataset.lab = "ready";
       view.parentElement.classList.replace("lab-room", "lab-place"); // from now on it has its own height
@@ -112,13 +121,12 @@
     waiting.delete(view);
     near.unobserve(view.parentElement);
     const { model_id: id } = parse(view);
-    mount(view, models.get(id), codeOf(view), states.get(id)._css);
+    mount(view, models.get(id), states.get(id));
   }
 
-  const codeOf = (view) => states.get(parse(view).model_id)._esm;
   function mountWaiting() {
     const distance = (view) => Math.abs(view.parentElement.getBoundingClientRect().top);
-    const ready = [...waiting].filter((view) => !inFile(codeOf(view)));
+    const ready = [...waiting].filter((view) => !Object.values(states.get(parse(view).model_id)).some(isLarge));
     const [nearest] = ready.sort((a, b) => distance(a) - distance(b));
     if (!nearest) return;
     mountView(nearest);

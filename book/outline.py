@@ -1,4 +1,4 @@
-"""The outline of the book for the scripts that know the reader: sections, minutes, questions, practices, exercises.
+"""The outline of the book for the scripts of the reader's record: sections, minutes, questions, practices, exercises.
 
 It is a small script, ``outline.js``, since a page that is opened from disk may fetch scripts and nothing else.
 Two pages have the titles as well, in ``titles.js``.
@@ -28,7 +28,7 @@ QUESTION = re.compile(r"<summary>A\. ")
 
 
 def section(node, cells):
-    """Return what the scripts know of a section, without its title: its id, minutes, questions, and three flags."""
+    """Return a section's id, minutes, number of questions, and three flags, without its title."""
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     is_read = title_of(node) not in NOT_READ
     ends_sitting = bool(END_OF_SITTING.search(text))
@@ -47,11 +47,11 @@ def sections_of(doctree):
 
 def chapter(page, doctree, path):
     """Return the outline of a chapter, from its page and its notebook."""
-    shown, cells = sections_of(doctree), parts(nbformat.read(path, 4))
-    if len(shown) != len(cells):
-        raise ExtensionError(f"{page} shows {len(shown)} sections, and its notebook has {len(cells)}")
+    sections, cells = sections_of(doctree), parts(nbformat.read(path, 4))
+    if len(sections) != len(cells):
+        raise ExtensionError(f"{page} shows {len(sections)} sections, and its notebook has {len(cells)}")
     number, name = page.split("_", 1)
-    return [page, [section(*pair) for pair in zip(shown, cells)], tasks(f"ch{int(number)}_{name}")]
+    return [page, [section(*pair) for pair in zip(sections, cells)], tasks(f"ch{int(number)}_{name}")]
 
 
 # The outline is on every page: it is short, and made readable there.
@@ -72,11 +72,11 @@ OUTLINE = """const OUTLINE = (([chapters, topics, project]) => ({{
 def write_outline(app, builder):
     if builder.format != "html":
         return
-    found = {path.stem: path for path in notebooks.chapters() if path.stem in app.env.found_docs}
-    doctrees = {page: app.env.get_doctree(page) for page in found}
+    paths = {path.stem: path for path in notebooks.chapters() if path.stem in app.env.found_docs}
+    doctrees = {page: app.env.get_doctree(page) for page in paths}
     topics = practice.topics()
     outline = [
-        [chapter(page, doctrees[page], path) for page, path in found.items()],
+        [chapter(page, doctrees[page], path) for page, path in paths.items()],
         [[name, topic.chapter, len(json.loads(topic.text)["cases"])] for name, topic in topics.items()],
         tasks("project"),
     ]

@@ -20,7 +20,7 @@ function makeElement(tag, properties = {}, ...children) {
       goOn(box);
     }
   }
-  // Marks what goes on to the right: style.css lets it fade out.
+  // Marks elements that continue to the right: style.css fades their edge out.
   function goOn(box) {
     box.toggleAttribute("data-goes-on", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
   }

@@ -26,11 +26,11 @@ def texts(node, without=LEFT_OUT):
 
 def sections_around(node):
     """Return the sections that a node is in, the innermost first."""
-    found = []
+    sections = []
     while node := node.parent:
         if isinstance(node, nodes.section):
-            found.append(node)
-    return found
+            sections.append(node)
+    return sections
 
 
 def title_of(section):

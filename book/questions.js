@@ -20,7 +20,7 @@
     return questions;
   }
 
-  // A question is known by its words: one that has been rewritten is asked anew.
+  // A question is identified by its words: after an edit, it counts as a new question.
   function keyOf({ options }) {
     let hash = 0;
     for (const letter of options.map((fold) => fold.querySelector("summary").textContent).join("\n"))
@@ -60,7 +60,7 @@
     question.first = answer.first;
     for (const at of answer.opened) if (question.options[at]) mark(question.options[at]);
   }
-  function keep(question, section, at) {
+  function save(question, section, at) {
     RECORD.change(({ answers }) => {
       answers[pagename] ??= {};
       const { key, first } = question;
@@ -107,7 +107,7 @@
           if (fold.dataset.answer) return;
           mark(fold);
           question.first ??= verdictOf(fold);
-          keep(question, section.id, at);
+          save(question, section.id, at);
           show();
         });
       });

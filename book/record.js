@@ -1,7 +1,7 @@
 // The reader's record: questions answered, sections read, the place, and what the course's checks have recorded. It is
 // kept in this browser and nowhere else. Without storage it lasts until the page is left.
 //
-// Each function reads the stored record anew, since another window may have changed it. A page that was opened from
+// Each function reads the stored record again, since another window may have changed it. A page that was opened from
 // disk shares its record with other pages, or has one of its own, as the browser decides.
 
 // biome-ignore lint/correctness/noUnusedVariables: the scripts of the book use it
@@ -77,7 +77,7 @@ const RECORD = (() => {
       // It is lost with the page.
     }
   }
-  const said = () => document.dispatchEvent(new Event("tl-record"));
+  const announce = () => document.dispatchEvent(new Event("tl-record"));
 
   /** @type {() => Kept} */
   const read = () => clean(load(KEY));
@@ -88,13 +88,13 @@ const RECORD = (() => {
     const kept = read();
     edit(kept);
     save(KEY, kept);
-    said();
+    announce();
   }
   /** @type {(kept: Kept, topics: Record<string, Practised>) => void} */
   function write(kept, topics) {
     save(KEY, kept);
     save(PRACTICE, topics);
-    said();
+    announce();
   }
   function erase() {
     for (const key of [KEY, PRACTICE]) {
@@ -105,7 +105,7 @@ const RECORD = (() => {
         // There is nothing to remove.
       }
     }
-    said();
+    announce();
   }
   /** @type {() => boolean} */
   function isStored() {
@@ -118,7 +118,7 @@ const RECORD = (() => {
     }
   }
 
-  addEventListener("storage", ({ key }) => [KEY, PRACTICE, null].includes(key) && said());
+  addEventListener("storage", ({ key }) => [KEY, PRACTICE, null].includes(key) && announce());
 
   return { read, practised, change, write, erase, isStored, clean, cleanCheck, cleanTopics };
 })();

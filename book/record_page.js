@@ -18,12 +18,12 @@
     bar.style.setProperty("--far", String(Math.min(1, done / all)));
     return makeElement("td", {}, `${done} of ${all}`, bar);
   }
-  function table(kept, practised) {
+  function table(record, practised) {
     const head = ["chapter", ...Object.values(COLUMNS)].map((text) =>
       makeElement("th", { scope: "col", textContent: text }),
     );
     const rows = OUTLINE.chapters.map((chapter) => {
-      const far = PROGRESS.ofChapter(kept, practised, chapter);
+      const far = PROGRESS.ofChapter(record, practised, chapter);
       const name = makeElement("th", { scope: "row" }, link(`${chapter.page}.html`, TITLES.chapters[chapter.page]));
       return makeElement("tr", {}, name, ...Object.keys(COLUMNS).map((column) => meter(far[column])));
     });
@@ -43,8 +43,8 @@
 
   // What is weak.
   const MOST = 12;
-  function weakList(kept, practised) {
-    const found = WEAK.find(kept, practised);
+  function weakList(record, practised) {
+    const found = WEAK.find(record, practised);
     if (!found.length) return makeElement("p", { textContent: "Nothing yet. Answer a few questions, and come back." });
     const items = found.slice(0, MOST).map(({ title, what, page, id, query, code }) => {
       const to = link(`${page}.html${query ? `?${query}` : ""}${id ? `#${id}` : ""}`, code ? "" : title);
@@ -57,9 +57,9 @@
   }
 
   // Sections that were read elsewhere, on paper or in a notebook, can be ticked here.
-  function sections(kept, chapter) {
+  function sections(record, chapter) {
     const boxes = PROGRESS.counted(chapter).map((section) => {
-      const box = makeElement("input", { type: "checkbox", checked: PROGRESS.isRead(kept, chapter, section) });
+      const box = makeElement("input", { type: "checkbox", checked: PROGRESS.isRead(record, chapter, section) });
       box.dataset.section = `${chapter.page}#${section.id}`;
       box.addEventListener("change", () =>
         RECORD.change(({ read }) => {
@@ -80,17 +80,17 @@
   }
 
   // The record as a file.
-  const said = makeElement("p", { className: "tl-said" });
-  said.setAttribute("role", "status");
+  const status = makeElement("p", { className: "tl-said" });
+  status.setAttribute("role", "status");
   function exportFile() {
     const url = URL.createObjectURL(new Blob([RECORD_FILE.write()], { type: "application/json" }));
     makeElement("a", { href: url, download: "transformer-lab-record.json" }).click();
     setTimeout(() => URL.revokeObjectURL(url), 1000);
-    said.textContent = "The record was saved as transformer-lab-record.json.";
+    status.textContent = "The record was saved as transformer-lab-record.json.";
   }
   async function importFile(file) {
     if (!file) return;
-    said.textContent = RECORD_FILE.add(await file.text());
+    status.textContent = RECORD_FILE.add(await file.text());
   }
   const input = makeElement("input", { type: "file", accept: ".json,application/json" });
   input.addEventListener("change", async () => {
@@ -106,18 +106,18 @@
 
   // Two steps: there is no way back.
   const remove = button("Delete the record", () => ask(true));
-  const sure = button("Yes, delete everything", () => {
+  const confirmButton = button("Yes, delete everything", () => {
     RECORD.erase();
     ask(false);
-    said.textContent = "The record is deleted.";
+    status.textContent = "The record is deleted.";
   });
   const keep = button("No, keep it", () => ask(false));
   function ask(asking) {
     remove.hidden = asking;
-    sure.hidden = keep.hidden = !asking;
+    confirmButton.hidden = keep.hidden = !asking;
     (asking ? keep : remove).focus();
   }
-  sure.hidden = keep.hidden = true;
+  confirmButton.hidden = keep.hidden = true;
 
   const far = makeElement("div", { className: "tl-far-table" });
   const weak = makeElement("div", { className: "tl-weak-list" });
@@ -132,22 +132,22 @@
       ];
 
   function draw() {
-    const kept = RECORD.read();
+    const record = RECORD.read();
     const practised = RECORD.practised();
-    const next = PROGRESS.goOn(kept);
+    const next = PROGRESS.goOn(record);
     goOn.hidden = !next;
     goOn.replaceChildren(
       ...(next ? [link(`${next.page}.html#${next.id}`, `Continue: ${next.name} ${next.rest}`)] : []),
     );
-    far.replaceChildren(table(kept, practised));
-    weak.replaceChildren(weakList(kept, practised));
+    far.replaceChildren(table(record, practised));
+    weak.replaceChildren(weakList(record, practised));
     // A box that was just ticked keeps its focus, and a fold-out stays open.
     if (ticks.childElementCount)
       for (const box of ticks.querySelectorAll("input")) {
         const [page, id] = box.dataset.section.split("#");
-        box.checked = kept.read[page]?.includes(id) ?? false;
+        box.checked = record.read[page]?.includes(id) ?? false;
       }
-    else ticks.append(...OUTLINE.chapters.map((chapter) => sections(kept, chapter)));
+    else ticks.append(...OUTLINE.chapters.map((chapter) => sections(record, chapter)));
   }
 
   const h2 = (text) => makeElement("h2", { textContent: text });
@@ -159,9 +159,9 @@
     part("What to look at again", weak),
     part(
       "Keep it, move it, delete it",
-      makeElement("div", { className: "tl-row" }, button("Export as a file", exportFile), remove, sure, keep),
+      makeElement("div", { className: "tl-row" }, button("Export as a file", exportFile), remove, confirmButton, keep),
       field,
-      said,
+      status,
     ),
     part(
       "Sections",

@@ -25,9 +25,9 @@ def as_markdown():
     """Return the page's list: a heading for each chapter, a paragraph for each sentence, with its section."""
     titles = {path.name: nbformat.read(path, 4).cells[0].source.split("\n")[0] for path in notebooks.chapters()}
     parts = []
-    for chapter, found in groupby(sentences(), lambda sentence: sentence[1].partition("#")[0]):
+    for chapter, group in groupby(sentences(), lambda sentence: sentence[1].partition("#")[0]):
         parts.append(f"#{titles[chapter]}")
-        parts += [f"**[{number}]({link})** {sentence}" for number, link, sentence in found]
+        parts += [f"**[{number}]({link})** {sentence}" for number, link, sentence in group]
     return "\n\n".join(parts)
 
 

@@ -16,12 +16,12 @@ def stops(env, route):
     """Return the stops of a route in order, its page first and last: (page, anchor, what a link says)."""
     known = headings(env)
     title = env.titles[route.page].astext()
-    found = [(route.page, "", title)]
+    on_route = [(route.page, "", title)]
     for kind, number in route.way:
         for page, anchor in known[kind, number]:
             name = routes.heading(kind, number).replace("`", "")
-            found.append((page, anchor, f"{'Exercise ' if kind == 'exercise' else ''}{number} {name}"))
-    return [*found, (route.page, "", f"the end of {title}")]
+            on_route.append((page, anchor, f"{'Exercise ' if kind == 'exercise' else ''}{number} {name}"))
+    return [*on_route, (route.page, "", f"the end of {title}")]
 
 
 def on_page(app, page):
@@ -34,23 +34,27 @@ def on_page(app, page):
         where, anchor, title = stop
         return [address(app, page, where, anchor), title]
 
-    found = {}
+    by_route = {}
     for route in routes.ROUTES:
-        way = stops(app.env, route)
-        here = [place for place, (where, *_) in enumerate(way) if where == page and 0 < place < len(way) - 1]
-        if here or page == route.page:
-            before = link(way[here[0] - 1]) if here else None
-            found[route.page] = [
+        stops_on_route = stops(app.env, route)
+        positions = [
+            place
+            for place, (where, *_) in enumerate(stops_on_route)
+            if where == page and 0 < place < len(stops_on_route) - 1
+        ]
+        if positions or page == route.page:
+            before = link(stops_on_route[positions[0] - 1]) if positions else None
+            by_route[route.page] = [
                 app.env.titles[route.page].astext(),
                 before,
-                [[way[place][1], link(way[place + 1])] for place in here],
+                [[stops_on_route[place][1], link(stops_on_route[place + 1])] for place in positions],
             ]
-    return found
+    return by_route
 
 
 def add_script(app, pagename, templatename, context, doctree):
-    if doctree is not None and (found := on_page(app, pagename)):
-        data = json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    if doctree is not None and (by_route := on_page(app, pagename)):
+        data = json.dumps(by_route, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
         app.add_js_file(None, body=f"const ROUTES = {data};", priority=400)
         app.add_js_file("route.js", defer="defer", priority=900)
 

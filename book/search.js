@@ -16,7 +16,7 @@
     return item;
   }
 
-  function said(query, number, { instead, missing }) {
+  function summary(query, number, { instead, missing }) {
     const sections = `${number} ${number === 1 ? "section" : "sections"}`;
     const none = missing.length ? ` None has ${missing.join(", ")}.` : "";
     const shown = `${number > SHOWN ? ` The first ${SHOWN} are shown.` : ""}${none}`;
@@ -35,7 +35,7 @@
     await SEARCH.load();
     const result = FIND.find(query, isTyped);
     const found = once(result.hits);
-    status.replaceChildren(...(query.trim() ? said(query.trim(), found.length, result) : []));
+    status.replaceChildren(...(query.trim() ? summary(query.trim(), found.length, result) : []));
     list.replaceChildren(...found.slice(0, SHOWN).map((hit) => row(hit, result.terms)));
   }
 

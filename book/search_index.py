@@ -116,12 +116,12 @@ def shown_labs(env):
     """Yield each lab that a page shows: the lab's name, the page, and the section around it."""
     for path in notebooks.all_notebooks():
         page = path.relative_to(CHAPTERS).with_suffix("").as_posix()
-        found, passed = [*env.get_doctree(page).findall(nodes.section)], 0
+        sections, n_headings = [*env.get_doctree(page).findall(nodes.section)], 0
         for cell in nbformat.read(path, 4).cells:
             if cell.cell_type == "markdown":
-                passed += len(HEADING.findall(cell.source))
+                n_headings += len(HEADING.findall(cell.source))
             else:
-                yield from ((name, page, found[passed - 1]) for name in LAB.findall(cell.source))
+                yield from ((name, page, sections[n_headings - 1]) for name in LAB.findall(cell.source))
 
 
 def lab_rows(env, address):

@@ -1,4 +1,4 @@
-"""The preview of a page where it is linked: its description, and a picture with its title."""
+"""The preview of a linked page: its description, and a picture with its title."""
 
 import re
 from html import escape

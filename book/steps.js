@@ -1,8 +1,8 @@
 // The first lab of a chapter steps through three states as its reader scrolls past it, and lights the words that each
 // belongs to: see steps.py. A touch, a click or a key in the lab ends it; nothing moves where less motion is asked for,
-// or where the address has a state of its own.
+// or where the address holds a state.
 (() => {
-  const LINES = [35, 60, 85]; // a step begins when the lab's top is so many per cent above the window's lower edge
+  const LINES = [35, 60, 85]; // a step begins when the lab's top is this many per cent above the window's lower edge
 
   // The place of these words in a section, which may have markup between them.
   function rangeOf(words, section) {
@@ -24,9 +24,9 @@
     return range;
   }
 
-  function follow(lab, model, room) {
+  function follow(lab, model, labBox) {
     /** @type {[string, Record<string, any>][]} */
-    const steps = JSON.parse(room.dataset.steps);
+    const steps = JSON.parse(labBox.dataset.steps);
     const names = steps.flatMap(([, traits]) => Object.keys(traits));
     const began = Object.fromEntries(names.map((name) => [name, model.get(name)]));
     const isTable = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
@@ -41,7 +41,7 @@
         const value = traits[name];
         model.set(name, isTable(first) ? { ...first, ...value } : (value ?? first));
       }
-      const range = words && rangeOf(words, room.closest("section"));
+      const range = words && rangeOf(words, labBox.closest("section"));
       CSS.highlights.set("tl-lit", new Highlight(...(range ? [range] : [])));
     }
 
@@ -58,7 +58,7 @@
         },
         { rootMargin: `0px 0px -${line}% 0px` },
       );
-      watcher.observe(room);
+      watcher.observe(labBox);
       return watcher;
     });
     const end = () => {
@@ -73,8 +73,8 @@
 
   document.addEventListener("lab-ready", (event) => {
     const { target: lab, detail: model } = /** @type {CustomEvent} */ (event);
-    const room = lab instanceof HTMLElement && lab.closest("[data-steps]");
+    const labBox = lab instanceof HTMLElement && lab.closest("[data-steps]");
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    if (room && !still && !location.search && CSS.highlights) follow(lab, model, room);
+    if (labBox && !still && !location.search && CSS.highlights) follow(lab, model, labBox);
   });
 })();

@@ -86,10 +86,10 @@ def link_terms(app, doctree, page):
     for text in list(texts(doctree, (*LEFT_OUT, nodes.thead))):
         section = unit(text)
         if section and title_of(section) not in NO_SECTIONS:
-            found = terms(app.env).first_uses(str(text), used.setdefault(section["ids"][0], set()))
+            uses = terms(app.env).first_uses(str(text), used.setdefault(section["ids"][0], set()))
             links = [
                 (begin, end, link(text[begin:end], address(app, page, GLOSSARY, anchor), classes=["term"]))
-                for begin, end, anchor in found
+                for begin, end, anchor in uses
             ]
             put(text, links)
 

@@ -50,9 +50,9 @@ def rules(css):
         if end == "{":
             depth, body = 1, place
             while depth:
-                found = PRELUDE.match(css, place)
-                depth += {"{": 1, "}": -1, ";": 0}[found[2]]
-                place = found.end()
+                match = PRELUDE.match(css, place)
+                depth += {"{": 1, "}": -1, ";": 0}[match[2]]
+                place = match.end()
             yield prelude, css[body : place - 1]
         elif prelude and end == ";":
             yield prelude, None

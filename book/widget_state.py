@@ -3,7 +3,9 @@
 A notebook stores every widget that was ever made, each with the whole text of its script.
 
 Nearly every page has practices, few on the first screen. Their script is a separate file, which a page fetches when its
-first practice comes near, and which a browser caches for the next page: see mount.js.
+first practice comes near, and which a browser caches for the next page: see mount.js. So are the large values of labs
+that come later in a page, such as the attention of a real model, and what only some readers ask for, such as the
+weights of another checkpoint.
 """
 
 import hashlib
@@ -17,6 +19,8 @@ from minify_html import minify
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = re.compile(r'"model_id":\s*"(\w+)"')
 IN_FILES = {"transformer_lab.labs.practice.Practice": "practice-lab.js"}
+LARGE = 40_000  # letters of JSON
+ON_TOUCH = {"transformer_lab.labs.whole.WholeLab": "checkpoints"}  # lists; a page fetches an entry when it needs it
 
 
 @cache
@@ -26,14 +30,46 @@ def minified(script):
     return page.partition(">")[2].removesuffix("</script>")
 
 
+def address_of(file, text):
+    """Return the address of a file; another text has another address: a browser must not use a cached one."""
+    return f"{file}?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def without_large_values(state):
+    """Return a lab's state with ``{"file": address}`` for what is fetched on touch, and the files by address."""
+    kind = state.get("_anywidget_id")
+    if kind not in ON_TOUCH:
+        return state, {}
+    name, texts = ON_TOUCH[kind], [json.dumps(value) for value in state[ON_TOUCH[kind]]]
+    stem = kind.split(".")[-2]
+    files = {address_of(f"{stem}-{name}-{number}.js", text): text for number, text in enumerate(texts)}
+    return {**state, name: [{"file": address} for address in files]}, files
+
+
+def without_large(state):
+    """Return a lab's state with ``{"file": address}`` for each large value, and the files by address."""
+    stem, files, found = state["_anywidget_id"].split(".")[-2], {}, {}
+    for name, value in state.items():
+        text = json.dumps(value)
+        if len(text) > LARGE and name not in ("_esm", "_css"):
+            # Two labs of a kind have different values: the address of each is that of its text.
+            address = address_of(f"{stem}-{name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}.js", text)
+            files[address], found[name] = text, {"file": address}
+    return {**state, **found}, files
+
+
 def trimmed(data, shown):
-    """Return the states of the widgets ``shown``, and the scripts for separate files, by address.
+    """Return the states of the widgets ``shown``, in the order of the page, and the files, by address.
 
     A text that another widget has already becomes ``{"as": its id}``, one in a file ``{"file": its address}``.
     """
-    found, first, files = {}, {}, {}
+    states, first, files = {}, {}, {}
     for model in (model for model in data["state"] if model in shown):
-        state = dict(data["state"][model]["state"])
+        state, values = without_large_values(dict(data["state"][model]["state"]))
+        files |= values
+        if "_anywidget_id" in state and model != shown[0]:  # the first lab is drawn at once
+            state, values = without_large(state)
+            files |= values
         for name in ("_esm", "_css"):
             text = state.get(name)
             if text and first.setdefault(text, model) != model:
@@ -41,18 +77,17 @@ def trimmed(data, shown):
             elif text and name == "_esm":
                 state[name] = minified(text)
                 if file := IN_FILES.get(state.get("_anywidget_id")):
-                    # Another version has another address: a browser must not use a cached one.
-                    address = f"{file}?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"
+                    address = address_of(file, text)
                     files[address], state[name] = state[name], {"file": address}
-        found[model] = {**data["state"][model], "state": state}
-    return {**data, "state": found}, files
+        states[model] = {**data["state"][model], "state": state}
+    return {**data, "state": states}, files
 
 
-def keep_what_is_shown(app, pagename, templatename, context, doctree):
+def keep_shown_widgets(app, pagename, templatename, context, doctree):
     for script in context.get("script_files", []):
         attributes = getattr(script, "attributes", {})
         if attributes.get("type") == STATE:
-            data, files = trimmed(json.loads(attributes["body"]), set(VIEW.findall(context["body"])))
+            data, files = trimmed(json.loads(attributes["body"]), VIEW.findall(context["body"]))
             attributes["body"] = json.dumps(data).replace("</", "<\\/")
             write(files, Path(app.outdir) / "_static")
 
@@ -60,10 +95,10 @@ def keep_what_is_shown(app, pagename, templatename, context, doctree):
 def write(files, folder):
     """Write files that give a script's text to mount.js: a page opened from disk cannot fetch text."""
     for address, text in files.items():
-        handed = f"(window.labScripts ??= {{}})[{json.dumps(address)}] = {json.dumps(text)};\n"
-        (folder / address.partition("?")[0]).write_text(handed, "utf-8")
+        script = f"(window.labScripts ??= {{}})[{json.dumps(address)}] = {json.dumps(text)};\n"
+        (folder / address.partition("?")[0]).write_text(script, "utf-8")
 
 
 def setup(app):
-    app.connect("html-page-context", keep_what_is_shown, priority=600)
+    app.connect("html-page-context", keep_shown_widgets, priority=600)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

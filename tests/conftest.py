@@ -13,7 +13,7 @@ from lab_page import lab_page
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The bank is data. What the stand-in itself must do can be asked only where it is the device: see test_standin.py.
+# The bank is data. The stand-in's own tests run only with the stand-in as device: see test_standin.py.
 collect_ignore = ["bank"] if os.environ.get("TRANSFORMER_LAB_DEVICE") == "standin" else ["bank", "standin"]
 
 
@@ -34,8 +34,8 @@ def launch(tmp_path_factory):
     """Starts an installed Chromium or Chrome, headless, with one family of fonts.py for all text."""
     from state import browser
 
-    found = browser()
-    if found is None:
+    chromium = browser()
+    if chromium is None:
         advice = "no Chromium or Chrome is installed; on Debian or Ubuntu: sudo apt install chromium-headless-shell"
         if os.environ.get("TRANSFORMER_LAB_REQUIRE_BROWSER") == "1":
             pytest.fail(advice, pytrace=False)
@@ -49,7 +49,7 @@ def launch(tmp_path_factory):
             settings = fonts.install(family, tmp_path_factory.mktemp(family))
             # Chromium's sandbox does not start as root, as in CI's containers.
             return playwright.chromium.launch(
-                executable_path=found,
+                executable_path=chromium,
                 args=["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else [],
                 env={**os.environ, "FONTCONFIG_FILE": str(settings)},
             )
@@ -95,6 +95,6 @@ def show(windows, tmp_path):
         return page
 
     yield show
-    found = list(troubles)
+    problems = list(troubles)
     troubles.clear()
-    assert not found
+    assert not problems

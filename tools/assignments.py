@@ -22,7 +22,7 @@ from transformer_lab.checks.hunts import TASKS, tasks
 from transformer_lab.checks.report import HINTS as KINDS
 
 REGION = re.compile(r"(?ms)^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$")
-# A heading that is numbered: one with the name of an exercise in it, or one with a number of its own.
+# A numbered heading: one with the name of an exercise, or one that has a number already.
 HEADING = re.compile(r"(?m)^## (?P<number>(?:\d+\.)?\d+ )?(?P<words>(?:.*`(?P<name>\w+)`)?.*)$")
 ABOUT = r"\b([Aa]bout )(\d+)(?= minutes)"
 MINUTES = re.compile(r"(?m)^★+☆* · (\d+) minutes")
@@ -101,16 +101,16 @@ def require_exercises(notebook):
     ValueError
         Something is missing, or is below another exercise's heading.
     """
-    name, hinted, checked = None, set(), []
+    name, with_hints, checked = None, set(), []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             name = name_in_heading(cell) or name
-            for found in HINTS.finditer(cell.source):
-                if name is None or found[1] not in (name, None):
+            for hints in HINTS.finditer(cell.source):
+                if name is None or hints[1] not in (name, None):
                     raise ValueError(
-                        f"{found[0].splitlines()[0]} must be below the heading of its exercise, is below {name}"
+                        f"{hints[0].splitlines()[0]} must be below the heading of its exercise, is below {name}"
                     )
-                hinted.add(name)
+                with_hints.add(name)
         elif check := CHECK.fullmatch(cell.source):
             checked.append(task := check["name"] or check["test"])
             if task not in TASKS:
@@ -118,16 +118,16 @@ def require_exercises(notebook):
                 raise ValueError(f"the check of {task} must be in transformer_lab/checks/{file}.py, and is not")
             if task != name:
                 raise ValueError(f"the check of {task} must be below its heading, is below {name}")
-            if name not in hinted:
+            if name not in with_hints:
                 raise ValueError(f"{name} must have hints: write {{hints {name}}} below its heading")
     if not checked:
         return None
     folder = TASKS[checked[0]]
-    wanted = tasks(folder)
-    if not any(task.startswith("test_") for task in wanted):
+    expected = tasks(folder)
+    if not any(task.startswith("test_") for task in expected):
         raise ValueError(f"{folder} must end with a hunt: add one of its exercises to transformer_lab/checks/hunts.py")
-    if checked != wanted:
-        raise ValueError(f"the checks must be those of {folder} in course.py and hunts.py, {wanted}, got {checked}")
+    if checked != expected:
+        raise ValueError(f"the checks must be those of {folder} in course.py and hunts.py, {expected}, got {checked}")
     return folder
 
 
@@ -165,15 +165,15 @@ def count_exercises(notebook, folder):
     functions = [name for name in COURSE[folder] if not name.startswith("mend_")]
     count = WORDS[len(functions)]
 
-    def counted(found):
-        word = count.capitalize() if found["count"][0].isupper() else count
-        return f"{word}{found['between']}`{functions[0]}` to `{functions[-1]}`"
+    def counted(match):
+        word = count.capitalize() if match["count"][0].isupper() else count
+        return f"{word}{match['between']}`{functions[0]}` to `{functions[-1]}`"
 
     first.source, done = COUNTED.subn(counted, first.source, count=1)
     if not done:
         raise ValueError(f"the first cell must say how many functions there are: {count} functions, from `…` to `…`")
     first.source = STAND_IN.sub(f"`{functions[0]} = tl.checks.{functions[0]}.reference`", first.source)
-    minutes = sum(int(found) for cell in notebook.cells for found in MINUTES.findall(cell.source))
+    minutes = sum(int(number) for cell in notebook.cells for number in MINUTES.findall(cell.source))
     about = re.search(ABOUT, first.source)
     if not about:
         raise ValueError(f"the first cell must say how long it takes: About {minutes} minutes")
@@ -244,10 +244,10 @@ def main():
         except ValueError as error:
             sys.exit(f"{path.name}: {error}.")
     known = {assignment_of(path) for path in solutions()}
-    strays = [path for path in (ROOT / "chapters" / "assignments").glob("*.ipynb") if path not in known]
+    unknown = [path for path in (ROOT / "chapters" / "assignments").glob("*.ipynb") if path not in known]
     wrong = [file for file, new in files.items() if not file.exists() or file.read_text("utf-8") != new]
-    if strays:
-        sys.exit(f"{strays[0].relative_to(ROOT)} has no solution to be made from.")
+    if unknown:
+        sys.exit(f"{unknown[0].relative_to(ROOT)} has no solution to be made from.")
     if arguments.check:
         if wrong:
             sys.exit(

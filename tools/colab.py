@@ -62,9 +62,13 @@ def run(notebook, folder, git):
     return installed(venv, "--path", site_packages(venv))
 
 
-def replaced(new, found):
+def replaced(new, installed_versions):
     """Return a sentence for each installed package that one of ``new`` replaces."""
-    return [f"{name} {found[name]} is replaced by {version}" for name, version in new.items() if name in found]
+    return [
+        f"{name} {installed_versions[name]} is replaced by {version}"
+        for name, version in new.items()
+        if name in installed_versions
+    ]
 
 
 def try_plan(wheel, folder):
@@ -127,9 +131,9 @@ def _comparable(data):
     return {mime: value for mime, value in data.items() if mime not in left}
 
 
-def differences(stored, found):
+def differences(stored, executed):
     """Yield a sentence for each cell whose outputs differ from the stored ones, or whose lab shows no widget."""
-    shown = canonical(found)
+    shown = canonical(executed)
     first = next(number for number, cell in enumerate(stored.cells, 1) if cell.cell_type == "code")
     for number, (old, new) in enumerate(zip(stored.cells, shown.cells), 1):
         if old.cell_type != "code" or number == first or ignored(old):
@@ -137,7 +141,7 @@ def differences(stored, found):
         if comparable_outputs(old) != comparable_outputs(new):
             yield f"cell {number}: stored {comparable_outputs(old)}, found {comparable_outputs(new)}"
         labs = sum(bool(LAB.match(o.get("data", {}).get("text/plain", ""))) for o in old.outputs)
-        views = sum(WIDGET in o.get("data", {}) for o in found.cells[number - 1].outputs)
+        views = sum(WIDGET in o.get("data", {}) for o in executed.cells[number - 1].outputs)
         if views < labs:
             yield f"cell {number}: shows {labs} labs, and only {views} as widgets"
 
@@ -163,9 +167,9 @@ def main():
             start = perf_counter()
             with TemporaryDirectory(dir=place) as folder:
                 wrong, remark = attempt(Path(folder))
-            happened = "FAILED" if wrong else "passed"
+            outcome = "FAILED" if wrong else "passed"
             print(
-                f"{name:40} {perf_counter() - start:6.1f} s  {happened}  {remark}".rstrip(),
+                f"{name:40} {perf_counter() - start:6.1f} s  {outcome}  {remark}".rstrip(),
                 *wrong,
                 sep="\n",
                 flush=True,
@@ -180,8 +184,8 @@ def main():
         ]
         failed = [work(trial) for trial in trials]  # one at a time: they say how long the cell takes
         names = {path.relative_to(copy / "chapters").as_posix(): path for path in all_notebooks(copy)}
-        asked = [name for name in names if not words or any(word in name for word in words)]
-        notebooks = [(name, partial(try_notebook, names[name])) for name in asked]
+        chosen = [name for name in names if not words or any(word in name for word in words)]
+        notebooks = [(name, partial(try_notebook, names[name])) for name in chosen]
         with ThreadPoolExecutor(2) as pool:
             failed += pool.map(work, notebooks)
     sys.exit(any(failed))

@@ -25,9 +25,9 @@ def versions():
 def interpreter(version):
     """Return a working Python of this minor version that can make environments, or None."""
     name = "python" + ".".join(version.split(".")[:2])
-    for found in [shutil.which(name), *Path.home().glob(f".pyenv/versions/*/bin/{name}")]:
-        if found and not subprocess.run([found, "-c", "import ensurepip, venv"], capture_output=True).returncode:
-            return str(found)
+    for path in [shutil.which(name), *Path.home().glob(f".pyenv/versions/*/bin/{name}")]:
+        if path and not subprocess.run([path, "-c", "import ensurepip, venv"], capture_output=True).returncode:
+            return str(path)
     return None
 
 
@@ -40,13 +40,13 @@ def reachable(index):
 
 def environment():
     """Make .venv-colab, once for each set of versions. Versions that this machine cannot get are those of .venv."""
-    wanted = versions()
-    python, torch = interpreter(wanted["python"]), [f"torch=={wanted['torch']}", "--index-url", CPU]
+    colab = versions()
+    python, torch = interpreter(colab["python"]), [f"torch=={colab['torch']}", "--index-url", CPU]
     left = {"python", "torch"}
     if not reachable(CPU):  # then PyTorch and Python are those of .venv, and setuptools is what that PyTorch needs
         python, torch = None, re.findall(r"(?m)^torch==\S+", (ROOT / "requirements.txt").read_text("utf-8"))
         left |= {"setuptools"}
-    pins = [f"{name}=={version}" for name, version in wanted.items() if name not in left]
+    pins = [f"{name}=={version}" for name, version in colab.items() if name not in left]
 
     def install(venv_python):
         for packages in (torch, [*pins, CLIENT]):
@@ -71,14 +71,14 @@ def python_of(venv):
     return subprocess.check_output([*isolated(venv), "-V"], text=True).split()[1]
 
 
-def compared_with_colab(wanted, found):
+def compared_with_colab(colab, here):
     """Return in one line how an environment differs from Colab; of Python, the minor version counts."""
-    short = {name: ".".join(wanted[name].split(".")[:2]) if name == "python" else wanted[name] for name in wanted}
-    there = {
-        name: re.match(rf"{re.escape(version)}\b|[^+]*", found.get(name, "none"))[0] for name, version in short.items()
+    short = {name: ".".join(colab[name].split(".")[:2]) if name == "python" else colab[name] for name in colab}
+    here_versions = {
+        name: re.match(rf"{re.escape(version)}\b|[^+]*", here.get(name, "none"))[0] for name, version in short.items()
     }
-    names = [name for name in short if there[name] != short[name]]
-    differ = [f"{name.replace('python', 'Python')} {there[name]} instead of {short[name]}" for name in names]
+    names = [name for name in short if here_versions[name] != short[name]]
+    differ = [f"{name.replace('python', 'Python')} {here_versions[name]} instead of {short[name]}" for name in names]
     return f"As in Colab, but {', '.join(differ)}." if differ else "As in Colab."
 
 

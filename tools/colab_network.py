@@ -12,7 +12,7 @@ from notebooks import ROOT
 
 
 def fake_address(site):
-    """Return an address that nobody can own: GitHub allows no dot in an owner's name."""
+    """Return an address that cannot exist: GitHub allows no dot in an owner's name."""
     return repository.Address("example.invalid/transformer-lab", "main", site)
 
 

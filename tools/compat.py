@@ -77,10 +77,10 @@ class Step:
 
 def python_for(end):
     """Return a Python of this machine that the end allows."""
-    found = next(filter(None, map(interpreter, end.pythons)), None)
-    if not found:
+    python = next(filter(None, map(interpreter, end.pythons)), None)
+    if not python:
         fail(f"compat needs Python {' or '.join(end.pythons)} for the {end.name} PyTorch, and this machine has none.")
-    return found
+    return python
 
 
 def pins():
@@ -99,14 +99,14 @@ def environment(end):
     """Make the end's environment, once for each Python and pyproject.toml; the newest once a day."""
     python = python_for(end)
     today = time.strftime("%Y-%m-%d") if end.resolution == "highest" else ""
-    asked = packages(end)
-    made_from = "\n".join([python, str(end.venv), *asked, (ROOT / "pyproject.toml").read_text("utf-8"), today])
+    requirements = packages(end)
+    made_from = "\n".join([python, str(end.venv), *requirements, (ROOT / "pyproject.toml").read_text("utf-8"), today])
     if not end.venv.exists() and shutil.disk_usage(ROOT).free < SPACE:
         fail(f"The disk is full: {end.venv.name} needs up to {SPACE / 1e9:.0f} GB free in {ROOT}.")
 
     def install(venv_python):
         uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", venv_python]
-        for rest in (asked, ["--no-deps", "-e", "."]):
+        for rest in (requirements, ["--no-deps", "-e", "."]):
             if subprocess.call([*uv, *rest], cwd=ROOT):
                 fail(f"uv could not install the packages of {end.venv.name}: see above.")
         weights = subprocess.run([venv_python, "-m", "transformer_lab.pretrained"], cwd=ROOT, capture_output=True)
@@ -120,10 +120,13 @@ def describe(end):
     """Return the versions of the dependencies in an environment, and its size."""
     project = (ROOT / "pyproject.toml").read_text("utf-8")
     names = re.findall(r'(?m)^    "([\w-]+)', re.search(r"(?ms)^dependencies = \[$(.*?)^\]$", project)[1])
-    found = installed(end.venv)
+    versions_here = installed(end.venv)
     size = sum(path.lstat().st_size for path in end.venv.rglob("*") if path.is_file())
-    versions = ", ".join(f"{name} {found[name]}" for name in names)
-    return f"{end.venv.name}: Python {python_of(end.venv)}, {versions}; {len(found)} packages, {size / 1e6:,.0f} MB"
+    versions = ", ".join(f"{name} {versions_here[name]}" for name in names)
+    return (
+        f"{end.venv.name}: Python {python_of(end.venv)}, {versions}; "
+        f"{len(versions_here)} packages, {size / 1e6:,.0f} MB"
+    )
 
 
 def variables(end):

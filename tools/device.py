@@ -114,8 +114,8 @@ def describe_failure(part):
 def missing():
     """Return why this PyTorch cannot have the stand-in, or an empty text."""
     code = "import torch, standin; print(standin.missing() or '')"
-    said = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
-    return said.stdout.strip()
+    answer = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
+    return answer.stdout.strip()
 
 
 def main():

@@ -53,8 +53,8 @@ def noticed(chapter, number):
     start = time.perf_counter()
     part = Part(path.relative_to(ROOT).as_posix())
     ran = subprocess.run([*part.command, "-x", part.path], cwd=ROOT, env=environment(), capture_output=True, text=True)
-    found = FAILED.search(ran.stdout)
-    return line, found and f"code cell {int(found[1]) + 1}: {found[2]}", time.perf_counter() - start
+    failure = FAILED.search(ran.stdout)
+    return line, failure and f"code cell {int(failure[1]) + 1}: {failure[2]}", time.perf_counter() - start
 
 
 def main():

@@ -59,12 +59,12 @@ def watch():
 
 def pop_near_boundary(notebook):
     """Remove the values near a boundary from a notebook's outputs, and return a sentence for each."""
-    found = []
+    sentences = []
     for number, cell in enumerate(notebook.cells, 1):
         if cell.cell_type == "code":
             near = [output.data[MIME] for output in cell.outputs if MIME in output.get("data", {})]
             cell.outputs = [output for output in cell.outputs if MIME not in output.get("data", {})]
-            found += [
+            sentences += [
                 f"cell {number} shows {value!r} with {digits} digits" for digits, values in near for value in values
             ]
-    return found
+    return sentences

@@ -97,17 +97,17 @@ def grade(folder, student, released, sources):
     """Hand in a student's answers in the folder of a class; return the points they got, and should get."""
     target = folder / "submitted" / student / COURSE
     target.mkdir(parents=True)
-    deserved = 0
+    expected = 0
     share, which = STUDENTS[student]
     for name in sorted(released)[which]:
         handed_in = deepcopy(released[name])
-        deserved += answered(handed_in, nbformat.read(sources[name], 4), share)
+        expected += answered(handed_in, nbformat.read(sources[name], 4), share)
         nbformat.write(handed_in, target / name)
     nbgrader(folder, "autograde", COURSE, "--create")
     nbgrader(folder, "export", "--to", "grades.csv")
     with (folder / "grades.csv").open() as file:
         (row,) = csv.DictReader(file)
-    return float(row["score"]), deserved
+    return float(row["score"]), expected
 
 
 def main():
@@ -119,9 +119,9 @@ def main():
 
         def result(student):  # each in a class of one: nbgrader's database takes one writer
             folder = shutil.copytree(Path(place, "class"), Path(place, student))
-            got, deserved = grade(folder, student, released, sources)
-            print(f"  {student:11} {got:3.0f} points, should get {deserved}", flush=True)
-            return got == deserved
+            got, expected = grade(folder, student, released, sources)
+            print(f"  {student:11} {got:3.0f} points, should get {expected}", flush=True)
+            return got == expected
 
         with ThreadPoolExecutor(2) as pool:
             results = list(pool.map(result, STUDENTS))

@@ -63,23 +63,25 @@ def take(page, name):
         data, (width, height) = small(lab.screenshot(animations="disabled"))
         file = f"lab-{name.replace('/', '_')}-{number}.webp"
         (FOLDER / file).write_bytes(data)
-        said = [lab.locator(part).first.inner_text() for part in (".tl-title", ".tl-status")]
-        rooms = {window: heights[window][number - 1] for window in WINDOWS}
-        taken.append({"file": file, "width": width, "height": height, "rooms": rooms, "says": ": ".join(said)})
+        texts = [lab.locator(part).first.inner_text() for part in (".tl-title", ".tl-status")]
+        height_by_window = {window: heights[window][number - 1] for window in WINDOWS}
+        taken.append(
+            {"file": file, "width": width, "height": height, "rooms": height_by_window, "says": ": ".join(texts)}
+        )
         print(f"{file:<40} {len(data) / 1000:6.1f} kB")
     return taken
 
 
 def main():
-    found = browser()
-    if found is None or not HTML.exists():
+    chromium = browser()
+    if chromium is None or not HTML.exists():
         sys.exit("Pictures are taken from the built book, by Chromium or Chrome: run `make book`, and install one.")
     pages = [path for path in sorted(HTML.rglob("*.html")) if "widget-view+json" in path.read_text("utf-8")]
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
     taken = {}
     with sync_playwright() as playwright:
-        window = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        window = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = window.new_page(color_scheme="light", reduced_motion="reduce")
         for path in pages:
             name = path.relative_to(HTML).with_suffix("").as_posix()

@@ -91,8 +91,8 @@ def _round(x):
 def main():
     torch.set_num_threads(1)
     with torch.no_grad():
-        found = {"minilm": encoded(), "smollm2": scored()}
-    FILE.write_text(json.dumps(found, separators=(",", ":"), ensure_ascii=False) + "\n", "utf-8")
+        references = {"minilm": encoded(), "smollm2": scored()}
+    FILE.write_text(json.dumps(references, separators=(",", ":"), ensure_ascii=False) + "\n", "utf-8")
     print(f"{FILE.name}: {FILE.stat().st_size / 1000:.0f} kB")
 
 

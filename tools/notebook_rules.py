@@ -26,7 +26,7 @@ LARGEST = 1_500_000  # bytes: what GitHub still shows
 LONGEST_PARAGRAPH = 5 * 110  # characters: five lines of the page
 LONGEST_LINE = 88  # characters of code: a page 1200 pixels wide shows them without scrolling
 SHARE_OF_TRUTHS = 0.2  # of a chapter's cells that print, at most: those that print True or False and no number
-SHARE_OF_A_LETTER = 0.4  # of the right answers, at most: nobody gets more than that by always choosing one letter
+SHARE_OF_A_LETTER = 0.4  # of the right answers, at most: the share that always choosing one letter gets right
 
 RULES = []
 
@@ -104,19 +104,19 @@ def is_small(notebook, path):
 def opens_in_colab(notebook, path):
     """One link if the repository has an address, else none: it would lead nowhere, or to somebody else."""
     stored = stored_address()
-    wanted = [f"[Open in Colab]({stored.colab(handed_out(path.relative_to(ROOT).as_posix()))})"] if stored else []
+    expected = [f"[Open in Colab]({stored.colab(handed_out(path.relative_to(ROOT).as_posix()))})"] if stored else []
     sources = "\n".join(cell.source for _, cell in _cells(notebook, "markdown"))
     links = re.findall(r"(?:\[Open in Colab\]\()?https://colab\.research\.google\.com/[^)\s]*\)?", sources)
-    if links != wanted:
-        yield f"cell 1: must have these links to Colab: {wanted}, has {links}"
+    if links != expected:
+        yield f"cell 1: must have these links to Colab: {expected}, has {links}"
 
 
 @rule
 def installs_the_package(notebook, path):
-    wanted = first_cell(stored_address())
+    expected = first_cell(stored_address())
     number, cell = next(iter(_cells(notebook, "code")), (0, None))
-    if cell is None or cell.source != wanted:
-        yield f"cell {number}: the first code cell must be\n{wanted}"
+    if cell is None or cell.source != expected:
+        yield f"cell {number}: the first code cell must be\n{expected}"
 
 
 @rule
@@ -124,8 +124,8 @@ def has_no_absolute_paths(notebook, path):
     place = re.compile(r"(?<![\w.:/])/(?:home|root|Users|tmp|work|usr|opt|mnt|var|content)/|\b[A-Z]:\\|ipykernel_\d")
     for number, cell in enumerate(notebook.cells, 1):
         texts = [cell.source, *(_printed(cell) if cell.cell_type == "code" else [])]
-        if found := next(filter(None, map(place.search, texts)), None):
-            yield f"cell {number}: names a place of one machine: {found[0]}"
+        if match := next(filter(None, map(place.search, texts)), None):
+            yield f"cell {number}: names a place of one machine: {match[0]}"
 
 
 @rule
@@ -217,8 +217,8 @@ def ends_no_cell_in_a_semicolon(notebook, path):
 def has_plain_markdown(notebook, path):
     """No syntax that only the book understands: Colab and GitHub show the same text."""
     for number, cell in _cells(notebook, "markdown"):
-        if found := re.search(r"(?m)^\s*(`{3,}|~{3,})\s*\{.*", cell.source):
-            yield f"cell {number}: a directive, which only the book understands: {found[0].strip()}"
+        if match := re.search(r"(?m)^\s*(`{3,}|~{3,})\s*\{.*", cell.source):
+            yield f"cell {number}: a directive, which only the book understands: {match[0].strip()}"
         for role, _, inside in INLINE.findall(BLOCK.sub("", cell.source)):
             if role:
                 yield f"cell {number}: a role, which only the book understands: {role}`{inside}`"
@@ -229,8 +229,8 @@ def has_plain_markdown(notebook, path):
             "a target of MyST": r"(?m)^\([\w:.-]+\)=\s*$",
             "a block break of MyST": r"(?m)^\+\+\+.*",
         }.items():
-            if found := re.search(pattern, prose):
-                yield f"cell {number}: {what}, which only the book understands: {found[0]}"
+            if match := re.search(pattern, prose):
+                yield f"cell {number}: {what}, which only the book understands: {match[0]}"
 
 
 @rule
@@ -381,7 +381,7 @@ def _values(cell):
     return [line.rpartition(":")[2] for text in texts for line in text.splitlines() if line.strip()]
 
 
-def _only_truths(values):
+def _prints_only_bools(values):
     """Whether the output is True or False, perhaps with words, and no number."""
     return re.search(r"(?<![=\w])(True|False)\b", "\n".join(values)) and not re.search(r"\d", "\n".join(values))
 
@@ -392,7 +392,7 @@ def prints_numbers(notebook, path):
     if not is_chapter(path):
         return
     printed = list(filter(None, (_values(cell) for _, cell in _cells(notebook, "code"))))
-    count = sum(bool(_only_truths(values)) for values in printed)
+    count = sum(bool(_prints_only_bools(values)) for values in printed)
     if count > max(1, SHARE_OF_TRUTHS * len(printed)):
         yield f"{count} of {len(printed)} cells that print say only True or False, more than a fifth"
 
@@ -442,9 +442,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", help="only notebooks that have one of these words in their path; or files")
     paths = matching(parser.parse_args().words, all_notebooks())
-    found = [f"{path}: {complaint}" for path in paths for complaint in complaints(path)]
-    if found:
-        sys.exit("\n".join(found))
+    all_complaints = [f"{path}: {complaint}" for path in paths for complaint in complaints(path)]
+    if all_complaints:
+        sys.exit("\n".join(all_complaints))
     print(f"{len(paths)} notebooks keep {len(RULES)} rules.")
 
 

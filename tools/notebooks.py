@@ -92,13 +92,13 @@ def matching(words, paths):
 
     A word may also be the path of any file.
     """
-    found = []
+    matches = []
     for word in words:
         named = [path for path in paths if word in path.relative_to(ROOT).as_posix()]
         if not named and not Path(word).is_file():
             sys.exit(f"There is no notebook that has {word} in its path.")
-        found += named or [Path(word).resolve()]
-    return sorted(set(found)) if words else paths
+        matches += named or [Path(word).resolve()]
+    return sorted(set(matches)) if words else paths
 
 
 # Canonical form
@@ -193,27 +193,27 @@ def faults(notebook):
             for mime in set(output.get("data", {})) - {*MIMES, WIDGET}:
                 yield f"cell {number}: {mime} is not stored: give {', '.join(MIMES)}"
             for words in (output.get("text"), output.get("data", {}).get("text/plain")):
-                if words and (found := ADDRESS.search(words)):
-                    yield f"cell {number}: an object's address, another one in every run: {found[0]}"
+                if words and (match := ADDRESS.search(words)):
+                    yield f"cell {number}: an object's address, another one in every run: {match[0]}"
         if cell.cell_type == "code" and not cell.source.strip():
             yield f"cell {number}: is empty"
     yield from _differences(notebook, canonical(notebook), [])
 
 
-def _differences(found, wanted, where):
-    if isinstance(wanted, dict):
-        for key in sorted({*found, *wanted}):
-            if key not in wanted:
+def _differences(actual, expected, where):
+    if isinstance(expected, dict):
+        for key in sorted({*actual, *expected}):
+            if key not in expected:
                 yield f"{_place(where)}{key} must not be stored"
-            elif key not in found:
+            elif key not in actual:
                 yield f"{_place(where)}{key} is missing"
             else:
-                yield from _differences(found[key], wanted[key], [*where, key])
-    elif isinstance(wanted, list) and len(found) == len(wanted):
-        for number, pair in enumerate(zip(found, wanted), 1):
+                yield from _differences(actual[key], expected[key], [*where, key])
+    elif isinstance(expected, list) and len(actual) == len(expected):
+        for number, pair in enumerate(zip(actual, expected), 1):
             yield from _differences(*pair, [*where, number])
-    elif found != wanted:
-        yield f"{_place(where)}is {str(found)[:60]!r}, must be {str(wanted)[:60]!r}"
+    elif actual != expected:
+        yield f"{_place(where)}is {str(actual)[:60]!r}, must be {str(expected)[:60]!r}"
 
 
 def _place(where):
@@ -229,10 +229,10 @@ def check(path):
         nbformat.validate(notebook)
     except Exception as error:  # nbformat has many for a broken file
         return [f"not a valid notebook: {str(error).splitlines()[0]}"]
-    found = list(faults(notebook))
-    if not found and written != text(notebook):
-        found = ["not in canonical form: indent by 1, sort keys, write Unicode as it is, end with one newline"]
-    return found
+    problems = list(faults(notebook))
+    if not problems and written != text(notebook):
+        problems = ["not in canonical form: indent by 1, sort keys, write Unicode as it is, end with one newline"]
+    return problems
 
 
 # Running
@@ -298,8 +298,8 @@ def run(path):
         return "failed", [describe_failure(notebook, error)]
     _keep_measurements(notebook, before)
     executed, notebook = notebook, canonical(notebook)
-    if found := list(faults(notebook)):
-        return "failed", found
+    if problems := list(faults(notebook)):
+        return "failed", problems
     if reads_models(path):
         store_labs(executed, path)
     if text(notebook) == written:
@@ -328,16 +328,16 @@ def main():
     def work(path):
         start = time.perf_counter()
         if arguments.check:
-            happened, found = "checked", check(path)
+            outcome, problems = "checked", check(path)
         else:
-            happened, found = run(path)
-            print(f"{path.resolve().name:40} {time.perf_counter() - start:5.1f} s  {happened}", flush=True)
-        return [f"{path}: {fault}" for fault in found]
+            outcome, problems = run(path)
+            print(f"{path.resolve().name:40} {time.perf_counter() - start:5.1f} s  {outcome}", flush=True)
+        return [f"{path}: {fault}" for fault in problems]
 
     with ThreadPoolExecutor(1 if arguments.check else 2) as pool:
-        found = [fault for faults in pool.map(work, paths) for fault in faults]
-    if found:
-        sys.exit("\n".join(found))
+        all_problems = [fault for faults in pool.map(work, paths) for fault in faults]
+    if all_problems:
+        sys.exit("\n".join(all_problems))
     if arguments.check:
         print(f"{len(paths)} notebooks are in canonical form.")
 

@@ -36,12 +36,12 @@ class Passage(NamedTuple):
 
 def files(area):
     """Return the paths of the files in an area."""
-    taken = set()
+    earlier_paths = set()
     for name, globs in AREAS.items():
-        found = {path for glob in globs for path in ROOT.glob(glob)} - taken
+        paths = {path for glob in globs for path in ROOT.glob(glob)} - earlier_paths
         if name == area:
-            return sorted(found)
-        taken |= found
+            return sorted(paths)
+        earlier_paths |= paths
     raise ValueError(f"an area must be one of {', '.join(AREAS)}, got {area!r}")
 
 
@@ -53,12 +53,12 @@ def passages(path):
         return [Passage(n, text) for n, cell in cells if cell.cell_type == "markdown" for text in _blocks(cell.source)]
     if path.suffix == ".md":
         return [Passage(line, text) for line, whole in _paragraphs(source) for text in _blocks(whole)]
-    found = _in_python(source) if path.suffix == ".py" else _in_script(source)
-    return [Passage(line, text) for line, whole in sorted(found) for text in _blocks(whole) if text.count(" ") > 1]
+    texts = _in_python(source) if path.suffix == ".py" else _in_script(source)
+    return [Passage(line, text) for line, whole in sorted(texts) for text in _blocks(whole) if text.count(" ") > 1]
 
 
 def _paragraphs(source):
-    source = re.sub(r"(?ms)^ *(`{3,}).*?^ *\1`* *$", lambda found: "\n" * found[0].count("\n"), source)
+    source = re.sub(r"(?ms)^ *(`{3,}).*?^ *\1`* *$", lambda match: "\n" * match[0].count("\n"), source)
     return [(source.count("\n", 0, m.start()) + 1, m[0]) for m in re.finditer(r"(?:.+\n?)+", source)]
 
 
@@ -81,36 +81,36 @@ def _blocks(source):
 
 def _in_python(source):
     """Comments, docstrings and other texts; the holes of f-strings as dots."""
-    found, inside = _comments(source, "#"), set()
+    texts, inside = _comments(source, "#"), set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.JoinedStr):
             inside |= {id(part) for part in ast.walk(node)}
             parts = [part.value if isinstance(part, ast.Constant) else "…" for part in node.values]
-            found.append((node.lineno, "".join(map(str, parts))))
+            texts.append((node.lineno, "".join(map(str, parts))))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
-            found.append((node.lineno, node.value))
-    return found
+            texts.append((node.lineno, node.value))
+    return texts
 
 
 def _in_script(source):
     """Comments and texts of JavaScript; the holes of templates as dots."""
-    found = _comments(source, "//")
+    texts = _comments(source, "//")
     for text in re.finditer(r'"(?:[^"\\\n]|\\.)*"|`[^`]*`|(?s:/\*.*?\*/)', source):
         words = re.sub(r'^["`/*]+|["`/*]+$|(?m:^ *\*+/?)', "", re.sub(r"\$\{[^}]*\}", "…", text[0]))
-        found.append((source.count("\n", 0, text.start()) + 1, words))
-    return found
+        texts.append((source.count("\n", 0, text.start()) + 1, words))
+    return texts
 
 
 def _comments(source, mark):
     """Comments behind code, and those on lines of their own, whose lines belong together."""
-    found, last = [], 0
+    comments, last = [], 0
     for number, line in enumerate(source.splitlines(), 1):
-        if alone := re.match(rf" *{mark} (.*)", line):
-            if last == number - 1 and found:
-                found[-1] = (found[-1][0], f"{found[-1][1]} {alone[1]}")
+        if comment := re.match(rf" *{mark} (.*)", line):
+            if last == number - 1 and comments:
+                comments[-1] = (comments[-1][0], f"{comments[-1][1]} {comment[1]}")
             else:
-                found.append((number, alone[1]))
+                comments.append((number, comment[1]))
             last = number
         elif behind := re.search(rf"[^\"'`:]  ?{mark} (.*)", line):
-            found.append((number, behind[1]))
-    return found
+            comments.append((number, behind[1]))
+    return comments

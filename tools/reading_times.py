@@ -37,13 +37,13 @@ def sittings(notebook):
 
 def parts(notebook):
     """The cells of a chapter section by section, without those before its first section."""
-    found = []
+    sections = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and cell.source.startswith("## "):
-            found.append([])
-        if found:
-            found[-1].append(cell)
-    return found
+            sections.append([])
+        if sections:
+            sections[-1].append(cell)
+    return sections
 
 
 def is_further(part):
@@ -95,9 +95,11 @@ def stated_core(source):
 def main():
     for path in chapters():
         notebook = nbformat.read(path, 4)
-        first, found = notebook.cells[0].source, [round(minutes(cells)) for cells in sittings(notebook)]
+        first, computed = notebook.cells[0].source, [round(minutes(cells)) for cells in sittings(notebook)]
         core = f"core: says {stated_core(first)}, computed {round(core_minutes(notebook))}"
-        print(f"{path.stem:24} says {stated(first)}, computed {found}; {core}; text {text_minutes(notebook.cells):.0f}")
+        print(
+            f"{path.stem:24} says {stated(first)}, computed {computed}; {core}; text {text_minutes(notebook.cells):.0f}"
+        )
 
 
 if __name__ == "__main__":

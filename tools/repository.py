@@ -73,11 +73,11 @@ def parse_address(url, branch):
     """Return the address that ``url`` and ``branch`` name, or None for NOWHERE; exit with one line on what is wrong."""
     if (urlsplit(url).hostname or "").endswith(".invalid"):
         return None
-    if not (found := re.fullmatch(rf"https://github\.com/({SLUG})(?:\.git)?/?", url)):
+    if not (match := re.fullmatch(rf"https://github\.com/({SLUG})(?:\.git)?/?", url)):
         sys.exit(f"URL must have the form https://github.com/owner/name, got {url!r}.")
     if not re.fullmatch(r"[\w./-]+", branch):
         sys.exit(f"BRANCH must be the name of a git branch, got {branch!r}.")
-    return Address(found[1], branch, pages_site(found[1]))
+    return Address(match[1], branch, pages_site(match[1]))
 
 
 def settings(root=ROOT):
@@ -93,13 +93,13 @@ def stored_address(root=ROOT):
 
 def origin_url(root=ROOT):
     """Return the URL of git's remote origin as a repository on GitHub, or exit with one line on what is wrong."""
-    asked = subprocess.run(["git", "remote", "get-url", "origin"], cwd=root, capture_output=True, text=True)
-    if asked.returncode:
+    remote = subprocess.run(["git", "remote", "get-url", "origin"], cwd=root, capture_output=True, text=True)
+    if remote.returncode:
         sys.exit(f"URL must be given, since git knows no remote named origin here: {HINT}")
-    if not (found := re.fullmatch(REMOTE, asked.stdout.strip())):
-        place = re.sub(r"//[^/]*@", "//", asked.stdout.strip())  # without a password
+    if not (match := re.fullmatch(REMOTE, remote.stdout.strip())):
+        place = re.sub(r"//[^/]*@", "//", remote.stdout.strip())  # without a password
         sys.exit(f"URL must be given, since git's remote origin must be on GitHub, got {place!r}: {HINT}")
-    return f"https://github.com/{found[1]}"
+    return f"https://github.com/{match[1]}"
 
 
 def address_mismatch(stored, root=ROOT):
@@ -112,8 +112,8 @@ def address_mismatch(stored, root=ROOT):
             return None
     if stored and stored.slug.lower() == own.lower():
         return None
-    found = f"The stored address is {stored.url}" if stored else "No address is stored"
-    return f"{found}, and this is {own}: make repository URL=https://github.com/{own}"
+    state = f"The stored address is {stored.url}" if stored else "No address is stored"
+    return f"{state}, and this is {own}: make repository URL=https://github.com/{own}"
 
 
 # Writing the address
@@ -164,21 +164,21 @@ def first_cell(new):
 
 def notebook(text, new, path):
     """Return a notebook's text with its link to Colab and its first code cell."""
-    found = nbformat.reads(text, 4)
+    parsed = nbformat.reads(text, 4)
     begin = f"[Open in Colab]({new.colab(path)}) · a" if new else "A"
-    head = found.cells[0]
+    head = parsed.cells[0]
     head.source = re.sub(
         r"(?m)^(?:\[Open in Colab\]\(\S*\) · a|A)(?=bout \d+ (?:minutes|hours))", begin, head.source, count=1
     )
-    next(cell for cell in found.cells if cell.cell_type == "code").source = first_cell(new)
-    return notebooks.text(found)
+    next(cell for cell in parsed.cells if cell.cell_type == "code").source = first_cell(new)
+    return notebooks.text(parsed)
 
 
 def markdown(text, new, chapters):
     """Return a Markdown file's text with the parts that depend on the address."""
 
-    def part(found):
-        begin, name, end = found.groups()
+    def part(match):
+        begin, name, end = match.groups()
         words = PARTS[name][0].format(site=new.site, install=new.install, chapters=chapters) if new else PARTS[name][1]
         return f"{begin}{words}\n{end}" if words else begin + end
 

@@ -98,7 +98,7 @@ def _is_further(number):
 @cache
 def sections():
     """All sections, by number: the chapter's stem, the heading, the cells."""
-    found = {}
+    by_number = {}
     for path in chapters():
         number = None
         for cell in nbformat.read(path, 4).cells:
@@ -106,10 +106,10 @@ def sections():
             if heading:
                 number = heading[1]
                 if number:
-                    found[number] = (path.stem, heading[2], [])
+                    by_number[number] = (path.stem, heading[2], [])
             if number:
-                found[number][2].append(cell)
-    return found
+                by_number[number][2].append(cell)
+    return by_number
 
 
 @cache
@@ -173,13 +173,13 @@ def heading(kind, number):
 @cache
 def exercises():
     """The tasks of all assignments, by number: the assignment's stem, the heading, the minutes."""
-    found = {}
+    by_number = {}
     for path in sorted((CHAPTERS / "assignments").glob("[01]*.ipynb")):
         for cell in nbformat.read(path, 4).cells:
             task = re.match(r"## (\d+\.\d+) (.*)\n\n[★☆]+ · (\d+) minutes", cell.source)
             if task:
-                found[task[1]] = (path.stem, task[2], int(task[3]))
-    return found
+                by_number[task[1]] = (path.stem, task[2], int(task[3]))
+    return by_number
 
 
 def _link(folder, stem, number, heading):
@@ -237,9 +237,9 @@ def _stated(route):
     reading, writing = minutes(route)
     shown = [number for marked in _marks(route) for number in _shown(marked)]
     further = sum(_minutes(number) for number in shown if number not in route.stops)
-    what = "to read the core" if further else "to read"
+    purpose = "to read the core" if further else "to read"
     more = f" · {_time(further)} more for what is further" if further else ""
-    return f"{_time(reading)} {what}, with labs and questions{more} · {_time(writing)} of exercises"
+    return f"{_time(reading)} {purpose}, with labs and questions{more} · {_time(writing)} of exercises"
 
 
 def _time(minutes):

@@ -26,26 +26,26 @@ FLUSH = re.compile(
 
 def complaints(text, in_lab=True):
     """Return what is wrong with the form of a script: pairs of a line's number and a sentence."""
-    found = []
+    faults = []
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > LONGEST_LINE:
-            found.append((number, f"a line must have at most {LONGEST_LINE} characters, got {len(line)}"))
+            faults.append((number, f"a line must have at most {LONGEST_LINE} characters, got {len(line)}"))
         if in_lab:
-            found += [(number, sentence) for breaks, sentence in RULES if breaks(line)]
-    return found
+            faults += [(number, sentence) for breaks, sentence in RULES if breaks(line)]
+    return faults
 
 
 def _splits_a_template(line):
     return not COMMENT.match(line) and line.replace('"`"', "").count("`") % 2
 
 
-def _runs_when_it_is_read(line):
+def _is_top_level_code(line):
     return line[:1].strip() and not FLUSH.match(line)
 
 
 RULES = (
     (_splits_a_template, "a template literal must end on its line, since lab.py drops indentation and lines of //"),
-    (_runs_when_it_is_read, "outside of functions there must be imports and definitions alone, as lab.py knows them"),
+    (_is_top_level_code, "outside of functions there must be imports and definitions alone, as lab.py knows them"),
 )
 
 
@@ -53,13 +53,13 @@ def check_form():
     """Print what is wrong with the form of the scripts; return whether nothing is."""
     labs = sorted((ROOT / "transformer_lab" / "labs").glob("*.js"))
     others = sorted((ROOT / "book").glob("*.js")) + sorted((ROOT / "tests").rglob("*.js"))
-    found = [
+    faults = [
         f"{path.relative_to(ROOT)}:{number}: {sentence}"
         for path in labs + others
         for number, sentence in complaints(path.read_text("utf-8"), path in labs)
     ]
-    print(*found, sep="\n", end="\n" * bool(found))
-    return not found
+    print(*faults, sep="\n", end="\n" * bool(faults))
+    return not faults
 
 
 def check_types():

@@ -20,16 +20,16 @@ BARE = re.compile(rf"(?i)\W*(it|(?:this|that|these|those|both|one)(?= (?:{VERB})
 
 def sentences(area):
     """Return the sentences of an area: triples of file and place, the sentence, and the one before."""
-    found = []
+    triples = []
     for path in files(area):
         for place, text in passages(path):
             parts = split(text)
-            found += [
+            triples += [
                 (f"{path.relative_to(ROOT)}:{place}", sentence, before)
                 for before, sentence in zip(["", *parts], parts, strict=False)
                 if is_sentence(sentence)
             ]
-    return found
+    return triples
 
 
 def split(text):
@@ -59,11 +59,11 @@ def main():
     if not options.sample:
         print("area            sentences  words in each  stand, lie per 1,000  it, this per 1,000")
     for area in options.areas or AREAS:
-        found = sentences(area)
+        triples = sentences(area)
         if not options.sample:
-            print("{:14} {:10} {:14.1f} {:21.1f} {:19.1f}".format(area, *counts([text for _, text, _ in found])))
+            print("{:14} {:10} {:14.1f} {:21.1f} {:19.1f}".format(area, *counts([text for _, text, _ in triples])))
             continue
-        drawn = random.Random(f"{area} {options.seed}").sample(found, min(options.sample, len(found)))
+        drawn = random.Random(f"{area} {options.seed}").sample(triples, min(options.sample, len(triples)))
         for number, (place, sentence, before) in enumerate(drawn, 1):
             print(f"{number}. {place}\n   [{before}]\n   {sentence}")
 

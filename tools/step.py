@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 from state import state
 
 REPORTS = Path(__file__).resolve().parents[1] / "_build" / "reports"
-TESTS, LINES = 3, 10  # shown after a failure: so many tests, so many lines of each
+TESTS, LINES = 3, 10  # shown after a failure: tests, and lines of each test
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -45,12 +45,12 @@ def summary(name):
         cases = list(ElementTree.parse(REPORTS / f"{name}.xml").iter("testcase"))
     except (OSError, ElementTree.ParseError):
         return log[-TESTS * LINES :]
-    failed = [(case, found) for case in cases for found in (*case.findall("failure"), *case.findall("error"))]
+    failed = [(case, failure) for case in cases for failure in (*case.findall("failure"), *case.findall("error"))]
     if not failed:
         return log[-TESTS * LINES :]
     lines = [f"{len(failed)} of {len(cases)} tests failed{':' if len(failed) <= TESTS else ', such as:'}"]
-    for case, found in failed[:TESTS]:
-        lines += ["", f"{case.get('classname')} :: {case.get('name')}", *_essence(found.text or "")]
+    for case, failure in failed[:TESTS]:
+        lines += ["", f"{case.get('classname')} :: {case.get('name')}", *_essence(failure.text or "")]
     return lines
 
 

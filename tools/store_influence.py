@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch.nn import functional as F
 
-from transformer_lab.audit.trial import louder
+from transformer_lab.audit.trial import multiply_weights
 from transformer_lab.bugs import BUGS, SmallModel
 from transformer_lab.bugs.more import Blocks, NextToken, NoMask, NormOverTheSequence, PaddingRead, SoftmaxOverQueries
 from transformer_lab.labs import influence
@@ -92,27 +92,27 @@ def tables(model):
         "two": (plain, {"documents": torch.tensor([DOCUMENTS])}),
         "padded": (padded, {"keep": keep}),
     }
-    found = {}
+    by_input = {}
     for weights, factor in (("quiet", 1.0), ("loud", 3000.0)):
         changed = copy.deepcopy(model).double().eval()
-        louder(factor)(changed)
+        multiply_weights(factor)(changed)
         for row, (tokens, options) in inputs.items():
             table = [[short(x) for x in line] for line in moves(changed, tokens, **options).tolist()]
-            found[f"{weights} {row}"] = table
-    return found
+            by_input[f"{weights} {row}"] = table
+    return by_input
 
 
 @torch.no_grad()
 def stored():
     """Return what the lab stores of each model."""
     models = []
-    for letter, (make, said, verdict, story, source) in zip("ABCDEFGHIJKLMNOP", MODELS):
+    for letter, (make, claim, verdict, story, source) in zip("ABCDEFGHIJKLMNOP", MODELS):
         known = BUGS.get(source) if isinstance(source, str) else None
         repository, number = (known.repository, known.number) if known else source or ("", 0)
         models.append(
             {
                 "letter": letter,
-                "said": said,
+                "said": claim,
                 "verdict": verdict,
                 "title": known.title if known else "",
                 "story": f"{known.wrong} {known.story}" if known else story,

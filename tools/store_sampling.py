@@ -34,10 +34,10 @@ def stored(model):
 
     with torch.no_grad():
         texts = [sampling.stored_prompt(key, text, scores(text), decode) for key, text in TEXTS.items()]
-        for key, asked in QUESTIONS.items():
+        for key, question in QUESTIONS.items():
             answer = ANSWERS.get(key, "")
-            prompt = model.prompt(asked) + answer
-            text = f"{asked} {answer}".strip()
+            prompt = model.prompt(question) + answer
+            text = f"{question} {answer}".strip()
             texts.append(sampling.stored_prompt(key, text, scores(prompt), decode, chat=True))
     return texts
 

@@ -4,18 +4,13 @@ from contextlib import contextmanager
 from functools import partial
 
 import transformer_lab as tl
-
-GENERAL = ("mask", "positions", "residual", "scale", "cross")
+from transformer_lab.labs.whole import switch_names
 
 
 def switches_of(model):
     """Return the names of all single switches that change ``model``."""
-    both = isinstance(model, tl.Transformer)
-    heads = range(model.decoder.layers[0].self_attention.n_heads)
-    names = [f"decoder.{i}.{kind}" for i in range(len(model.decoder.layers)) for kind in ("self", "cross")[: 1 + both]]
-    if both:
-        names = [f"encoder.{i}.self" for i in range(len(model.encoder.layers))] + names
-    return [*GENERAL[: 4 + both], *(f"{name}.{head}" for name in names for head in heads)]
+    family = "both" if isinstance(model, tl.Transformer) else "decoder"
+    return switch_names(family, len(model.decoder.layers), model.decoder.layers[0].self_attention.n_heads)
 
 
 @contextmanager

@@ -65,8 +65,8 @@ def type_name(value):
 
 def did_you_mean(name, names):
     """Return the end of an error about an unknown name: the closest known name, or an empty string."""
-    meant = difflib.get_close_matches(name, names, 1)
-    return f"; did you mean {meant[0]!r}?" if meant else ""
+    suggestion = difflib.get_close_matches(name, names, 1)
+    return f"; did you mean {suggestion[0]!r}?" if suggestion else ""
 
 
 def require_options(cls, known, options):
@@ -75,8 +75,8 @@ def require_options(cls, known, options):
     names = [*own, *known]
     for name in options:
         if name not in known:
-            meant = did_you_mean(name, names) or f"; it has {', '.join(names)}"
-            raise TypeError(f"{cls.__name__} has no argument {name!r}{meant}")
+            suggestion = did_you_mean(name, names) or f"; it has {', '.join(names)}"
+            raise TypeError(f"{cls.__name__} has no argument {name!r}{suggestion}")
 
 
 def suggest(name, x, fixes, fits=lambda fixed: True):
@@ -109,11 +109,11 @@ def _suggest_device(name, x, device):
     return "" if x.is_meta else f": use {name}.to({str(device)!r})"
 
 
-def require_tensor(what="a tensor", **tensors):
+def require_tensor(expected="a tensor", **tensors):
     """Raise unless each is a tensor."""
     for name, x in tensors.items():
         if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name} must be {what}, got {type_name(x)}{_suggest_tensor(name, x)}")
+            raise TypeError(f"{name} must be {expected}, got {type_name(x)}{_suggest_tensor(name, x)}")
 
 
 def require_floating(**tensors):
@@ -127,13 +127,13 @@ def require_floating(**tensors):
             raise TypeError(f"{name} must be floating point, got {x.dtype}: {fix}")
 
 
-def require_integers(what, **tensors):
+def require_integers(expected, **tensors):
     """Raise unless each is a tensor of integers."""
-    require_tensor(what, **tensors)
+    require_tensor(expected, **tensors)
     for name, x in tensors.items():
         if x.dtype == torch.bool or x.is_floating_point() or x.is_complex():
             fix = "" if x.dtype == torch.bool or x.is_complex() else f": use {name}.long()"
-            raise TypeError(f"{name} must be {what}, got {x.dtype}{fix}")
+            raise TypeError(f"{name} must be {expected}, got {x.dtype}{fix}")
 
 
 def require_features(weight, **tensors):
@@ -284,8 +284,8 @@ def require_mask(mask, scores_shape, device, name="mask"):
     """Raise unless the mask is bool, on the device, and broadcasts to the shape of the scores."""
     require_bool(mask, name)
     if mask.device != device:
-        found = f"{device} and {mask.device}{_suggest_device(name, mask, device)}"
-        raise ValueError(f"query and {name} must be on one device, got {found}")
+        actual = f"{device} and {mask.device}{_suggest_device(name, mask, device)}"
+        raise ValueError(f"query and {name} must be on one device, got {actual}")
     _require_broadcastable_to_scores(mask, scores_shape, name)
 
 
@@ -295,11 +295,11 @@ def require_bias(bias, scores_shape, query):
         raise TypeError("bias must be floating point, got torch.bool: if it is a mask, pass it as mask=bias")
     require_floating(bias=bias)
     if bias.dtype != query.dtype and not is_autocast(query):
-        found = f"{query.dtype} and {bias.dtype}: use bias.to({query.dtype})"
-        raise TypeError(f"query and bias must share a dtype, got {found}")
+        actual = f"{query.dtype} and {bias.dtype}: use bias.to({query.dtype})"
+        raise TypeError(f"query and bias must share a dtype, got {actual}")
     if bias.device != query.device:
-        found = f"{query.device} and {bias.device}{_suggest_device('bias', bias, query.device)}"
-        raise ValueError(f"query and bias must be on one device, got {found}")
+        actual = f"{query.device} and {bias.device}{_suggest_device('bias', bias, query.device)}"
+        raise ValueError(f"query and bias must be on one device, got {actual}")
     _require_broadcastable_to_scores(bias, scores_shape, "bias")
 
 
@@ -342,12 +342,12 @@ def require_attention(query, key, mask, value=None, bias=None, enable_gqa=False)
     """
     # Fast path: this is called once per token and layer during generation.
     fits = _fits_without_broadcasting(query, key, value, enable_gqa)
-    lead = query.shape[:-2] if fits else _leading_axes(query, key, value, enable_gqa)
+    leading = query.shape[:-2] if fits else _leading_axes(query, key, value, enable_gqa)
     if mask is not None:
-        require_mask(mask, (*lead, query.shape[-2], key.shape[-2]), query.device)
+        require_mask(mask, (*leading, query.shape[-2], key.shape[-2]), query.device)
     if bias is not None:
-        require_bias(bias, (*lead, query.shape[-2], key.shape[-2]), query)
-    return lead, fits
+        require_bias(bias, (*leading, query.shape[-2], key.shape[-2]), query)
+    return leading, fits
 
 
 def _fits_without_broadcasting(query, key, value, enable_gqa):
@@ -374,42 +374,42 @@ def _leading_axes(query, key, value, enable_gqa):
     if value is not None:
         tensors["value"] = value
     require_floating(**tensors)
-    dtype, device, lead = query.dtype, query.device, query.shape[:-2]
+    dtype, device, leading = query.dtype, query.device, query.shape[:-2]
     for name, x in tensors.items():
         if x.ndim < 2:
             fix = f": use {name}[None]" if x.ndim else ""
-            found = f"got shape {tuple(x.shape)}{fix}"
-            raise ValueError(f"{name} must have at least 2 axes (..., length, features), {found}")
+            actual = f"got shape {tuple(x.shape)}{fix}"
+            raise ValueError(f"{name} must have at least 2 axes (..., length, features), {actual}")
         if x.dtype != dtype and not is_autocast(query):
-            found = f"{dtype} and {x.dtype}: use {name}.to({dtype})"
-            raise TypeError(f"query and {name} must share a dtype, got {found}")
+            actual = f"{dtype} and {x.dtype}: use {name}.to({dtype})"
+            raise TypeError(f"query and {name} must share a dtype, got {actual}")
         if x.device != device:
-            found = f"{device} and {x.device}{_suggest_device(name, x, device)}"
-            raise ValueError(f"query and {name} must be on one device, got {found}")
+            actual = f"{device} and {x.device}{_suggest_device(name, x, device)}"
+            raise ValueError(f"query and {name} must be on one device, got {actual}")
     if query.shape[-1] != key.shape[-1]:
         fix = suggest("key", key, {"{}.mT": lambda x: x.mT}, lambda fixed: fixed.shape[-1] == query.shape[-1])
         raise ValueError(f"query and key must share d_head, got {query.shape[-1]} and {key.shape[-1]}{fix}")
     if value is not None and value.shape[-2] != key.shape[-2]:
         fix = suggest("value", value, {"{}.mT": lambda x: x.mT}, lambda fixed: fixed.shape[-2] == key.shape[-2])
         raise ValueError(f"key and value must share k_len, got {key.shape[-2]} and {value.shape[-2]}{fix}")
-    leads = [x.shape[:-2] for x in tensors.values()]
+    leading_shapes = [x.shape[:-2] for x in tensors.values()]
     if enable_gqa:
-        leads = _with_query_heads(leads)
-    if any(other != lead for other in leads):  # broadcast_shapes is slow, its first call most of all
+        leading_shapes = _with_query_heads(leading_shapes)
+    if any(other != leading for other in leading_shapes):  # broadcast_shapes is slow, its first call most of all
         try:
-            lead = torch.broadcast_shapes(*leads)
+            leading = torch.broadcast_shapes(*leading_shapes)
         except RuntimeError:
-            found = " and ".join(str(tuple(x.shape[:-2])) for x in tensors.values())
-            raise ValueError(f"{' and '.join(tensors)} must have leading axes that broadcast, got {found}") from None
-    return lead
+            actual = " and ".join(str(tuple(x.shape[:-2])) for x in tensors.values())
+            raise ValueError(f"{' and '.join(tensors)} must have leading axes that broadcast, got {actual}") from None
+    return leading
 
 
-def _with_query_heads(leads):
+def _with_query_heads(leading_shapes):
     """Return the leading axes with the query's number of heads for key and value, whose own must divide it."""
-    heads = [lead[-1] if len(lead) else 0 for lead in leads]  # 0: there is no such axis
+    heads = [leading[-1] if len(leading) else 0 for leading in leading_shapes]  # 0: there is no such axis
     if not all(heads) or heads[0] % heads[1] or len(set(heads[1:])) > 1:
         raise ValueError(
             "enable_gqa must have one number of heads in key and value, which divides that in query, got leading axes "
-            + " and ".join(str(tuple(lead)) for lead in leads)
+            + " and ".join(str(tuple(leading)) for leading in leading_shapes)
         )
-    return [(*lead[:-1], heads[0]) for lead in leads]
+    return [(*leading[:-1], heads[0]) for leading in leading_shapes]

@@ -62,9 +62,9 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
     require_axis(x, dim)
     if x.numel() == 0:
         return x.clone()
-    wide = x.to(accumulation_dtype(x))
+    upcast = x.to(accumulation_dtype(x))
     # Subtracting the maximum does not change the result, and keeps exp from overflowing.
-    exp = (wide - wide.detach().amax(dim, keepdim=True)).exp()
+    exp = (upcast - upcast.detach().amax(dim, keepdim=True)).exp()
     return (exp / exp.sum(dim, keepdim=True)).to(x.dtype)
 
 
@@ -120,22 +120,22 @@ def attention_weights(
     >>> attention_weights(query, key)
     tensor([[0.8044, 0.1956]])
     """
-    lead, _ = require_attention(query, key, mask, bias=bias, enable_gqa=enable_gqa)
+    leading, _ = require_attention(query, key, mask, bias=bias, enable_gqa=enable_gqa)
     scale = _check_scale(scale, query)
     require_one_mask(mask, is_causal)
     if enable_gqa:
         key = _repeat_heads(key, query)
     if is_causal:
         mask = _causal(query, key)
-    wide = accumulation_dtype(query)
+    compute_dtype = accumulation_dtype(query)
     # Scaling the query costs d_head products per row; scaling the scores would cost k_len.
-    scores = (query.to(wide) * scale) @ key.to(wide).transpose(-2, -1)  # (..., q_len, k_len)
+    scores = (query.to(compute_dtype) * scale) @ key.to(compute_dtype).transpose(-2, -1)  # (..., q_len, k_len)
     if bias is not None:
         scores = scores + bias
     if mask is None:
         return torch.softmax(scores, dim=-1).to(query.dtype)
     mask, fully_masked = _without_fully_masked_rows(mask)
-    scores = scores.expand(*lead, *scores.shape[-2:]).masked_fill(~mask, -math.inf)
+    scores = scores.expand(*leading, *scores.shape[-2:]).masked_fill(~mask, -math.inf)
     weights = torch.softmax(scores, dim=-1).masked_fill(fully_masked, 0.0)
     return weights.to(query.dtype)
 
@@ -210,7 +210,7 @@ def scaled_dot_product_attention(
     """
     if value is None:  # require_attention checks attention_weights too, which has no value
         require_tensor(value=value)
-    lead, fits = require_attention(query, key, mask, value, bias, enable_gqa)
+    leading, fits = require_attention(query, key, mask, value, bias, enable_gqa)
     scale = _check_scale(scale, query)
     require_probability(dropout_p=dropout_p)
     require_one_mask(mask, is_causal)
@@ -225,11 +225,11 @@ def scaled_dot_product_attention(
     if bias is not None:
         mask = bias if mask is None else torch.where(mask, bias, -math.inf)
     if mask is not None:
-        mask = _with_contiguous_rows(_with_two_leading_axes(mask, lead), key.shape[-2])
-    if not fits or len(lead) != 2:
-        kv_lead = (*lead[:-1], key.shape[-3]) if enable_gqa else lead
-        query = _with_two_leading_axes(query.expand(*lead, *query.shape[-2:]), lead)
-        key, value = (_with_two_leading_axes(x.expand(*kv_lead, *x.shape[-2:]), kv_lead) for x in (key, value))
+        mask = _with_contiguous_rows(_with_two_leading_axes(mask, leading), key.shape[-2])
+    if not fits or len(leading) != 2:
+        kv_leading = (*leading[:-1], key.shape[-3]) if enable_gqa else leading
+        query = _with_two_leading_axes(query.expand(*leading, *query.shape[-2:]), leading)
+        key, value = (_with_two_leading_axes(x.expand(*kv_leading, *x.shape[-2:]), kv_leading) for x in (key, value))
     options = {"enable_gqa": True} if enable_gqa else {}
     fused = F.scaled_dot_product_attention(
         query,
@@ -243,7 +243,7 @@ def scaled_dot_product_attention(
     )
     if dropout_p == 1:  # of which CUDA's kernels make 0 · ∞, NaN
         fused = F.dropout(fused, 1.0)
-    output = fused if len(lead) == 2 else fused.reshape(*lead, *fused.shape[-2:])  # (..., q_len, d_value)
+    output = fused if len(leading) == 2 else fused.reshape(*leading, *fused.shape[-2:])  # (..., q_len, d_value)
     return output if fully_masked is None else _zero_rows(output, fully_masked)
 
 
@@ -306,14 +306,14 @@ def _zero_rows(output, rows):
     return output.masked_fill(rows, 0.0) if output.requires_grad else output.masked_fill_(rows, 0.0)
 
 
-def _with_two_leading_axes(x, lead):
+def _with_two_leading_axes(x, leading):
     """(..., a, b) as (n, m, a, b), a view where one exists.
 
     The fused kernels take tensors of four axes alone; others go to the plain kernel (pytorch/pytorch#187266).
     """
-    if len(lead) > 2:
+    if len(leading) > 2:
         x = torch.atleast_2d(x)
-        return x.expand(*lead, *x.shape[-2:]).flatten(0, -4)
+        return x.expand(*leading, *x.shape[-2:]).flatten(0, -4)
     return x if x.ndim == 4 else x[(None,) * (4 - x.ndim)]
 
 

@@ -67,27 +67,27 @@ class KeyValueCache:
         """
         require_floating(key=key, value=value)
         if key.ndim < 2 or value.ndim < 2 or key.shape[-2] != value.shape[-2]:
-            found = f"{tuple(key.shape)} and {tuple(value.shape)}"
-            raise ValueError(f"key and value must have shapes (..., heads, new, features) with one new, got {found}")
+            actual = f"{tuple(key.shape)} and {tuple(value.shape)}"
+            raise ValueError(f"key and value must have shapes (..., heads, new, features) with one new, got {actual}")
         new = key.shape[-2]
         earlier = self.length if self.window is None else min(self.length, self.window - 1)
-        keys, values = self._with_room(key, value, earlier, new)
+        keys, values = self._with_capacity(key, value, earlier, new)
         begin, start, self._end = self._end - earlier, self._end, self._end + new
         keys[..., start : self._end, :] = key.detach()
         values[..., start : self._end, :] = value.detach()
         self.length += new
         return keys[..., begin : self._end, :], values[..., begin : self._end, :]
 
-    def _with_room(self, key, value, earlier, new):
-        """Return the buffers, with room for ``new`` tokens after the last ``earlier`` ones."""
+    def _with_capacity(self, key, value, earlier, new):
+        """Return the buffers, with capacity for ``new`` more tokens after the last ``earlier`` ones."""
         if self._buffers is None:
             self._buffers = _empty(key, 2 * new), _empty(value, 2 * new)
         keys, values = self._buffers
         _require_like(keys, key, "key")
         _require_like(values, value, "value")
-        room, needed = keys.shape[-2], earlier + new
+        capacity, needed = keys.shape[-2], earlier + new
         # To double what is needed copies each token a few times at most. After a long prompt, a window needs less.
-        if self._end + new > room or room > 2 * needed:
+        if self._end + new > capacity or capacity > 2 * needed:
             kept = slice(self._end - earlier, self._end)
             larger = _empty(key, 2 * needed), _empty(value, 2 * needed)
             for buffer, old in zip(larger, self._buffers):
@@ -98,16 +98,16 @@ class KeyValueCache:
 
 def _require_like(buffer, new, name):
     if (buffer.shape[:-2], buffer.shape[-1]) != (new.shape[:-2], new.shape[-1]):
-        found = tuple(new.shape)
-        raise ValueError(f"{name} must differ from the cache {tuple(buffer.shape)} in its tokens only, got {found}")
+        actual = tuple(new.shape)
+        raise ValueError(f"{name} must differ from the cache {tuple(buffer.shape)} in its tokens only, got {actual}")
     if (buffer.dtype, buffer.device) != (new.dtype, new.device):
         kind = f"{buffer.dtype} on {buffer.device}, got {new.dtype} on {new.device}"
         raise TypeError(f"{name} must have the dtype and the device of the cache, {kind}")
 
 
-def _empty(new, room):
+def _empty(new, capacity):
     """Return a buffer for ``room`` tokens such as ``new``."""
-    return new.new_empty(*new.shape[:-2], room, new.shape[-1])
+    return new.new_empty(*new.shape[:-2], capacity, new.shape[-1])
 
 
 class StateCache:

@@ -33,11 +33,11 @@ def of_module(module: nn.Module) -> dict[str, int]:
     """
     holders = {}  # parameter → the components that use it
     _visit(module, [], None, holders)
-    found = dict.fromkeys(COMPONENTS, 0)
-    for parameter in module.parameters():  # each once, also where it is tied
+    counts = dict.fromkeys(COMPONENTS, 0)
+    for parameter in module.parameters():  # each once, even if tied
         component = min(holders[parameter], key=lambda name: COMPONENTS.index(name) if name in COMPONENTS else 99)
-        found[component] = found.get(component, 0) + parameter.numel()
-    return {component: number for component, number in found.items() if number}
+        counts[component] = counts.get(component, 0) + parameter.numel()
+    return {component: number for component, number in counts.items() if number}
 
 
 def _visit(module, path, part, holders):
@@ -52,10 +52,10 @@ def _visit(module, path, part, holders):
 
 
 def _other(module, path):
-    """Name what cannot be placed: where it is, without the numbers of layers, or the class of a module alone."""
+    """Name a parameter without a component: its path without layer numbers, or the class of a single module."""
     words = [word for word in path if not word.isdigit()]
-    where = words[:-1] if len(words) > 1 and words[-1] in ("weight", "bias") else words
-    return OTHER + (type(module).__name__ if where in (["weight"], ["bias"]) else ".".join(where))
+    place = words[:-1] if len(words) > 1 and words[-1] in ("weight", "bias") else words
+    return OTHER + (type(module).__name__ if place in (["weight"], ["bias"]) else ".".join(place))
 
 
 def _classify(module, name, part):
@@ -92,6 +92,6 @@ def _linear_maps(module):
 
 def _holds_attention(module):
     """Whether this is a layer around its attention, such as ``ResidualAttentionBlock`` or ``T5LayerSelfAttention``."""
-    named_so = any(word in type(module).__name__ for word in ("Block", "Layer"))
+    has_layer_name = any(word in type(module).__name__ for word in ("Block", "Layer"))
     inside = (part for part in module.modules() if part is not module)
-    return named_so and any("Attention" in type(part).__name__ for part in inside)
+    return has_layer_name and any("Attention" in type(part).__name__ for part in inside)

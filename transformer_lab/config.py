@@ -45,8 +45,8 @@ def shape_fields(config: dict) -> tuple[dict, dict]:
         if config.get(second) is not None and config[second] != config[first]:
             refuse(second, config[second], f"{first}, {format_value(config[first])}, to be counted")
     for conditions, changes in model.cases:
-        found = {key: config.get(key, model.keys[key]["default"]) for key in conditions}
-        if found == conditions:
+        values = {key: config.get(key, model.keys[key]["default"]) for key in conditions}
+        if values == conditions:
             fields |= changes
     _require_counted_classes(config, fields)
     return _without_helpers(fields), keys
@@ -59,18 +59,17 @@ def refuse(key, value, rule):
 
 def _with_own_names(config, aliases):
     """Rename keys that the model type knows by two names."""
-    found = {}
+    renamed = {}
     for key, value in config.items():
         name = aliases.get(key, key)
-        if found.setdefault(name, value) != value:
-            raise ValueError(
-                f"config's {key} and {name} must be the same, got {format_value(value)} and {format_value(found[name])}"
-            )
-    return found
+        if renamed.setdefault(name, value) != value:
+            pair = f"{format_value(value)} and {format_value(renamed[name])}"
+            raise ValueError(f"config's {key} and {name} must be the same, got {pair}")
+    return renamed
 
 
 def _require_own_code(config, name):
-    """Refuse a model that comes with code of its own, unless its classes are those of the model type."""
+    """Refuse a model with custom code, unless its classes are those of the model type."""
     code = config.get("auto_map")
     if code is None:
         return
@@ -88,19 +87,19 @@ def _letters(name):
 
 def _require_counted_classes(config, fields):
     """Refuse a model with another head than the one that is counted. A file may name several classes of one model."""
-    found = config.get("architectures")
-    if found is None:
+    architectures = config.get("architectures")
+    if architectures is None:
         return
-    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        refuse("architectures", found, "a list of names")
+    if not isinstance(architectures, list) or not all(isinstance(each, str) for each in architectures):
+        refuse("architectures", architectures, "a list of names")
     counted, alone = CLASSES[fields["family"]]["counted"], CLASSES[fields["family"]]["alone"]
     ends = " or ".join(counted)
-    if not found or any(each.endswith(tuple(counted)) for each in found):
+    if not architectures or any(each.endswith(tuple(counted)) for each in architectures):
         return
-    if not any(each.endswith(tuple(alone)) for each in found):
-        refuse("architectures", found, f"a name that ends in {ends} to be counted")
+    if not any(each.endswith(tuple(alone)) for each in architectures):
+        refuse("architectures", architectures, f"a name that ends in {ends} to be counted")
     if fields.get("tied") is False:
-        refuse("architectures", found, f"a name that ends in {ends} where the head is not tied")
+        refuse("architectures", architectures, f"a name that ends in {ends} where the head is not tied")
 
 
 def _without_helpers(fields):
@@ -118,12 +117,12 @@ def _without_helpers(fields):
         raise ValueError(f"config's {key} must name {n_layers} layers, got {named}")
     fields = _windows(fields, n_layers)
     if fields.get("d_head") and fields["d_head"] * fields["n_heads"] == d_model:
-        del fields["d_head"]  # what ModelShape takes where it is left out
+        del fields["d_head"]  # the default of ModelShape
     return fields
 
 
 def _windows(fields, n_layers):
-    """Count the layers with a window. Without a window no layer has one; windows in no layer are none."""
+    """Count the layers with a window: none without a window. A window that no layer uses is left out."""
     uses_window = fields.pop("uses_window", True)
     first, full_every = fields.pop("first_window_layer", None), fields.pop("full_every", None)
     if not uses_window and fields.get("n_window_layers"):
@@ -194,9 +193,9 @@ def _inside(rule, key, value):
     if not isinstance(value, dict):
         refuse(key, value, "a dict")
     known, neutral = rule["known"], {*NEUTRAL, *rule["neutral"]}
-    for name, found in value.items():
-        if name not in neutral and not (name in known and found == known[name]):
-            refuse(f"{key}.{name}", found, repr(known[name]) if name in known else "left out to be counted")
+    for name, item in value.items():
+        if name not in neutral and not (name in known and item == known[name]):
+            refuse(f"{key}.{name}", item, repr(known[name]) if name in known else "left out to be counted")
     return {}
 
 

@@ -1,4 +1,4 @@
-"""What the ``config.json`` of each model type says about its shape, as a table.
+"""How to read the shape of a model from its ``config.json``: a table of rules for each model type.
 
 The table is data alone: ``config.py`` reads a configuration by it, and so does the script of the budget lab. A rule is
 a dict: ``read`` names the way to read the key's value, and a key whose rule has no ``default`` must be there.
@@ -69,12 +69,12 @@ NEUTRAL = set(_NEUTRAL.split())
 
 
 def size(field, *default, more=0, least=1, or_null=False):
-    """An integer, with ``more`` added: rows that a table has besides."""
+    """An integer, with ``more`` added: extra rows of a table."""
     null = or_null or default == (None,)
-    given = {"more": more} if more else {}
-    given |= {"least": least} if least != 1 else {}
-    given |= {"null": True} if null else {}
-    return _with_default({"read": "size", "field": field, **given}, *default)
+    options = {"more": more} if more else {}
+    options |= {"least": least} if least != 1 else {}
+    options |= {"null": True} if null else {}
+    return _with_default({"read": "size", "field": field, **options}, *default)
 
 
 def switch(default, on, off=None):
@@ -92,7 +92,7 @@ def biases(default, *places):
 
 
 def only(*values):
-    """One of these values; others are refused."""
+    """One of these values; any other is an error."""
     return _with_default({"read": "only", "values": list(values)}, values[0])
 
 
@@ -112,7 +112,7 @@ def layers_repeated(default):
 
 
 def inside(known, neutral):
-    """A dict with keys of its own, of which ``known`` must have these values."""
+    """A nested dict, in which the keys of ``known`` must have these values."""
     return _with_default({"read": "inside", "known": known, "neutral": list(neutral)}, {})
 
 
@@ -124,8 +124,8 @@ LAYER_TYPES = _with_default({"read": "layers", "local": "sliding_attention", "fu
 
 
 def encoder(fixed=(), keys=()):
-    """BERT, and what differs from it."""
-    usual = {
+    """BERT's keys, with changes."""
+    defaults = {
         "hidden_size": size("d_model"),
         "num_hidden_layers": size("n_layers", least=0),
         "num_attention_heads": size("n_heads"),
@@ -139,12 +139,12 @@ def encoder(fixed=(), keys=()):
         "is_encoder_decoder": only(False),
         "tie_word_embeddings": noted(),  # there is no head
     }
-    return Model("bert", dict(fixed), {**usual, **dict(keys)})
+    return Model("bert", dict(fixed), {**defaults, **dict(keys)})
 
 
 def decoder(fixed=(), keys=(), *, tie=False, **more):
-    """Llama, and what differs from it."""
-    usual = {
+    """Llama's keys, with changes."""
+    defaults = {
         "hidden_size": size("d_model"),
         "num_hidden_layers": size("n_layers", least=0),
         "num_attention_heads": size("n_heads"),
@@ -158,12 +158,12 @@ def decoder(fixed=(), keys=(), *, tie=False, **more):
         "is_decoder": noted(),
         "add_cross_attention": only(False),
     }
-    return Model("llama", dict(fixed), {**usual, **dict(keys)}, **more)
+    return Model("llama", dict(fixed), {**defaults, **dict(keys)}, **more)
 
 
-def of_2019(family, fixed=(), keys=(), *, tie=True, aliases=None):
-    """GPT-2's names of the keys, and what differs from it."""
-    usual = {
+def gpt2_like(family, fixed=(), keys=(), *, tie=True, aliases=None):
+    """GPT-2's names of the keys, with changes."""
+    defaults = {
         "n_embd": size("d_model"),
         "n_layer": size("n_layers", least=0),
         "n_head": size("n_heads"),
@@ -177,7 +177,7 @@ def of_2019(family, fixed=(), keys=(), *, tie=True, aliases=None):
     }
     names = {"hidden_size": "n_embd", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head"}
     names["max_position_embeddings"] = "n_positions"
-    return Model(family, dict(fixed), {**usual, **dict(keys)}, aliases=names if aliases is None else aliases)
+    return Model(family, dict(fixed), {**defaults, **dict(keys)}, aliases=names if aliases is None else aliases)
 
 
 def t5(feed_forward_proj):
@@ -204,7 +204,12 @@ def t5(feed_forward_proj):
 
 def bart(final_norm):
     """BART: a table of positions and a norm of the embeddings in each stack."""
-    fixed = {"learned_positions": True, "embedding_norm": True, "final_norm": final_norm, "bias": (*NO_HEAD,)}
+    fixed = {
+        "learned_positions": True,
+        "embedding_norm": True,
+        "final_norm": final_norm,
+        "bias": (*BODY_BIASES,),
+    }
     keys = {
         "d_model": size("d_model"),
         "encoder_layers": size("n_layers", least=0),
@@ -228,12 +233,12 @@ def bart(final_norm):
     return Model("transformer", fixed, keys, same=pairs)
 
 
-NO_HEAD = ("qkv", "output", "feed-forward", "norms")
+BODY_BIASES = ("qkv", "output", "feed-forward", "norms")
 LAYER_NORM = {"norm": "layer", "gated": False}
 ONE_NORM = {"norms_per_layer": 1}
-OWN_HEADS = {"num_key_value_heads": size("n_kv_heads", None)}  # as many as queries where left out
+KV_HEADS = {"num_key_value_heads": size("n_kv_heads", None)}  # as many as queries where left out
 ATTENTION_BIAS = {"attention_bias": biases(False, "qkv", "output")}
-LLAMA = {**OWN_HEADS, **ATTENTION_BIAS, "mlp_bias": biases(False, "feed-forward")}
+LLAMA = {**KV_HEADS, **ATTENTION_BIAS, "mlp_bias": biases(False, "feed-forward")}
 QWEN = {
     "sliding_window": size("window", None, least=0),
     "use_sliding_window": switch(False, {"uses_window": True}, {"uses_window": False}),
@@ -309,15 +314,15 @@ MODELS = {
     "bart": bart(final_norm=False),
     "mbart": bart(final_norm=True),
     # Decoders with LayerNorm
-    "openai-gpt": of_2019("gpt2", {"final_norm": False}, {"n_special": only(0)}),
-    "gpt2": of_2019("gpt2"),
-    "gpt_bigcode": of_2019(
+    "openai-gpt": gpt2_like("gpt2", {"final_norm": False}, {"n_special": only(0)}),
+    "gpt2": gpt2_like("gpt2"),
+    "gpt_bigcode": gpt2_like(
         "llama",
-        {**LAYER_NORM, "learned_positions": True, "bias": NO_HEAD},
+        {**LAYER_NORM, "learned_positions": True, "bias": BODY_BIASES},
         {"multi_query": switch(True, {"n_kv_heads": 1}), "num_key_value_heads": noted()},
     ),
-    "gptj": of_2019("llama", GPTJ, tie=False),
-    "codegen": of_2019("llama", GPTJ, tie=False),
+    "gptj": gpt2_like("llama", GPTJ, tie=False),
+    "codegen": gpt2_like("llama", GPTJ, tie=False),
     "gpt_neo": Model(
         "llama",
         {**LAYER_NORM, "learned_positions": True, "bias": ("output", "feed-forward", "norms")},
@@ -335,9 +340,9 @@ MODELS = {
             "is_encoder_decoder": only(False),
         },
     ),
-    "bloom": of_2019(
+    "bloom": gpt2_like(
         "llama",
-        {**LAYER_NORM, "embedding_norm": True, "bias": NO_HEAD},
+        {**LAYER_NORM, "embedding_norm": True, "bias": BODY_BIASES},
         {
             "hidden_size": size("d_model"),
             "n_embd": only(None),
@@ -348,7 +353,7 @@ MODELS = {
         aliases={"n_embed": "hidden_size", "num_hidden_layers": "n_layer", "num_attention_heads": "n_head"},
     ),
     "opt": decoder(
-        {**LAYER_NORM, "learned_positions": True, "bias": NO_HEAD},
+        {**LAYER_NORM, "learned_positions": True, "bias": BODY_BIASES},
         {
             "num_key_value_heads": only(None),
             "intermediate_size": only(None),
@@ -364,7 +369,7 @@ MODELS = {
         tie=True,
     ),
     "biogpt": decoder(
-        {**LAYER_NORM, "learned_positions": True, "bias": NO_HEAD},
+        {**LAYER_NORM, "learned_positions": True, "bias": BODY_BIASES},
         {"num_key_value_heads": only(None), "max_position_embeddings": size("n_positions", more=2)},
         tie=True,
     ),
@@ -414,8 +419,8 @@ MODELS = {
         },
     ),
     "phi": decoder(
-        {**LAYER_NORM, "norms_per_layer": 1, "bias": (*NO_HEAD, "head")},
-        {**OWN_HEADS, "qk_layernorm": only(False)},
+        {**LAYER_NORM, "norms_per_layer": 1, "bias": (*BODY_BIASES, "head")},
+        {**KV_HEADS, "qk_layernorm": only(False)},
     ),
     "stablelm": decoder(
         {"norm": "layer", "bias": ("norms",)},
@@ -435,17 +440,17 @@ MODELS = {
     ),
     "cohere": decoder(
         {"norm": "layer", "norms_per_layer": 1},
-        {**OWN_HEADS, **ATTENTION_BIAS, "use_qk_norm": switch(False, {"qk_norm": "all"})},
+        {**KV_HEADS, **ATTENTION_BIAS, "use_qk_norm": switch(False, {"qk_norm": "all"})},
         tie=True,
     ),
-    "olmo": decoder({"norm": "unlearned"}, {**OWN_HEADS, **ATTENTION_BIAS}),
+    "olmo": decoder({"norm": "unlearned"}, {**KV_HEADS, **ATTENTION_BIAS}),
     # Decoders with RMS norm
     "llama": decoder((), LLAMA),
     "granite": decoder((), LLAMA),
     "helium": decoder((), {**LLAMA, "head_dim": size("d_head", 128)}),
     "smollm3": decoder({"uses_window": False}, {**LLAMA, **QWEN, "use_sliding_window": only(False)}, tie=True),
     "mistral": decoder((), {"sliding_window": size("window", 4096, or_null=True)}),
-    "phi3": decoder((), {**OWN_HEADS, "sliding_window": size("window", None)}),
+    "phi3": decoder((), {**KV_HEADS, "sliding_window": size("window", None)}),
     "gemma": decoder((), GEMMA, tie=True),
     "gemma2": decoder({"norms_per_layer": 4, "full_every": 2}, GEMMA_WINDOWS, tie=True),
     "gemma3_text": decoder(
@@ -456,11 +461,11 @@ MODELS = {
     ),
     "qwen2": decoder({"bias": ("qkv",)}, QWEN),
     "qwen3": decoder({"qk_norm": True}, {**QWEN, **ATTENTION_BIAS, "head_dim": size("d_head", 128)}),
-    "olmo2": decoder({"qk_norm": "all"}, {**OWN_HEADS, **ATTENTION_BIAS}),
+    "olmo2": decoder({"qk_norm": "all"}, {**KV_HEADS, **ATTENTION_BIAS}),
     "olmo3": decoder(
         {"qk_norm": "all", "full_every": 4},
         {
-            **OWN_HEADS,
+            **KV_HEADS,
             **ATTENTION_BIAS,
             "sliding_window": size("window", 4096, or_null=True),
             "layer_types": LAYER_TYPES,
@@ -480,8 +485,8 @@ MODELS = {
     "ernie4_5": decoder((), {"use_bias": only(False), "head_dim": size("d_head", 128)}, tie=True),
     # Decoders with experts
     "mixtral": decoder((), {**EXPERTS, "sliding_window": size("window", None)}),
-    "granitemoe": decoder((), {**OWN_HEADS, **ATTENTION_BIAS, **EXPERTS}),
-    "olmoe": decoder({"qk_norm": "all"}, {**OWN_HEADS, **ATTENTION_BIAS, **MANY_EXPERTS}),
+    "granitemoe": decoder((), {**KV_HEADS, **ATTENTION_BIAS, **EXPERTS}),
+    "olmoe": decoder({"qk_norm": "all"}, {**KV_HEADS, **ATTENTION_BIAS, **MANY_EXPERTS}),
     "qwen2_moe": decoder(
         {"shared_expert_gate": True},
         {

@@ -28,19 +28,19 @@ def device() -> torch.device:
     >>> torch.zeros(2, device=tl.device()).shape
     torch.Size([2])
     """
-    asked = os.environ.get("TRANSFORMER_LAB_DEVICE")
-    if not asked:
+    requested = os.environ.get("TRANSFORMER_LAB_DEVICE")
+    if not requested:
         if torch.cuda.is_available():
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
-        found = torch.device(asked)
+        chosen = torch.device(requested)
     except RuntimeError as error:
         raise ValueError(
-            f"TRANSFORMER_LAB_DEVICE must name a device such as cpu, cuda, cuda:1 or mps, got {asked!r}"
+            f"TRANSFORMER_LAB_DEVICE must name a device such as cpu, cuda, cuda:1 or mps, got {requested!r}"
         ) from error
     try:
-        torch.empty(1, device=found)
+        torch.empty(1, device=chosen)
     except (RuntimeError, AssertionError, ImportError) as error:
-        raise RuntimeError(f"TRANSFORMER_LAB_DEVICE names {asked!r}, which this machine does not have") from error
-    return found
+        raise RuntimeError(f"TRANSFORMER_LAB_DEVICE names {requested!r}, which this machine does not have") from error
+    return chosen

@@ -41,7 +41,7 @@ class Drawing:
     Attributes
     ----------
     svg : str
-        The whole picture, a file of its own.
+        The whole picture, as an SVG file.
 
     Examples
     --------
@@ -98,20 +98,22 @@ def arrow(*points, colour=INK, width=1.5):
     """A line through points, with a head at its end."""
     (x0, y0), (x, y) = points[-2:]
     along = math.atan2(y - y0, x - x0)
-    reach = 6 + 2 * width
-    back = [(x - reach * math.cos(along + turn), y - reach * math.sin(along + turn)) for turn in (-0.42, 0.42)]
+    head_length = 6 + 2 * width
+    back = [
+        (x - head_length * math.cos(along + turn), y - head_length * math.sin(along + turn)) for turn in (-0.42, 0.42)
+    ]
     head = " ".join(f"{px:.1f},{py:.1f}" for px, py in [(x, y), *back])
-    neck = (x - 0.8 * reach * math.cos(along), y - 0.8 * reach * math.sin(along))
-    return line(*points[:-1], neck, colour=colour, width=width) + f'<polygon points="{head}" fill="{colour}"/>'
+    line_end = (x - 0.8 * head_length * math.cos(along), y - 0.8 * head_length * math.sin(along))
+    return line(*points[:-1], line_end, colour=colour, width=width) + f'<polygon points="{head}" fill="{colour}"/>'
 
 
 def arc(start, end, high, *, colour=INK):
-    """An arrow from one point to another of the same height, in a bow that rises by ``high``."""
+    """An arrow from one point to another of the same height, on a curve that rises by ``high``."""
     (x0, y), (x1, _) = start, end
     bend = y - high * 4 / 3
-    lean = 0.15 * (x1 - x0)
-    curve = f'<path d="M{x0:.1f} {y:.1f}C{x0 + lean:.1f} {bend:.1f} {x1 - lean:.1f} {bend:.1f} {x1:.1f} {y:.1f}"'
-    tip = arrow((x1 - lean * 0.12, y - high * 0.1), end, colour=colour)
+    slant = 0.15 * (x1 - x0)
+    curve = f'<path d="M{x0:.1f} {y:.1f}C{x0 + slant:.1f} {bend:.1f} {x1 - slant:.1f} {bend:.1f} {x1:.1f} {y:.1f}"'
+    tip = arrow((x1 - slant * 0.12, y - high * 0.1), end, colour=colour)
     return f'{curve} fill="none" stroke="{colour}" stroke-width="1.5"/>{tip}'
 
 
@@ -179,7 +181,7 @@ def _merge(x, axis, top):
     ]
     cell = 40
     forth, back = (max((way * (b - a) for a, b in pairwise(walk)), default=0) for way in (1, -1))
-    y = top + 44 + _bow(forth)
+    y = top + 44 + _arc_height(forth)
     for place in range(x.numel()):
         look = {"fill": "#fff", "stroke": LINE}
         if place in walk:
@@ -188,14 +190,14 @@ def _merge(x, axis, top):
     for start, end in pairwise(walk):
         side, edge = (1, y) if end > start else (-1, y + 32)
         x0, x1 = (20 + (place + 0.5) * cell for place in (start, end))
-        high = side * _bow(abs(end - start))
+        high = side * _arc_height(abs(end - start))
         parts.append(arc((x0, edge), (x1, edge), high, colour=colour))
         step = f"{end - start:+d}".replace("-", "−")
         parts.append(label(((x0 + x1) / 2, edge - high - side * 11), step, colour=colour))
-    return parts, y - top + 32 + (_bow(back) + 22 if back > 0 else 0) + 28
+    return parts, y - top + 32 + (_arc_height(back) + 22 if back > 0 else 0) + 28
 
 
-def _bow(steps):
+def _arc_height(steps):
     return 10 + 5 * steps
 
 
@@ -226,8 +228,8 @@ def dot_product() -> Drawing:
     parts.append(label((at(query)[0] + 14, y0 - 20), "q", bold=True))
     for row, (name, (key, colour)) in enumerate(keys.items()):
         product, length = (query @ key).item(), query.norm().item()
-        shadow = product / length  # with its sign
-        foot = query / length * shadow
+        projection = product / length  # with its sign
+        foot = query / length * projection
         angle = math.degrees(math.acos(product / length / key.norm().item()))
         parts += [
             line(at(key), at(foot), colour=colour, dashed=True),
@@ -235,9 +237,9 @@ def dot_product() -> Drawing:
             arrow(at(0 * query), at(key), colour=colour, width=2.5),
             label((at(key)[0], at(key)[1] - 16), name, colour=colour, bold=True),
         ]
-        if shadow:
-            parts.append(label(((x0 + at(foot)[0]) / 2, y0 + 28), _number(shadow), colour=colour))
-        numbers = f"q · {name} = {_number(length)} · {_in_brackets(shadow)} = {_number(product)}"
+        if projection:
+            parts.append(label(((x0 + at(foot)[0]) / 2, y0 + 28), _number(projection), colour=colour))
+        numbers = f"q · {name} = {_number(length)} · {_in_brackets(projection)} = {_number(product)}"
         parts += [
             label((20, y0 + 74 + 27 * row), numbers, anchor="start", colour=colour, bold=True),
             label((500, y0 + 74 + 27 * row), f"angle {angle:.0f}°", anchor="end", colour=colour),
@@ -311,9 +313,9 @@ def clock_hands() -> Drawing:
     """
     d_model, pairs, n = 32, (0, 2, 4), 6
     features = sinusoidal_positions(n, d_model, device="cpu").unflatten(1, (-1, 2))  # (seq, pairs, 2)
-    left, apart, radius = 168, 64, 27
+    left, spacing, radius = 168, 64, 27
     parts = [label((8, 22), "position", anchor="start", bold=True)]
-    parts += [label((left + apart * p, 22), str(p), bold=True) for p in range(n)]
+    parts += [label((left + spacing * p, 22), str(p), bold=True) for p in range(n)]
     for row, pair in enumerate(pairs):
         middle = 74 + 82 * row
         sines, cosines = features[:, pair].T
@@ -325,7 +327,7 @@ def clock_hands() -> Drawing:
             label((8, middle + 22), f"+2: {math.degrees(turn):.0f}°", anchor="start", colour=GREEN),
         ]
         for p in range(n):
-            centre = (left + apart * p, middle)
+            centre = (left + spacing * p, middle)
             parts.append(circle(centre, radius, stroke=LINE))
             if p in (2, 5):
                 parts.append(sector(centre, radius, angles[p] - turn, angles[p], fill=PALE_GREEN))
@@ -333,7 +335,7 @@ def clock_hands() -> Drawing:
             parts.append(arrow(centre, clock_hand_end(centre, radius, angles[p]), colour=BLUE, width=2))
     below = 74 + 82 * len(pairs) - 30
     for start in (0, 3):
-        x0, x1 = left + apart * start, left + apart * (start + 2)
+        x0, x1 = left + spacing * start, left + spacing * (start + 2)
         parts.append(arrow((x0, below), (x0, below + 14), (x1, below + 14), (x1, below), colour=GREEN))
         parts.append(label(((x0 + x1) / 2, below + 30), "+2", colour=GREEN, bold=True))
     return Drawing("positions as the hands of clocks", below + 48, parts)
@@ -352,8 +354,8 @@ def paths() -> Drawing:
     Drawing('paths from the first token to the last')
     """
     n, width = 7, 5
-    reach = width // 2  # of a convolution, to each side
-    layers = math.ceil((n - 1) / reach)
+    half_width = width // 2  # of a convolution, to each side
+    layers = math.ceil((n - 1) / half_width)
     parts, top = [], 22
 
     def at(position, height):
@@ -394,9 +396,9 @@ def paths() -> Drawing:
             for layer in range(layers)
             for p in everywhere
             for q in everywhere
-            if abs(p - q) <= reach
+            if abs(p - q) <= half_width
         ],
-        [(min(reach * layer, n - 1), layer) for layer in range(layers + 1)],
+        [(min(half_width * layer, n - 1), layer) for layer in range(layers + 1)],
     )
     top += 36 + 56 * layers + 44
     network(

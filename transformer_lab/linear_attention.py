@@ -105,11 +105,11 @@ def bidirectional_linear_attention(
     tensor([[11.]])
     """
     _require_linear(query, key, value, key_mask, feature_map)
-    wide = accumulation_dtype(query)
+    compute_dtype = accumulation_dtype(query)
     with without_autocast(query):
-        features = _key_features(feature_map, key.to(wide), _key_column(key_mask, key))
-        state = features.mT @ value.to(wide), features.sum(-2)
-        return _read_state(state, feature_map(query.to(wide))).to(query.dtype)
+        features = _key_features(feature_map, key.to(compute_dtype), _key_column(key_mask, key))
+        state = features.mT @ value.to(compute_dtype), features.sum(-2)
+        return _read_state(state, feature_map(query.to(compute_dtype))).to(query.dtype)
 
 
 def causal_linear_attention(
@@ -268,13 +268,13 @@ def linear_attention_step(
         if x.ndim < 1:
             raise ValueError(f"{name} must have shape (..., features), one token of each sequence, got shape ()")
     _require_linear(query.unsqueeze(-2), key.unsqueeze(-2), value.unsqueeze(-2), None, feature_map)
-    wide = accumulation_dtype(query)
+    compute_dtype = accumulation_dtype(query)
     with without_autocast(query):
-        features = feature_map(key.to(wide))  # (..., features)
+        features = feature_map(key.to(compute_dtype))  # (..., features)
         S, z = _require_state(state, features.unsqueeze(-2), value.unsqueeze(-2))
-        S = S + features.unsqueeze(-1) * value.to(wide).unsqueeze(-2)  # (..., features, d_value)
+        S = S + features.unsqueeze(-1) * value.to(compute_dtype).unsqueeze(-2)  # (..., features, d_value)
         z = z + features
-        output = _read_state((S, z), feature_map(query.to(wide)).unsqueeze(-2)).squeeze(-2)
+        output = _read_state((S, z), feature_map(query.to(compute_dtype)).unsqueeze(-2)).squeeze(-2)
         return (S, z), output.to(query.dtype)
 
 
@@ -359,8 +359,8 @@ class LinearAttention(MultiHeadAttention):
     def _attend(self, query, key, value, mask, is_causal):
         grouped = self.n_kv_heads < self.n_heads
         if mask is not None:
-            lead, _ = require_attention(query, key, None, value, enable_gqa=grouped)
-            _require_key_mask(mask, lead, key, "mask")
+            leading, _ = require_attention(query, key, None, value, enable_gqa=grouped)
+            _require_key_mask(mask, leading, key, "mask")
         if grouped:
             if mask is not None and mask.ndim > 2:  # with an axis of heads
                 mask = mask.unflatten(-3, (1, 1) if mask.shape[-3] == 1 else (self.n_kv_heads, -1))
@@ -414,15 +414,15 @@ class LinearAttention(MultiHeadAttention):
         query, key = self._project_query(query), self._project_key(key)
         if self.n_kv_heads < self.n_heads:
             key = key.repeat_interleave(self.n_heads // self.n_kv_heads, -3)
-        lead, _ = require_attention(query, key, mask)
+        leading, _ = require_attention(query, key, mask)
         _require_feature_map(self.feature_map, query, key)
-        wide = accumulation_dtype(query)
+        compute_dtype = accumulation_dtype(query)
         with without_autocast(query):
-            similarity = self.feature_map(query.to(wide)) @ self.feature_map(key.to(wide)).mT
+            similarity = self.feature_map(query.to(compute_dtype)) @ self.feature_map(key.to(compute_dtype)).mT
             if is_causal:
                 similarity = similarity.tril()
             if mask is not None:
-                similarity = similarity.expand(*lead, *similarity.shape[-2:]).masked_fill(~mask, 0.0)
+                similarity = similarity.expand(*leading, *similarity.shape[-2:]).masked_fill(~mask, 0.0)
             return _safe_divide(similarity, similarity.sum(-1, keepdim=True)).to(query.dtype)
 
 
@@ -446,8 +446,12 @@ def _scan_chunks(state, query, key, value, key_mask, feature_map, chunk_size):
 
 def _read_chunk(state, query, key, value, column, feature_map):
     """Return the state after a chunk, and its outputs. Its other tensors are freed before the next chunk."""
-    wide = accumulation_dtype(query)
-    q, k, v = feature_map(query.to(wide)), _key_features(feature_map, key.to(wide), column), value.to(wide)
+    compute_dtype = accumulation_dtype(query)
+    q, k, v = (
+        feature_map(query.to(compute_dtype)),
+        _key_features(feature_map, key.to(compute_dtype), column),
+        value.to(compute_dtype),
+    )
     weights = (q @ k.mT).tril_()
     numerator, normalizer = weights @ v, weights.sum(-1, keepdim=True)
     after = k.mT @ v, k.sum(-2)
@@ -485,21 +489,21 @@ def _key_column(key_mask, key):
 
 def _require_linear(query, key, value, key_mask, feature_map, causal=False):
     require_tensor(value=value)
-    lead, _ = require_attention(query, key, None, value)
+    leading, _ = require_attention(query, key, None, value)
     if causal and query.shape[-2] != key.shape[-2]:
         raise ValueError(f"query and key must share seq, got {query.shape[-2]} and {key.shape[-2]}")
     if key_mask is not None:
-        _require_key_mask(key_mask, lead, key, "key_mask")
+        _require_key_mask(key_mask, leading, key, "key_mask")
     _require_feature_map(feature_map, query, key)
 
 
-def _require_key_mask(mask, lead, key, name):
+def _require_key_mask(mask, leading, key, name):
     if isinstance(mask, torch.Tensor) and mask.ndim > 1 and mask.shape[-2] != 1:
         raise ValueError(
             f"{name} must hide whole keys, in shape (..., 1, k_len), got {tuple(mask.shape)}: linear attention forms "
             f"no weights of single pairs to hide; its causal form hides later tokens"
         )
-    require_mask(mask, (*lead, 1, key.shape[-2]), key.device, name)
+    require_mask(mask, (*leading, 1, key.shape[-2]), key.device, name)
 
 
 def _require_feature_map(feature_map, query, key):
@@ -513,9 +517,9 @@ def _require_feature_map(feature_map, query, key):
         with torch.no_grad():
             features = feature_map(x)
         if not isinstance(features, torch.Tensor) or features.shape[:-1] != x.shape[:-1]:
-            found = tuple(features.shape) if isinstance(features, torch.Tensor) else type(features).__name__
+            actual = tuple(features.shape) if isinstance(features, torch.Tensor) else type(features).__name__
             raise ValueError(
-                f"feature_map {label} must keep all axes of {name} {tuple(x.shape)} but the last, got {found}"
+                f"feature_map {label} must keep all axes of {name} {tuple(x.shape)} but the last, got {actual}"
             )
         sizes.append(features.shape[-1])
         if not features.numel() or not values_are_known(features):
@@ -536,8 +540,8 @@ def _require_state(state, features, value):
         raise TypeError(
             f"state must be a pair of tensors (S, z), as tl.initial_state returns it, got {type_name(state)}"
         )
-    lead = torch.broadcast_shapes(features.shape[:-2], value.shape[:-2])
-    shapes = (*lead, features.shape[-1], value.shape[-1]), (*features.shape[:-2], features.shape[-1])
+    leading = torch.broadcast_shapes(features.shape[:-2], value.shape[:-2])
+    shapes = (*leading, features.shape[-1], value.shape[-1]), (*features.shape[:-2], features.shape[-1])
     for name, x, shape in zip(("S", "z"), state, shapes):
         if x.shape != shape:
             raise ValueError(f"state's {name} must have shape {tuple(shape)}, got {tuple(x.shape)}")

@@ -81,11 +81,11 @@ def compare(calls: Mapping[str, Callable[[], object]], budget: float = 1.0) -> C
     while time.perf_counter() < end or min(map(len, (measured, *ratios.values()))) < 3:
         turns = [name for name in calls if i % every[name] == 0]
         random.shuffle(turns)
-        took = {name: seconds(calls[name], times[name]) for name in turns}
-        measured.append(took[first])
+        elapsed = {name: seconds(calls[name], times[name]) for name in turns}
+        measured.append(elapsed[first])
         for name in turns:
             if name != first:
-                ratios[name].append(took[name] / took[first])
+                ratios[name].append(elapsed[name] / elapsed[first])
         i += 1
     return Comparison(statistics.median(measured), ratios)
 

@@ -61,10 +61,10 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
              [12, 13]]])
     """
     _require_axes(x, 2, "(..., seq, d_model)")
-    *lead, d_model = x.shape
+    *leading, d_model = x.shape
     require_heads(n_heads, d_model)
     # A view can split an axis but cannot reorder axes, so the features are split first, and the heads moved afterwards.
-    return x.view(*lead, n_heads, d_model // n_heads).transpose(-3, -2)
+    return x.view(*leading, n_heads, d_model // n_heads).transpose(-3, -2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -358,8 +358,8 @@ class MultiHeadAttention(nn.Module):
         """Return the mask of a forward pass with a window: the one given, and the band around each token."""
         require_features(self.q_proj.weight, query=query)
         if key is not None and key is not query and key.shape[-2:-1] != query.shape[-2:-1]:
-            found = f"{query.shape[-2]} and {tuple(key.shape)}"
-            raise ValueError(f"query and key must be the same tokens, since this attention has a window, got {found}")
+            actual = f"{query.shape[-2]} and {tuple(key.shape)}"
+            raise ValueError(f"query and key must be the same tokens, since this attention has a window, got {actual}")
         require_one_mask(mask, is_causal)
         band = sliding_window_mask(query.shape[-2], window, device=query.device)
         band = band if is_causal else band | band.mT

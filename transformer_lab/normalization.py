@@ -59,10 +59,10 @@ def standardize(x: Tensor, dims: int | Sequence[int], eps: float = 1e-5) -> Tens
     tensor([-1.3416, -0.4472,  0.4472,  1.3416])
     """
     dims = _check(x, dims, eps)
-    wide = upcast(x)
-    mean = wide.mean(dims, keepdim=True)
-    variance = (wide - mean).square().mean(dims, keepdim=True)
-    return ((wide - mean) / (variance + eps).sqrt()).to(x.dtype)
+    x_wide = upcast(x)
+    mean = x_wide.mean(dims, keepdim=True)
+    variance = (x_wide - mean).square().mean(dims, keepdim=True)
+    return ((x_wide - mean) / (variance + eps).sqrt()).to(x.dtype)
 
 
 def batch_norm(
@@ -125,18 +125,18 @@ def batch_norm(
     if (running_mean is None) != (running_var is None):
         given = "running_mean" if running_var is None else "running_var"
         raise ValueError(f"running_mean and running_var must be given together, got {given} alone")
-    wide = upcast(x)
+    x_wide = upcast(x)
     if not training and running_mean is not None:
         mean, variance = (_along_channels(statistic, x) for statistic in (running_mean, running_var))
-        normalized = (wide - mean) / (variance + eps).sqrt()
+        normalized = (x_wide - mean) / (variance + eps).sqrt()
         return _scale_and_shift(normalized, weight, bias, x)
     if training and 0 < x.numel() == x.shape[1]:
         raise ValueError(f"x must have more than one value per channel in training, got shape {tuple(x.shape)}")
     if training and running_mean is not None and running_var is not None and x.numel():
         with torch.no_grad():
-            running_mean.lerp_(wide.mean(dims).to(running_mean.dtype), momentum)
-            running_var.lerp_(wide.var(dims, unbiased=True).to(running_var.dtype), momentum)
-    return _scale_and_shift(standardize(wide, dims, eps), weight, bias, x)
+            running_mean.lerp_(x_wide.mean(dims).to(running_mean.dtype), momentum)
+            running_var.lerp_(x_wide.var(dims, unbiased=True).to(running_var.dtype), momentum)
+    return _scale_and_shift(standardize(x_wide, dims, eps), weight, bias, x)
 
 
 def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:

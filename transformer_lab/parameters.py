@@ -236,7 +236,7 @@ class ModelShape:
             require_one_of(NORMS, norm=self.norm)
         if self.qk_norm not in (None, False, True, "all") or is_integer(self.qk_norm):
             raise ValueError(f"qk_norm must be False, True or 'all', got {format_value(self.qk_norm)}")
-        for name, asked in (
+        for name, option in (
             ("n_window_layers", "window"),
             ("experts_per_token", "n_experts"),
             ("d_expert", "n_experts"),
@@ -244,8 +244,8 @@ class ModelShape:
             ("shared_expert_gate", "d_shared_expert"),
             ("n_experts", "experts_per_token"),
         ):
-            if getattr(self, name) and not getattr(self, asked):
-                raise ValueError(f"{name} asks for {asked}, got {name} {getattr(self, name)} without it")
+            if getattr(self, name) and not getattr(self, option):
+                raise ValueError(f"{name} asks for {option}, got {name} {getattr(self, name)} without it")
         for name, most in (("n_window_layers", "n_layers"), ("experts_per_token", "n_experts")):
             if (getattr(self, name) or 0) > (getattr(self, most) or 0):
                 raise ValueError(
@@ -258,14 +258,14 @@ class ModelShape:
             )
         if self.tied and self.shared_embedding is False:
             raise ValueError("tied asks for one embedding, got tied True and shared_embedding False")
-        for name, usual in FAMILIES[self.family].items():
-            if name not in OWN | ALWAYS_SET and getattr(self, name) == usual:
+        for name, default in FAMILIES[self.family].items():
+            if name not in OWN | ALWAYS_SET and getattr(self, name) == default:
                 object.__setattr__(self, name, None)
 
     def __repr__(self):
         given = {name: value for name, value in vars(self).items() if value is not None}
-        usual = {**FAMILIES[self.family], "bias": self.family != "llama"}
-        return f"ModelShape({', '.join(f'{k}={v!r}' for k, v in given.items() if usual.get(k) is not v)})"
+        defaults = {**FAMILIES[self.family], "bias": self.family != "llama"}
+        return f"ModelShape({', '.join(f'{k}={v!r}' for k, v in given.items() if defaults.get(k) is not v)})"
 
     @classmethod
     def from_config(cls, config: dict) -> "ModelShape":
@@ -306,8 +306,8 @@ class ModelShape:
         try:
             return cls(**fields)
         except ValueError as error:  # about fields, of which the reader knows the keys
-            said = re.sub(r"[a-z_]+", lambda word: keys.get(word[0], word[0]), str(error))
-            raise ValueError(f"config cannot be counted: {said}") from None
+            message = re.sub(r"[a-z_]+", lambda word: keys.get(word[0], word[0]), str(error))
+            raise ValueError(f"config cannot be counted: {message}") from None
 
 
 def _places(bias):
@@ -360,10 +360,10 @@ def key_features(shape: ModelShape) -> int:
 
 def not_in_this_package(shape: ModelShape) -> list[str]:
     """Return the options that the layers of this package do not have, of those that the shape has."""
-    found = [name for name in FAMILIES[shape.family] if name not in OWN and getattr(shape, name) is not None]
-    if "gated" in found and (shape.family == "llama" or not shape.gated):
-        found.remove("gated")
-    return found + ["d_head"] * (shape.d_head is not None) + ["bias"] * isinstance(shape.bias, tuple)
+    given = [name for name in FAMILIES[shape.family] if name not in OWN and getattr(shape, name) is not None]
+    if "gated" in given and (shape.family == "llama" or not shape.gated):
+        given.remove("gated")
+    return given + ["d_head"] * (shape.d_head is not None) + ["bias"] * isinstance(shape.bias, tuple)
 
 
 BERT_BASE = ModelShape("bert", 12, 768, 12, vocab_size=30522, n_positions=512)

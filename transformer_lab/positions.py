@@ -144,7 +144,7 @@ def rotary(
 
 
 def apply_rotary(x: Tensor, positions: Tensor | None, *, last: int | None, base: float, interleaved: bool) -> Tensor:
-    """Rotate as :func:`rotary` does, without checks. ``last`` is the largest position, ``None`` where it is unknown."""
+    """Rotate as :func:`rotary` does, without checks. ``last`` is the largest position, ``None`` if it is unknown."""
     cos, sin = _get_cos_sin(x, positions, last, base, bool(interleaved))  # (..., seq, d_head) each
     # A pair (a, b) becomes (a · cos − b · sin, b · cos + a · sin): x · cos + (x with its pairs swapped) · ±sin.
     rotated = torch.addcmul(x * cos, _swap_pairs(x, interleaved), sin)
@@ -266,7 +266,7 @@ def _compute_cos_sin(positions, d_head, base, interleaved, device, dtype):
 
 
 def _require_n_features(n_features, d_head):
-    """Raise unless so many features of a head can be pairs; return the number as a Python integer."""
+    """Raise unless this number of a head's features forms pairs; return the number as a Python integer."""
     (n_features,) = as_sizes(n_features=n_features)
     if n_features % 2 or n_features > d_head:
         raise ValueError(f"n_features must be even and at most d_head, {d_head}, got {n_features}")

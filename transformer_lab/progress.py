@@ -42,6 +42,6 @@ def progress_bar(steps: int, label: str) -> Iterable[int]:
     if not isinstance(label, str):
         raise TypeError(f"label must be a string, got {format_value(label)}")
     # No rate and no time left, which differ from run to run; and blocks that do not depend on the stream's encoding.
-    form = "{desc}: |{bar:40}| {n_fmt} of {total_fmt}"
+    bar_format = "{desc}: |{bar:40}| {n_fmt} of {total_fmt}"
     # Wide enough to be never truncated, in any terminal.
-    return tqdm(range(steps), desc=label, file=sys.stdout, bar_format=form, ascii="░█", ncols=1000)
+    return tqdm(range(steps), desc=label, file=sys.stdout, bar_format=bar_format, ascii="░█", ncols=1000)

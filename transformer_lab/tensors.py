@@ -53,8 +53,8 @@ def show(x: Tensor, axes: str | Sequence[str] | None = None, *, digits: int = 4)
             raise TypeError(f"axes must be a string or a list of strings, got {format_value(axes)}")
         names = axes.split() if isinstance(axes, str) else axes
         if len(names) != x.ndim:
-            found = format_value(" ".join(names))
-            raise ValueError(f"axes must name each of the {x.ndim} axes of x, got {len(names)}: {found}")
+            actual = format_value(" ".join(names))
+            raise ValueError(f"axes must name each of the {x.ndim} axes of x, got {len(names)}: {actual}")
         shape = " × ".join(f"{name} {size}" for name, size in zip(names, x.shape)) or "()"
     values = x.detach().cpu().resolve_conj().resolve_neg()
     if values.is_floating_point() and values.dtype != torch.float64:

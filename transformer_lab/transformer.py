@@ -741,8 +741,8 @@ def _require_one_batch(src, tgt):
     if len(src) != len(tgt):
         swapped = src.shape[1] == tgt.shape[1]
         fix = ": use src.T and tgt.T if they are (length, batch)" if swapped else ""
-        found = f"{tuple(src.shape)} and {tuple(tgt.shape)}{fix}"
-        raise ValueError(f"src and tgt must share batch, their first axis, got {found}")
+        actual = f"{tuple(src.shape)} and {tuple(tgt.shape)}{fix}"
+        raise ValueError(f"src and tgt must share batch, their first axis, got {actual}")
 
 
 def _require_source_mask(mask, memory):
@@ -762,8 +762,8 @@ def _require_tokens(tokens, vocab_size, device, name, vocab):
     if tokens.ndim < 1:
         raise ValueError(f"{name} must have shape (..., seq), got {tuple(tokens.shape)}: use {name}[None]")
     if tokens.device != device:
-        found = f"{tokens.device}: use {name}.to({str(device)!r})"
-        raise ValueError(f"{name} must be on the device of the module's weights, {device}, got {found}")
+        actual = f"{tokens.device}: use {name}.to({str(device)!r})"
+        raise ValueError(f"{name} must be on the device of the module's weights, {device}, got {actual}")
     if not values_are_known(tokens):
         return
     # This check waits for the device. Without it, a lookup out of range fails on CUDA at some later line.

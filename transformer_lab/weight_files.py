@@ -144,18 +144,18 @@ class _Reader:
 
     def numbers(self, form, count):
         size = struct.calcsize(f"<{form}") * count
-        found = struct.unpack(f"<{count}{form}", self.bytes(self.place, size, "its facts"))
+        numbers = struct.unpack(f"<{count}{form}", self.bytes(self.place, size, "its facts"))
         self.place += size
-        return found
+        return numbers
 
     def number(self, form):
         return self.numbers(form, 1)[0]
 
     def text(self):
         length = self.number("Q")
-        found = bytes(self.bytes(self.place, length, "its facts")).decode("utf-8")
+        text = bytes(self.bytes(self.place, length, "its facts")).decode("utf-8")
         self.place += length
-        return found
+        return text
 
     def fact(self, kind):
         if kind in NUMBERS:

@@ -26,8 +26,8 @@ WITHOUT_ENTRY = {"drawings"}  # the pictures of the chapters
 
 def test_the_page_lists_every_public_name_once():
     assert len(set(LISTED)) == len(LISTED)
-    found = {name.split(".")[0] for name in LISTED}
-    assert found == set(tl.__all__) - WITHOUT_ENTRY
+    documented = {name.split(".")[0] for name in LISTED}
+    assert documented == set(tl.__all__) - WITHOUT_ENTRY
     modules = {name for name in tl.__all__ if inspect.ismodule(getattr(tl, name))} - WITHOUT_ENTRY
     assert {name for name in LISTED if "." not in name} == set(tl.__all__) - WITHOUT_ENTRY - modules
 
@@ -39,11 +39,11 @@ def test_the_page_lists_every_lab():
 def documented():
     """The docstrings that the page shows: ``{name: docstring}``, methods among them."""
     for name in LISTED:
-        thing = lookup(name)
-        if inspect.isclass(thing) or inspect.isroutine(thing):
-            yield name, inspect.getdoc(thing)
-        if inspect.isclass(thing):
-            own = ((key, value) for key, value in vars(thing).items() if not key.startswith("_"))
+        member = lookup(name)
+        if inspect.isclass(member) or inspect.isroutine(member):
+            yield name, inspect.getdoc(member)
+        if inspect.isclass(member):
+            own = ((key, value) for key, value in vars(member).items() if not key.startswith("_"))
             for key, value in own:
                 if (inspect.isroutine(value) or isinstance(value, property)) and value.__doc__:
                     yield f"{name}.{key}", inspect.getdoc(value)

@@ -128,10 +128,10 @@ def test_internal_links_lead_somewhere(page):
         path = unquote(parts.path)
         path = path.removeprefix(PREFIX) or "index.html" if page == "404.html" and path else path
         file = ((HTML / page).parent / path if path else HTML / page).resolve()
-        found = file.is_file()
-        if found and parts.fragment and file.suffix == ".html":
-            found = unquote(parts.fragment) in ids(file.relative_to(HTML).as_posix())
-        if not found and target != "#":
+        exists = file.is_file()
+        if exists and parts.fragment and file.suffix == ".html":
+            exists = unquote(parts.fragment) in ids(file.relative_to(HTML).as_posix())
+        if not exists and target != "#":
             broken.append(target)
     assert broken == []
 
@@ -221,7 +221,6 @@ def test_names_and_commas_in_code_would_have_the_colour_of_text(theme):
 
 FIRST_VISIT = {
     "07_parameters.html": 1_250_000,  # the longest chapter: 219 links to terms are 25 kB of it
-    "10_real_models.html": 1_600_000,  # its labs carry the attention weights of a real model
 }
 
 
@@ -317,14 +316,17 @@ def visit(browser):
                 faults.append(f"asked another host: {request.url}")
 
         def failed(request):
-            if request.failure != "net::ERR_ABORTED":  # which is what leaving a page does to the requests under way
+            if request.failure != "net::ERR_ABORTED":  # leaving a page aborts the requests under way
                 faults.append(f"failed: {request.url}: {request.failure}")
 
         page.on("request", check)
         page.on("requestfailed", failed)
         page.on("response", lambda got: got.status >= 400 and faults.append(f"{got.status}: {got.url}"))
         page.on("pageerror", lambda error: faults.append(f"error: {error}"))
-        page.on("console", lambda said: said.type in ("error", "warning") and faults.append(f"console: {said.text}"))
+        page.on(
+            "console",
+            lambda console: console.type in ("error", "warning") and faults.append(f"console: {console.text}"),
+        )
         page.goto(address)
         if settled:
             settled(page)
@@ -339,7 +341,7 @@ def visit(browser):
 
 def serious(page, only_colours=False):
     """What axe-core finds serious or critical."""
-    return [found for found in violations(page, only_colours) if found[0] in ("serious", "critical")]
+    return [violation for violation in violations(page, only_colours) if violation[0] in ("serious", "critical")]
 
 
 # One word of each kind in code on each background: thousands more would take axe-core minutes.
@@ -355,14 +357,14 @@ ONE_OF_EACH_KIND = """() => {
 
 
 def dead(page, name):
-    """What of a page's labs and formulas did not come to life."""
+    """The labs and formulas of a page that did not load."""
     labs = soup(name).select('script[type="application/vnd.jupyter.widget-view+json"]')
-    found = page.eval_on_selector_all("[data-lab]", "labs => labs.map(lab => lab.dataset.lab)")
+    names = page.eval_on_selector_all("[data-lab]", "labs => labs.map(lab => lab.dataset.lab)")
     letters = page.evaluate(
         "[...document.fonts].filter(({ family }) => /STIX/.test(family)).map(({ status }) => status)"
     )
-    wanted = ["ready"] * len(labs), ["loaded"] * bool(soup(name).select("math"))
-    return None if (found, letters) == wanted else f"found {found}, {letters}, wanted {wanted}"
+    expected = ["ready"] * len(labs), ["loaded"] * bool(soup(name).select("math"))
+    return None if (names, letters) == expected else f"found {names}, {letters}, wanted {expected}"
 
 
 # Pages of one kind load the same files: one of each, with labs where there are any.
@@ -399,11 +401,11 @@ def test_page_is_alive_accessible_and_fits(visit, site, name):
 @pytest.mark.parametrize("name", CHAPTERS[:1])
 def test_the_script_of_practices_is_fetched_when_one_comes_near(visit, name):
     page = visit((HTML / name).as_uri(), settled=None)
-    rooms, script = page.locator(".lab-room"), page.locator("script[src*='practice-lab.js']")
+    boxes, script = page.locator(".lab-room"), page.locator("script[src*='practice-lab.js']")
     page.wait_for_function("document.readyState === 'complete' && !document.querySelector('.lab-room .tl-lab')")
     page.wait_for_timeout(300)
-    assert rooms.count() > 1 and script.count() == 0
-    rooms.first.scroll_into_view_if_needed()
+    assert boxes.count() > 1 and script.count() == 0
+    boxes.first.scroll_into_view_if_needed()
     page.locator(".tl-practice").first.wait_for()
     assert script.count() == 1
 
@@ -421,8 +423,8 @@ def search(visit, start, words):
 @pytest.mark.parametrize("words", ["d_model", "q_len", "In one table", "contiguous"])
 def test_search_finds_sections(visit, site, words, place):
     start = (HTML / "search.html").as_uri() if place == "disk" else site + "search.html"
-    page, found = search(visit, start, words)
-    assert len(found) > 5 and sum("#" in address for address in found) > len(found) / 2
+    page, hits = search(visit, start, words)
+    assert len(hits) > 5 and sum("#" in address for address in hits) > len(hits) / 2
     page.locator("#search-results a").first.click()
     page.wait_for_load_state()
     path, section = page.url.split("#")
@@ -431,7 +433,7 @@ def test_search_finds_sections(visit, site, words, place):
 
 
 @pytest.mark.parametrize(
-    ("words", "wanted"),
+    ("words", "expected"),
     [
         ("layernorm", "glossary.html#layer-norm"),
         ("layer normalisation", "glossary.html#layer-norm"),
@@ -447,21 +449,21 @@ def test_search_finds_sections(visit, site, words, place):
         ("softmax attention", "08_linear_attention.html#what-is-linear-attention"),
     ],
 )
-def test_search_knows_other_ways_to_write_it(visit, site, words, wanted):
-    assert wanted in search(visit, f"{site}search.html", words)[1][:3]
+def test_search_knows_other_ways_to_write_it(visit, site, words, expected):
+    assert expected in search(visit, f"{site}search.html", words)[1][:3]
 
 
 def test_search_puts_solutions_last_and_says_when_it_finds_nothing(visit, site):
-    _, found = search(visit, f"{site}search.html", "causal mask")
-    solved = [address.startswith("solutions/") for address in found]
-    assert found and solved == sorted(solved)
-    page, found = search(visit, f"{site}search.html", "zzzz")
-    assert found == [] and "nothing for “zzzz”" in page.locator("#search-results").inner_text()
+    _, hits = search(visit, f"{site}search.html", "causal mask")
+    solved = [address.startswith("solutions/") for address in hits]
+    assert hits and solved == sorted(solved)
+    page, hits = search(visit, f"{site}search.html", "zzzz")
+    assert hits == [] and "nothing for “zzzz”" in page.locator("#search-results").inner_text()
     page, _ = search(visit, f"{site}search.html", "<img src=zzzz>")
-    said = page.get_by_role("status").inner_text()
+    status = page.get_by_role("status").inner_text()
     assert (
-        "for “<img src=zzzz>”" in said
-        and said.endswith("None has img, zzzz.")
+        "for “<img src=zzzz>”" in status
+        and status.endswith("None has img, zzzz.")
         and not page.locator("#search-results img").count()
     )
 
@@ -509,8 +511,8 @@ def test_figures_say_how_large_they_are(page):
 def test_figures_of_a_chapter_are_numbered_and_can_be_linked_to(page):
     figures = soup(page).select(".cell_output a.tl-enlarge img")
     number = int(page[:2])
-    wanted = [f"figure-{number}-{k}" for k in range(1, len(figures) + 1)]
-    assert [caption["id"] for caption in soup(page).select(".tl-caption")] == wanted
+    expected = [f"figure-{number}-{k}" for k in range(1, len(figures) + 1)]
+    assert [caption["id"] for caption in soup(page).select(".tl-caption")] == expected
 
 
 def test_a_figure_opens_at_its_full_size(visit, site):
@@ -568,12 +570,12 @@ def test_lines_of_text_and_code_are_long_enough(visit, site):
 
 def sections_that_are_linked():
     """The sections of each chapter to which glossary and notes lead."""
-    found = {}
+    colours_of = {}
     for name in ("glossary.html", "notes.html"):
         for link in soup(name).select("article a[href*='.html#']:not(.term)"):
             page, _, section = link["href"].partition("#")
-            found.setdefault(page, set()).add(section)
-    return found
+            colours_of.setdefault(page, set()).add(section)
+    return colours_of
 
 
 # The distance of a section's heading from the top of the window after following a link to it.
@@ -592,8 +594,8 @@ LAND = """async (sections) => {
 @pytest.mark.parametrize("name", sections_that_are_linked())
 def test_a_link_lands_on_its_heading(visit, site, name, width):
     page = visit(site + name, viewport={"width": width, "height": 800})
-    landed = page.evaluate(LAND, sorted(sections_that_are_linked()[name]))
-    assert {section: y for section, y in landed.items() if not 60 <= y <= 68} == {}
+    positions = page.evaluate(LAND, sorted(sections_that_are_linked()[name]))
+    assert {section: y for section, y in positions.items() if not 60 <= y <= 68} == {}
 
 
 @pytest.mark.parametrize("width", [1440, 360])
@@ -651,15 +653,15 @@ def test_paper_keeps_the_labs_colours(visit):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_figures_stand_on_the_page_s_own_ground_and_can_be_read(visit, theme):
+def test_figures_have_the_page_s_background_and_can_be_read(visit, theme):
     page = visit((HTML / "05_masks.html").as_uri(), color_scheme=theme, viewport={"width": 1280, "height": 900})
     figure = page.locator(".cell_output img").first
     figure.evaluate("figure => figure.scrollIntoView({ block: 'center' })")
     page.wait_for_timeout(300)  # colours change over a moment
     colours = (255 * matplotlib.image.imread(BytesIO(figure.screenshot()))[..., :3]).round()
-    found = colours[8, 8]  # in the margin
+    colour = colours[8, 8]  # in the margin
     ground = re.findall(r"\d+", page.evaluate("getComputedStyle(document.body).backgroundColor"))
-    assert abs(found - np.array(ground[:3], float)).max() <= 2
+    assert abs(colour - np.array(ground[:3], float)).max() <= 2
 
     linear = np.where(colours <= 10, colours / 3294, ((colours / 255 + 0.055) / 1.055) ** 2.4)
     light = linear @ np.array([0.2126, 0.7152, 0.0722]) + 0.05

@@ -10,7 +10,7 @@ from executed import executed
 
 
 @pytest.mark.parametrize(
-    "shown, found",
+    "shown, values",
     [
         ([0.12345], 1),  # a tie
         ([0.1234501, 0.3], 1),
@@ -25,8 +25,8 @@ from executed import executed
         (torch.full((2000,), 0.12345), 6),  # printed without its middle
     ],
 )
-def test_digits_near_a_boundary_are_found(shown, found):
-    assert len(digits.near_boundary(torch.as_tensor(shown), digits=4)) == found
+def test_digits_near_a_boundary_are_found(shown, values):
+    assert len(digits.near_boundary(torch.as_tensor(shown), digits=4)) == values
 
 
 def test_values_near_a_boundary_are_removed_from_the_notebook(tmp_path):
@@ -37,8 +37,8 @@ def test_values_near_a_boundary_are_removed_from_the_notebook(tmp_path):
     ]
     notebook = new_notebook(cells=[new_code_cell(source) for source in sources])
     notebooks.execute(notebook, tmp_path, startup=digits.STARTUP)
-    (found,) = digits.pop_near_boundary(notebook)
-    assert found.startswith("cell 2 shows 0.1234") and found.endswith("with 4 digits")
+    (sentence,) = digits.pop_near_boundary(notebook)
+    assert sentence.startswith("cell 2 shows 0.1234") and sentence.endswith("with 4 digits")
     shown, names = ([output.text for output in cell.outputs] for cell in notebook.cells[1:])
     assert "".join(shown) == "(1,) · float32\n[0.1234]\n(1,) · float32\n[0.123450]\n"
     assert names == ["[]\n"]
@@ -46,5 +46,5 @@ def test_values_near_a_boundary_are_removed_from_the_notebook(tmp_path):
 
 @pytest.mark.parametrize("path", notebooks.all_notebooks(), ids=lambda path: path.stem)
 def test_shown_digits_survive_another_device(path):
-    found = executed(path)[1]["near"]
-    assert not found, "\n".join(found)
+    near = executed(path)[1]["near"]
+    assert not near, "\n".join(near)

@@ -15,10 +15,10 @@ sys.path.append(str(ROOT))  # as in book/conf.py: the book's extensions are no p
 from book.folds import begin_cell  # noqa: E402
 
 
-@pytest.mark.parametrize("kind, said", [("source", "code"), ("output", "output")])  # myst-nb's word, and the page's
-def test_a_fold_says_whether_it_holds_code_or_an_output(kind, said):
+@pytest.mark.parametrize("kind, label", [("source", "code"), ("output", "output")])  # myst-nb's word, and the page's
+def test_a_fold_says_whether_it_holds_code_or_an_output(kind, label):
     settings = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["sphinx"]["config"]
     prompts = {f"prompt_{way}": settings[f"nb_code_prompt_{way}"].replace("{type}", kind) for way in ("show", "hide")}
     translator = SimpleNamespace(body=[])
     begin_cell(translator, HideCodeCellNode(classes=["below-input"], **prompts))
-    assert re.findall(r"<span[^>]*>([^<]*)</span>", translator.body[0]) == [f"Show the {said}", f"Hide the {said}"]
+    assert re.findall(r"<span[^>]*>([^<]*)</span>", translator.body[0]) == [f"Show the {label}", f"Hide the {label}"]

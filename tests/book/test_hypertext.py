@@ -51,8 +51,8 @@ def test_no_mention_is_left_plain(page):
 @pytest.mark.parametrize("page", TEXTS)
 def test_a_term_is_a_link_once_in_a_section_and_leads_to_its_entry(page):
     article = soup(page).select_one("article")
-    found = article.select("a.term") if article else []
-    assert {link["href"].rsplit("#")[1] for link in found} <= ids("glossary.html")
+    terms = article.select("a.term") if article else []
+    assert {link["href"].rsplit("#")[1] for link in terms} <= ids("glossary.html")
     assert not article or not article.select(":is(h1, h2, h3, pre, code, summary, .cell_output, nav, a) a.term")
     for section in article.select(":scope > section > section") if article else ():
         words = [link.get_text().lower().rstrip("s") for link in section.select("a.term")]
@@ -145,7 +145,7 @@ def test_the_keyboard_shows_a_card_and_follows_the_link(chapter):
     assert page.locator(".tl-card:visible").count() == 0
 
 
-def test_a_card_lies_in_the_window(chapter):
+def test_a_card_is_inside_the_window(chapter):
     page, _, _ = chapter
     for link in page.locator("article a.term:visible").all()[:40:4]:
         show(link)

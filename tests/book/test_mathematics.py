@@ -31,7 +31,7 @@ def test_a_formula_carries_its_tex(tex):
 
 
 @pytest.mark.parametrize(
-    ("tex", "said"),
+    ("tex", "message"),
     [
         (r"x + \sofmax y", r"uses \sofmax, which is no command"),
         (r"\mathbf{xy}", "letters in bold"),
@@ -42,10 +42,10 @@ def test_a_formula_carries_its_tex(tex):
         ("x \N{SNOWMAN} y", "uses \N{SNOWMAN}, which the font"),
     ],
 )
-def test_an_error_names_the_formula(tex, said):
+def test_an_error_names_the_formula(tex, message):
     with pytest.raises(FormulaError) as error:
         mathml(tex)
-    assert said in str(error.value) and tex in str(error.value)
+    assert message in str(error.value) and tex in str(error.value)
 
 
 def test_signs_have_the_space_of_tex():
@@ -83,9 +83,9 @@ def test_a_formula_is_split_at_wide_spaces_outside_braces():
 
 def test_punctuation_stays_with_its_formula():
     """They are taken from the text, so that they are there once; what does not follow directly stays where it is."""
-    marked, apart, last = (nodes.math("", "x") for _ in range(3))
+    marked, separate, last = (nodes.math("", "x") for _ in range(3))
     text, strong = nodes.Text("), then "), nodes.strong("", "far")
-    paragraph = nodes.paragraph("", "", marked, text, apart, strong, nodes.Text(", "), last)
+    paragraph = nodes.paragraph("", "", marked, text, separate, strong, nodes.Text(", "), last)
     attach_punctuation(None, paragraph, "page")
-    assert [node.get("marks") for node in (marked, apart, last)] == ["),", None, None]
+    assert [node.get("marks") for node in (marked, separate, last)] == ["),", None, None]
     assert paragraph.astext() == "x then xfar, x"

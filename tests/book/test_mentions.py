@@ -46,9 +46,9 @@ no_mention = pytest.mark.parametrize(
 
 
 @linked
-def test_a_mention_is_found_with_its_words(text, wanted):
-    found = [(text[one.begin : one.end], one.word, one.number) for one in mentions.mentions(text)]
-    assert found == wanted
+def test_a_mention_is_found_with_its_words(text, expected):
+    actual = [(text[one.begin : one.end], one.word, one.number) for one in mentions.mentions(text)]
+    assert actual == expected
 
 
 @no_mention
@@ -112,11 +112,11 @@ def table(head, cell):
     return nodes.table("", nodes.tgroup("", nodes.thead("", rows[0]), nodes.tbody("", rows[1])))
 
 
-@pytest.mark.parametrize(("head", "found"), [("section", [("5.2", "#two")]), ("milliseconds", [])])
-def test_a_number_in_a_table_is_a_mention_in_a_column_of_sections(head, found):
+@pytest.mark.parametrize(("head", "is_mention"), [("section", [("5.2", "#two")]), ("milliseconds", [])])
+def test_a_number_in_a_table_is_a_mention_in_a_column_of_sections(head, is_mention):
     doctree = page_of(table(head, "5.2"))
     mentions.link_mentions(app_of(**{"05_masks": doctree}), doctree, "05_masks")
-    assert links(doctree) == found
+    assert links(doctree) == is_mention
 
 
 @pytest.mark.parametrize(
@@ -169,12 +169,12 @@ GLOSSARY = document(
 
 
 def terms_in(text):
-    found = terms.terms(app_of(glossary=GLOSSARY).env).first_uses(text, set())
-    return [(text[begin:end], anchor) for begin, end, anchor in found]
+    uses = terms.terms(app_of(glossary=GLOSSARY).env).first_uses(text, set())
+    return [(text[begin:end], anchor) for begin, end, anchor in uses]
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("Attention, and attention again", [("Attention", "attention")]),
         (
@@ -189,8 +189,8 @@ def terms_in(text):
         ("in memory", []),
     ],
 )
-def test_a_term_is_found_once_in_singular_or_plural_and_not_within_words(text, wanted):
-    assert terms_in(text) == wanted
+def test_a_term_is_found_once_in_singular_or_plural_and_not_within_words(text, expected):
+    assert terms_in(text) == expected
 
 
 def test_each_section_has_the_first_use_and_headings_have_none():
@@ -208,11 +208,11 @@ def test_each_section_has_the_first_use_and_headings_have_none():
 def test_a_card_has_the_title_and_the_first_sentence_or_the_entry():
     first = nodes.paragraph("", "Jain et al. found that a mask of 0 and −∞ hides keys. Nothing else does.")
     pages = {"05_masks": page_of(nodes.paragraph("", "About 5 minutes"), first), "glossary": GLOSSARY}
-    found = cards.cards(app_of(**pages).env)
-    assert found["05_masks"]["one"] == ["5.1 One", "Jain et al. found that a mask of 0 and −∞ hides keys."]
-    assert found["05_masks"]["two"] == ["5.2 Two", ""]
-    assert found["05_masks"][""][0] == "5 · Masks" and found["05_masks"][""][1].startswith("Causal, padding")
-    assert found["glossary"]["attention"] == ["attention", "A weighted mean. It has no weights."]
+    by_page = cards.cards(app_of(**pages).env)
+    assert by_page["05_masks"]["one"] == ["5.1 One", "Jain et al. found that a mask of 0 and −∞ hides keys."]
+    assert by_page["05_masks"]["two"] == ["5.2 Two", ""]
+    assert by_page["05_masks"][""][0] == "5 · Masks" and by_page["05_masks"][""][1].startswith("Causal, padding")
+    assert by_page["glossary"]["attention"] == ["attention", "A weighted mean. It has no weights."]
 
 
 def test_a_card_has_whole_sentences_and_room_for_so_many():

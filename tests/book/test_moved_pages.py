@@ -51,8 +51,8 @@ def test_the_new_pages_exist_and_the_old_ones_do_not(old):
 def test_the_old_page_links_to_the_new_ones_by_their_titles(built, old):
     new, sections = MOVED[old]
     page = BeautifulSoup((built / f"{old}.html").read_text("utf-8"), "html.parser")
-    found = {((built / old).parent / link["href"]).resolve(): link.text for link in page.select("a")}
-    assert found == {built / f"{name}.html": f"Title of {name}" for name in (new, *sections.values())}
+    links = {((built / old).parent / link["href"]).resolve(): link.text for link in page.select("a")}
+    assert links == {built / f"{name}.html": f"Title of {name}" for name in (new, *sections.values())}
 
 
 @pytest.mark.parametrize("scripts", [True, False])
@@ -63,8 +63,8 @@ def test_an_old_address_leads_to_the_new_page(browser, built, old, scripts):
     page = context.new_page()
     for section, name in {"": new, "find-the-mistake-mend-writing": new, **sections}.items():
         page.goto(f"{(built / old).as_uri()}.html" + (f"#{section}" if section else ""))
-        wanted = f"{name}.html" + (f"#{section}" if section else "") if scripts else f"{new}.html"
-        page.wait_for_url(f"{built.as_uri()}/{wanted}")
+        expected = f"{name}.html" + (f"#{section}" if section else "") if scripts else f"{new}.html"
+        page.wait_for_url(f"{built.as_uri()}/{expected}")
     context.close()
 
 

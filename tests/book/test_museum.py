@@ -47,8 +47,8 @@ def test_each_storys_section_exists_and_teaches_its_mechanism():
     for path in notebooks.chapters():
         number = None
         for cell in nbformat.read(path, 4).cells:
-            if found := cell.cell_type == "markdown" and re.match(r"## (\d+\.\d+) ", cell.source):
-                number = found[1]
+            if heading := cell.cell_type == "markdown" and re.match(r"## (\d+\.\d+) ", cell.source):
+                number = heading[1]
             texts[number] = texts.get(number, "") + cell.source
     assert words.keys() == BUGS.keys()
     for name, bug in BUGS.items():
@@ -72,13 +72,13 @@ CITED = {
 def test_sections_cite_the_bugs_of_their_mechanism():
     for path in notebooks.chapters():
         number = None
-        found = {}
+        by_section = {}
         for cell in nbformat.read(path, 4).cells:
             if heading := cell.cell_type == "markdown" and re.match(r"## (\d+\.\d+) ", cell.source):
                 number = heading[1]
-            found[number] = found.get(number, "") + cell.source
-        for section in CITED.keys() & found.keys():
-            assert [link for link in CITED[section] if link not in found[section]] == [], section
+            by_section[number] = by_section.get(number, "") + cell.source
+        for section in CITED.keys() & by_section.keys():
+            assert [link for link in CITED[section] if link not in by_section[section]] == [], section
 
 
 def test_the_tables_are_those_of_the_lab():

@@ -359,8 +359,8 @@ def test_another_layout_of_the_file_is_named(tmp_path):
 
 def test_words_choose_notebooks_by_their_path(tmp_path):
     def chosen(*words):
-        found = notebooks.matching(words, notebooks.all_notebooks())
-        return [path.relative_to(notebooks.ROOT / "chapters").as_posix() for path in found]
+        paths = notebooks.matching(words, notebooks.all_notebooks())
+        return [path.relative_to(notebooks.ROOT / "chapters").as_posix() for path in paths]
 
     six = "06_normalization.ipynb"
     assert chosen("06") == [six, f"assignments/{six}", f"solutions/{six}"]
@@ -410,8 +410,8 @@ def test_notebooks_that_fail_are_reported_and_left_as_they_were(tmp_path):
     paths = [write(tmp_path / f"{number}.ipynb", "1 + 1", source) for number, source in enumerate(failing)]
     before = [path.read_text("utf-8") for path in paths]
     tool = [sys.executable, notebooks.__file__, *map(str, paths)]
-    told = subprocess.run(tool, capture_output=True, text=True, timeout=120)
-    assert told.returncode == 1 and [path.read_text("utf-8") for path in paths] == before
+    tool_run = subprocess.run(tool, capture_output=True, text=True, timeout=120)
+    assert tool_run.returncode == 1 and [path.read_text("utf-8") for path in paths] == before
     for number, words in enumerate(failing.values()):
-        assert f"{number}.ipynb: {words[0]}" in told.stderr or words[0] == "Kernel died"
-        assert all(word in told.stderr for word in words), told.stderr
+        assert f"{number}.ipynb: {words[0]}" in tool_run.stderr or words[0] == "Kernel died"
+        assert all(word in tool_run.stderr for word in words), tool_run.stderr

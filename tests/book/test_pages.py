@@ -69,10 +69,10 @@ def file_of(page):
 
 def row(page, path, begin="|"):
     """The row of a page's table, or list, that leads to a chapter."""
-    found = [line for line in PAGES[page].splitlines() if line.startswith(begin) and f"]({path.name})" in line]
-    what = {"|": "table", "-": "list"}[begin]
-    assert len(found) == 1, f"{file_of(page)}: the {what} must have one row for {path.name}, has {len(found)}"
-    return found[0]
+    rows = [line for line in PAGES[page].splitlines() if line.startswith(begin) and f"]({path.name})" in line]
+    kind = {"|": "table", "-": "list"}[begin]
+    assert len(rows) == 1, f"{file_of(page)}: the {kind} must have one row for {path.name}, has {len(rows)}"
+    return rows[0]
 
 
 def table(name):
@@ -97,10 +97,10 @@ def test_the_book_has_every_chapter_and_every_page():
     assignments, solutions = ([f"{kind}/{name}" for name in [*names, PROJECT]] for kind in ("assignments", "solutions"))
     pages = ["how", "glossary", "remember", "api", "notes", "teach", "references"]
     routes, others = ["afternoon", "whole", "today"], ["practice", "record", "museum", "audit", "next"]
-    wanted = [*routes, *names, *others, *assignments, *pages, *solutions]
-    missing = [file for file in wanted if file not in files]
+    expected = [*routes, *names, *others, *assignments, *pages, *solutions]
+    missing = [file for file in expected if file not in files]
     assert not missing, f"_toc.yml: must name {', '.join(missing)}"
-    assert files == wanted, "_toc.yml: must name chapters, assignments, pages and solutions, each in order"
+    assert files == expected, "_toc.yml: must name chapters, assignments, pages and solutions, each in order"
 
 
 @each_chapter
@@ -120,12 +120,14 @@ def test_the_syllabus_agrees_with_the_chapters_own_first_lines(path):
 def test_a_chapter_takes_as_long_as_it_says(path):
     """To within a quarter, for a reader as slow as ``tools/reading_times.py`` assumes, sitting by sitting."""
     notebook = nbformat.read(path, 4)
-    said, computed = stated(notebook.cells[0].source), list(map(minutes, sittings(notebook)))
-    assert len(said) == len(computed)
-    for one, other in zip(said, computed):
-        assert 0.75 * other <= one <= 1.25 * other, f"{path.stem}: says {said}, takes {computed}"
+    stated_minutes, computed = stated(notebook.cells[0].source), list(map(minutes, sittings(notebook)))
+    assert len(stated_minutes) == len(computed)
+    for one, other in zip(stated_minutes, computed):
+        assert 0.75 * other <= one <= 1.25 * other, f"{path.stem}: says {stated_minutes}, takes {computed}"
     core = core_minutes(notebook)
-    assert 0.9 * core <= stated_core(notebook.cells[0].source) <= min(1.1 * core, sum(said)), f"{path.stem}: {core:.0f}"
+    assert 0.9 * core <= stated_core(notebook.cells[0].source) <= min(1.1 * core, sum(stated_minutes)), (
+        f"{path.stem}: {core:.0f}"
+    )
 
 
 def test_a_minute_is_150_words_or_seven_and_a_half_lines_of_code():
@@ -172,16 +174,16 @@ def test_every_chapter_says_what_it_is_where_it_is_found(path):
 def test_the_front_page_has_the_total_time():
     minutes = sum(sum(stated(markdown(path)[0])) for path in CHAPTERS)
     afternoon = sum(routes.minutes(routes.ROUTES[0]))
-    said = re.search(r"About (\d+) hours for attention, about (\d+) hours for all chapters", PAGES["index"])
-    assert said.groups() == (str(round(afternoon / 60)), str(round(minutes / 60)))
+    match = re.search(r"About (\d+) hours for attention, about (\d+) hours for all chapters", PAGES["index"])
+    assert match.groups() == (str(round(afternoon / 60)), str(round(minutes / 60)))
 
 
 @each_chapter
 def test_the_plan_for_a_class_agrees_with_chapter_and_assignment(path):
     minutes = [" + ".join(map(str, stated(markdown(file)[0]))) for file in (path, assignment_of(path))]
     title = re.match(r"# \d+ · (.+)\n", markdown(path)[0])[1]
-    wanted = f"| [{number_of(path)} {title}]({path.name}) | {' | '.join(minutes)} | {points(path)} |"
-    assert row("teach", path) == wanted, f"chapters/teach.md: the row for {path.name} must be {wanted}"
+    expected = f"| [{number_of(path)} {title}]({path.name}) | {' | '.join(minutes)} | {points(path)} |"
+    assert row("teach", path) == expected, f"chapters/teach.md: the row for {path.name} must be {expected}"
 
 
 def test_the_points_for_a_class_add_up():
@@ -227,16 +229,16 @@ def test_a_link_to_a_section_names_the_section(name):
 
 def sections(root):
     """The text and code of each section of each chapter: ``{address of the section: text}``."""
-    found, address = {}, None
+    address_of, address = {}, None
     for path in notebooks.chapters(root):
         for cell in nbformat.read(path, 4).cells:
             for part in re.split(r"(?m)^(?=## )", cell.source) if cell.cell_type == "markdown" else [cell.source]:
                 if heading := re.match(r"## (.+)", part):
                     address = f"{path.name}#{anchor(heading[1])}"
-                    found[address] = ""
+                    address_of[address] = ""
                 if address and address.startswith(path.name):
-                    found[address] += f"{part}\n"
-    return found
+                    address_of[address] += f"{part}\n"
+    return address_of
 
 
 def anchor(heading):
@@ -413,13 +415,16 @@ def test_a_new_chapter_needs_the_rows_that_tests_name(course, monkeypatch):
     for path in course.glob("chapters/**/99_sample.ipynb"):
         assert notebooks.check(path) == notebook_rules.complaints(path) == []
     assert repository.changes(None, course) == {}
-    made = (course / "chapters" / "assignments" / "99_sample.ipynb").read_text("utf-8")
-    assert '"metadata": {\n  "generated_from": "solutions/99_sample.ipynb, by make notebooks",\n' in made
-    assert "About 15 minutes" in made and "You write two functions, from `softmax` to `attention_weights`." in made
-    assert re.findall(r"## [\d.]+ `\w+`", made)[-1] == "## 99.3 `test_attention_weights`"
-    said = list(complaints(course, monkeypatch))
+    assignment = (course / "chapters" / "assignments" / "99_sample.ipynb").read_text("utf-8")
+    assert '"metadata": {\n  "generated_from": "solutions/99_sample.ipynb, by make notebooks",\n' in assignment
+    assert (
+        "About 15 minutes" in assignment
+        and "You write two functions, from `softmax` to `attention_weights`." in assignment
+    )
+    assert re.findall(r"## [\d.]+ `\w+`", assignment)[-1] == "## 99.3 `test_attention_weights`"
+    sentences = list(complaints(course, monkeypatch))
     lists = additions(CHAPTERS[-2])
-    assert {line.split(":")[0] for line in said} == lists.keys(), said
+    assert {line.split(":")[0] for line in sentences} == lists.keys(), sentences
     for name, rows in lists.items():
         text = (course / name).read_text("utf-8")
         for stands, follows in rows:

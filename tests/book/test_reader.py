@@ -25,10 +25,10 @@ def store(page, **reader):
 
 def accessible(page):
     """Whether axe-core finds nothing, in light and in dark."""
-    found = violations(page)
+    problems = violations(page)
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     page.wait_for_timeout(300)  # colours change over a moment
-    return found + violations(page, only_colours=True) == []
+    return problems + violations(page, only_colours=True) == []
 
 
 def place(section):
@@ -58,7 +58,7 @@ def test_answers_survive_a_reload_until_one_answers_again(visit, site):  # noqa:
     assert score.inner_text() == "3 questions. Your first choice counts."
 
 
-def test_a_question_that_was_rewritten_is_asked_anew(visit, site):  # noqa: F811
+def test_a_question_that_was_rewritten_is_asked_again(visit, site):  # noqa: F811
     page = visit(f"{site}{THIRD}")
     store(page, answers={THIRD.removesuffix(".html"): {"gone": {"section": "x", "first": "right", "opened": [0]}}})
     page.reload()
@@ -160,10 +160,10 @@ SCROLL = """async (step) => {
 @pytest.mark.parametrize("name", sample(CHAPTERS, CHAPTERS[4:6]))
 def test_the_list_follows_through_every_section(visit, site, name):  # noqa: F811
     page = visit(site + name, viewport={"width": 1280, "height": 600})
-    found = page.evaluate(SCROLL, 120)
-    assert [at for at, inside in found if not inside] == []
-    wanted = [link["href"] for link in soup(name).select(".bd-toc-nav a")]
-    assert list(dict.fromkeys(at for at, _ in found)) == wanted
+    position = page.evaluate(SCROLL, 120)
+    assert [at for at, inside in position if not inside] == []
+    expected = [link["href"] for link in soup(name).select(".bd-toc-nav a")]
+    assert list(dict.fromkeys(at for at, _ in position)) == expected
 
 
 @pytest.mark.parametrize("height", [500, 1200])
@@ -194,10 +194,10 @@ def test_the_list_has_minutes_and_says_where_a_sitting_ends(visit, site):  # noq
 @pytest.mark.parametrize("height", [850, 400])
 def test_name_and_search_stay_in_sight(visit, site, height):  # noqa: F811
     page = visit(f"{site}references.html", viewport={"width": 1280, "height": height})
-    sticks = height > 480
+    is_sticky = height > 480
     page.evaluate("document.querySelector('.bd-sidebar-primary').scrollTop = 5000")
     for part in (".navbar-brand", ".bd-sidebar-primary .search-button__button"):
-        assert (page.locator(part).bounding_box()["y"] >= 0) == sticks
+        assert (page.locator(part).bounding_box()["y"] >= 0) == is_sticky
 
 
 def test_the_page_that_is_shown_is_in_sight_in_the_list_of_pages(visit, site):  # noqa: F811
@@ -214,10 +214,10 @@ def test_the_page_that_is_shown_is_in_sight_in_the_list_of_pages(visit, site):  
 def test_arrows_turn_pages_unless_something_else_wants_them(visit, site):  # noqa: F811
     page = visit(site + CHAPTERS[4], viewport=DESK)
     for target in (".tl-lab [tabindex='0']", ".tl-lab input", ".bd-article pre"):
-        wanting = page.locator(target).first
-        wanting.evaluate("node => { node.tabIndex = 0; node.focus(); }")
+        element = page.locator(target).first
+        element.evaluate("node => { node.tabIndex = 0; node.focus(); }")
         for key in ("ArrowRight", "/", "?"):
-            wanting.evaluate(
+            element.evaluate(
                 "(node, key) => node.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))", key
             )
         assert urlsplit(page.url).path.endswith(CHAPTERS[4])  # the lab may have written its state after it
@@ -322,13 +322,13 @@ def test_the_record_goes_into_a_file_and_comes_back(record, tmp_path):
     assert record.evaluate("localStorage.getItem('transformer-lab.reader')") is None
     assert record.locator(".tl-far").count() == 0
     record.locator("#tl-record input[type=file]").set_input_files(tmp_path / "record.json")
-    said = record.locator(".tl-said")
+    status = record.locator(".tl-said")
     record.wait_for_function("document.querySelector('.tl-said').textContent.includes('added')")
     assert {name: stored(record)[name] for name in SEED} == {name: before.get(name) for name in SEED}
     (tmp_path / "other.json").write_text("no record")
     record.locator("#tl-record input[type=file]").set_input_files(tmp_path / "other.json")
     record.wait_for_function("document.querySelector('.tl-said').textContent.includes('not a record')")
-    assert said.get_attribute("role") == "status"
+    assert status.get_attribute("role") == "status"
 
 
 def test_a_file_of_the_checks_is_dropped_on_the_page(record):

@@ -1,4 +1,4 @@
-"""The reader's record, without a browser: what is kept of what is stored, how files are read, what is weak."""
+"""The reader's record, without a browser: validation of stored data, import of files, weak sections."""
 
 import json
 import re
@@ -121,14 +121,14 @@ def test_the_record_of_the_checks_is_read(engine, tmp_path, monkeypatch, capsys)
     monkeypatch.setenv("TRANSFORMER_LAB_DATA", str(tmp_path))
     tl.checks.causal_mask(lambda seq: tl.causal_mask(seq))
     tl.checks.softmax(lambda x: x)
-    said = engine("RECORD_FILE.add", (tmp_path / "progress.json").read_text("utf-8"))
-    assert said == "The record of tl.checks with 2 exercises was added to yours."
+    message = engine("RECORD_FILE.add", (tmp_path / "progress.json").read_text("utf-8"))
+    assert message == "The record of tl.checks with 2 exercises was added to yours."
     checks = engine("RECORD.read")["checks"]
     assert re.match(r"\d{4}-\d\d-\d\d ", checks["causal_mask"]["correct"]) and "correct" not in checks["softmax"]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "it is not JSON"),
         ("[1, 2]", "neither a record of this page nor one of tl.checks"),
@@ -137,8 +137,8 @@ def test_the_record_of_the_checks_is_read(engine, tmp_path, monkeypatch, capsys)
         ('{"transformer-lab": 2}', "from a later edition"),
     ],
 )
-def test_other_files_are_refused_in_words(engine, text, said):
-    assert said in engine("RECORD_FILE.add", text)
+def test_other_files_are_refused_in_words(engine, text, message):
+    assert message in engine("RECORD_FILE.add", text)
     assert engine("RECORD.read") == EMPTY
 
 
@@ -176,8 +176,8 @@ def test_a_chapter_is_done_when_its_core_is_read(engine):
     some, both = ({**EMPTY, "read": {"01_one": ids}} for ids in (["more"], ["core", "more"]))
     assert engine("PROGRESS.minutesLeft", EMPTY, chapter) == {"core": 4, "further": 6}
     assert engine("PROGRESS.minutesLeft", some, chapter) == {"core": 4, "further": 0}
-    found = engine("PROGRESS.ofPage", some, {}, "01_one")
-    assert found == {"done": 0, "all": 1, "words": "0 of 1 core sections read, and 1 further"}
+    actual = engine("PROGRESS.ofPage", some, {}, "01_one")
+    assert actual == {"done": 0, "all": 1, "words": "0 of 1 core sections read, and 1 further"}
     assert engine("PROGRESS.ofPage", both, {}, "01_one")["done"] == 1
 
 
@@ -201,7 +201,7 @@ def test_how_far_counts_what_is_there(engine):
 
 
 @pytest.mark.parametrize(
-    ("place", "read", "wanted"),
+    ("place", "read", "expected"),
     [
         (("01_one", "what"), {}, ("01_one", "what", "1.1")),
         (("01_one", "predict-first"), {}, ("01_one", "predict-first", 1)),  # a section without a number
@@ -211,9 +211,9 @@ def test_how_far_counts_what_is_there(engine):
         (("02_two", "why"), {"01_one": ["predict-first", "what"], "02_two": ["why"]}, ("02_two", "why", "2.1")),
     ],
 )
-def test_the_book_goes_on_where_the_reader_was(engine, place, read, wanted):
-    found = engine("PROGRESS.goOn", at(*place, read=read))
-    assert (found["page"], found["id"], found["name"]) == wanted
+def test_the_book_goes_on_where_the_reader_was(engine, place, read, expected):
+    actual = engine("PROGRESS.goOn", at(*place, read=read))
+    assert (actual["page"], actual["id"], actual["name"]) == expected
 
 
 @pytest.mark.parametrize("place", [None, {"page": "gone", "section": "what", "when": WHEN}])
@@ -228,8 +228,8 @@ def test_the_weakest_comes_first(engine):
         "checks": {"offset": {"checks": 5}, "train": {"checks": 1}, "gone": {"checks": 9}},
     }
     practised = {"strides": {"solved": [], "missed": {"all_ones": 2, "other": 1}, "due": []}}
-    found = [(each["title"], each["what"], each["page"]) for each in engine("WEAK.find", kept, practised)]
-    assert found == [
+    actual = [(each["title"], each["what"], each["page"]) for each in engine("WEAK.find", kept, practised)]
+    assert actual == [
         ("offset", "exercise: checked 5 times, not correct yet", "assignments/01_one"),
         ("Strides", "practice: 3 mistakes", "practice"),
         ("1 · One: Predict first", "2 of 3 questions wrong at the first try", "01_one"),

@@ -14,9 +14,9 @@ from book.remember import as_markdown, sentences
 
 def test_every_sentence_of_the_chapters_is_on_the_page():
     cells = [cell.source for path in notebooks.chapters() for cell in nbformat.read(path, 4).cells]
-    said = sum(len(re.findall(r"^> \*\*Remember:\*\*", source, re.MULTILINE)) for source in cells)
-    found = list(sentences())
-    assert len(found) == said > 50
+    n_sentences = sum(len(re.findall(r"^> \*\*Remember:\*\*", source, re.MULTILINE)) for source in cells)
+    actual = list(sentences())
+    assert len(actual) == n_sentences > 50
     page = as_markdown()
-    assert all(f"**[{number}]({link})** {sentence}" in page for number, link, sentence in found)
-    assert page.count("\n## ") + 1 == len({link.partition("#")[0] for _, link, _ in found})
+    assert all(f"**[{number}]({link})** {sentence}" in page for number, link, sentence in actual)
+    assert page.count("\n## ") + 1 == len({link.partition("#")[0] for _, link, _ in actual})

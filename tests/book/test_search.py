@@ -80,9 +80,9 @@ QUERIES = {
 }
 
 
-def is_right(wanted, found):
+def is_right(expected, hits):
     """Whether what is found, the best first, begins as it must."""
-    return found[:1] == [*wanted] if len(wanted) == 1 else set(wanted) <= set(found[:3])
+    return hits[:1] == [*expected] if len(expected) == 1 else set(expected) <= set(hits[:3])
 
 
 @pytest.fixture
@@ -111,8 +111,8 @@ def test_queries_lead_where_they_must(visit, site):  # noqa: F811
     page = visit(f"{site}search.html?q=mask")
     page.locator("#search-results li").first.wait_for()
     find = "(all) => all.map((query) => FIND.find(query).hits.slice(0, 3).map(({ address }) => address))"
-    found = dict(zip(QUERIES, page.evaluate(find, [*QUERIES])))
-    wrong = {query: found[query] for query, wanted in QUERIES.items() if not is_right(wanted, found[query])}
+    hits = dict(zip(QUERIES, page.evaluate(find, [*QUERIES])))
+    wrong = {query: hits[query] for query, expected in QUERIES.items() if not is_right(expected, hits[query])}
     print(f"{len(QUERIES) - len(wrong)} of {len(QUERIES)} queries lead where they must, and not", *wrong, sep="\n")
     assert len(QUERIES) == 38 and len(QUERIES) - len(wrong) >= LEAST, wrong
 

@@ -56,5 +56,5 @@ def test_a_section_has_its_own_text_and_the_first_no_anchor():
 
 def test_solutions_do_not_repeat_the_text_of_their_assignment():
     _, task = page("The task.").findall(nodes.section)
-    found = sections_of(page("The task.", "The answer."), known=parts_of(task))
-    assert found[1] == ["inside", "Inside", "The answer."]
+    actual = sections_of(page("The task.", "The answer."), known=parts_of(task))
+    assert actual[1] == ["inside", "Inside", "The answer."]

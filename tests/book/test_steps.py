@@ -41,26 +41,29 @@ def to(page, share):
 
 def test_the_lab_follows_the_reader_until_it_is_touched(visit):  # noqa: F811
     page = visit((HTML / "03_attention_lookup.html").as_uri(), viewport={"width": 1200, "height": 850})
-    said = {}
+    highlights = {}
     for share in (0.9, 0.5, 0.3, 0.05):
         to(page, share)
-        said[share] = shown(page), page.evaluate(LIT)
-    assert len({text for text, _ in said.values()}) == 4
-    assert [lit for _, lit in said.values()] == [[], *([words] for words, _ in STEPS["03_attention_lookup"])]
+        highlights[share] = shown(page), page.evaluate(LIT)
+    assert len({text for text, _ in highlights.values()}) == 4
+    assert [highlighted for _, highlighted in highlights.values()] == [
+        [],
+        *([words] for words, _ in STEPS["03_attention_lookup"]),
+    ]
     to(page, 0.9)
-    assert shown(page) == said[0.9][0], "and back"
+    assert shown(page) == highlights[0.9][0], "and back"
     assert "?" not in page.url, "the address stays that of the page"
 
     to(page, 0.3)
     page.locator(".tl-lookup").first.locator(".tl-handle").first.press("ArrowLeft")
     mine = shown(page)
-    assert mine != said[0.3][0] and page.evaluate(LIT) == []
+    assert mine != highlights[0.3][0] and page.evaluate(LIT) == []
     to(page, 0.05)
     assert shown(page) == mine
 
 
 @pytest.mark.parametrize("how", ["less motion", "address"])
-def test_nothing_moves_by_itself(visit, how):  # noqa: F811
+def test_nothing_moves_without_the_reader(visit, how):  # noqa: F811
     still = {"reduced_motion": "reduce"} if how == "less motion" else {}
     query = "" if still else "?lookup.query=0,0"
     page = visit((HTML / "03_attention_lookup.html").as_uri() + query, viewport={"width": 1200, "height": 850}, **still)

@@ -27,10 +27,10 @@ SHEET = """
 
 
 def test_a_rule_stays_if_one_of_its_selectors_is_used():
-    found = only_used(SHEET, {"b", "d:e"})
-    wanted = """@charset "utf-8";:root{ --x: 1; }.b:not(.c) > p{ color: red; }
+    actual = only_used(SHEET, {"b", "d:e"})
+    expected = """@charset "utf-8";:root{ --x: 1; }.b:not(.c) > p{ color: red; }
     @media (min-width: 10px){.d\\:e::after{ content: "} .c {"; }}@font-face{ font-family: c; }"""
-    assert re.sub(r"\s", "", found) == re.sub(r"\s", "", wanted)
+    assert re.sub(r"\s", "", actual) == re.sub(r"\s", "", expected)
 
 
 def test_the_theme_s_styles_are_short():

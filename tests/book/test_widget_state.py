@@ -1,10 +1,12 @@
-"""What a page stores of its labs: those that it shows, and each script once; and such a page comes to life."""
+"""A page stores only the labs that it shows, and each script once; such a page works in a browser."""
 
 import json
 import re
 
+import torch
+
 from book.widget_state import minified, trimmed, write
-from transformer_lab.labs import BroadcastingLab, MaskLab, Practice
+from transformer_lab.labs import BroadcastingLab, HeadsLab, MaskLab, Practice
 
 SCRIPT = re.compile(r'(?s)(<script type="application/vnd.jupyter.widget-state\+json">)(.*?)(</script>)')
 
@@ -12,7 +14,7 @@ SCRIPT = re.compile(r'(?s)(<script type="application/vnd.jupyter.widget-state\+j
 def test_only_shown_widgets_are_kept_and_each_text_once():
     one, other, unseen = ({"state": {"_esm": "draw", "_css": "red", "n": n}} for n in range(3))
     data = {"state": {"a": one, "b": unseen, "c": other, "d": {"state": {"width": "2em"}}}, "version_major": 2}
-    assert trimmed(data, {"a", "c"}) == (
+    assert trimmed(data, ["a", "c"]) == (
         {
             "state": {"a": one, "c": {"state": {"_esm": {"as": "a"}, "_css": {"as": "a"}, "n": 1}}},
             "version_major": 2,
@@ -24,21 +26,21 @@ def test_only_shown_widgets_are_kept_and_each_text_once():
 
 def test_a_script_is_minified_and_does_the_same():
     text = "const say = (a) => `${a ? `it is  ${a}, ` : ``}  1 + 2`; // why\n\nexport default { say, at: /[/`]  x/ };\n"
-    made = minified(text)
-    assert len(made) < len(text) - 10 and all(kept in made for kept in ("it is  ", "  1 + 2`", "/[/`]  x/")), made
+    short = minified(text)
+    assert len(short) < len(text) - 10 and all(kept in short for kept in ("it is  ", "  1 + 2`", "/[/`]  x/")), short
 
 
 def test_labs_that_share_a_script_come_to_life(show, tmp_path):
     labs = [MaskLab("the cat"), BroadcastingLab(), MaskLab("sat on the mat"), Practice("strides_of")]
 
     def change(html):
-        def shorter(found):
-            data = json.loads(found[2])
-            kept, files = trimmed(data, set(data["state"]))
+        def shorter(match):
+            data = json.loads(match[2])
+            kept, files = trimmed(data, list(data["state"]))
             write(files, tmp_path)
             text = json.dumps(kept).replace("</", "<\\/")
-            assert len(text) < 0.75 * len(found[2])
-            return found[1] + text + found[3]
+            assert len(text) < 0.75 * len(match[2])
+            return match[1] + text + match[3]
 
         return SCRIPT.sub(shorter, html)
 
@@ -46,3 +48,24 @@ def test_labs_that_share_a_script_come_to_life(show, tmp_path):
     assert page.locator("[data-lab=ready]").count() == len(labs)
     assert page.locator(".tl-lab").nth(2).get_by_text("mat").count()
     assert page.locator("script[src*='practice-lab.js']").count() == 1
+
+
+def test_large_values_of_a_later_lab_are_fetched_with_it(show, tmp_path):
+    weights = torch.rand(4, 8, 24, 24).softmax(-1)
+    labs = [MaskLab("the cat"), HeadsLab(weights, [f"word{i}" for i in range(24)])]
+
+    def change(html):
+        def shorter(match):
+            data = json.loads(match[2])
+            kept, files = trimmed(data, list(data["state"]))
+            write(files, tmp_path)
+            (address,) = (place for place in files if place.startswith("heads-weights"))
+            assert kept["state"][labs[1].model_id]["state"]["weights"] == {"file": address}
+            return match[1] + json.dumps(kept).replace("</", "<\\/") + match[3]
+
+        return SCRIPT.sub(shorter, html)
+
+    page = show(*labs, change=change)
+    assert page.locator("[data-lab=ready]").count() == 2
+    assert "word0" in page.locator(".tl-lab").nth(1).inner_text()
+    assert page.locator("script[src*='heads-weights']").count() == 1

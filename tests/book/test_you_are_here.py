@@ -24,8 +24,8 @@ def test_the_tables_and_the_drawing_name_the_same_parts():
     known = {"arrow"} | {name.split(".")[-1] for name in NAMES}
     for chapter, (about, marked) in PLACES.items():
         assert about and marked and set(marked) <= known, f"{chapter}: {set(marked) - known}"
-        taught = {part for part, (_, where) in PARTS.items() if where == chapter}
-        assert taught <= set(marked), f"{chapter}: teaches what it does not mark: {taught - set(marked)}"
+        parts_here = {part for part, (_, where) in PARTS.items() if where == chapter}
+        assert parts_here <= set(marked), f"{chapter}: teaches what it does not mark: {parts_here - set(marked)}"
 
 
 def test_a_chapter_without_a_place_fails_the_build_with_a_sentence():

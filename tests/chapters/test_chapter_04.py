@@ -105,8 +105,8 @@ def test_the_second_layer_needs_the_letter_before_in_its_keys_and_the_twins_lett
     model = chapter["model"] = chapter["train"](seed)
     silenced, after_with = chapter["silenced"], chapter["after_with"]
     previous, same = chapter["jobs"](model)[:2, 0].argmax(dim=-1).tolist()
-    deaf = silenced(model, (0, previous))
-    assert after_with(deaf, model) > 0.97 and after_with(model, deaf) < 0.5
+    without_previous = silenced(model, (0, previous))
+    assert after_with(without_previous, model) > 0.97 and after_with(model, without_previous) < 0.5
     alone = silenced(model, (0, same))
     assert after_with(model, alone) > 0.97
 
@@ -133,10 +133,10 @@ def test_the_figure_shows_what_the_text_says_of_it(chapter):
 def test_ten_models_lose_as_much_as_the_figure_says(chapter):
     after = torch.stack([without(chapter, chapter["train"](seed))[:, 2].cpu() for seed in SEEDS], dim=1)
     stored = torch.tensor(list(chapter["AFTER"].values()))
-    lost, said = (after < LOST).sum(dim=1), (stored < LOST).sum(dim=1)
+    lost, n_stored = (after < LOST).sum(dim=1), (stored < LOST).sum(dim=1)
     # Another machine rounds differently and trains other models: rows on which all models agree stay, two may move.
-    for row, room in enumerate([0, 0, 3, 2, 0, 0]):
-        assert abs(lost[row] - said[row]) <= room, f"lost {lost.tolist()}, the figure has {said.tolist()}:\n{after}"
+    for row, n_reachable in enumerate([0, 0, 3, 2, 0, 0]):
+        assert abs(lost[row] - n_stored[row]) <= n_reachable, f"lost {lost.tolist()}, the figure has {n_stored.tolist()}:\n{after}"
     assert (after[2] < LOST).any() and (after[2] > 0.97).any(), after[2]
 
 

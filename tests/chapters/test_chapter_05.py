@@ -86,11 +86,11 @@ def nan_tokens(output):
 def test_padding_in_front_makes_every_token_nan_after_two_modules(training):
     causal, ignore = front_padding()
     modules = [nn.MultiheadAttention(8, 2, batch_first=True).train(training) for _ in range(2)]
-    x, found = torch.randn(1, 5, 8), []
+    x, outputs = torch.randn(1, 5, 8), []
     for module in modules:
         x, _ = module(x, x, x, attn_mask=causal, key_padding_mask=ignore)
-        found.append(nan_tokens(x))
-    assert found == [[True, True, False, False, False], [True] * 5]
+        outputs.append(nan_tokens(x))
+    assert outputs == [[True, True, False, False, False], [True] * 5]
 
 
 def test_padding_in_front_breaks_an_encoder_in_evaluation_alone_unless_padding_sees_itself():
@@ -234,9 +234,9 @@ ANSWERS = [
 def test_folded_answers_agree_with_pytorch():
     cells = nbformat.read(notebooks.ROOT / "chapters" / "05_masks.ipynb", 4).cells
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    found = re.findall(r"(?s)\*\*Before you read on:\*\*.*?<summary>Answer</summary>(.*?)</details>", text)
-    assert len(found) == len(ANSWERS)
-    for answer, computed in zip(found, ANSWERS):
+    answers = re.findall(r"(?s)\*\*Before you read on:\*\*.*?<summary>Answer</summary>(.*?)</details>", text)
+    assert len(answers) == len(ANSWERS)
+    for answer, computed in zip(answers, ANSWERS):
         for words in computed():
             assert words in answer, f"{computed.__name__}: must say {words}, says {answer.strip()}"
 
@@ -254,8 +254,8 @@ def test_a_broken_mask_has_the_better_loss_and_writes_no_line(seed, writer):
     losses, right = {}, {}
     for name, mask in writer["writer_masks"].items():
         losses[name], right[name] = writer["examine"](writer["train_writer"](mask, seed), mask)
-    honest = losses.pop("the causal mask")
-    assert 4 * math.log(10) / 10 < honest < 1.05 and right.pop("the causal mask") > 0.95
+    causal_loss = losses.pop("the causal mask")
+    assert 4 * math.log(10) / 10 < causal_loss < 1.05 and right.pop("the causal mask") > 0.95
     assert max(losses.values()) < 0.01 and max(right.values()) < 0.1
 
 

@@ -24,8 +24,8 @@ def text():
 
 def one_layer():
     layer = tl.EncoderLayer(512, 8, 2048)
-    found = tl.parameter_breakdown(layer)
-    weights = found["attention weights"] + found["feed-forward weights"]
+    counts = tl.parameter_breakdown(layer)
+    weights = counts["attention weights"] + counts["feed-forward weights"]
     rest = tl.count_parameters(layer) - weights
     return [f"12 · 512² = {weights:,}", f"{rest:,}, or {rest / weights:.1%}".replace("%", " per cent")]
 
@@ -118,15 +118,15 @@ def test_folded_answers_agree_with_the_package(text):
 
 
 def test_the_smallest_llama_is_added_up_by_hand(text):
-    shape, found = tl.SMOLLM2_135M, tl.parameter_breakdown(tl.SMOLLM2_135M)
+    shape, counts = tl.SMOLLM2_135M, tl.parameter_breakdown(tl.SMOLLM2_135M)
     table = text[text.index("By hand for SmolLM2") : text.index("Together **134,515,008**")]
-    layers = tl.count_parameters(shape) - found["token embedding"] - shape.d_model
+    layers = tl.count_parameters(shape) - counts["token embedding"] - shape.d_model
     for part, number in {
-        "attention": found["attention weights"] // 30,
-        "feed-forward": found["feed-forward weights"] // 30,
+        "attention": counts["attention weights"] // 30,
+        "feed-forward": counts["feed-forward weights"] // 30,
         "two norms": 2 * shape.d_model,
         "30 such layers": layers,
-        "table, tied": found["token embedding"],
+        "table, tied": counts["token embedding"],
     }.items():
         (row,) = re.findall(rf"(?m)^\| {part} \| (.+= ([\d,]+)) \|$", table)
         assert row[1] == f"{number:,}"
@@ -171,6 +171,6 @@ def test_its_gpt2_is_gpt2_with_the_tanh_form_of_gelu():
         for parameter in model.parameters():
             parameter.normal_()
         tokens = torch.randint(17, (9,))
-        found = model(tokens)
-        torch.testing.assert_close(found, plain_gpt2(model, tokens, 3, gelu_of_gpt2))
-        assert (found - plain_gpt2(model, tokens, 3, F.gelu)).abs().max() > 1e-4
+        actual = model(tokens)
+        torch.testing.assert_close(actual, plain_gpt2(model, tokens, 3, gelu_of_gpt2))
+        assert (actual - plain_gpt2(model, tokens, 3, F.gelu)).abs().max() > 1e-4

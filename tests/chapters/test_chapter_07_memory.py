@@ -26,8 +26,8 @@ def in_pieces():
 def test_pieces_give_attention_and_the_sums_of_its_rows(size, scale):
     query, key, value = (torch.randn(2, 3, n, 5, dtype=torch.float64) for n in (4, 7, 7))
     scores = scale**2 * query @ key.mT / 5**0.5
-    found, log_sum = in_pieces()(scale * query, scale * key, value, size)
-    torch.testing.assert_close(found, scores.softmax(-1) @ value)
+    actual, log_sum = in_pieces()(scale * query, scale * key, value, size)
+    torch.testing.assert_close(actual, scores.softmax(-1) @ value)
     torch.testing.assert_close(log_sum, scores.logsumexp(-1, keepdim=True))
 
 

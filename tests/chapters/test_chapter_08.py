@@ -174,9 +174,9 @@ ANSWERS = [both_orders, one_more_feature, another_query, third_token, state_and_
 def test_folded_answers_agree_with_the_code(chapter):
     cells = nbformat.read(notebooks.ROOT / "chapters" / "08_linear_attention.ipynb", 4).cells
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    found = re.findall(r"(?s)\*\*Before you read on:\*\*.*?<summary>Answer</summary>(.*?)</details>", text)
-    assert len(found) == len(ANSWERS)
-    for answer, computed in zip(found, ANSWERS):
+    answers = re.findall(r"(?s)\*\*Before you read on:\*\*.*?<summary>Answer</summary>(.*?)</details>", text)
+    assert len(answers) == len(ANSWERS)
+    for answer, computed in zip(answers, ANSWERS):
         for words in computed(chapter):
             assert words in answer, f"{computed.__name__}: must say {words}, says {answer.strip()}"
 

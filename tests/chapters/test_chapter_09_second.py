@@ -162,10 +162,10 @@ def test_windows_add_up(windows, seen, chapter):
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(
-    ("windows", "back", "found"), [([4, 4], 6, 8), ([4, 4], 7, 1), ([4, None], 7, 8), ([4, None], 18, 8)]
+    ("windows", "back", "is_found"), [([4, 4], 6, 8), ([4, 4], 7, 1), ([4, None], 7, 8), ([4, None], 18, 8)]
 )
-def test_a_letter_is_found_where_a_path_leads_to_it(windows, back, found, seed, chapter):
-    assert chapter["letters_found"](windows, back, seed=seed) == found
+def test_a_letter_is_found_where_a_path_leads_to_it(windows, back, is_found, seed, chapter):
+    assert chapter["letters_found"](windows, back, seed=seed) == is_found
 
 
 def test_a_sink_is_a_key_without_a_value(chapter):

@@ -38,13 +38,13 @@ def test_the_notebook_stores_the_answers_of_this_file():
     assert all(answer in words for answer in ANSWERS.values())
 
 
-@pytest.mark.parametrize("asked, chat", ANSWERS)
-def test_an_answer_is_far_ahead_of_any_other(smollm2, asked, chat):
-    begun = smollm2.tokens(smollm2.prompt(asked) if chat else asked)
-    answer = smollm2.tokens(ANSWERS[asked, chat].replace(r"\n", "\n"))
-    tokens = torch.cat([begun, answer], dim=1)
+@pytest.mark.parametrize("question, chat", ANSWERS)
+def test_an_answer_is_far_ahead_of_any_other(smollm2, question, chat):
+    prompt_tokens = smollm2.tokens(smollm2.prompt(question) if chat else question)
+    answer = smollm2.tokens(ANSWERS[question, chat].replace(r"\n", "\n"))
+    tokens = torch.cat([prompt_tokens, answer], dim=1)
     with torch.no_grad():
-        scores = smollm2(tokens)[0, begun.shape[1] - 1 :]
+        scores = smollm2(tokens)[0, prompt_tokens.shape[1] - 1 :]
     best = scores.topk(2)
     assert best.indices[:-1, 0].tolist() == answer[0].tolist()
     assert (best.values[:, 0] - best.values[:, 1]).min() > LEAST

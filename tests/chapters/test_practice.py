@@ -242,9 +242,9 @@ ANSWERS = {
 def test_folded_answers_agree_with_pytorch(stem):
     cells = nbformat.read(notebooks.ROOT / "chapters" / f"{stem}.ipynb", 4).cells
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    found = re.findall(r"(?s)\*\*Before you read on[.:]\*\*.*?<summary>Answer</summary>(.*?)</details>", text)
-    assert len(found) == len(ANSWERS[stem])
-    for answer, computed in zip(found, ANSWERS[stem]):
+    answers = re.findall(r"(?s)\*\*Before you read on[.:]\*\*.*?<summary>Answer</summary>(.*?)</details>", text)
+    assert len(answers) == len(ANSWERS[stem])
+    for answer, computed in zip(answers, ANSWERS[stem]):
         for words in computed():
             words = f"`{words}`" if isinstance(words, tuple) else words
             assert words in answer, f"{computed.__name__}: must say {words}, says {answer.strip()}"

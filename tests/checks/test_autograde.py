@@ -23,7 +23,7 @@ POINTS = {
 
 
 def graded(folder, notebook, *options):
-    """Grade a notebook in a process of its own, and return the results with what was printed."""
+    """Grade a notebook in a separate process; return the results and the printed text."""
     done = subprocess.run(
         [sys.executable, "-m", "transformer_lab.checks.autograde", notebook, *options],
         cwd=folder,
@@ -72,7 +72,7 @@ def test_an_empty_assignment_gets_none(tmp_path):
         assert "not attempted" in test["output"]
 
 
-def test_wrong_answers_are_told_their_mistake_and_cost_no_more_than_their_own_points(tmp_path):
+def test_wrong_answers_get_their_mistake_and_cost_no_more_than_their_own_points(tmp_path):
     notebook = handed_in(
         tmp_path,
         flat_offset="def flat_offset(index, strides):\n    for i, s in zip(index, strides):\n        return i * s",
@@ -86,10 +86,10 @@ def test_wrong_answers_are_told_their_mistake_and_cost_no_more_than_their_own_po
     assert {test["name"]: (test["score"], test["max_score"]) for test in results["tests"]} == {
         name: ({"transposed": 2, "test_transposed": 1}.get(name, 0), points) for name, points in POINTS.items()
     }
-    said = {test["name"]: test["output"] for test in results["tests"]}
-    assert "Most often a `return` stands inside the loop" in " ".join(said["flat_offset"].split())
+    outputs = {test["name"]: test["output"] for test in results["tests"]}
+    assert "Most often a `return` stands inside the loop" in " ".join(outputs["flat_offset"].split())
     for name in ("strides_of", "merge_last_two", "mend_columns"):
-        assert said[name] == f"{name} could not be checked: name '{name}' is not defined. Did its cell run?"
+        assert outputs[name] == f"{name} could not be checked: name '{name}' is not defined. Did its cell run?"
     assert [line.split(":")[0] for line in results["output"].splitlines()] == [
         "Code cell 5 raised SyntaxError",
         "Code cell 12 raised SystemExit",
@@ -105,7 +105,7 @@ def test_the_file_is_there_even_if_the_notebook_ends_python(tmp_path):
 
 @pytest.mark.parametrize("form", autograde.FORMS)
 @pytest.mark.parametrize(
-    "content, said",
+    "content, message",
     [
         (None, "There is no notebook it.ipynb."),
         ("no JSON", "it.ipynb is no Jupyter notebook, or is broken."),
@@ -113,14 +113,14 @@ def test_the_file_is_there_even_if_the_notebook_ends_python(tmp_path):
         ('{"cells": []}', "it.ipynb has no checks that give points: is it an assignment of the course?"),
     ],
 )
-def test_nothing_to_grade_is_said_in_the_file(content, said, form, tmp_path, monkeypatch):
+def test_nothing_to_grade_is_reported_in_the_file(content, message, form, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if content is not None:
         Path("it.ipynb").write_text(content, "utf-8")
-    with pytest.raises(SystemExit, match=said.replace("?", r"\?")):
+    with pytest.raises(SystemExit, match=message.replace("?", r"\?")):
         autograde.main(["it.ipynb", "--form", form])
     results = json.loads(Path("results.json").read_text("utf-8"))
     if form == "gradescope":
-        assert results["score"] == 0 and results["output"].startswith(said)
+        assert results["score"] == 0 and results["output"].startswith(message)
     else:
-        assert results["status"] == "error" and results["tests"][0]["message"].startswith(said)
+        assert results["status"] == "error" and results["tests"][0]["message"].startswith(message)

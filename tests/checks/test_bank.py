@@ -50,6 +50,6 @@ def test_right_answers_are_accepted_and_wrong_ones_rejected(exercise):
     for answer in those:
         if answer.truth in NOT_SEEN:
             continue
-        found, _ = run_guarded(partial(accepted, exercise, answer.function))
+        is_accepted, _ = run_guarded(partial(accepted, exercise, answer.function))
         right = answer.truth is None and (answer.name not in LEANS_ON_CLAMP or passes_on_at_its_bound())
-        assert found == right, f"{answer.truth or 'right'}:\n{inspect.getsource(answer.function)}"
+        assert is_accepted == right, f"{answer.truth or 'right'}:\n{inspect.getsource(answer.function)}"

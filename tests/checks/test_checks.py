@@ -12,7 +12,7 @@ from transformer_lab.checks.diagnose import diagnose, recognise
 from transformer_lab.checks.gradients import _gradients, wrong_gradients
 from transformer_lab.checks.probes import strided, strided_with_whole_rows
 
-PAIRS = 20  # of each exercise's pairs of mistakes so many are tried, spread evenly
+PAIRS = 20  # pairs of mistakes that are tried for each exercise, spread evenly
 EXERCISES = [pytest.param(exercise, id=exercise.name) for exercise in tl.checks.EXERCISES]
 RIGHT = [
     pytest.param(exercise, function, id=f"{exercise.name}-{name}")
@@ -41,7 +41,7 @@ def test_a_known_mistake_is_named_as_itself(exercise, mistake):
 
 
 @pytest.mark.parametrize("exercise", EXERCISES)
-def test_a_function_that_returns_nothing_is_told_so(exercise):
+def test_a_function_that_returns_nothing_gets_a_message(exercise):
     report = diagnose(exercise, lambda *arguments: None)
     assert (report.status, report.mistake) == ("incorrect", "nothing_returned")
     assert "ends without a `return`" in report.message
@@ -64,13 +64,13 @@ def test_two_mistakes_at_once_are_named_as_the_two_or_as_what_does_the_same(exer
         outcomes = exercise.known[ids]
         if alike(outcomes, exercise.expected):
             continue  # one undoes the other
-        found = recognise(exercise, outcomes)
-        if found is None:
+        match = recognise(exercise, outcomes)
+        if match is None:
             assert sum(alike(outcomes, exercise.known[others]) for others in twos) > 1, (
                 ids
             )  # either, so neither is named
         else:
-            assert alike(found.outcomes, exercise.known.get(found.ids, exercise.expected)), (ids, found.names)
+            assert alike(match.outcomes, exercise.known.get(match.ids, exercise.expected)), (ids, match.names)
 
 
 def alike(outcomes, others):

@@ -1,4 +1,4 @@
-"""Whoever adds an exercise and leaves something out is told what, in a sentence."""
+"""An exercise with something missing raises an error that names it in a sentence."""
 
 import builtins
 import re
@@ -41,37 +41,37 @@ def test_the_exercise_in_contributing_passes_the_matrix():
         "__package__": f"{tl.checks.__name__}.ch5_masks",
     }
     exec(code, names)
-    made = names["window_mask"]
-    assert len(made.mistakes) == 4 and made.equivalents
-    for function in (made.reference, *made.equivalents.values()):
-        assert diagnose(made, function).status == "correct"
-    for mistake in made.mistakes.values():
-        assert diagnose(made, mistake.function).mistake == mistake.id
+    exercise = names["window_mask"]
+    assert len(exercise.mistakes) == 4 and exercise.equivalents
+    for function in (exercise.reference, *exercise.equivalents.values()):
+        assert diagnose(exercise, function).status == "correct"
+    for mistake in exercise.mistakes.values():
+        assert diagnose(exercise, mistake.function).mistake == mistake.id
         assert 80 < len(mistake.text) < 700
 
 
 def test_a_made_up_exercise_is_one(capsys):
-    made = make()
+    exercise = make()
 
-    @made.mistake
+    @exercise.mistake
     def not_turned(x):
         """The numbers stand as they stood. Which method turns an axis round?"""
         return x
 
-    made.example("one row", rows=1)
+    exercise.example("one row", rows=1)
 
     def mine(x):
         return x.flip(1)
 
-    assert made(mine).status == "correct" and made.working is mine
-    assert made(lambda x: x + 0).mistake == "not_turned" and made.working is made.reference
+    assert exercise(mine).status == "correct" and exercise.working is mine
+    assert exercise(lambda x: x + 0).mistake == "not_turned" and exercise.working is exercise.reference
     assert "Right with ordinary input, larger input, one row" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("hints", [(), HINTS[:2], (*HINTS, "more")])
 def test_three_hints(hints):
-    said = "backwards must have three hints (a question, where to look, the shape of the code)"
-    with pytest.raises(ValueError, match=f"^{re.escape(said)}, got {len(hints)}$"):
+    message = "backwards must have three hints (a question, where to look, the shape of the code)"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}, got {len(hints)}$"):
         make(hints=hints)
 
 
@@ -81,33 +81,36 @@ def test_an_exercise_with_no_word_about_hints():
 
 
 @pytest.mark.parametrize(
-    "add, what",
+    "add, purpose",
     [
-        (lambda made, function: made.mistake(function), "what its author is told"),
-        (lambda made, function: made.mistake(function, stage="turned"), "what its author is told"),
-        (lambda made, function: made.mistakes_in(turned=(function,)), "what its author is told"),
-        (lambda made, function: made.wrong(type("Body", (), {"nameless": function})), "what its author is told"),
-        (lambda made, function: made.probe(function), "what is special about the input"),
-        (lambda made, function: made.property(function), "the sentence that holds"),
+        (lambda exercise, function: exercise.mistake(function), "what its author is told"),
+        (lambda exercise, function: exercise.mistake(function, stage="turned"), "what its author is told"),
+        (lambda exercise, function: exercise.mistakes_in(turned=(function,)), "what its author is told"),
+        (
+            lambda exercise, function: exercise.wrong(type("Body", (), {"nameless": function})),
+            "what its author is told",
+        ),
+        (lambda exercise, function: exercise.probe(function), "what is special about the input"),
+        (lambda exercise, function: exercise.property(function), "the sentence that holds"),
     ],
 )
-def test_a_docstring(add, what):
+def test_a_docstring(add, purpose):
     def nameless(x):
         return x
 
-    with pytest.raises(ValueError, match=f"^nameless of backwards must have a docstring: {what}$"):
+    with pytest.raises(ValueError, match=f"^nameless of backwards must have a docstring: {purpose}$"):
         add(make(), nameless)
 
 
-def test_a_name_of_its_own_for_each_mistake():
+def test_every_mistake_has_its_own_name():
     def not_turned(x):
         """The numbers stand as they stood."""
         return x
 
-    made = make()
-    made.mistake(not_turned)
+    exercise = make()
+    exercise.mistake(not_turned)
     with pytest.raises(ValueError, match=r"^mistakes of backwards must differ in name, got 'not_turned' twice$"):
-        made.mistake(not_turned)
+        exercise.mistake(not_turned)
 
 
 def test_a_stage_that_there_is():
@@ -116,7 +119,7 @@ def test_a_stage_that_there_is():
 
 
 @pytest.mark.parametrize(
-    "arguments, named, found",
+    "arguments, named, given",
     [
         ((), {"row": 1}, "row"),
         ((1,), {"rows": 1}, "1 in order and 1 by name"),
@@ -124,8 +127,8 @@ def test_a_stage_that_there_is():
         ((), {}, "0 in order and 0 by name"),
     ],
 )
-def test_an_example_by_names_that_there_are(arguments, named, found):
-    with pytest.raises(ValueError, match=f"some of rows, columns, x by name, got {found} in 'an example'$"):
+def test_an_example_by_names_that_there_are(arguments, named, given):
+    with pytest.raises(ValueError, match=f"some of rows, columns, x by name, got {given} in 'an example'$"):
         make().example("an example", *arguments, **named)
 
 
@@ -146,18 +149,18 @@ def test_mistakes_in_two_stages_are_combined_unless_they_are_alone():
         """The last number of each row stands first, and the others are in order."""
         return x.roll(1, -1)
 
-    made = make(reference=backwards)
-    made.mistakes_in(turned=(not_turned,), halved=(not_halved,))
-    made.mistake(rolled, stage="turned", alone=True)
-    assert list(made.known) == [("not_turned",), ("not_halved",), ("rolled",), ("not_turned", "not_halved")]
-    report = diagnose(made, lambda x: x.roll(1, -1) / 2)
+    exercise = make(reference=backwards)
+    exercise.mistakes_in(turned=(not_turned,), halved=(not_halved,))
+    exercise.mistake(rolled, stage="turned", alone=True)
+    assert list(exercise.known) == [("not_turned",), ("not_halved",), ("rolled",), ("not_turned", "not_halved")]
+    report = diagnose(exercise, lambda x: x.roll(1, -1) / 2)
     assert (report.mistake, report.stage) == ("rolled", "turned")
 
 
 def test_a_class_body_of_right_answers():
-    made = make()
+    exercise = make()
 
-    @made.right
+    @exercise.right
     class RightAnswers:
         def by_indices(x):
             return x[..., torch.arange(x.shape[-1] - 1, -1, -1)]
@@ -166,14 +169,14 @@ def test_a_class_body_of_right_answers():
         def flipped(axis, x):
             return x.flip(-1)
 
-    assert list(made.equivalents) == ["by_indices", "flipped_with_numbers", "flipped_with_names"]
-    assert all(diagnose(made, function).status == "correct" for function in made.equivalents.values())
+    assert list(exercise.equivalents) == ["by_indices", "flipped_with_numbers", "flipped_with_names"]
+    assert all(diagnose(exercise, function).status == "correct" for function in exercise.equivalents.values())
 
 
 def test_a_class_body_of_mistakes():
-    made = make()
+    exercise = make()
 
-    @made.wrong(stage="turned", alone=True)
+    @exercise.wrong(stage="turned", alone=True)
     class Turned:
         """Wrong axes."""
 
@@ -198,23 +201,23 @@ def test_a_class_body_of_mistakes():
             """The numbers are {{} of what they were, and} in the old order, divided by {}."""
             return x / by
 
-    assert list(made.mistakes) == ["not_turned", "rolled", "rolled_twice", "halved", "quartered"]
-    assert all((mistake.stage, mistake.alone) == ("turned", True) for mistake in made.mistakes.values())
-    assert made.mistakes["rolled_twice"].text == "The row moves by 2 places."
-    assert made.mistakes["quartered"].text.endswith(
+    assert list(exercise.mistakes) == ["not_turned", "rolled", "rolled_twice", "halved", "quartered"]
+    assert all((mistake.stage, mistake.alone) == ("turned", True) for mistake in exercise.mistakes.values())
+    assert exercise.mistakes["rolled_twice"].text == "The row moves by 2 places."
+    assert exercise.mistakes["quartered"].text.endswith(
         "are a quarter of what they were, and in the old order, divided by 4."
     )
-    assert torch.equal(made.mistakes["rolled_twice"].function(torch.arange(3)), torch.tensor([1, 2, 0]))
-    assert diagnose(made, lambda x: x / 4).mistake == "quartered"
+    assert torch.equal(exercise.mistakes["rolled_twice"].function(torch.arange(3)), torch.tensor([1, 2, 0]))
+    assert diagnose(exercise, lambda x: x / 4).mistake == "quartered"
 
 
 def test_words_of_a_family_have_a_place():
-    said = "words of halved must fill a {} in the docstring of divided, got 'too much'"
+    message = "words of halved must fill a {} in the docstring of divided, got 'too much'"
 
     def divided(by, x):
         """The numbers are {} of what they were."""
 
-    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         family(halved=(2, "half", "too much"))(divided)
 
 
@@ -228,9 +231,9 @@ def test_rows_of_functions_that_have_texts_of_their_own():
             """The numbers are twice what they were."""
             return 2 * x
 
-    made = make()
+    exercise = make()
 
-    @made.wrong
+    @exercise.wrong
     class WrongAnswers:
         @family(**rows_of(Turns))
         def once(turn, x):
@@ -240,16 +243,16 @@ def test_rows_of_functions_that_have_texts_of_their_own():
         def again(turn, x):
             return turn(turn(x))
 
-    texts = {id: mistake.text for id, mistake in made.mistakes.items()}
-    half, twice = (f"The numbers are {what} what they were." for what in ("half of", "twice"))
+    texts = {id: mistake.text for id, mistake in exercise.mistakes.items()}
+    half, twice = (f"The numbers are {ratio} what they were." for ratio in ("half of", "twice"))
     assert texts == {"halved": half, "doubled": twice, "halved_again": half}
-    assert diagnose(made, lambda x: x / 4).mistake == "halved_again"
+    assert diagnose(exercise, lambda x: x / 4).mistake == "halved_again"
 
 
 def test_one_mistake_in_several_spellings():
-    made = make()
+    exercise = make()
 
-    @made.wrong
+    @exercise.wrong
     class WrongAnswers:
         @ways(for_view=torch.Tensor.view, for_reshape=torch.Tensor.reshape)
         def no_columns(cut, x):
@@ -260,20 +263,20 @@ def test_one_mistake_in_several_spellings():
         def all_columns(x):
             return x.view(len(x), 2 * x.shape[1])
 
-    one, other, third = made.mistakes.values()
+    one, other, third = exercise.mistakes.values()
     assert (third.id, third.text) == ("all_columns", one.text)
     assert (one.id, other.id, one.text) == ("no_columns_for_view", "no_columns_for_reshape", other.text)
-    assert diagnose(made, lambda x: x.view(len(x), 0)).mistake == "no_columns_for_view"
-    assert diagnose(made, lambda x: x.reshape(len(x), 0)).mistake == "no_columns_for_reshape"
+    assert diagnose(exercise, lambda x: x.view(len(x), 0)).mistake == "no_columns_for_view"
+    assert diagnose(exercise, lambda x: x.reshape(len(x), 0)).mistake == "no_columns_for_reshape"
 
 
 def test_an_example_by_sizes_by_arguments_and_by_a_function():
-    made = make()
-    made.example("another x", x=torch.zeros(2))
-    made.example("one row", rows=1)
-    made.example("a vector", lambda draw: (draw(4),))
+    exercise = make()
+    exercise.example("another x", x=torch.zeros(2))
+    exercise.example("one row", rows=1)
+    exercise.example("a vector", lambda draw: (draw(4),))
     another, one, vector = (
-        each.arguments[0] for each in made.probes if each.name in ("another x", "one row", "a vector")
+        each.arguments[0] for each in exercise.probes if each.name in ("another x", "one row", "a vector")
     )
     assert torch.equal(another, torch.zeros(2)) and one.shape == (1, 3) and vector.shape == (4,)
 
@@ -283,8 +286,8 @@ def test_a_reference_that_does_not_raise():
         """Return the numbers of each row in reverse order."""
         return x.flip(7)
 
-    said = r"^the reference of backwards must not raise, got IndexError: .* with ordinary input$"
-    with pytest.raises(ValueError, match=said):
+    message = r"^the reference of backwards must not raise, got IndexError: .* with ordinary input$"
+    with pytest.raises(ValueError, match=message):
         make(reference=backwards).expected  # noqa: B018
     with pytest.raises(ValueError, match="must not raise, got IndexError"):
         make(reference=backwards, raises=ZeroDivisionError).expected  # noqa: B018
@@ -300,15 +303,15 @@ def test_a_reference_that_is_random():
         make(reference=backwards).expected  # noqa: B018
 
 
-@pytest.mark.parametrize("made, found", [(torch.ones(2), "Tensor"), ((torch.ones(2), 1), "2")])
-def test_inputs_are_a_tuple_of_the_arguments(made, found):
+@pytest.mark.parametrize("inputs, given", [(torch.ones(2), "Tensor"), ((torch.ones(2), 1), "2")])
+def test_inputs_are_a_tuple_of_the_arguments(inputs, given):
     def backwards(x):
         """Return the numbers of each row in reverse order."""
         return x.flip(-1)
 
-    wrong = exercise(inputs=lambda draw: made, axes={}, hints=HINTS)(backwards)
-    said = rf"^the inputs of backwards must be a tuple of its arguments \(x\), got {found} with ordinary input$"
-    with pytest.raises(ValueError, match=said):
+    wrong = exercise(inputs=lambda draw: inputs, axes={}, hints=HINTS)(backwards)
+    message = rf"^the inputs of backwards must be a tuple of its arguments \(x\), got {given} with ordinary input$"
+    with pytest.raises(ValueError, match=message):
         wrong.expected  # noqa: B018
 
 
@@ -335,15 +338,15 @@ def test_a_name_is_in_the_course_once():
 
 def test_a_name_in_the_course_alone(monkeypatch):
     monkeypatch.setitem(course.FOLDERS, "backwards", "ch5_masks")
-    said = r"^course.py names backwards in ch5_masks, and there is no file ch5_masks/backwards.py$"
-    with pytest.raises(ImportError, match=said):
+    message = r"^course.py names backwards in ch5_masks, and there is no file ch5_masks/backwards.py$"
+    with pytest.raises(ImportError, match=message):
         _ = tl.checks.backwards
 
 
 def test_a_file_without_its_exercise(monkeypatch):
     monkeypatch.setitem(course.FOLDERS, "views", "ch1_tensor_operations")
-    said = r"^ch1_tensor_operations/views.py must define the exercise views, as course.py names it$"
-    with pytest.raises(ImportError, match=said):
+    message = r"^ch1_tensor_operations/views.py must define the exercise views, as course.py names it$"
+    with pytest.raises(ImportError, match=message):
         _ = tl.checks.views
 
 
@@ -389,7 +392,7 @@ PADDING_HINTS = r"(`padding_mask`\n.*?)<details>\n<summary>Hint 1.*?</details>\n
 
 
 @pytest.mark.parametrize(
-    "before, after, said",
+    "before, after, message",
     [
         (PADDING_HINTS, r"\1", "padding_mask must have hints: write {hints padding_mask} below its heading"),
         (
@@ -420,8 +423,8 @@ PADDING_HINTS = r"(`padding_mask`\n.*?)<details>\n<summary>Hint 1.*?</details>\n
         ("About 70 minutes", "Soon done", "the first cell must say how long it takes: About 70 minutes"),
     ],
 )
-def test_a_solution_with_something_missing(before, after, said):
-    with pytest.raises(ValueError, match=f"^{re.escape(said)}"):
+def test_a_solution_with_something_missing(before, after, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         assignments.with_derived_parts(spoiled(before, after))
 
 
@@ -452,8 +455,8 @@ def test_a_hint_calls_only_what_its_notebook_has(folder):
     ],
 )
 def test_numbers_counts_and_minutes_are_written(before, after):
-    made = assignments.with_derived_parts(spoiled(before, after))
-    assert assignments.text(made) == MASKS.read_text("utf-8")
+    exercise = assignments.with_derived_parts(spoiled(before, after))
+    assert assignments.text(exercise) == MASKS.read_text("utf-8")
 
 
 def test_an_assignment_ends_with_a_hunt(monkeypatch):
@@ -473,10 +476,10 @@ def test_the_project_counts_its_parts_without_a_chapter_whatever_number_stood_th
     notebook = nbformat.read(MASKS.with_stem("project"), 4)
     for cell in notebook.cells:
         cell.source = re.sub(r"(?m)^## \d+ (?=`)", "## 10.3 ", cell.source)
-    made = assignments.with_derived_parts(notebook)
-    assert assignments.text(made) == MASKS.with_stem("project").read_text("utf-8")
+    exercise = assignments.with_derived_parts(notebook)
+    assert assignments.text(exercise) == MASKS.with_stem("project").read_text("utf-8")
 
 
-def test_hints_are_written_where_their_name_stands():
-    made = assignments.with_derived_parts(spoiled(PADDING_HINTS, r"\1{hints padding_mask}"))
-    assert assignments.text(made) == MASKS.read_text("utf-8")
+def test_hints_replace_their_name():
+    exercise = assignments.with_derived_parts(spoiled(PADDING_HINTS, r"\1{hints padding_mask}"))
+    assert assignments.text(exercise) == MASKS.read_text("utf-8")

@@ -64,7 +64,7 @@ def test_a_mistake_is_named_by_what_pytorch_refused_and_not_by_the_text(exercise
     assert (report.status, report.mistake) == ("error", mistake), report.message
 
 
-def test_what_pytorch_refused_is_told_with_its_rule():
+def test_what_pytorch_refused_is_reported_with_its_rule():
     message = diagnose(checks.feed_forward, input_added_to_the_hidden).message
     assert "PyTorch refused `add` of (batch 2, seq 7, d_ff 12) and `x`, (batch 2, seq 7, d_model 5)." in message
     assert "Axis −1 has 12 and 5." in message
@@ -78,7 +78,7 @@ def the_pair_taken_for_a_tensor(x, dim):
 
 
 @pytest.mark.parametrize(
-    "exercise, function, said",
+    "exercise, function, message",
     [
         (checks.softmax, the_pair_taken_for_a_tensor, "Take `.values`"),
         (checks.causal_mask, lambda seq: torch.arange(seq).softmax(0), "and these are whole numbers"),
@@ -86,8 +86,8 @@ def the_pair_taken_for_a_tensor(x, dim):
         (checks.masked_attention, lambda query, key, value, mask: value if mask else key, "one single bool"),
     ],
 )
-def test_some_errors_are_told_in_other_words(exercise, function, said):
-    assert said in diagnose(exercise, function).message
+def test_some_errors_are_reworded(exercise, function, message):
+    assert message in diagnose(exercise, function).message
 
 
 # The source
@@ -107,7 +107,7 @@ def transposed_and_thrown_away(x, n_heads):
     return pieces * 2
 
 
-def test_a_parameter_that_is_never_used_is_told():
+def test_a_parameter_that_is_never_used_is_reported():
     assert (
         "Your function never uses `b2`. Where does it belong?"
         in diagnose(checks.feed_forward, without_the_second_bias).message
@@ -116,7 +116,7 @@ def test_a_parameter_that_is_never_used_is_told():
     assert "Your function never uses `b1` and `b2`. Where do they belong?" in message
 
 
-def test_a_result_that_is_thrown_away_is_told():
+def test_a_result_that_is_thrown_away_is_reported():
     message = diagnose(checks.split_heads, transposed_and_thrown_away).message
     assert "What `pieces.transpose(1, 2)` computes is thrown away" in message
     assert "never uses" not in message
@@ -147,7 +147,7 @@ def uses_all(x, n_heads):
     return inner()
 
 
-def test_nothing_is_said_of_a_source_that_is_all_used():
+def test_no_message_about_a_source_that_is_used_completely():
     assert source_findings(uses_all) == []
     assert source_findings(torch.add) == source_findings(checks.split_heads) == []
     assert source_findings(eval("lambda x: 1")) == []
@@ -246,11 +246,11 @@ BETWEEN = [
 ]
 
 
-@pytest.mark.parametrize("exercise, function, found, missing", BETWEEN)
-def test_the_steps_between_which_it_goes_wrong(exercise, function, found, missing):
+@pytest.mark.parametrize("exercise, function, found_steps, missing", BETWEEN)
+def test_the_steps_between_which_it_goes_wrong(exercise, function, found_steps, missing):
     done = steps.find_stages(exercise, function, exercise.probes[0])
     first = list(done.values()).index(False)
-    assert list(done)[first - 1 : first + 1] == [found, missing]
+    assert list(done)[first - 1 : first + 1] == [found_steps, missing]
 
 
 def in_one_call(query, key, value, mask):
@@ -279,14 +279,14 @@ def test_a_card_says_between_which_steps():
 @pytest.mark.parametrize("exercise", [pytest.param(e, id=e.name) for e in checks.EXERCISES if e.stages])
 def test_every_step_has_a_sentence_that_a_learner_knows(exercise):
     for stage in exercise.stages:
-        said = steps.sentence(exercise, stage)
-        assert 10 < len(said) < 140 and "`" * 2 not in said, said
+        sentence = steps.sentence(exercise, stage)
+        assert 10 < len(sentence) < 140 and "`" * 2 not in sentence, sentence
 
 
 # The numbers
 
 
-def told(exercise, function):
+def message_of(exercise, function):
     report = diagnose(exercise, function)
     assert report.status == "incorrect"
     return report.message
@@ -299,12 +299,12 @@ def not_shifted(logits, tokens):
 def test_the_smallest_input_is_one_that_the_docstring_allows():
     """With one token there is nothing to predict: the reference itself returns NaN."""
     for loss in (not_shifted, lambda logits, tokens: F.cross_entropy(logits.mT, tokens, reduction="sum")):
-        message = told(checks.next_token_loss, loss)
+        message = message_of(checks.next_token_loss, loss)
         assert "nan" not in message and "seq 2" in message
     for name in ("halves", "joined_as_halves", "exponent_without_the_two"):
-        message = told(checks.rotate, checks.rotate.mistakes[name].function)
+        message = message_of(checks.rotate, checks.rotate.mistakes[name].function)
         assert "d_head 4" in message, "one pair does not show it, and d_head is even"
-    assert "d_head 2" in told(checks.rotate, lambda x, positions, base: x.flip(-1))
+    assert "d_head 2" in message_of(checks.rotate, lambda x, positions, base: x.flip(-1))
 
 
 @pytest.mark.parametrize("exercise", every_third(pytest.param(e, id=e.name) for e in checks.EXERCISES if e.sizes))
@@ -330,22 +330,22 @@ def a_little_added(query, key, value):
 
 
 def test_nearly_right_is_no_factor():
-    assert "the right one times" not in told(checks.causal_linear_attention, a_little_added)
-    message = told(checks.linear, lambda x, weight, bias: 1.0005 * F.linear(x, weight, bias))
+    assert "the right one times" not in message_of(checks.causal_linear_attention, a_little_added)
+    message = message_of(checks.linear, lambda x, weight, bias: 1.0005 * F.linear(x, weight, bias))
     assert "the right one times" not in message and "All numbers are nearly right" in message
 
 
 def test_a_factor_is_that_of_the_numbers_shown():
-    message = told(checks.language_model, scaled_logits)
+    message = message_of(checks.language_model, scaled_logits)
     assert "Every number is the right one times √d_model." in message
-    message = told(checks.linear, lambda x, weight, bias: 0.3 * (x @ weight.T + bias))
+    message = message_of(checks.linear, lambda x, weight, bias: 0.3 * (x @ weight.T + bias))
     assert "Every number is the right one times 0.3." in message
-    message = told(checks.linear, lambda x, weight, bias: (x @ weight.T + bias) / (x.shape[0] + x.shape[2]))
+    message = message_of(checks.linear, lambda x, weight, bias: (x @ weight.T + bias) / (x.shape[0] + x.shape[2]))
     assert "Every number is the right one times a factor that changes with the sizes." in message
 
 
 @pytest.mark.parametrize(
-    "wrong, said",
+    "wrong, message",
     [
         (lambda y: torch.cat([-y[:, :1], y[:, 1:]], 1), "The wrong numbers all stand at seq 0; the others are right."),
         (lambda y: torch.cat([y[:, :1], y[:, 1:] + 1], 1), "All numbers are wrong, except at seq 0."),
@@ -361,14 +361,15 @@ def test_a_factor_is_that_of_the_numbers_shown():
         (lambda y: y * torch.nan, "There is NaN in your result"),
     ],
 )
-def test_where_wrong_numbers_stand_or_what_they_have_in_common(wrong, said):
-    assert said in told(checks.linear, lambda x, weight, bias: wrong(F.linear(x, weight, bias)))
+def test_positions_of_wrong_numbers_and_what_they_have_in_common(wrong, message):
+    assert message in message_of(checks.linear, lambda x, weight, bias: wrong(F.linear(x, weight, bias)))
 
 
 def test_bools_that_are_wrong_one_way():
-    said = told(checks.causal_mask, lambda seq: torch.ones(seq, seq).tril().bool() | (torch.arange(seq) > 5))
-    assert "The wrong numbers all stand" in said
-    ragged = told(checks.causal_mask, lambda seq: torch.ones(seq, seq).tril(-1).bool() | (torch.arange(seq) % 3 == 2))
+    message = message_of(checks.causal_mask, lambda seq: torch.ones(seq, seq).tril().bool() | (torch.arange(seq) > 5))
+    assert "The wrong numbers all stand" in message
+    every_third = lambda seq: torch.ones(seq, seq).tril(-1).bool() | (torch.arange(seq) % 3 == 2)  # noqa: E731
+    ragged = message_of(checks.causal_mask, every_third)
     assert "You return `True` where `False` belongs, and `False` where `True` belongs." in ragged
 
 
@@ -390,7 +391,7 @@ def test_an_error_that_is_returned():
 
 
 def test_whole_numbers_that_are_wrong():
-    message = told(checks.attention_parameters, lambda d_model, bias: d_model + 1)
+    message = message_of(checks.attention_parameters, lambda d_model, bias: d_model + 1)
     assert "Your number is too small with" in message
 
 
@@ -423,10 +424,11 @@ def test_angles_in_float32_are_right_and_have_the_names_of_their_mistakes(speeds
         assert report.mistake == mistake and "Besides" not in report.message, report.message
 
 
-def test_what_is_wrong_in_float64_besides_is_told():
+def test_what_is_wrong_in_float64_besides_is_reported():
     report = diagnose(checks.rotate, rotated(SPEEDS[0], times=2 * math.pi, as_it_came=False))
     assert report.mistake == "whole_circles+in_float32" and "whatever the dtype" in report.message
-    message = told(checks.rotate, rotated(lambda base, d, sign: 1.001 * SPEEDS[0](base, d, sign), times=2 * math.pi))
+    faster = rotated(lambda base, d, sign: 1.001 * SPEEDS[0](base, d, sign), times=2 * math.pi)
+    message = message_of(checks.rotate, faster)
     assert "2π" not in message, "this is no other rounding"
 
 
@@ -520,22 +522,23 @@ def test_a_turn_of_both_sides_of_a_score_by_one_position_cancels(mistake):
 
 def test_a_card_says_which_result_it_shows():
     function = step_with(seen=last_turned)
-    assert "In the second result you return `[[[[" in told(checks.cached_step, function)
-    assert "In the first result you return `[[[[" in told(checks.cached_step, step_with(stored=True, seen=all_turned))
-    assert "In the" not in told(checks.linear, lambda x, weight, bias: x.sum() + bias.expand(*x.shape[:-1], -1))
+    assert "In the second result you return `[[[[" in message_of(checks.cached_step, function)
+    first_wrong = step_with(stored=True, seen=all_turned)
+    assert "In the first result you return `[[[[" in message_of(checks.cached_step, first_wrong)
+    assert "In the" not in message_of(checks.linear, lambda x, weight, bias: x.sum() + bias.expand(*x.shape[:-1], -1))
 
     def values_turned_round(*arguments):
         blend, keys, values = step_with(stored=True)(*arguments)
         return blend, keys, values.mT
 
-    message = told(checks.cached_step, values_turned_round)
+    message = message_of(checks.cached_step, values_turned_round)
     assert "The third result has the shape (batch " in message
 
     def normalizer_doubled(state, query, key, value):
         (s, z), output = checks.recurrent_step.reference(state, query, key, value)
         return (s, 2 * z + output.sum()), output
 
-    assert "In the second item of the first result you return" in told(checks.recurrent_step, normalizer_doubled)
+    assert "In the second item of the first result you return" in message_of(checks.recurrent_step, normalizer_doubled)
 
 
 def my_rotate(x, positions, base):
@@ -559,11 +562,11 @@ my_rotate.__code__ = my_rotate.__code__.replace(co_name="rotate")  # as it is ca
 
 
 @pytest.mark.parametrize("rotate", [my_rotate, checks.rotate.reference])
-@pytest.mark.parametrize("position, said", [(int, "the number 5"), (torch.tensor, "a tensor of shape ()")])
-def test_a_number_in_the_place_of_a_tensor_is_told(rotate, position, said):
+@pytest.mark.parametrize("position, message", [(int, "the number 5"), (torch.tensor, "a tensor of shape ()")])
+def test_a_number_in_the_place_of_a_tensor_is_reported(rotate, position, message):
     report = diagnose(checks.cached_step, step_at(position, rotate))
     assert report.status == "error"
-    assert f"`rotate` takes a tensor of shape (seq,) as `positions`, and was given {said}." in report.message
+    assert f"`rotate` takes a tensor of shape (seq,) as `positions`, and was given {message}." in report.message
     assert "A single one must be a tensor of shape (1,)." in report.message
     assert diagnose(checks.cached_step, step_at(lambda place: torch.tensor([place]), rotate)).status == "correct"
 
@@ -592,7 +595,7 @@ def test_a_tensor_of_one_axis_that_is_no_argument_has_no_axis_word():
     assert "PyTorch refused `add` of `x`, (batch 3, heads 5, seq 7, d_head 4) and (3)." in message
 
 
-def test_right_numbers_that_come_too_often_are_told():
+def test_right_numbers_that_come_too_often_are_reported():
     right = torch.tensor([1.5, 1.5, 2.5, 2.5, 3.5, 3.5])
     case = Case(torch.tensor([1.5, 1.5, 1.5, 2.5, 2.5, 2.5]), right, {})
     assert "some come too often" in relation(case, case, ["heads"])
@@ -607,11 +610,11 @@ def pairs_that_fit_by_chance(x, positions, base):
 
 
 def test_a_card_shows_no_smaller_input_on_which_the_shape_is_wrong_as_well():
-    message = told(checks.rotate, pairs_that_fit_by_chance)
+    message = message_of(checks.rotate, pairs_that_fit_by_chance)
     assert "You return" in message and "shape" not in message
 
 
-# What is said of the rest of an answer, and beside a second slip
+# Claims about the rest of an answer, and about a second slip
 
 
 def features(x):
@@ -669,8 +672,8 @@ def no_scale_and_no_score_above_50(query, key):
     return scores.masked_fill(scores > 50, 0.0).softmax(-1)
 
 
-def test_a_second_slip_is_told_where_the_first_is_wrong_as_well():
-    message = told(checks.attention_weights, no_scale_and_no_score_above_50)
+def test_a_second_slip_is_reported_where_the_first_is_wrong_as_well():
+    message = message_of(checks.attention_weights, no_scale_and_no_score_above_50)
     assert "The scale is missing" in message and "Besides, with scores of more than a hundred it goes" in message
 
 
@@ -681,15 +684,15 @@ def test_a_second_slip_is_told_where_the_first_is_wrong_as_well():
         (checks.attention_weights, "times_root_d+over_heads", "One key gets nearly everything"),
     ],
 )
-def test_what_a_text_says_of_the_rest_is_left_out_beside_a_second_slip(exercise, mistakes, false):
+def test_claims_about_the_rest_are_left_out_beside_a_second_slip(exercise, mistakes, false):
     ids = tuple(mistakes.split("+"))
     report = diagnose(exercise, exercise.combined([exercise.mistakes[id] for id in ids]))
     assert set(report.mistake.split("+")) == set(ids), report.mistake
-    said = [
+    messages = [
         " ".join(text.split())
         for text in (report.message, diagnose(exercise, exercise.mistakes[ids[0]].function).message)
     ]
-    assert false not in said[0] and false in said[1]
+    assert false not in messages[0] and false in messages[1]
 
 
 def inverted_with_axes(seq):
@@ -702,11 +705,11 @@ def no_diagonal_in_whole_numbers(seq):
 
 @pytest.mark.parametrize("function", [inverted_with_axes, no_diagonal_in_whole_numbers])
 def test_a_triangle_with_another_slip_is_not_called_right(function):
-    message = told(checks.causal_mask, function)
+    message = message_of(checks.causal_mask, function)
     assert "Two things go wrong here." in message and "The triangle is right" not in message, message
 
 
-def test_braces_mark_what_a_text_says_of_the_rest():
+def test_braces_mark_claims_about_the_rest():
     text = "{The heads are right, but} they are sorted. Each is {right and} in the wrong place.\n{It would work.} Why?"
     assert without_what_is_marked(text) == "They are sorted. Each is in the wrong place.\nWhy?"
     mistake = checks.merge_last_two.mistakes["axes_swapped_back"]
@@ -714,10 +717,10 @@ def test_braces_mark_what_a_text_says_of_the_rest():
     assert mistake.beside_another.startswith("The numbers are scrambled")
 
 
-def test_one_slip_with_key_and_query_is_told_once():
+def test_one_slip_with_key_and_query_is_reported_once():
     exercise = checks.mend_cosines
     ids = "root_forgotten", "root_forgotten_of_queries"
-    message = told(exercise, exercise.combined([exercise.mistakes[id] for id in ids]))
+    message = message_of(exercise, exercise.combined([exercise.mistakes[id] for id in ids]))
     assert message.startswith("One slip, made twice: read this with *key*, and then with *query*.")
     assert message.count("the root is missing") == 1 and "Two things" not in message
 
@@ -729,7 +732,7 @@ def weights_of_hidden_keys_made_small(query, key, value, mask):
 
 
 def test_numbers_that_a_leak_makes_nearly_right_are_not_put_down_to_an_eps():
-    message = told(checks.masked_attention, weights_of_hidden_keys_made_small)
+    message = message_of(checks.masked_attention, weights_of_hidden_keys_made_small)
     assert "Change what a query must not see, and its output stays." in message and "nearly right" not in message
 
 
@@ -740,7 +743,7 @@ def test_the_output_of_a_query_that_sees_nothing_is_not_explained_beside_another
     function = lambda query, key, value, mask: (  # noqa: E731
         masked(query @ key.mT / query.shape[-1] ** 0.5, mask).softmax(-1) @ value
     )
-    message = told(checks.masked_attention, function)
+    message = message_of(checks.masked_attention, function)
     assert "gets an output all the same" in message and "one large negative number" not in message
 
 
@@ -749,7 +752,7 @@ def bits_taken_for_bytes(n_layers, d_model, seq, batch, bytes_per_value):
 
 
 def test_a_number_that_has_several_causes_names_them_all():
-    message = " ".join(told(checks.kv_cache_bytes, bits_taken_for_bytes).split())
+    message = " ".join(message_of(checks.kv_cache_bytes, bits_taken_for_bytes).split())
     assert "Or the 2 for both is there, and another factor takes it away again." in message
     assert "are forgotten" not in message and "You count numbers" not in message
 
@@ -767,16 +770,16 @@ def without_token_0_by_sentence(logits, tokens):
 
 @pytest.mark.parametrize("function", [shifted_twice, without_token_0_by_sentence])
 def test_the_smallest_input_shows_a_finite_number_where_it_can(function):
-    assert "nan" not in told(checks.next_token_loss, function)
+    assert "nan" not in message_of(checks.next_token_loss, function)
 
 
 def test_beside_an_axis_too_many_a_card_says_whether_the_numbers_are_right():
     steeper = lambda seq: (torch.arange(seq)[:, None] >= 2 * torch.arange(seq))[None]  # noqa: E731
-    assert "Apart from axes of size 1, " in told(checks.causal_mask, steeper)
+    assert "Apart from axes of size 1, " in message_of(checks.causal_mask, steeper)
     in_front = lambda query, key, value: checks.attention.reference(query, key, value)[None]  # noqa: E731
-    assert "Apart from that, your results are right." in told(checks.attention, in_front)
+    assert "Apart from that, your results are right." in message_of(checks.attention, in_front)
     doubled = lambda logits, tokens: 2 * checks.next_token_loss.reference(logits, tokens)[None, None]  # noqa: E731
-    assert "its number is wrong as well" in told(checks.next_token_loss, doubled)
+    assert "its number is wrong as well" in message_of(checks.next_token_loss, doubled)
 
 
 @pytest.mark.parametrize(("off", "is_nearly_right"), [(1e-3, True), (0.01, False), (0.1, False)])
@@ -784,8 +787,8 @@ def test_numbers_are_nearly_right_only_within_a_fraction_of_a_percent(off, is_ne
     expected = torch.tensor([[0.3, -0.5], [0.8, 1.0], [-0.9, 0.4]])
     got = expected + off * torch.tensor([[1.0, -0.4], [0.3, 0.8], [-0.7, 0.6]])
     sizes = {"seq": 3, "d_head": 2}
-    said = relation(Case(got, expected, sizes), Case(got, expected, sizes), ["seq", "d_head"])
-    assert ("nearly right" in said) == is_nearly_right
+    sentence = relation(Case(got, expected, sizes), Case(got, expected, sizes), ["seq", "d_head"])
+    assert ("nearly right" in sentence) == is_nearly_right
 
 
 @pytest.mark.parametrize(

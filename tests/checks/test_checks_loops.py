@@ -172,7 +172,7 @@ def test_all_steps_are_found_in_a_loop(exercise, function):
 
 
 @pytest.mark.parametrize(
-    "exercise, function, found, missing",
+    "exercise, function, found_steps, missing",
     [
         (checks.layer_norm, layer_norm_tokens, "normalized", "output"),
         (checks.rotate, rotate_tokens, "turn", "joined"),
@@ -180,9 +180,9 @@ def test_all_steps_are_found_in_a_loop(exercise, function):
         (checks.mean_pool, mean_pool_loop, "mean", "length"),
     ],
 )
-def test_the_steps_between_which_a_loop_goes_wrong(exercise, function, found, missing):
+def test_the_steps_between_which_a_loop_goes_wrong(exercise, function, found_steps, missing):
     message = diagnose(exercise, function).message
-    assert f"Found: *{found}*" in message and f"Not found: *{missing}*" in message, message
+    assert f"Found: *{found_steps}*" in message and f"Not found: *{missing}*" in message, message
 
 
 @pytest.mark.parametrize(
@@ -193,9 +193,9 @@ def test_the_steps_between_which_a_loop_goes_wrong(exercise, function, found, mi
         (checks.softmax, softmax_numpy),
     ],
 )
-def test_nothing_is_said_of_steps_that_cannot_be_seen(exercise, function):
+def test_no_message_about_steps_that_cannot_be_seen(exercise, function):
     report = diagnose(exercise, function)
-    assert not report.mistake and not any(said in report.message for said in NOT_FOUND), report.message
+    assert not report.mistake and not any(phrase in report.message for phrase in NOT_FOUND), report.message
 
 
 def first_half_turned(x, positions, base):
@@ -209,7 +209,7 @@ def first_half_turned(x, positions, base):
 
 def test_a_step_that_is_done_for_a_part_is_not_called_missing():
     report = diagnose(checks.rotate, first_half_turned)
-    assert not any(said in report.message for said in NOT_FOUND), report.message
+    assert not any(phrase in report.message for phrase in NOT_FOUND), report.message
 
 
 def divided_by_the_root_of_each_feature(query, key, value):

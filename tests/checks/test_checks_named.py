@@ -303,7 +303,7 @@ def test_a_mask_value_too_small_to_hide_is_named(masked, number):
     assert "Besides" not in report.message and "Two things" not in report.message
 
 
-def test_minus_ten_has_a_mistake_of_its_own():
+def test_minus_ten_is_a_separate_mistake():
     assert diagnose(checks.masked_attention, masked_fill_with(-10.0)).mistake == "minus_ten"
     assert diagnose(checks.masked_attention, mask_added_times(-10.0)).mistake == "plus_minus_10"
 

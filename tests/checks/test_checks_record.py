@@ -185,9 +185,9 @@ def test_a_lock_of_a_process_that_died_or_was_stopped_stops_nobody(monkeypatch):
     holder.kill()
     holder.communicate(timeout=60)
     monkeypatch.setattr(record, "LOCK_TIMEOUT", 600)  # to wait for the dead one would hang
-    begun = time.monotonic()
+    start = time.monotonic()
     tl.checks.merge_heads(right)
-    assert record.read()["merge_heads"]["checks"] == 2 and time.monotonic() - begun < 300
+    assert record.read()["merge_heads"]["checks"] == 2 and time.monotonic() - start < 300
 
 
 def test_where_there_are_no_locks_the_record_is_kept_all_the_same(monkeypatch):

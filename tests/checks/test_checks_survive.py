@@ -1,4 +1,4 @@
-"""Whatever the learner's function does, the check ends with a card, and the session is as it was."""
+"""Whatever the learner's function does, the check ends with a card and leaves the session unchanged."""
 
 import builtins
 import functools
@@ -42,7 +42,7 @@ def right(x, n_heads):
 
 
 @pytest.mark.parametrize(
-    "wrap, said, mistake",
+    "wrap, message, mistake",
     [
         (lambda result: result.cpu().numpy(), "type `ndarray`", "not_a_tensor"),
         (lambda result: result.tolist(), "type `list`", "not_a_tensor"),
@@ -61,10 +61,10 @@ def right(x, n_heads):
         (lambda result: result * float("nan"), "nan", None),
     ],
 )
-def test_a_result_of_another_kind(wrap, said, mistake, capsys):
+def test_a_result_of_another_kind(wrap, message, mistake, capsys):
     report = check(lambda x, n_heads: wrap(right(x, n_heads)))
     assert (report.status, report.mistake) == ("incorrect", mistake)
-    assert re.search(said, report.message)
+    assert re.search(message, report.message)
     assert capsys.readouterr().out.startswith("✗ split_heads: incorrect")
 
 
@@ -108,7 +108,7 @@ def test_a_model_on_meta_may_be_the_one_that_shows_what_is_wrong():
 
 
 @pytest.mark.parametrize(
-    "wrap, said",
+    "wrap, message",
     [
         (lambda state: {"S": state[0], "z": state[1]}, "Item 1 of your result is of type `dict`; it must be a tuple."),
         (lambda state: None, "Item 1 of your result is of type `NoneType`"),
@@ -116,14 +116,14 @@ def test_a_model_on_meta_may_be_the_one_that_shows_what_is_wrong():
         (lambda state: (state[0], 1.0), "Item 2 of item 1 of your result is of type `float`; it must be a tensor."),
     ],
 )
-def test_a_tuple_in_a_result_of_another_kind(wrap, said):
+def test_a_tuple_in_a_result_of_another_kind(wrap, message):
     def step(state, query, key, value):
         after, output = tl.checks.recurrent_step.reference(state, query, key, value)
         return wrap(after), output
 
     report = tl.checks.recurrent_step(step)
     assert (report.status, report.mistake) == ("incorrect", None)
-    assert said in report.message
+    assert message in report.message
 
 
 def test_a_card_marks_code_and_emphasis():
@@ -143,7 +143,7 @@ def raises(error):
 
 
 @pytest.mark.parametrize(
-    "error, said",
+    "error, message",
     [
         (ZeroDivisionError("division by zero"), "`ZeroDivisionError`: division by zero"),
         (KeyError(), "`KeyError`"),
@@ -154,14 +154,14 @@ def raises(error):
         (AssertionError("a\nb\nc"), "`AssertionError`: a"),
     ],
 )
-def test_an_error_is_told_with_the_learners_own_line(error, said):
+def test_an_error_is_reported_with_the_learners_own_line(error, message):
     report = check(raises(error))
     assert (report.status, report.mistake) == ("error", None)
-    assert said in report.message and "line 2 of `function`: `raise error`" in report.message
+    assert message in report.message and "line 2 of `function`: `raise error`" in report.message
     assert "Traceback" not in str(report) and "transformer_lab" not in str(report)
 
 
-def test_the_shapes_at_that_line_are_told():
+def test_the_shapes_at_that_line_are_reported():
     def function(x, n_heads):
         keys = x.transpose(1, 2)
         return x @ x @ keys
@@ -182,10 +182,10 @@ def test_other_parameters(function):
     assert report.status == "error" and "`split_heads` takes (x, n_heads), and yours takes (" in report.message
 
 
-@pytest.mark.parametrize("thing", [None, 3, "split_heads", torch.ones(2), [right]])
-def test_what_is_no_function(thing):
-    report = check(thing)
-    assert report.status == "error" and f"of type `{type(thing).__name__}`" in report.message
+@pytest.mark.parametrize("value", [None, 3, "split_heads", torch.ones(2), [right]])
+def test_a_value_that_is_not_a_function(value):
+    report = check(value)
+    assert report.status == "error" and f"of type `{type(value).__name__}`" in report.message
 
 
 @pytest.mark.parametrize("given", [(), (right, 3), (right, right)])
@@ -321,14 +321,15 @@ def test_a_fault_of_the_check_is_not_shown_as_the_learners(part, monkeypatch):
     assert report.status == "incorrect" and FAULT in report.message
 
 
-def test_a_fault_of_the_check_before_its_verdict_is_told_too(monkeypatch):
+def test_a_fault_of_the_check_before_its_verdict_is_reported(monkeypatch):
     monkeypatch.setattr("transformer_lab.checks.probes.observe", broken)
     report = check(lambda x, n_heads: right(x, n_heads))
     assert report.status == "error" and FAULT in report.message
 
 
-def test_a_fault_in_a_hunt_is_told_too(monkeypatch):
-    monkeypatch.setattr(sys.modules["transformer_lab.checks.hunt"], "spared", broken)  # a function has this name too
+def test_a_fault_in_a_hunt_is_reported_too(monkeypatch):
+    module = sys.modules["transformer_lab.checks.hunt"]  # `tl.checks.hunt` is the function
+    monkeypatch.setattr(module, "all_accepted", broken)
     report = tl.checks.hunt(check, lambda f: f(torch.ones(2, 3, 4), 2))
     assert report.status == "error" and FAULT in report.message
 
@@ -377,7 +378,7 @@ def endless(x, n_heads):
 
 
 @lasting
-def endless_and_deaf(x, n_heads):
+def endless_ignoring_errors(x, n_heads):
     while not over.is_set():
         try:
             while not over.is_set():
@@ -387,7 +388,7 @@ def endless_and_deaf(x, n_heads):
 
 
 @lasting
-def endless_talk(x, n_heads):
+def endless_printing(x, n_heads):
     while True:
         print("a flood " * 1000)
 
@@ -397,7 +398,7 @@ def sleeps(x, n_heads):
     over.wait(60)
 
 
-ENDLESS = (endless, endless_and_deaf, endless_talk, sleeps)
+ENDLESS = (endless, endless_ignoring_errors, endless_printing, sleeps)
 
 
 @pytest.mark.parametrize("function", ENDLESS)
@@ -424,7 +425,7 @@ def test_the_stop_button_stops_the_function_and_the_cell(function, presses, caps
     assert raised.value._render_traceback_() == ["The check was stopped."]
     assert printed.startswith("✗ split_heads: error\n\n  You stopped the check")
     assert ("still running" in printed) == runs_on()
-    assert not runs_on() or function in (endless_and_deaf, sleeps)
+    assert not runs_on() or function in (endless_ignoring_errors, sleeps)
     if function is endless:
         assert re.search(r"It was stopped in line [23] of `endless`: `(while True:|pass)`", printed)
     assert tl.checks.record.read()["split_heads"] == {"checks": 1}
@@ -460,7 +461,7 @@ def press_stop(presses=1):
         time.sleep(0.1)
 
 
-def test_a_machine_that_stands_still_refuses_no_right_answer(monkeypatch):
+def test_a_suspended_machine_rejects_no_right_answer(monkeypatch):
     clock, late = time.monotonic, []
     monkeypatch.setattr(time, "monotonic", lambda: clock() + sum(late))
 
@@ -556,7 +557,7 @@ def state():
     }
 
 
-def meddles(x, n_heads):
+def changes_session_settings(x, n_heads):
     torch.manual_seed(1)
     random.seed(1)
     np.random.seed(1)
@@ -576,7 +577,7 @@ def meddles(x, n_heads):
     return right(x, n_heads)
 
 
-@pytest.mark.parametrize("function", [right, meddles, raises(ValueError("no")), endless])
+@pytest.mark.parametrize("function", [right, changes_session_settings, raises(ValueError("no")), endless])
 def test_the_session_is_as_it_was(function, monkeypatch):
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 0.5)
     before = state()
@@ -618,7 +619,7 @@ def test_an_input_that_was_changed():
     assert report.status == "incorrect" and "changes its argument `x`" in report.message
 
 
-def test_a_function_that_keeps_something_is_told_so():
+def test_a_function_that_keeps_something_is_reported():
     calls = []
 
     def counts(x, n_heads):
@@ -711,7 +712,7 @@ def from_a_cache(seq):
         (from_a_cache, "`for_any_length`"),
     ],
 )
-def test_what_is_stored_for_one_input_and_returned_for_another_is_told_so(function, name):
+def test_what_is_stored_for_one_input_and_returned_for_another_is_reported(function, name):
     report = tl.checks.causal_mask(function)
     assert (report.status, report.mistake) == ("incorrect", "kept_between_calls")
     assert (
@@ -864,8 +865,8 @@ def test_on_a_busy_machine_only_the_time_counts_in_which_it_had_the_processor(mo
 
         def function(x, n_heads):
             while left[0] > 0:
-                begun = time.thread_time()
-                while time.thread_time() < begun + 0.005:
+                start = time.thread_time()
+                while time.thread_time() < start + 0.005:
                     pass
                 left[0] -= 0.005
                 time.sleep(0.005)
@@ -879,7 +880,7 @@ def test_on_a_busy_machine_only_the_time_counts_in_which_it_had_the_processor(mo
 
 
 def test_the_checks_own_work_does_not_count(monkeypatch):
-    """What the check knows is found out anew, and takes longer than a function may."""
+    """The known outcomes are computed again, which takes longer than a function may."""
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 0.4)
     reference = check.reference
 
@@ -897,11 +898,11 @@ def test_the_checks_own_work_does_not_count(monkeypatch):
 
 def test_one_thread_inside_a_check():
     """On a busy machine the threads of a small product wait for one another."""
-    before, found = torch.get_num_threads(), []
+    before, counts = torch.get_num_threads(), []
     try:
         torch.set_num_threads(2)
-        check(lambda x, n_heads: found.append(torch.get_num_threads()) or right(x, n_heads))
-        assert set(found) == {1} and torch.get_num_threads() == 2
+        check(lambda x, n_heads: counts.append(torch.get_num_threads()) or right(x, n_heads))
+        assert set(counts) == {1} and torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
 

@@ -1,4 +1,4 @@
-"""The check of a class: `masked_multi_head`, which makes the learner's layer and puts weights of its own into it."""
+"""The check of a class: `masked_multi_head`, which builds the learner's layer and loads given weights into it."""
 
 import pytest
 from torch import nn
@@ -49,7 +49,7 @@ def test_other_parameters_are_named(written):
     assert report.status == "error" and "of another shape: k_proj.bias" in report.message
 
 
-def test_a_class_that_is_no_module_is_told_so():
+def test_a_class_that_is_no_module_is_reported():
     report = tl.checks.masked_multi_head(type("Plain", (), {"__init__": lambda self, d_model, n_heads: None}))
     assert report.status == "error" and "a subclass of `nn.Module`" in report.message
 

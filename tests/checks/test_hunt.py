@@ -1,4 +1,4 @@
-"""Hunts: a learner's test is told what it misses and what it does wrong, and meets all functions alike."""
+"""Hunts: the card says what a learner's test misses and does wrong; all functions look the same to the test."""
 
 import inspect
 import re
@@ -14,8 +14,7 @@ from chapter_code import chapter_code
 from sampling import every_third
 from transformer_lab.checks import hunt_report, observe, record
 from transformer_lab.checks.agree import agree, tensors_in
-from transformer_lab.checks.hunt import Answer
-from transformer_lab.checks.hunt import of as hunt
+from transformer_lab.checks.hunt import Answer, hunt_of
 from transformer_lab.checks.hunt_kinds import from_outside, kinds
 from transformer_lab.checks.hunts import HUNTS, TASKS
 
@@ -63,20 +62,20 @@ def test_a_better_test_catches_more_and_chapter_3_says_how_many():
     assert caught == sorted(set(caught)) and caught[3] == known
     assert caught[0] < 0.3 * known and caught[1] < 0.6 * known, "shapes and sums prove nothing"
     text = (notebooks.ROOT / "chapters" / "03_attention_lookup.ipynb").read_text("utf-8")
-    wanted = (
+    expected = (
         f"know {known} mistakes in `attention_weights` alone: a test of the shape catches {caught[0]} of them, a "
         f"test of the row sums {caught[1]}, and a comparison with known numbers {caught[2]}. "
     )
-    assert wanted in text, f"03_attention_lookup.ipynb, section 3.10, must say: {wanted}"
+    assert expected in text, f"03_attention_lookup.ipynb, section 3.10, must say: {expected}"
 
 
-def test_the_card_says_what_escapes_and_what_that_does():
+def test_the_card_names_an_escaped_mistake_and_its_effect():
     report = weights.report(row_sums)
     assert (report.status, report.refused, report.stars) == ("incorrect", 0, 0)
     words, count, of = report.kinds[0]
     assert words == "wrong numbers, and each row has the right sum" and count == of > 10
-    found = re.search(r"for `query = (.*?)`, `key = (.*?)`, it returns `(.*?)`; right is `(.*?)`\.", report.message)
-    query, key, returned, right = (torch.tensor(eval(numbers)) for numbers in found.groups())
+    match = re.search(r"for `query = (.*?)`, `key = (.*?)`, it returns `(.*?)`; right is `(.*?)`\.", report.message)
+    query, key, returned, right = (torch.tensor(eval(numbers)) for numbers in match.groups())
     assert query.numel() + key.numel() <= 6
     assert torch.allclose(tl.attention_weights(query, key), right, atol=1e-3) and not torch.equal(returned, right)
     assert not any(mistake.id in str(report) for mistake in weights.exercise.mistakes.values())
@@ -87,12 +86,14 @@ def test_of_a_mistake_that_special_input_shows_the_card_names_the_input():
     report = weights.report(numbers)
     (kind,) = report.kinds
     assert kind[0] == "wrong only with queries whose scores lie far apart" and report.stars == 2
-    said = "One that escapes, with queries whose scores lie far apart: it returns `nan` at index [0, 0, 0, 0]; right is"
-    assert said in report.message
+    message = (
+        "One that escapes, with queries whose scores lie far apart: it returns `nan` at index [0, 0, 0, 0]; right is"
+    )
+    assert message in report.message
 
 
 @pytest.mark.parametrize(
-    "name, said",
+    "name, message",
     [
         ("merge_last_two", r"with a matrix: its numbers are right, but the result is a copy of its numbers\.$"),
         (
@@ -107,11 +108,11 @@ def test_of_a_mistake_that_special_input_shows_the_card_names_the_input():
         ("flat_offset", r"\(`index = \(\)`, `strides = \(\)`\): it raises `IndexError`\.$"),
     ],
 )
-def test_it_says_what_a_mistake_does_whatever_that_is(name, said):
+def test_the_effect_of_a_mistake_is_described(name, message):
     exercise = getattr(tl.checks, name)
     arguments, right = exercise.probes[0].arguments, exercise.expected[0].value
     report = getattr(tl.checks, f"test_{name}").report(lambda f: agree(f(*deepcopy(arguments)), right))
-    assert re.search(f"One that escapes.*{said}", report.message), report.message
+    assert re.search(f"One that escapes.*{message}", report.message), report.message
 
 
 @pytest.mark.parametrize("caught, stars", [(0, 0), (20, 0), (21, 1), (28, 1), (29, 2), (33, 2), (34, 3)])
@@ -122,7 +123,7 @@ def test_stars_for_three_fifths_for_85_per_cent_and_for_all(caught, stars):
     assert report.stars == 0
 
 
-# What a test does wrong is told
+# Errors of a test
 
 
 def refuses_all(f):
@@ -160,7 +161,7 @@ def unwritten(*_):
 
 
 @pytest.mark.parametrize(
-    "test, status, said",
+    "test, status, message",
     [
         (
             refuses_all,
@@ -178,13 +179,13 @@ def unwritten(*_):
         (torch.ones(2), "error", "without calling it"),
     ],
 )
-def test_what_a_test_does_wrong_is_told(test, status, said):
+def test_what_a_test_does_wrong_is_reported(test, status, message):
     report = weights.report(test)
     assert (report.status, report.stars) == (status, 0)
-    assert re.search(said, report.message), report.message
+    assert re.search(message, report.message), report.message
 
 
-def test_a_test_without_an_end_and_one_that_is_slow_are_told_apart(monkeypatch):
+def test_a_test_without_an_end_and_one_that_is_slow_are_distinguished(monkeypatch):
     kinds(weights.exercise)
     monkeypatch.setattr(observe, "TIME_LIMIT", 0.3)
 
@@ -204,7 +205,7 @@ def test_a_test_without_an_end_and_one_that_is_slow_are_told_apart(monkeypatch):
 outside = torch.ones(2, 3, 4, 5)
 
 
-def test_what_lies_outside_the_test_is_put_back_after_each_function():
+def test_the_state_outside_the_test_is_restored_after_each_function():
     def changes_its_input(f):
         outside.mul_(1.5)
         row_sums(f)
@@ -212,8 +213,8 @@ def test_what_lies_outside_the_test_is_put_back_after_each_function():
     def gives_its_own(f):
         return f(outside, outside).shape == (2, 3, 4, 4)
 
-    said = weights.report(changes_its_input).message
-    assert "changes `outside`, which lies outside it" in said and (outside == 1).all()
+    message = weights.report(changes_its_input).message
+    assert "changes `outside`, which lies outside it" in message and (outside == 1).all()
     assert "outside" not in weights.report(gives_its_own).message
     in_place = tl.checks.test_normalize_rows
     rows = torch.full((2, 3), 2.0)
@@ -238,7 +239,7 @@ def test_false_refuses_in_any_type(false):
 # A right answer and a mistake meet the test alike
 
 
-def test_a_function_comes_without_a_name_of_its_own():
+def test_a_function_has_no_name_that_identifies_it():
     exercise = weights.exercise
     mistake = exercise.mistakes["no_scale"].function
     for function in (exercise.reference, *exercise.equivalents.values(), mistake):
@@ -262,7 +263,7 @@ def test_what_only_the_checks_see_is_not_counted():
 
 
 @pytest.mark.parametrize("exercise", every_third(pytest.param(e, id=e.name) for e in tl.checks.EXERCISES))
-def test_a_test_that_looks_at_nothing_is_told_so(exercise):
+def test_a_test_that_looks_at_nothing_is_reported(exercise):
     """Whether it asks nothing of what comes back, or takes it apart and forgets the `assert`."""
     arguments = exercise.probes[0].arguments
 
@@ -273,9 +274,9 @@ def test_a_test_that_looks_at_nothing_is_told_so(exercise):
         result = f(*deepcopy(arguments))
         [tensor.shape == () for tensor in agree_tensors(result)] or result + type(result)()
 
-    report = hunt(exercise).report(only_calls)
+    report = hunt_of(exercise).report(only_calls)
     assert "lets even a function pass that returns `None`" in report.message, report.message
-    report = hunt(exercise).report(compares_in_vain)
+    report = hunt_of(exercise).report(compares_in_vain)
     assert "lets even a function pass that returns nonsense" in report.message, report.message
 
 

@@ -13,7 +13,7 @@ from transformer_lab.bugs.small_model import audit_arguments
 from transformer_lab.checks import model_hunt, observe
 
 HUNT = tl.checks.whole_model
-BROKEN = [mistake for mistakes in model_hunt.HUNTED.values() for mistake in mistakes]
+BROKEN = [mistake for mistakes in model_hunt.BUGS_BY_KIND.values() for mistake in mistakes]
 
 
 def the_shape(model):
@@ -102,7 +102,7 @@ def test_a_test_that_refuses_a_right_model_gets_no_star():
         (7, "error", "Pass the test itself"),
     ],
 )
-def test_what_is_no_test_is_told_so(test, status, words):
+def test_a_value_that_is_not_a_test_is_reported(test, status, words):
     report = HUNT.report(test)
     assert report.status == status and words in report.message
 

@@ -8,7 +8,7 @@ from transformer_lab.checks.agree import tensors_in
 from transformer_lab.checks.diagnose import diagnose, recognise
 from transformer_lab.checks.probes import Outcomes, each_tensor
 
-BESIDE = 2  # so many known mistakes of each exercise are tried beside each slip, spread evenly
+BESIDE = 2  # known mistakes that are tried with each slip in every exercise, spread evenly
 EXERCISES = [pytest.param(exercise, id=exercise.name) for exercise in tl.checks.EXERCISES]
 
 
@@ -82,16 +82,16 @@ def test_a_known_mistake_is_named_beside_a_shared_slip(exercise):
     mistakes = list(exercise.mistakes.values())
     named = []
     for mistake in mistakes[:: 1 + len(mistakes) // BESIDE]:
-        for made in SLIPS.values():
-            function = made(mistake.function)
+        for slip in SLIPS.values():
+            function = slip(mistake.function)
             outcomes = Outcomes(exercise, function)
             unchanged = all(mine.same(known) for mine, known in zip(outcomes, exercise.known[(mistake.id,)]))
             if unchanged or outcomes[0].error is not None or right(exercise, outcomes):
                 continue  # the slip does not show, or the mistake raises before it
-            found = recognise(exercise, outcomes, function)
-            named.append(found is not None)
-            if found:
-                assert does(exercise, found, outcomes), (mistake.id, found.names)
+            match = recognise(exercise, outcomes, function)
+            named.append(match is not None)
+            if match:
+                assert does(exercise, match, outcomes), (mistake.id, match.names)
     assert sum(named) >= len(named) / 3
 
 
@@ -99,19 +99,19 @@ def right(exercise, outcomes):
     return all(mine.same(expected) for mine, expected in zip(outcomes, exercise.expected))
 
 
-def does(exercise, found, outcomes):
+def does(exercise, match, outcomes):
     """Whether what is named, put together, does with plain probes what a function does."""
-    mistakes = [exercise.mistakes[id] for id in found.ids]
-    if any(mistake.sign for mistake in mistakes) or found.ids not in {(), *exercise.known}:
-        return True  # named by what a card does not compare, or two mistakes, each on inputs of its own
+    mistakes = [exercise.mistakes[id] for id in match.ids]
+    if any(mistake.sign for mistake in mistakes) or match.ids not in {(), *exercise.known}:
+        return True  # named by a sign, which the card does not compare; or two mistakes on different inputs
     function = exercise.combined(mistakes) if mistakes else exercise.reference
-    for undone in reversed(found.slips):
+    for undone in reversed(match.slips):
         if undone.slip.id in OF_MANY_KINDS:
             return True
         function = SLIPS[undone.slip.id](function)
-    made = Outcomes(exercise, function)
+    replayed = Outcomes(exercise, function)
     plain = [number for number, probe in enumerate(exercise.probes) if probe.plain]
-    return all(outcomes[number].same(made[number], torch.float32) for number in plain)
+    return all(outcomes[number].same(replayed[number], torch.float32) for number in plain)
 
 
 OF_MANY_KINDS = {"in_another_dtype", "axes_of_size_one", "axes_in_another_order", "not_a_tensor"}

@@ -43,6 +43,6 @@ def violations(page, only_colours=False):
 
 def violations_in_both_themes(page):
     """The same for a page in light and then in dark, where only colours differ."""
-    found = violations(page)
+    problems = violations(page)
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
-    return found + violations(page, only_colours=True)
+    return problems + violations(page, only_colours=True)

@@ -35,13 +35,13 @@ def load_transformers():
     )
 
 
-def agree(found, expected):
+def agree(actual, expected):
     """Demand equality up to the rounding of ``found``'s dtype."""
-    assert found.shape == expected.shape, f"{tuple(found.shape)} is not {tuple(expected.shape)}"
-    dtype, found, expected = found.dtype, found.cpu().double(), expected.cpu().double()
-    if found.numel():
+    assert actual.shape == expected.shape, f"{tuple(actual.shape)} is not {tuple(expected.shape)}"
+    dtype, actual, expected = actual.dtype, actual.cpu().double(), expected.cpu().double()
+    if actual.numel():
         atol = TOLERANCE[dtype] * max(1.0, expected.abs().max().item())
-        torch.testing.assert_close(found, expected, rtol=0, atol=atol)
+        torch.testing.assert_close(actual, expected, rtol=0, atol=atol)
 
 
 def normal(*shape, seed, dtype=torch.float32, contiguous=True):
@@ -57,8 +57,8 @@ def gradients(output, inputs):
     return torch.autograd.grad(output, inputs, weights, retain_graph=True, allow_unused=True)
 
 
-def agree_in_gradient(found, expected, inputs):
-    for one, other, x in zip(gradients(found, inputs), gradients(expected, inputs), inputs):
+def agree_in_gradient(actual, expected, inputs):
+    for one, other, x in zip(gradients(actual, inputs), gradients(expected, inputs), inputs):
         agree(torch.zeros_like(x) if one is None else one, torch.zeros_like(x) if other is None else other)
 
 
@@ -87,12 +87,12 @@ def as_ours(module, tensors):
     return ours
 
 
-def agree_in_parameters(found, ours, expected, theirs):
+def agree_in_parameters(actual, ours, expected, theirs):
     """Demand that both modules have the same parameters, with the same gradients."""
     parameters = dict(ours.named_parameters())
     values = as_ours(theirs, theirs.parameters())
     assert parameters.keys() == values.keys()
-    grads = dict(zip(parameters, gradients(found, list(parameters.values()))))
+    grads = dict(zip(parameters, gradients(actual, list(parameters.values()))))
     others = as_ours(theirs, gradients(expected, list(theirs.parameters())))
     for name, parameter in parameters.items():
         assert torch.equal(parameter, values[name]), name
@@ -114,14 +114,14 @@ def says(call, error, text):
 
     The wording of the rule between them may change: ``test_arguments.py`` tests each word for word, once.
     """
-    found = _message(call, error)
-    assert _argument_and_value(found) == _argument_and_value(text), f"\n{found}\n{text}"
+    actual = _message(call, error)
+    assert _argument_and_value(actual) == _argument_and_value(text), f"\n{actual}\n{text}"
 
 
 def says_exactly(call, error, text):
     """Demand this error, and no subclass of it, word for word; ``test_messages.py`` tests the advice after it."""
-    found = _message(call, error)
-    assert found == text or found.startswith(f"{text}: "), f"\n{found}\n{text}"
+    actual = _message(call, error)
+    assert actual == text or actual.startswith(f"{text}: "), f"\n{actual}\n{text}"
 
 
 def _message(call, error):

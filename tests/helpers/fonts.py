@@ -95,9 +95,9 @@ def _settings(place, family):
     xml.SubElement(root, "dir").text = str(place)
     xml.SubElement(root, "cachedir").text = str(place / "cache")
     answers = dict.fromkeys(SANS, family) | dict.fromkeys(MONO, "DejaVu Sans Mono")
-    for asked, given in answers.items():
+    for font, given in answers.items():
         match = xml.SubElement(root, "match", target="pattern")
-        xml.SubElement(xml.SubElement(match, "test", name="family"), "string").text = asked
+        xml.SubElement(xml.SubElement(match, "test", name="family"), "string").text = font
         edit = xml.SubElement(match, "edit", name="family", mode="assign", binding="strong")
         xml.SubElement(edit, "string").text = given
     last = xml.SubElement(xml.SubElement(root, "match", target="pattern"), "edit", name="family", mode="append_last")

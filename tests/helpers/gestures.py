@@ -64,7 +64,7 @@ def finger_scrolls(page, start):
 
 
 def tab_through(page, selector):
-    """Demand that Tab reaches these controls one by one and shows where it is; returns how many there are."""
+    """Assert that Tab reaches these controls one by one with a visible focus; returns their number."""
     controls = page.locator(selector).evaluate_all(
         "nodes => nodes.map((node, i) => { node.dataset.control = i; return String(i); })"
     )

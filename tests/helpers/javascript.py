@@ -21,10 +21,10 @@ class Engine:
         return json.loads(text) if isinstance(text, str) else None  # undefined has no JSON
 
 
-def agree(found, expected, rtol=1e-6, atol=1e-6):
+def agree(actual, expected, rtol=1e-6, atol=1e-6):
     """Demand that the engine's numbers are these, in float64 as JavaScript's are, and of the same shape."""
-    found = torch.as_tensor(found, dtype=torch.float64)
-    torch.testing.assert_close(found, expected, rtol=rtol, atol=atol)
+    actual = torch.as_tensor(actual, dtype=torch.float64)
+    torch.testing.assert_close(actual, expected, rtol=rtol, atol=atol)
 
 
 # What a reader may type into a field: a value, or an error in words, and never an exception.

@@ -191,8 +191,8 @@ def targets_wrap_around():
     return audit_arguments(Mistake())
 
 
-def asked(model, tokens, labels):
-    """The sum of the losses of the labels that are asked for."""
+def sum_of_losses(model, tokens, labels):
+    """The sum of the losses over all labels but -100."""
     return F.cross_entropy(model(tokens)[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), reduction="sum")
 
 
@@ -200,10 +200,10 @@ def gradients_cleared_between_batches():
     """The gradients are set to 0 before each small batch."""
 
     def accumulate(model, batches):
-        labels = sum(int((labels[:, 1:] != -100).sum()) for _, labels in batches)
-        for tokens, wanted in batches:
+        n_labels = sum(int((labels[:, 1:] != -100).sum()) for _, labels in batches)
+        for tokens, labels in batches:
             model.zero_grad()
-            (asked(model, tokens, wanted) / labels).backward()
+            (sum_of_losses(model, tokens, labels) / n_labels).backward()
 
     return audit_arguments(SmallModel(), accumulate=accumulate)
 
@@ -214,7 +214,7 @@ def divided_by_all_places():
     def accumulate(model, batches):
         places = sum(labels[:, 1:].numel() for _, labels in batches)
         for tokens, labels in batches:
-            (asked(model, tokens, labels) / places).backward()
+            (sum_of_losses(model, tokens, labels) / places).backward()
 
     return audit_arguments(SmallModel(), accumulate=accumulate)
 

@@ -45,7 +45,7 @@ def test_shapes_and_elements_agree_with_torch(broadcasting, mode):
     fitted = refused = elements = 0
     for _ in range(600):
         a, b = two_shapes(draw, mode)
-        found = broadcasting("combine", mode, a, b)
+        actual = broadcasting("combine", mode, a, b)
         columns = broadcasting("alignment", mode, a, b)
         clash = any(column["role"] == "clash" for column in columns)
         x = torch.arange(math.prod(a)).view(a) + 1
@@ -54,25 +54,25 @@ def test_shapes_and_elements_agree_with_torch(broadcasting, mode):
             result = x @ y if mode == "matmul" else 10 * x + y
         except RuntimeError:
             refused += 1
-            assert found["reason"] and clash and "shape" not in found
+            assert actual["reason"] and clash and "shape" not in actual
             with pytest.raises(ValueError, match="a and b must have shapes that fit, got "):
                 _ = BroadcastingLab(a, b, mode).result_shape
             continue
         fitted += 1
-        assert "reason" not in found and not clash
-        assert tuple(found["shape"]) == tuple(result.shape) == BroadcastingLab(a, b, mode).result_shape
+        assert "reason" not in actual and not clash
+        assert tuple(actual["shape"]) == tuple(result.shape) == BroadcastingLab(a, b, mode).result_shape
         drawn = [column["out"] for column in columns if column["role"] != "summed" and column.get("out") is not None]
-        assert drawn == found["shape"]
+        assert drawn == actual["shape"]
         for flat in range(min(result.numel(), 4)):
             flat = flat if flat == 0 else draw.randrange(result.numel())
-            index = broadcasting("unravel", flat, found["shape"])
-            element = broadcasting("explain", mode, a, b, found, index)
+            index = broadcasting("unravel", flat, actual["shape"])
+            element = broadcasting("explain", mode, a, b, actual, index)
             assert element["value"] == result[tuple(index)].item()
             assert element["words"].startswith(f"result[{', '.join(map(str, index))}] = ")
             assert element["words"].endswith(f" = {element['value']}")
             used = zip(x.flatten()[element["usedA"]].tolist(), y.flatten()[element["usedB"]].tolist())
             terms = [p * q if mode == "matmul" else 10 * p + q for p, q in used]
-            assert sum(terms) == element["value"] and len(terms) == (found["k"] if mode == "matmul" else 1)
+            assert sum(terms) == element["value"] and len(terms) == (actual["k"] if mode == "matmul" else 1)
             elements += 1
     assert min(fitted, refused) > 100 and elements > 300
 
@@ -139,12 +139,12 @@ def added(a, b, index):
 
 def test_arrow_keys_change_sizes_and_move_through_the_result(show):
     page = show(BroadcastingLab())
-    knob = page.get_by_label("a, axis 0")
-    knob.focus()
+    slider = page.get_by_label("a, axis 0")
+    slider.focus()
     for key in ("ArrowUp", "ArrowRight", "ArrowDown"):
         page.keyboard.press(key)
-    assert knob.get_attribute("aria-valuenow") == "4"
-    assert knob.evaluate("node => node === document.activeElement")
+    assert slider.get_attribute("aria-valuenow") == "4"
+    assert slider.evaluate("node => node === document.activeElement")
     assert re.fullmatch(added((4, 1), (4,), (0, 0)), status(page))
     page.get_by_label(re.compile("^The result")).focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
@@ -162,9 +162,9 @@ def test_explained_product_agrees_with_torch(show):
 @pytest.mark.parametrize("width", [760, 360])
 def test_dragging_a_size(show, width):
     page = show(BroadcastingLab(), width=width)
-    knob, frame = page.get_by_label("a, axis 0"), page.locator(".tl-lab")
+    slider, frame = page.get_by_label("a, axis 0"), page.locator(".tl-lab")
     height = frame.bounding_box()["height"]
-    assert len(drag(page, knob, 54)) == 1, "the size moves away from the pointer"
+    assert len(drag(page, slider, 54)) == 1, "the size moves away from the pointer"
     assert width < 500 or frame.bounding_box()["height"] == height, "what is below the lab moves"
     assert page.get_by_label("Shape of a").input_value() == "6, 1"
     assert re.fullmatch(added((6, 1), (4,), (0, 0)), status(page))

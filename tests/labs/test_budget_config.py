@@ -43,9 +43,9 @@ def as_json(value):
 @pytest.mark.parametrize("name", REFERENCES)
 def test_reads_and_counts_as_the_package(engine, name):
     config = REFERENCES[name]["config"]
-    found = parse(engine, json.dumps(config, indent=2))
+    actual = parse(engine, json.dumps(config, indent=2))
     lab = BudgetLab(config)
-    assert found["value"] == {"shape": as_json(asdict(lab.shape)), "type": config["model_type"]}
+    assert actual["value"] == {"shape": as_json(asdict(lab.shape)), "type": config["model_type"]}
     assert int(engine("activeParameters", asdict(lab.shape))) == tl.active_parameters(lab.shape)
     for seq, batch in ((1, 1), (77, 3), (9000, 2)):
         lab.seq, lab.batch = seq, batch
@@ -59,9 +59,9 @@ def test_reads_and_counts_as_the_package(engine, name):
 @pytest.mark.parametrize("name", REFERENCES)
 def test_what_a_link_keeps_is_the_same_model_and_short(engine, name):
     config = REFERENCES[name]["config"]
-    found = parse(engine, json.dumps(config))
-    assert BudgetLab(json.loads(found["text"])).shape == BudgetLab(config).shape
-    assert parse(engine, found["text"]) == found and len(found["text"]) <= 1200
+    actual = parse(engine, json.dumps(config))
+    assert BudgetLab(json.loads(actual["text"])).shape == BudgetLab(config).shape
+    assert parse(engine, actual["text"]) == actual and len(actual["text"]) <= 1200
 
 
 def error_of(config):
@@ -89,14 +89,14 @@ def test_refuses_by_the_same_key_and_sentence(engine, name):
     changed += [{**config, "num_attention_heads": 7}, {**config, "model_type": "new"}, {**config, "model_type": 3}]
     refused = 0
     for each in changed:
-        found = parse(engine, json.dumps(each))
+        actual = parse(engine, json.dumps(each))
         try:
             shape = BudgetLab(copy.deepcopy(each)).shape
         except (ValueError, TypeError):
-            assert found["error"] == error_of(each) or "in this lab" in found["error"]
+            assert actual["error"] == error_of(each) or "in this lab" in actual["error"]
             refused += 1
         else:
-            assert found["value"]["shape"] == as_json(asdict(shape))
+            assert actual["value"]["shape"] == as_json(asdict(shape))
     assert refused >= 30
 
 
@@ -164,9 +164,9 @@ def test_an_empty_field_is_no_model(engine):
     assert parse(engine, "[]") == {"error": "config must be a dict, which begins with {"}
 
 
-def test_limits_of_the_lab_are_told_by_the_key(engine):
-    found = parse(engine, json.dumps({**QWEN3, "num_hidden_layers": 129}))
-    assert found == {"error": "config's num_hidden_layers must be from 1 to 128 in this lab, got 129"}
+def test_limits_of_the_lab_are_reported_by_the_key(engine):
+    actual = parse(engine, json.dumps({**QWEN3, "num_hidden_layers": 129}))
+    assert actual == {"error": "config's num_hidden_layers must be from 1 to 128 in this lab, got 129"}
 
 
 # In Python.
@@ -207,14 +207,14 @@ def test_two_pasted_models_stand_side_by_side(show):
     assert status(page).startswith("This model has 4,022,468,096 parameters. A forward pass over 1,024 tokens")
     page.get_by_label(AGAINST).fill(json.dumps(MIXTRAL, indent=2))
     qwen3, mixtral = BudgetLab(QWEN3, 1024), BudgetLab(MIXTRAL, 1024)
-    found = beside(page)
-    assert found["parameters"] == ["4,022,468,096", "46,702,792,704", "0.086 ×"]
-    assert found["for each token"] == ["4,022,468,096", "12,879,925,248", "0.312 ×"]
+    actual = beside(page)
+    assert actual["parameters"] == ["4,022,468,096", "46,702,792,704", "0.086 ×"]
+    assert actual["for each token"] == ["4,022,468,096", "12,879,925,248", "0.312 ×"]
     flops, cache = [qwen3.flops, mixtral.flops], qwen3.generation_memory["key–value cache"]
-    assert [text.split()[0] for text in found["forward pass"][:2]] == [
+    assert [text.split()[0] for text in actual["forward pass"][:2]] == [
         f"{sum(each.values()) / 1e12:#.4g}" for each in flops
     ]
-    assert found["cache"][0] == f"{cache / 1e6:.1f} MB"
+    assert actual["cache"][0] == f"{cache / 1e6:.1f} MB"
     assert page.locator(".tl-beside thead th").all_inner_texts()[1:3] == ["qwen3, 4.022 B", "mixtral, 46.70 B"]
     assert "A token uses" not in page.locator(".tl-costs").inner_text()
     page.get_by_label(MODEL).fill(json.dumps(MIXTRAL))
@@ -227,20 +227,20 @@ def test_a_link_restores_what_was_pasted(show):
     page.get_by_label(MODEL).fill(json.dumps(QWEN3, indent=2))
     page.get_by_label(AGAINST).fill(json.dumps(MIXTRAL))
     page.get_by_label("Layers", exact=True).press("ArrowRight")
-    found = beside(page)
+    actual = beside(page)
     deeper = tl.ModelShape.from_config({**QWEN3, "num_hidden_layers": 37})
-    assert found["parameters"][0] == f"{tl.count_parameters(deeper):,}"
+    assert actual["parameters"][0] == f"{tl.count_parameters(deeper):,}"
     page.wait_for_timeout(400)  # the address follows a quarter of a second later
     page.goto(page.url)
     page.wait_for_selector("[data-lab=ready]")
-    assert beside(page) == found
+    assert beside(page) == actual
     assert json.loads(page.get_by_label(MODEL).input_value())["hidden_size"] == 2560
     page.get_by_role("button", name="Reset").click()
     assert page.get_by_label(MODEL).input_value() == page.get_by_label(AGAINST).input_value() == ""
     assert beside(page)["parameters"][0] == "124,439,808"
 
 
-def test_what_is_wrong_is_said_beside_the_field_and_changes_nothing(show):
+def test_errors_are_shown_beside_the_field_and_change_nothing(show):
     page = opened(show, BudgetLab())
     before = beside(page)
     page.get_by_label(AGAINST).fill('{"model_type": "qwen3",\n}')

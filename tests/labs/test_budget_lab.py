@@ -56,9 +56,9 @@ def costs(lab):
     }
 
 
-def exact(found):
+def exact(actual):
     """The engine's numbers, which are serialised as text."""
-    return {quantity: {name: int(number) for name, number in counts.items()} for quantity, counts in found.items()}
+    return {quantity: {name: int(number) for name, number in counts.items()} for quantity, counts in actual.items()}
 
 
 def in_order(breakdowns):
@@ -129,12 +129,12 @@ def test_every_number_agrees_with_the_package_exactly(engine, lab):
 
 def test_largest_counts_exceed_javascript_numbers(engine):
     for lab in ODD.values():
-        found = exact(engine("costs", setting(lab)))
-        numbers = [number for counts in found.values() for number in counts.values()]
+        actual = exact(engine("costs", setting(lab)))
+        numbers = [number for counts in actual.values() for number in counts.values()]
         assert sum(int(float(number)) != number for number in numbers) >= 3, "rounding would show"
-        assert sum(found["flops"].values()) == tl.forward_flops(lab.shape, lab.seq, lab.batch) > 10_000 * EXACT
-        assert sum(found["training"].values()) > EXACT
-        text = engine._context.eval(f"grouped({sum(found['flops'].values())}n)")
+        assert sum(actual["flops"].values()) == tl.forward_flops(lab.shape, lab.seq, lab.batch) > 10_000 * EXACT
+        assert sum(actual["training"].values()) > EXACT
+        text = engine._context.eval(f"grouped({sum(actual['flops'].values())}n)")
         assert int(text.replace(",", "")) == tl.forward_flops(lab.shape, lab.seq, lab.batch)
 
 
@@ -146,7 +146,7 @@ def test_random_slider_moves_agree_with_the_package(engine, start, moves):
     for name, place in moves:
         offered = engine("choices", name, now, lab.limits, known(engine, lab))
         assert offered == sorted(set(offered)) and now.get(name, now["shape"].get(name)) in offered
-        now = engine("alter", now, name, offered[round(place * (len(offered) - 1))], lab.limits)
+        now = engine("changeSetting", now, name, offered[round(place * (len(offered) - 1))], lab.limits)
         lab.shape, lab.seq, lab.batch = tl.ModelShape(**now["shape"]), now["seq"], now["batch"]  # raise where it fails
         assert in_order(exact(engine("costs", now))) == in_order(costs(lab))
         assert lab.shape.family == start[3].family
@@ -178,7 +178,7 @@ def test_new_width_keeps_d_head_and_the_ratio_of_d_ff(engine):
     for *_, shape, _, _ in PRESETS:
         now = setting(BudgetLab(shape))
         for d_model in range(64, 16_385, 64):
-            wide = engine("alter", now, "d_model", d_model, LIMITS)["shape"]
+            wide = engine("changeSetting", now, "d_model", d_model, LIMITS)["shape"]
             ratio = shape.d_ff / shape.d_model
             assert (wide["n_heads"], wide["d_ff"]) == (d_model // 64, min(int(ratio * d_model + 0.5), 131_072))
             shared = shape.n_heads // (shape.n_kv_heads or shape.n_heads)
@@ -186,15 +186,15 @@ def test_new_width_keeps_d_head_and_the_ratio_of_d_ff(engine):
                 assert wide["n_kv_heads"] == wide["n_heads"] // shared
     now = setting(BudgetLab(tl.SMOLLM2_135M))
     for n_heads, n_kv_heads in ((3, 1), (12, 4), (18, 6), (1, 1), (2, 1), (4, 1), (16, 4), (576, 192)):
-        assert engine("alter", now, "n_heads", n_heads, LIMITS)["shape"]["n_kv_heads"] == n_kv_heads
+        assert engine("changeSetting", now, "n_heads", n_heads, LIMITS)["shape"]["n_kv_heads"] == n_kv_heads
     odd = setting(BudgetLab(replace(tl.GPT2, d_model=768, n_heads=6, d_ff=2047)))
     for d_model in (704, 832, 64, 16_384):
-        wide = engine("alter", odd, "d_model", d_model, LIMITS)
+        wide = engine("changeSetting", odd, "d_model", d_model, LIMITS)
         assert d_model % wide["shape"]["n_heads"] == 0
         ratio = wide["shape"]["n_heads"] / (d_model / 128)
         others = [n / (d_model / 128) for n in range(1, d_model + 1) if d_model % n == 0]
         assert max(ratio, 1 / ratio) == min(max(other, 1 / other) for other in others)
-        back = engine("alter", wide, "d_model", 768, LIMITS, odd["shape"])
+        back = engine("changeSetting", wide, "d_model", 768, LIMITS, odd["shape"])
         assert back == odd, "what rounding takes away comes back"
 
 
@@ -234,8 +234,8 @@ def test_state_round_trips_through_url_and_code(engine, lab):
         assert state(lab) == lab.start
         return
     assert re.fullmatch(r"[\w.-]+", text), "what a query holds as it is"
-    found = engine("decode", text, everything)["state"]
-    assert found == state(lab)
+    actual = engine("decode", text, everything)["state"]
+    assert actual == state(lab)
 
 
 def test_url_contains_only_differences(engine):
@@ -260,8 +260,8 @@ def test_url_contains_only_differences(engine):
     assert own.base == "start"
     own.batch = 3
     assert engine("encode", state(own), world(engine, own)) == "start.batch-3"
-    found = engine("decode", "start.batch-3", world(engine, own))
-    assert found == {"state": state(own)}
+    actual = engine("decode", "start.batch-3", world(engine, own))
+    assert actual == {"state": state(own)}
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_number_formatting(engine):
     ]
 
 
-def told(engine, one, other):
+def change_text(engine, one, other):
     return engine("describe", setting(one), setting(other))
 
 
@@ -357,21 +357,21 @@ def test_description_of_a_change_agrees_with_the_package(engine):
 
         other = changed(shape, n_layers=2 * shape.n_layers)
         by = tl.count_parameters(other.shape) - count
-        text = told(engine, one, other)
+        text = change_text(engine, one, other)
         assert text.startswith(f"{2 * shape.n_layers} layers instead of {shape.n_layers}: +{by:,} parameters, ")
         assert f"{ratio(count, count + by)} as many. Each layer has {by // shape.n_layers:,};" in text
         assert f"{ratio(flops, tl.forward_flops(other.shape, one.seq))} the FLOPs" in text
         assert text.endswith("the FLOPs." if bert else ", the cache 2 × the memory.")
 
         shared = {"n_kv_heads": shape.n_kv_heads and 2 * shape.n_kv_heads}
-        text = told(engine, one, changed(shape, n_heads=shape.n_heads * 2, **shared))
+        text = change_text(engine, one, changed(shape, n_heads=shape.n_heads * 2, **shared))
         assert text == (
             f"{2 * shape.n_heads} heads instead of {shape.n_heads}, 32 features in each instead of 64: not one "
             "parameter more or less, and not one FLOP. Heads share d_model among themselves."
         )
-        text = told(engine, changed(shape, vocab_size=10_000), changed(shape, vocab_size=20_000))
+        text = change_text(engine, changed(shape, vocab_size=10_000), changed(shape, vocab_size=20_000))
         assert f"20,000 instead of 10,000: +{10_000 * shape.d_model:,} parameters" in text and head in text
-        text = told(engine, one, changed(shape, n_positions=shape.n_positions - 24, seq=one.seq))
+        text = change_text(engine, one, changed(shape, n_positions=shape.n_positions - 24, seq=one.seq))
         if shape.family == "llama":
             assert "not one parameter more or less, none is learned" in text
         else:
@@ -380,29 +380,33 @@ def test_description_of_a_change_agrees_with_the_package(engine):
         if shape.family == "llama":  # its context exceeds the others
             one = changed(shape, seq=1024)
             flops = tl.forward_flops(shape, one.seq)
-        text = told(engine, one, changed(shape, seq=2 * shape.d_ff))
+        text = change_text(engine, one, changed(shape, seq=2 * shape.d_ff))
         assert "not one parameter more or less" in text and text.endswith("take more than the feed-forward layers.")
         rest = "its other products" if bert else "everything else"
         square = ratio(one.seq**2, 4 * shape.d_ff**2)
         assert f"scores and blend {square}, {rest} {ratio(one.seq, 2 * shape.d_ff)}." in text
-        text = told(engine, changed(shape, seq=2 * shape.d_ff), one)
+        text = change_text(engine, changed(shape, seq=2 * shape.d_ff), one)
         assert text.endswith("take no more than the feed-forward layers.")
 
         other = changed(
             shape, seq=one.seq, d_model=2 * shape.d_model, n_heads=2 * shape.n_heads, d_ff=2 * shape.d_ff, **shared
         )
-        text = told(engine, one, other)
+        text = change_text(engine, one, other)
         assert "grow with its square, 4 ×; the embeddings only with itself, 2 ×." in text
         assert f"Heads keep their width, 64 features: now {2 * shape.n_heads} heads." in text
-        text = told(engine, one, changed(shape, seq=one.seq, batch=8))
+        text = change_text(engine, one, changed(shape, seq=one.seq, batch=8))
         memory = [sum(tl.memory_breakdown(shape, one.seq, batch).values()) for batch in (1, 8)]
         assert "go with the batch, 8 ×" in text and text.endswith(
             f"step of training takes {ratio(*memory)} the memory."
         )
-        assert "Weights take 0.5 × the memory" in told(engine, one, changed(shape, seq=one.seq, bytes_per_value=2))
-        text = told(engine, one, changed(shape, n_layers=1, seq=3))
+        assert "Weights take 0.5 × the memory" in change_text(
+            engine, one, changed(shape, seq=one.seq, bytes_per_value=2)
+        )
+        text = change_text(engine, one, changed(shape, n_layers=1, seq=3))
         assert text.startswith(f"−{count - tl.count_parameters(replace(shape, n_layers=1)):,} parameters, ")
-    assert told(engine, BudgetLab(tl.BERT_BASE), BudgetLab(tl.GPT2)).startswith("Another model: +14,957,568 parameters")
+    assert change_text(engine, BudgetLab(tl.BERT_BASE), BudgetLab(tl.GPT2)).startswith(
+        "Another model: +14,957,568 parameters"
+    )
 
 
 def test_initial_description_compares_with_published_counts(engine):
@@ -507,11 +511,11 @@ def test_invalid_arguments_raise_clear_errors(arguments, error, message):
 
 
 def test_the_docstring_lists_every_preset_and_limit():
-    told = BudgetLab.__doc__
-    assert all(f'``"{preset["key"]}"``' in told for preset in BudgetLab().presets)
+    doc = BudgetLab.__doc__
+    assert all(f'``"{preset["key"]}"``' in doc for preset in BudgetLab().presets)
     limits = BudgetLab().limits
     names = ("n_layers", "d_model", "d_ff", "vocab_size", "n_positions", "seq", "batch")
-    assert all(f"{limits[name][1]:,}" in told for name in names)
+    assert all(f"{limits[name][1]:,}" in doc for name in names)
 
 
 def test_invalid_shape_from_the_browser_changes_nothing():
@@ -586,14 +590,14 @@ def demand(page, lab, base):
     mine, theirs = costs(lab), costs(base)
     for quantity, button in buttons.items():
         page.get_by_role("button", name=button, exact=True).click()
-        found = table(page)
+        rows = table(page)
         now = {**mine[quantity], "total": sum(mine[quantity].values())}
         before = {**theirs[quantity], "total": sum(theirs[quantity].values())}
-        assert found.keys() == {**now, **before}.keys()
-        for name, (number, by, *_) in found.items():
-            count, ghost = now.get(name, 0), before.get(name, 0)
+        assert rows.keys() == {**now, **before}.keys()
+        for name, (number, by, *_) in rows.items():
+            count, earlier = now.get(name, 0), before.get(name, 0)
             assert number == f"{count:,}"
-            assert by == ("same" if count == ghost else f"{count - ghost:+,}".replace("-", "−"))
+            assert by == ("same" if count == earlier else f"{count - earlier:+,}".replace("-", "−"))
     page.get_by_role("button", name="parameters", exact=True).click()
 
 
@@ -656,13 +660,13 @@ def test_change_is_compared_with_the_preset(show):
     head = page.locator(".tl-cost-head").first.inner_text()
     assert re.sub(r"\s+", " ", head) == "Parameters 209.5 M +85.05 M · 1.68 ×"
     # The preset is shown as a thin bar, scaled like the main bar, and as a mark on the slider.
-    now, ghost = (
+    now, earlier = (
         page.locator(".tl-stack").nth(i).locator(".tl-piece:visible").evaluate_all(
             "nodes => nodes.reduce((sum, node) => sum + node.getBoundingClientRect().width, 0)"
         )
         for i in (0, 1)
     )  # fmt: skip
-    assert ghost / now == pytest.approx(124_439_808 / 209_494_272, rel=1e-3)
+    assert earlier / now == pytest.approx(124_439_808 / 209_494_272, rel=1e-3)
     assert page.locator(".tl-was:visible").count() == 1
     label = page.get_by_role("img").first.get_attribute("aria-label")
     assert label.startswith("Parameters: token embedding 18.4 %, position embedding 0.38 %, attention weights 27.0 %")
@@ -720,8 +724,8 @@ def test_by_keyboard(show):
     assert status(page).startswith("A context of 3,328 tokens instead of 1,024: not one parameter")
     assert page.get_by_role("button", name="seq = 3,328").get_attribute("aria-pressed") == "true"
     page.get_by_role("button", name="FLOPs", exact=True).press("Space")
-    found = table(page)
-    assert found["scores and blend"][0] == found["feed-forward"][0]
+    rows = table(page)
+    assert rows["scores and blend"][0] == rows["feed-forward"][0]
 
 
 def test_drag_is_described_from_its_start(show):
@@ -955,6 +959,6 @@ def test_accessible_after_copy_and_after_an_invalid_url(show):
     page = show(BudgetLab(base="gpt2"))
     page.evaluate(REFUSE)
     page.get_by_role("button", name="Copy link").click()
-    found = violations_in_both_themes(page)
+    problems = violations_in_both_themes(page)
     again(page, f"{page.url.split('?')[0]}?budget=nothing")
-    assert not found + violations_in_both_themes(page)
+    assert not problems + violations_in_both_themes(page)

@@ -133,10 +133,10 @@ def test_script_is_small_and_self_contained(case):
 def test_by_keyboard(show, case):
     page = show(case.make())
     tab_through(page, f".tl-lab {CONTROLS}:not(:disabled, [tabindex='-1']):visible")
-    said = page.get_by_role("status").all_inner_texts()
+    statuses = page.get_by_role("status").all_inner_texts()
     control, key = case.keys
     page.locator(f"{control}:visible").first.press(key)
-    assert page.get_by_role("status").all_inner_texts() != said and all(said)
+    assert page.get_by_role("status").all_inner_texts() != statuses and all(statuses)
     assert page.locator("[role=status]:not([aria-live=polite])").count() == 0
 
 
@@ -226,9 +226,12 @@ def test_url_restores_the_state(show, case):
     case.play(page)
     page.wait_for_function("location.search")
     page.wait_for_timeout(300)
-    said, values = status(page), page.locator(".tl-lab input").evaluate_all("nodes => nodes.map((node) => node.value)")
+    before, values = (
+        status(page),
+        page.locator(".tl-lab input").evaluate_all("nodes => nodes.map((node) => node.value)"),
+    )
     again(page, page.url)
-    assert (status(page) == said) == (type(case.make()).__name__ != "BudgetLab"), "it tells of the last change"
+    assert (status(page) == before) == (type(case.make()).__name__ != "BudgetLab"), "it tells of the last change"
     assert page.locator(".tl-lab input").evaluate_all("nodes => nodes.map((node) => node.value)") == values
     page.get_by_role("button", name="Reset").click()
     assert picture(page) == began, "back to what the lab began with, not to the address"
@@ -353,9 +356,9 @@ def test_two_views_stay_synchronised(show, case):
     page = show(lab, lab)
     before = page.get_by_role("status").all_inner_texts()
     case.play(page)
-    said = page.get_by_role("status").all_inner_texts()
-    half = len(said) // 2
-    assert said[:half] == said[half:] and said != before
+    statuses = page.get_by_role("status").all_inner_texts()
+    half = len(statuses) // 2
+    assert statuses[:half] == statuses[half:] and statuses != before
 
 
 @some_labs(2)

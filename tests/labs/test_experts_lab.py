@@ -52,16 +52,16 @@ def test_agrees_with_the_layer(experts, n_active, renormalize):
         lab, mixture, x = own_lab(seed, n_active=n_active, renormalize=renormalize, n_shared=seed % 2)
         mixture.n_active, mixture.renormalize = n_active, renormalize
         indices, weights = mixture.route(x)
-        found = experts("route", settings(lab))
-        assert found["chosen"] == indices.tolist() == lab.indices.tolist()
-        agree(found["weights"], weights.detach().double())
+        actual = experts("route", settings(lab))
+        assert actual["chosen"] == indices.tolist() == lab.indices.tolist()
+        agree(actual["weights"], weights.detach().double())
         torch.testing.assert_close(lab.weights, weights)
         output = mixture(x).detach()
         torch.testing.assert_close(lab.output, output)
         for i, row in enumerate(output):
             of_token = lab.outputs[:, i].tolist()
             shared = lab.shared_output[i].tolist() if lab.shared else None
-            mixed = experts("mixed", found["chosen"][i], found["weights"][i], of_token, shared)
+            mixed = experts("mixed", actual["chosen"][i], actual["weights"][i], of_token, shared)
             agree(mixed, row[:2].double(), rtol=2e-6)
 
 
@@ -71,7 +71,7 @@ def test_agrees_with_a_plain_loop(experts, order, renormalize):
     for seed in range(8):
         bias = drawn_bias(seed, 5)
         lab, *_ = own_lab(seed, n_active=1 + seed % 5, order=order, renormalize=renormalize, bias=bias)
-        found = experts("route", settings(lab))
+        actual = experts("route", settings(lab))
         for i, logits in enumerate(lab.logits.double()):
             score = logits.sigmoid() if order == "sigmoid-topk" else logits.exp() / logits.exp().sum()
             ranked = (score + lab.bias).argsort(descending=True).tolist()
@@ -81,20 +81,20 @@ def test_agrees_with_a_plain_loop(experts, order, renormalize):
                 weights = logits[chosen].exp() / logits[chosen].exp().sum()
             elif renormalize:
                 weights = weights / weights.sum()
-            assert found["chosen"][i] == chosen == lab.indices[i].tolist()
-            agree(found["scores"][i], score)
-            agree(found["weights"][i], weights)
+            assert actual["chosen"][i] == chosen == lab.indices[i].tolist()
+            agree(actual["scores"][i], score)
+            agree(actual["weights"][i], weights)
             agree(lab.weights[i].tolist(), weights)
-        loads = experts("loadsOf", found["chosen"], 5)
+        loads = experts("loadsOf", actual["chosen"], 5)
         assert loads == lab.loads.tolist() and sum(loads) == 7 * lab.n_active
 
 
 def test_softmax_before_or_after_the_choice_is_the_same_with_renormalizing(experts):
     before, *_ = own_lab(3)
     after, *_ = own_lab(3, order="topk-softmax", renormalize=False)
-    found = [experts("route", settings(lab)) for lab in (before, after)]
-    assert found[0]["chosen"] == found[1]["chosen"]
-    agree(found[0]["weights"], torch.tensor(found[1]["weights"], dtype=torch.float64), rtol=1e-12, atol=1e-12)
+    actual = [experts("route", settings(lab)) for lab in (before, after)]
+    assert actual[0]["chosen"] == actual[1]["chosen"]
+    agree(actual[0]["weights"], torch.tensor(actual[1]["weights"], dtype=torch.float64), rtol=1e-12, atol=1e-12)
     before.renormalize = False
     assert all(sum(weights) < 0.999 for weights in experts("route", settings(before))["weights"])
 
@@ -130,12 +130,12 @@ def test_biases_stay_in_their_range(experts):
 def test_tokens_change_in_the_order_of_a_rising_bias(experts, order):
     for seed in range(6):
         lab, *_ = own_lab(seed, n_experts=4, seq=6, order=order)
-        usual, found = lab.indices.sort().values, []
+        usual, changes = lab.indices.sort().values, []
         for rise in torch.linspace(0, 0.8, 3201)[1:]:
             lab.bias = torch.tensor([0, 0, rise, 0])
             changed = (lab.indices.sort().values != usual).any(-1).nonzero().flatten().tolist()
-            found += [i for i in changed if i not in found]
-        assert experts("movedTokens", settings(lab)) == found
+            changes += [i for i in changed if i not in changes]
+        assert experts("movedTokens", settings(lab)) == changes
 
 
 def test_the_nearest_expert(experts):
@@ -147,7 +147,7 @@ def test_the_nearest_expert(experts):
 def test_parameters_are_those_of_the_layer(experts):
     for n_shared in (0, 2):
         lab, mixture, _ = own_lab(n_shared=n_shared)
-        text = experts("parametersInWords", lab.sizes, 5, 2, lab.shared)
+        text = experts("parametersText", lab.sizes, 5, 2, lab.shared)
         total = sum(p.numel() for p in mixture.parameters())
         active = total - 3 * sum(p.numel() for p in mixture.experts[0].parameters())
         assert f"= {total}. " in text and f" = {active}, {round(100 * active / total)} %." in text

@@ -80,21 +80,21 @@ def test_pattern_scores_agree_with_torch(engine, tokens, seed):
     n = len(tokens)
     for causal in (False, True):
         weights = random_weights(1, 1, n, n, seed, causal)[0, 0]
-        found = engine("patternScores", weights.tolist(), tokens)
+        actual = engine("patternScores", weights.tolist(), tokens)
         expected = scores_by_torch(weights, tokens)
-        assert found.keys() == expected.keys()
+        assert actual.keys() == expected.keys()
         for name, score in expected.items():
-            assert (found[name] is None) == (score is None), name
+            assert (actual[name] is None) == (score is None), name
             if score is not None:
-                assert found[name] == pytest.approx(score.item(), abs=1e-6), name
+                assert actual[name] == pytest.approx(score.item(), abs=1e-6), name
 
 
 def test_heads_are_named_after_clear_patterns_only(engine):
     names = ("previous", "same", None, "first"), ("induction", None, "previous", "same")
     for layer, expected in zip(some_heads().tolist(), names):
-        found = [engine("bestPattern", engine("patternScores", rows, SENTENCE)) for rows in layer]
-        assert [best and best["name"] for best in found] == list(expected)
-        assert all(best is None or best["score"] > 0.99 for best in found)
+        actual = [engine("bestPattern", engine("patternScores", rows, SENTENCE)) for rows in layer]
+        assert [best and best["name"] for best in actual] == list(expected)
+        assert all(best is None or best["score"] > 0.99 for best in actual)
 
 
 # The sentence.
@@ -103,17 +103,17 @@ def test_heads_are_named_after_clear_patterns_only(engine):
 def test_row_description(engine):
     keys = ["the", "cat", "sat", "the"]
 
-    def told(*row):
+    def text(*row):
         return engine("describeRow", row, "“sat”", keys)
 
-    assert told(0.1, 0.7, 0.04, 0.16) == (
+    assert text(0.1, 0.7, 0.04, 0.16) == (
         "“sat” looks most at “cat” (0.70), then at “the” [3] (0.16) and “the” [0] (0.10). Its weights sum to 1.00."
     )
-    assert told(0.02, 0.95, 0.01, 0.02) == "“sat” looks most at “cat” (0.95). Its weights sum to 1.00."
-    assert told(0, 0, 1, 0) == "“sat” looks at “sat” (1.00) alone. Its weights sum to 1.00."
-    assert told(0.25, 0.25, 0.25, 0.25) == "“sat” looks at all 4 keys about alike (0.25 each). Its weights sum to 1.00."
-    assert told(0, 0, 0, 0) == "“sat” looks at nothing: all its weights are zero."
-    assert told(0.2, 0.6, 0, 0).endswith("Its weights sum to 0.80.")
+    assert text(0.02, 0.95, 0.01, 0.02) == "“sat” looks most at “cat” (0.95). Its weights sum to 1.00."
+    assert text(0, 0, 1, 0) == "“sat” looks at “sat” (1.00) alone. Its weights sum to 1.00."
+    assert text(0.25, 0.25, 0.25, 0.25) == "“sat” looks at all 4 keys about alike (0.25 each). Its weights sum to 1.00."
+    assert text(0, 0, 0, 0) == "“sat” looks at nothing: all its weights are zero."
+    assert text(0.2, 0.6, 0, 0).endswith("Its weights sum to 0.80.")
     assert engine("describeRow", [0.4], "“a”", ["a"]) == "“a” looks at “a” (0.40) alone. Its weights sum to 0.40."
 
 
@@ -309,10 +309,12 @@ def test_choosing_a_sentence(show):
     page.get_by_role("button", name="the dog ran home very fast").click()
     lab = two_sentences(query=3, sentence=1)
     best = lab.chosen.argmax()
-    said = page.get_by_role("status").inner_text()
-    assert said.startswith(f"Layer 0, head 0: “home” looks most at “{lab.others[0][1][best]}” ({lab.chosen[best]:.2f})")
-    askers = page.get_by_role("radiogroup", name="Who looks")
-    assert askers.locator("visible=true").count() == 1
+    status = page.get_by_role("status").inner_text()
+    assert status.startswith(
+        f"Layer 0, head 0: “home” looks most at “{lab.others[0][1][best]}” ({lab.chosen[best]:.2f})"
+    )
+    queries = page.get_by_role("radiogroup", name="Who looks")
+    assert queries.locator("visible=true").count() == 1
     assert page.get_by_role("radiogroup", name="Head").locator("visible=true").count() == 1
     page.get_by_role("button", name="the cat sat on the mat").click()
     assert page.get_by_role("status").inner_text().startswith("Layer 0, head 0: “on” looks at “sat”")
@@ -326,13 +328,13 @@ def words(page, lab=0):
 
 def reading(page):
     """The line that shows the chosen weight."""
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"weights\[(\d+), (\d+), (\d+), (\d+)\] = (\d\.\d{4})", page.locator(".tl-reading").inner_text()
     )
-    return [float(number) for number in found.groups()]
+    return [float(number) for number in match.groups()]
 
 
-def weighed(lab):
+def reading_of(lab):
     """The expected line; its last digit may be off by one, since weights are quantised."""
     place = lab.layer, lab.head, lab.query, lab.key
     return pytest.approx([*place, lab.weights[place].item()], abs=6e-5)
@@ -357,7 +359,7 @@ def test_every_weight_reaches_the_browser(show):
         for i in range(4):
             for j in range(5) if i % 2 == 0 else reversed(range(5)):
                 lab.query, lab.key = i, j
-                assert reading(page) == weighed(lab)
+                assert reading(page) == reading_of(lab)
                 page.keyboard.press("ArrowRight" if i % 2 == 0 else "ArrowLeft")
             page.keyboard.press("ArrowDown")
         for key in ["ArrowUp"] * 4 + ["ArrowLeft"] * 5:
@@ -392,8 +394,8 @@ def test_heads_and_tokens_by_keyboard(show):
         assert page.evaluate("document.activeElement.querySelector('.tl-caption').textContent") == f"head {head}"
         assert words(page).startswith(f"Layer 0, head {head}: “slept” looks ")
         assert page.get_by_role("radiogroup", name="Head", exact=True).get_by_role("radio", checked=True).count() == 1
-    asker = page.get_by_role("radiogroup", name="Who looks")
-    asker.get_by_role("radio", checked=True).focus()
+    queries = page.get_by_role("radiogroup", name="Who looks")
+    queries.get_by_role("radio", checked=True).focus()
     page.keyboard.press("ArrowLeft")
     assert words(page) == "Layer 0, head 0: “cat” [8] looks at “the” [7] (1.00) alone. Its weights sum to 1.00."
     assert reading(page) == [0, 0, 8, 7, 1]
@@ -439,7 +441,7 @@ def test_pointing_at_the_large_map(show, width):
     for i, j in [(0, 5), (3, 0), (2, 4)]:
         page.mouse.move(*spot(page, i, j, 4, 6))
         lab.query, lab.key = i, j
-        assert reading(page) == weighed(lab)
+        assert reading(page) == reading_of(lab)
         assert words(page).startswith(f"Layer 0, head 0: “{lab.tokens[i]}” looks ")
         assert frame.bounding_box()["height"] == height, "the lab changes its size under the pointer"
     assert page.locator(".tl-fits").count() == 0, "patterns compare tokens with themselves"
@@ -451,7 +453,7 @@ def test_new_weights_are_drawn(show):
     page = show(lab)
     names = [name for name in lab.keys if not name.startswith("_") and name not in ("layout", "tabbable", "tooltip")]
     before, after = ({name: one.get_state()[name] for name in names} for one in (lab, later))
-    said = page.evaluate(
+    announced = page.evaluate(
         """async ([code, before, after]) => {
             const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
             const { default: lab } = await import(url);
@@ -468,10 +470,10 @@ def test_new_weights_are_drawn(show):
         }""",
         [HeadsLab._esm, before, after],
     )
-    assert said[0] == f"weights[1, 0, 2, {lab.key}] = {later.weights[1, 0, 2, lab.key]:.4f}"
+    assert announced[0] == f"weights[1, 0, 2, {lab.key}] = {later.weights[1, 0, 2, lab.key]:.4f}"
     scores = scores_by_torch(later.weights[1, 0], list("abc")).values()  # no repeated token: no induction
-    assert said[1] == ["–" if score is None else f"{score:.2f}" for score in scores]
-    assert said[2] == [f"{row.max():.2f} {'abc'[row.argmax()]}" for row in later.weights[1, :, 2]]
+    assert announced[1] == ["–" if score is None else f"{score:.2f}" for score in scores]
+    assert announced[2] == [f"{row.max():.2f} {'abc'[row.argmax()]}" for row in later.weights[1, :, 2]]
 
 
 # The overview.
@@ -499,7 +501,7 @@ def blues(weights):
     return torch.tensor(matplotlib.colormaps["Blues"](weights.numpy()))[..., :3] * 255
 
 
-def told(page):
+def overview_text(page):
     """The line below the overview."""
     return page.locator(".tl-overview [aria-live]").inner_text()
 
@@ -510,11 +512,11 @@ def test_the_overview_shows_a_map_for_each_head(show):
     for sentence, name in enumerate(("the cat sat", "the dog ran")):
         page.get_by_role("button", name=name).click()
         weights = [lab.weights, lab.others[0][0]][sentence]
-        found = picture(page)
-        high, wide = (size // count for size, count in zip(found.shape, (2, 4)))
+        actual = picture(page)
+        high, wide = (size // count for size, count in zip(actual.shape, (2, 4)))
         n = weights.shape[-1]
         for layer, head in itertools.product(range(2), range(4)):
-            tile = found[layer * high : (layer + 1) * high, head * wide : (head + 1) * wide]
+            tile = actual[layer * high : (layer + 1) * high, head * wide : (head + 1) * wide]
             assert (tile[-n:, -n:] - blues(weights[layer, head])).abs().max() < 3
             assert (tile[: high - n] - blues(torch.zeros(1))).abs().max() < 3, "room for the line between maps"
 
@@ -529,17 +531,17 @@ def test_the_overview_shows_a_number_for_each_head(show, overview):
     assert (picture(page) - blues(expected)).abs().max() < 3
     own = expected[1, 2]
     rank = 1 + int((expected > own).sum())
-    what = (
+    text = (
         "the weight of “the” [7] for “cat” [1] is"
         if overview == "weight"
         else f"“{labels[OVERVIEWS.index(overview) - 1]}” scores"
     )
-    assert told(page) == f"Layer 1, head 2: {what} {own:.2f}, rank {rank} of 8 heads."
+    assert overview_text(page) == f"Layer 1, head 2: {text} {own:.2f}, rank {rank} of 8 heads."
 
 
 def test_a_pattern_that_cannot_occur(show):
     page = show(HeadsLab(random_weights(2, 3, 4, 4), "a b c d", overview="induction"))
-    assert told(page) == "Layer 0, head 0: “induction” cannot occur in this sentence."
+    assert overview_text(page) == "Layer 0, head 0: “induction” cannot occur in this sentence."
     assert (picture(page) - blues(torch.zeros(2, 3))).abs().max() < 3
 
 
@@ -550,7 +552,7 @@ def test_the_overview_follows_the_chosen_weight(show):
     sheet.press("ArrowRight")
     lab.key = 2
     assert (picture(page) - blues(numbers_in_overview(lab, "weight"))).abs().max() < 3
-    assert "of “the” [4] for “sat” is" in told(page)
+    assert "of “the” [4] for “sat” is" in overview_text(page)
 
 
 def test_choosing_a_head_in_the_overview(show):
@@ -588,7 +590,7 @@ def test_reset_and_the_address_keep_what_the_overview_shows(show):
     page.reload()
     shown = page.get_by_role("button", name="first token")
     shown.wait_for()
-    assert shown.get_attribute("aria-pressed") == "true" and "“first token” scores" in told(page)
+    assert shown.get_attribute("aria-pressed") == "true" and "“first token” scores" in overview_text(page)
     page.get_by_role("button", name="Reset").click()
     assert page.get_by_role("button", name="small maps").get_attribute("aria-pressed") == "true"
 
@@ -612,7 +614,7 @@ def test_many_layers_are_chosen_by_slider(show):
     page = show(lab)
     page.get_by_label("Layer", exact=True).press("End")
     lab.layer = 19
-    assert reading(page) == weighed(lab)
+    assert reading(page) == reading_of(lab)
     assert page.get_by_label("Layer", exact=True).get_attribute("aria-valuetext") == "layer 19"
 
 

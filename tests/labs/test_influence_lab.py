@@ -22,9 +22,11 @@ def table(letter, row="one", loud=False):
 def test_what_is_stored_are_the_models_moves():
     from tools.store_influence import stored
 
-    for found, expected in zip(stored(), MODELS, strict=True):
-        assert {k: v for k, v in found.items() if k != "tables"} == {k: v for k, v in expected.items() if k != "tables"}
-        for name, rows in found["tables"].items():
+    for actual, expected in zip(stored(), MODELS, strict=True):
+        assert {k: v for k, v in actual.items() if k != "tables"} == {
+            k: v for k, v in expected.items() if k != "tables"
+        }
+        for name, rows in actual["tables"].items():
             for x, y in zip(chain(*rows), chain(*expected["tables"][name]), strict=True):
                 assert (x is None) == (y is None) and (x is None or math.isclose(x, y, rel_tol=0.02)), name
 
@@ -32,10 +34,10 @@ def test_what_is_stored_are_the_models_moves():
 def test_each_verdict_follows_from_the_tables():
     """A model reads the future, or padding, or another document, if something moves that must not."""
     for model in MODELS:
-        letter, verdict, said = model["letter"], model["verdict"], model["said"]
+        letter, verdict, claim = model["letter"], model["verdict"], model["said"]
         tables = {(row, loud): table(letter, row, loud) for row in ROWS for loud in (False, True)}
-        leaks = EARLIER if said.startswith("causal") else torch.zeros(8, 8).bool()
-        if "prefix" in said:
+        leaks = EARLIER if claim.startswith("causal") else torch.zeros(8, 8).bool()
+        if "prefix" in claim:
             leaks = leaks & ~(torch.arange(8) < 3)[:, None]
         future = any((tables["one", loud][leaks] > 0).any() for loud in (False, True))
         assert future == (verdict == "future"), letter
@@ -46,7 +48,7 @@ def test_each_verdict_follows_from_the_tables():
             assert across == (verdict == "documents"), letter
         if verdict in ("right", "padding"):
             assert (tables["padded", False][:3, 3:] > 0).any() == (verdict == "padding"), letter
-        if "window" in said:
+        if "window" in claim:
             far = max(i - j for j, i in (tables["one", False] > 0).nonzero().tolist())
             assert far == (3 if verdict == "window" else 2), letter
 
@@ -91,10 +93,10 @@ def test_sentences():
     rows[3] = [0, 0, 0.5, 1.25, 0, 0, 0.001, 0]
     rows[6] = [None] * 8
     call = Engine(InfluenceLab)
-    assert call("movesInWords", rows, 0, "one") == "Token 0 is replaced: no output moves."
-    assert call("movesInWords", rows, 3, "one") == (
+    assert call("influenceText", rows, 0, "one") == "Token 0 is replaced: no output moves."
+    assert call("influenceText", rows, 3, "one") == (
         "Token 3 is replaced: outputs 2, 3 and 6 move, output 3 farthest, by 1.25 times the outputs’ spread. "
         "Output 2 comes before the token."
     )
-    assert call("movesInWords", rows, 6, "padded").endswith("every output is NaN, before and after.")
+    assert call("influenceText", rows, 6, "padded").endswith("every output is NaN, before and after.")
     assert call("moveText", 0.001) == "<0.01"

@@ -97,10 +97,10 @@ def browser(launch, family):
 
 
 @pytest.fixture
-def lay(show, size):
+def layout(show, size):
     """Opens labs on a page with a given text size, at each of its widths."""
 
-    def lay(*labs):
+    def open_at_widths(*labs):
         large = f"<style>html {{ font-size: {size}% }}</style></head>"
         page = show(*labs, width=WIDTHS[size][0], change=lambda html: html.replace("<body>", f"{large}<body>"))
         page.add_script_tag(path=Path(__file__).with_name("layout.js"))
@@ -111,21 +111,21 @@ def lay(show, size):
             assert page.evaluate("document.documentElement.scrollWidth") == width
             yield page, width
 
-    return lay
+    return open_at_widths
 
 
 @letters
 @pytest.mark.parametrize("kind", EXTREMES)
-def test_no_text_is_cut_off(lay, kind):
-    for page, width in lay(*(make() for make in EXTREMES[kind])):
+def test_no_text_is_cut_off(layout, kind):
+    for page, width in layout(*(make() for make in EXTREMES[kind])):
         assert page.evaluate("outside()") == [], f"{width} px"
 
 
 @letters
 @pytest.mark.parametrize("name", LABS)
-def test_layout_is_stable_during_interaction(lay, name, size):
+def test_layout_is_stable_during_interaction(layout, name, size):
     make, pressed = LABS[name]
-    for page, width in lay(make()):
+    for page, width in layout(make()):
         if (size, width) == (200, 360):
             break  # at a width of ten characters text may wrap, but must not be cut off
         assert page.evaluate("pressed => moves(pressed)", pressed) == [], f"{width} px"
@@ -134,6 +134,6 @@ def test_layout_is_stable_during_interaction(lay, name, size):
 
 @letters
 @pytest.mark.parametrize("between", ["nothing", "softmax", "causal"])
-def test_labels_in_pictures_do_not_overlap(lay, between):
-    for page, width in lay(*(OrderLab(**sizes, between=between) for sizes in test_order_lab.some_sizes(4, seed=5))):
+def test_labels_in_pictures_do_not_overlap(layout, between):
+    for page, width in layout(*(OrderLab(**sizes, between=between) for sizes in test_order_lab.some_sizes(4, seed=5))):
         assert page.evaluate("touching()") == [], f"{width} px"

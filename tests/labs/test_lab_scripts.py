@@ -13,7 +13,7 @@ IMPORT = re.compile(r'(?m)^(?:import|\}) .*from "\./(\w+)\.js";$')
 
 
 @pytest.mark.parametrize(
-    ("script", "line", "said"),
+    ("script", "line", "message"),
     [
         ("const a = `one\n  // two`;", 1, "a template literal must end on its line"),
         ("const a = 1;\nfor (const b of [a]) b();", 2, "there must be imports and definitions alone"),
@@ -24,10 +24,10 @@ IMPORT = re.compile(r'(?m)^(?:import|\}) .*from "\./(\w+)\.js";$')
         (f"// {'long ' * 30}", 1, "at most 120 characters, got 153"),
     ],
 )
-def test_scripts_that_cannot_be_joined_are_refused(script, line, said):
+def test_scripts_that_cannot_be_joined_are_refused(script, line, message):
     ((number, sentence),) = script_rules.complaints(script)
     assert number == line
-    assert said in sentence
+    assert message in sentence
 
 
 def test_the_form_of_the_labs_scripts_is_allowed():

@@ -32,22 +32,22 @@ def test_agrees_with_the_package(lookup, kind, temperature):
             for n in (1, k_len, k_len)
         )
         scores = query @ key.T if kind == "dot" else -(torch.cdist(query, key) ** 2) / 2
-        found = lookup(
+        actual = lookup(
             "lookup",
             {"query": query[0].tolist(), "key": key.tolist(), "value": value.tolist()}
             | {"temperature": temperature, "similarity": kind},
         )
-        agree(found["scores"], scores[0])
-        agree(found["weights"], tl.softmax(scores / temperature)[0])
+        agree(actual["scores"], scores[0])
+        agree(actual["weights"], tl.softmax(scores / temperature)[0])
         if kind == "dot":
             scale = 1 / temperature
-            agree(found["weights"], tl.attention_weights(query, key, scale=scale)[0])
-            agree(found["output"], tl.scaled_dot_product_attention(query, key, value, scale=scale)[0])
+            agree(actual["weights"], tl.attention_weights(query, key, scale=scale)[0])
+            agree(actual["output"], tl.scaled_dot_product_attention(query, key, value, scale=scale)[0])
         # Python computes in float32, and a low temperature amplifies its rounding.
         lab = LookupLab(query[0], key, value, temperature=temperature, similarity=kind)
         atol = 1e-6 * max(1, 1 / temperature)
-        agree(found["weights"], lab.weights.double(), atol=atol)
-        agree(found["output"], lab.output.double(), atol=4 * atol)
+        agree(actual["weights"], lab.weights.double(), atol=atol)
+        agree(actual["output"], lab.output.double(), atol=4 * atol)
 
 
 def test_slider_covers_all_temperatures(lookup):
@@ -90,10 +90,10 @@ def test_invalid_point_gets_an_error_message(lookup, text, error):
 def test_attributes_are_tensors():
     lab = LookupLab(query=(1, 0), key=[(1, 0), (0, 1)], value=[(2, 0), (0, 2)])
     assert lab.labels == ["key 0", "key 1"]
-    heard = []
-    lab.observe(lambda change: heard.append(change.new), "query")
+    events = []
+    lab.observe(lambda change: events.append(change.new), "query")
     lab.set_state({"query": [0, 1]})  # integers, as JavaScript serialises them
-    assert lab.query.dtype == torch.float32 and lab.query.tolist() == [0, 1] and len(heard) == 1
+    assert lab.query.dtype == torch.float32 and lab.query.tolist() == [0, 1] and len(events) == 1
     expected = tl.softmax(torch.tensor([0.0, 1.0]) / math.sqrt(2))
     torch.testing.assert_close(lab.weights, expected)
     torch.testing.assert_close(lab.output, 2 * expected)
@@ -161,7 +161,7 @@ def query(page):
     return page.get_by_label(re.compile("^Query at"))
 
 
-def weighed(lab):
+def row_text(lab):
     """The status line."""
     best = lab.weights.argmax()
     output = ", ".join(f"{x:.2f}".replace("-", "−") for x in lab.output)
@@ -174,9 +174,9 @@ def test_arrow_keys_move_a_point(show):
     for key in ("ArrowLeft", "ArrowUp", "Shift+ArrowLeft"):
         page.keyboard.press(key)
     assert page.get_by_label("Query", exact=True).input_value() == "0.3, 0.5"
-    assert status(page) == weighed(LookupLab(query=(0.3, 0.5)))
+    assert status(page) == row_text(LookupLab(query=(0.3, 0.5)))
     page.get_by_role("button", name="distance").press("Enter")
-    assert status(page) == weighed(LookupLab(query=(0.3, 0.5), similarity="distance"))
+    assert status(page) == row_text(LookupLab(query=(0.3, 0.5), similarity="distance"))
     page.get_by_label("Temperature", exact=True).press("Home")
     assert "a lookup that finds one key" in status(page)
 
@@ -194,7 +194,7 @@ def test_dragging_the_query(show):
     drag(page, query(page).locator(".tl-query"), -1.5 * unit, 0.8 * unit)
     point = [float(part) for part in page.get_by_label("Query", exact=True).input_value().split(", ")]
     assert point == pytest.approx([-0.6, -0.4], abs=0.02)
-    assert status(page) == weighed(LookupLab(query=point))
+    assert status(page) == row_text(LookupLab(query=point))
     drag(page, query(page).locator(".tl-query"), -900, 900)
     assert page.get_by_label("Query", exact=True).input_value() == "-2, -2"
     drag(page, page.get_by_label(re.compile("^Key cat")).locator(".tl-point"), -0.5 * unit)

@@ -145,27 +145,27 @@ def test_every_stage_agrees_with_the_package(masks, mistake):
         labs.append(MaskLab(query=query, key=key, value=value, mistake=mistake))
     for lab, count in itertools.product(labs, (0, 5, 144)):
         lab.flipped = flips(draw, lab, count)
-        found = masks("compute", looked_at(lab, masks))
+        actual = masks("compute", looked_at(lab, masks))
         mask, query, key, value = lab.mask, lab.query.double(), lab.key.double(), lab.value.double()
         scores = query @ key.T / query.shape[1] ** 0.5
         names = lab.source if lab.preset == "encoder" else lab.tokens
         weights = mistaken(mistake, scores, mask, torch.tensor([name != PAD for name in names]))
-        assert found["mask"] == mask.tolist()
-        agree(found["scores"], scores)
-        agree(found["weights"], weights)
-        agree(found["sums"], weights.sum(-1))
-        agree(found["output"], weights @ value)
-        agree(found["right"]["weights"], tl.attention_weights(query, key, mask))
-        agree(found["right"]["output"], tl.scaled_dot_product_attention(query, key, value, mask))
+        assert actual["mask"] == mask.tolist()
+        agree(actual["scores"], scores)
+        agree(actual["weights"], weights)
+        agree(actual["sums"], weights.sum(-1))
+        agree(actual["output"], weights @ value)
+        agree(actual["right"]["weights"], tl.attention_weights(query, key, mask))
+        agree(actual["right"]["output"], tl.scaled_dot_product_attention(query, key, value, mask))
         # Python computes in float32.
-        agree(found["scores"], lab.scores.double(), atol=1e-5)
-        agree(found["weights"], lab.weights.double(), atol=1e-5)
-        agree(found["output"], lab.output.double(), atol=1e-4)
+        agree(actual["scores"], lab.scores.double(), atol=1e-5)
+        agree(actual["weights"], lab.weights.double(), atol=1e-5)
+        agree(actual["output"], lab.output.double(), atol=1e-4)
         # The displayed masked scores give the displayed weights.
-        masked = torch.tensor([[-math.inf if x is None else x for x in row] for row in found["masked"]])
+        masked = torch.tensor([[-math.inf if x is None else x for x in row] for row in actual["masked"]])
         if mistake != "after softmax":
-            agree(found["weights"], masked.double().softmax(-1).nan_to_num(0.0))
-        assert torch.equal(masked == -math.inf, ~torch.tensor(found["sees"]))
+            agree(actual["weights"], masked.double().softmax(-1).nan_to_num(0.0))
+        assert torch.equal(masked == -math.inf, ~torch.tensor(actual["sees"]))
 
 
 def test_every_mistake_has_a_visible_effect():
@@ -177,19 +177,19 @@ def test_every_mistake_has_a_visible_effect():
 def test_descriptions_match_the_numbers(masks):
     lab = MaskLab(mistake="after softmax")
     state = looked_at(lab, masks)
-    found = masks("compute", state)
+    actual = masks("compute", state)
     row = lab.weights[2]
-    sees = masks("rowInWords", state, found, 2)
-    assert sees == told(lab, 2)
+    sees = masks("rowText", state, actual, 2)
+    assert sees == row_text(lab, 2)
     without = tl.attention_weights(lab.query, lab.key, torch.arange(6) != 4)
-    assert masks("leakInWords", state, found, 2) == (
+    assert masks("leakText", state, actual, 2) == (
         f"“sat” lost {1 - row.sum():.2f} to hidden keys. Without “the” at position 4, which it must not see, "
         f"it would give {without[2, 2]:.2f} to “sat”, not {row[2]:.2f}. "
     )
-    assert masks("damageInWords", state, found) == "Here 5 rows do not sum to one."
+    assert masks("consequencesText", state, actual) == "Here 5 rows do not sum to one."
 
 
-def told(lab, i):
+def row_text(lab, i):
     """The description of row ``i``."""
     names = lab.source if lab.preset == "encoder" else lab.tokens
     keys = lab.source if lab.preset in ("encoder", "decoder cross") or lab.given else lab.tokens
@@ -221,13 +221,13 @@ def told(lab, i):
 @example(text=f"a {PAD} {PAD}")
 @example(text="\ufeff \x85 \x1f")
 def test_tokenization_agrees_between_browser_and_python(text, masks):
-    found = masks("parseTokens", text, MaskLab().limits)
-    if "error" in found:
-        assert found.keys() == {"error"} and len(found["error"]) > 10
+    actual = masks("parseTokens", text, MaskLab().limits)
+    if "error" in actual:
+        assert actual.keys() == {"error"} and len(actual["error"]) > 10
         return
-    assert masks("parseTokens", found["text"], MaskLab().limits) == found
-    lab = MaskLab(found["value"])
-    assert lab.tokens == found["value"] == MaskLab(found["text"]).tokens
+    assert masks("parseTokens", actual["text"], MaskLab().limits) == actual
+    lab = MaskLab(actual["value"])
+    assert lab.tokens == actual["value"] == MaskLab(actual["text"]).tokens
     assert masks("compute", looked_at(lab, masks))["mask"] == lab.mask.tolist()
 
 
@@ -432,7 +432,7 @@ def shows(page, lab):
 def test_initial_view(show):
     page = show(MaskLab())
     shows(page, MaskLab())
-    assert status(page) == told(MaskLab(), 2)
+    assert status(page) == row_text(MaskLab(), 2)
     assert button(page, "causal").get_attribute("aria-pressed") == "true"
     names = page.locator(".tl-presets button").all_inner_texts()[: len(PRESETS)]
     assert names == [preset.label for preset in sorted(PRESETS.values(), key=lambda preset: preset.place)]
@@ -472,7 +472,7 @@ def test_click_toggles_a_cell(show, stage):
     square(page, 1, 4, stage).click()
     lab.flipped = [[1, 4]]
     shows(page, lab)
-    assert status(page) == told(lab, 1)
+    assert status(page) == row_text(lab, 1)
     assert page.locator(".tl-about").inner_text() == "Your own mask: 1 cell is not as in “causal”."
     assert page.get_by_role("group", name="Mask", exact=True).locator("[aria-pressed=true]").count() == 0
     square(page, 1, 4, stage).click()
@@ -500,7 +500,7 @@ def test_hover_selects_a_row_without_changing_the_mask(show):
     page, lab = show(MaskLab()), MaskLab()
     for i, stage in ((4, "scores"), (1, "output"), (5, "weights")):
         square(page, i, 1, stage).hover()
-        assert status(page) == told(lab, i)
+        assert status(page) == row_text(lab, i)
     shows(page, lab)
 
 
@@ -523,7 +523,7 @@ def test_selection_and_toggle_by_keyboard(show):
         page.keyboard.press(key)
     lab.flipped = [[3, 2], [3, 5]]
     shows(page, lab)
-    assert status(page) == told(lab, 5)
+    assert status(page) == row_text(lab, 5)
     active = page.locator(f"#{grid.get_attribute('aria-activedescendant')}")
     assert active.get_attribute("aria-label") == f"mat, mat: {lab.weights[5, 5]:.2f}"
     page.keyboard.press("Home")
@@ -555,7 +555,7 @@ def test_empty_row_is_reported(show):
     square(page, 0, 0).click()
     lab.flipped = [[0, 0]]
     shows(page, lab)
-    assert status(page) == told(lab, 0)
+    assert status(page) == row_text(lab, 0)
     assert page.locator(".tl-empty:visible").all_text_contents() == ["sees nothing"]
     assert (
         "The row of “the” sees nothing. No weights sum to one there: the course gives zeros, a plain softmax NaN."
@@ -583,7 +583,7 @@ def test_mistake_shows_its_consequences(show, mistake):
     shows(page, lab)
     assert formula in page.locator(".tl-flow").inner_text()
     box = page.locator(".tl-verdict-box").inner_text()
-    assert damage in box and status(page) == told(lab, 2)
+    assert damage in box and status(page) == row_text(lab, 2)
     hidden = lab.weights[2] * ~lab.mask[2]
     if hidden.any():
         word = lab.tokens[int(hidden.argmax())]
@@ -660,7 +660,7 @@ def test_own_tensors_in_the_browser(show):
     lab = MaskLab(query=query, key=key, value=value)
     page = show(lab)
     shows(page, lab)
-    assert status(page) == told(lab, 2) and not page.locator(".tl-field").first.is_visible()
+    assert status(page) == row_text(lab, 2) and not page.locator(".tl-field").first.is_visible()
     assert "query (3, 8), key (5, 8), value (5, 3)" in page.locator(".tl-lab").inner_text()
     offered = page.locator(".tl-choice[aria-label=Mask] button").all_text_contents()
     assert tuple(offered) == lab.offered
@@ -691,7 +691,7 @@ def test_phone_shows_one_stage_and_finger_paints(show):
     assert torch.equal(drawn(page), lab.mask) and page.evaluate("scrollY") == top, "painting does not scroll"
     square(page, 5, 0).tap()
     lab.flipped = [*lab.flipped, [5, 0]]
-    assert torch.equal(drawn(page), lab.mask) and status(page) == told(lab, 5)
+    assert torch.equal(drawn(page), lab.mask) and status(page) == row_text(lab, 5)
 
 
 @pytest.mark.parametrize("width", [320, 360, 480, 620, 700, 760, 1000])
@@ -727,8 +727,8 @@ def test_a_drag_follows_within_a_frame(show):
     session.send("Performance.enable", {"timeDomain": "threadTicks"})  # CPU time, independent of other processes
 
     def worked():
-        found = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
-        return sum(found[name] for name in ("ScriptDuration", "RecalcStyleDuration", "LayoutDuration"))
+        metrics = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
+        return sum(metrics[name] for name in ("ScriptDuration", "RecalcStyleDuration", "LayoutDuration"))
 
     page.mouse.move(*places[0])
     page.mouse.down()

@@ -106,7 +106,7 @@ def act(page, journey):
 @each_journey
 def test_cells_animate_while_the_layout_is_final(show, journey):
     page = show(journey.make())
-    stood = drawn(page, journey)
+    before = drawn(page, journey)
     act(page, journey)
     moves = page.evaluate(MOVES)
     assert moves
@@ -114,15 +114,15 @@ def test_cells_animate_while_the_layout_is_final(show, journey):
         assert duration <= 400
         assert set(properties) <= OWN
     starts = drawn(page, journey)
-    came_from = drawn(page, journey, journey.source) if journey.source else stood
+    came_from = drawn(page, journey, journey.source) if journey.source else before
     known = [name for name in starts if name in came_from]
     assert known
     for name in known:
         assert starts[name] == pytest.approx(came_from[name], abs=1)
-    laid_out = page.evaluate(LAID_OUT)
+    layout = page.evaluate(LAID_OUT)
     page.evaluate(ARRIVE)
     page.wait_for_function("!document.querySelector('.tl-moving')")
-    assert page.evaluate(LAID_OUT) == laid_out
+    assert page.evaluate(LAID_OUT) == layout
     assert drawn(page, journey) != starts
 
 

@@ -93,8 +93,8 @@ def test_entries_that_differ_only_along_dims_share_statistics(engine):
     for lab in some_labs(40):
         ids = engine("statisticsIds", lab.shape, lab.dims, lab.n_groups)
         for flat, index in enumerate(itertools.product(*map(range, lab.shape))):
-            found = {other for other, number in enumerate(ids) if number == ids[flat] and other != flat}
-            assert found == sharers(lab, index)
+            group = {other for other, number in enumerate(ids) if number == ids[flat] and other != flat}
+            assert group == sharers(lab, index)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -104,8 +104,8 @@ def test_browser_and_python_agree_with_torch(engine, norm):
         x = (torch.randn(shape, generator=generator, dtype=torch.float64) * 5 + 2).float()
         lab = NormalizationLab(x, norm)
         expected = by_torch(x.double(), norm, lab.n_groups)
-        found = engine("standardize", x.flatten().tolist(), shape, settings(lab))
-        agree(found["values"], expected.flatten())
+        actual = engine("standardize", x.flatten().tolist(), shape, settings(lab))
+        agree(actual["values"], expected.flatten())
         agree(lab.normalized, expected, atol=1e-4)  # float32: two close values, far from zero, lose digits
         mine = {
             "batch": lambda x: tl.batch_norm(x.mT, training=True).mT,
@@ -114,25 +114,25 @@ def test_browser_and_python_agree_with_torch(engine, norm):
             "group": lambda x, groups=lab.n_groups: tl.group_norm(x.mT, groups).mT,
             "rms": lambda x: tl.rms_norm(x, eps=1e-5),
         }[norm]
-        agree(found["values"], mine(x.double()).flatten())
+        agree(actual["values"], mine(x.double()).flatten())
 
 
 def test_any_axes_agree_between_browser_and_python(engine):
     for lab in some_labs(60, seed=2):
-        found = engine("standardize", lab.padded.flatten().tolist(), lab.shape, settings(lab))
+        actual = engine("standardize", lab.padded.flatten().tolist(), lab.shape, settings(lab))
         # By definition, entry by entry.
         values, places = lab.padded.double(), list(itertools.product(*map(range, lab.shape)))
         for flat, index in enumerate(places):
             group = torch.stack([values[index], *(values[places[other]] for other in sharers(lab, index))])
             mean = group.mean() * lab.center
             square = (group - mean).square().mean()
-            assert found["values"][flat] == pytest.approx(
+            assert actual["values"][flat] == pytest.approx(
                 ((values[index] - mean) / (square + lab.eps).sqrt()).item(), rel=1e-6, abs=1e-6
             )
-            assert found["mean"][flat] == pytest.approx(group.mean().item(), rel=1e-6, abs=1e-6)
-            assert found["square"][flat] == pytest.approx(square.item(), rel=1e-6, abs=1e-6)
-        agree(found["values"], lab.normalized.flatten().double(), atol=1e-3 if not lab.dims else 1e-4)
-        agree(found["values"], lab._normalize(lab.padded.double()).flatten())
+            assert actual["mean"][flat] == pytest.approx(group.mean().item(), rel=1e-6, abs=1e-6)
+            assert actual["square"][flat] == pytest.approx(square.item(), rel=1e-6, abs=1e-6)
+        agree(actual["values"], lab.normalized.flatten().double(), atol=1e-3 if not lab.dims else 1e-4)
+        agree(actual["values"], lab._normalize(lab.padded.double()).flatten())
 
 
 def test_changed_entries_are_counted_near_and_far(engine):
@@ -141,18 +141,18 @@ def test_changed_entries_are_counted_near_and_far(engine):
         original = lab.original.flatten().tolist()
         now = engine("disturbed", lab.x.flatten().tolist(), original, lab.shape, lab.lengths)
         assert now["x"] == lab.padded.flatten().tolist()
-        found = engine("leaks", original, now, lab.shape, settings(lab), MOVED)
-        assert found["moved"] == lab.moved.flatten().tolist()
+        actual = engine("leaks", original, now, lab.shape, settings(lab), MOVED)
+        assert actual["moved"] == lab.moved.flatten().tolist()
         padding = torch.arange(lab.shape[1]) >= torch.tensor(lab.lengths)[:, None]
         touched = (lab.x != lab.original).any(-1) | padding
         disturbed = touched.any(-1)
         for where, sentences in (("near", disturbed), ("far", ~disturbed)):
             others = ~touched[sentences]
-            assert found[where] == {
+            assert actual[where] == {
                 "moved": lab.moved[sentences].sum().item(),
                 "all": others.sum().item() * lab.shape[2],
             }
-        seen += sum(found["moved"])
+        seen += sum(actual["moved"])
     assert seen > 100
 
 

@@ -53,18 +53,18 @@ def engine():
 
 def test_feature_map_agrees_with_the_package(engine):
     x = torch.linspace(-10, 10, 81, dtype=torch.float64)
-    found = [engine("phi", value) for value in x.tolist()]
-    agree(found, F.elu(x) + 1)
-    agree(found, tl.elu_feature_map(x))
-    assert min(found) > 0
+    actual = [engine("phi", value) for value in x.tolist()]
+    agree(actual, F.elu(x) + 1)
+    agree(actual, tl.elu_feature_map(x))
+    assert min(actual) > 0
 
 
 def test_recurrent_form_agrees_with_the_package(engine):
     for query, key, value in some_sequences(40):
-        found = engine("recurrent", query.tolist(), key.tolist(), value.tolist())
+        actual = engine("recurrent", query.tolist(), key.tolist(), value.tolist())
         q, k, v = (x.double()[None, None] for x in (query, key, value))
         state = tl.initial_state(1, 1, q.shape[-1], v.shape[-1], dtype=torch.float64)
-        for t, step in enumerate(found):
+        for t, step in enumerate(actual):
             agree(step["before"]["S"], state[0][0, 0])
             agree(step["before"]["z"], state[1][0, 0])
             state, output = tl.linear_attention_step(state, q[:, :, t], k[:, :, t], v[:, :, t])
@@ -73,7 +73,7 @@ def test_recurrent_form_agrees_with_the_package(engine):
             agree(step["output"], output[0, 0])
             agree(step["added"], torch.outer(F.elu(k[0, 0, t]) + 1, v[0, 0, t]))
             agree([x / step["denominator"] for x in step["numerator"]], output[0, 0])
-        outputs = [step["output"] for step in found]
+        outputs = [step["output"] for step in actual]
         agree(outputs, tl.causal_linear_attention(q, k, v)[0, 0])
         agree(outputs, by_definition(query, key, value)[1])
 
@@ -82,23 +82,23 @@ def test_parallel_form_agrees_with_the_package(engine):
     for query, key, value in some_sequences(40, seed=1):
         scores, outputs = by_definition(query, key, value)
         for t in range(len(key)):
-            found = engine("parallel", query.tolist(), key.tolist(), value.tolist(), t)
-            assert len(found["scores"]) == len(found["weights"]) == t + 1
-            agree(found["scores"], scores[t, : t + 1])
-            agree(found["weights"], scores[t, : t + 1] / scores[t].sum())
-            agree(found["sum"], scores[t].sum())
-            agree(found["output"], outputs[t])
+            actual = engine("parallel", query.tolist(), key.tolist(), value.tolist(), t)
+            assert len(actual["scores"]) == len(actual["weights"]) == t + 1
+            agree(actual["scores"], scores[t, : t + 1])
+            agree(actual["weights"], scores[t, : t + 1] / scores[t].sum())
+            agree(actual["sum"], scores[t].sum())
+            agree(actual["output"], outputs[t])
 
 
 def test_counts_agree_with_matmul(engine):
     for sizes in some_sizes(300):
         n, d, m = sizes.values()
-        found, lab = engine("counts", sizes), OrderLab(**sizes)
+        actual, lab = engine("counts", sizes), OrderLab(**sizes)
         # A product (a, b) @ (b, c) takes a·b·c multiply-adds.
-        assert found["first"] == [n * d * n, n * n * m] and found["second"] == [d * n * m, n * d * m]
-        assert (sum(found["first"]), sum(found["second"])) == lab.multiply_adds
-        assert tuple(found["held"]) == lab.held == (n * n, d * m)
-        equal = found["equal"]
+        assert actual["first"] == [n * d * n, n * n * m] and actual["second"] == [d * n * m, n * d * m]
+        assert (sum(actual["first"]), sum(actual["second"])) == lab.multiply_adds
+        assert tuple(actual["held"]) == lab.held == (n * n, d * m)
+        equal = actual["equal"]
         assert equal**2 * (d + m) == pytest.approx(2 * equal * d * m)
         cheaper = lab.multiply_adds[0] - lab.multiply_adds[1]
         assert cheaper == 0 or (cheaper > 0) == (n > equal)
@@ -378,16 +378,16 @@ def test_typed_sizes_update_counts_and_texts(show, n, d, m):
         assert text.startswith(f"Both orders take {first:,} multiply-adds: N is 2DM/(D + M). ")
         return
     less, more = sorted((first, second))
-    who = "Keys with values first" if second < first else "Queries with keys first"
+    heading = "Keys with values first" if second < first else "Queries with keys first"
     ratio = f"{round(more / less):,}" if more / less >= 10 else f"{more / less:.2f}".rstrip("0").rstrip(".")
-    assert text.startswith(f"{who} takes {ratio} times fewer multiply-adds: {less:,} against {more:,}. ")
+    assert text.startswith(f"{heading} takes {ratio} times fewer multiply-adds: {less:,} against {more:,}. ")
     equal = 2 * d * m / (d + m)
     assert f"They are equal at N = 2DM/(D + M) = {equal:g}. " in text or f" = {equal:.1f}. " in text
     bars = page.locator(".tl-orders .tl-track").evaluate_all(
         "tracks => tracks.map((track) => [...track.children].map((part) => part.offsetWidth / track.offsetWidth))"
     )
-    for found, parts in zip(bars, ((n * n * d, n * n * m), (n * d * m, n * d * m))):
-        assert found == pytest.approx([part / more for part in parts], abs=0.01)
+    for bar, parts in zip(bars, ((n * n * d, n * n * m), (n * d * m, n * d * m))):
+        assert bar == pytest.approx([part / more for part in parts], abs=0.01)
 
 
 def test_pictures_share_a_scale_and_thin_sides_are_widened(show):
@@ -447,8 +447,8 @@ def test_mark_sets_n_to_equal_costs(show):
     for name in "dm":
         typed(page, name).fill("256")
     track, place = slider(page, "n").bounding_box(), mark.bounding_box()
-    thumb = track["x"] + 8 + (track["width"] - 16) * 4 / 12  # four of twelve doublings from 16
-    assert place["x"] + place["width"] / 2 == pytest.approx(thumb, abs=2)
+    thumb_x = track["x"] + 8 + (track["width"] - 16) * 4 / 12  # four of twelve doublings from 16
+    assert place["x"] + place["width"] / 2 == pytest.approx(thumb_x, abs=2)
     for name in "dm":
         typed(page, name).fill("64")
     typed(page, "m").fill("32")
@@ -496,16 +496,16 @@ def test_every_step_agrees_with_the_package(show, tensors):
         lab.token = token
         S, z = lab.state
         state = torch.cat((S, z[:, None]), 1)
-        found = blocks.evaluate_all(
+        overlaps = blocks.evaluate_all(
             "blocks => blocks.map((block) => [...block.querySelectorAll('.tl-number')].map((cell) => cell.innerText))"
         )
-        numbers = [[float(x.replace("−", "-").replace("≈0", "0")) for x in cells] for cells in found]
+        numbers = [[float(x.replace("−", "-").replace("≈0", "0")) for x in cells] for cells in overlaps]
         agree(numbers[2], state.flatten().double(), rtol=6e-3, atol=6e-3)
         v = torch.cat((lab.value[token - 1], torch.ones(1)))
         product = torch.outer(F.elu(lab.key[token - 1]) + 1, v).double()
         agree(numbers[1], product.flatten(), rtol=6e-3, atol=6e-3)
-        assert found[0] == (before or ["0"] * (d * (m + 1))), "what was after a token is before the next one"
-        before = found[2]
+        assert overlaps[0] == (before or ["0"] * (d * (m + 1))), "what was after a token is before the next one"
+        before = overlaps[2]
         grown = (
             blocks.nth(2)
             .locator(".tl-number")

@@ -65,5 +65,5 @@ def test_control_and_effect_are_in_one_screen(show, name):
 
 def test_every_lab_is_measured():
     measured = {type(LAID_OUT[name][0]()).__name__ for name in EFFECTS}
-    # The whole lab has tests of its own, and a practice is one question.
+    # The whole lab has separate tests, and a practice is one question.
     assert measured | {"WholeLab", "Practice"} == {type(case.make()).__name__ for case in LABS.values()}

@@ -45,10 +45,14 @@ def test_topic_has_enough_cases_and_short_texts(topic, engine):
         assert case["question"].count("`") % 2 == 0
         assert all(len(line) <= 36 for line in case.get("given", "").splitlines()), case["given"]
         assert all(1 <= len(names) <= 2 for _, names in case["wrong"])
-    for name, what, where in mistakes:
-        assert what[-1] in ".?!" and (not where or where[-1] in ".?!"), (name, what, where)
-        assert len(f"{what} {where}") <= 330 and (what + where).count("`") % 2 == 0, (name, what, where)
-        assert re.match(r"[^:;.]{8,}[:;.]", f"{what} "), f"{name}: the first clause must make sense alone"
+    for name, explanation, where in mistakes:
+        assert explanation[-1] in ".?!" and (not where or where[-1] in ".?!"), (name, explanation, where)
+        assert len(f"{explanation} {where}") <= 330 and (explanation + where).count("`") % 2 == 0, (
+            name,
+            explanation,
+            where,
+        )
+        assert re.match(r"[^:;.]{8,}[:;.]", f"{explanation} "), f"{name}: the first clause must make sense alone"
     assert all(len(SENTENCE.findall(text)) <= 2 for text in topic.words.values())
 
 
@@ -87,9 +91,9 @@ def test_topics_of_a_new_chapter_need_only_its_file(monkeypatch, tmp_path):
         text = f"from transformer_lab.practice import ch1\n\nof_chapter_{number} = ch1.strides_of\n"
         (tmp_path / f"ch{number}.py").write_text(text)
     monkeypatch.setattr(practice, "__path__", [*practice.__path__, str(tmp_path)])
-    found = practice.topics.__wrapped__()
-    assert [*found] == [*TOPICS, "of_chapter_98", "of_chapter_101"]
-    assert [topic.chapter for topic in found.values()][-2:] == [98, 101]
+    topics = practice.topics.__wrapped__()
+    assert [*topics] == [*TOPICS, "of_chapter_98", "of_chapter_101"]
+    assert [topic.chapter for topic in topics.values()][-2:] == [98, 101]
 
 
 # Rules that an exercise implements too: how to call its reference, and which part of the result is the answer.
@@ -134,10 +138,10 @@ def test_rule_agrees_with_its_exercise(name):
 
     for seed in range(60):
         arguments = topic._arguments(seed)
-        found = answer(topic.exercise.reference, arguments, lambda result: result)
+        actual = answer(topic.exercise.reference, arguments, lambda result: result)
         expected = answer(course.load(exercise).reference, arguments_of(*arguments), part_of)
-        assert found is not None
-        assert topic.answer.same(found, expected), arguments
+        assert actual is not None
+        assert topic.answer.same(actual, expected), arguments
 
 
 def test_table_does_not_depend_on_the_default_dtype():
@@ -153,18 +157,18 @@ def test_table_does_not_depend_on_the_default_dtype():
 @pytest.mark.parametrize("stretch", ["encoder", "decoder"])
 def test_steps_of_a_block_match_the_layers(order, stretch):
     layer = {"encoder": tl.EncoderLayer, "decoder": tl.DecoderLayer}[stretch](8, 2, 16, norm_first=order == "pre-norm")
-    met, x = [], torch.randn(1, 3, 8)
+    seen, x = [], torch.randn(1, 3, 8)
     for name, module in layer.named_children():
         words = name.replace("norm", "norm ").replace("_", "-")
-        module.register_forward_pre_hook(lambda *_, words=words: met.append(words))
+        module.register_forward_pre_hook(lambda *_, words=words: seen.append(words))
     layer(x) if stretch == "encoder" else layer(x, x)
     rule = practice.topics()["order_of_a_block"].exercise.reference
     parts = {"encoder": [("encoder", 6)], "decoder": [("looks", 6), ("rest", 3)]}[stretch]
-    told = [step for name, last in parts for step in rule(order, name, False)[-last:]]
-    assert [step for step in told if "sum" not in step] == [each for each in met if each in told]
+    steps = [step for name, last in parts for step in rule(order, name, False)[-last:]]
+    assert [step for step in steps if "sum" not in step] == [each for each in seen if each in steps]
 
 
-# A topic of its own.
+# A custom topic
 
 
 @rule(inputs=lambda draw, n=3: (float(n), draw(2)))
@@ -331,7 +335,7 @@ def test_incomplete_answer_is_no_error(engine, text):
 
 
 @pytest.mark.parametrize(
-    ("form", "case", "given", "said"),
+    ("form", "case", "given", "remark"),
     [
         ({"kind": "number", "places": 0}, {"right": 6}, 7, "Your number is too large."),
         ({"kind": "number", "places": 0}, {"right": 6}, -6, "The sign is wrong."),
@@ -356,8 +360,8 @@ def test_incomplete_answer_is_no_error(engine, text):
         ({"kind": "number", "places": 0}, {"right": 6}, "error", "There is an answer to this one."),
     ],
 )
-def test_remarks_about_unrecognised_answers(engine, form, case, given, said):
-    assert said in engine("knownOf", given, case, form)
+def test_remarks_about_unrecognised_answers(engine, form, case, given, remark):
+    assert remark in engine("knownOf", given, case, form)
 
 
 # The next case.
@@ -367,12 +371,12 @@ def test_missed_mistake_comes_back_with_other_numbers(engine):
     cases = [{"wrong": [[0, [i % 2]]]} for i in range(8)]
     topic = {"name": "t", "mistakes": [["even", "", ""], ["odd", "", ""]], "cases": cases}
     engine._context.eval("recordMissed('t', ['odd'])")
-    at, met = 1, []
+    at, seen = 1, []
     for _ in range(4):
-        found = engine("nextCase", topic, at)
-        at = found["at"]
-        met.append((at, found["back"]))
-    assert met == [(2, False), (3, False), (5, True), (6, False)]
+        actual = engine("nextCase", topic, at)
+        at = actual["at"]
+        seen.append((at, actual["back"]))
+    assert seen == [(2, False), (3, False), (5, True), (6, False)]
 
 
 def test_solved_cases_repeat_after_all_are_solved(engine):

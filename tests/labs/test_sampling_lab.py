@@ -76,10 +76,10 @@ def test_probabilities_are_those_of_the_whole_vocabulary(engine, monkeypatch, cu
         assert lab.n_kept == (expected > 0).sum()
         agree(lab.before, shown(by_torch(logits, temperature), logits))
         settings = {"temperature": temperature, "top_k": None, "top_p": 1, "min_p": 0} | cut
-        found = engine("choose", stored, settings, STEPS)
-        agree(found["after"], lab.after)
-        agree(found["before"], lab.before)
-        assert found["kept"] == lab.n_kept
+        actual = engine("choose", stored, settings, STEPS)
+        agree(actual["after"], lab.after)
+        agree(actual["before"], lab.before)
+        assert actual["kept"] == lab.n_kept
 
 
 def test_draws_are_as_frequent_as_their_probabilities(engine):
@@ -111,10 +111,10 @@ def test_a_number_near_one_draws_no_token_that_is_cut_off(engine):
 def test_stored_scores_are_the_models():
     from tools.store_sampling import stored
 
-    for found, kept in zip(stored(pretrained.smollm2()), PROMPTS, strict=True):
-        assert found["text"] == kept["text"] and found["tokens"][:10] == kept["tokens"][:10]
-        assert max(abs(a - b) for a, b in zip(found["logits"], kept["logits"])) < 1e-3
-        assert max(abs(a - b) for a, b in zip(found["others"], kept["others"])) < 1e-3
+    for actual, kept in zip(stored(pretrained.smollm2()), PROMPTS, strict=True):
+        assert actual["text"] == kept["text"] and actual["tokens"][:10] == kept["tokens"][:10]
+        assert max(abs(a - b) for a, b in zip(actual["logits"], kept["logits"])) < 1e-3
+        assert max(abs(a - b) for a, b in zip(actual["others"], kept["others"])) < 1e-3
 
 
 @pytest.mark.skipif(not pretrained.installed(), reason="the weights are not installed")
@@ -222,8 +222,8 @@ def test_draws_follow_from_the_seed(show):
     page.get_by_role("button", name="Draw", exact=True).click()
     lab = SamplingLab("door", temperature=2, draws=101)
     place, number = lab.drawn[-1], lab.numbers[-1].item()
-    what = "one of the others" if place == MOST_STORED else f"“{lab.tokens[place].replace(' ', '␣')}”"
-    assert status(page).endswith(f" Draw 101: the number {number:.4f} falls on {what}.")
+    label = "one of the others" if place == MOST_STORED else f"“{lab.tokens[place].replace(' ', '␣')}”"
+    assert status(page).endswith(f" Draw 101: the number {number:.4f} falls on {label}.")
     drawn = [int(text) for text in page.locator(".tl-tokens tbody td:nth-last-child(2)").all_inner_texts()]
     assert sum(drawn) == 101
     assert drawn[:10] == [lab.drawn.count(i) for i in range(10)]

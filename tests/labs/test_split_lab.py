@@ -49,10 +49,10 @@ def walked(seq, heads, width, split_by_view, merge_by_view):
 @pytest.mark.parametrize("mistakes", MISTAKES)
 @pytest.mark.parametrize(("seq", "heads", "width"), SIZES)
 def test_every_step_agrees_with_torch(engine, seq, heads, width, mistakes):
-    found = engine("journeySteps", {"seq": seq, "heads": heads, "d_head": width}, *mistakes)
+    actual = engine("journeySteps", {"seq": seq, "heads": heads, "d_head": width}, *mistakes)
     expected = walked(seq, heads, width, *mistakes)
-    assert len(found) == len(expected)
-    for i, (step, tensor) in enumerate(zip(found, expected)):
+    assert len(actual) == len(expected)
+    for i, (step, tensor) in enumerate(zip(actual, expected)):
         shape = tensor.shape[1:-1] if i in (4, 5) else tensor.shape[1:]
         assert tuple(step["shape"]) == tuple(shape)
         assert step["ids"] == tensor.reshape(math.prod(shape), -1).squeeze(-1).tolist() or i in (4, 5)
@@ -152,8 +152,8 @@ def test_picture_agrees_with_torch(show, mistakes):
             misplaced = (tensor // 6 != place).sum().item()
         assert cells(page, 1) == expected
         assert page.locator(".tl-before-after .tl-grid").nth(1).locator(".tl-misplaced").count() == misplaced
-        said = status(page)
-        assert (f"{misplaced} of {tensor[..., 0].numel() if i in (4, 5) else 24}" in said) == bool(misplaced)
+        text = status(page)
+        assert (f"{misplaced} of {tensor[..., 0].numel() if i in (4, 5) else 24}" in text) == bool(misplaced)
 
 
 def test_marked_number_is_found_at_every_step(show):

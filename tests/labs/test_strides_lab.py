@@ -121,12 +121,12 @@ def test_chains_agree_with_torch(strides, seed):
                 break
         steps = strides("parseChain", chain, LIMITS)
         assert "error" not in steps, chain
-        found = strides("run", shape, steps["value"])
+        actual = strides("run", shape, steps["value"])
         fits = len(real) == len(steps["value"]) + 1 and x.numel() <= 128
-        assert found.get("refused") == (None if fits else len(steps["value"]) - 1), f"{shape} {chain} {found}"
-        assert fits or found["reason"]
+        assert actual.get("refused") == (None if fits else len(steps["value"]) - 1), f"{shape} {chain} {actual}"
+        assert fits or actual["reason"]
         fitted, refused = fitted + fits, refused + (not fits)
-        for before, drawn, here in zip([None, *real], found["tensors"], real):
+        for before, drawn, here in zip([None, *real], actual["tensors"], real):
             try:
                 same_tensor(strides, drawn, here)
             except AssertionError as error:
@@ -166,8 +166,8 @@ def test_chains_agree_with_torch(strides, seed):
     ],
 )
 def test_errors_agree_with_torch(strides, chain, reason):
-    found = strides("run", [2, 3], strides("parseChain", chain, LIMITS)["value"])
-    assert found["reason"].startswith(reason)
+    actual = strides("run", [2, 3], strides("parseChain", chain, LIMITS)["value"])
+    assert actual["reason"].startswith(reason)
 
 
 # Typed input.
@@ -192,10 +192,10 @@ def test_parsing_typed_chains(text, strides):
     result = read(strides, "parseChain", text, LIMITS)
     if result is None:
         return
-    found = strides("run", [2, 3], result["value"])
+    actual = strides("run", [2, 3], result["value"])
     lab = StridesLab((2, 3), result["text"])  # Python parses whatever the browser sends
-    if "reason" not in found:
-        assert tuple(found["tensors"][-1]["shape"]) == tuple(lab.tensor.shape)
+    if "reason" not in actual:
+        assert tuple(actual["tensors"][-1]["shape"]) == tuple(lab.tensor.shape)
 
 
 @pytest.mark.parametrize(

@@ -5,24 +5,18 @@ import json
 import pytest
 import torch
 
+import train_whole_lab
 import transformer_lab as tl
 from javascript import Engine
 from test_whole_maths import ATOB, ask, given_to, lab_of, small
 from transformer_lab.labs import WholeLab
-from transformer_lab.labs.lab import script
 from transformer_lab.labs.whole import unpack
 from whole_switches import broken, switches_of
 
 
-class WithLearning(WholeLab):
-    """The lab's mathematics, with what no control of the lab uses yet."""
-
-    _esm = script("whole_maths", "whole_learning")
-
-
 @pytest.fixture(scope="module")
 def engine():
-    engine = Engine(WithLearning)
+    engine = Engine(WholeLab)
     engine._context.eval(ATOB)
     return engine
 
@@ -135,6 +129,83 @@ def test_a_draw_chooses_among_the_most_likely(engine):
             kept = logits.topk(k or 4).indices
             expected = torch.full((4,), -torch.inf).index_copy(0, kept, logits[kept]).div(temperature).softmax(-1)
             for draw in (0, 0.2, 0.5, 0.9, 0.999999):
-                found = engine("choose", logits.tolist(), {"temperature": temperature, "topK": k, "draw": draw})
+                found = engine("choose", logits.tolist(), {"temperature": temperature, "topK": k or 0}, draw)
                 assert torch.allclose(torch.tensor(found["probabilities"], dtype=torch.float32), expected, atol=1e-6)
                 assert found["token"] == int((expected.cumsum(0) <= draw).sum())
+
+
+def test_temperature_zero_is_greedy_and_a_seed_draws_the_same_again(engine):
+    (stored,) = WholeLab().stored[:1]
+    engine._context.eval(f"var course = openModel({json.dumps(stored)})")
+
+    def written(temperature, seed, top_k=0):
+        sampling = json.dumps({"temperature": temperature, "topK": top_k, "seed": seed})
+        return json.loads(
+            engine._context.eval(f"JSON.stringify(write(course, [3, 4, 2], 12, samplerOf({sampling})).tokens)")
+        )
+
+    greedy = json.loads(engine._context.eval("JSON.stringify(write(course, [3, 4, 2], 12).tokens)"))
+    assert written(0, 1) == greedy == written(5, 7, top_k=1)
+    assert written(5, 7) == written(5, 7)
+    assert len({tuple(written(5, seed)) for seed in range(8)}) > 4
+
+
+def test_questions_are_those_of_the_training(engine):
+    for stored, task in zip(WholeLab().stored, (train_whole_lab.EncoderDecoder, train_whole_lab.DecoderOnly)):
+        engine._context.eval(f"var course = openModel({json.dumps(stored)})")
+        numbers = ["7", "13", "342", "2003"]
+        found = json.loads(engine._context.eval(f"JSON.stringify(questionsOf(course, {json.dumps(numbers)}))"))
+        for text, question in zip(numbers, found):
+            words = [*train_whole_lab.in_words(int(text)), "<end>"]
+            assert question == {"source": [*map(int, text)], "answer": [task.target.index(word) for word in words]}
+
+
+def test_stored_accuracies_are_those_of_the_stored_models(engine):
+    """A tenth of the numbers, for each checkpoint and each single switch: counted in JavaScript and in PyTorch."""
+    lab = WholeLab()
+    few = lab.learning["held_out"][::10]
+    for family, task in (("both", train_whole_lab.EncoderDecoder()), ("decoder", train_whole_lab.DecoderOnly())):
+        for models in (*lab.checkpoints, lab.stored):
+            stored = next(each for each in models if each["family"] == family)
+            engine._context.eval(f"var course = openModel({json.dumps(stored)}); var asked = {json.dumps(few)}")
+            found = engine._context.eval(
+                "questionsOf(course, asked).filter(({source, answer}) => "
+                "write(course, source, answer.length).tokens.join() === answer.join()).length"
+            )
+            assert found == train_whole_lab.count_unseen(task, unpack(stored), few)
+        steps = lab.learning["steps"]
+        assert len(lab.learning["right"][family]) == len(steps) == len(lab.checkpoints) + 1
+        assert set(lab.learning["switches"][family]) == set(switches_of(unpack(stored)))
+        for name in ("mask", "scale", "residual"):
+            whole = train_whole_lab.count_unseen(task, unpack(stored), lab.learning["held_out"], [name])
+            assert whole == lab.learning["switches"][family][name]
+
+
+def test_a_list_of_models_is_a_training():
+    models = [small(tl.Transformer, seed, (12, 3, 2, 20), {}) for seed in range(3)]
+    lab = lab_of(models)
+    assert lab.checkpoint == 2 and len(lab.checkpoints) == 2 and lab.learning == {"steps": [0, 1, 2]}
+    for number, model in enumerate(models):
+        lab.checkpoint = number
+        assert all(torch.equal(x, model.state_dict()[name]) for name, x in lab.model.state_dict().items())
+    with pytest.raises(ValueError, match="model must be a list of models with the same options and sizes"):
+        lab_of([models[0], small(tl.Transformer, 1, (12, 3, 1, 20), {})])
+    with pytest.raises(ValueError, match="model must be a model or a list of at least one, got an empty list"):
+        WholeLab([])
+
+
+@pytest.mark.parametrize(
+    "arguments, text",
+    [
+        ({"off": ["masks"]}, "off must be one of"),
+        ({"off": 3}, "off must be"),
+        ({"checkpoint": 9}, "checkpoint must be from 0 to 5"),
+        ({"temperature": 6}, "temperature must be from 0 to 5"),
+        ({"top_k": 99}, "top_k must be from 0 to 33"),
+        ({"tool": "mend"}, "tool must be"),
+    ],
+)
+def test_bad_settings_are_refused(arguments, text):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        WholeLab(**arguments)
+    assert text in str(caught.value)

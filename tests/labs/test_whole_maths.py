@@ -76,7 +76,9 @@ def small(kind, seed, size, options):
 
 
 def lab_of(model, bos=BOS):
-    if isinstance(model, tl.Transformer):
+    """The lab of a model, or of a list of models of one kind."""
+    first = model[0] if isinstance(model, list) else model
+    if isinstance(first, tl.Transformer):
         return WholeLab(model, SOURCE, TARGET, bos=BOS, eos=EOS)
     return WholeLab(model, TARGET, bos=bos, eos=EOS, text=TARGET[0])
 
@@ -110,16 +112,16 @@ def expected_trace(model, source, target):
     def out(name):
         return seen[name][1][0]
 
-    found = {}
+    tensors = {}
     sides = [("decoder", "tgt_embedding" if both else "embedding", target)]
     if both:
         sides = [("encoder", "src_embedding", source), *sides]
     with torch.no_grad():
         for side, embedding, tokens in sides:
             table = getattr(model, embedding).weight
-            found[f"{side}.embedding"] = table[tokens[0]] * table.shape[1] ** 0.5
-            found[f"{side}.positions"] = tl.sinusoidal_positions(tokens.shape[1], table.shape[1])
-            x = found[f"{side}.input"] = out(embedding)
+            tensors[f"{side}.embedding"] = table[tokens[0]] * table.shape[1] ** 0.5
+            tensors[f"{side}.positions"] = tl.sinusoidal_positions(tokens.shape[1], table.shape[1])
+            x = tensors[f"{side}.input"] = out(embedding)
             stack = getattr(model, side)
             for number, layer in enumerate(stack.layers):
                 parts = ["self_attention", "cross_attention", "feed_forward"]
@@ -127,12 +129,12 @@ def expected_trace(model, source, target):
                 for place, part in enumerate(parts, 1):
                     name = f"{side}.layers.{number}.{part}"
                     flow = f"{side}.{number}.{part.removesuffix('_attention')}"
-                    found[f"{flow}.output"] = out(name)
-                    found[f"{flow}.norm"] = out(f"{side}.layers.{number}.norm{place}")
-                    found[f"{flow}.sum"] = x + out(name)
-                    x = found[f"{flow}.sum" if layer.norm_first else f"{flow}.norm"]
+                    tensors[f"{flow}.output"] = out(name)
+                    tensors[f"{flow}.norm"] = out(f"{side}.layers.{number}.norm{place}")
+                    tensors[f"{flow}.sum"] = x + out(name)
+                    x = tensors[f"{flow}.sum" if layer.norm_first else f"{flow}.norm"]
                     if part == "feed_forward":
-                        found[f"{flow}.hidden"] = seen[f"{name}.linear2"][0][0][0]
+                        tensors[f"{flow}.hidden"] = seen[f"{name}.linear2"][0][0][0]
                         continue
                     heads = {
                         kind: tl.split_heads(out(f"{name}.{letter}_proj"), layer.self_attention.n_heads)
@@ -146,16 +148,16 @@ def expected_trace(model, source, target):
                     memory = inputs[1][0] if part == "cross_attention" else None
                     weights = getattr(layer, part).weights(inputs[0][0], memory, mask)
                     merged = seen[f"{name}.out_proj"][0][0][0]
-                    found |= {f"{flow}.{kind}": tensor for kind, tensor in heads.items()}
-                    found |= {f"{flow}.scores": scores, f"{flow}.mask": mask, f"{flow}.weights": weights}
-                    found[f"{flow}.heads"] = tl.split_heads(merged, layer.self_attention.n_heads)
+                    tensors |= {f"{flow}.{kind}": tensor for kind, tensor in heads.items()}
+                    tensors |= {f"{flow}.scores": scores, f"{flow}.mask": mask, f"{flow}.weights": weights}
+                    tensors[f"{flow}.heads"] = tl.split_heads(merged, layer.self_attention.n_heads)
             if stack.norm is not None:
-                x = found[f"{side}.last"] = out(f"{side}.norm")
+                x = tensors[f"{side}.last"] = out(f"{side}.norm")
             if side == "encoder":
-                found["encoder.memory"] = x
-        found["decoder.logits"] = out("output")
-        found["decoder.probabilities"] = out("output").softmax(-1)
-    return found
+                tensors["encoder.memory"] = x
+        tensors["decoder.logits"] = out("output")
+        tensors["decoder.probabilities"] = out("output").softmax(-1)
+    return tensors
 
 
 def agrees(trace, expected):
@@ -205,12 +207,12 @@ def test_answer_agrees_with_generate(engine, load, kind, size, options):
         else:
             written = model.generate(given, WRITTEN, stop=[EOS])
         expected = written[0, given.shape[1] :].tolist()
-        found = ask(engine, "write", name, source, WRITTEN)
-        assert found["tokens"] == expected
+        actual = ask(engine, "write", name, source, WRITTEN)
+        assert actual["tokens"] == expected
         everything = torch.tensor([given_to(model, source, expected[:-1])])
         scores = model(torch.tensor([source]), everything) if kind is tl.Transformer else model(everything)
         chosen = scores[0, given.shape[1] - 1 :].softmax(-1).amax(-1)
-        assert torch.allclose(torch.tensor(found["probabilities"]), chosen, atol=1e-5)
+        assert torch.allclose(torch.tensor(actual["probabilities"]), chosen, atol=1e-5)
         lab.text = "".join(lab.stored[0]["source"][token] for token in source) if kind is tl.Transformer else lab.text
         if kind is tl.Transformer:
             assert lab.answer == [TARGET[token] for token in expected if token != EOS]
@@ -231,27 +233,27 @@ def test_every_tensor_agrees_with_the_courses_models(engine, load, text):
         written = [stored["target"].index(word) for word in lab.answer]
         for count in (0, len(written)):
             given = given_to(model, source, written[:count], stored["bos"])
-            found = ask(engine, "decode", family, source, written[:count])
-            agrees(found, expected_trace(model, source, given))
+            actual = ask(engine, "decode", family, source, written[:count])
+            agrees(actual, expected_trace(model, source, given))
         words = [stored["target"][token] for token in ask(engine, "write", family, source, WRITTEN)["tokens"]]
         assert [word for word in words if word != "<end>"] == lab.answer
 
 
 def test_facts_about_the_courses_models_are_true(engine, load):
-    made = json.loads((Path(tl.labs.whole.__file__).parent / "whole_weights.json").read_text("utf-8"))["made"]
+    facts = json.loads((Path(tl.labs.whole.__file__).parent / "whole_weights.json").read_text("utf-8"))["made"]
     lab = WholeLab()
     load(lab)
-    texts, held_out = train_whole_lab.split(made["seed"])
-    assert (len(texts), len(held_out)) == (made["trained_on"], made["held_out"])
-    asked = train_whole_lab.questions(made["seed"])
-    assert {name: len(texts) for name, texts in asked.items()} == made["asked"]
+    texts, held_out = train_whole_lab.split(facts["seed"])
+    assert (len(texts), len(held_out)) == (facts["trained_on"], facts["held_out"])
+    sets = train_whole_lab.questions(facts["seed"])
+    assert {name: len(texts) for name, texts in sets.items()} == facts["asked"]
     for task, stored in zip((train_whole_lab.EncoderDecoder(), train_whole_lab.DecoderOnly()), lab.stored):
-        right = made["right"][stored["family"]]
-        assert sum(right[f"{n} digits"] for n in (3, 4)) >= 0.995 * made["held_out"]
+        right = facts["right"][stored["family"]]
+        assert sum(right[f"{n} digits"] for n in (3, 4)) >= 0.995 * facts["held_out"]
         assert right["5 digits"] + right["6 digits"] < 0.05 * 1000
-        for name, texts in asked.items():  # a share of them, and as many right as the share says, within one
-            found = train_whole_lab.count_right(task, unpack(stored), texts)
-            assert abs(found - right[name]) <= 1, name  # ties may be rounded differently on other machines
+        for name, texts in sets.items():  # a share of them, and as many right as the share says, within one
+            n_right = train_whole_lab.count_right(task, unpack(stored), texts)
+            assert abs(n_right - right[name]) <= 1, name  # ties may be rounded differently on other machines
         for text in held_out[:10]:
             written = ask(engine, "write", stored["family"], [int(digit) for digit in text], WRITTEN)["tokens"]
             assert [stored["target"][token] for token in written] == [*train_whole_lab.in_words(int(text)), "<end>"]
@@ -261,9 +263,9 @@ def test_float16_is_decoded_exactly(engine):
     """Every finite float16 number."""
     bits = torch.arange(2**16).to(torch.uint16)
     values = bits.view(torch.float16).double()
-    found = json.loads(engine._context.eval("JSON.stringify(Array.from({ length: 65536 }, (_, bits) => half(bits)))"))
+    actual = json.loads(engine._context.eval("JSON.stringify(Array.from({ length: 65536 }, (_, bits) => half(bits)))"))
     finite = values.isfinite()
-    assert torch.equal(torch.tensor(found, dtype=torch.float64)[finite], values[finite])
+    assert torch.equal(torch.tensor(actual, dtype=torch.float64)[finite], values[finite])
 
 
 # Typed input.
@@ -338,7 +340,7 @@ def test_a_users_model_is_copied():
     model = small(tl.Transformer, 1, SIZES[1], {})
     lab = WholeLab(model.train(), SOURCE, TARGET, bos=BOS, eos=EOS, text=" a bc")
     assert repr(lab) == "WholeLab(text='abc', family='both', step=0, part='')" and model.training
-    assert "facts" not in lab.says and lab.examples == [] and lab.limits == {"tokens": 12, "written": 12}
+    assert "facts" not in lab.says and lab.examples == [] and lab.limits["tokens"] == lab.limits["written"] == 12
     before = lab.answer
     with torch.no_grad():
         model.output.weight.zero_()
@@ -415,8 +417,8 @@ WRONG = [
         "model must attend by scaled_dot_product_attention, without rotate and window",
     ),
     *(
-        (lambda options=options: WholeLab(tl.LanguageModel(3, 8, 2, 1, 8, **options), ABC), ValueError, TODAY + found)
-        for options, found in (
+        (lambda options=options: WholeLab(tl.LanguageModel(3, 8, 2, 1, 8, **options), ABC), ValueError, TODAY + fault)
+        for options, fault in (
             ({"norm": "rms"}, "RMSNorm with other"),
             ({"gated": True}, "FeedForward with other"),
             ({"activation": "silu"}, "FeedForward with other"),

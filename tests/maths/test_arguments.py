@@ -225,15 +225,15 @@ def test_suggested_mask_conversion_depends_on_its_values(mask, remedy):
         tl.additive_mask(mask)
     assert str(raised.value).endswith(f": use {remedy}")
     if remedy != BOTH:  # these all allow the lower triangle
-        made = eval(remedy.partition(",")[0], {"mask": mask})
-        assert torch.equal(made, ones_and_zeros.bool())
+        repaired = eval(remedy.partition(",")[0], {"mask": mask})
+        assert torch.equal(repaired, ones_and_zeros.bool())
 
 
 def test_unknown_option_names_the_class_that_was_called():
     sizes = {"d_model": 6, "n_heads": 3, "n_layers": 1, "d_ff": 8}
-    for made, vocabularies in ((tl.Encoder, {}), (tl.Decoder, {}), (tl.LanguageModel, {"vocab_size": 11})):
-        with pytest.raises(TypeError, match=f"^{made.__name__} has no argument 'num_heads'; did you mean 'n_heads'"):
-            made(**vocabularies, **sizes, num_heads=3)
+    for build, vocabularies in ((tl.Encoder, {}), (tl.Decoder, {}), (tl.LanguageModel, {"vocab_size": 11})):
+        with pytest.raises(TypeError, match=f"^{build.__name__} has no argument 'num_heads'; did you mean 'n_heads'"):
+            build(**vocabularies, **sizes, num_heads=3)
     with pytest.raises(TypeError, match=r"^Transformer has no argument 'n_kv_head'; did you mean 'n_kv_heads'"):
         tl.Transformer(11, 11, **sizes, n_kv_head=3)
     with pytest.raises(TypeError, match=r"^LanguageModel has no argument 'max_len'; it has vocab_size, d_model, n_hea"):

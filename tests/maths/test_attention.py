@@ -76,14 +76,14 @@ def problems(draw):
 @given(problem=problems())
 def test_attention_agrees_with_the_definition(problem):
     query, key, value, mask, is_causal, scale = problem
-    given_before = [x.detach().clone() for x in (query, key, value)]
+    copies = [x.detach().clone() for x in (query, key, value)]
     output = tl.scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal, scale=scale)
     assert output.dtype == query.dtype and output.device == query.device
     expected = loop(query, key, value, mask, is_causal, scale)
     agree(output, expected)
     if expected.requires_grad:
         agree_in_gradient(output, expected, (query, key, value))
-    for x, before in zip((query, key, value), given_before):
+    for x, before in zip((query, key, value), copies):
         assert torch.equal(x, before) and x._version == 0  # the inputs are as they were
 
 
@@ -247,8 +247,8 @@ def test_gqa_and_bias_agree_with_the_definition(problem):
     assert output.dtype == query.dtype and output.device == query.device
     agree(output, expected)
     agree_in_gradient(output, expected, inputs)
-    found = tl.attention_weights(query, key, **options)
-    agree(found.expand(weights.shape), weights)
+    actual = tl.attention_weights(query, key, **options)
+    agree(actual.expand(weights.shape), weights)
     assert all(x._version == 0 for x in inputs)
 
 
@@ -257,21 +257,21 @@ def test_gqa_and_bias_agree_with_the_definition(problem):
 def test_gqa_agrees_with_torch(is_causal, dtype):
     query = normal(2, 6, 5, 4, seed=0, dtype=dtype)
     key, value = normal(2, 2, 5, 4, seed=1, dtype=dtype), normal(2, 2, 5, 4, seed=2, dtype=dtype)
-    found = tl.scaled_dot_product_attention(query, key, value, is_causal=is_causal, enable_gqa=True)
+    actual = tl.scaled_dot_product_attention(query, key, value, is_causal=is_causal, enable_gqa=True)
     expected = F.scaled_dot_product_attention(
         query, *(x.repeat_interleave(3, 1) for x in (key, value)), is_causal=is_causal
     )
-    agree(found, expected)
-    agree_in_gradient(found, expected, (query, key, value))
+    agree(actual, expected)
+    agree_in_gradient(actual, expected, (query, key, value))
 
 
 def test_gqa_without_pytorchs_enable_gqa(monkeypatch):
     query, key, value = normal(2, 6, 5, 4, seed=0), normal(2, 2, 7, 4, seed=1), normal(2, 2, 7, 3, seed=2)
     expected = tl.scaled_dot_product_attention(query, key, value, enable_gqa=True)
     monkeypatch.setattr(sys.modules["transformer_lab.attention"], "HAS_GQA", False)
-    found = tl.scaled_dot_product_attention(query, key, value, enable_gqa=True)
-    agree(found, expected)
-    agree_in_gradient(found, expected, (query, key, value))
+    actual = tl.scaled_dot_product_attention(query, key, value, enable_gqa=True)
+    agree(actual, expected)
+    agree_in_gradient(actual, expected, (query, key, value))
 
 
 @pytest.mark.skipif(DEVICE.type != "cpu", reason="records the CPU's allocations")
@@ -366,8 +366,8 @@ def test_fully_masked_rows_pass_anomaly_mode():
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_negative_scale_is_exact_in_half_precision(dtype):
     query, key, value = (normal(2, 3, 16, 8, seed=seed, dtype=dtype).detach() for seed in range(3))
-    found = tl.scaled_dot_product_attention(query, key, value, scale=-1.3)
-    assert torch.equal(found, tl.scaled_dot_product_attention(-query, key, value, scale=1.3))
+    actual = tl.scaled_dot_product_attention(query, key, value, scale=-1.3)
+    assert torch.equal(actual, tl.scaled_dot_product_attention(-query, key, value, scale=1.3))
 
 
 @pytest.mark.parametrize("lead", [(), (2,), (2, 3)])
@@ -385,10 +385,10 @@ def test_autocast_mixes_dtypes_as_in_pytorch():
     mask = torch.ones(4, 5, dtype=torch.bool, device=DEVICE).tril()
     with torch.autocast(DEVICE.type, dtype=torch.bfloat16):
         expected = F.scaled_dot_product_attention(query, key.bfloat16(), value, mask)
-        found = tl.scaled_dot_product_attention(query, key.bfloat16(), value, mask)
+        actual = tl.scaled_dot_product_attention(query, key.bfloat16(), value, mask)
         weights = tl.attention_weights(query, key.bfloat16(), mask)
-    assert found.dtype == expected.dtype
-    agree(found, expected)
+    assert actual.dtype == expected.dtype
+    agree(actual, expected)
     agree(weights.bfloat16() @ value.bfloat16(), expected)
 
 
@@ -448,13 +448,13 @@ def test_half_precision_is_rounded_once(dtype):
     """Weights in half precision are the exact ones, rounded at the end: nothing is lost on the way."""
     query, key = (normal(*sizes, seed=seed, dtype=dtype).detach() * 2 for seed, sizes in enumerate([(20, 7), (90, 7)]))
     scores = (query.cpu().double() @ key.cpu().double().T).to(dtype).to(DEVICE)
-    for found, exact in (
+    for actual, exact in (
         (tl.attention_weights(query, key), loop_weights(query, key)),
         (tl.softmax(scores), torch.softmax(scores.cpu().double(), -1)),
     ):
         half_a_step = torch.finfo(dtype).eps / 2
         smallest = torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
-        torch.testing.assert_close(found.cpu().double(), exact.cpu(), rtol=1.05 * half_a_step, atol=smallest)
+        torch.testing.assert_close(actual.cpu().double(), exact.cpu(), rtol=1.05 * half_a_step, atol=smallest)
 
 
 # Dropout.
@@ -483,8 +483,8 @@ def test_the_kernel_gets_masks_with_contiguous_rows_and_no_dropout_of_everything
 
     monkeypatch.setattr(F, "scaled_dot_product_attention", recorded)
     for options in ({"mask": mask.to(DEVICE) > 0}, {"bias": mask.to(DEVICE)}):
-        found = tl.scaled_dot_product_attention(query, key, value, **options)
-        agree(found, loop(query, key, value).to(query))
+        actual = tl.scaled_dot_product_attention(query, key, value, **options)
+        agree(actual, loop(query, key, value).to(query))
         assert given[-1]["attn_mask"].stride(-1) == 1 and given[-1]["attn_mask"].shape[-1] == 5
     assert (tl.scaled_dot_product_attention(query, key, value, dropout_p=1) == 0).all()
     assert given[-1]["dropout_p"] == 0
@@ -514,12 +514,12 @@ def test_softmax_agrees_with_torch(shape, dtype, spread, data):
     contiguous = data.draw(st.booleans())
     x = (normal(*shape, seed=len(shape), dtype=dtype, contiguous=contiguous) * spread).detach().requires_grad_()
     before = x.detach().clone()
-    found, expected = tl.softmax(x, dim), torch.softmax(x, dim)
-    assert found.dtype == dtype
-    agree(found, expected)
-    agree(found, torch.softmax(x.cpu().double(), dim))
-    agree_in_gradient(found, expected, (x,))
-    agree(found.sum(dim), torch.ones(found.sum(dim).shape) if shape.count(0) == 0 else found.sum(dim))
+    actual, expected = tl.softmax(x, dim), torch.softmax(x, dim)
+    assert actual.dtype == dtype
+    agree(actual, expected)
+    agree(actual, torch.softmax(x.cpu().double(), dim))
+    agree_in_gradient(actual, expected, (x,))
+    agree(actual.sum(dim), torch.ones(actual.sum(dim).shape) if shape.count(0) == 0 else actual.sum(dim))
     assert torch.equal(x, before) and x._version == 0
 
 
@@ -527,9 +527,9 @@ def test_softmax_of_infinities():
     x = torch.tensor(
         [[0.0, -math.inf, 0.0], [-math.inf] * 3, [0.0, math.nan, 1.0], [math.inf, 0.0, 0.0]], device=DEVICE
     )
-    found = tl.softmax(x)
-    assert found[0].tolist() == [0.5, 0, 0.5]
-    assert found[1:].isnan().all() and torch.softmax(x, -1)[1:].isnan().all()
+    actual = tl.softmax(x)
+    assert actual[0].tolist() == [0.5, 0, 0.5]
+    assert actual[1:].isnan().all() and torch.softmax(x, -1)[1:].isnan().all()
     assert tl.softmax(x, 0)[:, 0].isnan().all()
 
 

@@ -36,7 +36,7 @@ def audit(**arguments):
         return tl.audit(**arguments)
 
 
-def said(report):
+def results(report):
     """What a report says of each property: its status and its text."""
     return {name: (status, text) for name, status, text in report.rows}
 
@@ -62,7 +62,7 @@ def test_a_published_mistake_is_found_and_its_repaired_twin_is_clean(name):
     assert BUGS[name].found_by in published(name, True).failed
     repaired = published(name, False)
     assert (repaired.failed, repaired.of("raises")) == ([], [])
-    assert said(repaired)[BUGS[name].found_by][0] == "holds"
+    assert results(repaired)[BUGS[name].found_by][0] == "holds"
 
 
 @pytest.mark.parametrize("module", (fresh_mistakes, later_mistakes), ids=lambda module: module.__name__)
@@ -144,12 +144,12 @@ def test_a_property_is_short_and_asks_a_question():
 
 
 def test_the_smallest_example_and_what_the_leaks_have_in_common():
-    text = said(published("inverted_mask", True))["the past does not move"][1]
+    text = results(published("inverted_mask", True))["the past does not move"][1]
     assert text.startswith("token 1 changed: output 0 moved by 0.0") and "; 45 of 45 pairs leak" in text
     assert text.endswith("is the mask the wrong way round?")
-    text = said(fresh(fresh_mistakes.triangle_one_too_far))["the past does not move"][1]
+    text = results(fresh(fresh_mistakes.triangle_one_too_far))["the past does not move"][1]
     assert "those up to 2 ahead: does the triangle begin on the right diagonal?" in text  # one in each of two layers
-    text = said(fresh(fresh_mistakes.norm_over_the_sequence))["the past does not move"][1]
+    text = results(fresh(fresh_mistakes.norm_over_the_sequence))["the past does not move"][1]
     assert text.endswith("does a mask arrive, or is something computed over the whole sequence?")
 
 
@@ -160,24 +160,24 @@ def test_leaks_inside_blocks_are_named():
             same = places[k_len - q_len :, None] // 4 == places // 4
             return super().mask(q_len, k_len, keep, documents) | same
 
-    text = said(audit(model=Blocks(n_layers=1), vocab_size=VOCAB))["the past does not move"][1]
+    text = results(audit(model=Blocks(n_layers=1), vocab_size=VOCAB))["the past does not move"][1]
     assert "13 of 45 pairs leak, those inside blocks of 4" in text
 
 
 def test_the_shift_of_a_loss_is_named():
-    text = said(published("shifted_twice", True))["the loss asks for the next token"][1]
+    text = results(published("shifted_twice", True))["the loss asks for the next token"][1]
     assert text.endswith("it is that of the token after the next: are the labels shifted twice?")
-    text = said(fresh(fresh_mistakes.loss_over_all_places))["the loss asks for the next token"][1]
+    text = results(fresh(fresh_mistakes.loss_over_all_places))["the loss asks for the next token"][1]
     assert text.endswith("; 0.9 times that")
 
 
 def test_the_first_module_that_differs_from_the_reference_is_named():
-    text = said(published("tile_for_repeat", True))["the same as the original"][1]
+    text = results(published("tile_for_repeat", True))["the same as the original"][1]
     assert "the first difference is in what goes into `maps.0.out`, after `maps.0.value`, which agrees" in text
     model, other = SmallModel(n_layers=4), SmallModel(n_layers=4)
     with torch.no_grad():
         other.wide[2][0].weight[0, 0] += 1
-    text = said(audit(model=model, vocab_size=VOCAB, reference=other))["the same as the original"][1]
+    text = results(audit(model=model, vocab_size=VOCAB, reference=other))["the same as the original"][1]
     assert "the first difference is in `wide.2.0`, after `norms.5`, which agrees" in text
 
 
@@ -195,7 +195,7 @@ def test_where_names_differ_the_layers_of_the_longest_lists_are_compared():
             return getattr(self, self.names[0])(x)
 
     pair = {"model": Stack("layers"), "reference": Stack("blocks", 1.0)}
-    text = said(audit(**pair, d_model=8, kind="local"))["the same as the original"][1]
+    text = results(audit(**pair, d_model=8, kind="local"))["the same as the original"][1]
     assert text.endswith("the first difference is in layer 2, after layer 1, which agrees")
 
 
@@ -224,8 +224,8 @@ def test_an_audit_prints_its_card(capsys):
 def test_outputs_that_are_random_stop_the_audit():
     report = published("dropout_in_evaluation", True)
     assert report.failed == ["twice the same"]
-    assert said(report)["rows apart"] == ("not tried", "equal inputs do not give equal outputs")
-    assert said(report)["layers begin different"][0] == "holds"
+    assert results(report)["rows apart"] == ("not tried", "equal inputs do not give equal outputs")
+    assert results(report)["layers begin different"][0] == "holds"
 
 
 def test_weights_modes_and_the_random_state_are_left_as_they_were():
@@ -263,8 +263,8 @@ def test_a_property_is_switched_off_with_a_reason():
     name = "alone = in a padded batch, left"
     report = audit(**arguments, expect={name: "positions count the padding on purpose"})
     assert report.failed == []
-    assert said(report)[name] == ("not tried", "switched off: positions count the padding on purpose")
-    assert said(audit(**arguments, expect=[name]))[name] == ("not tried", "switched off")
+    assert results(report)[name] == ("not tried", "switched off: positions count the padding on purpose")
+    assert results(audit(**arguments, expect=[name]))[name] == ("not tried", "switched off")
 
 
 def test_an_unknown_property_is_named_and_the_rest_goes_on():
@@ -294,15 +294,15 @@ def test_a_model_that_returns_a_tuple_or_a_dataclass():
     for wrap in (lambda out: (out, None), lambda out: SimpleNamespace(logits=out, loss=None), lambda out: {"out": out}):
         assert audit(model=Wrapped(wrap), vocab_size=VOCAB).failed == []
     report = audit(model=Wrapped(two), vocab_size=VOCAB)
-    assert said(report)["twice the same"] == (
+    assert results(report)["twice the same"] == (
         "raises",
         "the model must return one tensor, (batch, seq, features), got tuple with [0] (1, 10, 50), [1] (1, 10, 50): "
         "pass forward=lambda model, x: model(x)[0]",
     )
-    assert said(report)["rows apart"] == ("not tried", "the model has no output")
-    assert said(report)["layers begin different"][0] == "holds"
+    assert results(report)["rows apart"] == ("not tried", "the model has no output")
+    assert results(report)["layers begin different"][0] == "holds"
     for wrap in (lambda out: None, lambda out: out.argmax(-1), lambda out: out[0]):
-        assert "must return one tensor" in said(audit(model=Wrapped(wrap), vocab_size=VOCAB))["twice the same"][1]
+        assert "must return one tensor" in results(audit(model=Wrapped(wrap), vocab_size=VOCAB))["twice the same"][1]
 
 
 def test_a_model_that_cannot_be_copied():
@@ -311,14 +311,14 @@ def test_a_model_that_cannot_be_copied():
     report = audit(**audit_arguments(model, long=None))
     assert report.failed == [] and "the past does not move" in report.of("holds")
     assert report.notes[0].startswith("The model cannot be copied (TypeError: ")
-    assert said(report)["saved and loaded"][0] == "not tried"
+    assert results(report)["saved and loaded"][0] == "not tried"
 
 
 def test_a_copy_that_runs_parts_of_the_original():
     report = audit(**audit_arguments(Closure(), long=None))
     assert report.failed == ["a copy is on its own"]
     text = "a copy of the model runs parts of the original, such as `wide.0.0.weight`"
-    assert said(report)["a copy is on its own"] == ("fails", text)
+    assert results(report)["a copy is on its own"] == ("fails", text)
 
 
 def test_a_model_without_parameters():
@@ -328,16 +328,16 @@ def test_a_model_without_parameters():
 
     report = audit(model=Mean(), d_model=4, expect=["order is seen"])
     assert report.failed == report.of("raises") == []
-    assert said(report)["every parameter learns"] == ("not tried", "the model has no parameters that learn")
+    assert results(report)["every parameter learns"] == ("not tried", "the model has no parameters that learn")
 
 
 def test_a_model_that_needs_the_other_kind_of_input():
-    text = said(audit(model=SmallModel(), d_model=32))["twice the same"][1]
+    text = results(audit(model=SmallModel(), d_model=32))["twice the same"][1]
     assert text.endswith("Does it take token numbers? Pass vocab_size= and not d_model=")
-    text = said(audit(model=tl.Encoder(16, 2, 1, 32).to(DEVICE), vocab_size=50))["twice the same"][1]
+    text = results(audit(model=tl.Encoder(16, 2, 1, 32).to(DEVICE), vocab_size=50))["twice the same"][1]
     assert "Pass d_model= and not vocab_size=" in text
     if DEVICE.type == "cpu":
-        text = said(audit(model=SmallModel(), vocab_size=5000))["twice the same"][1]
+        text = results(audit(model=SmallModel(), vocab_size=5000))["twice the same"][1]
         assert text.endswith("Is vocab_size more than its embedding has?")
 
 
@@ -345,7 +345,7 @@ def test_a_model_that_takes_another_length_only():
     one_length = next(model for model in MODELS if model.__name__ == "one_length_only")
     report = audit(**one_length())
     assert report.notes == ["The model takes no 10 tokens (ValueError: 16 tokens are needed): it is audited with 16."]
-    assert said(report)["a prefix gives the same"][1].startswith("the model takes no 15 tokens: ValueError")
+    assert results(report)["a prefix gives the same"][1].startswith("the model takes no 15 tokens: ValueError")
 
 
 def test_a_model_or_an_adapter_that_never_ends(monkeypatch):
@@ -356,10 +356,10 @@ def test_a_model_or_an_adapter_that_never_ends(monkeypatch):
     monkeypatch.setattr(limit, "SECONDS", 0.3)
     monkeypatch.setattr(limit, "PASSES", 60)
     report = audit(model=Wrapped(never), vocab_size=VOCAB)
-    assert said(report)["twice the same"] == ("raises", "the model did not come to an end within 0.3 seconds")
+    assert results(report)["twice the same"] == ("raises", "the model did not come to an end within 0.3 seconds")
     assert "layers begin different" in report.of("holds")
     report = audit(model=SmallModel(), vocab_size=VOCAB, accumulate=never)
-    assert "did not come to an end" in said(report)["small batches = one big"][1]
+    assert "did not come to an end" in results(report)["small batches = one big"][1]
     assert "every parameter learns" in report.of("holds")
 
 
@@ -377,7 +377,7 @@ ADAPTERS = {
 def test_an_adapter_of_the_wrong_form_is_named(name):
     for wrong in (3, lambda: None):
         report = audit(**audit_arguments(SmallModel(), long=None) | {name: wrong})
-        status, text = said(report)[ADAPTERS[name]]
+        status, text = results(report)[ADAPTERS[name]]
         assert status == "raises" and text.startswith(f"{name} must be a function {name}(")
         assert report.failed == [] and "every parameter learns" in report.of("holds")
 
@@ -385,15 +385,15 @@ def test_an_adapter_of_the_wrong_form_is_named(name):
 @pytest.mark.parametrize("name", ["padded", "packed", "step", "loss", "collate"])
 def test_an_adapter_that_returns_the_wrong_thing_is_named(name):
     report = audit(**audit_arguments(SmallModel(), long=None) | {name: lambda *_: "nothing"})
-    status, text = said(report)[ADAPTERS[name]]
+    status, text = results(report)[ADAPTERS[name]]
     assert status == "raises" and text.startswith(f"{name} must return ")
 
 
 def test_a_reference_or_branches_of_the_wrong_form():
     layer = tl.FeedForward(8).to(DEVICE)
     report = audit(model=layer, d_model=8, kind="local", reference=3, branches=[nn.Linear(2, 2)])
-    assert said(report)["the same as the original"][1].startswith("reference must be a module")
-    assert said(report)["identity without branches"][1].startswith("branches must be modules of the model")
+    assert results(report)["the same as the original"][1].startswith("reference must be a module")
+    assert results(report)["identity without branches"][1].startswith("branches must be modules of the model")
 
 
 @pytest.mark.parametrize(

@@ -20,22 +20,22 @@ def test_cache_returns_tokens_in_order(chunks, lead):
     assert cache.length == 0
     for new in chunks:
         now = slice(end, end + new)
-        found = cache.append(keys[..., now, :], values[..., now, :])
+        actual = cache.append(keys[..., now, :], values[..., now, :])
         end += new
         assert cache.length == end
-        for kept, expected in zip(found, (keys, values)):
+        for kept, expected in zip(actual, (keys, values)):
             assert torch.equal(kept, expected[..., :end, :])
 
 
 def test_cache_grows_by_doubling_and_keeps_returned_views_valid():
-    cache, rooms, handed_out = tl.KeyValueCache(), set(), []
+    cache, capacities, handed_out = tl.KeyValueCache(), set(), []
     for token in range(100):
         new = torch.full((1, 2, 1, 3), float(token), device=DEVICE)
         key, value = cache.append(new, -new)
-        rooms.add(key.untyped_storage().data_ptr())
+        capacities.add(key.untyped_storage().data_ptr())
         handed_out.append((key, value))
         assert key.untyped_storage().nbytes() <= 2 * max(key.nbytes, 1)
-    assert len(rooms) <= 8  # not one for each token
+    assert len(capacities) <= 8  # not one for each token
     expected = torch.arange(100.0, device=DEVICE)[:, None].expand(100, 3)
     for n, (key, value) in enumerate(handed_out, 1):
         assert torch.equal(key[0, 1], expected[:n]) and torch.equal(value[0, 0], -expected[:n])
@@ -188,13 +188,13 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("new", "error", "name", "kept", "found"), WRONG)
-def test_other_shapes_are_refused(new, error, name, kept, found):
+@pytest.mark.parametrize(("new", "error", "name", "kept", "refused"), WRONG)
+def test_other_shapes_are_refused(new, error, name, kept, refused):
     cache = filled()
     says(
         lambda: cache.append(*new),
         error,
-        f"{name} must differ from the cache {kept} in its tokens only, got {found}",
+        f"{name} must differ from the cache {kept} in its tokens only, got {refused}",
     )
     assert cache.length == 1
     key, value = cache.append(torch.ones(2, 3, 1, 4), torch.ones(2, 3, 1, 5))  # a refusal changes nothing

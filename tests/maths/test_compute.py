@@ -253,7 +253,7 @@ def test_flop_counter_and_fused_kernels(shape, lengths):
                 lambda grad, q, k, v, *_, **__: sdpa_backward_flop_count(grad, q, k, v)
             ),
         }
-    # With a formula: on its way back the kernel forms the scores again, one product of two more.
+    # With a formula: the backward pass of the kernel computes the scores again, one more product.
     assert counted(lambda: model(*inputs), custom) == forward
     assert counted(lambda: model(*inputs).sum().backward(), custom) == training + pairs // 2
 
@@ -272,8 +272,8 @@ def test_components_of_gpt2():
 
 @pytest.mark.parametrize("shape", [tl.GPT2, tl.GPT2_XL, tl.SMOLLM2_135M])
 def test_two_flops_for_each_weight_and_token(shape):
-    found = tl.parameter_breakdown(shape)
-    matrices = sum(found[name] for name in ("token embedding", "attention weights", "feed-forward weights"))
+    actual = tl.parameter_breakdown(shape)
+    matrices = sum(actual[name] for name in ("token embedding", "attention weights", "feed-forward weights"))
     pairs = shape.n_layers * 4 * 100**2 * shape.d_model
     assert tl.forward_flops(shape, 100) == 2 * matrices * 100 + pairs
     assert tl.training_flops(shape, 100, batch=5) == 5 * 3 * (2 * matrices * 100 + pairs)

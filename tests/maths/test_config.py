@@ -143,7 +143,7 @@ def test_classes_with_the_counted_parameters_are_accepted():
         tl.ModelShape.from_config({**QWEN3, "architectures": "Qwen3Model"})
 
 
-def test_code_of_its_own_is_refused_unless_it_is_the_type_s():
+def test_custom_code_is_refused_unless_it_is_the_type_s():
     ernie = REFERENCES["baidu/ERNIE-4.5-0.3B-PT"]["config"]
     own = {"AutoConfig": "configuration_x.XConfig", "AutoModelForCausalLM": "modeling_ernie4_5.Ernie4_5_ForCausalLM"}
     assert tl.ModelShape.from_config({**ernie, "auto_map": own}) == tl.ModelShape.from_config(ernie)

@@ -8,13 +8,13 @@ import transformer_lab as tl
 NAME = "TRANSFORMER_LAB_DEVICE"
 
 
-@pytest.mark.parametrize("asked", [None, ""])
+@pytest.mark.parametrize("requested", [None, ""])
 @pytest.mark.parametrize(
     ("cuda", "mps", "expected"),
     [(True, True, "cuda"), (True, False, "cuda"), (False, True, "mps"), (False, False, "cpu")],
 )
-def test_default_device_is_the_first_available(monkeypatch, asked, cuda, mps, expected):
-    monkeypatch.delenv(NAME, raising=False) if asked is None else monkeypatch.setenv(NAME, asked)
+def test_default_device_is_the_first_available(monkeypatch, requested, cuda, mps, expected):
+    monkeypatch.delenv(NAME, raising=False) if requested is None else monkeypatch.setenv(NAME, requested)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
     assert tl.device() == torch.device(expected)
@@ -26,18 +26,20 @@ def test_environment_variable_selects_the_device(monkeypatch):
     assert tl.device() == torch.device("cpu")
 
 
-@pytest.mark.parametrize("asked", ["gpu", "CPU", "0", "cuda:x", " cpu"])
-def test_unknown_device_is_an_error(monkeypatch, asked):
-    monkeypatch.setenv(NAME, asked)
+@pytest.mark.parametrize("requested", ["gpu", "CPU", "0", "cuda:x", " cpu"])
+def test_unknown_device_is_an_error(monkeypatch, requested):
+    monkeypatch.setenv(NAME, requested)
     with pytest.raises(ValueError) as raised:
         tl.device()
-    assert str(raised.value) == f"{NAME} must name a device such as cpu, cuda, cuda:1 or mps, got {asked!r}"
+    assert str(raised.value) == f"{NAME} must name a device such as cpu, cuda, cuda:1 or mps, got {requested!r}"
 
 
 # Of each kind one that no machine has; "hpu" fails in another way, by a module that is not installed.
-@pytest.mark.parametrize("asked", ["cuda:99", "xla", "hpu", *([] if torch.backends.mps.is_available() else ["mps"])])
-def test_unavailable_device_is_an_error(monkeypatch, asked):
-    monkeypatch.setenv(NAME, asked)
+@pytest.mark.parametrize(
+    "requested", ["cuda:99", "xla", "hpu", *([] if torch.backends.mps.is_available() else ["mps"])]
+)
+def test_unavailable_device_is_an_error(monkeypatch, requested):
+    monkeypatch.setenv(NAME, requested)
     with pytest.raises(RuntimeError) as raised:
         tl.device()
-    assert str(raised.value) == f"{NAME} names {asked!r}, which this machine does not have"
+    assert str(raised.value) == f"{NAME} names {requested!r}, which this machine does not have"

@@ -38,9 +38,9 @@ def texts(name):
 
 
 def test_the_list_is_complete():
-    functions = {name: thing for name, thing in vars(drawings).items() if isfunction(thing)}
-    made = [name for name, thing in functions.items() if thing.__annotations__.get("return") is drawings.Drawing]
-    assert made == [*DRAWINGS]
+    functions = {name: value for name, value in vars(drawings).items() if isfunction(value)}
+    names = [name for name, value in functions.items() if value.__annotations__.get("return") is drawings.Drawing]
+    assert names == [*DRAWINGS]
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
@@ -86,21 +86,21 @@ def letters(request, launch):
 def test_texts_do_not_overlap_in_any_font(letters, name):
     letters.set_content(getattr(drawings, name)().svg)
     width, height = map(float, drawn(name).get("viewBox").split()[2:])
-    found = letters.evaluate(TEXTS)
-    assert found
-    for text in found:
+    sizes = letters.evaluate(TEXTS)
+    assert sizes
+    for text in sizes:
         # A line of letters is higher than the letters themselves.
         text["y"], text["height"] = text["y"] + 0.15 * text["height"], 0.7 * text["height"]
         assert text["x"] >= 3 and text["x"] + text["width"] <= width - 3, text
         assert text["y"] >= 0 and text["y"] + text["height"] <= height, text
-    for one, other in combinations(found, 2):
-        apart = (
+    for one, other in combinations(sizes, 2):
+        is_apart = (
             one["x"] + one["width"] + 2 <= other["x"]
             or other["x"] + other["width"] + 2 <= one["x"]
             or one["y"] + one["height"] <= other["y"]
             or other["y"] + other["height"] <= one["y"]
         )
-        assert apart, (one, other)
+        assert is_apart, (one, other)
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
@@ -129,26 +129,30 @@ def test_letters_are_readable_on_a_phone(letters, name):
 
 def test_storage_merges_agrees_with_view():
     x = torch.arange(12).view(2, 3, 2)
-    said = texts("storage_merges")
-    verdicts = [text == "may merge" for text in said if text.startswith("may")]
-    found = []
+    labels = texts("storage_merges")
+    verdicts = [text == "may merge" for text in labels if text.startswith("may")]
+    strides = []
     for tensor in (x, x.transpose(0, 1)):
-        assert f"shape {tuple(tensor.shape)}, strides {tensor.stride()}" in said
+        assert f"shape {tuple(tensor.shape)}, strides {tensor.stride()}" in labels
         for axis in (0, 1):
             merged = [*tensor.shape[:axis], -1, *tensor.shape[axis + 2 :]]
             try:
-                found.append(tensor.view(merged).shape[axis] > 0)
+                strides.append(tensor.view(merged).shape[axis] > 0)
             except RuntimeError:
-                found.append(False)
-    assert verdicts == found == [True, True, False, False]
-    steps = [text for text in said if re.fullmatch(r"[+−]\d", text)]
+                strides.append(False)
+    assert verdicts == strides == [True, True, False, False]
+    steps = [text for text in labels if re.fullmatch(r"[+−]\d", text)]
     assert steps == ["+2"] * 5 + ["+1"] * 5 + ["+6", "−4"] * 2 + ["+6"] + ["+1", "+5", "+1"]
 
 
 def test_dot_product_shows_the_products_of_its_vectors():
     """The vectors are measured in the drawing: products of arrows, in units of the query's own length, 3."""
-    said = texts("dot_product")
-    assert [text for text in said if "=" in text] == ["q · a = 3 · 2 = 6", "q · b = 3 · 0 = 0", "q · c = 3 · (−2) = −6"]
+    labels = texts("dot_product")
+    assert [text for text in labels if "=" in text] == [
+        "q · a = 3 · 2 = 6",
+        "q · b = 3 · 0 = 0",
+        "q · c = 3 · (−2) = −6",
+    ]
     heads = [
         torch.tensor([float(n) for n in polygon.get("points").split()[0].split(",")])
         for polygon in drawn("dot_product").iter(f"{SVG}polygon")
@@ -159,7 +163,7 @@ def test_dot_product_shows_the_products_of_its_vectors():
     query, *keys = [(head - origin) / (heads[0] - origin).norm() * 3 for head in heads]
     torch.testing.assert_close(torch.stack(keys) @ query, torch.tensor([6.0, 0.0, -6.0]), atol=0.02, rtol=0)
     angles = [torch.acos(key @ query / key.norm() / query.norm()).item() * 180 / pi for key in keys]
-    assert [text for text in said if "angle" in text] == [f"angle {angle:.0f}°" for angle in angles]
+    assert [text for text in labels if "angle" in text] == [f"angle {angle:.0f}°" for angle in angles]
 
 
 def test_attention_drawing_names_the_shapes():
@@ -173,9 +177,9 @@ def test_attention_drawing_names_the_shapes():
         "weights": tl.attention_weights(query, key),
         "output": tl.scaled_dot_product_attention(query, key, value),
     }
-    said = texts("attention")
+    labels = texts("attention")
     for name, tensor in shapes.items():
-        axes = said[said.index(name) + 1].split(", ")
+        axes = labels[labels.index(name) + 1].split(", ")
         assert tuple(sizes[axis] for axis in axes) == tensor.shape, name
 
 
@@ -187,8 +191,8 @@ def test_clock_hands_end_at_the_features():
     ends = (torch.tensor([[float(n) for n in tip] for tip in tips]) - torch.tensor(centres)) / 27
     ends[:, 1] *= -1
     features = tl.sinusoidal_positions(6, 32)
-    wanted = [features[p, 2 * pair : 2 * pair + 2] for pair in (0, 2, 4) for p in range(6)]
-    torch.testing.assert_close(ends, torch.stack(wanted), atol=0.01, rtol=0)
+    expected = [features[p, 2 * pair : 2 * pair + 2] for pair in (0, 2, 4) for p in range(6)]
+    torch.testing.assert_close(ends, torch.stack(expected), atol=0.01, rtol=0)
     for pair in (0, 2, 4):
         (turn,) = [text for text in texts("clock_hands") if text == f"+2: {2 * 180 / pi / 10000 ** (pair / 16):.0f}°"]
         angle = float(turn[4:-1]) * pi / 180
@@ -237,10 +241,10 @@ def test_block_parts_are_in_the_order_of_the_layer(norm_first):
         for text in drawn("block").iter(f"{SVG}text")
         if (float(text.get("x")) > 260) == norm_first
     ]
-    said = [words for _, words in sorted(column)]
-    assert said[0] == ("pre-norm" if norm_first else "post-norm")
-    assert [words for words in said if words in ("norm", "attention", "feed-forward")] == calls
-    assert said[-1] == ("x + f(norm(x))" if norm_first else "norm(x + f(x))")
+    column_texts = [words for _, words in sorted(column)]
+    assert column_texts[0] == ("pre-norm" if norm_first else "post-norm")
+    assert [words for words in column_texts if words in ("norm", "attention", "feed-forward")] == calls
+    assert column_texts[-1] == ("x + f(norm(x))" if norm_first else "norm(x + f(x))")
     # The place of the norms: on the residual stream, or before a part.
     stream = [float(text.get("x")) for text in drawn("block").iter(f"{SVG}text") if text.text == "x"][norm_first]
     norms = [float(text.get("x")) for text in drawn("block").iter(f"{SVG}text") if text.text == "norm"]
@@ -263,7 +267,7 @@ def test_block_today_matches_a_modern_model():
         n_kv_heads=1,
         positions="rotary",
     )
-    said = texts("block_today")
+    labels = texts("block_today")
     for layer, norm, maps, order in (
         (then.encoder.layers[0], "LayerNorm", "2 maps", False),
         (next(part for part in now.modules() if isinstance(part, tl.EncoderLayer)), "RMSNorm", "3 maps", True),
@@ -271,10 +275,10 @@ def test_block_today_matches_a_modern_model():
         assert type(layer.norm1).__name__ == norm
         assert layer.norm_first == order
         assert f"{sum(isinstance(part, nn.Linear) for part in layer.feed_forward.modules())} maps" == maps
-        assert {norm, maps} <= {*said}
-    assert (said.count("LayerNorm"), said.count("RMSNorm")) == (2, 3)  # one after the last block
+        assert {norm, maps} <= {*labels}
+    assert (labels.count("LayerNorm"), labels.count("RMSNorm")) == (2, 3)  # one after the last block
     assert sum(isinstance(part, tl.RMSNorm) for part in now.modules()) == 3
-    assert "sines and cosines" in said
+    assert "sines and cosines" in labels
 
 
 def test_families_marks_the_masks_that_pytorch_needs():
@@ -295,9 +299,9 @@ def test_families_marks_the_masks_that_pytorch_needs():
         (source, torch.cat([target[:, :1], torch.ones(1, 3, 16)], dim=1), slice(0, 1)),
     )
     root = drawn("families")
-    said = texts("families")
-    start = said.index("src_mask")
-    names = said[start - 1 :: 3][:6], said[start::3][:6]
+    labels = texts("families")
+    start = labels.index("src_mask")
+    names = labels[start - 1 :: 3][:6], labels[start::3][:6]
     assert names[0] == [*"123456"]
     needed = [circle.get("fill") == drawings.GREEN for circle in root.iter(f"{SVG}circle")][-6:]
     for name, filled in zip(names[1], needed):
@@ -313,18 +317,18 @@ def test_families_marks_the_masks_that_pytorch_needs():
 
 
 def test_softmax_in_pieces_ends_at_the_output_of_attention():
-    said = texts("softmax_in_pieces")
-    start = said.index("values") + 1
-    numbers = torch.tensor([float(text) for text in said[start : start + 12]]).view(6, 2)
+    labels = texts("softmax_in_pieces")
+    start = labels.index("values") + 1
+    numbers = torch.tensor([float(text) for text in labels[start : start + 12]]).view(6, 2)
     scores, values = numbers.T
     whole = tl.scaled_dot_product_attention(torch.ones(1, 1), scores[:, None], values[:, None], scale=1.0)
-    assert said[-1] == f"= {whole.item():.2f}"
-    factors = [text.split("exp")[1] for text in said if "factor" in text]
+    assert labels[-1] == f"= {whole.item():.2f}"
+    factors = [text.split("exp")[1] for text in labels if "factor" in text]
     assert factors == ["(2 − 4) = 0.14", "(4 − 4) = 1.00"]
     # After each piece: the largest score so far, the sum, the sum with values.
-    found = [float(text[2:]) for text in said if text.startswith("= ")][:-1]
+    results = [float(text[2:]) for text in labels if text.startswith("= ")][:-1]
     for piece in range(3):
-        seen, weighed = scores[: 2 * piece + 2], values[: 2 * piece + 2]
+        seen, seen_values = scores[: 2 * piece + 2], values[: 2 * piece + 2]
         weights = torch.exp(seen - seen.max())
-        state = [seen.max().item(), weights.sum().item(), (weights @ weighed).item()]
-        torch.testing.assert_close(found[3 * piece : 3 * piece + 3], state, atol=0.006, rtol=0)
+        state = [seen.max().item(), weights.sum().item(), (weights @ seen_values).item()]
+        torch.testing.assert_close(results[3 * piece : 3 * piece + 3], state, atol=0.006, rtol=0)

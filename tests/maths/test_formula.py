@@ -43,12 +43,12 @@ def module_with_identity_projections(**options):
 in_every_form = pytest.mark.parametrize("form", [weights, attention, two_heads])
 
 
-def check(found, expected, sentence):
+def check(actual, expected, sentence):
     """Fail with the sentence and the numbers found, unless these are close to those expected."""
     expected = torch.as_tensor(expected, dtype=torch.float32)
-    found = found.detach().float().cpu()
-    if found.shape != expected.shape or not torch.allclose(found, expected.cpu(), atol=1e-4):
-        pytest.fail(f"{sentence}; got {numbers(found.tolist())}", pytrace=False)
+    actual = actual.detach().float().cpu()
+    if actual.shape != expected.shape or not torch.allclose(actual, expected.cpu(), atol=1e-4):
+        pytest.fail(f"{sentence}; got {numbers(actual.tolist())}", pytrace=False)
 
 
 def numbers(x):

@@ -97,12 +97,12 @@ def check(kind, mine, options, dtype, given, masks):
     assert torch.equal(torch.get_rng_state(), state)  # nothing was drawn
     same_numbers_elsewhere(ours, module)
     assert ours.norm_first == options["norm_first"] and ours.norm1.eps == ours.norm2.eps == 0.01
-    for our_masks, their_masks in masks.values():
-        found = ours(*given, **our_masks)
-        expected = call(module, options["batch_first"], *given, **their_masks)
-        agree(found, expected)
-        agree_in_gradient(found, expected, given)
-        agree_in_parameters(found, ours, expected, module)
+    for masks_of_ours, torch_masks in masks.values():
+        actual = ours(*given, **masks_of_ours)
+        expected = call(module, options["batch_first"], *given, **torch_masks)
+        agree(actual, expected)
+        agree_in_gradient(actual, expected, given)
+        agree_in_parameters(actual, ours, expected, module)
 
 
 @pytest.mark.parametrize("dtype", EXACT)
@@ -142,11 +142,11 @@ def test_dropout_matches_pytorch(norm_first):
     ):
         module = theirs(kind, norm_first=norm_first, dropout=0.3)
         ours = mine.from_torch(module)
-        found = []
+        outputs = []
         for layer in (ours, module):
             torch.manual_seed(1)
-            found.append(layer(*given))
-        agree(*found)
+            outputs.append(layer(*given))
+        agree(*outputs)
         assert not torch.equal(ours(*given), ours(*given))
         ours.eval()
         assert torch.equal(ours(*given), ours(*given))
@@ -240,13 +240,13 @@ def test_layers_match_their_parts(norm_first):
 def test_feed_forward_is_applied_to_each_position(activation, lead):
     module = ready(tl.FeedForward(D_MODEL, D_FF, activation))
     x = normal(*lead, 4, D_MODEL, seed=1)
-    found = module(x)
-    assert found.shape == x.shape
+    actual = module(x)
+    assert actual.shape == x.shape
     for position in range(4):
-        agree(module(x[..., position : position + 1, :]), found[..., position : position + 1, :])
+        agree(module(x[..., position : position + 1, :]), actual[..., position : position + 1, :])
     hidden = x @ module.linear1.weight.T + module.linear1.bias
     hidden = hidden * (hidden > 0) if activation == "relu" else hidden * 0.5 * (1 + torch.erf(hidden / math.sqrt(2)))
-    agree(found, hidden @ module.linear2.weight.T + module.linear2.bias)
+    agree(actual, hidden @ module.linear2.weight.T + module.linear2.bias)
 
 
 def test_feed_forward_defaults_to_four_times_d_model():
@@ -272,10 +272,10 @@ def test_without_positions_the_model_is_permutation_equivariant(norm_first):
 def test_leading_axes_are_independent(lead):
     encoder, decoder = layers()
     x, memory = normal(*lead, 5, D_MODEL, seed=1), normal(*lead, 6, D_MODEL, seed=2)
-    found, decoded = encoder(x, is_causal=True), decoder(x, memory)
-    assert found.shape == decoded.shape == x.shape
+    actual, decoded = encoder(x, is_causal=True), decoder(x, memory)
+    assert actual.shape == decoded.shape == x.shape
     for one in [()] if not lead else [(0, 0), (1, 2)]:
-        agree(found[one], encoder(x[one], is_causal=True))
+        agree(actual[one], encoder(x[one], is_causal=True))
         agree(decoded[one], decoder(x[one], memory[one]))
 
 

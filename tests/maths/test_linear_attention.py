@@ -128,7 +128,7 @@ def problems(draw):
 @given(problem=problems())
 def test_linear_attention_agrees_with_the_definition(problem):
     query, key, value, key_mask, is_causal, chunk_size, (feature_map, theirs) = problem
-    given_before = [x.detach().clone() for x in (query, key, value)]
+    copies = [x.detach().clone() for x in (query, key, value)]
     options = {"key_mask": key_mask, "feature_map": feature_map}
     if is_causal:
         output = tl.causal_linear_attention(query, key, value, chunk_size=chunk_size, **options)
@@ -139,7 +139,7 @@ def test_linear_attention_agrees_with_the_definition(problem):
     agree(output, expected)
     if expected.requires_grad:
         agree_in_gradient(output, expected, (query, key, value))
-    for x, before in zip((query, key, value), given_before):
+    for x, before in zip((query, key, value), copies):
         assert torch.equal(x, before) and x._version == 0  # the inputs are as they were
     assert key_mask is None or key_mask._version == 0
 
@@ -234,9 +234,9 @@ def test_elu_feature_map_is_exact_far_below_zero():
     x = torch.tensor([-17.0, -18.0, -30.0, -80.0], device=DEVICE, requires_grad=True)
     # Why it is not written so; e⁻¹⁸ is a quarter of the last place of 1, which a device may round either way.
     assert (F.elu(x) + 1)[2:].tolist() == [0, 0]
-    found = tl.elu_feature_map(x)
-    torch.testing.assert_close(found.cpu().double(), x.cpu().double().exp(), rtol=1e-6, atol=0)
-    (grad,) = torch.autograd.grad(found.sum(), x)
+    actual = tl.elu_feature_map(x)
+    torch.testing.assert_close(actual.cpu().double(), x.cpu().double().exp(), rtol=1e-6, atol=0)
+    (grad,) = torch.autograd.grad(actual.sum(), x)
     torch.testing.assert_close(grad.cpu().double(), x.cpu().double().exp(), rtol=1e-6, atol=0)
     # Queries and keys down there still have weights that sum to one.
     query, key = (torch.full((2, n, 4), -30.0, device=DEVICE) for n in (3, 5))
@@ -393,9 +393,9 @@ def test_nan_propagates_to_later_tokens_only(i, dtype):
         hit[0, 0, 4] = True  # a query is its own affair
     else:
         hit[0, 0, 4:, slice(1, 2) if i == 2 else slice(None)] = True
-    found = output.isnan()
-    assert not found[..., :3, :].any(), "an earlier chunk"
-    assert (found | ~hit).all() and not found[1].any() and not found[0, 1:].any()
+    actual = output.isnan()
+    assert not actual[..., :3, :].any(), "an earlier chunk"
+    assert (actual | ~hit).all() and not actual[1].any() and not actual[0, 1:].any()
 
 
 # Accuracy in float32: one large key, and long sequences.
@@ -440,11 +440,11 @@ def one_huge_key(place, seq=64):
 def test_huge_key_does_not_change_earlier_outputs(chunk_size, place, form):
     tensors = one_huge_key(place)
     expected = with_weights(*tensors, is_causal=True, feature_map=torch.exp)
-    found = form(*tensors, chunk_size, torch.exp)
-    assert (found.cpu() - expected).abs().max() < 5e-6 * expected.abs().max()
+    actual = form(*tensors, chunk_size, torch.exp)
+    assert (actual.cpu() - expected).abs().max() < 5e-6 * expected.abs().max()
     # Exactly: earlier outputs are those without the key.
-    cut = form(*(x[..., :place, :] for x in tensors), chunk_size, torch.exp) if place else found[..., :0, :]
-    torch.testing.assert_close(found[..., :place, :], cut, rtol=1e-6, atol=1e-6)
+    cut = form(*(x[..., :place, :] for x in tensors), chunk_size, torch.exp) if place else actual[..., :0, :]
+    torch.testing.assert_close(actual[..., :place, :], cut, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("place", [63, 57])
@@ -468,8 +468,8 @@ def test_difference_of_sums_fails_with_a_huge_key(form):
     agree(form(*harmless, 8, torch.exp), expected)
     tensors = one_huge_key(57)
     expected = with_weights(*tensors, is_causal=True, feature_map=torch.exp)
-    found = form(*tensors, 8, torch.exp)
-    assert not (found.cpu() - expected)[..., :57, :].abs().max() < 0.5
+    actual = form(*tensors, 8, torch.exp)
+    assert not (actual.cpu() - expected)[..., :57, :].abs().max() < 0.5
 
 
 LONG = 65536
@@ -493,12 +493,12 @@ def test_float32_is_accurate_at_length_65536():
     query, key, value = (x.detach() for x in heads(LONG, lead=(1, 1), d_head=16, d_value=8))
     value = value + 1
     expected = sums(query, key, value)
-    found = tl.bidirectional_linear_attention(query, key, value)
-    assert (found.cpu() - expected).abs().max() < 2e-5
+    actual = tl.bidirectional_linear_attention(query, key, value)
+    assert (actual.cpu() - expected).abs().max() < 2e-5
     expected = prefixes(query, key, value)
     for chunk_size in (64, 128, 1000):
-        found = tl.causal_linear_attention(query, key, value, chunk_size=chunk_size)
-        assert (found.cpu() - expected).abs().max() < 2e-5, chunk_size
+        actual = tl.causal_linear_attention(query, key, value, chunk_size=chunk_size)
+        assert (actual.cpu() - expected).abs().max() < 2e-5, chunk_size
     # The steps add one token after the other, as cumsum does; the last 1024 of them are taken.
     tokens = [x[0, :, -1024:] for x in (query, key, value)]
     k, v = elu_plus_one(key[0, :, :-1024]), value[0, :, :-1024]
@@ -514,8 +514,8 @@ def test_gradients_in_float32_are_accurate_at_length_16384():
     tensors = heads(16384, lead=(1, 1), d_head=8, d_value=4)
     exact = [x.detach().cpu().double().requires_grad_() for x in tensors]
     upstream = normal(1, 1, 16384, 4, seed=7).detach()
-    found = torch.autograd.grad(tl.causal_linear_attention(*tensors), tensors, upstream)
-    for grad, other in zip(found, torch.autograd.grad(prefixes(*exact), exact, upstream.cpu().double())):
+    actual = torch.autograd.grad(tl.causal_linear_attention(*tensors), tensors, upstream)
+    for grad, other in zip(actual, torch.autograd.grad(prefixes(*exact), exact, upstream.cpu().double())):
         assert (grad.cpu() - other).abs().max() < 1e-5 * other.abs().max()
 
 
@@ -531,13 +531,13 @@ def test_half_precision_is_summed_in_float32(dtype, autocast):
         state = (features.unsqueeze(-1) * v.unsqueeze(-2)).sum(-3), features.sum(-2)
         state, last = tl.linear_attention_step(state, *(x[..., -1, :] for x in (query, key, value)))
     assert state[0].dtype == state[1].dtype == torch.float32
-    for found, exact in (
+    for actual, exact in (
         (both_ways, sums(query, key, value)),
         (causal, prefixes(query, key, value)),
         (last, sums(query, key, value)[..., -1, :]),
     ):
-        assert found.dtype == dtype
-        torch.testing.assert_close(found.cpu().double(), exact, rtol=0.6 * torch.finfo(dtype).eps, atol=1e-4)
+        assert actual.dtype == dtype
+        torch.testing.assert_close(actual.cpu().double(), exact, rtol=0.6 * torch.finfo(dtype).eps, atol=1e-4)
 
 
 # Memory.
@@ -656,8 +656,8 @@ def by_hand(module, query, key=None, value=None, mask=None, is_causal=False):
         torch.stack(project(x, f"{letter}_proj").chunk(module.n_heads, -1), -3)
         for x, letter in zip((query, key, value), "qkv")
     ]
-    found = loop(*split, mask, is_causal)
-    return project(torch.cat(found.unbind(-3), -1), "out_proj")
+    actual = loop(*split, mask, is_causal)
+    return project(torch.cat(actual.unbind(-3), -1), "out_proj")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -808,8 +808,8 @@ def test_linear_attention_in_a_decoder_layer():
     mask = tl.padding_mask([5, 2], 5, device=DEVICE)
     output = layer(x, memory, memory_mask=mask, is_causal=True)
 
-    def part(attention, *given_, **options):
-        return by_hand(attention, *given_, **options).float().to(DEVICE)
+    def part(attention, *inputs, **options):
+        return by_hand(attention, *inputs, **options).float().to(DEVICE)
 
     expected = layer.norm1(x + part(layer.self_attention, x, is_causal=True))
     expected = layer.norm2(expected + part(layer.cross_attention, expected, memory, mask=mask))

@@ -83,9 +83,9 @@ def test_no_sequences_and_full_ones():
 @pytest.mark.parametrize("shape", [(), (0,), (3, 4), (2, 1, 3, 4)])
 def test_additive_mask_is_zero_where_a_query_may_attend(dtype, shape):
     mask = (normal(*shape, seed=1) > 0).detach()
-    found = tl.additive_mask(mask, dtype=dtype)
-    assert found.dtype == dtype and found.device == mask.device and found.shape == mask.shape
-    assert (found[mask] == 0).all() and (found[~mask] == -math.inf).all()
+    actual = tl.additive_mask(mask, dtype=dtype)
+    assert actual.dtype == dtype and actual.device == mask.device and actual.shape == mask.shape
+    assert (actual[mask] == 0).all() and (actual[~mask] == -math.inf).all()
     assert tl.additive_mask(mask).dtype == torch.float32
     assert mask._version == 0
 

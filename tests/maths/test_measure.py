@@ -17,14 +17,14 @@ def clock(monkeypatch):
 
 @pytest.mark.parametrize(("least", "size"), [(0, 5), (4e-6, 5), (6e-6, 10), (1e-3, 1280), (1e-2, 10240)])
 def test_large_enough_doubles_until_a_call_is_slow_enough(clock, least, size):
-    asked = []
+    calls = []
 
     def call_of(n):
-        asked.append(n)
+        calls.append(n)
         return lambda: n * 1e-6
 
     assert measure.large_enough(call_of, 5, least) == size
-    assert asked == [5 * 2**i for i in range(len(asked))] and asked[-1] == size
+    assert calls == [5 * 2**i for i in range(len(calls))] and calls[-1] == size
 
 
 def test_large_enough_ignores_the_warm_up_call(clock):

@@ -244,8 +244,8 @@ def test_every_public_name_is_in_the_table():
 @pytest.mark.parametrize(("call", "given", "argument"), CASES)
 def test_messages_are_short_and_show_no_tensor_values(call, given, argument):
     for wrong in WRONG.values():
-        said = message(call, {**given, argument: wrong})
-        assert said is None or (len(said) <= 300 and "\n" not in said and "tensor([" not in said), said
+        text = message(call, {**given, argument: wrong})
+        assert text is None or (len(text) <= 300 and "\n" not in text and "tensor([" not in text), text
 
 
 @pytest.mark.parametrize(("call", "given", "argument"), TENSORS)
@@ -261,7 +261,7 @@ def test_non_tensors_suggest_a_conversion(call, given, argument):
         "words": "by a tokenizer",
     }
     for wrong, remedy in remedies.items():
-        said = message(call, {**given, argument: WRONG[wrong]})
-        assert said and f"{argument} must be" in said and remedy in said, said
+        text = message(call, {**given, argument: WRONG[wrong]})
+        assert text and f"{argument} must be" in text and remedy in text, text
     optional = message(call, {**given, argument: None})
     assert optional is None or optional.startswith(("running_", f"{argument} must be")), optional

@@ -66,11 +66,11 @@ OPTIONS = [
 @pytest.mark.parametrize("lead", [(4,), (2, 5), (2, 1, 3)])
 def test_mixture_matches_loops(lead, options, dtype):
     module, x = mixture(dtype, **options), tokens(*lead, dtype=dtype)
-    found, expected = module(x), by_loops(module, x)
-    assert found.dtype == dtype and found.device == x.device and x._version == 0
-    agree(found, expected)
+    actual, expected = module(x), by_loops(module, x)
+    assert actual.dtype == dtype and actual.device == x.device and x._version == 0
+    agree(actual, expected)
     inputs = (x, *module.parameters())
-    agree_in_gradient(found, expected, inputs)
+    agree_in_gradient(actual, expected, inputs)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -91,9 +91,9 @@ def test_route_returns_the_most_probable_experts(renormalize, dtype):
 def test_softmax_over_the_chosen_alone_is_the_same():
     module, x = mixture(), tokens(2, 5)
     scores, indices = module.router(x).topk(N_ACTIVE, -1)
-    found = module.route(x)
-    assert torch.equal(found[0], indices)
-    agree(found[1], torch.softmax(scores, -1))
+    actual = module.route(x)
+    assert torch.equal(actual[0], indices)
+    agree(actual[1], torch.softmax(scores, -1))
 
 
 def test_large_logits_stay_finite():
@@ -105,11 +105,11 @@ def test_large_logits_stay_finite():
 
 def test_tokens_do_not_depend_on_each_other():
     module, x = mixture(n_shared=1), tokens(3, 5)
-    found = module(x)
+    actual = module(x)
     for i in range(3):
         for j in range(5):
-            agree(module(x[i, j : j + 1]), found[i, j : j + 1])
-    agree(module(x.mT.contiguous().mT), found)
+            agree(module(x[i, j : j + 1]), actual[i, j : j + 1])
+    agree(module(x.mT.contiguous().mT), actual)
 
 
 def test_equal_experts_are_one_feed_forward_layer():
@@ -212,37 +212,37 @@ def test_mixture_matches_transformers(kind):
             theirs.experts.gate_up_proj[e].copy_(torch.cat((expert.gate.weight, expert.linear1.weight)))
             theirs.experts.down_proj[e].copy_(expert.linear2.weight)
     x = tokens(2, 40)
-    found, expected = ours(x), theirs.to(DEVICE)(x)
-    agree(found, expected)
-    agree_in_gradient(found, expected, (x,))
+    actual, expected = ours(x), theirs.to(DEVICE)(x)
+    agree(actual, expected)
+    agree_in_gradient(actual, expected, (x,))
 
 
 # Every error, word for word.
 
 
-def made(**options):
+def build(**options):
     return tl.MixtureOfExperts(**{"d_model": 8, "d_ff": 4, "n_experts": 4, "n_active": 2} | options)
 
 
 x = torch.zeros(3, 5, 8)
 WRONG = [
-    (lambda: made(n_active=5), ValueError, "n_active must be at most n_experts, got n_active 5 and n_experts 4"),
-    (lambda: made(n_active=0), ValueError, "n_active must be at least 1, got 0"),
-    (lambda: made(n_active=1.0), TypeError, "n_active must be an integer, got 1.0"),
-    (lambda: made(n_experts=0), ValueError, "n_experts must be at least 1, got 0"),
-    (lambda: made(n_experts=None), TypeError, "n_experts must be an integer, got None"),
-    (lambda: made(n_shared=-1), ValueError, "n_shared must be at least 0, got -1"),
-    (lambda: made(n_shared=True), TypeError, "n_shared must be an integer, got True"),
-    (lambda: made(d_model=0), ValueError, "d_model must be at least 1, got 0"),
-    (lambda: made(d_ff=None), TypeError, "d_ff must be an integer, got None"),
-    (lambda: made(activation="tanh"), ValueError, "activation must be one of relu, gelu, gelu_tanh, silu, got 'tanh'"),
-    (lambda: made(renormalize=1), TypeError, "renormalize must be True or False, got 1"),
-    (lambda: made()(x[..., :6]), ValueError, "x must have shape (..., seq, d_model) with d_model 8, got (3, 5, 6)"),
-    (lambda: made()(x[0, 0]), ValueError, "x must have shape (..., seq, d_model) with d_model 8, got (8,)"),
-    (lambda: made().route([1.0]), TypeError, "x must be a tensor, got list"),
-    (lambda: made()(x.long()), TypeError, "x must be floating point, got torch.int64"),
+    (lambda: build(n_active=5), ValueError, "n_active must be at most n_experts, got n_active 5 and n_experts 4"),
+    (lambda: build(n_active=0), ValueError, "n_active must be at least 1, got 0"),
+    (lambda: build(n_active=1.0), TypeError, "n_active must be an integer, got 1.0"),
+    (lambda: build(n_experts=0), ValueError, "n_experts must be at least 1, got 0"),
+    (lambda: build(n_experts=None), TypeError, "n_experts must be an integer, got None"),
+    (lambda: build(n_shared=-1), ValueError, "n_shared must be at least 0, got -1"),
+    (lambda: build(n_shared=True), TypeError, "n_shared must be an integer, got True"),
+    (lambda: build(d_model=0), ValueError, "d_model must be at least 1, got 0"),
+    (lambda: build(d_ff=None), TypeError, "d_ff must be an integer, got None"),
+    (lambda: build(activation="tanh"), ValueError, "activation must be one of relu, gelu, gelu_tanh, silu, got 'tanh'"),
+    (lambda: build(renormalize=1), TypeError, "renormalize must be True or False, got 1"),
+    (lambda: build()(x[..., :6]), ValueError, "x must have shape (..., seq, d_model) with d_model 8, got (3, 5, 6)"),
+    (lambda: build()(x[0, 0]), ValueError, "x must have shape (..., seq, d_model) with d_model 8, got (8,)"),
+    (lambda: build().route([1.0]), TypeError, "x must be a tensor, got list"),
+    (lambda: build()(x.long()), TypeError, "x must be floating point, got torch.int64"),
     (
-        lambda: made()(x.double()),
+        lambda: build()(x.double()),
         TypeError,
         "x must have the dtype of the module's weights, torch.float32, got torch.float64",
     ),

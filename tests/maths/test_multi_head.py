@@ -160,10 +160,10 @@ def test_multi_head_matches_einsum_over_every_axis(lead, bias):
     module = attention(bias=bias)
     x, y, z = (tokens(*lead, n, D_MODEL, seed=n) for n in (5, 7, 8))
     z = z[..., :7, :]
-    for given_ in ((x,), (x, y), (x, y, z)):
-        weights, output = by_einsum(module, *given_)
-        agree(module(*given_), output)
-        agree(module.weights(*given_[:2]), weights)
+    for inputs in ((x,), (x, y), (x, y, z)):
+        weights, output = by_einsum(module, *inputs)
+        agree(module(*inputs), output)
+        agree(module.weights(*inputs[:2]), weights)
     agree_in_gradient(module(x, y, z), by_einsum(module, x, y, z)[1], (x, y, z, *module.parameters()))
     mask = (normal(*lead, N_HEADS, 5, 7, seed=3) > -0.5).detach()
     mask[..., 0] = True
@@ -381,33 +381,33 @@ def test_from_torch_matches_pytorch(dtype, kind, kdim, vdim, bias, batch_first):
     x = tokens(2, 5, D_MODEL, dtype=dtype)
     cross = (x, tokens(2, 6, kdim or D_MODEL, seed=2, dtype=dtype), tokens(2, 6, vdim or D_MODEL, seed=3, dtype=dtype))
     keys_are_values = (x, cross[1]) if (kdim or D_MODEL) == (vdim or D_MODEL) else cross
-    for given_ in (cross, keys_are_values, *([(x,)] if {kdim, vdim} <= {None, D_MODEL} else [])):
-        query, key, value = (*given_, *given_[-1:] * 2)[:3]
-        mask, theirs_mask = masks(2, 5, key.shape[-2])[kind]
+    for call_inputs in (cross, keys_are_values, *([(x,)] if {kdim, vdim} <= {None, D_MODEL} else [])):
+        query, key, value = (*call_inputs, *call_inputs[-1:] * 2)[:3]
+        mask, torch_mask = masks(2, 5, key.shape[-2])[kind]
         if kind == "additive":
-            theirs_mask = {"attn_mask": theirs_mask["attn_mask"].to(dtype)}
-        found = ours(*given_, **mask)
+            torch_mask = {"attn_mask": torch_mask["attn_mask"].to(dtype)}
+        actual = ours(*call_inputs, **mask)
         inputs = list({id(t): t for t in (query, key, value)}.values())
         for need_weights in (True, False):
-            if theirs_mask.get("is_causal") and need_weights:
+            if torch_mask.get("is_causal") and need_weights:
                 continue
             placed = (t if batch_first else t.transpose(0, 1) for t in (query, key, value))
-            expected, weights = theirs(*placed, **theirs_mask, need_weights=need_weights, average_attn_weights=False)
+            expected, weights = theirs(*placed, **torch_mask, need_weights=need_weights, average_attn_weights=False)
             expected = expected if batch_first else expected.transpose(0, 1)
-            agree(found, expected)
-            agree_in_gradient(found, expected, inputs)
-            agree_in_parameters(found, ours, expected, theirs)
+            agree(actual, expected)
+            agree_in_gradient(actual, expected, inputs)
+            agree_in_parameters(actual, ours, expected, theirs)
             if need_weights and "is_causal" not in mask:
-                agree(ours.weights(*given_[:2], **mask), weights)
+                agree(ours.weights(*call_inputs[:2], **mask), weights)
 
 
 @pytest.mark.parametrize("kind", ["none", "padding", "some"])
 def test_evaluation_matches_pytorchs_fast_path(kind):
     theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)).eval()
     ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(2, 5, D_MODEL)
-    mask, theirs_mask = masks(2, 5, 5)[kind]
+    mask, torch_mask = masks(2, 5, 5)[kind]
     with torch.no_grad():
-        expected, weights = theirs(x, x, x, **theirs_mask, average_attn_weights=False)
+        expected, weights = theirs(x, x, x, **torch_mask, average_attn_weights=False)
         agree(ours(x, **mask), expected)
         agree(ours.weights(x, **mask), weights)
 
@@ -533,12 +533,12 @@ def test_n_kv_heads_equal_to_n_heads_changes_nothing():
     def attend(query, key, value, mask, *, is_causal, dropout_p):  # knows nothing of groups
         return tl.scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal)
 
-    made = []
+    modules = []
     for options in ({}, {"n_kv_heads": 6, "attend": attend}):
         torch.manual_seed(0)
-        made.append(tl.MultiHeadAttention(12, 6, **options).to(DEVICE))
+        modules.append(tl.MultiHeadAttention(12, 6, **options).to(DEVICE))
     x = tokens(2, 5, 12)
-    assert torch.equal(made[0](x), made[1](x))
+    assert torch.equal(modules[0](x), modules[1](x))
 
 
 # Heads of a size of their own, and normed queries and keys.
@@ -592,13 +592,13 @@ TODAY = [
 def test_own_head_size_and_qk_norm_match_loops(lead, options, dtype):
     module = attention(dtype, **options).eval()
     x, y = (tokens(*lead, n, D_MODEL, seed=n, dtype=dtype) for n in (5, 7))
-    for given_, causal in (((x,), {}), ((x,), {"is_causal": True}), ((x, y), {})):
-        weights, output = by_loops(module, *given_, **causal)
-        found = module(*given_, **causal)
-        assert found.shape == x.shape and found.dtype == dtype
-        agree(found, output)
-        agree(module.weights(*given_, **causal), weights)
-        agree_in_gradient(found, output, (*given_, *module.parameters()))
+    for inputs, causal in (((x,), {}), ((x,), {"is_causal": True}), ((x, y), {})):
+        weights, output = by_loops(module, *inputs, **causal)
+        actual = module(*inputs, **causal)
+        assert actual.shape == x.shape and actual.dtype == dtype
+        agree(actual, output)
+        agree(module.weights(*inputs, **causal), weights)
+        agree_in_gradient(actual, output, (*inputs, *module.parameters()))
     whole, cache = module(x, is_causal=True), module.new_cache()
     agree(torch.cat([module.step(new, cache) for new in x.split([2, 1, 1, 1], -2)], -2), whole)
     keys, values = module.project(x)
@@ -663,9 +663,9 @@ def test_attention_matches_transformers_qwen3():
     x = tokens(2, 7, D_MODEL)
     angles = modeling.Qwen3RotaryEmbedding(config).to(DEVICE)(x, torch.arange(7, device=DEVICE)[None])
     expected = theirs(x, angles, tl.additive_mask(tl.causal_mask(7, device=DEVICE))[None, None])[0]
-    found = ours.to(DEVICE)(x, is_causal=True)
-    agree(found, expected)
-    agree_in_gradient(found, expected, (x,))
+    actual = ours.to(DEVICE)(x, is_causal=True)
+    agree(actual, expected)
+    agree_in_gradient(actual, expected, (x,))
 
 
 # How it begins.
@@ -696,13 +696,13 @@ def test_weights_initialize_as_in_pytorch(options, bias):
     ours = tl.MultiHeadAttention(128, 4, bias=bias, **options)
     theirs = nn.MultiheadAttention(128, 4, bias=bias, kdim=options.get("d_key_in"), vdim=options.get("d_value_in"))
     theirs = tl.MultiHeadAttention.from_torch(theirs)
-    for (name, mine), (other, yours) in zip(ours.named_parameters(), theirs.named_parameters(), strict=True):
-        assert name == other and mine.shape == yours.shape
+    for (name, mine), (other, their_parameter) in zip(ours.named_parameters(), theirs.named_parameters(), strict=True):
+        assert name == other and mine.shape == their_parameter.shape
         if name.endswith("bias"):
-            assert (mine == 0).all() and (yours == 0).all()
+            assert (mine == 0).all() and (their_parameter == 0).all()
         else:  # both uniform: so the largest of 10,000 numbers is the bound, to a thousandth
-            assert abs(mine.abs().max() / yours.abs().max() - 1) < 2e-3
-            assert abs(mine.std() / yours.std() - 1) < 0.02
+            assert abs(mine.abs().max() / their_parameter.abs().max() - 1) < 2e-3
+            assert abs(mine.std() / their_parameter.std() - 1) < 0.02
             assert abs(mine.mean()) < 2e-3
     bounds = [getattr(ours, name).weight.abs().max().item() for name in ("q_proj", "out_proj")]
     assert bounds == pytest.approx(

@@ -46,23 +46,23 @@ def test_standardize_matches_a_loop_over_any_axes(problem):
     shape, dims, dtype, contiguous, eps = problem
     x = normal(*shape, seed=len(shape), dtype=dtype, contiguous=contiguous)
     before = x.detach().clone()
-    found = tl.standardize(x, dims, eps)
-    assert found.dtype == dtype and found.shape == x.shape and found.device == x.device
+    actual = tl.standardize(x, dims, eps)
+    assert actual.dtype == dtype and actual.shape == x.shape and actual.device == x.device
     assert torch.equal(x, before) and x._version == 0
     if x.numel():
-        agree(found, loop(x, dims, eps))
-        assert torch.equal(found, tl.standardize(x, tuple(dims), eps))
+        agree(actual, loop(x, dims, eps))
+        assert torch.equal(actual, tl.standardize(x, tuple(dims), eps))
         if len(dims) == 1:
-            assert torch.equal(found, tl.standardize(x, dims[0], eps))
+            assert torch.equal(actual, tl.standardize(x, dims[0], eps))
 
 
 def test_standardize_has_mean_0_and_variance_1():
     x = normal(3, 4, 5, seed=0, dtype=EXACT[-1]) * 7 + 3
-    found = tl.standardize(x, (0, 2), eps=0)
-    agree(found.mean((0, 2)), torch.zeros(4))
-    agree(found.var((0, 2), unbiased=False), torch.ones(4))
+    actual = tl.standardize(x, (0, 2), eps=0)
+    agree(actual.mean((0, 2)), torch.zeros(4))
+    agree(actual.var((0, 2), unbiased=False), torch.ones(4))
     # Shifting and scaling a group changes nothing.
-    agree(tl.standardize(x * 5 - 2, (0, 2), eps=0), found)
+    agree(tl.standardize(x * 5 - 2, (0, 2), eps=0), actual)
 
 
 @needs_float64
@@ -74,9 +74,9 @@ def test_gradcheck(dims):
 
 def test_equal_entries_become_zero_with_eps_and_nan_without():
     x = torch.full((2, 3), 5.0, device=DEVICE, requires_grad=True)
-    for found in (tl.standardize(x, -1), tl.layer_norm(x)):
-        assert (found == 0).all()
-        (grad,) = torch.autograd.grad(found.sum(), x)
+    for actual in (tl.standardize(x, -1), tl.layer_norm(x)):
+        assert (actual == 0).all()
+        (grad,) = torch.autograd.grad(actual.sum(), x)
         assert grad.isfinite().all()
     assert tl.standardize(x, -1, eps=0).isnan().all()
     assert (tl.standardize(torch.ones(3, 1, device=DEVICE), -1) == 0).all()  # a mean of one
@@ -99,22 +99,22 @@ def test_half_precision_is_rounded_once(dtype):
     x = (normal(4, 6, 50, seed=0) * 3 + 20).to(dtype).detach()
     large = (normal(4, 6, 50, seed=1) * 1000).to(dtype).detach()  # a square is more than float16 can hold
     half_a_step, smallest = torch.finfo(dtype).eps / 2, torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
-    for given_ in (x, large):
-        wide = given_.cpu().double()
+    for values in (x, large):
+        wide = values.cpu().double()
         rms = wide / (wide.square().mean(-1, keepdim=True) + 1e-6).sqrt()
         # PyTorch's first versions of rms_norm take the mean in half precision.
-        rms_norm = [(tl.rms_norm(given_), rms)] if torch.__version__ >= "2.6" else []
-        for found, exact in (
+        rms_norm = [(tl.rms_norm(values), rms)] if torch.__version__ >= "2.6" else []
+        for actual, exact in (
             *rms_norm,
-            (tl.standardize(given_, -1), loop(given_, [-1], 1e-5)),
-            (tl.layer_norm(given_), loop(given_, [-1], 1e-5)),
-            (tl.batch_norm(given_, training=True), loop(given_, [0, 2], 1e-5)),
-            (tl.instance_norm(given_), loop(given_, [2], 1e-5)),
-            (tl.group_norm(given_, 1), loop(given_, [1, 2], 1e-5)),
+            (tl.standardize(values, -1), loop(values, [-1], 1e-5)),
+            (tl.layer_norm(values), loop(values, [-1], 1e-5)),
+            (tl.batch_norm(values, training=True), loop(values, [0, 2], 1e-5)),
+            (tl.instance_norm(values), loop(values, [2], 1e-5)),
+            (tl.group_norm(values, 1), loop(values, [1, 2], 1e-5)),
         ):
-            assert found.dtype == dtype
+            assert actual.dtype == dtype
             # The float32 in between is rounded as well, which is next to nothing; near 0 it is seen.
-            torch.testing.assert_close(found.cpu().double(), exact, rtol=1.05 * half_a_step, atol=smallest + 3e-6)
+            torch.testing.assert_close(actual.cpu().double(), exact, rtol=1.05 * half_a_step, atol=smallest + 3e-6)
 
 
 # Against PyTorch's functions.
@@ -126,10 +126,10 @@ def parameters(channels, dtype, which):
     return {"both": (weight, bias), "weight": (weight, None), "bias": (None, bias), "none": (None, None)}[which]
 
 
-def agree_in_all(found, expected, *inputs):
-    assert found.dtype == expected.dtype
-    agree(found, expected)
-    agree_in_gradient(found, expected, [x for x in inputs if x is not None])
+def agree_in_all(actual, expected, *inputs):
+    assert actual.dtype == expected.dtype
+    agree(actual, expected)
+    agree_in_gradient(actual, expected, [x for x in inputs if x is not None])
 
 
 WHICH = ["both", "weight", "bias", "none"]
@@ -150,8 +150,8 @@ def test_norms_agree_with_pytorch(shape, which, dtype):
         # PyTorch's have no gradient where there is a bias and no weight: group norm nowhere, the others not on CUDA.
         theirs = (x.new_ones(6), channels[1]) if which == "bias" else channels
         for n_groups in (1, 2, 6)[: len(shape)]:  # groups of one entry are 0, which PyTorch misses by rounding
-            found = tl.group_norm(x, n_groups, *channels, eps)
-            agree_in_all(found, F.group_norm(x, n_groups, *theirs, eps), x, *channels)
+            actual = tl.group_norm(x, n_groups, *channels, eps)
+            agree_in_all(actual, F.group_norm(x, n_groups, *theirs, eps), x, *channels)
         if len(shape) > 2:
             expected = F.instance_norm(x, weight=theirs[0], bias=theirs[1], eps=eps)
             agree_in_all(tl.instance_norm(x, *channels, eps), expected, x, *channels)
@@ -159,9 +159,9 @@ def test_norms_agree_with_pytorch(shape, which, dtype):
             running, others = ([normal(6, seed=60).detach(), normal(6, seed=61).detach() ** 2] for _ in range(2))
             running, others = ([r.to(dtype) for r in pair] for pair in (running, others))
             before = [r.clone() for r in running]
-            found = tl.batch_norm(x, *running, *channels, training=training, eps=eps)
+            actual = tl.batch_norm(x, *running, *channels, training=training, eps=eps)
             expected = F.batch_norm(x, *others, *theirs, training=training, eps=eps)
-            agree_in_all(found, expected, x, *channels)
+            agree_in_all(actual, expected, x, *channels)
             for mine, other, old in zip(running, others, before):
                 agree(mine, other)
                 assert torch.equal(mine, old) != training
@@ -301,9 +301,9 @@ def test_norm_modules_initialize_as_in_pytorch():
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_rms_norm_takes_float32_weights_beside_half_precision(dtype):
     x, weight = normal(2, 5, 6, seed=1, dtype=dtype), normal(6, seed=2)
-    found = tl.rms_norm(x, weight)
-    assert found.dtype == dtype  # as layer norm returns it
-    agree(found, tl.rms_norm(x.float(), weight))
+    actual = tl.rms_norm(x, weight)
+    assert actual.dtype == dtype  # as layer norm returns it
+    agree(actual, tl.rms_norm(x.float(), weight))
 
 
 def test_rms_norm_module_scales_by_its_weight():

@@ -24,20 +24,20 @@ def public():
     things = {name: getattr(tl, name) for name in tl.__all__ if name not in MODULES and not name.isupper()}
     things |= {f"labs.{name}": getattr(tl.labs, name) for name in tl.labs.__all__}
     things |= {f"checks.{name}": getattr(tl.checks, name) for name in ("summary", "progress")}
-    things |= {f"drawings.{name}": thing for name, thing in vars(tl.drawings).items() if _draws(thing)}
+    things |= {f"drawings.{name}": value for name, value in vars(tl.drawings).items() if _draws(value)}
     for module in (tl.measure, tl.plots, tl.pretrained):
         label = module.__name__.split(".")[-1]
-        things |= {f"{label}.{name}": thing for name, thing in vars(module).items() if _is_own(thing, module)}
-    return [pytest.param(thing, id=name) for name, thing in things.items()]
+        things |= {f"{label}.{name}": value for name, value in vars(module).items() if _is_own(value, module)}
+    return [pytest.param(value, id=name) for name, value in things.items()]
 
 
-def _is_own(thing, module):
-    own = getattr(thing, "__module__", "").startswith(module.__name__) and callable(thing)
-    return own and not thing.__name__.startswith("_")
+def _is_own(value, module):
+    own = getattr(value, "__module__", "").startswith(module.__name__) and callable(value)
+    return own and not value.__name__.startswith("_")
 
 
-def _draws(thing):
-    return inspect.isfunction(thing) and thing.__annotations__.get("return") is tl.drawings.Drawing
+def _draws(value):
+    return inspect.isfunction(value) and value.__annotations__.get("return") is tl.drawings.Drawing
 
 
 def test_import_loads_neither_matplotlib_nor_widgets():
@@ -58,8 +58,8 @@ def test_labs_and_plots_load_on_first_use():
 def test_all_holds_every_public_name_in_order():
     defined = {
         name
-        for name, thing in vars(tl).items()
-        if not name.startswith("_") and getattr(thing, "__module__", "").startswith(tl.__name__)
+        for name, value in vars(tl).items()
+        if not name.startswith("_") and getattr(value, "__module__", "").startswith(tl.__name__)
     }
     assert set(tl.__all__) == defined | MODULES == set(dir(tl))
     for module in (tl, tl.labs):
@@ -75,21 +75,21 @@ def test_no_name_hides_a_module():
     # ``device`` and ``audit`` are wanted exceptions: ``tl.device()`` reads right, and its module holds nothing else;
     # the folder ``audit`` is there to be run, by ``python -m transformer_lab.audit``.
     assert modules & set(tl.__all__) - MODULES == {"device", "audit"}
-    names = {name for name, thing in vars(sys.modules["transformer_lab.device"]).items() if inspect.isfunction(thing)}
+    names = {name for name, value in vars(sys.modules["transformer_lab.device"]).items() if inspect.isfunction(value)}
     assert names == {"device"}
 
 
-@pytest.mark.parametrize("thing", public())
-def test_docstrings_are_complete(thing):
-    text = inspect.getdoc(thing)
+@pytest.mark.parametrize("value", public())
+def test_docstrings_are_complete(value):
+    text = inspect.getdoc(value)
     assert re.match(r"[A-Z][^\n]+[.!?]\n", text), "a first line in plain words, with a full stop"
     sections = dict(re.findall(r"^(\w+)\n-+\n(.*?)(?=^\w+\n-+$|\Z)", text, flags=re.MULTILINE | re.DOTALL))
-    arguments = [name for name in inspect.signature(thing).parameters if name != "self"]
+    arguments = [name for name in inspect.signature(value).parameters if name != "self"]
     written = re.findall(r"^([\w*, ]+?) : ", sections.get("Parameters", ""), flags=re.MULTILINE)
     assert ", ".join(written).replace("*", "").split(", ") == (arguments or [""]), "every parameter, in order"
     assert doctest.DocTestParser().get_examples(sections["Examples"]), "an example that runs"
-    source = inspect.getsource(thing)
-    if inspect.isfunction(thing):
+    source = inspect.getsource(value)
+    if inspect.isfunction(value):
         assert ("Returns" in sections) == bool(re.search(r"^    .*return \S", source, flags=re.MULTILINE))
         named = re.findall(r"^\w.*$", sections.get("Raises", ""), re.MULTILINE)
         assert set(re.findall(r"raise (\w+)\(", source)) <= set(re.findall(r"\w+", " ".join(named)))
@@ -97,12 +97,12 @@ def test_docstrings_are_complete(thing):
     assert list(sections) == [name for name in order if name in sections]
 
 
-@pytest.mark.parametrize("thing", [case for case in public() if not case.id.startswith(("labs.", "checks."))])
-def test_public_names_have_type_hints(thing):
+@pytest.mark.parametrize("value", [case for case in public() if not case.id.startswith(("labs.", "checks."))])
+def test_public_names_have_type_hints(value):
     """That they are true, the type checker says: ``make lint``."""
-    functions = [thing]
-    if inspect.isclass(thing):
-        functions = [method for name, method in vars(thing).items() if not name.startswith("_") or name == "__init__"]
+    functions = [value]
+    if inspect.isclass(value):
+        functions = [method for name, method in vars(value).items() if not name.startswith("_") or name == "__init__"]
         functions = [getattr(method, "__func__", method) for method in functions]
     for function in filter(inspect.isfunction, functions):
         signature = inspect.signature(function)

@@ -95,12 +95,14 @@ def shapes(draw, family):
 
 def adds_up(model):
     """Demand that the components are all of the parameters; return them."""
-    found = tl.parameter_breakdown(model)
-    known = [component for component in COMPONENTS if component in found]
-    assert list(found)[: len(known)] == known and all(name.startswith("other: ") for name in list(found)[len(known) :])
+    actual = tl.parameter_breakdown(model)
+    known = [component for component in COMPONENTS if component in actual]
+    assert list(actual)[: len(known)] == known and all(
+        name.startswith("other: ") for name in list(actual)[len(known) :]
+    )
     total = sum(p.numel() for p in model.parameters())
-    assert sum(found.values()) == tl.count_parameters(model) == total
-    return found
+    assert sum(actual.values()) == tl.count_parameters(model) == total
+    return actual
 
 
 @pytest.mark.parametrize(("shape", "published"), PUBLISHED.values(), ids=PUBLISHED)
@@ -180,8 +182,8 @@ def test_count_is_the_same_on_meta():
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rule_of_thumb_is_the_sum_of_three_components(shape):
-    found = tl.parameter_breakdown(shape)
-    three = sum(found[name] for name in ("token embedding", "attention weights", "feed-forward weights"))
+    actual = tl.parameter_breakdown(shape)
+    three = sum(actual[name] for name in ("token embedding", "attention weights", "feed-forward weights"))
     assert three == 12 * shape.n_layers * shape.d_model**2 + shape.vocab_size * shape.d_model
 
 
@@ -284,10 +286,10 @@ def test_unclassified_parameters_are_other():
 def test_what_cannot_be_placed_has_a_name_and_layers_share_it():
     mixer = nn.ModuleDict({"conv": nn.Conv1d(4, 4, 3), "decay": nn.ParameterList([torch.ones(4)])})
     layers = nn.ModuleList(
-        nn.ModuleDict({"mixer": mixer_, "norm": nn.LayerNorm(4)}) for mixer_ in (mixer, deepcopy(mixer))
+        nn.ModuleDict({"mixer": module, "norm": nn.LayerNorm(4)}) for module in (mixer, deepcopy(mixer))
     )
-    found = adds_up(nn.ModuleDict({"layers": layers, "stem": nn.Linear(2, 4)}))
-    assert found == {
+    actual = adds_up(nn.ModuleDict({"layers": layers, "stem": nn.Linear(2, 4)}))
+    assert actual == {
         "norms": 16,
         "other: layers.mixer.conv": 2 * (48 + 4),
         "other: layers.mixer.decay": 2 * 4,
@@ -373,8 +375,8 @@ def test_a_gate_in_a_transformer_is_a_third_matrix():
 
 def test_experts():
     shape = llama_with(n_experts=8, experts_per_token=2, d_expert=10, d_shared_expert=30, shared_expert_gate=True)
-    found = tl.parameter_breakdown(shape)
-    assert found["feed-forward weights"] == 32 * 3 * 4096 * (8 * 10 + 30) and found["router"] == 32 * 4096 * 9
+    actual = tl.parameter_breakdown(shape)
+    assert actual["feed-forward weights"] == 32 * 3 * 4096 * (8 * 10 + 30) and actual["router"] == 32 * 4096 * 9
     assert tl.active_parameters(shape) == tl.count_parameters(shape) - 32 * 6 * 3 * 4096 * 10
     assert tl.active_parameters(tl.GPT2) == tl.count_parameters(tl.GPT2)
     says(lambda: tl.active_parameters(3), TypeError, "shape must be a ModelShape, such as tl.GPT2, got int")
@@ -391,14 +393,14 @@ def test_places_of_biases():
     assert llama_with(bias=["feed-forward", "norms", "output", "qkv"]).bias is True
     assert llama_with(bias=[]).bias is False
     assert llama_with(bias=["head", "qkv"]).bias == ("qkv", "head")
-    found = tl.parameter_breakdown(llama_with(bias=["qkv"]))
-    assert found["attention biases"] == 32 * (4096 + 2 * 1024) and "feed-forward biases" not in found
+    actual = tl.parameter_breakdown(llama_with(bias=["qkv"]))
+    assert actual["attention biases"] == 32 * (4096 + 2 * 1024) and "feed-forward biases" not in actual
     text = "bias must be one of qkv, output, feed-forward, norms, head, got 'keys'"
     says(lambda: llama_with(bias=["keys"]), ValueError, text)
     says(lambda: llama_with(qk_norm="some"), ValueError, "qk_norm must be False, True or 'all', got 'some'")
 
 
-def made(name, **children):
+def named_module(name, **children):
     """Return a module of a class with this name."""
     module = type(name, (nn.Module,), {})()
     for child_name, child in children.items():
@@ -410,21 +412,25 @@ def test_breakdown_of_modules_with_well_known_names():
     wide = {"c_fc": nn.Linear(8, 32), "gelu": nn.GELU(), "c_proj": nn.Linear(32, 8)}
     weights, biases = "feed-forward weights", "feed-forward biases"
     feed_forward, attention = {weights: 512, biases: 40}, {"attention weights": 256, "attention biases": 32}
-    clip = made("ResidualAttentionBlock", attn=nn.MultiheadAttention(8, 2), mlp=nn.Sequential(*wide.values()))
+    clip = named_module("ResidualAttentionBlock", attn=nn.MultiheadAttention(8, 2), mlp=nn.Sequential(*wide.values()))
     assert adds_up(clip) == attention | feed_forward
-    block = made("AttentionBlock", q=nn.Linear(8, 8), net=nn.Sequential(*wide.values()))
+    block = named_module("AttentionBlock", q=nn.Linear(8, 8), net=nn.Sequential(*wide.values()))
     assert adds_up(block) == {"attention weights": 64, "attention biases": 8} | feed_forward
-    assert adds_up(made("Block", mlp=nn.ModuleDict(wide))) == feed_forward  # minGPT
+    assert adds_up(named_module("Block", mlp=nn.ModuleDict(wide))) == feed_forward  # minGPT
     for name in ("Mlp", "FeedFoward", "SwiGLU"):
-        assert adds_up(made("Block", inner=made(name, **wide))) == feed_forward
-    opt = made("OPTDecoderLayer", self_attn=nn.MultiheadAttention(8, 2), fc1=nn.Linear(8, 32), fc2=nn.Linear(32, 8))
+        assert adds_up(named_module("Block", inner=named_module(name, **wide))) == feed_forward
+    opt = named_module(
+        "OPTDecoderLayer", self_attn=nn.MultiheadAttention(8, 2), fc1=nn.Linear(8, 32), fc2=nn.Linear(32, 8)
+    )
     assert adds_up(opt) == attention | feed_forward
-    own = made("Linear")
+    own = named_module("Linear")
     own.weight = nn.Parameter(torch.ones(11, 8))
-    assert adds_up(made("Model", lm_head=own)) == {"output head": 88}
-    assert adds_up(made("Model", decoder=nn.Linear(8, 11))) == {"output head": 99}
-    assert adds_up(made("Model", generator=made("Generator", proj=nn.Linear(8, 11)))) == {"output head": 99}
-    vit = made("VisionTransformer", odd=nn.Linear(8, 2))
+    assert adds_up(named_module("Model", lm_head=own)) == {"output head": 88}
+    assert adds_up(named_module("Model", decoder=nn.Linear(8, 11))) == {"output head": 99}
+    assert adds_up(named_module("Model", generator=named_module("Generator", proj=nn.Linear(8, 11)))) == {
+        "output head": 99
+    }
+    vit = named_module("VisionTransformer", odd=nn.Linear(8, 2))
     vit.pos_embedding = nn.Parameter(torch.ones(5, 8))
     assert adds_up(vit) == {"position embedding": 40, "other: odd": 18}
 

@@ -23,37 +23,37 @@ def formula(position, feature, d_model):
 
 @pytest.mark.parametrize("d_model", [1, 2, 5, 8, 33])
 def test_sinusoidal_positions_match_the_formula(d_model):
-    found = tl.sinusoidal_positions(50, d_model, device=DEVICE)
-    assert found.shape == (50, d_model) and found.dtype == torch.float32 and found.device.type == DEVICE.type
+    actual = tl.sinusoidal_positions(50, d_model, device=DEVICE)
+    assert actual.shape == (50, d_model) and actual.dtype == torch.float32 and actual.device.type == DEVICE.type
     for p in range(50):
         for feature in range(d_model):
-            assert abs(found[p, feature].item() - formula(p, feature, d_model)) < 6e-8
+            assert abs(actual[p, feature].item() - formula(p, feature, d_model)) < 6e-8
 
 
 def test_late_sinusoidal_positions_are_exact():
-    found = tl.sinusoidal_positions(100_001, 6)
+    actual = tl.sinusoidal_positions(100_001, 6)
     for p in (99_999, 100_000):
         for feature in range(6):
-            assert abs(found[p, feature].item() - formula(p, feature, 6)) < 6e-8
+            assert abs(actual[p, feature].item() - formula(p, feature, 6)) < 6e-8
 
 
 def test_shifting_positions_rotates_every_pair():
     """Position ``p + 7`` is position ``p`` times one matrix, for every ``p`` (Vaswani et al., section 3.5)."""
-    found = tl.sinusoidal_positions(40, 8).double()
+    actual = tl.sinusoidal_positions(40, 8).double()
     for pair in range(4):
         turn = 7 / 10000 ** (2 * pair / 8)
         rotation = torch.tensor(
             [[math.cos(turn), math.sin(turn)], [-math.sin(turn), math.cos(turn)]], dtype=torch.float64
         )
-        columns = found[:, 2 * pair : 2 * pair + 2]
+        columns = actual[:, 2 * pair : 2 * pair + 2]
         torch.testing.assert_close(columns[:-7] @ rotation.T, columns[7:], rtol=0, atol=3e-7)
 
 
 def test_positions_are_on_the_default_device_even_without_float64():
     with torch.device(DEVICE):
-        found = tl.TokenEmbedding(3, 6).positions
-    assert found.device.type == DEVICE.type
-    assert torch.equal(found[:9].cpu(), tl.sinusoidal_positions(9, 6, device="cpu"))
+        actual = tl.TokenEmbedding(3, 6).positions
+    assert actual.device.type == DEVICE.type
+    assert torch.equal(actual[:9].cpu(), tl.sinusoidal_positions(9, 6, device="cpu"))
 
 
 def test_default_device_can_change():
@@ -105,12 +105,12 @@ def turned(x, positions, base=10000.0, interleaved=False, n_features=None):
 @pytest.mark.parametrize("d_head", [2, 6, 64])
 def test_rotary_multiplies_complex_numbers(d_head, dtype, interleaved):
     x, places = normal(2, 3, 5, d_head, seed=1, dtype=dtype), torch.arange(5, device=DEVICE)
-    found = tl.rotary(x, interleaved=interleaved)
-    assert found.dtype == dtype and found.device == x.device and x._version == 0
+    actual = tl.rotary(x, interleaved=interleaved)
+    assert actual.dtype == dtype and actual.device == x.device and x._version == 0
     expected = turned(x, places, interleaved=interleaved)
-    agree(found, expected)
-    agree_in_gradient(found, expected, (x,))
-    agree(tl.rotary(x, places, interleaved=interleaved), found)
+    agree(actual, expected)
+    agree_in_gradient(actual, expected, (x,))
+    agree(tl.rotary(x, places, interleaved=interleaved), actual)
     other = tl.rotary(x, places, base=500_000.0, interleaved=interleaved)
     agree(other, turned(x, places, 500_000.0, interleaved))
 
@@ -119,9 +119,9 @@ def test_rotary_multiplies_complex_numbers(d_head, dtype, interleaved):
 def test_rotary_takes_positions_per_sequence(interleaved):
     x = normal(2, 3, 5, 4, seed=1)
     padded = torch.tensor([[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]], dtype=torch.int32, device=DEVICE)[:, None]
-    found = tl.rotary(x, padded, interleaved=interleaved)
-    agree(found, turned(x, padded, interleaved=interleaved))
-    agree(found[0, :, 2:], tl.rotary(x[0, :, 2:], interleaved=interleaved))  # as if the padding were not there
+    actual = tl.rotary(x, padded, interleaved=interleaved)
+    agree(actual, turned(x, padded, interleaved=interleaved))
+    agree(actual[0, :, 2:], tl.rotary(x[0, :, 2:], interleaved=interleaved))  # as if the padding were not there
 
 
 @LAYOUTS
@@ -151,12 +151,12 @@ def test_partial_rotary_rotates_the_first_features(n_features, d_head, dtype, in
     x = normal(2, 3, 5, d_head, seed=1, dtype=dtype)
     options = {"base": 100.0, "interleaved": interleaved, "n_features": n_features}
     for positions in (None, SHIFTED, SHIFTED[None, None].expand(2, 1, 5)):
-        found = tl.rotary(x, positions, **options)
-        assert found.dtype == dtype and x._version == 0
+        actual = tl.rotary(x, positions, **options)
+        assert actual.dtype == dtype and x._version == 0
         expected = turned(x, torch.arange(5) if positions is None else positions, **options)
-        agree(found, expected)
-        agree_in_gradient(found, expected, (x,))
-        assert torch.equal(found[..., n_features:], x[..., n_features:])
+        agree(actual, expected)
+        agree_in_gradient(actual, expected, (x,))
+        assert torch.equal(actual[..., n_features:], x[..., n_features:])
     if n_features == d_head:
         assert torch.equal(tl.rotary(x, n_features=d_head), tl.rotary(x))
     assert tl.rotary(x[:, :, :0], **options).shape == (2, 3, 0, d_head)
@@ -220,12 +220,12 @@ def test_cached_table_matches_direct_computation(no_tables):
             {"n_features": 8},
         ):
             for positions in (None, SHIFTED, SWAPPED, SHIFTED[None].int(), SWAPPED.to(torch.uint8)):
-                wanted = turned(x, torch.arange(5) if positions is None else positions, **options)
-                agree(tl.rotary(x, positions, **options), wanted)
+                expected = turned(x, torch.arange(5) if positions is None else positions, **options)
+                agree(tl.rotary(x, positions, **options), expected)
         for other in (x.double() if DEVICE.type == "cpu" else x, x.half(), x[:, :, :4], x[..., :6], x[:1].mT[..., :2]):
-            found = tl.rotary(other)
-            assert found.dtype == other.dtype
-            agree(found, turned(other, torch.arange(other.shape[-2])))
+            actual = tl.rotary(other)
+            assert actual.dtype == other.dtype
+            agree(actual, turned(other, torch.arange(other.shape[-2])))
 
 
 def test_one_table_serves_many_lengths(no_tables):
@@ -311,9 +311,9 @@ def test_table_created_inside_any_mode_is_an_ordinary_tensor(no_tables, mode):
     MODES[mode](x)
     x.requires_grad_()
     expected = turned(x, torch.arange(5))
-    found = tl.rotary(x)
-    agree(found, expected)
-    agree_in_gradient(found, expected, (x,))
+    actual = tl.rotary(x)
+    agree(actual, expected)
+    agree_in_gradient(actual, expected, (x,))
     agree(torch.func.vmap(tl.rotary)(x), expected)
 
 
@@ -336,8 +336,8 @@ def test_copied_models_contain_no_tables(no_tables):
 def test_threads_share_tables(no_tables):
     x = normal(3, 50, 8, seed=1)
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda i: tl.rotary(x[:, : 20 + i % 9], base=50.0 + i % 3), range(200)))
-    for i, each in enumerate(found):
+        actual = list(threads.map(lambda i: tl.rotary(x[:, : 20 + i % 9], base=50.0 + i % 3), range(200)))
+    for i, each in enumerate(actual):
         agree(each, turned(x[:, : 20 + i % 9], torch.arange(20 + i % 9), 50.0 + i % 3))
 
 
@@ -400,12 +400,12 @@ def test_alibi_is_slope_times_distance():
     eight = [2**-i for i in range(1, 9)]
     slopes = {1: [2**-8], 2: [2**-4, 2**-8], 8: eight, 12: [*eight, *(2**-i for i in (0.5, 1.5, 2.5, 3.5))]}
     for n_heads, expected in slopes.items():
-        found = tl.alibi_bias(n_heads, 3, 7, device=DEVICE)
-        assert found.shape == (n_heads, 3, 7) and found.dtype == torch.float32 and found.device.type == DEVICE.type
+        actual = tl.alibi_bias(n_heads, 3, 7, device=DEVICE)
+        assert actual.shape == (n_heads, 3, 7) and actual.dtype == torch.float32 and actual.device.type == DEVICE.type
         for head, slope in enumerate(expected):
             for i in range(3):
                 for j in range(7):
-                    assert abs(found[head, i, j].item() + slope * abs(4 + i - j)) < 1e-6
+                    assert abs(actual[head, i, j].item() + slope * abs(4 + i - j)) < 1e-6
 
 
 def test_alibi_in_attention_over_a_sequence_and_step_by_step():

@@ -441,10 +441,10 @@ def test_other_version_is_an_import_error(package, tmp_path):
 def test_other_sha256_is_refused(package, tmp_path):
     file = tmp_path / "some_model" / "weights"
     file.write_bytes(b"1235")
-    found, wanted = hashlib.sha256(b"1235").hexdigest(), hashlib.sha256(b"1234").hexdigest()
+    actual, expected = hashlib.sha256(b"1235").hexdigest(), hashlib.sha256(b"1234").hexdigest()
     with pytest.raises(ValueError) as error:
         package.read("some_model/weights")
-    assert str(error.value) == f"{file} must have sha256 {wanted}, got {found}: reinstall some-model"
+    assert str(error.value) == f"{file} must have sha256 {expected}, got {actual}: reinstall some-model"
     file.unlink()
     with pytest.raises(ImportError, match=r"weights must be readable, got FileNotFoundError.*: reinstall some-model$"):
         package.read("some_model/weights")
@@ -532,8 +532,8 @@ def smollm2():
     return tl.pretrained.smollm2()
 
 
-def max_difference(found, expected):
-    return (found.cpu() - torch.tensor(expected)).abs().max().item()
+def max_difference(actual, expected):
+    return (actual.cpu() - torch.tensor(expected)).abs().max().item()
 
 
 @real
@@ -608,8 +608,8 @@ def test_both_models_match_transformers(minilm, smollm2):
     with torch.no_grad():
         tokens, real = minilm.tokens(references.SENTENCES)
         theirs = references.bert()(tokens, attention_mask=real.long(), output_attentions=True)
-        found = minilm(tokens, real)
-        assert (found - theirs.last_hidden_state)[real].abs().max().item() < 1e-5
+        actual = minilm(tokens, real)
+        assert (actual - theirs.last_hidden_state)[real].abs().max().item() < 1e-5
         tokens = smollm2.tokens(references.PARAGRAPH)
-        found, theirs = smollm2(tokens), references.llama()(tokens).logits
-    assert (found - theirs).abs().max().item() < 1e-3 and torch.equal(found.argmax(-1), theirs.argmax(-1))
+        actual, theirs = smollm2(tokens), references.llama()(tokens).logits
+    assert (actual - theirs).abs().max().item() < 1e-3 and torch.equal(actual.argmax(-1), theirs.argmax(-1))

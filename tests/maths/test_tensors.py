@@ -110,15 +110,15 @@ VIEWS = {
 def test_layout_describes_strides_and_offset(view):
     base = torch.arange(24, device=DEVICE).view(2, 3, 4)
     x = VIEWS[view](base)
-    found = tl.layout(x)
-    assert found.shape == tuple(x.shape) and found.strides == x.stride() and found.offset == x.storage_offset()
-    assert found.contiguous == x.is_contiguous()
+    actual = tl.layout(x)
+    assert actual.shape == tuple(x.shape) and actual.strides == x.stride() and actual.offset == x.storage_offset()
+    assert actual.contiguous == x.is_contiguous()
     # Storage, strides and offset are all there is: they make the tensor again.
     storage = torch.empty(0, dtype=x.dtype, device=DEVICE).set_(x.untyped_storage())
-    assert torch.equal(storage.as_strided(found.shape, found.strides, found.offset), x)
-    places = [found.offset + sum(i * s for i, s in zip(index, found.strides)) for index in _indices(found.shape)]
+    assert torch.equal(storage.as_strided(actual.shape, actual.strides, actual.offset), x)
+    places = [actual.offset + sum(i * s for i, s in zip(index, actual.strides)) for index in _indices(actual.shape)]
     assert storage[places].tolist() == x.flatten().tolist()
-    assert found.shares_storage_with(base) == (view != "copied")
+    assert actual.shares_storage_with(base) == (view != "copied")
 
 
 def _indices(shape):

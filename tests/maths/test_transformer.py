@@ -91,17 +91,17 @@ def test_stacks_match_pytorch(norm_first, final_norm, batch_first, dtype):
         return t if batch_first else t.transpose(0, 1)
 
     expected = turned(theirs[0](turned(y), src_key_padding_mask=hidden))
-    found = encoder(y, padding)
-    agree(found, expected)
-    agree_in_gradient(found, expected, [y])
-    agree_in_parameters(found, encoder, expected, theirs[0])
+    actual = encoder(y, padding)
+    agree(actual, expected)
+    agree_in_gradient(actual, expected, [y])
+    agree_in_parameters(actual, encoder, expected, theirs[0])
     agree(encoder(x, is_causal=True), turned(theirs[0](turned(x), mask=~causal)))
     agree(encoder(x, causal), encoder(x, is_causal=True))
     expected = turned(theirs[1](turned(x), turned(y), tgt_mask=~causal, memory_key_padding_mask=hidden))
-    for found in (decoder(x, y, causal, padding), decoder(x, y, memory_mask=padding, is_causal=True)):
-        agree(found, expected)
-        agree_in_gradient(found, expected, [x, y])
-        agree_in_parameters(found, decoder, expected, theirs[1])
+    for actual in (decoder(x, y, causal, padding), decoder(x, y, memory_mask=padding, is_causal=True)):
+        agree(actual, expected)
+        agree_in_gradient(actual, expected, [x, y])
+        agree_in_parameters(actual, decoder, expected, theirs[1])
     same_numbers_elsewhere(encoder, theirs[0])
     same_numbers_elsewhere(decoder, theirs[1])
 
@@ -137,10 +137,10 @@ def test_transformer_matches_pytorch(norm_first, dtype):
             memory_key_padding_mask=~padding[:, 0, 0],
         )
     )
-    found = ours(src, tgt, padding, hidden)
-    agree(found, expected)
-    agree_in_gradient(found, expected, [src, tgt])
-    agree_in_parameters(found, ours, expected, theirs)
+    actual = ours(src, tgt, padding, hidden)
+    agree(actual, expected)
+    agree_in_gradient(actual, expected, [src, tgt])
+    agree_in_parameters(actual, ours, expected, theirs)
     agree(ours(src, tgt), turned(theirs(turned(src), turned(tgt), tgt_mask=causal)))
     agree(ours(src, tgt, is_causal=False), turned(theirs(turned(src), turned(tgt))))
     text = "generate must have embeddings and an output layer: this model was made by from_torch and has neither"
@@ -206,10 +206,10 @@ def test_embedding_is_scaled_row_plus_position(dtype):
     embedding = tl.TokenEmbedding(SRC_VOCAB, D_MODEL).to(DEVICE)
     given = tokens(2, 3, 5).to(dtype)
     for start in (0, 1, 7):
-        found = embedding(given, start=start)
+        actual = embedding(given, start=start)
         positions = tl.sinusoidal_positions(5 + start, D_MODEL, device=DEVICE)[start:]
-        agree(found, embedding.weight[given.long()] * math.sqrt(D_MODEL) + positions)
-    assert found.shape == (2, 3, 5, D_MODEL)
+        agree(actual, embedding.weight[given.long()] * math.sqrt(D_MODEL) + positions)
+    assert actual.shape == (2, 3, 5, D_MODEL)
 
 
 @pytest.mark.parametrize("dtype", [*EXACT, torch.bfloat16])
@@ -219,9 +219,9 @@ def test_position_table_grows_on_demand(dtype):
     positions = tl.sinusoidal_positions(900, D_MODEL, device=DEVICE)
     rows = (embedding.weight[given] * math.sqrt(D_MODEL)).detach()
     for end in (127, 128, 129, 300):
-        found = embedding(given[:, :end])
-        agree(found, rows[:, :end] + positions[:end])
-        assert found.dtype == dtype
+        actual = embedding(given[:, :end])
+        agree(actual, rows[:, :end] + positions[:end])
+        assert actual.dtype == dtype
     agree(embedding(given, start=600), rows + positions[600:])
     agree(embedding(given[:, :1], start=0), rows[:, :1] + positions[:1])
     assert list(embedding.state_dict()) == ["weight"]
@@ -255,11 +255,11 @@ def test_model_output_matches_its_parts():
     agree(model(src, tgt, mask), expected)
     agree(model.decode(tgt, model.encode(src, mask), memory_mask=mask), expected)
     tgt_mask = tl.padding_mask([2, 5], 5, device=DEVICE)
-    found = model(src, tgt, mask, tgt_mask)
-    agree(found, model(src, tgt, mask, tgt_mask & tl.causal_mask(5, device=DEVICE), is_causal=False))
-    agree(found[1], expected[1])
-    agree(found[0, :2], expected[0, :2])
-    assert not torch.allclose(found[0, 2:], expected[0, 2:], atol=1e-3)
+    actual = model(src, tgt, mask, tgt_mask)
+    agree(actual, model(src, tgt, mask, tgt_mask & tl.causal_mask(5, device=DEVICE), is_causal=False))
+    agree(actual[1], expected[1])
+    agree(actual[0, :2], expected[0, :2])
+    assert not torch.allclose(actual[0, 2:], expected[0, 2:], atol=1e-3)
 
 
 @BOTH_WAYS
@@ -330,8 +330,8 @@ def test_cache_does_not_change_scores(norm_first):
     caches, memories = [tl.KeyValueCache() for _ in model.decoder.layers], model.decoder.project_memory(memory)
     for i in range(8):
         x = model.tgt_embedding(tgt[:, i : i + 1], start=i)
-        found = model.output(model.decoder.step(x, caches, memories, mask))
-        agree(found[:, 0], expected[:, i])
+        actual = model.output(model.decoder.step(x, caches, memories, mask))
+        agree(actual[:, 0], expected[:, i])
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
@@ -720,14 +720,14 @@ def llama(tokens, weights, n_heads, base):
         heads = {name: [(matrix[name] @ x).split(d_head) for x in read] for name in "qkv"}
         group = n_heads // len(heads["k"][0])  # Ainslie et al. 2023: neighbours share keys and values
         for i in range(len(tokens)):
-            found = []
+            outputs = []
             for head in range(n_heads):
                 query = turn(heads["q"][i][head], i)
                 keys = [turn(heads["k"][j][head // group], j) for j in range(i + 1)]
                 share = torch.stack([query @ key / math.sqrt(d_head) for key in keys]).exp()
                 values = torch.stack([heads["v"][j][head // group] for j in range(i + 1)])
-                found.append((share / share.sum()) @ values)
-            stream[i] = stream[i] + matrix["out"] @ torch.cat(found)
+                outputs.append((share / share.sum()) @ values)
+            stream[i] = stream[i] + matrix["out"] @ torch.cat(outputs)
         for i, x in enumerate(stream):
             x = normalized(x, f"{layer}.norm2")
             part = {name: weights[f"{layer}.feed_forward.{name}.weight"] for name in ("gate", "linear1", "linear2")}
@@ -834,18 +834,18 @@ def test_every_option_reaches_every_layer(model, sizes):
     if model is tl.LanguageModel:
         options["positions"] = options.pop("rotate")
     by_name, positional = model(*sizes, **options), [options.pop(name) for name in list(options)[:4]]
-    for made in (by_name, model(*sizes, *positional, **options)):
-        stacks = [part for part in made.modules() if isinstance(part, (tl.Encoder, tl.Decoder))]
+    for built in (by_name, model(*sizes, *positional, **options)):
+        stacks = [part for part in built.modules() if isinstance(part, (tl.Encoder, tl.Decoder))]
         layers = [layer for stack in stacks for layer in stack.layers]
         assert len(layers) == 2 * len(stacks) == (4 if model is tl.Transformer else 2)
         for layer in layers:
             assert layer.feed_forward.linear1.weight.shape == (20, 12) and layer.self_attention.n_heads == 3
             norms = [part for name, part in layer.named_children() if name.startswith("norm")]
             for norm in (*norms, *(stack.norm for stack in stacks)):
-                found = options_of(layer, layer.self_attention, norm)
-                assert found == {name: {value} for name, value in OPTIONS.items()}
+                actual = options_of(layer, layer.self_attention, norm)
+                assert actual == {name: {value} for name, value in OPTIONS.items()}
             if isinstance(layer, tl.DecoderLayer):
-                assert options_of(layer, layer.cross_attention, norm) == found | {"rotate": {None}, "window": {None}}
+                assert options_of(layer, layer.cross_attention, norm) == actual | {"rotate": {None}, "window": {None}}
 
 
 @pytest.mark.parametrize("model", [tl.DecoderLayer, tl.Encoder, tl.Decoder, tl.Transformer, tl.LanguageModel])

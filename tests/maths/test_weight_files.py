@@ -58,11 +58,11 @@ def test_gguf_tensors_of_every_type():
     four = struct.pack("<ee", 0.5, -3.0) + packed + bytes(12)
     eight = struct.pack("<e32b", 0.25, *range(-128, 128, 8))
     tensors = [("plain", (3, 2), 0, 0), ("half", (3, 2), 1, 32), ("four", (32,), 3, 64), ("eight", (32, 1), 8, 96)]
-    _, found = read_gguf(gguf(tensors=tensors, numbers=plain + half + four + eight))
-    assert torch.equal(found["plain"], rows) and torch.equal(found["half"], rows)
-    assert found["four"].tolist() == [0.5 * step - 3 for step in steps]
-    assert found["eight"].tolist() == [[0.25 * step for step in range(-128, 128, 8)]]
-    assert {x.dtype for x in found.values()} == {torch.float32}
+    _, actual = read_gguf(gguf(tensors=tensors, numbers=plain + half + four + eight))
+    assert torch.equal(actual["plain"], rows) and torch.equal(actual["half"], rows)
+    assert actual["four"].tolist() == [0.5 * step - 3 for step in steps]
+    assert actual["eight"].tolist() == [[0.25 * step for step in range(-128, 128, 8)]]
+    assert {x.dtype for x in actual.values()} == {torch.float32}
 
 
 def test_gguf_agrees_with_the_gguf_package(tmp_path):
@@ -133,15 +133,15 @@ def test_safetensors_agree_with_the_safetensors_package(tmp_path):
         "none": torch.zeros(0, 3),
     }
     package.save_file(weights, tmp_path / "some.safetensors", metadata={"format": "pt"})
-    found = read_safetensors((tmp_path / "some.safetensors").read_bytes())
-    assert found.keys() == weights.keys()
-    assert all(torch.equal(found[name], x) and found[name].dtype == x.dtype for name, x in weights.items())
+    actual = read_safetensors((tmp_path / "some.safetensors").read_bytes())
+    assert actual.keys() == weights.keys()
+    assert all(torch.equal(actual[name], x) and actual[name].dtype == x.dtype for name, x in weights.items())
 
 
 def test_safetensors_byte_by_byte():
     table = b'{"__metadata__": {"format": "pt"}, "b": {"dtype": "F32", "shape": [1, 2], "data_offsets": [4, 12]}}'
-    found = read_safetensors(safetensors(table, struct.pack("<i2f", 9, 1.5, -2.0)))
-    assert found.keys() == {"b"} and found["b"].tolist() == [[1.5, -2.0]]
+    actual = read_safetensors(safetensors(table, struct.pack("<i2f", 9, 1.5, -2.0)))
+    assert actual.keys() == {"b"} and actual["b"].tolist() == [[1.5, -2.0]]
 
 
 ENTRY = b'{"x": {"dtype": "%s", "shape": %s, "data_offsets": [0, %d]}}'

@@ -47,9 +47,9 @@ def under_autocast():
         return product.dtype, product.softmax(-1).dtype
 
 
-def same(found, expected, atol=1e-5):
+def same(actual, expected, atol=1e-5):
     """On the device, and the CPU's numbers up to rounding."""
-    return found.device.type == "standin" and torch.allclose(found.cpu(), expected, atol=atol)
+    return actual.device.type == "standin" and torch.allclose(actual.cpu(), expected, atol=atol)
 
 
 WORKS = {
@@ -84,7 +84,7 @@ WORKS = {
     "written over by the CPU": lambda: not torch.zeros(3, 8).copy_(x[0]).equal(torch.zeros(3, 8)),
     "grown in place": lambda: torch.empty(0, device=DEVICE).resize_(3).shape == (3,),
     "out=": lambda: same(torch.add(x, x, out=torch.empty(0, device=DEVICE)), 2 * x.cpu()),
-    "the default device": lambda: all(made.device == x.device for made in by_default()),
+    "the default device": lambda: all(module.device == x.device for module in by_default()),
     "autocast": lambda: under_autocast() == (torch.bfloat16, torch.float32),
     "half precision": lambda: (x.bfloat16() @ x.bfloat16().mT).dtype == torch.bfloat16,
     "vmap": lambda: same(torch.func.vmap(torch.sin)(x), x.cpu().sin()),
@@ -187,9 +187,9 @@ def test_it_draws_other_numbers_than_the_cpu_and_the_same_from_a_seed():
 @pytest.mark.skipif(rounding.ROUNDING == "cpu", reason="it is asked to round as the CPU does")
 def test_it_rounds_differently_within_a_bound():
     a, b = randn(64, 64), randn(64, 64)
-    exact, found = (a.double() @ b.double()), (a.to(DEVICE) @ b.to(DEVICE)).cpu()
-    assert not torch.equal(found, a @ b)
-    assert ((found - exact).abs() <= exact.abs() * 2.0**-23).all()
+    exact, actual = (a.double() @ b.double()), (a.to(DEVICE) @ b.to(DEVICE)).cpu()
+    assert not torch.equal(actual, a @ b)
+    assert ((actual - exact).abs() <= exact.abs() * 2.0**-23).all()
     assert torch.allclose((2.0 ** a.to(DEVICE)).cpu(), 2.0**a) and torch.allclose((a.to(DEVICE) ** 3).cpu(), a**3)
     whole = torch.arange(16.0).view(4, 4)
     assert torch.equal((whole.to(DEVICE) @ whole.to(DEVICE)).cpu(), whole @ whole)  # exact products stay exact

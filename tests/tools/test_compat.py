@@ -64,10 +64,10 @@ def test_every_range_has_a_lower_end():
 
 @pytest.mark.parametrize("status", [0, 1])
 def test_a_step_keeps_its_output_and_reports_its_result(status, tmp_path, monkeypatch, capsys):
-    said = (
+    message = (
         "================ FAILURES ================\nassert 1 == 2\n1 failed, 2 passed in 3 s" if status else "3 passed"
     )
-    code = f"print({said!r}); raise SystemExit({status})"
+    code = f"print({message!r}); raise SystemExit({status})"
     monkeypatch.setattr(compat, "REPORTS", tmp_path)
     monkeypatch.setattr(compat.Step, "command", property(lambda _: [sys.executable, "-c", code]))
     monkeypatch.setattr(compat, "ROOT", tmp_path)
@@ -82,7 +82,7 @@ def test_a_step_keeps_its_output_and_reports_its_result(status, tmp_path, monkey
     lines = printed.rstrip().splitlines()[-4:]
     assert lines[0] == "what oldest has"
     assert [line.split()[0] for line in lines[1:]] == list(compat.STEPS)
-    assert all(line.endswith(said.splitlines()[-1]) for line in lines[1:])
+    assert all(line.endswith(message.splitlines()[-1]) for line in lines[1:])
 
 
 def test_one_process_runs_all_cells_of_a_notebook(tmp_path):

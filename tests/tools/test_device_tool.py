@@ -38,9 +38,9 @@ def test_a_failure_is_reported_in_a_screenful(monkeypatch):
     part.report.parent.mkdir(parents=True, exist_ok=True)
     part.report.write_text("".join(["..F\n", "=== FAILURES ===\n", "Cell 3: differs\n", *["line\n"] * 500]), "utf-8")
     assert device.result(part) == "nothing was run"
-    told = device.describe_failure(part).splitlines()
-    assert told[0] == "Cell 3: differs" and len(told) == device.SCREENFUL + 1
-    assert told[-1].endswith("tests_test_none_py.txt")
+    lines = device.describe_failure(part).splitlines()
+    assert lines[0] == "Cell 3: differs" and len(lines) == device.SCREENFUL + 1
+    assert lines[-1].endswith("tests_test_none_py.txt")
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_only_failed_assertions_are_skipped(errors, claims):
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         ("took = seconds(work)", [UNTAGGED.format("seconds")]),
         (
@@ -64,6 +64,6 @@ def test_only_failed_assertions_are_skipped(errors, claims):
         ("x = y.repeat(2)", []),
     ],
 )
-def test_a_cell_that_measures_a_time_is_tagged(source, said):
+def test_a_cell_that_measures_a_time_is_tagged(source, message):
     notebook = new_notebook(cells=[new_code_cell(source)])
-    assert list(notebook_rules.hides_only_times(notebook, None)) == said
+    assert list(notebook_rules.hides_only_times(notebook, None)) == message

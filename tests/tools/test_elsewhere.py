@@ -60,11 +60,11 @@ def test_repo2docker_makes_an_image_from_these_files(monkeypatch):
 
     monkeypatch.chdir(ROOT)
     app = Repo2Docker()
-    made = next(pack for kind in app.buildpacks if (pack := kind(app.base_image)).detect())
-    made.platform = "linux/amd64"
-    assert type(made).__name__ == "PythonBuildPack"
-    assert f"python-{made.python_version}" == RUNTIME == "python-3.12"
-    recipe = made.render()
+    buildpack = next(pack for kind in app.buildpacks if (pack := kind(app.base_image)).detect())
+    buildpack.platform = "linux/amd64"
+    assert type(buildpack).__name__ == "PythonBuildPack"
+    assert f"python-{buildpack.python_version}" == RUNTIME == "python-3.12"
+    recipe = buildpack.render()
     assert "RUN ./binder/postBuild" in recipe
     assert "requirements.txt" not in recipe  # the book's and the tests' packages are no learner's
 

@@ -180,8 +180,8 @@ def test_old_caches_are_deleted(project):
 
 def test_a_failed_notebook_is_reported_and_not_cached(project):
     change(project, 2, "x = {}\nx['width']")
-    (told,) = executed.execute_missing()
-    assert told.startswith("chapters/sample.ipynb: cell 3 failed:") and told.endswith("KeyError: 'width'")
+    (message,) = executed.execute_missing()
+    assert message.startswith("chapters/sample.ipynb: cell 3 failed:") and message.endswith("KeyError: 'width'")
     assert executed.execute_missing() and runs(project) == 2
     with pytest.raises(SystemExit, match="KeyError: 'width'"):
         executed.main()
@@ -219,21 +219,21 @@ def test_nbval_compares_the_cached_execution(project):
     notebook = notebooks.canonical(nbformat.read(path, 4))
     notebook.cells[2].outputs = [nbformat.v4.new_output("stream", text="42\nand more\n")]
     write(path, notebook)
-    told = nbval(path, project)
-    assert told.returncode == 0 and "2 passed" in told.stdout, told.stdout
+    report = nbval(path, project)
+    assert report.returncode == 0 and "2 passed" in report.stdout, report.stdout
     assert nbval(path, project).returncode == 0 and runs(project) == 1
 
     notebook.cells[2].outputs[0].text = "43\nand more\n"
     write(path, notebook)
-    told = nbval(path, project)
-    assert told.returncode == 1 and runs(project) == 1
-    assert all(words in told.stdout for words in ("1 failed, 1 passed", "43", "42", "print(6 * 7)")), told.stdout
+    report = nbval(path, project)
+    assert report.returncode == 1 and runs(project) == 1
+    assert all(words in report.stdout for words in ("1 failed, 1 passed", "43", "42", "print(6 * 7)")), report.stdout
 
 
 def test_nbval_reports_a_cell_that_raises(project):
     change(project, 2, "print(6 * seven)")
-    told = nbval(project / "chapters" / "sample.ipynb", project)
-    assert told.returncode == 1 and "NameError: name 'seven' is not defined" in told.stdout, told.stdout
+    report = nbval(project / "chapters" / "sample.ipynb", project)
+    assert report.returncode == 1 and "NameError: name 'seven' is not defined" in report.stdout, report.stdout
 
 
 def test_nbval_leaves_out_notebooks_whose_models_are_missing(tmp_path):
@@ -249,6 +249,6 @@ options = "-p nbval_live --nbval --nbval-current-env -q --color=no -p no:cachepr
 sys.exit(pytest.main([*options.split(), str(nbval_live.ROOT)]))
 """
     env = {**os.environ, "PYTHONPATH": str(notebooks.ROOT / "tools")}
-    told = subprocess.run([sys.executable, "-c", missing], capture_output=True, text=True, env=env, cwd=tmp_path)
-    assert told.returncode == 0 and "1 passed" in told.stdout, told.stdout
-    assert "reads.ipynb: left out, since it reads published models" in told.stdout
+    process = subprocess.run([sys.executable, "-c", missing], capture_output=True, text=True, env=env, cwd=tmp_path)
+    assert process.returncode == 0 and "1 passed" in process.stdout, process.stdout
+    assert "reads.ipynb: left out, since it reads published models" in process.stdout

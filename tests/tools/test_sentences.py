@@ -11,8 +11,8 @@ from notebooks import ROOT
 
 
 def test_a_file_belongs_to_one_area():
-    found = [path for area in prose.AREAS for path in prose.files(area)]
-    assert len(found) == len(set(found)) > 300
+    paths = [path for area in prose.AREAS for path in prose.files(area)]
+    assert len(paths) == len(set(paths)) > 300
     assert all(prose.files(area) for area in prose.AREAS)
     with pytest.raises(ValueError, match="an area must be one of"):
         prose.files("poems")

@@ -31,8 +31,8 @@ def python(*arguments, **environment):
 @skip_where_missing
 def test_the_standin_works_or_refuses():
     # As `make device` runs it, by default; here as the poorest device, rounding the worst.
-    poorest = {"STANDIN_ROUNDING": "shove", "STANDIN_FLOAT64": "no"}
-    run = python("-m", "pytest", "-q", "-p", "no:cacheprovider", str(FOLDER / "test_works_or_refuses.py"), **poorest)
+    weakest = {"STANDIN_ROUNDING": "shove", "STANDIN_FLOAT64": "no"}
+    run = python("-m", "pytest", "-q", "-p", "no:cacheprovider", str(FOLDER / "test_works_or_refuses.py"), **weakest)
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-1000:]
 
 

@@ -52,10 +52,10 @@ def test_a_step_without_tests_shows_its_last_lines():
 
 
 @pytest.fixture
-def said(reports):
+def run_step(reports):
     """Runs a step as make does, with a fixed digest of the files; returns its status and output."""
 
-    def said(code, state, *options):
+    def run(code, state, *options):
         script = (
             f"import step, sys, pathlib; step.REPORTS = pathlib.Path({str(reports)!r}); "
             f"step.state = lambda: {state!r}; step.main()"
@@ -64,19 +64,19 @@ def said(reports):
         done = subprocess.run(command, capture_output=True, text=True, cwd=step.__file__.removesuffix("step.py"))
         return done.returncode, done.stdout.splitlines()
 
-    return said
+    return run
 
 
-def test_a_step_prints_its_name_and_time(said):
-    status, lines = said("print(1)", "a")
+def test_a_step_prints_its_name_and_time(run_step):
+    status, lines = run_step("print(1)", "a")
     assert status == 0 and lines[:2] == ["── name", "1"] and lines[2].startswith("── name: passed in ")
-    status, lines = said("exit('broken')", "a")
+    status, lines = run_step("exit('broken')", "a")
     assert status == 1 and "broken" in lines and lines[-1].startswith("── name: FAILED after ")
 
 
-def test_a_step_that_passed_runs_again_when_something_has_changed(said):
+def test_a_step_that_passed_runs_again_when_something_has_changed(run_step):
     def runs(state, code="print('ran')", options=("--once",)):
-        return "ran" in said(code, state, *options)[1]
+        return "ran" in run_step(code, state, *options)[1]
 
     assert runs("a") and not runs("a") and runs("a", options=()), "make name always runs it"
     assert runs("a") and runs("b") and runs("a")

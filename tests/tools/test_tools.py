@@ -274,10 +274,10 @@ def test_metadata_of_a_page_need_an_address(site, tmp_path, monkeypatch):
 
 def run_cell(address, *, missing=True, works=()):
     """Run the first cell with or without the package; return pip's arguments, and the message."""
-    asked = []
+    commands = []
 
     def run(command, **_):
-        asked.append(command[-1])
+        commands.append(command[-1])
         return subprocess.CompletedProcess(command, int(command[-1] not in works))
 
     with pytest.MonkeyPatch.context() as patch:
@@ -286,8 +286,8 @@ def run_cell(address, *, missing=True, works=()):
         try:
             exec(repository.first_cell(address), {})
         except SystemExit as error:
-            return asked, str(error)
-    return asked, ""
+            return commands, str(error)
+    return commands, ""
 
 
 def test_the_first_cell_installs_the_wheel_or_from_git():
@@ -295,15 +295,15 @@ def test_the_first_cell_installs_the_wheel_or_from_git():
     assert run_cell(ADA, missing=False) == ([], "")
     assert run_cell(ADA, works=[wheel]) == ([wheel], "")
     assert run_cell(ADA, works=[git]) == ([wheel, git], "")
-    asked, said = run_cell(ADA)
-    assert asked == [wheel, git]
-    assert said == f"The course's package could not be installed from {wheel} or {git}. Is this machine online?"
+    commands, output = run_cell(ADA)
+    assert commands == [wheel, git]
+    assert output == f"The course's package could not be installed from {wheel} or {git}. Is this machine online?"
 
 
 def test_without_an_address_the_first_cell_says_what_to_do():
     assert run_cell(None, missing=False) == ([], "")
-    asked, said = run_cell(None)
-    assert asked == [] and "%pip install FOLDER" in said and "\n" not in said
+    commands, output = run_cell(None)
+    assert commands == [] and "%pip install FOLDER" in output and "\n" not in output
 
 
 # Colab
@@ -324,13 +324,13 @@ def stored_and_found():
         ]
     )
     stored = notebooks.canonical(stored)
-    found = deepcopy(stored)
-    found.cells[1].outputs = [new_output("stream", name="stderr", text="pip's notices\n")]
-    found.cells[2].outputs[0].data[notebooks.WIDGET] = {"model_id": "1"}
-    found.cells[3].outputs = [new_output("stream", text="1"), new_output("stream", text="\n")]
-    found.cells[4].outputs[0].text = "0.7 s\n"
-    found.cells[5].outputs[0].data["image/png"] = "bbbb"
-    return stored, found
+    executed = deepcopy(stored)
+    executed.cells[1].outputs = [new_output("stream", name="stderr", text="pip's notices\n")]
+    executed.cells[2].outputs[0].data[notebooks.WIDGET] = {"model_id": "1"}
+    executed.cells[3].outputs = [new_output("stream", text="1"), new_output("stream", text="\n")]
+    executed.cells[4].outputs[0].text = "0.7 s\n"
+    executed.cells[5].outputs[0].data["image/png"] = "bbbb"
+    return stored, executed
 
 
 def test_outputs_that_nbval_ignores_may_differ():
@@ -347,39 +347,39 @@ def test_outputs_that_nbval_ignores_may_differ():
     ],
 )
 def test_a_difference_is_named(spoil, words):
-    stored, found = stored_and_found()
-    spoil(found.cells)
-    (told,) = colab.differences(stored, found)
-    assert told.startswith(words)
+    stored, executed = stored_and_found()
+    spoil(executed.cells)
+    (sentence,) = colab.differences(stored, executed)
+    assert sentence.startswith(words)
 
 
 def test_git_finds_the_checkout_at_the_address(tmp_path):
     address = colab_network.fake_address("http://127.0.0.1:1/")
-    asked = ["git", "ls-remote", address.url]
+    command = ["git", "ls-remote", address.url]
     env = colab_network.variables(tmp_path, colab_network.checkout(tmp_path, address))
-    answer = subprocess.run(asked, env=env, capture_output=True, text=True, check=True).stdout
+    answer = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
     assert f"refs/heads/{address.branch}" in answer
     assert (tmp_path / "transformer_lab" / "labs" / "ui.js").exists() and not (tmp_path / ".venv").exists()
     assert repository.first_cell(address) in nbformat.read(tmp_path / "chapters" / "05_masks.ipynb", 4).cells[2].source
 
 
 def test_the_package_allows_colabs_versions():
-    wanted = colab_environment.versions()
-    assert {"python", "torch", "ipywidgets", "pip"} <= set(wanted)
+    expected = colab_environment.versions()
+    assert {"python", "torch", "ipywidgets", "pip"} <= set(expected)
     project = (notebooks.ROOT / "pyproject.toml").read_text("utf-8")
     needed = re.findall(r'(?m)^    "(.+)",$', re.search(r"(?ms)^dependencies = \[$(.*?)^\]$", project)[1])
     for requirement in map(Requirement, needed):
-        assert requirement.name not in wanted or wanted[requirement.name] in requirement.specifier
-    assert wanted["python"] in SpecifierSet(re.search(r'(?m)^requires-python = "(.+)"$', project)[1])
+        assert requirement.name not in expected or expected[requirement.name] in requirement.specifier
+    assert expected["python"] in SpecifierSet(re.search(r'(?m)^requires-python = "(.+)"$', project)[1])
 
 
 def test_differences_from_colab_are_reported():
-    wanted = {"python": "3.13.15", "torch": "2.11.0", "anywidget": "0.9.21"}
+    expected = {"python": "3.13.15", "torch": "2.11.0", "anywidget": "0.9.21"}
     there = {"python": "3.13.0", "torch": "2.11.0+cpu", "anywidget": "0.9.21"}
-    assert colab_environment.compared_with_colab(wanted, there) == "As in Colab."
+    assert colab_environment.compared_with_colab(expected, there) == "As in Colab."
     there = {"python": "3.11.7", "torch": "2.13.0+cpu"}
     differ = "Python 3.11.7 instead of 3.13, torch 2.13.0 instead of 2.11.0, anywidget none instead of 0.9.21"
-    assert colab_environment.compared_with_colab(wanted, there) == f"As in Colab, but {differ}."
+    assert colab_environment.compared_with_colab(expected, there) == f"As in Colab, but {differ}."
 
 
 def test_only_a_working_python_is_used(tmp_path, monkeypatch):
@@ -397,9 +397,9 @@ def test_only_a_working_python_is_used(tmp_path, monkeypatch):
 
 
 def test_replaced_packages_are_reported():
-    found = {"torch": "2.11.0", "tqdm": "4.0"}
-    assert colab.replaced({"transformer-lab": "0.1.0", "platformdirs": "4.1"}, found) == []
-    assert colab.replaced({"torch": "2.13.0"}, found) == ["torch 2.11.0 is replaced by 2.13.0"]
+    versions = {"torch": "2.11.0", "tqdm": "4.0"}
+    assert colab.replaced({"transformer-lab": "0.1.0", "platformdirs": "4.1"}, versions) == []
+    assert colab.replaced({"torch": "2.13.0"}, versions) == ["torch 2.11.0 is replaced by 2.13.0"]
 
 
 def test_the_wheel_is_complete_and_reproducible(tmp_path):

@@ -23,11 +23,11 @@ def main(arguments=None):
     if not (module and colon and name):
         parser.error("the factory must be written package.module:factory, such as my_model:make")
     try:
-        made = getattr(importlib.import_module(module), name)()
+        audit_arguments = getattr(importlib.import_module(module), name)()
     except (ImportError, AttributeError) as error:
         parser.error(f"{module}:{name} cannot be called: {error}")
-    made = made if isinstance(made, dict) else {"model": made}
-    report = audit(**made | {key: value for key, value in given.items() if value is not None})
+    audit_arguments = audit_arguments if isinstance(audit_arguments, dict) else {"model": audit_arguments}
+    report = audit(**audit_arguments | {key: value for key, value in given.items() if value is not None})
     return int(bool(report.failed or report.of("raises")))
 
 

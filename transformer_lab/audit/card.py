@@ -23,17 +23,17 @@ NO_PROPERTY = (
 
 @dataclass
 class AuditReport:
-    """What an audit found.
+    """The result of an audit.
 
     Attributes
     ----------
     name : str
         The class of the model.
     rows : list of (str, str, str)
-        Each property, its status, and what is said of it. The status is ``"holds"``, ``"fails"``, ``"raises"`` or
+        Each property, its status, and a text. The status is ``"holds"``, ``"fails"``, ``"raises"`` or
         ``"not tried"``.
     notes : list of str
-        What the audit had to do otherwise than it was asked to.
+        Where the audit had to deviate from its arguments.
     seconds : float
         How long it took.
     """
@@ -50,7 +50,7 @@ class AuditReport:
 
     def of(self, status):
         """The properties with one status."""
-        return [name for name, found, _ in self.rows if found == status]
+        return [name for name, row_status, _ in self.rows if row_status == status]
 
     @property
     def title(self):
@@ -67,11 +67,11 @@ class AuditReport:
         lines = [f"Audit of {self.name}: {self.title}"]
         lines += [textwrap.fill(note, 88, initial_indent="  ", subsequent_indent="  ") for note in self.notes]
         for status, (sign, *_) in STATUSES.items():
-            rows = [(name, text) for name, found, text in self.rows if found == status]
+            rows = [(name, text) for name, row_status, text in self.rows if row_status == status]
             lines += [""] * bool(rows)
             for name, text in rows:
-                said = f"{sign} {name}{': ' if text else ''}{text}"
-                lines.append(textwrap.fill(said, 88, initial_indent="  ", subsequent_indent="      "))
+                line = f"{sign} {name}{': ' if text else ''}{text}"
+                lines.append(textwrap.fill(line, 88, initial_indent="  ", subsequent_indent="      "))
         return "\n".join([*lines, "", textwrap.fill(NO_PROPERTY, 88, initial_indent="  ", subsequent_indent="  ")])
 
     def _repr_html_(self):
@@ -86,7 +86,7 @@ class AuditReport:
             *(f'<p style="{PARAGRAPH}">{marked(note)}</p>' for note in self.notes),
         ]
         for status, (sign, *words) in STATUSES.items():
-            rows = [(name, text) for name, found, text in self.rows if found == status]
+            rows = [(name, text) for name, row_status, text in self.rows if row_status == status]
             listed = f'<ul style="{LIST}">{"".join(_item(sign, *row) for row in rows)}</ul>'
             if rows and status in ("holds", "not tried"):
                 title = words[len(rows) == 1].format(len(rows))

@@ -19,17 +19,17 @@ from .trial import (
     NotTried,
     Trial,
     Wrong,
+    copy_failure,
     first_line,
-    runs_the_original,
-    why_uncopyable,
+    shared_with_original,
 )
 
 
 def examine(options):
     """Return the report of an audit."""
     start, notes = time.perf_counter(), []
-    reasons = expected(options.expect, notes)
-    with left_alone(options.model):
+    reasons = reasons_to_skip(options.expect, notes)
+    with unchanged(options.model):
         trials, error = start_trials(options, notes)
         rows = []
         for name, function in PROPERTIES.items():
@@ -42,13 +42,13 @@ def examine(options):
             elif rows and rows[0][1] == "fails" and NEEDS[name] == "equal":
                 row = "not tried", "equal inputs do not give equal outputs"
             else:
-                row = confirmed(function, trials)
+                row = evaluate_in_both(function, trials)
             rows.append((name, *row))
     return AuditReport(type(options.model).__name__, rows, notes, time.perf_counter() - start)
 
 
-def expected(expect, notes):
-    """Return what is said of each property that is switched off."""
+def reasons_to_skip(expect, notes):
+    """Return the text for each property that is switched off."""
     reasons = {name: f": {expect[name]}" if isinstance(expect, dict) else "" for name in expect}
     for name in reasons:
         if name not in PROPERTIES:
@@ -57,7 +57,7 @@ def expected(expect, notes):
 
 
 @contextlib.contextmanager
-def left_alone(model):
+def unchanged(model):
     """Keep the model's numbers and modes, and the session's settings; what the model prints and warns is dropped."""
     modes = [(module, module.training) for module in model.modules()]
     tensors = [(x, x.detach().clone(), x.grad) for x in (*model.parameters(), *model.buffers())]
@@ -75,23 +75,23 @@ def left_alone(model):
 
 def start_trials(options, notes):
     """Return the trials in each dtype in which the model runs, and an error where it runs in none."""
-    uncopyable = why_uncopyable(options.model)
-    trials, error = first_runs(options, uncopyable, notes)
-    if not error and not uncopyable and (uncopyable := runs_the_original(trials[-1])):
-        trials, error = first_runs(options, uncopyable, [])
+    uncopyable = copy_failure(options.model)
+    trials, error = run_first_trials(options, uncopyable, notes)
+    if not error and not uncopyable and (uncopyable := shared_with_original(trials[-1])):
+        trials, error = run_first_trials(options, uncopyable, [])
     if uncopyable:
         reason = uncopyable[0].upper() + uncopyable[1:]
         notes.append(f"{reason}: the original is audited, and what needs a copy is not tried.")
     return trials, error
 
 
-def first_runs(options, uncopyable, notes):
-    """Run the model at the length that was asked for, and at others until one is taken; as `start_trials`."""
+def run_first_trials(options, uncopyable, notes):
+    """As `start_trials`, at the requested length or else at the first of `OTHER_LENGTHS` that the model accepts."""
     if uncopyable:
         options.model.eval()
     errors = []  # of each length, in the last dtype: a device may have no float64
     for length in dict.fromkeys((options.length, *OTHER_LENGTHS)):
-        trials, said = [], ""
+        trials, error_text = [], ""
         for dtype in DTYPES[-1:] if uncopyable else DTYPES:
             try:
                 trial = Trial(options, *dtype, uncopyable)
@@ -101,8 +101,8 @@ def first_runs(options, uncopyable, notes):
             except limit.TooLong:
                 return [trial], f"the model did not come to an end within {limit.SECONDS} seconds"
             except Exception as error:
-                said = str(error) if isinstance(error, Wrong) else first_line(error)
-        errors.append(said)
+                error_text = str(error) if isinstance(error, Wrong) else first_line(error)
+        errors.append(error_text)
         if trials:
             if length != options.length:
                 notes.append(f"The model takes no {options.length} tokens ({errors[0]}): it is audited with {length}.")
@@ -111,7 +111,7 @@ def first_runs(options, uncopyable, notes):
 
 
 def advice(error, options):
-    """What to do where the model runs on no input."""
+    """Return a suggestion for a model that runs on no input."""
     if options.vocab_size is None:
         wants_tokens = "indices" in error or "Long" in error
         return ". Does it take token numbers? Pass vocab_size= and not d_model=" if wants_tokens else ""
@@ -122,20 +122,20 @@ def advice(error, options):
     return ". Pass forward=forward(model, x), which calls it" if "positional argument" in error else ""
 
 
-def confirmed(function, trials):
-    """Ask in float64; where the answer is not that it holds, ask in float32 as well, which decides."""
-    status, text = ask(function, trials[0])
+def evaluate_in_both(function, trials):
+    """Evaluate a property in float64; unless it holds, float32 decides."""
+    status, text = evaluate(function, trials[0])
     if status in ("fails", "raises") and len(trials) > 1:
-        single, said = ask(function, trials[1])
+        single, single_text = evaluate(function, trials[1])
         if status == "raises" and single != "raises":
-            return single, said
+            return single, single_text
         if single in ("holds", "not tried"):
-            return single, f"{said + '; ' if said else ''}in float64 alone: {text}"
+            return single, f"{single_text + '; ' if single_text else ''}in float64 alone: {text}"
     return status, text
 
 
-def ask(function, trial):
-    """Return the status of a property and what is said of it."""
+def evaluate(function, trial):
+    """Return the status of a property and its text."""
     torch.manual_seed(1)
     try:
         with limit.limited(trial.seconds):

@@ -9,17 +9,17 @@ PASSES = 200  # of the model: a property has their time, if it is more
 
 
 class TooLong(BaseException):
-    """The model does not come to an end. A `BaseException`, so that a model's own ``except Exception`` lets it pass."""
+    """The model does not end. A `BaseException`, so that an ``except Exception`` in the model does not catch it."""
 
 
 @contextmanager
 def limited(seconds):
     """Throw `TooLong` into the block where it does not end in time."""
-    thread, lock, over = threading.get_ident(), threading.Lock(), []
+    thread, lock, ended = threading.get_ident(), threading.Lock(), []
 
     def stop():
         with lock:
-            if not over:
+            if not ended:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(TooLong))
 
     timer = threading.Timer(seconds, stop)
@@ -29,5 +29,5 @@ def limited(seconds):
         yield
     finally:
         with lock:
-            over.append(True)
+            ended.append(True)
         timer.cancel()

@@ -10,16 +10,16 @@ def first_difference(t, reference):
     Modules of one name are compared; where the two share no name, the layers of their longest lists, by number. A
     module whose input differs already is not where they part: what is computed before it is.
     """
-    mine, theirs = (recorded(t, model, names) for model in (t.model, reference))
-    if not mine.keys() & theirs.keys():
-        mine, theirs = (recorded(t, model, numbered) for model in (t.model, reference))
+    model_calls, reference_calls = (recorded(t, model, names) for model in (t.model, reference))
+    if not model_calls.keys() & reference_calls.keys():
+        model_calls, reference_calls = (recorded(t, model, numbered) for model in (t.model, reference))
     before = ""
-    for name in (name for name in mine if name in theirs):
-        for what, tensor, other in zip(("what goes into ", ""), mine[name], theirs[name]):
+    for name in (name for name in model_calls if name in reference_calls):
+        for prefix, tensor, other in zip(("what goes into ", ""), model_calls[name], reference_calls[name]):
             if tensor is None or other is None or tensor.shape != other.shape:
                 continue
             if not float((tensor - other).abs().max()) <= t.tolerance * max(float(other.std()), 1e-9):
-                return f"the first difference is in {what}{name}" + (
+                return f"the first difference is in {prefix}{name}" + (
                     f", after {before}, which agrees" if before else ""
                 )
         before = name
@@ -37,24 +37,24 @@ def numbered(model):
     return {f"layer {place}": layer for place, layer in enumerate(max(lists, key=len, default=()))}
 
 
-def recorded(t, model, named):
+def recorded(t, model, modules_of):
     """The first input and the output of every module that is called once, in the order in which they end."""
-    calls, several = {}, set()
+    calls, repeated = {}, set()
 
     def hook(name):
         def record(module, arguments, out):
-            several.update({name} & calls.keys())
+            repeated.update({name} & calls.keys())
             calls[name] = tensor_in(arguments), tensor_in(out)
 
         return record
 
-    handles = [module.register_forward_hook(hook(name)) for name, module in named(model).items()]
+    handles = [module.register_forward_hook(hook(name)) for name, module in modules_of(model).items()]
     try:
         t.run(t.x, model)
     finally:
         for handle in handles:
             handle.remove()
-    return {name: call for name, call in calls.items() if name not in several}
+    return {name: call for name, call in calls.items() if name not in repeated}
 
 
 def tensor_in(value):

@@ -16,7 +16,7 @@ from . import limit
 # The dtypes that are tried, and which share of the outputs' spread counts as a difference. In float64 a small leak is
 # far above rounding; float32 confirms it, since a model may compute parts in float32 and overflow in float64.
 DTYPES = ((torch.float64, 1e-5, 1e-12), (torch.float32, 1e-4, 1e-6))
-OTHER_LENGTHS = (8, 16, 32, 64)  # what is tried where the model does not take the length that was asked for
+OTHER_LENGTHS = (8, 16, 32, 64)  # tried in turn if the model does not accept the requested length
 
 
 class Fails(Exception):
@@ -45,14 +45,14 @@ ADAPTERS = {
 class Trial:
     """A copy of the model in one dtype, in evaluation mode, with an input ``x`` and what the model gives for it."""
 
-    def __init__(self, options, dtype, tolerance, silence, uncopyable):
-        self.options, self.tolerance, self.silence, self.uncopyable = options, tolerance, silence, uncopyable
+    def __init__(self, options, dtype, tolerance, noise_floor, uncopyable):
+        self.options, self.tolerance, self.noise_floor, self.uncopyable = options, tolerance, noise_floor, uncopyable
         self.kind, self.pad, self.window, self.n_layers = options.kind, options.pad, options.window, options.n_layers
         self.n_tokens = options.vocab_size  # None where the model takes vectors
         tensors = [*options.model.parameters(), *options.model.buffers()]
         self.device = tensors[0].device if tensors else torch.device("cpu")
         self.dtype = next((x.dtype for x in tensors if x.is_floating_point()), dtype) if uncopyable else dtype
-        self.model = options.model if uncopyable else self.fresh().eval()
+        self.model = options.model if uncopyable else self.fresh_copy().eval()
         self.seconds = limit.SECONDS
 
     def start(self, length):
@@ -65,18 +65,18 @@ class Trial:
 
     # Copies and inputs
 
-    def fresh(self):
+    def fresh_copy(self):
         """A copy of the original, in its own modes, which no forward pass has changed."""
-        self.need_copy()
+        self.require_copy()
         return copy.deepcopy(self.options.model).to(self.dtype)
 
-    def changed(self, change):
+    def modified(self, change):
         """A copy of the model, in evaluation mode, after ``change(copy)``."""
-        model = self.fresh().eval()
+        model = self.fresh_copy().eval()
         change(model)
         return model
 
-    def need_copy(self):
+    def require_copy(self):
         if self.uncopyable:
             raise NotTried(self.uncopyable)
 
@@ -88,7 +88,7 @@ class Trial:
         x = torch.randint(0, self.n_tokens - 1, shape)
         return (x + (x >= self.pad).long()).to(self.device)
 
-    def other(self, x):
+    def replaced(self, x):
         """Another token, or another vector, at each place; never the padding token."""
         if self.n_tokens is None:
             return x + torch.randn(x.shape, dtype=torch.float32).to(x)
@@ -96,7 +96,7 @@ class Trial:
         return torch.where(x == self.pad, (x + 1) % self.n_tokens, x)
 
     def padding_like(self, keep, number):
-        """What stands at padded places: one token, or one vector."""
+        """The content of padded positions: one token, or one vector."""
         shape = keep.shape if self.n_tokens is not None else (*keep.shape, self.options.d_model)
         return torch.full(shape, number, device=self.device, dtype=self.x.dtype)
 
@@ -132,20 +132,20 @@ class Trial:
             is_unknown = self.kind == "bidirectional" and self.run(self.x).shape[1] == self.length
             return None if is_unknown else self.run(self.x).shape[1] == self.length
 
-    def need_per_token(self):
+    def require_per_token(self):
         if self.is_per_token is False:
             raise NotTried("the model does not return one output per token")
 
-    def need_causal(self):
+    def require_causal(self):
         if self.kind != "causal":
             raise NotTried(f"the kind is {self.kind}, not causal")
-        self.need_per_token()
+        self.require_per_token()
 
-    def need_tokens(self):
+    def require_tokens(self):
         if self.n_tokens is None:
             raise NotTried("the model takes vectors, and this property needs token numbers")
 
-    def need_length(self, length):
+    def require_length(self, length):
         """`NotTried` where the model takes no sequence of this length."""
         try:
             self.run(self.draw(1, length))
@@ -154,38 +154,38 @@ class Trial:
 
     # Comparisons
 
-    def same(self, got, expected, what):
+    def require_same(self, got, expected, name):
         """Raise `Fails` with the place and the size of the largest difference."""
         if got.shape != expected.shape:
-            raise Fails(f"{what}: shape {tuple(got.shape)}, not {tuple(expected.shape)}")
+            raise Fails(f"{name}: shape {tuple(got.shape)}, not {tuple(expected.shape)}")
         gap = (got - expected).abs()
         if not gap.isfinite().all():
-            raise Fails(f"{what}: {int((~gap.isfinite()).sum())} of {gap.numel()} numbers are not finite")
+            raise Fails(f"{name}: {int((~gap.isfinite()).sum())} of {gap.numel()} numbers are not finite")
         if gap.numel() and float(gap.max()) > self.tolerance * self.size:
             position = int(gap.amax((0, 2)).argmax()) if gap.ndim == 3 else int(gap.argmax())
-            raise Fails(f"{what}: off by {number(gap.max())} at position {position} ({self.spread()})")
+            raise Fails(f"{name}: off by {number(gap.max())} at position {position} ({self.spread()})")
 
     def spread(self):
         return f"outputs vary by {number(self.size)}"
 
-    def moves(self, x=None, model=None):
+    def influence(self, x=None, model=None):
         """How far output i moves when token j alone is replaced: (j, i)."""
         if x is None and model is None:
-            return self.own_moves
+            return self.own_influence
         x = self.x if x is None else x
         right, rows = self.run(x, model), []
         for j in range(x.shape[1]):
             changed = x.clone()
-            changed[:, j] = self.other(x[:, j])
+            changed[:, j] = self.replaced(x[:, j])
             rows.append((self.run(changed, model) - right).abs().amax(-1)[0])
         return torch.stack(rows).cpu()
 
     @cached_property
-    def own_moves(self):
-        return self.moves(self.x)
+    def own_influence(self):
+        return self.influence(self.x)
 
     def distance(self):
-        """How far output i stands behind token j: (j, i), negative where the token is a later one."""
+        """How many positions output i is behind token j: (j, i), negative where the token comes later."""
         places = torch.arange(self.length)
         return places - places[:, None]
 
@@ -210,10 +210,10 @@ def as_output(value, name, x):
         fits = [(path, item) for path, item in parts(value) if item.ndim == 3 and item.is_floating_point()]
         fits = [pair for pair in fits if pair[1].shape[:2] == x.shape[:2]]
         if len(fits) != 1:
-            found = ", ".join(f"{path} {tuple(item.shape)}" for path, item in parts(value)) or "no tensor"
+            returned = ", ".join(f"{path} {tuple(item.shape)}" for path, item in parts(value)) or "no tensor"
             fix = f"lambda model, x: model(x){fits[0][0]}" if fits else "forward(model, x), which returns it"
             fix = f": pass forward={fix}" if name == "the model" else ""
-            raise Wrong(f"{name} {rule}, got {type_name(value)} with {found}{fix}")
+            raise Wrong(f"{name} {rule}, got {type_name(value)} with {returned}{fix}")
         value = fits[0][1]
     if not value.is_floating_point() or value.ndim not in (2, 3) or len(value) != len(x):
         raise Wrong(f"{name} {rule}, got {format_value(value)}")
@@ -232,17 +232,17 @@ def parts(value):
 
 
 def first_line(error):
-    """An error in one line."""
-    said = (str(error).strip().splitlines() or [""])[0]
-    return f"{type(error).__name__}: {said if len(said) <= 160 else said[:150] + ' …'}"
+    """Return an error as one line."""
+    text = (str(error).strip().splitlines() or [""])[0]
+    return f"{type(error).__name__}: {text if len(text) <= 160 else text[:150] + ' …'}"
 
 
 def number(value):
     return f"{float(value):.2g}"
 
 
-def louder(factor):
-    """A change of a model: all matrices but the embeddings are so many times as large."""
+def multiply_weights(factor):
+    """Return a change of a model that multiplies all matrices but the embeddings by ``factor``."""
 
     def change(model):
         tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
@@ -253,8 +253,8 @@ def louder(factor):
     return change
 
 
-def why_uncopyable(model):
-    """Return why a model cannot be copied; an empty string where it can."""
+def copy_failure(model):
+    """Return the reason why a model cannot be copied, or an empty string."""
     try:
         copy.deepcopy(model)
     except Exception as error:
@@ -262,8 +262,8 @@ def why_uncopyable(model):
     return ""
 
 
-def runs_the_original(t):
-    """Return which parameter of the original a copy of the model uses, in words; an empty string where it uses none.
+def shared_with_original(t):
+    """Return a sentence that names a parameter of the original which a copy uses, or an empty string.
 
     A copy that is on its own has no gradient to the original's parameters. One that keeps a function which was made
     in the original's ``__init__``, and closes over its modules, runs these.

@@ -1,4 +1,4 @@
-"""Mistakes without a thread of their own that a test of a whole model meets besides the published ones."""
+"""Bugs without a published thread, on which a test of a whole model runs besides the published bugs."""
 
 import torch
 

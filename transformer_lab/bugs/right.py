@@ -1,4 +1,4 @@
-"""Models that are right, and not alike: what a test of a whole model must let pass."""
+"""Different right models, all of which a test of a whole model must accept."""
 
 import math
 

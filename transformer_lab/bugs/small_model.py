@@ -159,10 +159,10 @@ class SmallModel(nn.Module):
 
 def accumulate(model, batches):
     """Run backward over small batches as if they were one: the loss is a mean over all labels that are asked for."""
-    asked = sum(int((labels[:, 1:] != -100).sum()) for _, labels in batches)
+    n_targets = sum(int((labels[:, 1:] != -100).sum()) for _, labels in batches)
     for tokens, labels in batches:
         scores = model(tokens)[:, :-1].flatten(0, 1)
-        (F.cross_entropy(scores, labels[:, 1:].flatten(), reduction="sum") / asked).backward()
+        (F.cross_entropy(scores, labels[:, 1:].flatten(), reduction="sum") / n_targets).backward()
 
 
 def collate(sentences, pad=0):

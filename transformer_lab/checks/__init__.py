@@ -14,7 +14,7 @@ with `hunt_kinds` and `hunt_report`, the learner writes the test, and the known 
 
 from ..arguments import did_you_mean
 from . import course
-from .hunt import hunt, of
+from .hunt import hunt, hunt_of
 from .hunts import TASKS
 from .summary import progress, summary
 
@@ -23,17 +23,17 @@ __all__ = ["EXERCISES", "hunt", "progress", "summary", "whole_model", *TASKS]
 
 def __getattr__(name):
     if name == "EXERCISES":
-        thing = [course.load(exercise) for exercise in course.FOLDERS]
+        value = [course.load(exercise) for exercise in course.FOLDERS]
     elif name in course.FOLDERS:
-        thing = course.load(name)
+        value = course.load(name)
     elif name.removeprefix("test_") == "whole_model":
-        from .model_hunt import whole_model as thing
+        from .model_hunt import whole_model as value
     elif name.removeprefix("test_") in course.FOLDERS:
-        thing = of(course.load(name.removeprefix("test_")))
+        value = hunt_of(course.load(name.removeprefix("test_")))
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{did_you_mean(name, __all__)}")
-    globals()[name] = thing
-    return thing
+    globals()[name] = value
+    return value
 
 
 def __dir__():

@@ -42,7 +42,7 @@ def like(tensor):
 
 
 def readable(tensor):
-    """Whether a tensor is a table of numbers that can be looked at: on `meta`, say, there are none."""
+    """Whether a tensor is a table of numbers that can be read; on `meta`, for example, it has none."""
     special = tensor.is_meta or tensor.is_nested or tensor.is_quantized or tensor.is_complex()
     return tensor.layout == torch.strided and not special
 
@@ -61,7 +61,7 @@ def close(got, expected, rounded_to=None):
 
 
 def as_int(number):
-    """Return a number of any type as an int, or None where it is not whole."""
+    """Return a number of any type as an int, or None if it is not whole."""
     if isinstance(number, float):
         return int(number) if number.is_integer() else None
     try:

@@ -5,8 +5,8 @@ python -m transformer_lab.checks.autograde handed_in.ipynb --form github --out F
 python -m transformer_lab.checks.autograde handed_in.ipynb --assignment handed_out.ipynb
 
 The notebook runs from the top, in this process. Each check gives the points of its function, and its card is the
-feedback. Which checks there are, and their points, says nbgrader's metadata in the notebook, or in the assignment as it
-was handed out: then nobody can change them. The file is written whatever happens, since Gradescope waits for it.
+feedback. The checks and their points are in nbgrader's metadata of the notebook, or of the assignment as it was handed
+out, where no student can change them. The file is written in any case, since Gradescope waits for it.
 """
 
 import argparse
@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 import transformer_lab as tl
 
-SECONDS = 120  # for a cell. A check has a limit of its own.
+SECONDS = 120  # for a cell; a check has its own limit
 
 
 class Task(NamedTuple):
-    """What gives points: a check, as it is called in the notebook."""
+    """A check that gives points, as it is called in the notebook."""
 
     name: str
     call: str
@@ -32,7 +32,7 @@ class Task(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What came of a task: the points, and what the student is told."""
+    """The points of a task, and the feedback for the student."""
 
     task: Task
     score: int
@@ -45,7 +45,7 @@ def read(path):
     Raises
     ------
     ValueError
-        There is no notebook.
+        If there is no notebook.
     """
     try:
         cells = json.loads(Path(path).read_text("utf-8"))["cells"]
@@ -62,13 +62,13 @@ def tasks_of(cells, path):
     Raises
     ------
     ValueError
-        There are none.
+        If there are none.
     """
     tasks = []
     for cell in cells:
-        marks = cell.get("metadata", {}).get("nbgrader", {})
-        if marks.get("grade") and cell["source"].startswith("tl.checks."):
-            tasks.append(Task(marks["grade_id"].removeprefix("check_"), cell["source"].strip(), marks["points"]))
+        grading = cell.get("metadata", {}).get("nbgrader", {})
+        if grading.get("grade") and cell["source"].startswith("tl.checks."):
+            tasks.append(Task(grading["grade_id"].removeprefix("check_"), cell["source"].strip(), grading["points"]))
     if not tasks:
         raise ValueError(
             f"{path} has no checks that give points: is it an assignment of the course? "
@@ -89,12 +89,12 @@ def run(cells, tasks):
     for number, cell in enumerate(cells[: last + 1], 1):
         if task := calls.get(cell["source"].strip()):
             results[task] = checked(task, shell.user_ns)
-        elif error := error_of(shell, cell["source"]):
+        elif error := run_cell(shell, cell["source"]):
             errors.append(f"Code cell {number} raised {type(error).__name__}: {error}")
     return [results.get(task) or checked(task, shell.user_ns) for task in tasks], errors
 
 
-def error_of(shell, source):
+def run_cell(shell, source):
     """Run a cell, and return the error that it ended with, or None."""
 
     def stop(*_):
@@ -104,28 +104,28 @@ def error_of(shell, source):
         signal.signal(signal.SIGALRM, stop)
         signal.alarm(SECONDS)
     try:
-        done = shell.run_cell(source)
+        execution = shell.run_cell(source)
     finally:
         if hasattr(signal, "SIGALRM"):
             signal.alarm(0)
-    return done.error_before_exec or done.error_in_exec
+    return execution.error_before_exec or execution.error_in_exec
 
 
 def checked(task, names):
-    """Run a check with what the notebook has defined, and return its result."""
+    """Run a check with the names that the notebook has defined, and return its result."""
     try:
         report = eval(task.call, {**names, "tl": tl})
     except (NameError, AttributeError) as error:
         return Result(task, 0, f"{task.name} could not be checked: {error}. Did its cell run?")
-    part = getattr(report, "stars", None) or 0  # of a check that gives some of its points
-    return Result(task, task.points if report.status == "correct" else min(part, task.points), str(report))
+    partial_points = getattr(report, "stars", None) or 0  # of a check that gives some of its points
+    return Result(task, task.points if report.status == "correct" else min(partial_points, task.points), str(report))
 
 
-def for_gradescope(results, said):
-    """Return the results as Gradescope takes them: https://gradescope-autograders.readthedocs.io/en/latest/specs/"""
+def for_gradescope(results, message):
+    """Return the results in the format of Gradescope: https://gradescope-autograders.readthedocs.io/en/latest/specs/"""
     return {
         "score": sum(result.score for result in results),
-        "output": said,
+        "output": message,
         "output_format": "text",
         "visibility": "visible",
         "tests": [
@@ -143,8 +143,8 @@ def for_gradescope(results, said):
     }
 
 
-def for_github(results, said):
-    """Return the results as GitHub Classroom's reporter takes them, from the output of a step."""
+def for_github(results, message):
+    """Return the results in the format of GitHub Classroom's reporter, which reads the output of a step."""
     tests = [
         {
             "name": result.task.name,
@@ -155,8 +155,8 @@ def for_github(results, said):
         for result in results
     ]
     passed = bool(tests) and all(test["status"] == "pass" for test in tests)
-    if said and not passed:
-        tests.append({"name": "the notebook", "status": "fail", "score": 0, "message": said})
+    if message and not passed:
+        tests.append({"name": "the notebook", "status": "fail", "score": 0, "message": message})
     return {
         "version": 1,
         "status": "pass" if passed else "fail" if results else "error",
@@ -176,8 +176,8 @@ def main(arguments=None):
     parser.add_argument("--form", choices=FORMS, default="gradescope", help="whose form (default: %(default)s)")
     options = parser.parse_args(arguments)
 
-    def write(results, said):
-        text = json.dumps(FORMS[options.form](results, said), indent=1, ensure_ascii=False)
+    def write(results, message):
+        text = json.dumps(FORMS[options.form](results, message), indent=1, ensure_ascii=False)
         Path(options.out).write_text(text + "\n", "utf-8")
 
     released = options.assignment or options.notebook
@@ -187,13 +187,13 @@ def main(arguments=None):
     except ValueError as error:
         write([], str(error))
         sys.exit(str(error))
-    # What remains if the notebook ends Python itself, or is ended for its memory.
+    # This file remains if the notebook ends Python, or the system kills it for its memory.
     write(
         [Result(task, 0, "The notebook ended before this was checked.") for task in tasks], "The notebook did not end."
     )
     os.environ.setdefault("MPLBACKEND", "agg")
     with TemporaryDirectory() as folder:
-        os.environ["TRANSFORMER_LAB_DATA"] = folder  # a student's work is no progress of the teacher's
+        os.environ["TRANSFORMER_LAB_DATA"] = folder  # not in the teacher's own record
         results, errors = run(cells, tasks)
     write(results, "\n".join(errors))
     print(f"{sum(result.score for result in results)} of {sum(task.points for task in tasks)} points: {options.out}")

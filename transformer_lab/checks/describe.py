@@ -122,15 +122,16 @@ def _steps(exercise, done):
     missing = [name for name in names if not done[name]]
     before = names[: names.index(missing[0])]
     last = before[-1] if before else None
-    found = steps.sentence(exercise, last) if last else ""
-    lacking = " and ".join(steps.sentence(exercise, name) for name in missing)
+    found_text = steps.sentence(exercise, last) if last else ""
+    missing_text = " and ".join(steps.sentence(exercise, name) for name in missing)
     if not any(done.values()):
-        return f"None of the steps of a right answer is found in your function. The first of them: {lacking}."
+        return f"None of the steps of a right answer is found in your function. The first of them: {missing_text}."
     if last is None:
-        return f"The first step of a right answer is not found in your function: {lacking}."
+        return f"The first step of a right answer is not found in your function: {missing_text}."
     look = "between the two" if len(missing) == 1 else "between what is found and what is not"
     return (
-        f"The steps of a right answer, looked for in your function. Found: {found}. Not found: {lacking}. Look {look}."
+        f"The steps of a right answer, looked for in your function. Found: {found_text}. Not found: {missing_text}. "
+        f"Look {look}."
     )
 
 
@@ -142,23 +143,23 @@ def source_findings(function, unneeded=()):
     if unused := [f"`{name}`" for name in source.unused_parameters(tree) if name not in unneeded]:
         do = "does it" if len(unused) == 1 else "do they"
         findings.append(f"Your function never uses {' and '.join(unused)}. Where {do} belong?")
-    if lost := source.discarded_result(tree):
+    if discarded := source.discarded_result(tree):
         findings.append(
-            f"What `{lost}` computes is thrown away: it does not change a tensor, it returns a new one. Give that a "
-            "name, as in `x = …`."
+            f"What `{discarded}` computes is thrown away: it does not change a tensor, it returns a new one. Give that "
+            "a name, as in `x = …`."
         )
     return findings
 
 
-def recognised(exercise, function, outcomes, first, found):
+def recognised(exercise, function, outcomes, first, match):
     """Say which known mistakes and slips a function makes, and what else goes wrong."""
-    got, mistakes = outcomes[first], [exercise.mistakes[id] for id in found.ids]
-    # A mistake that is recognised by a sign has no numbers of its own: the card shows how the learner's differ.
+    got, mistakes = outcomes[first], [exercise.mistakes[id] for id in match.ids]
+    # A mistake that is recognised by a sign has no fixed outcome: the card shows how the learner's numbers differ.
     shows_numbers = any(mistake.sign for mistake in mistakes)
-    besides = _other_trouble(exercise, found, got)
-    several = len(found.names) > 1 or besides
+    other_failure = _other_failure(exercise, match, got)
+    several = len(match.names) > 1 or other_failure
     texts = [mistake.beside_another if several else mistake.text for mistake in mistakes]
-    slips = [undone.message(exercise) for undone in found.slips]
+    slips = [undone.message(exercise) for undone in match.slips]
     sentences = _merged(*texts) if len(texts) == 2 and not slips else _with_count([*texts, *slips])
     if slips and not several:
         sentences.append("Apart from that, your results are right.")
@@ -166,7 +167,7 @@ def recognised(exercise, function, outcomes, first, found):
         sentences.append(raised(exercise, function, exercise.probes[first], got.error, got.refused))
     elif shows_numbers:
         sentences.append(mismatch(exercise, exercise.probes[first], got, exercise.expected[first]))
-    return "\n\n".join(filter(None, [*sentences, besides]))
+    return "\n\n".join(filter(None, [*sentences, other_failure]))
 
 
 def _with_count(texts):
@@ -188,12 +189,12 @@ def _merged(one, other):
     return _with_count([one, other])
 
 
-def _other_trouble(exercise, found, got):
+def _other_failure(exercise, match, got):
     """Describe a failure on another probe that the known mistakes do not explain, except the error of ``got``."""
     # No entry: only shared slips were found, or several mistakes that show on different probes.
-    known = exercise.known.get(found.ids, found.outcomes)
-    signs = [exercise.mistakes[id].sign for id in found.ids if exercise.mistakes[id].sign]
-    for probe, mine, theirs, right in zip(exercise.probes, found.outcomes, known, exercise.expected):
+    known = exercise.known.get(match.ids, match.outcomes)
+    signs = [exercise.mistakes[id].sign for id in match.ids if exercise.mistakes[id].sign]
+    for probe, mine, theirs, right in zip(exercise.probes, match.outcomes, known, exercise.expected):
         # Intermediate rounding to float32 is not a separate mistake, even if the known mistake magnifies it.
         rounded = not theirs.same(right) and (
             mine.same(theirs, torch.float32) or _differs_by_rounding(mine.value, theirs.value)
@@ -203,8 +204,8 @@ def _other_trouble(exercise, found, got):
         if rounded or is_explained or mine.same(theirs) or mine.same(right):
             continue
         if theirs.same(right) or _is_worse(exercise, probe, mine, theirs, right):
-            what = f"it raises `{type(mine.error).__name__}`" if mine.error else "it goes wrong in another way"
-            return f"Besides, with {probe.name} {what}."
+            symptom = f"it raises `{type(mine.error).__name__}`" if mine.error else "it goes wrong in another way"
+            return f"Besides, with {probe.name} {symptom}."
     return ""
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from . import describe, errors, gradients, record, shared_slips, smallest_input, source, steps
-from .fresh import Fresh
+from .fresh import FreshCopy
 from .mismatch import mismatch
 from .observe import Interrupted, Timed, TimeUp, changes_each_time, run_guarded
 from .probes import Outcomes
@@ -43,7 +43,7 @@ def diagnose(exercise, function):
 
     If the check itself fails while it looks for an explanation, the verdict remains.
     """
-    fresh, function = Fresh(function), Timed(function)
+    fresh_copy, function = FreshCopy(function), Timed(function)
     outcomes = Outcomes(exercise, function)
     if errors.is_stub(outcomes[0].error):
         return Report(exercise, "not attempted", errors.not_written(function, outcomes[0].error))
@@ -54,7 +54,7 @@ def diagnose(exercise, function):
         report = Report(exercise, "incorrect" if outcomes[failed[0]].error is None else "error")
     try:
         if failed:
-            _explain(report, exercise, function, fresh, outcomes, failed[0])
+            _explain(report, exercise, function, fresh_copy, outcomes, failed[0])
         else:
             _check_gradients(report, exercise, function, outcomes)
     except Exception as error:
@@ -65,26 +65,26 @@ def diagnose(exercise, function):
 def _check_gradients(report, exercise, function, outcomes):
     """Check the gradients of a function whose results are right, and raise an error if one of its facts failed."""
     report.message = describe.inputs_tried(exercise)
-    if trouble := gradients.wrong_gradients(exercise, function):
-        id = recognise_by_gradients(exercise, trouble)
+    if problem := gradients.wrong_gradients(exercise, function):
+        id = recognise_by_gradients(exercise, problem)
         report.status, report.mistake = "incorrect", id
-        report.message = f"{exercise.mistakes[id].text}\n\n{trouble}" if id in exercise.mistakes else trouble
+        report.message = f"{exercise.mistakes[id].text}\n\n{problem}" if id in exercise.mistakes else problem
     elif error := next((outcome.facts_error for outcome in outcomes if outcome.facts_error), None):
         raise error
 
 
-def _explain(report, exercise, function, fresh, outcomes, first):
+def _explain(report, exercise, function, fresh_copy, outcomes, first):
     """Explain in the report what goes wrong; ``first`` is the number of the first failing probe."""
     case = smallest_input.failing_case(exercise, function, outcomes, first)
-    if fresh.is_right(exercise, exercise.probes[first], exercise.expected[first]):
+    if fresh_copy.is_right(exercise, exercise.probes[first], exercise.expected[first]):
         report.mistake, report.message = (
             "kept_between_calls",
-            describe.kept_between_calls(exercise.probes[first], fresh.used()),
+            describe.kept_between_calls(exercise.probes[first], fresh_copy.filled_stores()),
         )
-    elif found := recognise(exercise, outcomes, function):
-        report.mistake = "+".join(found.names)
-        report.stage = exercise.mistakes[found.ids[0]].stage if found.ids else None
-        report.message = describe.recognised(exercise, function, outcomes, first, found)
+    elif match := recognise(exercise, outcomes, function):
+        report.mistake = "+".join(match.names)
+        report.stage = exercise.mistakes[match.ids[0]].stage if match.ids else None
+        report.message = describe.recognised(exercise, function, outcomes, first, match)
     elif all(outcome.error is None and outcome.value is None for outcome in outcomes):
         report.mistake, report.message = "nothing_returned", describe.NOTHING  # in every exercise the same
     elif not mismatch(exercise, *case[1:]) and changes_each_time(
@@ -121,37 +121,37 @@ def recognise(exercise, outcomes, function=None):
     Matches with fewer names come first: a different order, which only numbers can show, is tried last, and must then
     explain every number.
     """
-    found = _known(exercise, outcomes)
-    if found is None or found.fits < len(outcomes):
+    match = _known(exercise, outcomes)
+    if match is None or match.fits < len(outcomes):
         visible = shared_slips.visible(exercise, outcomes)
         single = [shared_slips.undo(exercise, outcomes, undone.slip) for undone in visible] if len(visible) > 1 else []
         for slips in (visible, *([undone] for undone in single if undone)):
-            match = _known(exercise, slips[-1].after, slips) if slips else None
-            if match and (found is None or match.fits > found.fits):
-                found = match
-        found = found or _with_reordering(exercise, outcomes, [])
+            candidate = _known(exercise, slips[-1].after, slips) if slips else None
+            if candidate and (match is None or candidate.fits > match.fits):
+                match = candidate
+        match = match or _with_reordering(exercise, outcomes, [])
         if visible:
-            found = found or _with_reordering(exercise, visible[-1].after, visible)
-    if found is None and (ids := exercise.by_sign(outcomes)):
-        found = Match(ids, [], outcomes, 0)
-    if found and function and all(undone.slip.id != "not_a_tensor" for undone in found.slips):
-        mistakes = [exercise.mistakes[id] for id in found.ids]
-        same = exercise.combined(mistakes) if found.ids in exercise.known else None
+            match = match or _with_reordering(exercise, visible[-1].after, visible)
+    if match is None and (ids := exercise.by_sign(outcomes)):
+        match = Match(ids, [], outcomes, 0)
+    if match and function and all(undone.slip.id != "not_a_tensor" for undone in match.slips):
+        mistakes = [exercise.mistakes[id] for id in match.ids]
+        same = exercise.combined(mistakes) if match.ids in exercise.known else None
         same = same if mistakes else exercise.reference
         if same and (undone := shared_slips.cut_off(exercise, function, same)):
-            found.slips.append(undone)
-    return found
+            match.slips.append(undone)
+    return match
 
 
 def _with_reordering(exercise, outcomes, slips):
     """Return the match with one reordering of axes or items undone, if it is the only one with the fewest names."""
     candidates = [
-        found
+        match
         for undone in shared_slips.reordered(exercise, outcomes)
-        if (found := _known(exercise, undone.after, [*slips, undone], pairs=False)) and found.fits == len(outcomes)
+        if (match := _known(exercise, undone.after, [*slips, undone], pairs=False)) and match.fits == len(outcomes)
     ]
-    fewest = [found for found in candidates if len(found.names) == min(len(each.names) for each in candidates)]
-    return fewest[0] if len({found.names for found in fewest}) == 1 else None
+    fewest = [match for match in candidates if len(match.names) == min(len(each.names) for each in candidates)]
+    return fewest[0] if len({match.names for match in fewest}) == 1 else None
 
 
 def _known(exercise, outcomes, slips=(), pairs=True):
@@ -186,10 +186,10 @@ def _known(exercise, outcomes, slips=(), pairs=True):
     return Match(ids, list(slips), outcomes, best[0][0])
 
 
-def recognise_by_gradients(exercise, trouble):
+def recognise_by_gradients(exercise, problem):
     """Return the id of the known mistake with right results and the same trouble with gradients, or None."""
     for id, mistake in exercise.mistakes.items():
         is_right = all(known.same(right) for known, right in zip(exercise.known[(id,)], exercise.expected))
-        if is_right and gradients.wrong_gradients(exercise, mistake.function) == trouble:
+        if is_right and gradients.wrong_gradients(exercise, mistake.function) == problem:
             return id
-    return "cut_off_from_gradients" if trouble == gradients.CUT_OFF else None
+    return "cut_off_from_gradients" if problem == gradients.CUT_OFF else None

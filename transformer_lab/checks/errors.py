@@ -42,21 +42,21 @@ EXPLANATIONS = {
 STILL_RUNNING = "is still running: restart the kernel before you go on."
 
 
-def timed_out(end, what="function"):
+def timed_out(end, subject="function"):
     """Say that a function, or a test, exceeded the time limit; ``end`` is the `TimeUp`."""
-    message = f"Your {what} did not come to an end within {end.seconds:g} seconds"
-    advice = "A right answer takes far less than one. " if what == "function" else ""
+    message = f"Your {subject} did not come to an end within {end.seconds:g} seconds"
+    advice = "A right answer takes far less than one. " if subject == "function" else ""
     advice += "Is there a loop that waits for something that never happens?"
     if end.runs_on:
         return f"{message}. {advice} It {STILL_RUNNING}"
     return f"{message}, and was stopped. {advice}{_stopped_at(end)}"
 
 
-def interrupted(end, what="function"):
+def interrupted(end, subject="function"):
     """Say that the learner stopped the check; ``end`` is the `Interrupted`."""
     if end.runs_on:
-        return f"You stopped the check. Your {what} {STILL_RUNNING}"
-    return f"You stopped the check, and your {what} with it.{_stopped_at(end)}"
+        return f"You stopped the check. Your {subject} {STILL_RUNNING}"
+    return f"You stopped the check, and your {subject} with it.{_stopped_at(end)}"
 
 
 def _stopped_at(end):
@@ -132,9 +132,9 @@ def raised(exercise, function, probe, error, refused=None):
         for name, value in frame.f_locals.items()
         if isinstance(value, torch.Tensor)
     ]
-    there = f"There, the shapes are: {', '.join(shapes)}." if shapes else ""
+    shapes_text = f"There, the shapes are: {', '.join(shapes)}." if shapes else ""
     number = _number_for_tensor(exercise, error)
-    return "\n\n".join(filter(None, [message, there, _refused(refused, words), number, _explained(text)]))
+    return "\n\n".join(filter(None, [message, shapes_text, _refused(refused, words), number, _explained(text)]))
 
 
 def _learner_lines(error):
@@ -155,8 +155,8 @@ def _shape_in_words(shape, words, is_argument):
     The names are certain for an argument. Any other tensor must have several axes, each of a size that has a name: a
     single size proves little, since half of d_head may be as large as a different axis.
     """
-    certain = is_argument or (len(shape) > 1 and all(size in words for size in shape))
-    return in_words(shape, words if certain else {})
+    is_certain = is_argument or (len(shape) > 1 and all(size in words for size in shape))
+    return in_words(shape, words if is_certain else {})
 
 
 def _argument_names(frame):

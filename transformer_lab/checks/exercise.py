@@ -121,7 +121,7 @@ class Mistake:
 
 def without_what_is_marked(text):
     """Leave out what has braces round it; a letter that then begins a sentence becomes a capital."""
-    text = re.sub(r"(^|[.?!]\s+)\{[^{}]*\}\s*(\w?)", lambda found: found[1] + found[2].upper(), text)
+    text = re.sub(r"(^|[.?!]\s+)\{[^{}]*\}\s*(\w?)", lambda opening: opening[1] + opening[2].upper(), text)
     return re.sub(r"\s*\{[^{}]*\}", "", text).strip()
 
 
@@ -178,8 +178,8 @@ def _with_argument(function, id, argument, *words):
 
 def _functions_in(body):
     """Return the functions of a class body in order, those of a table one by one; a name with a `_` is a helper's."""
-    public = [thing for name, thing in vars(body).items() if not name.startswith("_")]
-    rows = [function for thing in public for function in (thing if isinstance(thing, list) else [thing])]
+    public = [value for name, value in vars(body).items() if not name.startswith("_")]
+    rows = [function for value in public for function in (value if isinstance(value, list) else [value])]
     return [function for function in rows if callable(function)]
 
 
@@ -230,8 +230,8 @@ class Exercise:
         if id in self.mistakes:
             raise ValueError(f"mistakes of {self.name} must differ in name, got {id!r} twice")
         text = self._docstring(function, "what its author is told")
-        whole = partial(self.reference, **{stage: function}) if stage else function
-        self.mistakes[id] = Mistake(id, whole, text, stage, alone, sign=sign)
+        whole_function = partial(self.reference, **{stage: function}) if stage else function
+        self.mistakes[id] = Mistake(id, whole_function, text, stage, alone, sign=sign)
         return function
 
     def wrong(self, body=None, *, stage=None, alone=False):
@@ -302,23 +302,23 @@ class Exercise:
         unknown = others.keys() - set(self.arguments)
         if unknown or bool(named) == bool(arguments) or len(arguments) not in (0, len(self.arguments)):
             known = ", ".join(dict.fromkeys([*self.sizes, *self.arguments]))
-            found = ", ".join(sorted(unknown)) or f"{len(arguments)} in order and {len(named)} by name"
+            given = ", ".join(sorted(unknown)) or f"{len(arguments)} in order and {len(named)} by name"
             raise ValueError(
                 f"an example of {self.name} takes all its arguments in order, or some of {known} by name, "
-                f"got {found} in {name!r}"
+                f"got {given} in {name!r}"
             )
 
         def make(draw):
             if arguments:
                 return arguments
-            usual = zip(self.arguments, self.inputs(draw, **sizes))
-            return tuple(others.get(word, value) for word, value in usual)
+            drawn = zip(self.arguments, self.inputs(draw, **sizes))
+            return tuple(others.get(word, value) for word, value in drawn)
 
         self.own_probes.append((name, make, plain))
 
-    def _docstring(self, function, what):
+    def _docstring(self, function, purpose):
         if not function.__doc__:
-            raise ValueError(f"{function.__name__} of {self.name} must have a docstring: {what}")
+            raise ValueError(f"{function.__name__} of {self.name} must have a docstring: {purpose}")
         return inspect.cleandoc(function.__doc__)
 
     # What is known about it
@@ -341,12 +341,12 @@ class Exercise:
                 )
         for probe in probes:
             if not isinstance(probe.arguments, tuple) or len(probe.arguments) != len(self.arguments):
-                found = (
+                given = (
                     f"{len(probe.arguments)}" if isinstance(probe.arguments, tuple) else type(probe.arguments).__name__
                 )
                 raise ValueError(
                     f"the inputs of {self.name} must be a tuple of its arguments ({', '.join(self.arguments)}), "
-                    f"got {found} with {probe.name}"
+                    f"got {given} with {probe.name}"
                 )
         return sorted(probes, key=lambda probe: not probe.plain)
 

@@ -1,4 +1,4 @@
-"""Whether a function is right when it is called alone, and wrong after other calls: it keeps something between them."""
+"""Whether a function is right on a first call and wrong after other calls, since it stores something between calls."""
 
 import contextlib
 import functools
@@ -14,33 +14,33 @@ CACHE = type(functools.lru_cache(len))
 COPIED = (torch.Tensor, torch.nn.Module, np.ndarray)
 
 
-class Fresh:
-    """A copy of a function as it is now, except that what it may have stored in earlier calls is gone.
+class FreshCopy:
+    """A copy of a function without anything that it may have stored in earlier calls.
 
-    Dicts, lists and sets that its code names are empty in the copy, and so are its caches. Modules, tensors and objects
-    of the learner's own classes are copied as they are.
+    Dicts, lists, sets and caches that its code names are empty in the copy. Modules, tensors and objects of the
+    learner's own classes are copied as they are.
     """
 
     def __init__(self, function):
-        self.home = getattr(function, "__globals__", {})  # the session's variables
-        self.space = dict(self.home)  # those of the copy
+        self.namespace = getattr(function, "__globals__", {})  # the session's variables
+        self.copied_namespace = dict(self.namespace)  # the variables of the copy
         self.copies = {}  # id of an original -> its copy
         self.stores = []  # (name, copy, whether the original held anything)
-        self.function = Timed(self._copied("", function))
-        self.before = dict(self.space)
+        self.function = Timed(self._copy_of("", function))
+        self.before = dict(self.copied_namespace)
 
     def is_right(self, exercise, probe, expected):
-        """Whether the copy does what is expected with a probe, and nothing that was emptied may be the reason."""
+        """Whether the copy returns what is expected for a probe, and no store that was emptied may be the reason."""
         right = observe(exercise, self.function, probe).same(expected)
-        return right and not any(held and not _holds(store) for _, store, held in self.stores)
+        return right and not any(was_filled and not _is_filled(store) for _, store, was_filled in self.stores)
 
-    def used(self):
-        """Return the names of what the copy has stored something in."""
-        filled = [name for name, store, _ in self.stores if name and _holds(store)]
-        bound = [name for name, value in self.space.items() if value is not self.before.get(name)]
+    def filled_stores(self):
+        """Return the names of the stores that the copy has filled."""
+        filled = [name for name, store, _ in self.stores if name and _is_filled(store)]
+        bound = [name for name, value in self.copied_namespace.items() if value is not self.before.get(name)]
         return list(dict.fromkeys(filled + bound))
 
-    def _copied(self, name, value):
+    def _copy_of(self, name, value):
         if id(value) not in self.copies:
             self.copies[id(value)] = value  # until the copy is there: a function may call itself
             with contextlib.suppress(Exception):  # what cannot be copied stays as it is
@@ -48,36 +48,38 @@ class Fresh:
         return self.copies[id(value)]
 
     def _copy(self, name, value):
-        if isinstance(value, types.FunctionType) and value.__globals__ is self.home:
+        if isinstance(value, types.FunctionType) and value.__globals__ is self.namespace:
             self._copy_function(name, value)
         elif isinstance(value, CACHE):
-            wrapped = self._copied(name, value.__wrapped__)
-            self._keep(name, value, functools.lru_cache(**value.cache_parameters())(wrapped))
+            wrapped = self._copy_of(name, value.__wrapped__)
+            self._add_store(name, value, functools.lru_cache(**value.cache_parameters())(wrapped))
         elif isinstance(value, (dict, list, set)):
             empty = value.copy()
             empty.clear()
-            self._keep(name, value, empty)
-        elif isinstance(value, COPIED) or type(value).__module__ == self.home.get("__name__"):
+            self._add_store(name, value, empty)
+        elif isinstance(value, COPIED) or type(value).__module__ == self.namespace.get("__name__"):
             self.copies[id(value)] = deepcopy(value)
 
-    def _keep(self, name, value, copy):
+    def _add_store(self, name, value, copy):
         self.copies[id(value)] = copy
-        self.stores.append((name, copy, _holds(value)))
+        self.stores.append((name, copy, _is_filled(value)))
 
     def _copy_function(self, name, function):
-        copy = types.FunctionType(function.__code__, self.space, function.__name__, closure=_cells(function))
+        copy = types.FunctionType(function.__code__, self.copied_namespace, function.__name__, closure=_cells(function))
         self.copies[id(function)] = copy
-        for each in _names(function.__code__) & self.home.keys():
-            self.space[each] = self._copied(each, self.home[each])
+        for each in _names(function.__code__) & self.namespace.keys():
+            self.copied_namespace[each] = self._copy_of(each, self.namespace[each])
         for each, old, new in zip(function.__code__.co_freevars, function.__closure__ or (), copy.__closure__ or ()):
             with contextlib.suppress(ValueError):  # nothing is in it yet
-                new.cell_contents = self._copied(each, old.cell_contents)
+                new.cell_contents = self._copy_of(each, old.cell_contents)
         arguments = function.__code__.co_varnames[: function.__code__.co_argcount]
         defaults = function.__defaults__ or ()
-        copy.__defaults__ = tuple(map(self._copied, arguments[len(arguments) - len(defaults) :], defaults))
-        copy.__kwdefaults__ = {each: self._copied(each, it) for each, it in (function.__kwdefaults__ or {}).items()}
-        for each, it in vars(function).items():
-            setattr(copy, each, self._copied(f"{function.__name__}.{each}", it))
+        copy.__defaults__ = tuple(map(self._copy_of, arguments[len(arguments) - len(defaults) :], defaults))
+        copy.__kwdefaults__ = {
+            each: self._copy_of(each, value) for each, value in (function.__kwdefaults__ or {}).items()
+        }
+        for each, value in vars(function).items():
+            setattr(copy, each, self._copy_of(f"{function.__name__}.{each}", value))
 
 
 def _cells(function):
@@ -85,10 +87,10 @@ def _cells(function):
 
 
 def _names(code):
-    """Return the global names that a function's code uses, those of the functions within it too."""
+    """Return the global names that a function's code uses, and those of its inner functions."""
     inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
     return {*code.co_names}.union(*map(_names, inner))
 
 
-def _holds(store):
+def _is_filled(store):
     return store.cache_info().currsize > 0 if isinstance(store, CACHE) else len(store) > 0

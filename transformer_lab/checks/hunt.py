@@ -2,8 +2,8 @@
 
     tl.checks.hunt(tl.checks.softmax, test)
 
-``test(f)`` refuses a function by an error, mostly an `AssertionError`, or by returning False. It runs on every right
-answer of the exercise, which it must let pass, and on every known mistake that can be seen from outside.
+``test(f)`` rejects a function by raising an error, usually an `AssertionError`, or by returning False. It runs on every
+right answer of the exercise, which it must accept, and on every known mistake that a call can show.
 """
 
 import contextlib
@@ -41,19 +41,19 @@ def hunt(exercise, test):
     Parameters
     ----------
     exercise : Exercise
-        One of the course's: ``tl.checks.softmax``; or ``tl.checks.whole_model``, for a test of a whole model.
+        An exercise such as ``tl.checks.softmax``, or ``tl.checks.whole_model`` for a test of a whole model.
     test : callable
-        ``test(f)`` asserts what holds for every right function. An error, or False returned, refuses ``f``.
+        ``test(f)`` asserts what holds for every right function. An error, or False returned, rejects ``f``.
 
     Returns
     -------
     HuntReport
-        Under nbgrader, the stars: that number at the end of a cell is what it takes for points.
+        Under nbgrader, the number of stars: nbgrader takes a number at the end of a cell for points.
 
     Raises
     ------
     TypeError
-        ``exercise`` is none.
+        If ``exercise`` is not an exercise.
 
     Examples
     --------
@@ -68,17 +68,17 @@ def hunt(exercise, test):
         return exercise(test)
     if not isinstance(exercise, Exercise):
         raise TypeError(f"exercise must be one of the course's, such as tl.checks.softmax, got {exercise!r}")
-    return of(exercise)(test)
+    return hunt_of(exercise)(test)
 
 
 @cache
-def of(exercise):
+def hunt_of(exercise):
     """Return the hunt for an exercise's mistakes."""
     return Hunt(exercise)
 
 
 class Hunt:
-    """The task of writing a test. Calling it with the learner's test runs that, shows a card and returns a report."""
+    """The task of writing a test. A call with the learner's test runs the test, shows a card and returns a report."""
 
     patience = 1
 
@@ -97,13 +97,13 @@ class Hunt:
 
     def report(self, test):
         if not callable(test):
-            said = f"Pass the test itself, without calling it. This is of type `{type(test).__name__}`."
-            return HuntReport(self, "error", said)
-        begun = []
+            message = f"Pass the test itself, without calling it. This is of type `{type(test).__name__}`."
+            return HuntReport(self, "error", message)
+        started = []
         try:
-            report, printed = run_guarded(lambda: self.run(test, begun), self.patience)
+            report, printed = run_guarded(lambda: self.run(test, started), self.patience)
         except TimeUp as end:
-            return HuntReport(self, "error", too_long(len(begun), end))
+            return HuntReport(self, "error", too_long(len(started), end))
         except Interrupted as end:
             return HuntReport(self, "error", errors.interrupted(end, "test"), interrupted=end)
         except Exception as error:
@@ -111,19 +111,19 @@ class Hunt:
         report.printed = printed
         return report
 
-    def run(self, test, begun):
-        return run(self, test, begun)
+    def run(self, test, started):
+        return run(self, test, started)
 
 
 # The run
 
 
 class Answer:
-    """A function as the test meets it: its parameters are those of the exercise, and nothing else tells what it is."""
+    """A function as the test sees it: it has the parameters of the exercise, and nothing else identifies it."""
 
     def __init__(self, exercise, function):
         self._exercise, self._function = exercise, function
-        self._calls, self._looked_at = [], set()
+        self._calls, self._inspected = [], set()
 
     def __call__(self, *given, **named):
         bound = signature(self._exercise).bind(*given, **named)
@@ -139,15 +139,15 @@ class Answer:
         return signature(self._exercise)
 
     def __getattr__(self, name):
-        """What a function has and this has not: its name, its code. Notes what the learner's own line asks for."""
+        """Note an attribute that the learner's own line reads and that only a real function has, such as its code."""
         frame, through = sys._getframe(1), []
         while frame is not None and errors.is_library(frame):
             through.append(frame.f_code.co_name)
             frame = frame.f_back
         if not through:
-            self._looked_at.add(f"`f.{name}`")
+            self._inspected.add(f"`f.{name}`")
         elif "getsourcelines" in through or "getsourcefile" in through:
-            self._looked_at.add("the source of `f`")
+            self._inspected.add("the source of `f`")
         if name in ("__name__", "__qualname__"):
             return self._exercise.name
         raise AttributeError(f"{self!r} has no attribute {name!r}")
@@ -156,18 +156,18 @@ class Answer:
 @cache
 def signature(exercise):
     """Return the parameters of an exercise's function, without the stages of its reference."""
-    whole = inspect.signature(exercise.reference)
-    kept = [p for p in whole.parameters.values() if p.kind is not p.KEYWORD_ONLY]
-    return whole.replace(parameters=kept)
+    full_signature = inspect.signature(exercise.reference)
+    parameters = [p for p in full_signature.parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    return full_signature.replace(parameters=parameters)
 
 
 class Trial:
-    """What a test does with one function: ``error`` is what it raised, and ``passed`` says whether it let it pass."""
+    """One run of a test on a function: ``error`` is what the test raised, ``passed`` whether it accepted it."""
 
     def __init__(self, exercise, test, function):
         self.answer = answer = Answer(exercise, function)
         self.error, returned, self.changed = None, None, []
-        with settings_kept(CALL_SETTINGS):  # random numbers too: each function meets the same
+        with settings_kept(CALL_SETTINGS):  # random numbers too: the same for each function
             before = _settings()
             try:
                 returned = Timed(test)(answer)
@@ -180,49 +180,50 @@ class Trial:
 
 
 def _is_false(returned):
-    truths = str(getattr(returned, "dtype", "")) in ("torch.bool", "bool")  # a tensor's, or one of NumPy's
-    return not returned.all() if truths else returned is False
+    is_bool = str(getattr(returned, "dtype", "")) in ("torch.bool", "bool")  # a tensor's, or one of NumPy's
+    return not returned.all() if is_bool else returned is False
 
 
 def _settings():
-    """The session's settings by the names of what sets them. The random numbers' are none: a test may set a seed."""
-    return {put.__name__: get() for get, put in SETTINGS if put.__name__.startswith(("set_default", "set_num"))}
+    """The session's settings, each by the name of its setter, without random seeds, which a test may set."""
+    readers = {set_value.__name__: get for get, set_value in SETTINGS}
+    return {name: get() for name, get in readers.items() if name.startswith(("set_default", "set_num"))}
 
 
-def run(hunt, test, begun):
-    """Return the report on a test. ``begun`` gets an item for each function that it has begun with."""
+def run(hunt, test, started):
+    """Return the report on a test. Each function is appended to ``started`` before the test runs on it."""
     exercise = hunt.exercise
-    outside = Outside(test)
+    external = ExternalState(test)
 
-    def tried(function):
-        begun.append(function)
+    def run_on(function):
+        started.append(function)
         trial = Trial(exercise, test, function)
-        trial.changed = outside.put_back()
+        trial.changed = external.restore()
         return trial
 
-    first = tried(exercise.reference)
-    if said := unwritten(test, first.error):
-        return HuntReport(hunt, "not attempted", said.strip())
-    if said := improper(exercise, first):
-        return HuntReport(hunt, "error", said)
+    first = run_on(exercise.reference)
+    if reason := unwritten(test, first.error):
+        return HuntReport(hunt, "not attempted", reason.strip())
+    if reason := inspects_only(exercise, first):
+        return HuntReport(hunt, "error", reason)
     right = (exercise.reference, *exercise.equivalents.values())
     known = kinds(exercise)
-    refused = [function for function in right if not tried(function).passed]
-    escaped = {id: kind for id, kind in known.items() if tried(exercise.mistakes[id].function).passed}
+    refused = [function for function in right if not run_on(function).passed]
+    escaped = {id: kind for id, kind in known.items() if run_on(exercise.mistakes[id].function).passed}
     report = HuntReport(hunt, "incorrect", caught=len(known) - len(escaped), known=len(known), refused=len(refused))
     if refused:
-        said = [refusal(exercise, test, refused, len(right))]
+        paragraphs = [refusal(exercise, test, refused, len(right))]
     elif not escaped:
-        report.status, said = "correct", [spared(right)]
+        report.status, paragraphs = "correct", [all_accepted(right)]
     else:
         report.kinds = counted(escaped, known)
         largest = {id: kind for id, kind in escaped.items() if kind.words == report.kinds[0][0]}
-        said = [f"{spared(right)} {report.next_star()}", smallest(exercise, largest)]
-        if tried(nothing).passed:
-            said.insert(0, "Your test lets even a function pass that returns `None`. Does it look at what comes back?")
-        elif tried(nonsense(exercise)).passed:
-            said.insert(0, LETS_NONSENSE_PASS)
-    report.message = "\n\n".join(filter(None, [*said, meddling(first)]))
+        paragraphs = [f"{all_accepted(right)} {report.next_star()}", smallest(exercise, largest)]
+        if run_on(nothing).passed:
+            paragraphs.insert(0, LETS_NONE_PASS)
+        elif run_on(nonsense(exercise)).passed:
+            paragraphs.insert(0, LETS_NONSENSE_PASS)
+    report.message = "\n\n".join(filter(None, [*paragraphs, side_effects(first)]))
     return report
 
 
@@ -231,7 +232,7 @@ def nothing(*arguments):
 
 
 def nonsense(exercise):
-    """Return a function whose results are of the right types, and nothing else about them is right."""
+    """Return a function whose results have the right types and nothing else right."""
 
     def of(value):
         if isinstance(value, torch.Tensor):
@@ -243,16 +244,17 @@ def nonsense(exercise):
     return lambda *arguments: of(exercise.reference(*arguments))
 
 
+LETS_NONE_PASS = "Your test lets even a function pass that returns `None`. Does it look at what comes back?"
 LETS_NONSENSE_PASS = (
     "Your test lets even a function pass that returns nonsense. Does it look at what comes back? A comparison alone "
     "refuses nothing: it needs an `assert` in front of it, or a `return`."
 )
 
 
-class Outside:
-    """What a test finds outside itself: the session's variables that its code names, and the tensors in them.
+class ExternalState:
+    """The session's variables that a test's code names, and the tensors in them.
 
-    A known mistake may change what it is given, and so may a test; the next function must not meet the traces.
+    A known mistake may change its arguments, and so may a test; the next function must not see the changes.
     """
 
     def __init__(self, test):
@@ -262,11 +264,11 @@ class Outside:
             tensors = tensors_in(value)
             self.places.append((space, name, value, tensors, [tensor.detach().clone() for tensor in tensors]))
 
-    def put_back(self):
-        """Restore what has changed since, and return its names."""
+    def restore(self):
+        """Restore the variables that have changed, and return their names."""
         changed = []
-        for space, name, value, tensors, kept in self.places:
-            differs = [(tensor, old) for tensor, old in zip(tensors, kept) if not agree(tensor.detach(), old)]
+        for space, name, value, tensors, copies in self.places:
+            differs = [(tensor, old) for tensor, old in zip(tensors, copies) if not agree(tensor.detach(), old)]
             if differs or space.get(name) is not value:
                 changed.append(name)
             for tensor, old in differs:
@@ -297,37 +299,38 @@ def _names(test, seen=()):
         yield from ((space, name) for name in space)
 
 
-# What is told
+# The messages
 
 
-def spared(right):
-    """Say that all right answers pass."""
+def all_accepted(right):
+    """Say that the test accepts all right answers."""
     return f"It lets all {len(right)} right answers pass, however they are written."
 
 
-def too_long(begun, end):
-    """Say that a test did not end, or took too long for the functions that it had begun with."""
-    if begun > 1:
+def too_long(n_started, end):
+    """Say that a test did not end, or took too long for the functions on which it ran."""
+    if n_started > 1:
         return (
-            f"Your test takes so long that {end.seconds:g} seconds were over after {begun - 1} functions, and it must "
-            "meet many more. Smaller sizes show a mistake as well, and mostly sooner. Which of its lines takes longest?"
+            f"Your test takes so long that {end.seconds:g} seconds were over after {n_started - 1} functions, and it "
+            "must meet many more. Smaller sizes show a mistake as well, and mostly sooner. Which of its lines takes "
+            "longest?"
         )
     return errors.timed_out(end, "test")
 
 
 def unwritten(test, error):
-    """Say what is not written yet, the test or a function that it calls; empty where both are."""
+    """Say that the test, or a function that it calls, is not written yet; an empty string if both are."""
     if not errors.is_stub(error):
         return ""
     return errors.not_written(test, error).replace("Your function", "Your test") or " "
 
 
-def improper(exercise, first):
-    """Say why the run would tell nothing: the test looks at the function instead of calling it."""
-    looked_at = ", ".join(sorted(first.answer._looked_at))
-    if looked_at:
+def inspects_only(exercise, first):
+    """Say that the test inspects the function instead of calling it; an empty string if it calls the function."""
+    inspected = ", ".join(sorted(first.answer._inspected))
+    if inspected:
         return (
-            f"Your test looks at {looked_at}. All functions come under one name and in one wrapping, so that this "
+            f"Your test looks at {inspected}. All functions come under one name and in one wrapping, so that this "
             "tells it nothing. Call `f`, and look at what it returns."
         )
     if first.error is None and not first.answer._calls:
@@ -335,7 +338,7 @@ def improper(exercise, first):
     return ""
 
 
-def meddling(trial):
+def side_effects(trial):
     """Say what a test changed outside itself."""
     if trial.changed:
         names = ", ".join(f"`{name}`" for name in trial.changed)

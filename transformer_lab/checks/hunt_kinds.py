@@ -14,7 +14,7 @@ from .probes import Outcomes, each_tensor
 from .relation import wrong_places
 from .words import axis_words, dtype_name, in_words, short, shortest_distinct
 
-TRIED = 4  # so many of the mistakes that escape are looked at for the one that shows on the smallest input
+TRIED = 4  # escaped mistakes that are compared, to find the one that shows on the smallest input
 
 
 class Kind(NamedTuple):
@@ -32,7 +32,7 @@ def kinds(exercise):
     that one special input shows are a kind; the input that shows most of them comes first.
     """
     exercise = from_outside(exercise)
-    shown, found = {}, {}
+    special, kind_of = {}, {}
     for id, mistake in exercise.mistakes.items():
         outcomes = Outcomes(exercise, mistake.function)
         numbers = [
@@ -41,33 +41,33 @@ def kinds(exercise):
             if not probe.this_device_only and not outcomes[number].same(exercise.expected[number])
         ]
         if numbers[:1] == [0]:
-            found[id] = Kind(effect(outcomes[0], exercise.expected[0]), 0)
+            kind_of[id] = Kind(effect(outcomes[0], exercise.expected[0]), 0)
         elif numbers:
-            shown[id] = numbers
-    while shown:
-        counts = Counter(number for numbers in shown.values() for number in numbers)
+            special[id] = numbers
+    while special:
+        counts = Counter(number for numbers in special.values() for number in numbers)
         best = max(sorted(counts), key=lambda number: counts[number])
         kind = Kind(f"wrong only with {exercise.probes[best].name}", best)
-        found |= {id: kind for id, numbers in shown.items() if best in numbers}
-        shown = {id: numbers for id, numbers in shown.items() if best not in numbers}
-    return {id: found[id] for id in exercise.mistakes if id in found}
+        kind_of |= {id: kind for id, numbers in special.items() if best in numbers}
+        special = {id: numbers for id, numbers in special.items() if best not in numbers}
+    return {id: kind_of[id] for id in exercise.mistakes if id in kind_of}
 
 
 @cache
 def from_outside(exercise):
-    """Return the exercise as a test knows it: what a function makes on its way to the result is not seen."""
+    """Return the exercise without facts about intermediate tensors, which a test cannot see."""
     if exercise.facts is None:
         return exercise
     other = copy(exercise)
     other.__dict__.pop("expected", None)
-    other.facts = lambda arguments, result, made: exercise.facts(arguments, result, ())
+    other.facts = lambda arguments, result, intermediates: exercise.facts(arguments, result, ())
     return other
 
 
 def counted(escaped, known):
     """Return of each kind of mistake that escapes: its words, how many escape, and how many there are."""
-    of_each = Counter(kind.words for kind in known.values())
-    return [(words, count, of_each[words]) for words, count in Counter(k.words for k in escaped.values()).most_common()]
+    totals = Counter(kind.words for kind in known.values())
+    return [(words, count, totals[words]) for words, count in Counter(k.words for k in escaped.values()).most_common()]
 
 
 def effect(got, expected):
@@ -108,7 +108,7 @@ def effect(got, expected):
 
 def unlike(facts, right):
     """Return the facts that are not as they should be."""
-    return ", ".join(str(found) for fact, found in facts.items() if found != right[fact])
+    return ", ".join(str(value) for fact, value in facts.items() if value != right[fact])
 
 
 def differing(got, expected):

@@ -26,26 +26,26 @@ def mismatch(exercise, probe, got, expected):
         return message
     names = results(right)
     for name, mine, theirs in zip(names, tensors_in(value), tensors_in(right)):
-        it = "Your result" if len(names) == 1 else f"The {name}"
+        subject = "Your result" if len(names) == 1 else f"The {name}"
         if mine.is_nested:
-            return f"{it} is a nested tensor, and should be an ordinary one."
+            return f"{subject} is a nested tensor, and should be an ordinary one."
         if mine.shape != theirs.shape:
             is_now, should_be = in_words(mine.shape, words), in_words(theirs.shape, words)
-            return f"{it} has the shape {is_now}, and should have {should_be}."
+            return f"{subject} has the shape {is_now}, and should have {should_be}."
         if mine.dtype != theirs.dtype:
-            return f"{it} is of {dtype_name(mine.dtype)}, and should be of {dtype_name(theirs.dtype)}."
+            return f"{subject} is of {dtype_name(mine.dtype)}, and should be of {dtype_name(theirs.dtype)}."
         if mine.device.type != theirs.device.type or mine.layout != theirs.layout:
-            is_now, wanted = (f"a tensor on `{t.device.type}`, {dtype_name(t.layout)}" for t in (mine, theirs))
-            return f"{it} is {is_now}, and should be {wanted}."
+            is_now, should_be = (f"a tensor on `{t.device.type}`, {dtype_name(t.layout)}" for t in (mine, theirs))
+            return f"{subject} is {is_now}, and should be {should_be}."
     if got.changed:
         return (
             f"Your function changes its argument `{got.changed}`: whoever calls it finds other numbers there later. "
             "An operation in place does that: `+=`, `x[…] = …`, or a name that ends in an underscore."
         )
     for fact in (expected.facts or ()) if agree(value, right) else ():
-        wanted, found = expected.facts[fact], (got.facts or {}).get(fact)
-        if found != wanted:
-            return f"The numbers are right. One thing is not: {fact} (should be {wanted}, is {found})."
+        right_value, value_found = expected.facts[fact], (got.facts or {}).get(fact)
+        if value_found != right_value:
+            return f"The numbers are right. One thing is not: {fact} (should be {right_value}, is {value_found})."
     return ""
 
 

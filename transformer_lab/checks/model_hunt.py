@@ -1,8 +1,8 @@
-"""The hunt over whole models: the learner's test meets bugs that were published, and models that are right.
+"""The hunt over whole models: the learner's test runs on published bugs and on right models.
 
     tl.checks.hunt(tl.checks.whole_model, test_whole_model)
 
-``test(model)`` refuses a model by an error or by returning False, as in the other hunts. What it gets is a `Model`.
+``test(model)`` rejects a model by an error or by returning False, as in the other hunts. Its argument is a `Model`.
 """
 
 from collections import Counter
@@ -16,8 +16,8 @@ from .hunt_report import HuntReport
 from .hunts import WHOLE_MODEL
 from .observe import CALL_SETTINGS, Timed, is_stop, settings_kept
 
-# What is hunted: for each kind, in words, published bugs by name, and classes without a thread.
-HUNTED = {
+# For each kind of bug: published bugs by name, and classes of models whose bug has no thread.
+BUGS_BY_KIND = {
     "an output sees a token that it must not see": (
         *("inverted_mask", "weak_mask", "window_plus_one"),
         *(more.NoMask, more.Blocks, more.NextToken, more.NormOverTheSequence),
@@ -41,12 +41,12 @@ HINTS = (
 
 
 class Model(nn.Module):
-    """A language model as a test meets it: causal, from tokens below 50 to scores of the next token.
+    """A language model as a test sees it: causal, from tokens below 50 to scores of the next token.
 
     ``window`` is how many tokens a layer sees, or None; ``n_layers`` and ``dropout`` are numbers.
     """
 
-    calls = 0  # of any model, since a test may copy the one that it gets
+    calls = 0  # of all models together, since a test may copy the model
 
     def __init__(self, model):
         super().__init__()
@@ -84,7 +84,7 @@ class Model(nn.Module):
 
 
 class _Trial:
-    """What a test does with one model: ``error`` is what it raised, and ``passed`` says whether it let it pass."""
+    """One run of a test on a model: ``error`` is what the test raised, ``passed`` whether it accepted the model."""
 
     def __init__(self, test, build):
         self.error, returned, before = None, None, Model.calls
@@ -103,7 +103,7 @@ class _Trial:
 class ModelHunt(Hunt):
     """The task of writing a test of a whole model."""
 
-    patience = 5  # a whole audit of each of thirty models is a right answer
+    patience = 5  # a right answer may audit each of thirty models
 
     def __init__(self):
         self.exercise, self.name, self.hints = None, WHOLE_MODEL, HINTS
@@ -111,33 +111,33 @@ class ModelHunt(Hunt):
     def __repr__(self):
         return "<the hunt for mistakes in whole models>"
 
-    def run(self, test, begun):
-        def tried(build):
-            begun.append(build)
+    def run(self, test, started):
+        def run_on(build):
+            started.append(build)
             return _Trial(test, build)
 
-        first = tried(next(iter(RIGHT_MODELS.values())))
-        if said := unwritten(test, first.error):
-            return HuntReport(self, "not attempted", said.strip())
+        first = run_on(next(iter(RIGHT_MODELS.values())))
+        if reason := unwritten(test, first.error):
+            return HuntReport(self, "not attempted", reason.strip())
         if first.error is None and not first.calls:
             return HuntReport(self, "error", "Your test never calls the model, so it cannot tell one from another.")
-        refused = {name: trial for name, build in RIGHT_MODELS.items() if not (trial := tried(build)).passed}
-        hunted = [(kind, mistake) for kind, mistakes in HUNTED.items() for mistake in mistakes]
-        escaped = [(kind, mistake) for kind, mistake in hunted if tried(_build(mistake)).passed]
+        refused = {name: trial for name, build in RIGHT_MODELS.items() if not (trial := run_on(build)).passed}
+        hunted = [(kind, mistake) for kind, mistakes in BUGS_BY_KIND.items() for mistake in mistakes]
+        escaped = [(kind, mistake) for kind, mistake in hunted if run_on(_build(mistake)).passed]
         caught = [mistake for kind, mistake in hunted if (kind, mistake) not in escaped]
         report = HuntReport(self, "incorrect", caught=len(caught), known=len(hunted), refused=len(refused))
         if refused:
-            said = [_refusal(refused)]
+            paragraphs = [_refusal(refused)]
         else:
-            said = [f"It lets all {len(RIGHT_MODELS)} right models pass, different as they are."]
+            paragraphs = [f"It lets all {len(RIGHT_MODELS)} right models pass, different as they are."]
             if not escaped:
                 report.status = "correct"
             else:
                 report.kinds = _counted(escaped, hunted)
-                said[0] += f" {report.next_star()}"
+                paragraphs[0] += f" {report.next_star()}"
         if caught and not refused:
-            said.append(_stories(caught))
-        report.message = "\n\n".join(said)
+            paragraphs.append(_caught_text(caught))
+        report.message = "\n\n".join(paragraphs)
         return report
 
 
@@ -146,17 +146,17 @@ def _build(mistake):
 
 
 def _counted(escaped, hunted):
-    of_each = Counter(kind for kind, _ in hunted)
-    return [(kind, count, of_each[kind]) for kind, count in Counter(kind for kind, _ in escaped).most_common()]
+    totals = Counter(kind for kind, _ in hunted)
+    return [(kind, count, totals[kind]) for kind, count in Counter(kind for kind, _ in escaped).most_common()]
 
 
-def _stories(caught):
-    """Name what was caught; a published bug with its thread."""
+def _caught_text(caught):
+    """Name the bugs that were caught, published ones with their threads."""
     named = [BUGS[mistake] for mistake in caught if isinstance(mistake, str)]
     stories = "; ".join(f"{bug.title} ({bug.thread}, {bug.date})" for bug in named)
     others = len(caught) - len(named)
-    more_of_them = f"; and {others} without a thread" if others and named else ""
-    return f"Caught: {stories}{more_of_them}. The museum tells each story." if named else ""
+    others_text = f"; and {others} without a thread" if others and named else ""
+    return f"Caught: {stories}{others_text}. The museum tells each story." if named else ""
 
 
 def _refusal(refused):

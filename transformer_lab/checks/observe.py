@@ -71,7 +71,7 @@ class Outcome:
         that the check could not look at do not count.
         """
         facts_count = self.facts_error is None and other.facts_error is None
-        did = [
+        outcomes = [
             (
                 EINSUM_LETTER.sub("a letter", outcome.error_text),
                 outcome.refused and outcome.refused.key(outcome.error_text),
@@ -81,12 +81,12 @@ class Outcome:
             for outcome in (self, other)
         ]
         rounded_to = rounded_to or self.rounded_to
-        return did[0] == did[1] and (self.error is not None or agree(self.value, other.value, rounded_to))
+        return outcomes[0] == outcomes[1] and (self.error is not None or agree(self.value, other.value, rounded_to))
 
 
 def observe(exercise, function, probe):
     """Call a function with a probe's arguments, and return the `Outcome`."""
-    # Unlike a clone, this keeps strides, offset, and what lies in storage between the numbers.
+    # Unlike a clone, this keeps strides, offset, and the rest of the storage.
     given, recorder = deepcopy(probe.arguments), Recorder()
     try:
         with settings_kept(CALL_SETTINGS), recorder if exercise.facts else contextlib.nullcontext():
@@ -133,10 +133,10 @@ def changes_each_time(exercise, function, probe, before):
     return before.error is None and now.error is None and comparable and not agree(now.value, before.value)
 
 
-def _facts(exercise, *what):
+def _facts(exercise, *arguments):
     """Return the `facts` of an `Outcome`, or its `facts_error`: facts may not exist for a result of the wrong type."""
     try:
-        return {"facts": exercise.facts and exercise.facts(*what)}
+        return {"facts": exercise.facts and exercise.facts(*arguments)}
     except Exception as error:
         return {"facts_error": error}
 
@@ -150,9 +150,9 @@ class Refused(NamedTuple):
     operation: str
     tensors: tuple
 
-    def key(self, said):
+    def key(self, message):
         """Return what two refused operations must share; most errors already name the sizes that do not fit."""
-        says_sizes = re.search(r"(?<![A-Za-z])\d+(?!\d|-D)", said)  # neither "mat2" nor "4-D tensor" has any
+        says_sizes = re.search(r"(?<![A-Za-z])\d+(?!\d|-D)", message)  # neither "mat2" nor "4-D tensor" has any
         return self.operation, tuple((name, () if says_sizes else shape) for name, shape in self.tensors)
 
 
@@ -277,7 +277,7 @@ class Timed:
 
 
 def run_guarded(job, patience=1):
-    """Run ``job()`` in a thread of its own; return its result and what it printed.
+    """Run ``job()`` in a separate thread; return its result and what it printed.
 
     ``patience`` multiplies the time limit, for work that takes longer than one function does.
 
@@ -362,12 +362,12 @@ def _wait(thread, finished, clock, loading_before, limit):
         finished.wait(POLL_INTERVAL)
         before, now = now, time.monotonic()
         cpu_time_before, cpu_time = cpu_time, _cpu_time(clock, cpu_time)
-        elapsed, worked = min(now - before, IDLE_AFTER), cpu_time - cpu_time_before
-        last_active = now if worked > 0 else last_active
+        elapsed, cpu_elapsed = min(now - before, IDLE_AFTER), cpu_time - cpu_time_before
+        last_active = now if cpu_elapsed > 0 else last_active
         if _loading() - loading_before:
             importing += elapsed
         elif thread.ident in RUNNING:
-            counted += max(worked, MIN_CPU_SHARE * elapsed) if now - last_active < IDLE_AFTER else elapsed
+            counted += max(cpu_elapsed, MIN_CPU_SHARE * elapsed) if now - last_active < IDLE_AFTER else elapsed
 
 
 def _cpu_time(clock, known):
@@ -422,7 +422,7 @@ class Printed(io.TextIOBase):
 
 
 def _default_device():
-    """The default device; None where none was chosen, which is what new threads begin with."""
+    """The default device; None if none was set, as in a new thread."""
     chosen = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
     return chosen and chosen.device
 
@@ -462,20 +462,20 @@ CALL_SETTINGS = [
 @contextlib.contextmanager
 def settings_kept(settings: Iterable = SETTINGS):
     """Restore settings afterwards: the session's, and the thread's own."""
-    before = [(put, get()) for get, put in settings]
+    before = [(set_value, get()) for get, set_value in settings]
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         before.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
     try:
         with torch.enable_grad():
             yield
     finally:
-        for put, value in before:
-            put(value)
+        for set_value, value in before:
+            set_value(value)
 
 
 @contextlib.contextmanager
 def untouched(printed):
-    """Leave the session as it was, capture what is printed, and make ``exit()`` end only the function."""
+    """Leave the session unchanged, capture printed text, and make ``exit()`` end only the function."""
     with (
         settings_kept(),
         warnings.catch_warnings(),

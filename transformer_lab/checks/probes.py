@@ -25,20 +25,20 @@ class Outcomes(Sequence):
     """What a function does with each probe of an exercise, found out when it is asked for."""
 
     def __init__(self, exercise, function):
-        self.exercise, self.function, self.found = exercise, function, {}
+        self.exercise, self.function, self._observed = exercise, function, {}
 
     def __len__(self):
         return len(self.exercise.probes)
 
     def __getitem__(self, number):
-        if number not in self.found:
+        if number not in self._observed:
             range(len(self))[number]  # ends a loop over all
             probe = self.exercise.probes[number]
             # The device gets the ordinary input. An index out of range is an error on the CPU; on a GPU it would end
             # the session's use of it.
-            spared = probe.this_device_only and self[0].error is not None
-            self.found[number] = self[0] if spared else observe(self.exercise, self.function, probe)
-        return self.found[number]
+            is_skipped = probe.this_device_only and self[0].error is not None
+            self._observed[number] = self[0] if is_skipped else observe(self.exercise, self.function, probe)
+        return self._observed[number]
 
 
 def in_float64(tensor):

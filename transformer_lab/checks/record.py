@@ -52,7 +52,7 @@ def note(report):
 
 def read():
     """Return the record: a dict of exercise to its entry. A file that cannot be read is kept under another name."""
-    if not file().exists():  # then a look at it leaves nothing behind
+    if not file().exists():  # reading creates no files
         return {}
     with _exclusive():
         return _read()

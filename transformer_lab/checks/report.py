@@ -182,8 +182,8 @@ def _paragraph(text):
 def marked(text):
     """Return a paragraph as HTML, with its code and what is emphasized marked."""
 
-    def mark(found):
-        code, emphasized = found.groups()
+    def mark(match):
+        code, emphasized = match.groups()
         return f"<em>{emphasized}</em>" if code is None else f'<code style="{CODE}">{code}</code>'
 
     return re.sub(r"`([^`]+)`|\*(\w[^*`]*)\*", mark, html.escape(text, quote=False))

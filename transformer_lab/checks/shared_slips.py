@@ -39,9 +39,9 @@ class UndoneSlip(NamedTuple):
         """Describe the slip on the first probe that shows it, and explain it."""
         cases = zip(exercise.probes, self.before, self.after)
         case = next((case for case in cases if case[1] is not case[2]), None)
-        if case is None or not (what := mismatch(exercise, *case)):
+        if case is None or not (symptom := mismatch(exercise, *case)):
             return self.slip.why
-        return f"{'' if case[0].plain else f'With {case[0].name}: '}{what} {self.slip.why}"
+        return f"{'' if case[0].plain else f'With {case[0].name}: '}{symptom} {self.slip.why}"
 
 
 def undo(exercise, outcomes, slip):
@@ -53,11 +53,11 @@ def undo(exercise, outcomes, slip):
 
 def visible(exercise, outcomes):
     """Return the slips that show in more than the order of numbers, such as a dtype, undone one after another."""
-    found = []
+    undone = []
     for slip in VISIBLE:
-        if one := undo(exercise, found[-1].after if found else outcomes, slip):
-            found.append(one)
-    return found
+        if one := undo(exercise, undone[-1].after if undone else outcomes, slip):
+            undone.append(one)
+    return undone
 
 
 def reordered(exercise, outcomes):

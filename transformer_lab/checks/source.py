@@ -57,7 +57,7 @@ def discarded_result(tree):
     """Return the first line that computes a new tensor and keeps it nowhere, as text; None where each is kept."""
     lines = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
     known = DO_SOMETHING | ({"add"} if any(map(_is_a_set, ast.walk(tree))) else set())
-    new = (line for line in lines if isinstance(line, ast.BinOp) or _returns_a_new_one(line, known))
+    new = (line for line in lines if isinstance(line, ast.BinOp) or _returns_new_tensor(line, known))
     return next(map(ast.unparse, new), None)
 
 
@@ -66,7 +66,7 @@ def _is_a_set(node):
     return isinstance(node, (ast.Set, ast.SetComp)) or (isinstance(node, ast.Name) and node.id == "set")
 
 
-def _returns_a_new_one(node, known):
+def _returns_new_tensor(node, known):
     """Whether this is a call such as ``x.transpose(1, 2)``, whose name is a method of tensors and not in place."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False

@@ -24,10 +24,10 @@ FAR_BELOW = -1e4  # a hidden score: minus infinity, or any number that a softmax
 def find_stages(exercise, function, probe):
     """Find the stages of the reference in what the function computes: a dict of str to bool, in order.
 
-    A stage that a done one takes its input from is done as well: what was left out because a later line does its work
-    is no fault. A stage that takes its input from a missing one is left out. The dict is empty where stages leave no
-    trace: in plain arithmetic, and where the reference raises. It is empty as well where a stage is missing and may yet
-    be done unseen: in NumPy, in numbers of Python, in a loop none of whose turns shows a stage, or for a part only.
+    A stage counts as done if a later stage that reads it is done. A stage that reads a missing one is left out. The
+    dict is empty if stages leave no trace, as in plain arithmetic, or if the reference raises. It is also empty if a
+    stage is missing and the function may compute it unseen: in NumPy, in Python numbers, in a loop without an iteration
+    that shows a stage, or for a part only.
     """
     if not exercise.stages or (right := observe(exercise, exercise.reference, probe)).error is not None:
         return {}
@@ -39,7 +39,7 @@ def find_stages(exercise, function, probe):
         def run(*arguments):
             given = tensors_in(arguments)
             result = stage(*arguments)
-            used[name] = [each for each, made in results.items() if any(one is a for one in made for a in given)]
+            used[name] = [each for each, tensors in results.items() if any(one is a for one in tensors for a in given)]
             results.setdefault(name, []).extend(filter(readable, tensors_in(result)))
             if isinstance(result, torch.Tensor) and any(_moved(a, result) for a in given):
                 moved.add(name)
@@ -50,24 +50,24 @@ def find_stages(exercise, function, probe):
     exercise.reference(*probe.arguments, **{name: recorded(name, stage) for name, stage in exercise.stages.items()})
     mine, theirs = (_traced(exercise, each, probe) for each in (function, exercise.reference))
     tables = [_Table(tensor, least) for tensor in mine.tensors if readable(tensor) and tensor.numel()]
-    turns = list(mine.turns())
-    done, in_turns, in_part = set(), set(), set()
+    iterations = list(mine.iterations())
+    done, in_iterations, in_part = set(), set(), set()
     stages = [stage for stage, tensors in results.items() if tensors]
     for stage in reversed(stages):
         rights = [_Table(result, least) for result in results[stage]]
         if stage in done or all(_is_among(right, tables, stage in moved) for right in rights):
             done.update([stage, *used[stage]])
-        elif all(_is_in_turns(right, turns, stage in moved, least) for right in rights):
-            in_turns.add(stage)
+        elif all(_is_in_iterations(right, iterations, stage in moved, least) for right in rights):
+            in_iterations.add(stage)
             done.update([stage, *used[stage]])
         elif any(_is_in_part(right, tables) for right in rights):
             in_part.add(stage)
-    found = {stage: stage in done for stage in stages if done.issuperset(used[stage])}
-    missing = [stage for stage, is_found in found.items() if not is_found]
-    # Code that does the same to queries, keys and values is a loop of three turns, and hides nothing.
-    in_a_loop = mine.most_turns() > (3 if done else 1) and theirs.most_turns() == 1
-    hidden = mine.left_pytorch or source.uses_name(function, "from_numpy") or (in_a_loop and not in_turns)
-    return {} if missing and (hidden or missing[0] in in_part) else found
+    found_stages = {stage: stage in done for stage in stages if done.issuperset(used[stage])}
+    missing = [stage for stage, is_found in found_stages.items() if not is_found]
+    # Code that does the same to queries, keys and values is a loop of three iterations, and hides nothing.
+    in_a_loop = mine.most_iterations() > (3 if done else 1) and theirs.most_iterations() == 1
+    hidden = mine.left_pytorch or source.uses_name(function, "from_numpy") or (in_a_loop and not in_iterations)
+    return {} if missing and (hidden or missing[0] in in_part) else found_stages
 
 
 def _moved(given, result):
@@ -115,20 +115,20 @@ def _is_among(result, tables, moved):
     return any(all(any(table.is_like(_Table(p), moved) for table in tables) for p in each) for each in pieces)
 
 
-def _is_in_turns(result, turns, moved, least):
-    """Whether a result is what a loop made in its turns: a piece in each, or a sum whose last terms make a piece.
+def _is_in_iterations(result, iterations, moved, least):
+    """Whether a loop computed a result in its iterations: a piece in each, or a sum whose last terms make a piece.
 
     Where a stage only moves numbers, a piece must have its last axes.
     """
-    for made in turns:
-        needed, rest = divmod(result.numbers.numel(), made[0].numel())
-        if rest or len(made) % max(needed, 1) or needed < 2:
+    for iteration in iterations:
+        needed, rest = divmod(result.numbers.numel(), iteration[0].numel())
+        if rest or len(iteration) % max(needed, 1) or needed < 2:
             continue
-        each = len(made) // needed
-        pieces = _Table(made[each - 1 :: each], least)
-        axes = made.ndim - 1
+        each = len(iteration) // needed
+        pieces = _Table(iteration[each - 1 :: each], least)
+        axes = iteration.ndim - 1
         turned = map(result.numbers.permute, itertools.permutations(range(result.numbers.ndim)))
-        fitting = (table for table in turned if not moved or table.shape[table.ndim - axes :] == made.shape[1:])
+        fitting = (table for table in turned if not moved or table.shape[table.ndim - axes :] == iteration.shape[1:])
         if math.isclose(pieces.total, result.total, rel_tol=1e-3) and any(map(pieces.has, fitting)):
             return True
     return False
@@ -169,20 +169,22 @@ class TracingRecorder(Recorder):
         self.left_pytorch |= _is_of_numbers(result) or lists or (entered and len(self.places[place]) > 1)
         return result
 
-    def most_turns(self):
-        """Return how many tensors one place made at most."""
+    def most_iterations(self):
+        """Return the largest number of tensors from one place in the code."""
         return max(map(len, self.places.values()), default=1)
 
-    def turns(self):
-        """Yield what each place in a loop made: one tensor, with an axis in front that counts the turns."""
-        for made in self.places.values():
-            are_tables = all(isinstance(each, torch.Tensor) and readable(each) for each in made)
-            if len(made) > 1 and are_tables and made[0].numel() and len({(t.shape, t.dtype) for t in made}) == 1:
-                yield torch.stack([each.detach() for each in made])
+    def iterations(self):
+        """Yield the tensors of each place in a loop, stacked along a first axis of iterations."""
+        for tensors in self.places.values():
+            are_tables = all(isinstance(each, torch.Tensor) and readable(each) for each in tensors)
+            if len(tensors) < 2 or not are_tables or not tensors[0].numel():
+                continue
+            if len({(tensor.shape, tensor.dtype) for tensor in tensors}) == 1:
+                yield torch.stack([each.detach() for each in tensors])
 
 
 def _traced(exercise, function, probe):
-    """Return what a function makes on its way with a probe."""
+    """Return the recorder of a function's intermediate tensors for a probe."""
     traced = []
 
     def run(*given):

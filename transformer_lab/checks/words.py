@@ -51,7 +51,7 @@ def results(value, name="result"):
 
 
 def short(value, digits=4):
-    """Numbers short enough to read: so many digits, or so many behind the point for numbers of 1 and more."""
+    """Numbers rounded for reading: to significant digits, or to decimals for numbers of 1 and more."""
     if isinstance(value, torch.Tensor):
         value = value.tolist()
     if type(value) in (list, tuple):

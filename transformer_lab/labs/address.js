@@ -42,16 +42,19 @@ export const booleanCodec = {
   read: (text) => (["yes", "no"].includes(text) ? { value: text === "yes" } : { error: "yes or no" }),
 };
 /**
- * @type {(parse: (text: string) => import("./words.js").Parsed<any>, write?: (value: any) => string, what?: string) =>
- *   Codec}
+ * @type {(
+ *   parse: (text: string) => import("./words.js").Parsed<any>,
+ *   write?: (value: any) => string,
+ *   expected?: string,
+ * ) => Codec}
  */
-export const textCodec = (parse, write = String, what = "something that can be typed there") => ({
+export const textCodec = (parse, write = String, expected = "something that can be typed there") => ({
   write,
-  read: (text) => (parse(text).error ? { error: what } : parse(text)),
+  read: (text) => (parse(text).error ? { error: expected } : parse(text)),
 });
 const NUMBER = /^-?\d{1,9}(\.\d{1,9})?$/;
-/** @type {(fits: (numbers: number[]) => boolean, what: string, shape?: (numbers: number[]) => any) => Codec} */
-export const numbersCodec = (fits, what, shape = (all) => all) => ({
+/** @type {(fits: (numbers: number[]) => boolean, expected: string, shape?: (numbers: number[]) => any) => Codec} */
+export const numbersCodec = (fits, expected, shape = (all) => all) => ({
   write: (value) =>
     [value]
       .flat(Infinity)
@@ -60,7 +63,7 @@ export const numbersCodec = (fits, what, shape = (all) => all) => ({
   read(text) {
     const found = text ? text.split(",") : [];
     const all = found.map(Number);
-    return found.every((each) => NUMBER.test(each)) && fits(all) ? { value: shape(all) } : { error: what };
+    return found.every((each) => NUMBER.test(each)) && fits(all) ? { value: shape(all) } : { error: expected };
   },
 });
 /** @type {(first: any[], least: number, most: number) => Codec} */
@@ -131,7 +134,7 @@ function urlOf(model, word) {
 
 // A button that copies a text, a note that says so, and a field with the text for browsers without clipboard access.
 function copyButton(what, text) {
-  const told = element("span", { class: "tl-note", "aria-live": "polite" });
+  const status = element("span", { class: "tl-note", "aria-live": "polite" });
   const label = `${{ link: "Link to", embed: "Frame with", code: "Code for" }[what]} this state`;
   const byHand = element("input", {
     class: "tl-by-hand",
@@ -144,10 +147,10 @@ function copyButton(what, text) {
     const copied = text();
     try {
       await navigator.clipboard.writeText(copied);
-      setText(told, `The ${what} is copied.`);
+      setText(status, `The ${what} is copied.`);
       set(byHand, { hidden: true });
     } catch {
-      setText(told, `The browser does not let the lab copy: take the ${what} from here.`);
+      setText(status, `The browser does not let the lab copy: take the ${what} from here.`);
       set(byHand, { hidden: null });
       byHand.value = copied;
       byHand.focus();
@@ -156,10 +159,10 @@ function copyButton(what, text) {
   });
   // After a change the note about the copied text is out of date.
   const forget = () => {
-    setText(told, "");
+    setText(status, "");
     set(byHand, { hidden: true });
   };
-  return { nodes: [told, byHand, copy], forget };
+  return { nodes: [status, byHand, copy], forget };
 }
 
 // The footer: a share link, or a line of code in a notebook. The first view of a lab restores the state in the URL; an

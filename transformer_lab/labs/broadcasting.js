@@ -19,9 +19,9 @@ const MOST_DRAWN = 160;
 const WIDEST_DRAWN = 8;
 
 const operatorOf = (mode) => (mode === "matmul" ? "@" : "+");
-const clashInWords = (reason) => `These shapes do not fit: ${reason}.`;
+const clashText = (reason) => `These shapes do not fit: ${reason}.`;
 /** @type {(shapes: Pick<State, "mode" | "a" | "b">, result: Combined) => string} */
-const verdictInWords = ({ mode, a, b }, { reason, shape }) =>
+const verdictText = ({ mode, a, b }, { reason, shape }) =>
   `${shapeText(a)} ${operatorOf(mode)} ${shapeText(b)} ${reason ? `raises: ${reason}.` : `→ ${shapeText(shape)}`}`;
 
 // A draggable size. Dragging goes from 1 to 8, the sizes that can be drawn; larger sizes are typed.
@@ -85,7 +85,7 @@ function axesTable(model) {
   // The table is rebuilt only when the number of axes changes: an element that leaves the document, even for a moment,
   // loses the pointer that drags it.
   let cells = [];
-  let made = null;
+  let drawnKind = null;
   function make(columns) {
     const next = { a: 0, b: 0 };
     const operand = (name, size) => operandCell(name, size, typeof size === "number" ? next[name]++ : null);
@@ -97,7 +97,7 @@ function axesTable(model) {
     }));
     const row = (name, nodes, kind = "") =>
       element("tr", { class: kind }, element("th", { scope: "row" }, name), nodes);
-    const whys = cells.map(({ why }) => element("td", {}, reservedBox(why)));
+    const reasons = cells.map(({ why }) => element("td", {}, reservedBox(why)));
     table.replaceChildren(
       ...["a", "b"].map((name) =>
         row(
@@ -110,7 +110,7 @@ function axesTable(model) {
         cells.map((each) => each.result),
         "tl-result",
       ),
-      element("tr", { class: "" }, element("td"), whys),
+      element("tr", { class: "" }, element("td"), reasons),
     );
     for (const { why } of cells) reserveSpace(why, "new axis of a", "new axis of b");
   }
@@ -127,8 +127,8 @@ function axesTable(model) {
   function draw({ mode, a, b }) {
     const columns = alignment(mode, a, b);
     const kind = `${mode}|${a.length}|${b.length}`;
-    if (kind !== made) make(columns);
-    made = kind;
+    if (kind !== drawnKind) make(columns);
+    drawnKind = kind;
     for (const [i, column] of columns.entries()) {
       const { result, why } = cells[i];
       for (const name of ["a", "b"]) drawOperand(cells[i][name], column[name], column.stretch === name, column);
@@ -241,9 +241,9 @@ function reserveAll({ mode, a, b }, verdict, status) {
     elementwise: `a${sevens(a.length)} + b${sevens(b.length)} = ${10 * MOST_DRAWN} + ${MOST_DRAWN}`,
   };
   const verdicts = [...clashes.map((reason) => ({ reason })), { shape }];
-  reserveSpace(verdict, ...verdicts.map((result) => verdictInWords({ mode, a: large, b: other }, result)));
+  reserveSpace(verdict, ...verdicts.map((result) => verdictText({ mode, a: large, b: other }, result)));
   const end = `${10 * MOST_DRAWN}. The product has shape ${shapeText(shape)}.`;
-  reserveSpace(status, `result${sevens(axes)} = ${sums[mode]} = ${end}`, ...clashes.map(clashInWords));
+  reserveSpace(status, `result${sevens(axes)} = ${sums[mode]} = ${end}`, ...clashes.map(clashText));
 }
 
 /** @param {import("./ui.js").View} view */
@@ -296,17 +296,17 @@ function render({ model, el }) {
     fields.a.show(a.join(", "));
     fields.b.show(b.join(", "));
     table.draw(state);
-    setText(verdict, verdictInWords(state, result));
+    setText(verdict, verdictText(state, result));
     verdictBox.classList.toggle("tl-clash", Boolean(result.reason));
     reserveAll(state, verdict, status);
     drawable = picture.draw(state);
   }
 
-  function drawChoice(state, wanted) {
+  function drawChoice(state, requested) {
     const { mode, a, b, result } = state;
     if (result.reason) {
       picture.mark(state, null);
-      setText(status, clashInWords(result.reason));
+      setText(status, clashText(result.reason));
       return;
     }
     const shaped = `${mode === "matmul" ? "The product" : "The sum"} has shape ${shapeText(result.shape)}`;
@@ -315,8 +315,9 @@ function render({ model, el }) {
       setText(status, `${shaped}: ${grouped(count)} elements.`);
       return;
     }
-    const fits = wanted.length === result.shape.length && wanted.every((i, axis) => i >= 0 && i < result.shape[axis]);
-    const index = fits ? wanted : result.shape.map(() => 0);
+    const fits =
+      requested.length === result.shape.length && requested.every((i, axis) => i >= 0 && i < result.shape[axis]);
+    const index = fits ? requested : result.shape.map(() => 0);
     const chosen = explain(mode, a, b, result, index);
     picture.mark(state, index, chosen);
     setText(status, `${chosen.words}. ${shaped}.`);

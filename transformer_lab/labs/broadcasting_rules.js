@@ -78,12 +78,12 @@ export function alignment(mode, a, b) {
   const n = a.length > 1 ? a.at(-2) : null;
   const m = b.length > 1 ? b.at(-1) : null;
   const [k, k2] = [a.at(-1) ?? null, (b.length > 1 ? b.at(-2) : b.at(-1)) ?? null];
-  const [role, told] = [
+  const [role, reason] = [
     k === k2 && k !== null ? "summed" : "clash",
     k === k2 ? "summed over" : `${k ?? "none"} ≠ ${k2 ?? "none"}`,
   ];
   columns.push({ a: n, b: undefined, out: n, role: "kept", why: "rows of a" });
-  columns.push({ a: k, b: k2, out: undefined, role, why: told });
+  columns.push({ a: k, b: k2, out: undefined, role, why: reason });
   columns.push({ a: undefined, b: m, out: m, role: "kept", why: "columns of b" });
   return columns;
 }

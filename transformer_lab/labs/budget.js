@@ -5,20 +5,12 @@ import { decodeAll, encodeAll, pythonCode } from "./budget_address.js";
 import { parseConfig, withBigInts } from "./budget_config.js";
 import { activeParameters, COMPONENTS, costs, headFeatures, isGated, isOwn, keyFeatures } from "./budget_counts.js";
 import { QUANTITIES, ruleOfThumb, total } from "./budget_counts.js";
-import { alter, choices, OF_SHAPE, read, same, sameShape } from "./budget_settings.js";
+import { changeSetting, choices, OF_SHAPE, read, same, sameShape } from "./budget_settings.js";
 import { contextOf, find, known } from "./budget_known.js";
 import { SLIDERS } from "./budget_settings.js";
-import { cacheInWords, compact, compactSigned, describe, equalContext, introduction } from "./budget_words.js";
-import {
-  NO_CACHE,
-  ofEachToken,
-  overtakenInWords,
-  publishedInWords,
-  ruleInWords,
-  share,
-  signed,
-} from "./budget_words.js";
-import { times, trainingInWords, warningInWords, windowsInWords } from "./budget_words.js";
+import { cacheText, compact, compactSigned, describe, equalContext, introduction } from "./budget_words.js";
+import { NO_CACHE, ofEachToken, attentionCostText, baselineText, ruleText, share, signed } from "./budget_words.js";
+import { times, trainingText, warningText, windowsText } from "./budget_words.js";
 import { frame } from "./frame.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
 import { parsedInput, setText, sliderWithInput, sortedByWidth, widest } from "./ui.js";
@@ -77,9 +69,9 @@ function presetPanel(model, { all }) {
     if (isPasted) setText(other, base.name);
     else setText(other, "what you pasted");
     against.value = base.key;
-    setText(published, publishedInWords(base));
+    setText(published, baselineText(base));
   };
-  const reserveAll = () => reserveSpace(published, ...all.map(publishedInWords));
+  const reserveAll = () => reserveSpace(published, ...all.map(baselineText));
   return { nodes, compare, draw, reserveAll };
 }
 
@@ -166,14 +158,14 @@ function slidersPanel(model, world, change, letGo, compare) {
     const { seq, shape, bytes_per_value } = compared.now;
     for (const each of sliders) each.draw(compared);
     formats.show(bytes_per_value);
-    setText(warning, seq > (shape.n_positions ?? seq) ? warningInWords(seq, shape) : "");
+    setText(warning, seq > (shape.n_positions ?? seq) ? warningText(seq, shape) : "");
   };
-  const longest = (family) => warningInWords(world.limits.seq[1], { family, n_positions: world.limits.n_positions[1] });
+  const longest = (family) => warningText(world.limits.seq[1], { family, n_positions: world.limits.n_positions[1] });
   const reserveAll = () => reserveSpace(warning, longest("gpt2"), longest("llama"));
   return { nodes, draw, reserveAll };
 }
 
-const greyIn = (hue) => (hue === null ? " tl-grey" : "");
+const greyClass = (hue) => (hue === null ? " tl-grey" : "");
 const percent = (part, whole) => `${Number(((100 * Number(part)) / Number(whole)).toFixed(2))}%`;
 
 // One quantity as a bar divided into components, and a thin bar for the base below it.
@@ -187,14 +179,14 @@ function costBar(quantity, el, names) {
   const components = Object.entries(COMPONENTS[quantity]);
   const pieces = (named) =>
     components.map(([component, [, hue]]) => {
-      const props = { class: `tl-piece${greyIn(hue)}`, style: `--hue: ${hue ?? 0}`, "data-name": component };
+      const props = { class: `tl-piece${greyClass(hue)}`, style: `--hue: ${hue ?? 0}`, "data-name": component };
       return element("span", props, named ? element("span", {}, component) : []);
     });
   const stack = element("div", { class: "tl-stack", role: "img" }, pieces(true));
   const shadow = element("div", { class: "tl-stack tl-shadow", "aria-hidden": "true" }, pieces(false));
   const head = element("p", { class: "tl-cost-head" }, element("span", {}, name), reservedBox(sums, "tl-sums"));
   // The component under the pointer is named below the bar: most segments are too narrow for their name.
-  let said = "";
+  let message = "";
   let shown = null;
   const point = ({ target }) => {
     const component = target.closest(".tl-piece")?.dataset.name;
@@ -208,12 +200,12 @@ function costBar(quantity, el, names) {
   };
   const bars = element(
     "div",
-    { class: "tl-bars", onpointermove: point, onpointerdown: point, onpointerleave: () => setText(note, said) },
+    { class: "tl-bars", onpointermove: point, onpointerdown: point, onpointerleave: () => setText(note, message) },
     stack,
     shadow,
   );
   const say = (text) => {
-    said = text;
+    message = text;
     setText(note, text);
   };
   const node = element("div", { class: "tl-cost" }, head, bars, reservedBox(aside, "tl-note tl-aside"));
@@ -258,8 +250,8 @@ function barsPanel(model, el, { all, limits }, change) {
   const cacheOf = (shape, count) => {
     const values = 2n * BigInt(shape.n_layers) * keyFeatures(shape);
     return shape.window
-      ? windowsInWords(shape, values)
-      : cacheInWords(values, count / values, shape.family === "llama" || Boolean(shape.d_head));
+      ? windowsText(shape, values)
+      : cacheText(values, count / values, shape.family === "llama" || Boolean(shape.d_head));
   };
   /** @type {(compared: Compared) => void} */
   function draw(compared) {
@@ -268,27 +260,27 @@ function barsPanel(model, el, { all, limits }, change) {
     const rule = ruleOfThumb(shape);
     for (const bar of Object.values(bars)) bar.draw(compared);
     const used = shape.n_experts ? ofEachToken(shape) : "";
-    bars.parameters.say(used ? `${used[0].toUpperCase()}${used.slice(1)}.` : ruleInWords(rule, count - rule, count));
+    bars.parameters.say(used ? `${used[0].toUpperCase()}${used.slice(1)}.` : ruleText(rule, count - rule, count));
     const equal = equalContext(shape);
     const { "scores and blend": pairs, "feed-forward": features } = compared.cost.flops;
-    bars.flops.say(overtakenInWords(times(pairs, features), isGated(shape), isOwn(shape)));
+    bars.flops.say(attentionCostText(times(pairs, features), isGated(shape), isOwn(shape)));
     setText(overtake, equalAt(equal));
     set(overtake, { "aria-pressed": String(seq === equal), hidden: !isOwn(shape) });
-    bars.training.say(trainingInWords(bytes_per_value, isOwn(shape) && isOwn(compared.base.shape)));
+    bars.training.say(trainingText(bytes_per_value, isOwn(shape) && isOwn(compared.base.shape)));
     bars.generation.say(shape.family === "bert" ? NO_CACHE : cacheOf(shape, count));
   }
 
   /** @type {(most: Setting, dearest: Record<string, Counts>) => void} */
-  function reserveAll({ shape }, dearest) {
-    const count = total(dearest.parameters);
+  function reserveAll({ shape }, costliest) {
+    const count = total(costliest.parameters);
     const rule = ruleOfThumb(shape);
     const equal = element("button", { type: "button", disabled: true }, equalAt(limits.d_ff[1]));
-    reserveSpace(bars.parameters.aside, ruleInWords(rule, rule - count, count));
-    reserveSpace(bars.flops.aside, [equal, overtakenInWords("111,111 ×", true)]);
+    reserveSpace(bars.parameters.aside, ruleText(rule, rule - count, count));
+    reserveSpace(bars.flops.aside, [equal, attentionCostText("111,111 ×", true)]);
     reserveSpace(
       bars.generation.aside,
       NO_CACHE,
-      cacheInWords(2n * BigInt(shape.n_layers) * keyFeatures(shape), 111_111n, true),
+      cacheText(2n * BigInt(shape.n_layers) * keyFeatures(shape), 111_111n, true),
     );
   }
   return { node: element("div", { class: "tl-costs" }, nodes), draw, reserveAll };
@@ -297,7 +289,7 @@ function barsPanel(model, el, { all, limits }, change) {
 // A row of a table: a component, its number, and how that changed; `hue` is undefined for the total.
 function tableRow(name, formula, hue) {
   const [number, by, part, ratio] = ["", "", "", "tl-note"].map((kind) => element("span", { class: kind || null }));
-  const swatch = { class: `tl-swatch${greyIn(hue)}`, style: `--hue: ${hue ?? 0}` };
+  const swatch = { class: `tl-swatch${greyClass(hue)}`, style: `--hue: ${hue ?? 0}` };
   const marked = hue === undefined ? [] : element("span", swatch);
   const counted = formula.replaceAll("·", "·\u200b"); // a long product may go on in the next line
   const note = element("span", { class: "tl-note" }, counted);
@@ -305,20 +297,20 @@ function tableRow(name, formula, hue) {
   const cells = [element("td", {}, reservedBox(number), reservedBox(by, "tl-note")), element("td", {}, part, ratio)];
   const node = element("tr", { class: hue === undefined ? "tl-total" : null }, head, cells);
   /** @type {(counts: Counts) => bigint} */
-  const amountIn = (counts) => (hue === undefined ? total(counts) : (counts[name] ?? 0n));
+  const countOf = (counts) => (hue === undefined ? total(counts) : (counts[name] ?? 0n));
 
   function draw(mine, theirs, shape) {
     set(note, { hidden: !isOwn(shape) }); // the formula is that of this package's layers
-    const [count, ghost] = [amountIn(mine), amountIn(theirs)];
+    const [count, ghost] = [countOf(mine), countOf(theirs)];
     set(node, { hidden: !count && !ghost });
     setText(number, grouped(count));
     setText(part, share(count, total(mine)));
     setText(by, count === ghost ? "same" : signed(count - ghost));
     setText(ratio, ghost ? times(count, ghost) : "new");
   }
-  function reserveAll(dearest) {
-    reserveSpace(number, grouped(amountIn(dearest)));
-    reserveSpace(by, signed(-amountIn(dearest)));
+  function reserveAll(costliest) {
+    reserveSpace(number, grouped(countOf(costliest)));
+    reserveSpace(by, signed(-countOf(costliest)));
   }
   return { node, draw, reserveAll };
 }
@@ -357,8 +349,8 @@ function tablesPanel(model) {
       for (const row of rows) row.draw(cost[quantity], before[quantity], now.shape);
     }
   }
-  function reserveAll(dearest) {
-    for (const { quantity, rows } of tables) for (const row of rows) row.reserveAll(dearest[quantity]);
+  function reserveAll(costliest) {
+    for (const { quantity, rows } of tables) for (const row of rows) row.reserveAll(costliest[quantity]);
   }
   return { node, draw, reserveAll };
 }
@@ -420,7 +412,7 @@ function configPanel(model, el, world) {
     { class: "tl-pasted" },
     fields.map((each) => each.node),
   );
-  const about = element("p", { class: "tl-note" }, NOT_SENT);
+  const about = element("p", { class: "tl-note" }, PRIVACY_NOTE);
   const node = element(
     "details",
     { class: "tl-configs" },
@@ -461,7 +453,7 @@ function configPanel(model, el, world) {
   }
   return tables.models ? { nodes: [node], draw, reserveAll } : { nodes: [], draw: () => {}, reserveAll: () => {} };
 }
-const NOT_SENT =
+const PRIVACY_NOTE =
   "The text stays in your browser. What is counted: an encoder with its pooler, a decoder with its head. A key that " +
   "cannot be counted is refused by name.";
 
@@ -478,7 +470,7 @@ function changeOf(model, limits) {
       if (value === read(now, name)) return;
       if (story.last !== name || !same(now, story.to)) story.anchor = now.shape;
       if (story.moving !== name) story.from = now;
-      const next = alter(now, name, value, limits, story.anchor);
+      const next = changeSetting(now, name, value, limits, story.anchor);
       Object.assign(story, { to: next, moving: name, last: name });
       commit(model, OF_SHAPE.includes(name) ? { shape: next.shape } : { [name]: value });
     },
@@ -501,7 +493,7 @@ function longestChanges({ start, limits }, el) {
   };
   const [least, most] = [end(0), end(1)];
   const sentences = SLIDERS.flatMap((name) => {
-    const few = alter(most, name, read(least, name), limits);
+    const few = changeSetting(most, name, read(least, name), limits);
     return [describe(few, most), describe(most, few)];
   });
   return { most, longest: sortedByWidth(el, sentences).slice(0, 6) };
@@ -546,8 +538,8 @@ function render({ model, el }) {
 
   // Reserves space for the numbers and sentences at the ends of all sliders.
   const { most, longest } = longestChanges(world, el);
-  const dearest = costs(most);
-  const against = (name, told) => `Against ${name}: ${told}`;
+  const costliest = costs(most);
+  const against = (name, text) => `Against ${name}: ${text}`;
   const far = widest(
     el,
     all.map((each) => each.name),
@@ -555,12 +547,12 @@ function render({ model, el }) {
   presets.reserveAll();
   configs.reserveAll(most);
   sliders.reserveAll();
-  bars.reserveAll(most, dearest);
-  tables.reserveAll(dearest);
-  reserveSpace(status, ...all.map((each) => introduction(each, each)), ...longest.map((told) => against(far, told)));
+  bars.reserveAll(most, costliest);
+  tables.reserveAll(costliest);
+  reserveSpace(status, ...all.map((each) => introduction(each, each)), ...longest.map((text) => against(far, text)));
 
   // Describes the setting, or its last change.
-  function stateInWords({ now, base }) {
+  function stateText({ now, base }) {
     const mine = find(world, "config", now);
     if (mine && sameShape(mine.shape, now.shape)) return introduction(now, {});
     const landmark = all.find((each) => same(each, now));
@@ -579,7 +571,7 @@ function render({ model, el }) {
     const compared = { now, base, cost, before };
     story.goOn(now);
     for (const panel of [presets, configs, sliders, bars, tables]) panel.draw(compared);
-    setText(status, stateInWords(compared));
+    setText(status, stateText(compared));
   }
   return observe(model, TRAITS, draw);
 }

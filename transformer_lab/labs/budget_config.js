@@ -14,7 +14,7 @@ const equal = (a, b) => pythonLiteral(a) === pythonLiteral(b);
 const isDict = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 const isText = (value) => typeof value === "string";
 const endsIn = (text, ends) => ends.some((end) => text.endsWith(end));
-const either = (values) => values.map((each) => pythonLiteral(each)).join(" or ");
+const alternatives = (values) => values.map((each) => pythonLiteral(each)).join(" or ");
 
 class CannotCount extends Error {}
 function stop(sentence) {
@@ -33,7 +33,7 @@ const READERS = {
     return value ? on : off;
   },
   only: ({ values }, key, value) => {
-    if (!values.some((each) => equal(each, value))) refuse(key, value, `${either(values)} to be counted`);
+    if (!values.some((each) => equal(each, value))) refuse(key, value, `${alternatives(values)} to be counted`);
     return {};
   },
   noted: () => ({}),
@@ -104,7 +104,7 @@ function ownNames(config, names) {
 
 const lettersOf = (name) => name.replace(/[_-]/g, "").toLowerCase();
 
-// Refuses code of its own, unless its classes are those of the model type.
+// Refuses custom code, unless its classes are those of the model type.
 function requireOwnCode(code, type) {
   if (code === null) return;
   if (!isDict(code)) refuse("auto_map", code, "a dict");
@@ -144,12 +144,12 @@ function shapeFields(config, tables) {
     stop(`config's ${key} ${what}: leave it out if it changes no count`);
   }
   const ruleOf = (key) => tables.rules[Number(keys[key])];
-  const saidBy = (key) => (Object.hasOwn(own, key) ? own[key] : ruleOf(key).default);
+  const valueOfKey = (key) => (Object.hasOwn(own, key) ? own[key] : ruleOf(key).default);
   const fields = { family, ...fixed };
   const sources = {};
   for (const key of Object.keys(keys)) {
-    if (saidBy(key) === undefined) stop(`config has no ${key}, which model_type '${type}' needs`);
-    const found = READERS[ruleOf(key).read](ruleOf(key), key, saidBy(key), tables);
+    if (valueOfKey(key) === undefined) stop(`config has no ${key}, which model_type '${type}' needs`);
+    const found = READERS[ruleOf(key).read](ruleOf(key), key, valueOfKey(key), tables);
     for (const name of Object.keys(found)) sources[name] = key;
     Object.assign(fields, found, found.bias && { bias: [...(fields.bias ?? []), ...found.bias] });
   }
@@ -158,7 +158,8 @@ function shapeFields(config, tables) {
     refuse(second, own[second], `${first}, ${formatValue(own[first])}, to be counted`);
   }
   for (const [conditions, changes] of cases) {
-    if (Object.entries(conditions).every(([key, value]) => equal(saidBy(key), value))) Object.assign(fields, changes);
+    if (Object.entries(conditions).every(([key, value]) => equal(valueOfKey(key), value)))
+      Object.assign(fields, changes);
   }
   requireClasses(own.architectures ?? null, fields.tied, tables.classes[family]);
   return { fields: withoutHelpers(fields), sources };
@@ -231,10 +232,10 @@ function requireLimits(shape, sources, limits) {
 function essence(config, tables) {
   const { keys, same: pairs, cases, aliases } = tables.models[config.model_type];
   const own = ownNames(config, aliases);
-  const asked = [...pairs.map(([, second]) => second), ...cases.flatMap(([when]) => Object.keys(when))];
+  const conditionKeys = [...pairs.map(([, second]) => second), ...cases.flatMap(([when]) => Object.keys(when))];
   const says = ([key, value]) => {
     const rule = Object.hasOwn(keys, key) ? tables.rules[Number(keys[key])] : { read: "noted" };
-    if (rule.read === "inside" || (rule.read === "noted" && !asked.includes(key))) return false;
+    if (rule.read === "inside" || (rule.read === "noted" && !conditionKeys.includes(key))) return false;
     return rule.default === undefined || !equal(value, rule.default);
   };
   const kept = Object.fromEntries([["model_type", config.model_type], ...Object.entries(own).filter(says)]);

@@ -11,11 +11,11 @@ export function parseJson(text) {
   let at = 0;
   let token = "";
   let depth = 0;
-  const fail = (wanted) => {
+  const fail = (expected) => {
     const lines = text.slice(0, at).split("\n");
     const found = token ? (token.length > 20 ? `${token.slice(0, 20)}…` : token) : at < text.length ? text[at] : "";
-    const said = found ? `found ${found}` : "the text ends";
-    throw new SyntaxError(`Line ${lines.length}, column ${lines.at(-1).length + 1}: ${wanted} expected, ${said}.`);
+    const actual = found ? `found ${found}` : "the text ends";
+    throw new SyntaxError(`Line ${lines.length}, column ${lines.at(-1).length + 1}: ${expected} expected, ${actual}.`);
   };
   const next = () => {
     at += token.length;
@@ -37,8 +37,8 @@ export function parseJson(text) {
     depth--;
     return next();
   };
-  const string = (wanted) => {
-    if (token[0] !== '"') fail(text[at] === '"' ? "a text that ends on its line" : wanted);
+  const string = (expected) => {
+    if (token[0] !== '"') fail(text[at] === '"' ? "a text that ends on its line" : expected);
     const value = JSON.parse(token);
     next();
     return value;

@@ -79,8 +79,8 @@ export function choices(name, setting, limits, others = []) {
 }
 
 // The divisor of a number whose ratio to `wanted` is closest to 1.
-function nearestDivisor(number, wanted) {
-  const off = (divisor) => Math.abs(Math.log(divisor / wanted));
+function nearestDivisor(number, target) {
+  const off = (divisor) => Math.abs(Math.log(divisor / target));
   return divisors(number).reduce((best, divisor) => (off(divisor) < off(best) ? divisor : best));
 }
 
@@ -102,7 +102,7 @@ function withWindows(setting, anchor) {
 // The setting after moving one slider. When d_model changes, d_ff keeps its ratio to d_model in `anchor`, and heads
 // keep their width, or the nearest width that divides d_model; heads with a size of their own keep their number.
 /** @type {<T extends Setting>(setting: T, name: string, value: number, limits: Limits, anchor?: Shape) => T} */
-export function alter(setting, name, value, limits, anchor = setting.shape) {
+export function changeSetting(setting, name, value, limits, anchor = setting.shape) {
   const next = write(setting, name, value);
   if (name === "n_layers") return withWindows(next, anchor);
   if (name === "n_heads") return withGroups(next, anchor);

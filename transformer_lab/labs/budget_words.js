@@ -74,7 +74,7 @@ export const ofEachToken = (shape) =>
   `${shape.experts_per_token} of ${shape.n_experts} experts in each layer`;
 
 /** @type {(base: Known) => string} */
-export function publishedInWords({ key, name, published, paper, seq }) {
+export function baselineText({ key, name, published, paper, seq }) {
   if (key === "other") return `Compared with ${name}, which you pasted, in the same context.`;
   if (!published) return "Compared with what the lab began with.";
   const count = `${grouped(published)} parameters in the published weights`;
@@ -82,7 +82,7 @@ export function publishedInWords({ key, name, published, paper, seq }) {
 }
 
 /** @type {(seq: number, shape: import("./budget_counts.js").Shape) => string} */
-export function warningInWords(seq, { family, n_positions, learned_positions }) {
+export function warningText(seq, { family, n_positions, learned_positions }) {
   const learned = ["bert", "gpt2"].includes(family) || learned_positions;
   const why = learned ? "what comes after them has no embedding" : "the model has never seen so long a text";
   return `Context ${grouped(seq)} is beyond the ${grouped(n_positions)} positions: ${why}.`;
@@ -90,28 +90,28 @@ export function warningInWords(seq, { family, n_positions, learned_positions }) 
 
 // The remarks below the bars.
 /** @type {(rule: bigint, missed: bigint, count: bigint) => string} */
-export const ruleInWords = (rule, missed, count) => {
+export const ruleText = (rule, missed, count) => {
   const by = missed < 0n ? -missed : missed;
   const off = missed ? `${grouped(by)} too ${missed < 0n ? "many" : "few"}, ${share(by, count)}` : "exact";
   return `Rule of thumb, 12·L·d_model² + vocab·d_model: ${grouped(rule)}, ${off}.`;
 };
 /** @type {(ratio: string, gated: boolean, own?: boolean) => string} */
-export const overtakenInWords = (ratio, gated, own = true) =>
+export const attentionCostText = (ratio, gated, own = true) =>
   `Scores and blend take ${ratio} feed-forward` +
   `${own ? `, ${gated ? "2·seq\u00a0/\u00a03·d_ff" : "seq\u00a0/\u00a0d_ff"}` : ""}.`;
 // The context length at which attention costs as many FLOPs as the feed-forward layers; gated ones have a third matrix.
 /** @type {(shape: import("./budget_counts.js").Shape) => number} */
 export const equalContext = (shape) => (isGated(shape) ? 1.5 : 1) * shape.d_ff;
 /** @type {(bytes: number, own?: boolean) => string} */
-export const trainingInWords = (bytes, own = true) =>
+export const trainingText = (bytes, own = true) =>
   `Each parameter takes ${4 * bytes} bytes: weight, gradient, Adam's two moments.` +
   `${own ? "" : " Activations are not counted: the layers of this package differ."}`;
 /** @type {(shape: import("./budget_counts.js").Shape, values: bigint) => string} */
-export const windowsInWords = ({ n_layers, n_window_layers, window: reach }, values) =>
+export const windowsText = ({ n_layers, n_window_layers, window: reach }, values) =>
   `A token adds 2·L·d_kv = ${grouped(values)} values, until ${n_window_layers ?? n_layers} of ${n_layers} layers ` +
   `keep no more than the last ${grouped(reach)} tokens.`;
 /** @type {(values: bigint, tokens: bigint, shared: boolean) => string} */
-export const cacheInWords = (values, tokens, shared) =>
+export const cacheText = (values, tokens, shared) =>
   `A token keeps 2·L·${shared ? "d_kv" : "d_model"} = ${grouped(values)} values. ` +
   `${grouped(tokens)} tokens take as much as the weights.`;
 export const NO_CACHE = "A BERT reads a sentence at once: it does not generate, and keeps no cache.";
@@ -126,8 +126,8 @@ export function describe(from, to) {
   const memory = own ? `, a step of training ${ratio("training")} the memory` : facts.grows;
   if (!sameOptions(from.shape, to.shape)) return `Another model: ${count}. ${work}${memory}.`;
   if (!own) {
-    const told = changed.map((name) => `${name} ${facts.instead(name)}`);
-    return `${told.slice(0, 3).join(", ")}: ${count}. ${work}${memory}.`;
+    const changes = changed.map((name) => `${name} ${facts.instead(name)}`);
+    return `${changes.slice(0, 3).join(", ")}: ${count}. ${work}${memory}.`;
   }
   const wider = changed[0] === "d_model" && changed.every((name) => ["d_model", "n_heads", "d_ff"].includes(name));
   if (wider) return CHANGES.d_model(facts);
@@ -169,10 +169,10 @@ const CHANGES = {
     const width = counted(headFeatures(b), "feature");
     const heads = counted(b.n_heads, "head");
     const kept = headFeatures(b) === headFeatures(a);
-    const told = kept ? `Heads keep their width, ${width}: now ${heads}.` : `Now ${heads} of ${width}.`;
+    const headText = kept ? `Heads keep their width, ${width}: now ${heads}.` : `Now ${heads} of ${width}.`;
     const square = `The attention matrices grow with its square, ${part("parameters", "attention weights")}`;
     const itself = `the embeddings only with itself, ${of("d_model")}`;
-    return `d_model ${instead("d_model")}: ${count}. ${square}; ${itself}. ${told} ${work}${grows}.`;
+    return `d_model ${instead("d_model")}: ${count}. ${square}; ${itself}. ${headText} ${work}${grows}.`;
   },
   n_layers: ({ a, b, by, count, work, instead, grows }) => {
     const each = grouped(by / BigInt(b.n_layers - a.n_layers));

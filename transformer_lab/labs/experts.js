@@ -3,7 +3,7 @@
 import { booleanCodec, integerCodec, nestedNumbersCodec, optionCodec, traitsInUrl } from "./address.js";
 import { hueOf } from "./colours.js";
 import { balance, loadsOf, mixed, movedTokens, nearest, roundTo, route } from "./experts_maths.js";
-import { loadsInWords, longestInWords, movedInWords, parametersInWords, routeInWords } from "./experts_words.js";
+import { loadsText, longestText, movedText, parametersText, routeText } from "./experts_words.js";
 import { vectorText } from "./experts_words.js";
 import { frame } from "./frame.js";
 import { range, sum } from "./maths.js";
@@ -109,8 +109,8 @@ function flowPanel(model) {
     for (const [i, row] of links.entries()) {
       for (const [e, link] of row.entries()) {
         const at = chosen[i].indexOf(e);
-        const moved = at >= 0 && !usual[i].includes(e);
-        const looks = [i === token && "tl-mine", moved && "tl-moved"].filter(Boolean).join(" ");
+        const isMoved = at >= 0 && !usual[i].includes(e);
+        const looks = [i === token && "tl-mine", isMoved && "tl-moved"].filter(Boolean).join(" ");
         set(link, {
           visibility: at < 0 ? "hidden" : "visible",
           "stroke-width": at < 0 ? 0 : (WIDEST_LINK * weights[i][at]).toFixed(2),
@@ -321,18 +321,18 @@ function render({ model, el }) {
     flow.draw(state, found);
     settings.draw(state);
     numbers.draw(state, found);
-    setText(parameters, parametersInWords(sizes, experts, state.n_active, state.shared));
-    reserveSpace(parameters, parametersInWords(sizes, experts, experts, sizes.shared > 0));
+    setText(parameters, parametersText(sizes, experts, state.n_active, state.shared));
+    reserveSpace(parameters, parametersText(sizes, experts, experts, sizes.shared > 0));
     const { token, bias } = state;
     const chosen = found.chosen[token];
     const near = nearest(found.scores[token], bias, chosen);
     const sentences = [
-      routeInWords(tokens, token, chosen, found.weights[token], near),
-      loadsInWords(found.loads, tokens.length),
-      movedInWords(tokens, movedTokens(state), bias),
+      routeText(tokens, token, chosen, found.weights[token], near),
+      loadsText(found.loads, tokens.length),
+      movedText(tokens, movedTokens(state), bias),
     ];
     setText(status, sentences.join(" "));
-    reserveSpace(status, longestInWords(tokens, longest, state.n_active, experts));
+    reserveSpace(status, longestText(tokens, longest, state.n_active, experts));
   });
 }
 

@@ -16,14 +16,14 @@ export const vectorText = (vector, features) =>
  *   tokens: string[], token: number, chosen: number[], weights: number[], near: { expert: number, by: number } | null,
  * ) => string}
  */
-export function routeInWords(tokens, token, chosen, weights, near) {
+export function routeText(tokens, token, chosen, weights, near) {
   const goals = chosen.map((expert, i) => `expert ${expert} (${places(weights[i])})`);
   const missed = near ? `Expert ${near.expert} misses the choice by ${places(near.by, 3)}.` : "No expert is left out.";
   return `${quotedAt(tokens, token)} goes to ${listed(goals)}. ${missed}`;
 }
 
 /** @type {(loads: number[], tokens: number) => string} */
-export function loadsInWords(loads, tokens) {
+export function loadsText(loads, tokens) {
   const mean = sum(loads) / loads.length;
   const most = Math.max(...loads);
   if (Math.min(...loads) === most) return `Every expert has ${counted(most, "token")}: the load is even.`;
@@ -32,7 +32,7 @@ export function loadsInWords(loads, tokens) {
 
 // What the biases have changed. With a single bias the order of the changes is that of its slider.
 /** @type {(tokens: string[], moved: number[], bias: number[]) => string} */
-export function movedInWords(tokens, moved, bias) {
+export function movedText(tokens, moved, bias) {
   if (!bias.some(Boolean)) return "All biases are 0.";
   if (!moved.length) return "The biases have changed no token’s experts yet.";
   const one = bias.filter(Boolean).length === 1;
@@ -44,14 +44,14 @@ export function movedInWords(tokens, moved, bias) {
 
 // The longest text that may be said with k experts per token.
 /** @type {(tokens: string[], longest: number, k: number, experts: number) => string} */
-export function longestInWords(tokens, longest, k, experts) {
+export function longestText(tokens, longest, k, experts) {
   const near = k < experts ? { expert: 0, by: 0 } : null;
   const zeros = Array(experts).fill(0);
   const loads = [tokens.length, ...zeros.slice(1)];
   return [
-    routeInWords(tokens, longest, [...zeros.keys()].slice(0, k), zeros, near),
-    loadsInWords(k < experts ? loads : [...loads, 0], tokens.length),
-    movedInWords(tokens, tokens.length > 1 ? [longest, longest] : [longest], [1]),
+    routeText(tokens, longest, [...zeros.keys()].slice(0, k), zeros, near),
+    loadsText(k < experts ? loads : [...loads, 0], tokens.length),
+    movedText(tokens, tokens.length > 1 ? [longest, longest] : [longest], [1]),
   ].join(" ");
 }
 
@@ -60,7 +60,7 @@ export function longestInWords(tokens, longest, k, experts) {
  * have, and how many features a vector.
  */
 /** @type {(sizes: Sizes, experts: number, active: number, shared: boolean) => string} */
-export function parametersInWords({ router, expert, shared: own }, experts, active, shared) {
+export function parametersText({ router, expert, shared: own }, experts, active, shared) {
   const more = shared ? ` + ${grouped(own)} (shared)` : "";
   const count = (n) => router + n * expert + (shared ? own : 0);
   const share = Math.round((100 * count(active)) / count(experts));

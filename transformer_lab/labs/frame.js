@@ -22,7 +22,7 @@ export function frame({ model, el }, name, title, traits, ...body) {
   if (!again) initialTraits.set(model, getTraits(model, urlState.names));
   const first = initialTraits.get(model);
   const status = element("p", { role: "status", "aria-live": "polite" });
-  const putBack = () => {
+  const reset = () => {
     commit(model, first);
     for (const input of lab.querySelectorAll(".tl-input")) input.dispatchEvent(new Event("tl-reset"));
   };
@@ -34,7 +34,7 @@ export function frame({ model, el }, name, title, traits, ...body) {
     complaint,
     ...body,
     reservedBox(status, "tl-status"),
-    element("div", { class: "tl-foot" }, nodes, button("Reset", putBack, { class: "tl-reset" })),
+    element("div", { class: "tl-foot" }, nodes, button("Reset", reset, { class: "tl-reset" })),
   );
   const controls = model.get("controls");
   for (const node of controls ? lab.querySelectorAll("[data-group]") : []) {

@@ -96,20 +96,20 @@ function layerPanel(model, layers) {
  *   { node: HTMLElement, draw: (state: State, changed: Changed) => void }}
  */
 function smallMaps(model, { heads, queries, keys, keyTokens }) {
-  const minis = range(heads).map((i) => {
+  const smallHeatmaps = range(heads).map((i) => {
     const map = heatmap(queries, keys);
-    const [looks, badge, band] = ["tl-looks", "tl-badge", "tl-band"].map((kind) => element("span", { class: kind }));
+    const [topKey, badge, band] = ["tl-looks", "tl-badge", "tl-band"].map((kind) => element("span", { class: kind }));
     const framed = element("span", { class: "tl-frame" }, map.node, band);
     const caption = element("span", { class: "tl-caption" }, `head ${i}`);
-    return { map, looks, badge, band, node: element("button", { class: "tl-mini" }, framed, caption, badge, looks) };
+    return { map, topKey, badge, band, node: element("button", { class: "tl-mini" }, framed, caption, badge, topKey) };
   });
   const style = `--ratio: ${clamp(keys / queries, 0.5, 4)}; --high: ${100 / queries}%`;
-  const nodes = minis.map((mini) => mini.node);
+  const nodes = smallHeatmaps.map((mini) => mini.node);
   const choose = radios("Head", { class: "tl-minis", style }, nodes, (head) => commit(model, { head }));
 
   function draw({ head, query, maps, fits, theme }, changed) {
     choose.show(head);
-    for (const [i, { map, looks, badge, band }] of minis.entries()) {
+    for (const [i, { map, topKey, badge, band }] of smallHeatmaps.entries()) {
       if (changed.layer) {
         map.draw(maps[i], theme);
         const best = fits && bestPattern(fits[i]);
@@ -119,7 +119,7 @@ function smallMaps(model, { heads, queries, keys, keyTokens }) {
         band.style.transform = translateRows(query);
         const row = maps[i][query];
         const best = row.indexOf(row.reduce((a, b) => Math.max(a, b)));
-        setText(looks, `${row[best].toFixed(2)} ${legible(keyTokens[best])}`);
+        setText(topKey, `${row[best].toFixed(2)} ${legible(keyTokens[best])}`);
       }
     }
   }
@@ -145,7 +145,7 @@ function patternsTable() {
   return { node: element("div", {}, label("How much it fits a pattern"), table), draw };
 }
 
-const weightInWords = (place, weight) => `weights[${place.join(", ")}] = ${weight.toFixed(4)}`;
+const weightText = (place, weight) => `weights[${place.join(", ")}] = ${weight.toFixed(4)}`;
 
 // A large map of the chosen head, and the weight under the pointer.
 /** @type {(model: Model, sentence: Sentence) => any} */
@@ -158,7 +158,7 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
   const width = (model.get("d_model") ?? 0) / heads;
   const features = (head) => `, features ${head * width} to ${(head + 1) * width - 1} of ${heads * width}`;
   const nameOf = (layer, head) => `Layer ${layer}, head ${head}${width ? features(head) : ""}`;
-  const shareInWords = (asker, target) => `What ${asker} takes from ${target}.`;
+  const shareText = (queryName, keyName) => `What ${queryName} takes from ${keyName}.`;
   const node = element(
     "div",
     { class: "tl-halves" },
@@ -181,13 +181,13 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
       if (fits) table.draw(fits[head]);
     }
     map.show(query, key);
-    setText(reading, weightInWords([layer, head, query, key], rows[query][key]));
-    setText(share, shareInWords(quotedAt(tokens, query), quotedAt(keyTokens, key)));
+    setText(reading, weightText([layer, head, query, key], rows[query][key]));
+    setText(share, shareText(quotedAt(tokens, query), quotedAt(keyTokens, key)));
   }
 
-  function reserveAll(asker, target) {
-    reserveSpace(reading, weightInWords([layers - 1, heads - 1, queries - 1, keys - 1], 0));
-    reserveSpace(share, shareInWords(asker, target));
+  function reserveAll(queryName, keyName) {
+    reserveSpace(reading, weightText([layers - 1, heads - 1, queries - 1, keys - 1], 0));
+    reserveSpace(share, shareText(queryName, keyName));
   }
   return { node, draw, reserveAll };
 }
@@ -195,18 +195,20 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
 // The sentence: queries, and keys shaded by their weight.
 /** @type {(model: Model, sentence: Sentence, rows: () => Rows) => any} */
 function sentencePanel(model, { tokens, keyTokens, own }, rows) {
-  const askers = tokens.map((token) => tokenButton("button", token));
-  const looked = own ? askers : keyTokens.map((token) => tokenButton("span", token));
+  const queryButtons = tokens.map((token) => tokenButton("button", token));
+  const keyButtons = own ? queryButtons : keyTokens.map((token) => tokenButton("span", token));
   const choose = radios(
     "Who looks",
     { class: "tl-strip tl-chips" },
-    askers.map((asker) => asker.node),
+    queryButtons.map((button) => button.node),
     (query) => commit(model, { query, key: keysByWeight(rows()[query])[0] }),
   );
-  const ask = own ? "Choose who looks (outlined); the shade says how much each token is looked at" : "Choose who looks";
-  const others = looked.map((token) => token.node);
+  const prompt = own
+    ? "Choose who looks (outlined); the shade says how much each token is looked at"
+    : "Choose who looks";
+  const others = keyButtons.map((token) => token.node);
   const nodes = [
-    label(ask),
+    label(prompt),
     choose.node,
     own ? [] : [label("What it looks at"), element("div", { class: "tl-strip tl-chips" }, others)],
   ].flat();
@@ -214,7 +216,7 @@ function sentencePanel(model, { tokens, keyTokens, own }, rows) {
   /** @type {(state: State, words: HTMLElement) => void} */
   function draw({ layer, head, query, rows }, words) {
     choose.show(query);
-    for (const [j, token] of looked.entries()) token.show(rows[query][j]);
+    for (const [j, token] of keyButtons.entries()) token.show(rows[query][j]);
     const who = quotedAt(tokens, query);
     setText(words, `Layer ${layer}, head ${head}: ${describeRow(rows[query], who, keyTokens)}`);
   }
@@ -223,15 +225,15 @@ function sentencePanel(model, { tokens, keyTokens, own }, rows) {
 }
 
 // The longest query and key of a sentence, and the longest status line.
-/** @type {(status: HTMLElement, sentence: Sentence) => { asker: string, target: string, text: string }} */
+/** @type {(status: HTMLElement, sentence: Sentence) => { queryName: string, keyName: string, text: string }} */
 function longestOf(status, { layers, heads, tokens, keyTokens }) {
   const longest = (names) => {
     const texts = names.map((_, i) => quotedAt(names, i));
     return widest(status, texts);
   };
-  const [asker, target] = [tokens, keyTokens].map(longest);
-  const text = `Layer ${layers - 1}, head ${heads - 1}: ${longestRow(asker, target)}`;
-  return { asker, target, text };
+  const [queryName, keyName] = [tokens, keyTokens].map(longest);
+  const text = `Layer ${layers - 1}, head ${heads - 1}: ${longestRow(queryName, keyName)}`;
+  return { queryName, keyName, text };
 }
 
 // Chooses the sentence, where there are several.
@@ -248,14 +250,18 @@ function sentenceChoice(model, all) {
 function panelsOf(model, sentence, rows) {
   const minis = smallMaps(model, sentence);
   const large = headPanel(model, sentence);
-  const words = sentencePanel(model, sentence, rows);
-  const inside = [group("heads", label("Its heads: choose one"), minis.node), large.node, group("tokens", words.nodes)];
+  const sentencePart = sentencePanel(model, sentence, rows);
+  const inside = [
+    group("heads", label("Its heads: choose one"), minis.node),
+    large.node,
+    group("tokens", sentencePart.nodes),
+  ];
   const node = element("div", {}, inside);
   const controls = model.get("controls");
   for (const part of controls ? node.querySelectorAll("[data-group]") : []) {
     if (!controls.includes(part.dataset.group)) part.remove();
   }
-  return { minis, large, words, node };
+  return { minis, large, sentencePart, node };
 }
 
 /** @param {import("./ui.js").View} view */
@@ -274,13 +280,13 @@ function render({ model, el }) {
   const sentences = sentenceChoice(model, all);
   const overview = model.get("overview") ? overviewPanel(model, all) : null;
   const body = element("div", {});
-  const place = (count) => integerCodec(0, count - 1);
+  const indexCodec = (count) => integerCodec(0, count - 1);
   const urlState = traitsInUrl("heads", {
-    sentence: place(all.length),
-    layer: place(layers),
-    head: place(heads),
-    query: place(most("queries")),
-    key: place(most("keys")),
+    sentence: indexCodec(all.length),
+    layer: indexCodec(layers),
+    head: indexCodec(heads),
+    query: indexCodec(most("queries")),
+    key: indexCodec(most("keys")),
     ...(overview && { overview: optionCodec(Object.keys(OVERVIEWS)) }),
   });
   const { lab, status } = frame(
@@ -295,17 +301,17 @@ function render({ model, el }) {
   );
   const longest = all.map((sentence) => longestOf(status, sentence));
   reserveSpace(status, ...longest.map(({ text }) => text));
-  overview?.reserveAll(longest.map(({ asker, target }) => [asker, target]));
-  const made = new Map(); // the panels of sentences that have been shown
+  overview?.reserveAll(longest.map(({ queryName, keyName }) => [queryName, keyName]));
+  const panelsBySentence = new Map(); // the panels of sentences that have been shown
   function panelsFor(i) {
-    if (!made.has(i)) {
+    if (!panelsBySentence.has(i)) {
       const panels = panelsOf(model, all[i], () => state.rows);
       body.append(panels.node);
-      panels.large.reserveAll(longest[i].asker, longest[i].target);
-      made.set(i, panels);
+      panels.large.reserveAll(longest[i].queryName, longest[i].keyName);
+      panelsBySentence.set(i, panels);
     }
-    for (const [j, { node }] of made) set(node, { hidden: j !== i });
-    return made.get(i);
+    for (const [j, { node }] of panelsBySentence) set(node, { hidden: j !== i });
+    return panelsBySentence.get(i);
   }
 
   /** @type {State} */
@@ -331,18 +337,18 @@ function render({ model, el }) {
 
   function drawHeads() {
     const changed = compute();
-    const { minis, large, words } = panelsFor(state.sentence);
+    const { minis, large, sentencePart } = panelsFor(state.sentence);
     sentences.draw(state.sentence);
     overview?.draw(state);
     if (changed.layer) layer.draw(state.layer);
     if (changed.head || changed.query) minis.draw(state, changed);
     large.draw(state, changed);
-    if (changed.head || changed.query) words.draw(state, status);
+    if (changed.head || changed.query) sentencePart.draw(state, status);
   }
 
-  const ends = [observe(model, ["weights", ...urlState.names], drawHeads), observeTheme(lab, drawHeads)];
+  const disposers = [observe(model, ["weights", ...urlState.names], drawHeads), observeTheme(lab, drawHeads)];
   return () => {
-    for (const end of ends) end();
+    for (const end of disposers) end();
   };
 }
 

@@ -243,8 +243,8 @@ def _as_others(others, layers_and_heads):
     for given, tokens in others:
         weights = _stack_layers(given)
         if weights.shape[:2] != layers_and_heads or weights.shape[2] != weights.shape[3]:
-            wanted = f"({layers_and_heads[0]}, {layers_and_heads[1]}, seq, seq)"
-            raise ValueError(f"others must have weights of shape {wanted}, got {tuple(weights.shape)}")
+            expected = f"({layers_and_heads[0]}, {layers_and_heads[1]}, seq, seq)"
+            raise ValueError(f"others must have weights of shape {expected}, got {tuple(weights.shape)}")
         pairs.append((weights, _as_tokens("others", tokens, "q_len", weights.shape[2])))
     return pairs
 

@@ -17,12 +17,12 @@ export const OVERVIEWS = { [MAPS]: "small maps", [WEIGHT]: "chosen weight", ...P
 // What the line below the grid says of the chosen head: its number in the grid, and its rank among all heads.
 /** @type {(overview: string, place: number[], pair: string[], value: number | null, rank: number, count: number) =>
  *   string} */
-export function overviewInWords(overview, [layer, head], [asker, target], value, rank, count) {
+export function overviewText(overview, [layer, head], [queryName, keyName], value, rank, count) {
   if (overview === MAPS) return "A map for each head: a row for each token that looks, strong where it looks.";
   const name = `Layer ${layer}, head ${head}`;
   if (value === null) return `${name}: “${PATTERNS[overview]}” cannot occur in this sentence.`;
-  const what = overview === WEIGHT ? `the weight of ${asker} for ${target} is` : `“${PATTERNS[overview]}” scores`;
-  return `${name}: ${what} ${value.toFixed(2)}, rank ${rank} of ${count} heads.`;
+  const claim = overview === WEIGHT ? `the weight of ${queryName} for ${keyName} is` : `“${PATTERNS[overview]}” scores`;
+  return `${name}: ${claim} ${value.toFixed(2)}, rank ${rank} of ${count} heads.`;
 }
 
 // Empty rows above a small map and empty columns left of it, for the line between maps: it hides no weight.
@@ -86,7 +86,7 @@ export function overviewPanel(model, all) {
   );
   const options = Object.entries(OVERVIEWS).filter(([name]) => all[0].own || !PATTERNS[name]);
   const buttons = choice("In each cell", options, (overview) => commit(model, { overview }));
-  const told = element("p", { class: "tl-note", "aria-live": "polite" });
+  const status = element("p", { class: "tl-note", "aria-live": "polite" });
   const node = element(
     "div",
     { class: "tl-overview" },
@@ -104,7 +104,7 @@ export function overviewPanel(model, all) {
       element("div", { class: "tl-rows", "aria-hidden": "true" }, edge(layers, 30)),
       sheet,
     ),
-    reservedBox(told),
+    reservedBox(status),
   );
 
   const count = layers * heads;
@@ -114,9 +114,9 @@ export function overviewPanel(model, all) {
     const { queries, keys, tokens, keyTokens } = all[sentence];
     const numberIn = (i, j) => (overview === WEIGHT ? rowOf(i, j, query)[key] : scoresOf(i)[j][overview]);
     const values = overview === MAPS ? [] : range(layers).map((i) => range(heads).map((j) => numberIn(i, j)));
-    const asked = [sentence, overview, theme, packed, ...(overview === WEIGHT ? [query, key] : [])];
-    if (asked.some((value, i) => value !== painted[i])) {
-      painted = asked;
+    const inputs = [sentence, overview, theme, packed, ...(overview === WEIGHT ? [query, key] : [])];
+    if (inputs.some((value, i) => value !== painted[i])) {
+      painted = inputs;
       const shown = overview === MAPS ? maps[sentence] : scored;
       for (const each of [...maps, scored]) set(each.node, { hidden: each !== shown });
       set(sheet, { class: overview === MAPS && keys > 24 ? "tl-stack tl-fine" : "tl-stack" });
@@ -128,15 +128,15 @@ export function overviewPanel(model, all) {
     const value = values[layer]?.[head] ?? null;
     const rank = 1 + values.flat().filter((other) => other > value).length;
     const pair = [quotedAt(tokens, query), quotedAt(keyTokens, key)];
-    setText(told, overviewInWords(overview, at, pair, value, rank, count));
+    setText(status, overviewText(overview, at, pair, value, rank, count));
   }
 
   /** @type {(pairs: string[][]) => void} */
   function reserveAll(pairs) {
     const last = [layers - 1, heads - 1];
-    const zeros = options.flatMap(([name]) => pairs.map((pair) => overviewInWords(name, last, pair, 0, count, count)));
-    const nones = Object.keys(PATTERNS).map((name) => overviewInWords(name, last, pairs[0], null, count, count));
-    reserveSpace(told, ...new Set([...zeros, ...nones]));
+    const zeros = options.flatMap(([name]) => pairs.map((pair) => overviewText(name, last, pair, 0, count, count)));
+    const nones = Object.keys(PATTERNS).map((name) => overviewText(name, last, pairs[0], null, count, count));
+    reserveSpace(status, ...new Set([...zeros, ...nones]));
   }
   return { node, draw, reserveAll };
 }

@@ -64,7 +64,7 @@ export function bestPattern(scores) {
 /** @type {(row: Row) => number[]} */
 export const keysByWeight = (row) => [...row.keys()].sort((a, b) => row[b] - row[a] || a - b);
 
-const sumInWords = (whole) => ` Its weights sum to ${whole.toFixed(2)}.`;
+const sumText = (whole) => ` Its weights sum to ${whole.toFixed(2)}.`;
 
 // Describes a row of weights.
 /** @type {(row: Row, who: string, keyTokens: string[]) => string} */
@@ -75,17 +75,17 @@ export function describeRow(row, who, keyTokens) {
   const top = row[order[0]];
   const low = row[order.at(-1)];
   if (top === 0) return `${who} looks at nothing: all its weights are zero.`;
-  if (row.length === 1 || top > 0.995) return `${who} looks at ${share(order[0])} alone.${sumInWords(whole)}`;
+  if (row.length === 1 || top > 0.995) return `${who} looks at ${share(order[0])} alone.${sumText(whole)}`;
   if (top - low < 0.02) {
     const each = (whole / row.length).toFixed(2);
-    return `${who} looks at all ${row.length} keys about alike (${each} each).${sumInWords(whole)}`;
+    return `${who} looks at all ${row.length} keys about alike (${each} each).${sumText(whole)}`;
   }
   const next = order.slice(1, 3).filter((j) => row[j] >= 0.05);
   const then = next.length ? `, then at ${listed(next.map(share))}` : "";
-  return `${who} looks most at ${share(order[0])}${then}.${sumInWords(whole)}`;
+  return `${who} looks most at ${share(order[0])}${then}.${sumText(whole)}`;
 }
 
 // The longest possible description of a row.
 /** @type {(who: string, key: string) => string} */
 export const longestRow = (who, key) =>
-  `${who} looks most at ${key} (0.00), then at ${key} (0.00) and ${key} (0.00).${sumInWords(0)}`;
+  `${who} looks most at ${key} (0.00), then at ${key} (0.00) and ${key} (0.00).${sumText(0)}`;

@@ -3,7 +3,7 @@
 import { booleanCodec, integerCodec, optionCodec, traitsInUrl } from "./address.js";
 import { BLUES, cellColours } from "./colours.js";
 import { frame } from "./frame.js";
-import { depthOf, moveText, movesInWords, nameOf, verdictInWords } from "./influence_words.js";
+import { depthOf, moveText, influenceText, nameOf, verdictText } from "./influence_words.js";
 import { range } from "./maths.js";
 import { button, choice, commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace } from "./ui.js";
 import { set, setText } from "./ui.js";
@@ -69,8 +69,8 @@ function tablePanel(model) {
       for (const [i, cell] of row.entries()) set(cell, coloured(table[j][i]));
       set(rows[j], { "data-chosen": j === token });
     }
-    const moved = table.map((row, j) => `${j}: ${row.flatMap((x, i) => (x === 0 ? [] : [i])).join(" ") || "none"}`);
-    set(picture, { "aria-label": `Which outputs each token moves. ${moved.join("; ")}.` });
+    const rowTexts = table.map((row, j) => `${j}: ${row.flatMap((x, i) => (x === 0 ? [] : [i])).join(" ") || "none"}`);
+    set(picture, { "aria-label": `Which outputs each token moves. ${rowTexts.join("; ")}.` });
   }
   return { node, draw };
 }
@@ -84,18 +84,18 @@ function verdictPanel(model, stored, verdicts) {
   const link = element("a", { target: "_blank", rel: "noreferrer" });
   const thread = element("p", { class: "tl-note" }, link);
   const node = element("div", {}, label("What do you say of this model?"), pick.node, reservedBox(story), thread);
-  const told = ({ title, story }) => (title ? `${title}. ${story}` : story);
+  const storyText = ({ title, story }) => (title ? `${title}. ${story}` : story);
   function draw({ verdict }, shown) {
     pick.show(verdict);
     for (const each of pick.buttons) set(each, { "data-right": false });
     const right = verdict && verdict === shown.verdict;
     set(pick.buttons[verdicts.findIndex(([key]) => key === verdict)] ?? link, { "data-right": right ? "yes" : "no" });
-    setText(story, right ? told(shown) : HINT);
+    setText(story, right ? storyText(shown) : HINT);
     const open = right && shown.link;
     setText(link, open ? `The thread: ${shown.thread}` : "");
     set(link, { href: open || null });
   }
-  const reserveAll = () => reserveSpace(story, ...stored.map(told));
+  const reserveAll = () => reserveSpace(story, ...stored.map(storyText));
   return { node, draw, reserveAll };
 }
 
@@ -114,7 +114,7 @@ function render({ model, el }) {
     letters.map((letter) => [letter, letter]),
     (chosen) => commit(model, { chosen, verdict: "" }),
   );
-  const said = element("span", { class: "tl-said" });
+  const claim = element("span", { class: "tl-said" });
   const row = choice("What the model reads", rows, (row) => commit(model, { row }));
   const loud = button("weights × 3,000", () => commit(model, { loud: !model.get("loud") }));
   const eight = rowsPanel(model);
@@ -138,7 +138,7 @@ function render({ model, el }) {
       : group(
           "model",
           element("div", {}, label("Model"), models.node),
-          element("p", {}, "It is said to be ", reservedBox(said)),
+          element("p", {}, "It is said to be ", reservedBox(claim)),
         ),
     isOwn ? [] : group("switches", element("div", { class: "tl-row" }, row.node, loud)),
     eight.node,
@@ -148,10 +148,10 @@ function render({ model, el }) {
   const tableOf = (state) => (isOwn ? own : find(state).tables[`${state.loud ? "loud" : "quiet"} ${state.row}`]);
   if (!isOwn) {
     verdict.reserveAll();
-    reserveSpace(said, ...shownModels.map((each) => `${each.said}.`));
+    reserveSpace(claim, ...shownModels.map((each) => `${each.said}.`));
   }
   const full = range(SEQ).map(() => range(SEQ).map(() => 0.001));
-  reserveSpace(status, movesInWords(full, SEQ - 1, "one") + verdictInWords("documents", "right", names));
+  reserveSpace(status, influenceText(full, SEQ - 1, "one") + verdictText("documents", "right", names));
 
   return observe(model, urlState.names, () => {
     /** @type {State} */
@@ -163,13 +163,13 @@ function render({ model, el }) {
     if (!isOwn) {
       const shown = find(state);
       models.show(state.chosen);
-      setText(said, `${shown.said}.`);
+      setText(claim, `${shown.said}.`);
       row.show(state.row);
       set(loud, { "aria-pressed": String(state.loud) });
       verdict.draw(state, shown);
-      answer = verdictInWords(state.verdict, shown.verdict, names);
+      answer = verdictText(state.verdict, shown.verdict, names);
     }
-    setText(status, movesInWords(moves, state.token, state.row) + answer);
+    setText(status, influenceText(moves, state.token, state.row) + answer);
   });
 }
 

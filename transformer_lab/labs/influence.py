@@ -99,7 +99,7 @@ class InfluenceLab(Lab):
     Raises
     ------
     TypeError, ValueError
-        If a setting is none of those that there are, or a model of your own returns something else.
+        If a setting does not exist, or your own model returns something else.
 
     Examples
     --------

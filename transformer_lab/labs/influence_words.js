@@ -40,24 +40,24 @@ function outputs(numbers) {
 
 // What moves when token j is replaced, and which of it comes before the token.
 /** @type {(table: Table, j: number, row: string) => string} */
-export function movesInWords(table, j, row) {
-  const what =
+export function influenceText(table, j, row) {
+  const change =
     nameOf(row, j) === "–" ? `The padding at position ${j} gets a different number` : `Token ${j} is replaced`;
   const moved = [...table[j].keys()].filter((i) => table[j][i] !== 0);
-  if (!moved.length) return `${what}: no output moves.`;
-  if (table[j].every((x) => x === null)) return `${what}: every output is NaN, before and after.`;
+  if (!moved.length) return `${change}: no output moves.`;
+  if (table[j].every((x) => x === null)) return `${change}: every output is NaN, before and after.`;
   const farthest = moved.reduce((a, b) => (table[j][b] > table[j][a] ? b : a));
   const how = `${outputs(moved)} move${moved.length > 1 ? "" : "s"}`;
   const most = `by ${moveText(table[j][farthest])} times the outputs’ spread`;
-  const far = `${what}: ${how}, output ${farthest} farthest, ${most}.`;
+  const far = `${change}: ${how}, output ${farthest} farthest, ${most}.`;
   const earlier = moved.filter((i) => i < j);
   const comes = earlier.length > 1 ? "come" : "comes";
   return earlier.length ? `${far} ${outputs(earlier).replace("o", "O")} ${comes} before the token.` : far;
 }
 
 /** @type {(verdict: string, right: string, texts: Record<string, string>) => string} */
-export function verdictInWords(verdict, right, texts) {
+export function verdictText(verdict, right, texts) {
   if (!verdict) return "";
-  const said = quoted(texts[verdict]);
-  return verdict === right ? ` ${said} is right.` : ` ${said} is not what this model does.`;
+  const claim = quoted(texts[verdict]);
+  return verdict === right ? ` ${claim} is right.` : ` ${claim} is not what this model does.`;
 }

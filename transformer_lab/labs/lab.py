@@ -64,7 +64,7 @@ class Lab(anywidget.AnyWidget):
     groups = ()
     """The groups of controls that can be shown or hidden."""
     constants: ClassVar[dict] = {}
-    """Synchronised traits that are the same in every lab of this kind: what is stored of a notebook leaves them out."""
+    """Synchronised traits with one value in all labs of a kind; stored notebooks leave them out."""
 
     controls = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
@@ -75,8 +75,8 @@ class Lab(anywidget.AnyWidget):
         names = [stars.get(x.kind, "") + x.name for x in inspect.signature(cls).parameters.values()]
         for name in settings:
             if name not in names and not names[-1].startswith("**"):
-                meant = did_you_mean(name, names) or f"; it has {', '.join(names)}"
-                raise TypeError(f"{cls.__name__} has no argument {name!r}{meant}")
+                suggestion = did_you_mean(name, names) or f"; it has {', '.join(names)}"
+                raise TypeError(f"{cls.__name__} has no argument {name!r}{suggestion}")
         return super().__new__(cls, *args, **settings)
 
     def __init__(self, *, controls=None, **settings):
@@ -152,39 +152,39 @@ def as_tensor(name, x, axes, least, most, reach=None):
     return x
 
 
-def as_option(name, found, options):
+def as_option(name, value, options):
     """Return ``found`` if it is one of the options; otherwise raise an error that lists them."""
-    if any(isinstance(found, type(option)) and found == option for option in options):
-        return found
+    if any(isinstance(value, type(option)) and value == option for option in options):
+        return value
     words = [option for option in options if isinstance(option, str)]
-    meant = did_you_mean(found, words) if isinstance(found, str) else ""
-    listed = f"the {len(options)} that there are" if meant and len(options) > 12 else ", ".join(map(repr, options))
-    raise ValueError(f"{name} must be one of {listed}, got {format_value(found)}{meant}")
+    suggestion = did_you_mean(value, words) if isinstance(value, str) else ""
+    listed = f"the {len(options)} that there are" if suggestion and len(options) > 12 else ", ".join(map(repr, options))
+    raise ValueError(f"{name} must be one of {listed}, got {format_value(value)}{suggestion}")
 
 
-def as_number(name, found, least, most):
+def as_number(name, value, least, most):
     """Return ``found`` if it is a number in this range; otherwise raise an error that names the range."""
-    if not is_number(found):
-        raise TypeError(f"{name} must be a number, got {format_value(found)}")
-    if not least <= found <= most:  # also false for NaN
-        raise ValueError(f"{name} must be from {least} to {most}, got {found}")
-    return found
+    if not is_number(value):
+        raise TypeError(f"{name} must be a number, got {format_value(value)}")
+    if not least <= value <= most:  # also false for NaN
+        raise ValueError(f"{name} must be from {least} to {most}, got {value}")
+    return value
 
 
-def as_integer(name, found, least, most):
+def as_integer(name, value, least, most):
     """Return ``found`` as an int if it is an integer in this range; otherwise raise an error."""
     try:
-        number = operator.index(found)
+        number = operator.index(value)
     except TypeError:
         number = None
-    if number is None or isinstance(found, bool):
-        raise TypeError(f"{name} must be an integer, got {format_value(found)}")
+    if number is None or isinstance(value, bool):
+        raise TypeError(f"{name} must be an integer, got {format_value(value)}")
     return as_number(name, number, least, most)
 
 
-def as_strings(name, found):
+def as_strings(name, value):
     """Return a list of strings, or a text split at its spaces, as a list; otherwise raise an error."""
-    words = found.split() if isinstance(found, str) else found
+    words = value.split() if isinstance(value, str) else value
     if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
-        raise TypeError(f"{name} must be a text or a list of strings, got {format_value(found)}")
+        raise TypeError(f"{name} must be a text or a list of strings, got {format_value(value)}")
     return list(words)

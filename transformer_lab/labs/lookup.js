@@ -62,13 +62,13 @@ function parsePoint(text, { reach }) {
   return { value, text: typedPoint(value) };
 }
 
-const outputInWords = (output) => `The output is ${pointText(output)}.`;
-const evenInWords = (count, output) =>
+const outputText = (output) => `The output is ${pointText(output)}.`;
+const uniformText = (count, output) =>
   `All weights are about 1/${count}: the output ${pointText(output)} is about the plain mean of the values.`;
-const mostInWords = (label, weight, output) =>
+const strongestText = (label, weight, output) =>
   weight > 0.99
-    ? `${label} weighs ${weight.toFixed(2)}: a lookup that finds one key. ${outputInWords(output)}`
-    : `${label} weighs most, ${weight.toFixed(2)}. ${outputInWords(output)}`;
+    ? `${label} weighs ${weight.toFixed(2)}: a lookup that finds one key. ${outputText(output)}`
+    : `${label} weighs most, ${weight.toFixed(2)}. ${outputText(output)}`;
 
 // A plane with axes. The y axis points up, that of the screen down.
 function plane(label, reach) {
@@ -333,7 +333,7 @@ function render({ model, el }) {
   const long = widest(status, labels);
   const far = [-reach, -reach];
   temperature.reserveAll();
-  reserveSpace(status, mostInWords(long, 0, far), mostInWords(long, 1, far), evenInWords(count, far));
+  reserveSpace(status, strongestText(long, 0, far), strongestText(long, 1, far), uniformText(count, far));
 
   return observe(model, urlState.names, () => {
     /** @type {State} */
@@ -347,7 +347,7 @@ function render({ model, el }) {
     table.draw(state, found);
     const most = Math.max(...weights);
     const even = most - Math.min(...weights) < 0.02;
-    setText(status, even ? evenInWords(count, output) : mostInWords(labels[weights.indexOf(most)], most, output));
+    setText(status, even ? uniformText(count, output) : strongestText(labels[weights.indexOf(most)], most, output));
   });
 }
 

@@ -5,8 +5,8 @@ import { BLUES, cellColours, signedCellColours } from "./colours.js";
 import { frame } from "./frame.js";
 import { compute, PAD, presetMask, sideNames } from "./masks_maths.js";
 import { stageTable } from "./masks_stage.js";
-import { damageInWords, leakInWords, LEAST, longestTexts, MISTAKES, MOST_OUTPUT, outputText } from "./masks_words.js";
-import { parseTokens, presetText, rowInWords } from "./masks_words.js";
+import { consequencesText, leakText, LEAST, longestTexts, MISTAKES, MOST_OUTPUT, outputText } from "./masks_words.js";
+import { parseTokens, presetText, rowText } from "./masks_words.js";
 import { clamp, range, sum } from "./maths.js";
 import { makePaintable } from "./paint.js";
 import { button, choice, commit, element, field, getTraits, group, observe, parsedInput, reservedBox } from "./ui.js";
@@ -95,7 +95,7 @@ function sentencePanel(model) {
 }
 
 // The presets that these tokens allow.
-function offeredIn(model) {
+function availablePresets(model) {
   const { presets, given, source } = stateOf(model);
   const fits = ({ place, padding }) => !given || (!place && (!padding || source.includes(PAD)));
   return Object.keys(presets).filter((name) => fits(presets[name]));
@@ -114,18 +114,18 @@ function presetPanel(model) {
     const padding = Array(Math.min(2, limits.tokens - words.length)).fill(PAD);
     commit(model, { preset, flipped: [], ...(needsPadding ? { [name]: [...words, ...padding] } : {}) });
   };
-  const offered = offeredIn(model);
-  const kinds = Object.entries(presets).filter(([name]) => offered.includes(name));
+  const available = availablePresets(model);
+  const kinds = Object.entries(presets).filter(([name]) => available.includes(name));
   const options = (place) => kinds.filter(([, each]) => each.place === place).map(([name, { label }]) => [name, label]);
   const patterns = choice("Mask", options(false), pick);
   const inTransformer = choice("Place in a Transformer", options(true), pick);
-  const about = element("p");
+  const description = element("p");
   const length = (name) => stepper(name, (value) => commit(model, { [name]: value }));
   const lengths = { window: length("window"), prefix: length("prefix") };
   const nodes = [
     group("mask", labelledRow("Mask", patterns.node)),
     group("place", set(labelledRow("In a Transformer", inTransformer.node), { hidden: !options(true).length })),
-    element("div", { class: "tl-row tl-about" }, reservedBox(about), lengths.window.node, lengths.prefix.node),
+    element("div", { class: "tl-row tl-about" }, reservedBox(description), lengths.window.node, lengths.prefix.node),
   ];
 
   function draw(state, { mask, base }) {
@@ -136,9 +136,9 @@ function presetPanel(model) {
       node.hidden = !presets[state.preset][name];
       show(state[name], name === "window" ? 1 : 0, limits.tokens);
     }
-    setText(about, presetText(state, flipped));
+    setText(description, presetText(state, flipped));
     const longest = { ...state, window: limits.tokens, prefix: limits.tokens };
-    reserveSpace(about, ...[0, limits.tokens ** 2].map((flipped) => presetText(longest, flipped)));
+    reserveSpace(description, ...[0, limits.tokens ** 2].map((flipped) => presetText(longest, flipped)));
   }
   return { nodes, draw };
 }
@@ -175,16 +175,16 @@ function maskEditor(model, computed) {
 }
 
 // The cell style of each stage.
-function cellStyles({ keys, mistake }, reach) {
+function cellStyles({ keys, mistake }, largest) {
   return {
-    scores: (score) => ({ text: short(score), shade: signedCellColours(score, reach) }),
+    scores: (score) => ({ text: short(score), shade: signedCellColours(score, largest) }),
     masked: (score, hidden) => {
       const huge = mistake === "large negative" && hidden;
       const hides = score === -Infinity || huge;
       return {
         text: huge ? "−10⁹" : short(score),
         alarm: hides ? !hidden && mistake !== "inverted" : hidden,
-        shade: hides ? null : signedCellColours(score, reach),
+        shade: hides ? null : signedCellColours(score, largest),
       };
     },
     weights: (weight, hidden, kind) => {
@@ -215,10 +215,10 @@ function stagesPanel(model, el, computed, redraw) {
   const names = Object.keys(stages).filter((name) =>
     name === "weights" ? true : all && (name !== "output" || !given || given.value),
   );
-  let front = "weights";
+  let frontStage = "weights";
   const options = names.map((name) => [name, name]);
   const tabs = choice("Stage", options, (name) => {
-    front = name;
+    frontStage = name;
     redraw();
   });
   tabs.node.classList.add("tl-tabs");
@@ -271,7 +271,7 @@ function stagesPanel(model, el, computed, redraw) {
   /** @type {(at: [number, number]) => void} */
   function makeFocusable(at) {
     for (const [name, { matrix, idOf }] of Object.entries(stages)) {
-      const chosen = name === (front === "output" ? "weights" : front);
+      const chosen = name === (frontStage === "output" ? "weights" : frontStage);
       set(matrix, {
         tabindex: chosen ? "0" : null,
         "aria-label": chosen ? `${name}. Arrow keys move, Space hides a key from a query or shows it.` : name,
@@ -284,26 +284,26 @@ function stagesPanel(model, el, computed, redraw) {
   function draw(state, now) {
     const { keys, mistake } = state;
     const columns = now.output ? Math.min(now.output[0].length, MOST_OUTPUT) : 0;
-    tabs.show(front);
+    tabs.show(frontStage);
     drawFormulas(mistake);
     drawTables(state, now);
     node.style.setProperty("--n", keys.length);
     node.style.setProperty("--total", 3 * keys.length + 1 + columns);
     const size = keys.length <= 6 ? "tl-six" : keys.length <= 9 ? "tl-nine" : "tl-many";
     node.className = `tl-flow ${all ? size : "tl-alone"}`;
-    for (const name of names) stages[name].node.classList.toggle("tl-front", name === front);
+    for (const name of names) stages[name].node.classList.toggle("tl-front", name === frontStage);
     makeFocusable(selectedCell(state));
   }
 
   // Reserves space for the widest names and numbers, in the font of `text`.
   /** @type {(text: Element, state: State, now: Computed, reach: number) => void} */
   function reserveAll(text, { queries, keys, mistake }, { scores }, reach) {
-    const wide = (texts, weight = 400) => Math.max(...texts.map((each) => widthInEms(text, each, weight)));
+    const widestOf = (texts, weight = 400) => Math.max(...texts.map((each) => widthInEms(text, each, weight)));
     const most = widthInEms(text, "n".repeat(keys.length > 9 ? 6 : 8));
     const hidden = mistake === "large negative" ? "−10⁹" : "−∞";
     const numbers = [...scores.flat().map(short), short(-reach), keys.length > 9 ? ".00" : "0.00", hidden];
-    node.style.setProperty("--name", Math.min(wide([...queries, ...keys, "sum"]), most));
-    node.style.setProperty("--number", Math.max(wide(numbers), wide(["0.00"], 700)));
+    node.style.setProperty("--name", Math.min(widestOf([...queries, ...keys, "sum"]), most));
+    node.style.setProperty("--number", Math.max(widestOf(numbers), widestOf(["0.00"], 700)));
   }
   return { node: element("div", { class: "tl-flow-box" }, node), draw, reserveAll };
 }
@@ -371,20 +371,20 @@ function mistakePanel(model) {
     const row = { keys, weights: now.weights[i], total: now.sums[i], output: now.output?.[i], seen: now.mask[i] };
     bar.draw("with the mistake", row, !wrong);
     setText(effect, MISTAKES[mistake].breaks);
-    setText(leak, wrong ? leakInWords(state, now, i) : "");
-    setText(damage, damageInWords(state, now));
+    setText(leak, wrong ? leakText(state, now, i) : "");
+    setText(damage, consequencesText(state, now));
     verdict.classList.toggle("tl-broken", wrong);
   }
 
-  function reserveAll(mistake, { leak, damages }) {
+  function reserveAll(mistake, { leak, consequences }) {
     const text = `${MISTAKES[mistake].breaks} ${leak}`;
-    reserveSpace(broken, ...damages.map((damage) => [text, element("strong", {}, damage)]));
+    reserveSpace(broken, ...consequences.map((damage) => [text, element("strong", {}, damage)]));
     reserveSpace(bar.label, "with the mistake");
   }
   return { nodes, draw, reserveAll, bar };
 }
 
-function sourceInWords(given, { d_head, d_value }) {
+function vectorsText(given, { d_head, d_value }) {
   if (!given) {
     return (
       `The vectors are made up: every word has its own query and key of ${d_head} numbers and a value of ${d_value}; ` +
@@ -414,7 +414,7 @@ function render({ model, el }) {
     "Click or tap a cell, or drag sideways over several, to hide a key from a query or show it. Arrow keys move, " +
     "Space switches.";
   const limits = model.get("limits");
-  const cells = (all) => all.every((x) => Number.isInteger(x) && x >= 0) && all.length % 2 === 0;
+  const arePairs = (all) => all.every((x) => Number.isInteger(x) && x >= 0) && all.length % 2 === 0;
   const pairs = (all) => range(all.length / 2).map((i) => all.slice(2 * i, 2 * i + 2));
   const sentence = textCodec(
     (text) => parseTokens(text, limits),
@@ -423,14 +423,14 @@ function render({ model, el }) {
   );
   const urlState = traitsInUrl("masks", {
     ...(given ? {} : { tokens: sentence, source: sentence }),
-    preset: optionCodec(offeredIn(model)),
+    preset: optionCodec(availablePresets(model)),
     window: integerCodec(1, limits.tokens),
     prefix: integerCodec(0, limits.tokens),
-    flipped: numbersCodec(cells, "pairs of query and key", pairs),
+    flipped: numbersCodec(arePairs, "pairs of query and key", pairs),
     mistake: optionCodec(Object.keys(MISTAKES)),
-    at: numbersCodec((all) => cells(all) && all.length === 2, "a query and a key"),
+    at: numbersCodec((all) => arePairs(all) && all.length === 2, "a query and a key"),
   });
-  const source = element("p", { class: "tl-note" }, sourceInWords(given, limits));
+  const source = element("p", { class: "tl-note" }, vectorsText(given, limits));
   const { status } = frame(
     { model, el },
     "masks",
@@ -452,11 +452,11 @@ function render({ model, el }) {
     if (key === reservedFor) return;
     reservedFor = key;
     const longest = longestTexts(status, state);
-    const who = widest(status, queries.map(quoted));
+    const rowName = widest(status, queries.map(quoted));
     const reach = now.value ? Math.max(...now.value.flat().map(Math.abs)) : 0;
     reserveSpace(status, ...longest.rows);
     mistakes.reserveAll(mistake, longest);
-    reserveSpace(bar.label, `${who} receives`, `${who}, right`);
+    reserveSpace(bar.label, `${rowName} receives`, `${rowName}, right`);
     stages.reserveAll(status, state, now, reach);
     if (!now.output) return;
     for (const { result } of [bar, mistakes.bar]) reserveSpace(result, outputText(now.output[0].map(() => -reach)));
@@ -467,15 +467,15 @@ function render({ model, el }) {
     now = compute(state);
     const { weights, sums, output } = now.right;
     const [i] = selectedCell(state);
-    const who = quoted(state.queries[i]);
-    const label = state.mistake === "none" ? `${who} receives` : `${who}, right`;
+    const rowName = quoted(state.queries[i]);
+    const label = state.mistake === "none" ? `${rowName} receives` : `${rowName}, right`;
     reserveAll(state);
     sentences.draw(state);
     presets.draw(state, now);
     stages.draw(state, now);
     bar.draw(label, { keys: state.keys, weights: weights[i], total: sums[i], output: output?.[i], seen: now.mask[i] });
     mistakes.draw(state, now, i);
-    setText(status, rowInWords(state, now, i));
+    setText(status, rowText(state, now, i));
   }
   return observe(model, TRAITS, draw);
 }

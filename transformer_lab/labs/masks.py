@@ -373,7 +373,7 @@ def _is_token(tokens):
 
 
 def _own_tensors(query, key, value):
-    """Return the user's tensors as lists, ``None`` if there are none, or raise an error."""
+    """Return the user's tensors as lists, or ``None`` without tensors; raise an error for invalid ones."""
     if query is None:
         for name, x in (("key", key), ("value", value)):
             if x is not None:

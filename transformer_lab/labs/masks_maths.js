@@ -130,11 +130,11 @@ function attend({ query, key, value, mask, mistake, realQueries }) {
 /** @type {(state: State) => Computed} */
 export function compute(state) {
   const { queries, keys, limits } = state;
-  const made = (words, role, features) => words.map((word) => hashedVector(word, role, features));
+  const vectorsOf = (words, role, features) => words.map((word) => hashedVector(word, role, features));
   const vectors = state.given ?? {
-    query: made(queries, "query", limits.d_head),
-    key: made(keys, "key", limits.d_head),
-    value: made(keys, "value", limits.d_value),
+    query: vectorsOf(queries, "query", limits.d_head),
+    key: vectorsOf(keys, "key", limits.d_head),
+    value: vectorsOf(keys, "value", limits.d_value),
   };
   const mask = maskOf(state);
   const all = { ...vectors, mask, realQueries: queries.map((token) => token !== PAD) };

@@ -45,13 +45,13 @@ export function stageTable(name, title) {
   let drawn = []; // the style of each cell
   let sums = [];
   let lines = [];
-  let made = null;
+  let drawnKey = null;
   let based = null;
 
   function make(newRows, newColumns, summed) {
     const key = JSON.stringify([newRows, newColumns, summed]);
-    if (key === made) return;
-    made = key;
+    if (key === drawnKey) return;
+    drawnKey = key;
     [rows, columns, based] = [newRows, newColumns, null];
     const names = [...columns, ...(summed ? ["sum"] : [])];
     const columnNames = names.map((text) => element("span", { class: "tl-key-name" }, element("span", {}, text)));

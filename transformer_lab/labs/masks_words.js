@@ -115,7 +115,7 @@ export function presetText({ preset, presets, window, prefix, keys, queries }, f
  *   i: number,
  * ) => string}
  */
-export function rowInWords({ queries, keys, mistake }, { mask, weights, sums, sees }, i) {
+export function rowText({ queries, keys, mistake }, { mask, weights, sums, sees }, i) {
   const seen = range(keys.length).filter((j) => mask[i][j]);
   const who = quoted(queries[i]);
   if (!sees[i].some(Boolean)) {
@@ -140,53 +140,53 @@ export function rowInWords({ queries, keys, mistake }, { mask, weights, sums, se
   return `${who} ${mistake === "none" ? "sees" : "may see"} ${names}; ${noun} ${numbers.join(", ")}${total}`;
 }
 
-const givesInWords = (who, weight, key) => `${who} gives ${places(weight)} to ${key}, which it must not see. `;
-const lostInWords = (who, lost, thief, without, key, weight) =>
-  `${who} lost ${places(lost)} to hidden keys. Without ${thief}, which it must not see, it would give ` +
+const leakedWeightText = (who, weight, key) => `${who} gives ${places(weight)} to ${key}, which it must not see. `;
+const lostWeightText = (who, lost, hiddenKey, without, key, weight) =>
+  `${who} lost ${places(lost)} to hidden keys. Without ${hiddenKey}, which it must not see, it would give ` +
   `${places(without)} to ${key}, not ${places(weight)}. `;
 
 // Describes the influence of a hidden key on the row, if there is any.
 /** @type {(state: State, now: Computed, i: number) => string} */
-export function leakInWords({ queries, keys, mistake }, { mask, weights, scores, sums }, i) {
+export function leakText({ queries, keys, mistake }, { mask, weights, scores, sums }, i) {
   const [seen, hidden] = [true, false].map((is) => range(keys.length).filter((j) => mask[i][j] === is));
   const best = (numbers, among) => among.reduce((top, j) => (top < 0 || numbers[j] > numbers[top] ? j : top), -1);
-  const thief = best(mistake === "after softmax" ? scores[i] : weights[i], hidden);
-  if (thief < 0) return "";
+  const hiddenKey = best(mistake === "after softmax" ? scores[i] : weights[i], hidden);
+  if (hiddenKey < 0) return "";
   const who = quoted(queries[i]);
   // A word that occurs twice is identified by its position.
-  const once = keys.indexOf(keys[thief]) === keys.lastIndexOf(keys[thief]);
-  const name = quoted(keys[thief]) + (once ? "" : ` at position ${thief}`);
+  const once = keys.indexOf(keys[hiddenKey]) === keys.lastIndexOf(keys[hiddenKey]);
+  const name = quoted(keys[hiddenKey]) + (once ? "" : ` at position ${hiddenKey}`);
   if (mistake !== "after softmax") {
-    return weights[i][thief] >= LEAST ? givesInWords(who, weights[i][thief], name) : "";
+    return weights[i][hiddenKey] >= LEAST ? leakedWeightText(who, weights[i][hiddenKey], name) : "";
   }
   const most = best(weights[i], seen);
   if (most < 0) return "";
-  const others = keys.map((_, j) => j !== thief);
+  const others = keys.map((_, j) => j !== hiddenKey);
   const without = rowWeights(scores[i], others)[most];
-  return lostInWords(who, 1 - sums[i], name, without, quoted(keys[most]), weights[i][most]);
+  return lostWeightText(who, 1 - sums[i], name, without, quoted(keys[most]), weights[i][most]);
 }
 
 // Describes the consequences of the mistake for this mask, and names the rows that see nothing.
 /** @type {(state: State, now: Computed) => string} */
-export function damageInWords({ queries, given, mistake }, { mask, weights, sums, sees }) {
+export function consequencesText({ queries, given, mistake }, { mask, weights, sums, sees }) {
   const rows = range(queries.length);
   const empty = rows.filter((i) => !sees[i].some(Boolean));
   const lost = rows.filter((i) => !empty.includes(i) && Math.abs(sums[i] - 1) >= LEAST);
   const leaks = rows.flatMap((i) => weights[i].filter((weight, j) => !mask[i][j] && weight >= LEAST));
   if (mistake !== "none") {
     return (
-      damagesText(lost.length, leaks.length, Math.max(...leaks), empty.length) || nothingChangesText(mistake, given)
+      faultyRowsText(lost.length, leaks.length, Math.max(...leaks), empty.length) || nothingChangesText(mistake, given)
     );
   }
   return empty.length ? emptyRowsText(empty.length, [...new Set(empty.map((i) => quoted(queries[i])))]) : "";
 }
 
-function damagesText(lost, leaks, most, empty) {
-  const said = [];
-  if (lost) said.push(`${counted(lost, "row does", "rows do")} not sum to one`);
-  if (leaks) said.push(`${counted(leaks, "hidden cell gets", "hidden cells get")} weight, up to ${places(most)}`);
-  if (empty) said.push(`${counted(empty, "row is", "rows are")} all −∞`);
-  return said.length ? `Here ${said.join(", ").replace(/, (?=\d+ rows? (is|are) all)/, ", and ")}.` : "";
+function faultyRowsText(lost, leaks, most, empty) {
+  const faults = [];
+  if (lost) faults.push(`${counted(lost, "row does", "rows do")} not sum to one`);
+  if (leaks) faults.push(`${counted(leaks, "hidden cell gets", "hidden cells get")} weight, up to ${places(most)}`);
+  if (empty) faults.push(`${counted(empty, "row is", "rows are")} all −∞`);
+  return faults.length ? `Here ${faults.join(", ").replace(/, (?=\d+ rows? (is|are) all)/, ", and ")}.` : "";
 }
 
 const nothingChangesText = (mistake, given) =>
@@ -203,28 +203,28 @@ function emptyRowsText(rows, names) {
 }
 
 // The longest possible descriptions for a state, in the font of `node`.
-/** @type {(node: Element, state: State) => { rows: string[], leak: string, damages: string[] }} */
+/** @type {(node: Element, state: State) => { rows: string[], leak: string, consequences: string[] }} */
 export function longestTexts(node, { queries, keys, mistake, given }) {
-  const askers = sortedByWidth(node, [...new Set(queries)]);
+  const queryNames = sortedByWidth(node, [...new Set(queries)]);
   const names = sortedByWidth(node, keys);
   const row = (keys, sees) => {
     const leaks = !["none", "after softmax"].includes(mistake);
     const weights = keys.map(() => (leaks ? 0.08 : 0));
     const sums = [leaks ? 0.08 * keys.length + 0.88 : 0];
     const now = { mask: [keys.map(() => true)], weights: [weights], sums, sees: [[sees]] };
-    return rowInWords({ queries: [askers[0]], keys, mistake }, now, 0);
+    return rowText({ queries: [queryNames[0]], keys, mistake }, now, 0);
   };
-  const [who, name] = [quoted(askers[0]), quoted(names[0])];
+  const [who, name] = [quoted(queryNames[0]), quoted(names[0])];
   const place = new Set(keys).size < keys.length ? `${name} at position 00` : name;
-  const leaks = { none: "", "after softmax": lostInWords(who, 0, place, 0, name, 0) };
+  const leaks = { none: "", "after softmax": lostWeightText(who, 0, place, 0, name, 0) };
   const most = {
-    none: emptyRowsText(queries.length, askers.slice(0, 3).map(quoted)),
-    "after softmax": damagesText(queries.length, 0, 0, 0),
+    none: emptyRowsText(queries.length, queryNames.slice(0, 3).map(quoted)),
+    "after softmax": faultyRowsText(queries.length, 0, 0, 0),
   };
-  const anyMistake = damagesText(0, queries.length * keys.length, 0, queries.length);
+  const anyMistake = faultyRowsText(0, queries.length * keys.length, 0, queries.length);
   return {
     rows: [row(names.slice(0, 6), true), row(keys, true), row(keys, false)],
-    leak: leaks[mistake] ?? givesInWords(who, 0, place),
-    damages: [most[mistake] ?? anyMistake, ...(mistake === "none" ? [] : [nothingChangesText(mistake, given)])],
+    leak: leaks[mistake] ?? leakedWeightText(who, 0, place),
+    consequences: [most[mistake] ?? anyMistake, ...(mistake === "none" ? [] : [nothingChangesText(mistake, given)])],
   };
 }

@@ -8,8 +8,8 @@ import { tensorGrid } from "./grid.js";
 import { divisors, range, ravel } from "./maths.js";
 import { animateFrom, positionsOf } from "./motion.js";
 import { disturbed, leaks, sliderRange, smallestSplit, standardize } from "./normalization_maths.js";
-import { asCode, changeText, entryInWords, movedInWords, numberText, QUESTIONS } from "./normalization_words.js";
-import { ruleInWords } from "./normalization_words.js";
+import { asCode, changeText, entryText, movedText, numberText, QUESTIONS } from "./normalization_words.js";
+import { ruleText } from "./normalization_words.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
 import { setText, sliderWithInput, widest, widthInEms } from "./ui.js";
 import { minus, parseNumber, short } from "./words.js";
@@ -93,7 +93,7 @@ function normPanel(model, { shape }) {
     set(centring, { "aria-pressed": String(norm.center) });
     setText(code, asCode(shape, norm.dims, norm.groups, norm.center));
     setText(note, known[own]?.note ?? "");
-    setText(words, ruleInWords(norm));
+    setText(words, ruleText(norm));
   }
 
   // Reserves space for every norm in `any`.
@@ -107,7 +107,7 @@ function normPanel(model, { shape }) {
     const most = divisors(features).at(-2) ?? 1;
     const lines = known.map((norm) => line(codeOf({ ...norm, groups: norm.grouped ? most : 1 }), norm.note));
     reserveSpace(rule, line(widest(lab, codes)), ...lines);
-    reserveSpace(words, ...new Set(any.map(ruleInWords)));
+    reserveSpace(words, ...new Set(any.map(ruleText)));
   }
   return { nodes, draw, reserveAll };
 }
@@ -213,8 +213,8 @@ function disturbPanel(model, { shape, clean }) {
     pickPadding,
   );
   set(pads.typed, { disabled: seq < 2 });
-  const putBack = () => commit(model, { x: original, lengths: original.map(() => seq) });
-  const restore = button("Put x back", putBack);
+  const reset = () => commit(model, { x: original, lengths: original.map(() => seq) });
+  const restore = button("Put x back", reset);
   const node = element("div", { class: "tl-disturb" }, value.node, pads.node, restore);
 
   /** @type {(state: State) => void} */
@@ -305,12 +305,13 @@ function render({ model, el }) {
   );
   const whole = (all) => all.every(Number.isInteger);
   const within = (all) => whole(all) && all.length === 3 && all.every((i, axis) => i >= 0 && i < shape[axis]);
-  const apart = (all) => whole(all) && new Set(all).size === all.length && all.every((axis) => axis >= 0 && axis < 3);
+  const areDistinctAxes = (all) =>
+    whole(all) && new Set(all).size === all.length && all.every((axis) => axis >= 0 && axis < 3);
   const urlState = traitsInUrl("normalization", {
     x: nestedNumbersCodec(original, -limits.reach, limits.reach),
     lengths: nestedNumbersCodec(Array(batch).fill(seq), 1, seq),
     index: numbersCodec(within, "an entry of x"),
-    dims: numbersCodec(apart, "axes from 0 to 2", (all) => all.sort()),
+    dims: numbersCodec(areDistinctAxes, "axes from 0 to 2", (all) => all.sort()),
     n_groups: optionCodec(divisors(features).map(String), Number),
     center: booleanCodec,
   });
@@ -368,7 +369,7 @@ function render({ model, el }) {
     const count = leaked.near.moved + leaked.far.moved;
     const all = leaked.near.all + leaked.far.all;
     setText(question, QUESTIONS[Number(anything)]);
-    setText(verdict, anything ? movedInWords(count, all) : "Normalized");
+    setText(verdict, anything ? movedText(count, all) : "Normalized");
     /** @type {Entry} */
     const entry = {
       index: shown,
@@ -380,7 +381,7 @@ function render({ model, el }) {
       by: leaked.moved[flat] && changeText(leaked.delta[flat]),
       moved: anything && [count, all],
     };
-    setText(status, entryInWords(entry, norm));
+    setText(status, entryText(entry, norm));
   }
 
   // Reserves space for all norms and numbers.
@@ -398,8 +399,8 @@ function render({ model, el }) {
     norms.reserveAll(lab, any);
     disturb.reserveAll(last, far);
     reserveSpace(question, ...QUESTIONS);
-    reserveSpace(verdict, movedInWords(all, all));
-    reserveSpace(status, ...new Set(any.map((norm) => entryInWords(longest, norm))));
+    reserveSpace(verdict, movedText(all, all));
+    reserveSpace(status, ...new Set(any.map((norm) => entryText(longest, norm))));
     const numbers = [short(-1.11), short(-limits.reach)];
     lab.style.setProperty("--number", String(Math.max(...numbers.map((text) => widthInEms(lab, text, 700)))));
     lab.style.setProperty("--name", String(Math.max(...["pad", `t${seq - 1}`].map((text) => widthInEms(lab, text)))));

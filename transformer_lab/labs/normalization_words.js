@@ -63,7 +63,7 @@ export const changeText = (x) =>
 
 // Describes the shared statistics.
 /** @type {(norm: Norm) => string} */
-export function ruleInWords({ dims, groups, center }) {
+export function ruleText({ dims, groups, center }) {
   const [each, over] = statisticsText(dims, groups);
   return `One ${center ? "mean and variance" : "mean square"} for ${over ? `each ${each}, over ${over}` : each}.`;
 }
@@ -82,7 +82,7 @@ export function ruleInWords({ dims, groups, center }) {
  * @property {[number | string, number] | false} moved
  */
 /** @type {(entry: Entry, norm: Omit<Norm, "eps">) => string} */
-export function entryInWords({ index, value, mean, deviation, sharers, normalized, by, moved }, norm) {
+export function entryText({ index, value, mean, deviation, sharers, normalized, by, moved }, norm) {
   const shares = norm.center
     ? `its mean ${places(mean)} and standard deviation ${places(deviation)}`
     : `its root mean square ${places(deviation)}`;
@@ -95,5 +95,5 @@ export function entryInWords({ index, value, mean, deviation, sharers, normalize
 }
 
 /** @type {(count: number, all: number) => string} */
-export const movedInWords = (count, all) => `Normalized: ${count} of ${all} moved in other tokens`;
+export const movedText = (count, all) => `Normalized: ${count} of ${all} moved in other tokens`;
 export const QUESTIONS = ["Drag a slider: which norms move other tokens?", "Entries of other tokens that moved"];

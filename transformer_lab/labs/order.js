@@ -6,8 +6,18 @@ import { frame } from "./frame.js";
 import { clamp, range } from "./maths.js";
 import { counts, parallel, recurrent, sliderOf, tokensOf } from "./order_maths.js";
 import { fit, place, rectangles, slotsFor, THIN } from "./order_pictures.js";
-import { fewerInWords, formulas, heldInWords, narrow, oneOrderInWords, ordersInWords } from "./order_words.js";
-import { parseSize, positive, REASONS, sizeText, sumText, thinInWords, trimmed, vector, WHO } from "./order_words.js";
+import { cheaperOrderText, formulas, storedNumbersText, narrow, oneOrderText, ordersText } from "./order_words.js";
+import {
+  parseSize,
+  positive,
+  REASONS,
+  sizeText,
+  sumText,
+  thinSidesText,
+  trimmed,
+  vector,
+  ORDER_NAMES,
+} from "./order_words.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
 import { setText, sliderWithInput, sortedByWidth, widthInEms } from "./ui.js";
 import { grouped } from "./words.js";
@@ -159,7 +169,7 @@ function ordersPanel(model) {
     ["M", largest.m],
   ];
   reserveSpace(why, ...Object.values(REASONS));
-  reserveSpace(widened, thinInWords(thinnest, 0, THIN));
+  reserveSpace(widened, thinSidesText(thinnest, 0, THIN));
 
   // Draws both pictures at one scale, and returns it.
   function drawPictures(now, kind) {
@@ -198,14 +208,14 @@ function ordersPanel(model) {
     setText(second.refusal, softmax ? NOT_POSSIBLE : "");
   }
 
-  function widenedInWords({ n, d, m }, scale) {
+  function widenedText({ n, d, m }, scale) {
     /** @type {[string, number][]} */
     const sides = [
       ["D", d],
       ["M", m],
     ];
     const thin = sides.filter(([, size]) => size * scale < THIN);
-    if (thin.length) return thinInWords(thin, scale, THIN);
+    if (thin.length) return thinSidesText(thin, scale, THIN);
     if (n * scale < THIN) return `At this scale N would be thinner than ${THIN} pixels: it is widened.`;
     return "Nothing is widened: all sides are to scale.";
   }
@@ -221,10 +231,12 @@ function ordersPanel(model) {
     setText(why, REASONS[kind]);
     const scale = drawPictures(now, kind);
     drawCosts(now, kind, total);
-    setText(widened, widenedInWords(now, scale));
-    setText(status, softmax ? oneOrderInWords(total[0], cost.held[0]) : ordersInWords(total, cost));
-    const fewer = WHO.map((who) => fewerInWords(who, 11_111, [far, far], 111.1) + heldInWords(end.held));
-    reserveSpace(status, oneOrderInWords(far, end.held[0]), ...fewer);
+    setText(widened, widenedText(now, scale));
+    setText(status, softmax ? oneOrderText(total[0], cost.held[0]) : ordersText(total, cost));
+    const fewer = ORDER_NAMES.map(
+      (who) => cheaperOrderText(who, 11_111, [far, far], 111.1) + storedNumbersText(end.held),
+    );
+    reserveSpace(status, oneOrderText(far, end.held[0]), ...fewer);
   }
   return { node, draw };
 }
@@ -273,8 +285,8 @@ function block(rows, columns, sign = null, left = false) {
       for (const [j, x] of [...v, 1].entries()) setText(top[j], narrow(x));
       for (const [i, x] of keys.entries()) setText(side[i], positive(x));
     }
-    const told = S.map((row) => row.map(trimmed).join(" ")).join("; ");
-    set(body, { "aria-label": `${name.textContent}. S: rows ${told}. z: ${z.map(positive).join(" ")}.` });
+    const rowsText = S.map((row) => row.map(trimmed).join(" ")).join("; ");
+    set(body, { "aria-label": `${name.textContent}. S: rows ${rowsText}. z: ${z.map(positive).join(" ")}.` });
   };
   return { node: element("div", {}, captions, body), name, draw };
 }
@@ -284,7 +296,7 @@ function block(rows, columns, sign = null, left = false) {
 function recurrentForm(D, M) {
   const line = () => element("p");
   const given = [line(), line(), line()];
-  const asked = [line(), line()];
+  const queryLines = [line(), line()];
   const before = block(D, M);
   const added = block(D, M, "+", true);
   const after = block(D, M, "=");
@@ -300,7 +312,7 @@ function recurrentForm(D, M) {
     given.map((each) => reservedBox(each, "tl-given")),
     element("div", { class: "tl-sum-of" }, before.node, term("+", added), term("=", after)),
     heading("2. Read: ask the state"),
-    asked.map((each) => reservedBox(each, "tl-given")),
+    queryLines.map((each) => reservedBox(each, "tl-given")),
     element(
       "div",
       { class: "tl-products" },
@@ -320,8 +332,8 @@ function recurrentForm(D, M) {
       [before.name, t ? `after token ${t}` : "at the beginning"],
       [added.name, "φ(k) times v, and times 1"],
       [after.name, `after token ${t + 1}`],
-      [asked[0], `q = ${vector(query[t])}`],
-      [asked[1], `φ(q) = ${vector(queries, positive)}, times each column of S and times z:`],
+      [queryLines[0], `q = ${vector(query[t])}`],
+      [queryLines[1], `φ(q) = ${vector(queries, positive)}, times each column of S and times z:`],
       ...range(M).map((j) => [products[j], `${sumText(queries, column(j))} = ${trimmed(numerator[j])}`]),
       [products[M], `${sumText(queries, z, positive)} = ${positive(denominator)}`],
       [output, `= ${vector(numerator)} / ${positive(denominator)} = ${vector(now.output)}`],
@@ -380,8 +392,8 @@ function parallelForm(seq) {
 
   function draw(t, equal) {
     for (const [j, { node }] of rows.entries()) set(node, { class: j <= t ? null : "tl-unseen" });
-    const told = "The weights times the values give the same output.";
-    setText(same, equal ? told : "The two outputs differ: this should not happen.");
+    const equalText = "The weights times the values give the same output.";
+    setText(same, equal ? equalText : "The two outputs differ: this should not happen.");
   }
   return { nodes, lines, draw };
 }
@@ -459,30 +471,30 @@ function stepsPanel(model) {
   // All texts for a token: pairs of a node and its text.
   function linesOf(sequence, now, row, t) {
     const token = t + 1;
-    const said = [form.lines(sequence, now, t), table.lines(sequence, row, t)];
-    return [...walk.lines(token), ...said.flat(), ...memory.lines(token)];
+    const stepLines = [form.lines(sequence, now, t), table.lines(sequence, row, t)];
+    return [...walk.lines(token), ...stepLines.flat(), ...memory.lines(token)];
   }
 
-  const tokenInWords = (token, read, equal) =>
+  const tokenText = (token, read, equal) =>
     `Token ${token} of ${seq}: φ(k)vᵀ and φ(k) are added to the state, which stays ${memory.state} numbers. ` +
     `φ(q) reads the output ${vector(read)}${equal ? ", the same as in parallel" : ""}. ` +
     `A key–value cache would hold ${memory.cacheAfter(token)} numbers by now.`;
 
   // Reserves space for the texts of every token; again after new tensors.
-  let made = null;
+  let drawnKey = null;
   let longest = [];
   /** @type {(sequence: Sequence, all: import("./order_maths.js").Step[]) => void} */
   function reserveAll(sequence, all) {
     const key = JSON.stringify(sequence);
-    if (key === made) return;
-    made = key;
+    if (key === drawnKey) return;
+    drawnKey = key;
     const { query, key: keys, value } = sequence;
     const each = all.map((now, t) => linesOf(sequence, now, parallel(query, keys, value, t), t));
     for (const [i, [line]] of each[0].entries()) {
       const texts = new Set(each.map((lines) => lines[i][1]));
       reserveSpace(line, ...sortedByWidth(node, [...texts]).slice(0, 4));
     }
-    const sentences = all.map(({ output }, t) => tokenInWords(t + 1, output, true));
+    const sentences = all.map(({ output }, t) => tokenText(t + 1, output, true));
     longest = sortedByWidth(node, sentences).slice(0, 3);
     const numbers = all.flatMap(({ S, z, added, keys }) => [S, [z], added, [keys]].flat(2));
     const written = [...numbers.map(narrow), ...numbers.map(positive)];
@@ -502,11 +514,11 @@ function stepsPanel(model) {
     for (const [line, text] of linesOf(sequence, now, row, t)) setText(line, text);
     walk.draw(token);
     form.draw(now, value[t], most);
-    const apart = Math.max(...row.output.map((x, j) => Math.abs(x - now.output[j]) / Math.max(1, Math.abs(x))));
-    const equal = apart < 1e-9;
+    const difference = Math.max(...row.output.map((x, j) => Math.abs(x - now.output[j]) / Math.max(1, Math.abs(x))));
+    const equal = difference < 1e-9;
     table.draw(t, equal);
     memory.draw(token);
-    setText(status, tokenInWords(token, now.output, equal));
+    setText(status, tokenText(token, now.output, equal));
     reserveSpace(status, ...longest);
   }
   return { node, draw };

@@ -184,8 +184,8 @@ export function rectangles(label) {
     set(ruler, { d: `M1 ${foot - 4} v8 m0 -4 h${rows * scale} m0 -4 v8` });
     put(length, rows * scale + 8, foot + 4);
     setText(length, `${grouped(rows)} rows or columns`);
-    const told = KINDS.map((kind) => `${names[kind]} ${sizes[kind].replace("×", "by")}`);
-    set(node, { "aria-label": `${label}, to scale: ${told.join(", ")}` });
+    const sizesText = KINDS.map((kind) => `${names[kind]} ${sizes[kind].replace("×", "by")}`);
+    set(node, { "aria-label": `${label}, to scale: ${sizesText.join(", ")}` });
   };
   return { node, draw };
 }

@@ -43,7 +43,7 @@ export const REASONS = {
   causal:
     "One φ(K)ᵀV would hold the future too. So it is built up: each token adds to S, then reads it. The counts stay.",
 };
-export const WHO = ["Queries with keys first", "Keys with values first"];
+export const ORDER_NAMES = ["Queries with keys first", "Keys with values first"];
 /** @type {(sizes: Sizes) => { first: string[], second: string[] }} */
 export const formulas = ({ n, d, m }) => ({
   first: [
@@ -59,28 +59,28 @@ export const formulas = ({ n, d, m }) => ({
   ],
 });
 /** @type {(total: number, held: number) => string} */
-export const oneOrderInWords = (total, held) =>
+export const oneOrderText = (total, held) =>
   `With softmax between, only one order is left: ${grouped(total)} multiply-adds and ${grouped(held)} numbers held ` +
   "in between. Twice as many tokens take four times as much.";
 /** @type {(who: string, ratio: number, totals: [number, number], equal: number) => string} */
-export const fewerInWords = (who, ratio, [less, more], equal) =>
+export const cheaperOrderText = (who, ratio, [less, more], equal) =>
   `${who} takes ${ratioText(ratio)} times fewer multiply-adds: ${grouped(less)} against ${grouped(more)}. ` +
   `They are equal at N = 2DM/(D + M) = ${sizeText(equal)}. `;
 /** @type {(held: number[]) => string} */
-export const heldInWords = (held) => `Held in between: ${grouped(held[0])} numbers or ${grouped(held[1])}.`;
+export const storedNumbersText = (held) => `Held in between: ${grouped(held[0])} numbers or ${grouped(held[1])}.`;
 /** @type {(totals: number[], counts: Counts) => string} */
-export function ordersInWords([a, b], { held, equal }) {
-  const told =
+export function ordersText([a, b], { held, equal }) {
+  const costText =
     a === b
       ? `Both orders take ${grouped(a)} multiply-adds: N is 2DM/(D + M). `
       : a > b
-        ? fewerInWords(WHO[1], a / b, [b, a], equal)
-        : fewerInWords(WHO[0], b / a, [a, b], equal);
-  return told + heldInWords(held);
+        ? cheaperOrderText(ORDER_NAMES[1], a / b, [b, a], equal)
+        : cheaperOrderText(ORDER_NAMES[0], b / a, [a, b], equal);
+  return costText + storedNumbersText(held);
 }
 // `sides`: names and sizes of the sides that would be thinner than `thin` pixels at this scale.
 /** @type {(sides: [string, number][], scale: number, thin: number) => string} */
-export function thinInWords(sides, scale, thin) {
+export function thinSidesText(sides, scale, thin) {
   const several = sides.length > 1;
   const names = listed(sides.map(([name, size]) => `${name} = ${size}`));
   const pixels = `${Math.max(...sides.map(([, size]) => size * scale)).toFixed(2)} pixels${several ? " or less" : ""}`;

@@ -18,7 +18,7 @@ import { set } from "./ui.js";
 export function makePaintable(matrix, el, editor) {
   let brush = null;
   let last = null;
-  let finger = null; // the cell that a finger pressed and has not left yet
+  let pressedCell = null; // the cell that a finger pressed and has not left yet
   const cellAt = (event) => {
     const root = el.getRootNode();
     /** @type {HTMLElement} */
@@ -28,11 +28,11 @@ export function makePaintable(matrix, el, editor) {
     return hit && matrix.contains(hit) ? hit.dataset.at.split(" ").map(Number) : null;
   };
   const begin = (at) => {
-    [brush, last, finger] = [!editor.isSeen(at), at, null];
+    [brush, last, pressedCell] = [!editor.isSeen(at), at, null];
     editor.paint([at], brush, at);
   };
   const letGo = () => {
-    [brush, finger] = [null, null];
+    [brush, pressedCell] = [null, null];
   };
   set(matrix, {
     onpointerdown: (event) => {
@@ -40,7 +40,7 @@ export function makePaintable(matrix, el, editor) {
       if (!at || event.button > 0) return;
       matrix.focus({ preventScroll: true });
       if (event.pointerType === "touch") {
-        finger = at;
+        pressedCell = at;
         return;
       }
       matrix.setPointerCapture(event.pointerId);
@@ -50,8 +50,8 @@ export function makePaintable(matrix, el, editor) {
     onpointermove: (event) => {
       const at = cellAt(event);
       if (!at) return;
-      const comes = finger && `${at}` !== `${finger}`; // a finger reached its second cell: paint the first one too
-      if (comes) [brush, last, finger] = [!editor.isSeen(finger), finger, null];
+      const isSecond = pressedCell && `${at}` !== `${pressedCell}`; // paint the cell under the first touch too
+      if (isSecond) [brush, last, pressedCell] = [!editor.isSeen(pressedCell), pressedCell, null];
       if (brush === null) {
         if (event.pointerType === "mouse") editor.pick(at);
         return;
@@ -59,11 +59,11 @@ export function makePaintable(matrix, el, editor) {
       const steps = Math.max(Math.abs(at[0] - last[0]), Math.abs(at[1] - last[1])); // a fast pointer skips cells
       if (!steps) return;
       const between = (step) => at.map((x, axis) => Math.round(last[axis] + ((x - last[axis]) * step) / steps));
-      editor.paint((comes ? range(steps + 1) : range(steps, 1)).map(between), brush, at);
+      editor.paint((isSecond ? range(steps + 1) : range(steps, 1)).map(between), brush, at);
       last = at;
     },
     onpointerup: () => {
-      if (finger) begin(finger);
+      if (pressedCell) begin(pressedCell);
       letGo();
     },
     onpointercancel: letGo,

@@ -39,9 +39,10 @@ function mistakesText(mistakes) {
   return `Not right, and two mistakes give this. One: ${one[1]} The other: ${other[1]}`;
 }
 const shownText = (it, table) => {
-  const told = ["number", "numbers"].includes(table.kind) ? `The answer is \`${textOf(it.right, table)}\`` : "";
-  const said = it.right === ERROR ? `The answer: ${table.refusal.toLowerCase()}` : told || "This is the answer";
-  return `${said}. Another one like it comes back later.`;
+  const rightAnswer = ["number", "numbers"].includes(table.kind) ? `The answer is \`${textOf(it.right, table)}\`` : "";
+  const answerText =
+    it.right === ERROR ? `The answer: ${table.refusal.toLowerCase()}` : rightAnswer || "This is the answer";
+  return `${answerText}. Another one like it comes back later.`;
 };
 // An estimate of an input's height, to find the tallest; and an inert copy of it that reserves its space.
 const heightOf = ({ right, options, start }) =>
@@ -104,26 +105,26 @@ function render({ model, el }) {
   };
 
   let back = ""; // the case announced as a repetition
-  let hasty = false; // Check was pressed without a complete answer
+  let isIncomplete = false; // Check was pressed without a complete answer
   const score = element("span");
   const question = element("p", { class: "tl-question" });
   const given = element("pre", { class: "tl-given" });
   const answers = element("div", { class: "tl-reserved tl-answers" });
   let input = null;
-  let asked = "";
+  let drawnQuestion = "";
   let drawnTopic = "";
   let tallest = null; // reserves the height of the tallest input
 
   const isRight = ({ answer, table, it }) => matches(answerIn(answer, table, it), it.right, table);
   const answer = (text) => {
-    hasty = false;
+    isIncomplete = false;
     if (text !== model.get("answer")) commit(model, { answer: text, state: "open" });
   };
   function check() {
     const { topic, table, it, at, state, answer } = now();
     const found = answerIn(answer, table, it);
-    hasty = found === null || invalidInput(answers) !== null;
-    if (hasty || state === "checked") return draw();
+    isIncomplete = found === null || invalidInput(answers) !== null;
+    if (isIncomplete || state === "checked") return draw();
     if (matches(found, it.right, table)) recordSolved(topic, at);
     else
       recordMissed(
@@ -145,14 +146,14 @@ function render({ model, el }) {
     const next = many ? from[Math.floor(Math.random() * from.length)] : topic;
     const found = nextCase(tableOf(next), next === topic ? at : recordOf(next).solved.length - 1);
     back = found.back ? `${next} ${found.at}` : "";
-    hasty = false;
+    isIncomplete = false;
     commit(model, { topic: next, case: found.at, answer: "", state: "open" });
     if (byKey) queueMicrotask(() => input.focus());
   }
   function reveal() {
     const { topic, table, it, state } = now();
     if (state !== "checked") recordMissed(topic, []);
-    hasty = false;
+    isIncomplete = false;
     commit(model, { answer: textOf(it.right, table), state: "shown" });
   }
 
@@ -193,7 +194,13 @@ function render({ model, el }) {
     forgetAll();
     draw();
   });
-  const standing = element("details", { hidden: !many }, element("summary", {}, "What to look at again"), weak, forget);
+  const reviewList = element(
+    "details",
+    { hidden: !many },
+    element("summary", {}, "What to look at again"),
+    weak,
+    forget,
+  );
 
   const urlState = traitsInUrl("practice", {
     choice: optionCodec(["all", ...chapters.map(String), ...names]),
@@ -214,10 +221,10 @@ function render({ model, el }) {
     reservedBox(given),
     answers,
     buttons,
-    standing,
+    reviewList,
   );
 
-  const made = (it, table) => INPUTS[table.kind]({ form: table, it, answer, submit });
+  const makeInput = (it, table) => INPUTS[table.kind]({ form: table, it, answer, submit });
   function drawTopic({ topic, table }) {
     if (drawnTopic === topic) return;
     drawnTopic = topic;
@@ -225,7 +232,7 @@ function render({ model, el }) {
     reserveSpace(given, ...longestOf(table.cases.flatMap((it) => it.given ?? [])));
     reserveSpace(status, ...longestOf(allStatusTexts(table)).map(withCode));
     tallest = inertCopy(
-      made(
+      makeInput(
         table.cases.reduce((a, b) => (heightOf(b) > heightOf(a) ? b : a)),
         table,
       ).node,
@@ -244,9 +251,9 @@ function render({ model, el }) {
     forget.hidden = !items.length;
   }
 
-  function said({ topic, at, table, it, answer, state }) {
+  function statusText({ topic, at, table, it, answer, state }) {
     if (invalidInput(answers)) return `Not read: ${answers.querySelector(".tl-error").textContent}`;
-    if (hasty) return `There is no whole answer yet. ${INSTRUCTIONS[table.kind]}`;
+    if (isIncomplete) return `There is no whole answer yet. ${INSTRUCTIONS[table.kind]}`;
     if (state === "shown") return shownText(it, table);
     if (state === "open") return back === `${topic} ${at}` ? BACK : INSTRUCTIONS[table.kind];
     const found = answerIn(answer, table, it);
@@ -260,15 +267,15 @@ function render({ model, el }) {
     const all = now();
     const { topic, table, it, at, answer: text, state } = all;
     drawTopic(all);
-    if (asked !== `${topic} ${at}`) {
-      asked = `${topic} ${at}`;
+    if (drawnQuestion !== `${topic} ${at}`) {
+      drawnQuestion = `${topic} ${at}`;
       writeWithCode(question, it.question);
       setText(given, it.given ?? "");
       given.parentNode.hidden = !table.cases.some((each) => each.given);
-      input = made(it, table);
+      input = makeInput(it, table);
       answers.replaceChildren(input.node, tallest);
     }
-    if (!(hasty && invalidInput(answers))) input.show(text); // invalid input stays in the field
+    if (!(isIncomplete && invalidInput(answers))) input.show(text); // invalid input stays in the field
     select.value = all.choice;
     const done = state === "shown" || (state === "checked" && isRight(all));
     const wrong = state === "checked" && !done;
@@ -276,7 +283,7 @@ function render({ model, el }) {
     status.parentElement.classList.toggle("tl-not-right", wrong);
     set(main.check, { class: state === "open" ? "tl-main" : null });
     set(main.another, { class: state === "open" ? null : "tl-main" });
-    writeWithCode(status, said(all));
+    writeWithCode(status, statusText(all));
     const solved = `${recordOf(topic).solved.length} of ${table.cases.length} solved`;
     setText(score, many ? `${table.title}${table.title.endsWith("?") ? "" : ":"} ${solved}` : solved);
     if (many) drawWeak();

@@ -15,7 +15,7 @@ export const ERROR = "error"; // the answer “it raises an error”
 const WORDS = { inf: Infinity, infinity: Infinity, "∞": Infinity, nan: NaN };
 const PLAIN = /^(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
 
-// “-inf”, “1e3”, “3*4”, “1/3”, “2**10” as a number; null if it is none.
+// “-inf”, “1e3”, “3*4”, “1/3”, “2**10” as a number; null if it is not a number.
 function numberIn(text) {
   const sign = text.startsWith("-") ? -1 : 1;
   const [first, ...rest] = text.replace(/^[-+]/, "").split(/(\*\*|[*/])/);
@@ -29,7 +29,7 @@ function numberIn(text) {
   return value === null ? null : sign * value;
 }
 
-const unified = (text) =>
+const normalized = (text) =>
   text
     .trim()
     .replace(/[−–]/g, "-")
@@ -45,7 +45,7 @@ const comma = (text) => ({ error: `A decimal point, please: ${quoted(text.replac
 // One number; `value` is null while the field is empty or incomplete.
 /** @type {(text: string) => Parsed} */
 export function parseOne(text) {
-  const found = unified(text).replace(/^[([](.*)[)\]]$/, "$1");
+  const found = normalized(text).replace(/^[([](.*)[)\]]$/, "$1");
   const plain = /^[-+]?\d{1,3}([,_]\d{3})+$/.test(found) ? found.replace(/[,_]/g, "") : found;
   if (/^[-+]?\d+,\d+$/.test(plain)) return comma(plain);
   const value = numberIn(plain);
@@ -57,7 +57,7 @@ export function parseOne(text) {
 // “3,4,5”, “(3, 4, 5)”, “[3 4 5]”. Two numbers where one is expected are a decimal comma.
 /** @type {(text: string, form: Form, length: number) => Parsed} */
 export function parseSeveral(text, { places }, length) {
-  const inner = unified(text)
+  const inner = normalized(text)
     .replace(/[()[\]]/g, " ")
     .trim()
     .replace(/[,;]$/, "");
@@ -143,8 +143,8 @@ const KNOWN = {
     }
     const off = wrongAt(given, right, form);
     const sum = given.reduce((a, b) => a + b, 0);
-    const slack = 0.5 * (right.length + 1) * 10 ** -form.places;
-    if (form.total !== undefined && Math.abs(sum - form.total) > slack) {
+    const tolerance = 0.5 * (right.length + 1) * 10 ** -form.places;
+    if (form.total !== undefined && Math.abs(sum - form.total) > tolerance) {
       return `${form.total_of} add up to ${form.total}; yours add up to ${Number(sum.toFixed(form.places))}.`;
     }
     if (off.length === 1) return `Only the ${ORDINALS[off[0]] ?? "last"} number is wrong.`;
@@ -168,11 +168,11 @@ const KNOWN = {
     const row = right.slice(0, cells[0].i).split("/").length - 1;
     const many = cells.filter((cell) => cell.many).length;
     const few = cells.length - many;
-    const told = [
+    const parts = [
       ...(many ? [`${counted(many, "cell")} too many`] : []),
       ...(few ? [`${few === 1 && many ? "1" : counted(few, "cell")} missing`] : []),
     ];
-    return `${upper(listed(told))}; look at row ${nameAt(rows, row)}.`;
+    return `${upper(listed(parts))}; look at row ${nameAt(rows, row)}.`;
   },
   choice: () => "",
   order(given, { right }) {

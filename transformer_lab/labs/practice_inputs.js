@@ -146,8 +146,8 @@ function maskInput({ form, it, answer, submit }) {
     for (const [i, row] of squares.entries()) {
       for (const [j, square] of row.entries()) {
         square.classList.toggle("tl-seen", seen[i][j]);
-        const said = `${rowKind} ${rows[i]}, ${columnKind} ${columns[j]}: ${seen[i][j] ? "may" : "may not"}`;
-        set(square, { "aria-label": said });
+        const label = `${rowKind} ${rows[i]}, ${columnKind} ${columns[j]}: ${seen[i][j] ? "may" : "may not"}`;
+        set(square, { "aria-label": label });
       }
     }
     mark();
@@ -227,8 +227,8 @@ function orderInput({ it, answer }) {
     if (wanted.some((node, i) => list.children[i] !== node)) list.replaceChildren(...wanted);
     for (const [i, step] of order.entries()) {
       for (const [j, end] of [0, order.length - 1].entries()) {
-        const said = `${j ? "Down" : "Up"}: ${it.options[step]}, ${i + 1} of ${order.length}`; // announced
-        set(items[step].buttons[j], { disabled: i === end, "aria-label": said });
+        const label = `${j ? "Down" : "Up"}: ${it.options[step]}, ${i + 1} of ${order.length}`; // announced
+        set(items[step].buttons[j], { disabled: i === end, "aria-label": label });
       }
     }
   }

@@ -4,15 +4,7 @@ import { integerCodec, optionCodec, textCodec, traitsInUrl } from "./address.js"
 import { frame } from "./frame.js";
 import { randomNumber, range, sum } from "./maths.js";
 import { choose, drawnPlace } from "./sampling_maths.js";
-import {
-  choiceInWords,
-  drawInWords,
-  othersText,
-  parseStep,
-  parseTopK,
-  shareText,
-  tokenText,
-} from "./sampling_words.js";
+import { choiceText, drawText, othersText, parseStep, parseTopK, shareText, tokenText } from "./sampling_words.js";
 import { button, choice, commit, element, field, getTraits, group, observe, reservedBox, reserveSpace } from "./ui.js";
 import { set, setText, sliderWithInput, widest } from "./ui.js";
 import { grouped, parseNumber } from "./words.js";
@@ -182,10 +174,10 @@ function render({ model, el }) {
   );
   const nearlyAll = { before: [], after: [0], kept: all - 1, mass: 0.5 };
   const lengthy = { ...prompts[0], tokens: [longest] };
-  const lastDraw = drawInWords(limits.draws, 0.5, longest);
+  const lastDraw = drawText(limits.draws, 0.5, longest);
   reserveSpace(
     status,
-    choiceInWords(
+    choiceText(
       {
         ...lengthy,
         tokens: [
@@ -219,15 +211,15 @@ function render({ model, el }) {
     clear.disabled = state.draws === 0;
     const last = drawn.length - 1;
     const token = stored.tokens[drawn[last]];
-    const said =
+    const drawnText =
       last < 0
         ? ""
-        : drawInWords(
+        : drawText(
             last + 1,
             randomNumber(state.seed, last),
             token === undefined ? "one of the others" : tokenText(token),
           );
-    setText(status, choiceInWords(stored, state.temperature, chosen) + said);
+    setText(status, choiceText(stored, state.temperature, chosen) + drawnText);
   });
 }
 

@@ -29,12 +29,12 @@ def stored_prompt(key, text, logits, decode, chat=False):
     others, nucleus, likely = [], [], []
     for step in range(1, RANGES["temperature"][1] * STEPS["temperature"] + 1):
         p = ((values - values[0]) * STEPS["temperature"] / step).softmax(0)
-        together = p.cumsum(0)
+        cumulative = p.cumsum(0)
         others.append(p[MOST_STORED:].sum().item())
-        counts = torch.searchsorted(together, shares[:-1] - 1e-12) + 1
-        nucleus.append([[n, _short(together[n - 1])] for n in counts.tolist() if n > MOST_STORED])
+        counts = torch.searchsorted(cumulative, shares[:-1] - 1e-12) + 1
+        nucleus.append([[n, _short(cumulative[n - 1])] for n in counts.tolist() if n > MOST_STORED])
         counts = torch.searchsorted(-p, -shares * p[0], right=True)
-        likely.append([[n, _short(together[n - 1])] for n in counts.tolist() if n > MOST_STORED])
+        likely.append([[n, _short(cumulative[n - 1])] for n in counts.tolist() if n > MOST_STORED])
     return {
         "key": key,
         "text": text,
@@ -219,16 +219,16 @@ class SamplingLab(Lab):
         before, stored = self.before, self._stored
         if self.temperature == 0:
             return 1, 1.0
-        together = before[:-1].cumsum(0)
+        cumulative = before[:-1].cumsum(0)
         row = round(self.temperature * STEPS["temperature"]) - 1
         n, mass = stored["vocab_size"], 1.0
         if self.top_k is not None:
-            n, mass = self.top_k, together[self.top_k - 1].item()
+            n, mass = self.top_k, cumulative[self.top_k - 1].item()
         share = round(self.top_p * STEPS["top_p"])
         if share < STEPS["top_p"]:
-            inside = int((together[: min(n, MOST_STORED)] < share / STEPS["top_p"] * mass - 1e-12).sum())
+            inside = int((cumulative[: min(n, MOST_STORED)] < share / STEPS["top_p"] * mass - 1e-12).sum())
             if inside < MOST_STORED:
-                n, mass = inside + 1, together[inside].item()
+                n, mass = inside + 1, cumulative[inside].item()
             else:
                 beyond = stored["nucleus"][row]
                 n, mass = beyond[share - STEPS["top_p"] + len(beyond)]
@@ -239,7 +239,7 @@ class SamplingLab(Lab):
                 n, mass = min((n, mass), tuple(beyond[share - 1]))
             else:
                 likely = int((before[:-1] >= share / STEPS["min_p"] * before[0]).sum())
-                n, mass = min((n, mass), (likely, together[likely - 1].item()))
+                n, mass = min((n, mass), (likely, cumulative[likely - 1].item()))
         return n, mass
 
 

@@ -28,7 +28,7 @@ import { range, softmax, sum } from "./maths.js";
  */
 
 // A little room for rounding: 0.1 + 0.2 must reach 0.3.
-const ROOM = 1e-12;
+const ROUNDING = 1e-12;
 
 /** @type {(stored: Stored, temperature: number, steps: number) => number[]} */
 function probabilities({ logits, others }, temperature, steps) {
@@ -39,7 +39,7 @@ function probabilities({ logits, others }, temperature, steps) {
 
 // How many tokens are kept, and their probability together. They are always the most likely ones.
 /** @type {(stored: Stored, settings: Settings, steps: Record<string, number>, before: number[]) => [number, number]} */
-function keep(stored, { temperature, top_k, top_p, min_p }, steps, before) {
+function keptTokens(stored, { temperature, top_k, top_p, min_p }, steps, before) {
   if (temperature === 0) return [1, 1];
   const best = before.slice(0, -1);
   let total = 0;
@@ -51,8 +51,8 @@ function keep(stored, { temperature, top_k, top_p, min_p }, steps, before) {
   let [count, mass] = top_k === null ? [stored.vocab_size, 1] : [top_k, together[top_k - 1]];
   const share = Math.round(top_p * steps.top_p);
   if (share < steps.top_p) {
-    const wanted = (share / steps.top_p) * mass - ROOM;
-    const inside = together.slice(0, count).filter((p) => p < wanted).length;
+    const threshold = (share / steps.top_p) * mass - ROUNDING;
+    const inside = together.slice(0, count).filter((p) => p < threshold).length;
     const beyond = stored.nucleus[row];
     [count, mass] = inside < best.length ? [inside + 1, together[inside]] : beyond[share - steps.top_p + beyond.length];
   }
@@ -70,7 +70,7 @@ function keep(stored, { temperature, top_k, top_p, min_p }, steps, before) {
 export function choose(stored, settings, steps) {
   const before = probabilities(stored, settings.temperature, steps.temperature);
   const last = before.length - 1;
-  const [kept, mass] = keep(stored, settings, steps, before);
+  const [kept, mass] = keptTokens(stored, settings, steps, before);
   const after = before.map((p, i) => (i < Math.min(kept, last) ? p : 0));
   if (kept > last) after[last] = Math.max(mass - sum(after), 0);
   const total = sum(after);

@@ -38,7 +38,7 @@ export const othersText = (count) => `${grouped(count)} others`;
 export const shareText = (p) => (p > 0 && p < 0.0005 ? "< 0.001" : places(p, 3));
 
 /** @type {(stored: Stored, temperature: number, choice: Choice) => string} */
-export function choiceInWords(stored, temperature, { after, kept, mass }) {
+export function choiceText(stored, temperature, { after, kept, mass }) {
   const best = tokenText(stored.tokens[0]);
   if (temperature === 0) return `Greedy: the highest score wins, ${best}. Nothing is drawn.`;
   const all = kept === stored.vocab_size;
@@ -48,5 +48,5 @@ export function choiceInWords(stored, temperature, { after, kept, mass }) {
 }
 
 /** @type {(place: number, number: number, token: string) => string} */
-export const drawInWords = (place, number, token) =>
+export const drawText = (place, number, token) =>
   ` Draw ${grouped(place)}: the number ${number.toFixed(4)} falls on ${token}.`;

@@ -93,9 +93,9 @@ function beforeAndAfter(model, example) {
   return { node, draw };
 }
 
-const WITH = "What would happen with";
+const CHOICE_LABEL = "What would happen with";
 const EACH_ROW = "Each row is one token’s look at all tokens, and each head has a table of its own.";
-const lostInWords = (lost, all) => `${lost} of ${all} cells compare other tokens than their row and column say.`;
+const mixedCellsText = (lost, all) => `${lost} of ${all} cells compare other tokens than their row and column say.`;
 
 // The steps of splitting and merging.
 /** @type {(model: Model) => any} */
@@ -126,7 +126,7 @@ function journeyPanel(model) {
     bar.node,
     group(
       "mistakes",
-      element("div", { class: "tl-row tl-toggles" }, element("span", { class: "tl-note" }, WITH), mistakes),
+      element("div", { class: "tl-row tl-toggles" }, element("span", { class: "tl-note" }, CHOICE_LABEL), mistakes),
     ),
     reservedBox(lesson, "tl-lesson"),
     element(
@@ -138,56 +138,56 @@ function journeyPanel(model) {
   ];
 
   // The effect of a wrong split on the reader's own sentence.
-  function yoursInWords(splitByView) {
+  function ownSentenceText(splitByView) {
     if (!splitByView || heads === 1) return "";
     const [from, to] = tokensOfHead(0, heads, queries);
     const last = to > from ? ` to ${quotedAt(tokens, to)}` : " alone";
     return ` On your sentence, head 0 of ${heads} would read ${quotedAt(tokens, from)}${last}.`;
   }
 
-  function placeInWords(shape, index) {
+  function positionText(shape, index) {
     const row = letter(rowOf(shape, index));
     if (shape.length === 2) return `row ${row}`;
     return byHead(shape) ? `head ${index[0]}, row ${row}` : `token ${row}, piece ${index[1]}`;
   }
 
   // Describes the marked number: its position, and which token the layer takes it for.
-  function cellInWords(step, cell, lost) {
+  function cellText(step, cell, lost) {
     const { ids, shape } = step;
     const place = ids.indexOf(cell);
-    if (place < 0) return lost ? lostInWords(lost, ids.length) : EACH_ROW;
+    if (place < 0) return lost ? mixedCellsText(lost, ids.length) : EACH_ROW;
     const index = unravel(place, shape);
     const feature = `${nameOf(cell)}, feature ${cell % features} of token ${letter(tokenOf(cell))}`;
     const taken = isMisplaced(step, place) ? ` That row is taken for token ${letter(rowOf(shape, index))}.` : "";
     const wrong = lost ? ` ${lost} of ${ids.length} numbers are in the wrong row.` : "";
-    return `${feature}, is at [${index.join(", ")}]: ${placeInWords(shape, index)}.${taken}${wrong}`;
+    return `${feature}, is at [${index.join(", ")}]: ${positionText(shape, index)}.${taken}${wrong}`;
   }
 
   function draw(status) {
     const { stage, cell, split_by_view: split, merge_by_view: merge } = getTraits(model, TRAITS);
-    const told = steps(split, merge);
+    const stepTexts = steps(split, merge);
     const way = journeySteps(example, split, merge);
     const whole = model.get("d_model");
     const lengths = { batch: 1, seq: queries, q_len: queries, k_len: queries, heads };
     const widths = { d_model: whole ?? "d_model", d_head: whole ? whole / heads : "d_head" };
-    bar.draw(told, stage, { ...lengths, ...widths });
+    bar.draw(stepTexts, stage, { ...lengths, ...widths });
     set(toggles.split_by_view, { "aria-pressed": String(split) });
     set(toggles.merge_by_view, { "aria-pressed": String(merge) });
     // A transpose that is left out changes nothing, so the tensor before it is the input of the view.
-    const start = stage - (told[stage].wrong && stage !== 2 && stage !== 8 ? 2 : 1);
+    const start = stage - (stepTexts[stage].wrong && stage !== 2 && stage !== 8 ? 2 : 1);
     picture.draw(way, [start, stage], `${split} ${merge}`, cell);
-    setText(lesson, told[stage].words);
+    setText(lesson, stepTexts[stage].words);
 
     const step = way[stage];
     const lost = range(step.ids.length).filter((flat) => isMisplaced(step, flat)).length;
-    const yours = yoursInWords(split);
+    const ownSentence = ownSentenceText(split);
     const most = product([example.heads, example.seq, example.seq]);
     const last = letter(example.seq - 1);
     const wrong = ` That row is taken for token ${last}. ${most} of ${most} numbers are in the wrong row.`;
     const stands = `${last}0, feature 0 of token ${last}, is at [0, 0, 0]: token ${last}, piece 0.`;
-    const longest = [EACH_ROW, lostInWords(most, most), `${stands}${split || merge ? wrong : ""}`];
-    reserveSpace(status, ...longest.map((text) => `${text}${yours}`));
-    setText(status, `${cellInWords(step, cell, lost)}${stage > 1 && stage < 7 ? yours : ""}`);
+    const longest = [EACH_ROW, mixedCellsText(most, most), `${stands}${split || merge ? wrong : ""}`];
+    reserveSpace(status, ...longest.map((text) => `${text}${ownSentence}`));
+    setText(status, `${cellText(step, cell, lost)}${stage > 1 && stage < 7 ? ownSentence : ""}`);
   }
 
   // Reserves space for the text of every step, with and without mistakes.

@@ -16,14 +16,14 @@ import { counted, parseNumber, parseShape, shapeText } from "./words.js";
 /** @typedef {import("./ui.js").Model} Model */
 
 // Describes the chosen element. The next element is `by` places further in storage; `shared` elements read this place.
-function elementInWords(index, number, place, by, shared) {
+function elementText(index, number, place, by, shared) {
   const away = by === 0 ? "the same place" : `${counted(Math.abs(by), "place")} ${by > 0 ? "further on" : "back"}`;
   const next = by === null ? "It is the last in reading order." : `The next in reading order is ${away}.`;
   const others = shared > 1 ? ` ${shared} elements read this one place.` : "";
   return `Element [${index.join(", ")}] is ${number}, at storage place ${place}. ${next}${others}`;
 }
 
-const placeInWords = ({ offset, strides }, index, place) =>
+const placeText = ({ offset, strides }, index, place) =>
   `offset ${offset}${index.map((i, axis) => ` + ${i}×${strides[axis]}`).join("")} = place ${place}`;
 
 // The suggested operations for a tensor, as code.
@@ -158,7 +158,7 @@ function tensorPanel(model) {
     const { shape, storage } = tensor;
     const total = product(model.get("shape"));
     const cells = () => grid.node.querySelectorAll(".tl-cell");
-    const stood = [positionsOf(grid.node, cells()), positionsOf(strip, slots)];
+    const before = [positionsOf(grid.node, cells()), positionsOf(strip, slots)];
     grid.draw(shape, (index) => {
       const number = storage[placeOf(tensor, index)];
       return { text: number, hue: hueOf(number, total) };
@@ -171,8 +171,8 @@ function tensorPanel(model) {
     );
     strip.replaceChildren(...slots);
     set(strip, { "aria-label": `Storage of ${storage.length} elements: ${storage.join(", ")}` });
-    animateFrom(stood[0], grid.node, cells());
-    animateFrom(stood[1], strip, slots);
+    animateFrom(before[0], grid.node, cells());
+    animateFrom(before[1], strip, slots);
   }
 
   // Marks and describes the chosen element.
@@ -185,10 +185,11 @@ function tensorPanel(model) {
       for (const slot of slots) slot.classList.remove("tl-chosen", "tl-used");
       return;
     }
-    const wanted = model.get("index");
+    const requested = model.get("index");
     const fits =
-      wanted.length === shape.length && wanted.every((i, axis) => Number.isInteger(i) && i >= 0 && i < shape[axis]);
-    const index = fits ? wanted : shape.map(() => 0);
+      requested.length === shape.length &&
+      requested.every((i, axis) => Number.isInteger(i) && i >= 0 && i < shape[axis]);
+    const index = fits ? requested : shape.map(() => 0);
     const place = placeOf(tensor, index);
     const flat = ravel(index, shape);
     const all = storagePlaces(tensor);
@@ -203,12 +204,12 @@ function tensorPanel(model) {
     }
     const next = flat + 1 < count ? all[flat + 1] - place : null;
     const shared = all.filter((other) => other === place).length;
-    setText(formula, placeInWords(tensor, index, place));
-    setText(status, elementInWords(index, storage[place], place, next, shared));
+    setText(formula, placeText(tensor, index, place));
+    setText(status, elementText(index, storage[place], place, next, shared));
     const last = shape.map((size) => size - 1);
     const most = storage.length;
-    reserveSpace(formula, placeInWords(tensor, last, most));
-    reserveSpace(status, elementInWords(last, most, most, most, count - new Set(all).size));
+    reserveSpace(formula, placeText(tensor, last, most));
+    reserveSpace(status, elementText(last, most, most, most, count - new Set(all).size));
   }
   return { nodes, draw, choose };
 }

@@ -48,22 +48,22 @@ function viewStrides(tensor, shape) {
     return { strides: `${shape}` === `${tensor.shape}` ? tensor.strides : contiguousStrides(shape) };
   const strides = [];
   let to = shape.length - 1;
-  let even = 1;
-  let made = 1;
+  let oldSize = 1;
+  let newSize = 1;
   let base = tensor.strides.at(-1) ?? 1;
   for (let axis = tensor.shape.length - 1; axis >= 0; axis--) {
-    even *= tensor.shape[axis];
+    oldSize *= tensor.shape[axis];
     const left = axis - 1;
-    const breaks = axis === 0 || (tensor.shape[left] !== 1 && tensor.strides[left] !== even * base);
+    const breaks = axis === 0 || (tensor.shape[left] !== 1 && tensor.strides[left] !== oldSize * base);
     if (!breaks) continue;
-    while (to >= 0 && (made < even || shape[to] === 1)) {
-      strides[to] = made * base;
-      made *= shape[to--];
+    while (to >= 0 && (newSize < oldSize || shape[to] === 1)) {
+      strides[to] = newSize * base;
+      newSize *= shape[to--];
     }
-    if (made !== even) return { left, step: tensor.strides[left], turn: even * base };
+    if (newSize !== oldSize) return { left, step: tensor.strides[left], turn: oldSize * base };
     if (axis > 0) {
       base = tensor.strides[left];
-      even = made = 1;
+      oldSize = newSize = 1;
     }
   }
   while (to >= 0) {
@@ -181,16 +181,16 @@ export const operations = {
       const size = sizes[i];
       const old = axis < 0 ? 1 : tensor.shape[axis];
       if (size < 0 && (size < -1 || axis < 0)) refuse(`expand: ${size} is not a size for a new axis.`);
-      const wanted = size === -1 ? old : size;
-      if (wanted !== old && old !== 1)
+      const newSize = size === -1 ? old : size;
+      if (newSize !== old && old !== 1)
         refuse(
-          `expand: axis ${axis} has size ${old}; only an axis of size 1 can stretch, so it cannot become ${wanted}.`,
+          `expand: axis ${axis} has size ${old}; only an axis of size 1 can stretch, so it cannot become ${newSize}.`,
         );
-      shape[i] = wanted;
+      shape[i] = newSize;
       // The stride of an axis of size 1 does not matter; PyTorch uses the size times the stride of the axis to its
       // right.
       const own = axis < 0 ? shape[i + 1] * strides[i + 1] : tensor.strides[axis];
-      strides[i] = wanted === old && tensor.shape.length ? own : 0;
+      strides[i] = newSize === old && tensor.shape.length ? own : 0;
     }
     return { ...tensor, shape, strides };
   },

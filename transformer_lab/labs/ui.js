@@ -10,6 +10,7 @@ import { grouped, parseNumber } from "./words.js";
  * @property {(event: string, listener: () => void) => void} [on]
  * @property {(event: string, listener: () => void) => void} [off]
  * @property {() => void} save_changes
+ * @property {(place: { file: string }) => Promise<any>} [load] in a page: a value that it keeps in a file
  */
 /** @typedef {{ model: Model, el: HTMLElement }} View */
 /** @typedef {Record<string, any>} Props Attributes of an element, and listeners: their names begin with “on”. */
@@ -54,11 +55,11 @@ export const reservedBox = (node, kind = "") => element("div", { class: `tl-rese
 export function reserveSpace(node, ...longest) {
   const [, ...copies] = node.parentNode.children;
   const copy = (text) => element("span", { class: node.className || null, "aria-hidden": "true" }, [text].flat());
-  const wanted = longest.map(copy);
+  const newCopies = longest.map(copy);
   const same = (other, i) => other.textContent === copies[i].textContent;
-  if (copies.length === wanted.length && wanted.every(same)) return;
+  if (copies.length === newCopies.length && newCopies.every(same)) return;
   for (const other of copies) other.remove();
-  node.after(...wanted);
+  node.after(...newCopies);
 }
 
 // The width of a text in the font of `node`, in ems; also works while the node is hidden.

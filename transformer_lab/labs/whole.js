@@ -1,16 +1,17 @@
 // The whole lab: a trained Transformer that runs in the page, with a drawing whose parts can be opened.
 
-import { optionCodec, textCodec, traitsInUrl } from "./address.js";
+import { integerCodec, optionCodec, textCodec, traitsInUrl } from "./address.js";
 import { observeTheme } from "./colours.js";
 import { frame } from "./frame.js";
 import { commit, element, observe, set, setText } from "./ui.js";
 import { answerPanel, askPanel, familyPanel, parseInput, walkPanel } from "./whole_controls.js";
 import { writeOnArrival } from "./whole_arrival.js";
+import { checkpointModels } from "./whole_learning.js";
 import { picture } from "./whole_picture.js";
 import { sidePanel } from "./whole_side.js";
 import { lastRow, stateOf } from "./whole_state.js";
 import { describePlace, placeOf } from "./whole_words.js";
-import { counted, quoted } from "./words.js";
+import { counted, parseNumber, quoted } from "./words.js";
 
 /** @typedef {import("./whole_state.js").State} State */
 
@@ -27,10 +28,19 @@ const digitsCodec = (form, toValue) => ({
   read: (text) => (form.test(text) ? { value: toValue(text) } : { error: "whole numbers up to 999" }),
 });
 
+/** @type {(text: string, known: string[]) => import("./words.js").Parsed<string[]>} */
+function parseSwitches(text, known) {
+  const names = text.split(",").filter(Boolean);
+  return names.every((name) => known.includes(name)) ? { value: names } : { error: "unknown" };
+}
+
 /** @type {(view: import("./ui.js").View) => () => void} */
 function render(view) {
   const { model } = view;
-  const stateAt = stateOf(model);
+  const stateAt = stateOf(
+    model,
+    checkpointModels(model, () => draw()),
+  );
   let writing = null; // the word that is written on arrival
   const state = () => stateAt(writing);
   let peeked = null;
@@ -79,6 +89,16 @@ function render(view) {
     step: digitsCodec(/^\d{1,3}$/, Number),
     part: textCodec((text) => ({ value: text })),
     at: digitsCodec(/^(\d{1,3},){2}(\d{1,3}|-1)$/, (text) => text.split(",").map(Number)),
+    tool: optionCodec(Object.keys(model.get("words").tools)),
+    off: textCodec(
+      (text) => parseSwitches(text, model.get("limits").switches),
+      String,
+      "parts that can be switched off",
+    ),
+    checkpoint: integerCodec(0, model.get("checkpoints").length),
+    temperature: textCodec((text) => parseNumber(text, "temperature", [0, 5], { whole: false })),
+    top_k: integerCodec(0, model.get("stored")[0].target.length),
+    seed: integerCodec(0, 999),
   });
   const { lab, status } = frame(view, "whole", "A whole Transformer", urlState, ask, answer, stage);
   set(lab.querySelector(".tl-title"), { "role": "heading", "aria-level": 2 });
@@ -119,6 +139,7 @@ function render(view) {
       },
       lit: new Set(now.stop?.lit),
       open: now.part,
+      off: now.model.off,
       data: now,
       links: linksOf(now, id),
     });

@@ -14,12 +14,15 @@ from ..attention import scaled_dot_product_attention
 from ..multi_head import MultiHeadAttention
 from ..normalization import LayerNorm, RMSNorm
 from ..transformer import LanguageModel, Transformer
-from .lab import Lab, as_integer, as_option, script, style
+from .lab import Lab, as_integer, as_number, as_option, as_strings, script, style
 
 _FOLDER = Path(__file__).parent
 MOST = {"n_layers": 4, "n_heads": 8, "d_model": 64, "d_ff": 256}  # of a user's model
 MOST_WORDS = 128  # in a vocabulary
 LIMITS = {"tokens": 12, "written": 12}
+TEMPERATURES = (0, 5)
+SEEDS = (0, 999)
+GENERAL = ("mask", "positions", "residual", "scale", "cross")  # switches that are not for a single head
 DIGITS = 6  # the most that can be typed for the course's two models
 EXAMPLES = ("342", "13", "30", "2003", "1000", "0342", "12345")
 EPS = 1e-5
@@ -68,6 +71,24 @@ def unpack(stored):
     return model.eval()
 
 
+def switch_names(family, n_layers, n_heads):
+    """Return the names of all single switches that change a model; a head's is such as ``"decoder.0.self.2"``."""
+    both = family == "both"
+    places = [("encoder", "self")] * both + [("decoder", "self")] + [("decoder", "cross")] * both
+    heads = [
+        f"{side}.{layer}.{kind}.{head}" for side, kind in places for layer in range(n_layers) for head in range(n_heads)
+    ]
+    return [*GENERAL[: 4 + both], *heads]
+
+
+def _course():
+    """The course's models, their checkpoints, and what was measured in their training."""
+    final = json.loads((_FOLDER / "whole_weights.json").read_text("utf-8"))
+    learning = json.loads((_FOLDER / "whole_learning.json").read_text("utf-8"))
+    files = [_FOLDER / f"whole_checkpoint_{step}.json" for step in learning["steps"][:-1]]
+    return final, [json.loads(file.read_text("utf-8")) for file in files], learning
+
+
 class WholeLab(Lab):
     """Run a whole Transformer, see every tensor that flows in it, and its answer token by token.
 
@@ -76,9 +97,10 @@ class WholeLab(Lab):
 
     Parameters
     ----------
-    model : Transformer or LanguageModel, optional
-        Your own, with at most 4 layers, 8 heads, ``d_model`` 64 and ``d_ff`` 256. What the lab shows are its weights
-        at this moment, in float32.
+    model : Transformer, LanguageModel, or a list of such, optional
+        Your own, with at most 4 layers, 8 heads, ``d_model`` 64 and ``d_ff`` 256. The lab shows the weights that it has
+        now, in float32. Of a list, such as copies made during a training, a slider chooses one: all must have the same
+        sizes.
     tokens : sequence of str, optional
         The words of the source vocabulary, in order; of a LanguageModel, those of its one vocabulary. At most 128.
     tgt_tokens : sequence of str, optional
@@ -94,23 +116,37 @@ class WholeLab(Lab):
     family : {"both", "encoder", "decoder"}, optional
         Which parts are shown: of a Transformer both or the encoder alone, of a decoder-only model the decoder.
     step : int, optional
-        Where the walk through the model stands; 0 is before it.
+        A step of the walk through the model; 0 is before the walk.
     part : str, optional
         The block or the arrow that is open, such as ``"decoder.0.cross"``.
+    tool : {"", "break", "learn", "sample"}, optional
+        What is open in place of a block: the switches, the checkpoints, or the sampling.
+    off : sequence of str, optional
+        What is switched off: ``"mask"``, ``"positions"``, ``"residual"``, ``"scale"`` (the division by √d), ``"cross"``
+        (the output of cross-attention is 0), or a head, such as ``"decoder.0.self.2"`` (its output is 0).
+    checkpoint : int, optional
+        Which model of the training, or of your list, is shown, from 0; the last when left out.
+    temperature : float, optional
+        From 0, which always writes the likeliest word, to 5.
+    top_k : int, optional
+        How many of the likeliest words are drawn from; 0 is all.
+    seed : int, optional
+        Which draw, from 0 to 999.
 
     Attributes
     ----------
-    text, family, step, part
+    text, family, step, part, tool, off, checkpoint, temperature, top_k, seed
         What the reader has set.
     model : Transformer or LanguageModel
-        The model whose numbers are shown, in evaluation mode.
+        The model at the checkpoint, whole, in evaluation mode.
     answer : list of str
-        What it writes. An encoder alone writes nothing.
+        What this model writes, whole and at temperature 0. An encoder alone writes nothing.
 
     Raises
     ------
     TypeError, ValueError
-        If the model is of another kind or too large, or the tokens are not as many as its vocabularies.
+        If the model is of another kind or too large, or the tokens are not as many as its vocabularies, or an argument
+        is out of its range.
 
     Examples
     --------
@@ -124,6 +160,7 @@ class WholeLab(Lab):
     _esm = script(
         "whole_maths",
         "whole_words",
+        "whole_learning",
         "whole_cells",
         "whole_tables",
         "whole_strips",
@@ -132,6 +169,7 @@ class WholeLab(Lab):
         "whole_state",
         "whole_arrival",
         "whole_controls",
+        "whole_experiments",
         "whole_side",
         "whole",
     )
@@ -139,6 +177,8 @@ class WholeLab(Lab):
     shown = ("text", "family", "step", "part")
 
     stored = traitlets.List().tag(sync=True)
+    checkpoints = traitlets.List().tag(sync=True)  # the models before these; a page has each in a file of its own
+    learning = traitlets.Dict().tag(sync=True)
     drawing = traitlets.Unicode((_FOLDER / "whole.svg").read_text("utf-8")).tag(sync=True)
     words = traitlets.Dict(json.loads((_FOLDER / "whole_words.json").read_text("utf-8"))).tag(sync=True)
     limits = traitlets.Dict().tag(sync=True)
@@ -148,6 +188,12 @@ class WholeLab(Lab):
     family = traitlets.Any().tag(sync=True)
     step = traitlets.Any().tag(sync=True)
     part = traitlets.Any().tag(sync=True)
+    tool = traitlets.Any().tag(sync=True)
+    off = traitlets.Any().tag(sync=True)
+    checkpoint = traitlets.Any().tag(sync=True)
+    temperature = traitlets.Any().tag(sync=True)
+    top_k = traitlets.Any().tag(sync=True)
+    seed = traitlets.Any().tag(sync=True)
     at = traitlets.List(traitlets.Int(), [0, 0, -1]).tag(sync=True)  # selected head, row, column; −1: largest weight
 
     def __init__(
@@ -162,27 +208,43 @@ class WholeLab(Lab):
         family=None,
         step=0,
         part="",
+        tool="",
+        off=(),
+        checkpoint=None,
+        temperature=0,
+        top_k=0,
+        seed=1,
     ):
         if model is None:
             given = {"tokens": tokens, "tgt_tokens": tgt_tokens, "bos": bos, "eos": eos}
             for name, value in given.items():
                 if value is not None:
                     raise ValueError(f"{name} must come with a model, got {format_value(value)} alone")
-            course = json.loads((_FOLDER / "whole_weights.json").read_text("utf-8"))
+            course, checkpoints, learning = _course()
             stored, limits, first = course["models"], LIMITS | {"tokens": DIGITS}, EXAMPLES[0]
             about = {"examples": list(EXAMPLES), "says": _of_digits(stored, course["made"])}
         else:
-            stored, limits = [_pack_own(model, tokens, tgt_tokens, bos, eos)], LIMITS
+            *checkpoints, stored = [[each] for each in _pack_all(model, tokens, tgt_tokens, bos, eos)]
+            limits, learning = LIMITS, {"steps": list(range(len(checkpoints) + 1))} if checkpoints else {}
             about = {"says": _of_tokens(stored[0])}
             first = stored[0]["source"][0]
+        names = {name: None for each in stored for name in switch_names(*_counts(each))}
         self._is_built = False
         super().__init__(
             stored=stored,
-            limits=limits,
+            checkpoints=checkpoints,
+            learning=learning,
+            limits=limits | {"switches": list(names)},
             text=first if text is None else text,
             family=stored[0]["family"] if family is None else family,
             step=step,
             part=part,
+            tool=tool,
+            off=off,
+            checkpoint=len(checkpoints) if checkpoint is None else checkpoint,
+            temperature=temperature,
+            top_k=top_k,
+            seed=seed,
             **about,
         )
         self._is_built = True
@@ -206,7 +268,32 @@ class WholeLab(Lab):
             raise TypeError(f"part must be a string, got {format_value(proposal.value)}")
         return proposal.value
 
-    @traitlets.validate("stored", "drawing", "limits", "examples", "says")
+    @traitlets.validate("tool")
+    def _check_tool(self, proposal):
+        return as_option("tool", proposal.value, list(self.words["tools"]))
+
+    @traitlets.validate("off")
+    def _check_off(self, proposal):
+        names = as_strings("off", proposal.value)
+        return [as_option("off", name, self.limits["switches"]) for name in names]
+
+    @traitlets.validate("checkpoint")
+    def _check_checkpoint(self, proposal):
+        return as_integer("checkpoint", proposal.value, 0, len(self.checkpoints))
+
+    @traitlets.validate("temperature")
+    def _check_temperature(self, proposal):
+        return as_number("temperature", proposal.value, *TEMPERATURES)
+
+    @traitlets.validate("top_k")
+    def _check_top_k(self, proposal):
+        return as_integer("top_k", proposal.value, 0, len(self.stored[0]["target"]))
+
+    @traitlets.validate("seed")
+    def _check_seed(self, proposal):
+        return as_integer("seed", proposal.value, *SEEDS)
+
+    @traitlets.validate("stored", "checkpoints", "learning", "drawing", "limits", "examples", "says")
     def _check_fixed(self, proposal):
         if self._is_built and proposal.value != getattr(self, proposal.trait.name):
             raise ValueError(f"{proposal.trait.name} cannot change: make a new lab")
@@ -214,7 +301,8 @@ class WholeLab(Lab):
 
     @property
     def _shown(self):
-        return next(stored for stored in self.stored if (stored["family"] == "decoder") == (self.family == "decoder"))
+        models = [*self.checkpoints, self.stored][self.checkpoint]
+        return next(stored for stored in models if (stored["family"] == "decoder") == (self.family == "decoder"))
 
     @property
     def model(self):
@@ -234,6 +322,10 @@ class WholeLab(Lab):
             stop = () if eos is None else (eos,)
             written = model.generate(torch.tensor([prompt]), most, stop=stop)[0, len(prompt) :]
         return [stored["target"][token] for token in written if token != eos]
+
+
+def _counts(stored):
+    return stored["family"], stored["nLayers"], stored["nHeads"]
 
 
 def _sizes(stored):
@@ -316,6 +408,18 @@ def _tokenize(text, tokens, most):
     if not 1 <= len(parts) <= most:
         raise ValueError(f"text must have from 1 to {most} tokens, got {len(parts)}")
     return [tokens.index(part) for part in parts], ("" if letters else " ").join(parts)
+
+
+def _pack_all(models, tokens, tgt_tokens, bos, eos):
+    """Serialise a user's model, or the models of a list, or raise an error if the lab does not support them."""
+    models = list(models) if isinstance(models, (list, tuple)) else [models]
+    if not models:
+        raise ValueError("model must be a model or a list of at least one, got an empty list")
+    stored = [_pack_own(model, tokens, tgt_tokens, bos, eos) for model in models]
+    for each in stored:
+        if {**each, "weights": ""} != {**stored[0], "weights": ""}:
+            raise ValueError("model must be a list of models with the same options and sizes, got different ones")
+    return stored
 
 
 def _pack_own(model, tokens, tgt_tokens, bos, eos):

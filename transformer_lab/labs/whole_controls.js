@@ -4,7 +4,7 @@ import { clamp, range } from "./maths.js";
 import { button, choice, commit, element, parsedInput, reservedBox, reserveSpace, set, setText, slider } from "./ui.js";
 import { tokenize } from "./whole_maths.js";
 import { lastRow } from "./whole_state.js";
-import { describePlace, reasonWrong, share } from "./whole_words.js";
+import { describePlace, percent, reasonWrong, share } from "./whole_words.js";
 import { counted } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -107,8 +107,8 @@ export function answerPanel(model, state, unread) {
     set(onWord, { hidden: !writes });
     const kind = typing || !writes ? "" : later ? "tl-unsaid" : right ? "tl-right" : "tl-wrong";
     set(judged, { class: `tl-verdict ${kind}` });
-    setText(certain, `${Math.round(100 * sure)} % sure, and wrong.`);
-    set(certain, { hidden: kind !== "tl-wrong" || !wanted });
+    setText(certain, `${percent(sure)} sure${kind === "tl-wrong" ? ", and wrong" : ""}.`);
+    set(certain, { "hidden": !/right|wrong/.test(kind) || !wanted, "data-verdict": kind });
   }
   const row = element("div", { class: "tl-said" }, all, onWord);
   return { node: element("div", { class: "tl-answer" }, row, judged), draw };

@@ -1,28 +1,74 @@
-// Choosing the next token, and the accuracy on many numbers.
+// What the reader can change about a trained model: parts switched off, how long it was trained, how it chooses a word.
 
-import { softmax } from "./maths.js";
-import { write } from "./whole_maths.js";
+import { randomNumber, softmax } from "./maths.js";
+import { openModel, tokenize, write } from "./whole_maths.js";
+import { numberWords } from "./whole_words.js";
 
 /** @typedef {import("./whole_maths.js").Model} Model */
-/** @typedef {{ temperature: number, topK: number | null, draw: number }} Sampling `draw` is from 0 to 1. */
-/** @typedef {{ token: number, probabilities: number[] }} Chosen The probabilities after temperature and top-k. */
+/** @typedef {import("./whole_maths.js").Chosen} Chosen */
+// Temperature 0 writes the likeliest token, top-k 0 keeps all.
+/** @typedef {{ temperature: number, topK: number, seed: number }} Sampling */
 /** @typedef {{ source: number[], answer: number[] }} Question Token ids; the answer ends with eos. */
 /** @typedef {{ right: number, asked: number }} Score */
 
-// One token: the most likely k share the probability, and `draw` selects among them, in the order of the vocabulary.
-/** @type {(logits: ArrayLike<number>, sampling: Sampling) => Chosen} */
-export function choose(logits, { temperature, topK, draw }) {
+// The probabilities after temperature and top-k.
+/** @type {(logits: ArrayLike<number>, sampling: Sampling) => number[]} */
+export function reshape(logits, { temperature, topK }) {
   const row = Array.from(logits);
   const order = row.map((_, i) => i).sort((a, b) => row[b] - row[a] || a - b);
-  const kept = new Set(order.slice(0, topK ?? row.length));
-  const probabilities = softmax(row.map((score, i) => (kept.has(i) ? score / temperature : -Infinity)));
+  const kept = new Set(order.slice(0, topK || row.length));
+  return softmax(row.map((score, i) => (kept.has(i) ? score / (temperature || 1) : -Infinity)));
+}
+
+// One token for a number `draw` from 0 to 1, in the order of the vocabulary.
+/** @type {(logits: ArrayLike<number>, sampling: Sampling, draw: number) => Chosen} */
+export function choose(logits, sampling, draw) {
+  const probabilities = reshape(logits, sampling);
   let total = 0;
   const token = probabilities.findIndex((p) => {
     total += p;
     return draw < total;
   });
-  return { token: token < 0 ? order[0] : token, probabilities }; // below 0: rounding left the sum under the draw
+  const last = probabilities.findLastIndex((p) => p > 0); // rounding left the sum under the draw
+  return { token: token < 0 ? last : token, probabilities };
 }
+
+// What chooses each token of one answer; nothing for the likeliest token.
+/** @type {(sampling: Sampling) => ((logits: number[]) => Chosen) | undefined} */
+export function samplerOf(sampling) {
+  let place = 0;
+  return sampling.temperature ? (logits) => choose(logits, sampling, randomNumber(sampling.seed, place++)) : undefined;
+}
+
+// The models at a checkpoint; null while the page fetches their weights. After the last checkpoint come the final ones.
+/** @type {(model: import("./ui.js").Model, loaded: () => void) => (at: number) => Model[] | null} */
+export function checkpointModels(model, loaded) {
+  const final = model.get("stored").map(openModel);
+  const found = new Map();
+  return (at) => {
+    const stored = model.get("checkpoints")[at];
+    if (!stored) return final;
+    if (!found.has(at)) {
+      const open = (models) => found.set(at, models.map(openModel));
+      found.set(at, null);
+      if (Array.isArray(stored)) open(stored);
+      else
+        model
+          .load(stored)
+          .then(open)
+          .then(loaded, () => found.delete(at));
+    }
+    return found.get(at);
+  };
+}
+
+// The numbers on which a model is measured, as questions to it.
+/** @type {(model: Model, numbers: string[]) => Question[]} */
+export const questionsOf = ({ source, target, eos }, numbers) =>
+  numbers.map((text) => ({
+    source: tokenize(text, source).value,
+    answer: [...numberWords(Number(text), target.slice(target.indexOf("zero"))).map((w) => target.indexOf(w)), eos],
+  }));
 
 // How many questions the model answers without a wrong token. It works `budget_ms` at a time, then lets the page draw.
 /**

@@ -49,7 +49,8 @@ export function openModel(stored) {
 /** @type {(model: Model, off: Switches) => Model} */
 export const breakModel = (model, off) => ({ ...model, off });
 
-const isOn = (model, part) => !model.off.includes(part);
+/** @type {(model: Model, part: string) => boolean} */
+export const isOn = (model, part) => !model.off.includes(part);
 
 // Decodes float16: a sign bit, five bits of exponent, ten of fraction.
 /** @type {(bits: number) => number} */
@@ -98,18 +99,27 @@ export function decode(model, source, written, encoded = model.family === "both"
   return trace;
 }
 
-// Greedy decoding, until eos or `most` tokens.
-/** @type {(model: Model, source: number[], most: number) => { tokens: number[], probabilities: number[] }} */
-export function write(model, source, most) {
+/** @typedef {{ token: number, probabilities: number[] }} Chosen A token, and the probabilities of all. */
+/** @type {(logits: number[]) => Chosen} */
+function likeliest(logits) {
+  const probabilities = softmax(logits);
+  return { token: probabilities.indexOf(Math.max(...probabilities)), probabilities };
+}
+
+// Decoding, until eos or `most` tokens: greedily, unless `pick` chooses each token from its logits.
+/**
+ * @type {(model: Model, source: number[], most: number, pick?: (logits: number[]) => Chosen) =>
+ *   { tokens: number[], probabilities: number[] }}
+ */
+export function write(model, source, most, pick = likeliest) {
   const tokens = [];
   const probabilities = [];
   const encoded = model.family === "both" ? encode(model, source) : {};
   while (tokens.length < most) {
-    const row = rowsOf(decode(model, source, tokens, encoded)["decoder.probabilities"]).at(-1);
-    const best = row.indexOf(Math.max(...row));
-    tokens.push(best);
-    probabilities.push(row[best]);
-    if (best === model.eos) break;
+    const chosen = pick(rowsOf(decode(model, source, tokens, encoded)["decoder.logits"]).at(-1));
+    tokens.push(chosen.token);
+    probabilities.push(chosen.probabilities[chosen.token]);
+    if (chosen.token === model.eos) break;
   }
   return { tokens, probabilities };
 }
@@ -268,7 +278,8 @@ function rowsOf({ shape, values }) {
   return range(values.length / width).map((i) => Array.prototype.slice.call(values, i * width, (i + 1) * width));
 }
 
-const byRow = (x, change) => rowsOf(x).flatMap(change);
+/** @type {(x: Tensor, change: (row: number[]) => number[]) => number[]} */
+export const byRow = (x, change) => rowsOf(x).flatMap(change);
 
 // A tensor with three axes, from a function of the index.
 function cube(axes, shape, at) {

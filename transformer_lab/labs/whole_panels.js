@@ -1,6 +1,7 @@
 // The content of the side panel: the computation at the open place.
 
 import { clamp, dot, range, sum } from "./maths.js";
+import { isOn } from "./whole_maths.js";
 import { axesText, placeOf, share } from "./whole_words.js";
 import { places, quoted } from "./words.js";
 
@@ -14,6 +15,7 @@ import { places, quoted } from "./words.js";
  * @property {Record<string, number[]>} ids
  * @property {number[]} at The selected head, row and column.
  * @property {(head: number, row: number, column: number) => void} choose
+ * @property {import("./whole_learning.js").Sampling} sampling
  * @property {(row: number, column: number) => void} [pick] Selects a cell of the current head.
  */
 // The parts that are drawn, and their description.
@@ -74,9 +76,11 @@ const VIEWS = {
       at: [3, j],
       pick: (_, column) => pick(t, column),
     };
-    const said =
-      `Feature ${j} of ${quoted(names[side][t])}: ${num(row[j])} · √${model.width} = ${num(vector[j])}; ` +
-      `${num(vector[j])} + ${factor(position[j])} = ${num(both[j])}`;
+    const summed = isOn(model, "positions")
+      ? `${num(vector[j])} + ${factor(position[j])} = ${num(both[j])}`
+      : "the position is switched off";
+    const scaled = `${num(row[j])} · √${model.width} = ${num(vector[j])}`;
+    const said = `Feature ${j} of ${quoted(names[side][t])}: ${scaled}; ${summed}`;
     return { parts: [table, said], said };
   },
 
@@ -124,9 +128,10 @@ const VIEWS = {
     const [q, k] = [rowOf(get("query"), h * queries.length + i), rowOf(get("key"), h * keys.length + j)];
     const all = q.map((x, f) => `${num(x)}·${factor(k[f])}`);
     const terms = (width > 8 ? [...all.slice(0, 3), "…", all.at(-1)] : all).join(" + ");
-    const product =
-      `Score of ${quoted(keys[j])}: q·k / √d_head = (${terms}) / √${width} = ` +
-      `${num(dot(q, k))} / √${width} = ${num(score(i, j))}`;
+    const product = isOn(model, "scale")
+      ? `Score of ${quoted(keys[j])}: q·k / √d_head = (${terms}) / √${width} = ` +
+        `${num(dot(q, k))} / √${width} = ${num(score(i, j))}`
+      : `Score of ${quoted(keys[j])}, without the division: q·k = ${terms} = ${num(score(i, j))}`;
     const seen = range(keys.length).filter((key) => sees(i, key));
     const whole = sum(seen.map((key) => Math.exp(score(i, key))));
     const softmaxed = sees(i, j)
@@ -149,7 +154,9 @@ const VIEWS = {
         { bars, pick, heads: ["score", "weight"] },
         product,
         softmaxed,
-        "The values, by their weights, add up to the mixture:",
+        isOn(model, `${id}.${h}`)
+          ? "The values, by their weights, add up to the mixture:"
+          : "This head is switched off: in place of the mixture of its values it returns zeros.",
         values,
       ],
       said,
@@ -216,7 +223,7 @@ const VIEWS = {
   },
 
   // Logits and probabilities of the last row: the five likeliest words.
-  next({ trace, at, model, id, pick }) {
+  next({ trace, at, model, id, pick, sampling: { temperature, topK } }) {
     const last = (tensor) => rowOf(tensor, tensor.shape[0] - 1);
     const [logits, probabilities] = ["logits", "probabilities"].map((kind) => last(trace[`decoder.${kind}`]));
     const words = range(logits.length)
@@ -242,7 +249,8 @@ const VIEWS = {
       `The decoder’s last row, times what it learned of ${name}: the products add up to the logit, ` +
         `${num(logits[word])}`,
       table,
-      `Its share of all ${logits.length} words, as e^logit: ${share(probabilities[word])}`,
+      `Its share of ${topK ? `the ${topK} likeliest words` : `all ${logits.length} words`}, as ` +
+        `${(temperature || 1) === 1 ? "e^logit" : `e^(logit / ${temperature})`}: ${share(probabilities[word])}`,
     ];
     const [first] = words;
     return { parts, said: `Next: ${quoted(model.target[first])}, ${share(probabilities[first])}` };

@@ -14,6 +14,7 @@ import { links, strips } from "./whole_strips.js";
  * @property {Record<string, string>} texts The texts in the drawing, by place.
  * @property {Set<string>} lit The highlighted places.
  * @property {string} open
+ * @property {string[]} off What is switched off.
  * @property {import("./whole_strips.js").Data} data The numbers on the arrows.
  * @property {import("./whole_strips.js").Links | null} [links] The attention block whose links are shown.
  */
@@ -56,6 +57,20 @@ export function isAbsent({ part, flow = "", side, of = "" }, family) {
   if (family === "decoder")
     return side === "encoder" || of === "cross" || flow.startsWith("cross") || part === "memory";
   return flow === "past";
+}
+
+// Whether a part, or an arrow, is switched off in the visible layer.
+/** @type {(data: DOMStringMap, shown: Shown) => boolean} */
+function isOff({ part = "", flow = "", side, of }, { off, layer }) {
+  const is = (name) => off.includes(name);
+  if (flow) return flow.endsWith("residual") ? is("residual") : flow === "positions" && is("positions");
+  if (part === "positions") return is("positions");
+  if (!part.endsWith("attention")) return false;
+  const head = `${side}.${layer[side]}.${of}.`;
+  const masked = part === "masked_attention" && is("mask");
+  return (
+    is("scale") || masked || (part === "cross_attention" && is("cross")) || off.some((name) => name.startsWith(head))
+  );
 }
 
 const FLIGHT = 240; // milliseconds of a word from the output to the input
@@ -160,7 +175,12 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
         "aria-hidden": String(gone),
         "aria-pressed": String(id === now.open),
       });
-      const states = [gone && "gone", now.lit.has(id) && "lit", id === now.open && "open"];
+      const states = [
+        gone && "gone",
+        now.lit.has(id) && "lit",
+        id === now.open && "open",
+        isOff(item.dataset, now) && "off",
+      ];
       set(item, { class: states.filter(Boolean).join(" ") });
       if (gone) set(item, { tabindex: -1 });
     }

@@ -2,26 +2,13 @@
 
 import { range } from "./maths.js";
 import { button, choice, commit, element, set, setText } from "./ui.js";
+import { experiments } from "./whole_experiments.js";
 import { columnIn, isOfOneToken, viewOf } from "./whole_panels.js";
 import { content } from "./whole_tables.js";
-import { describePlace, placeOf } from "./whole_words.js";
+import { describePlace, linkToLesson, placeOf } from "./whole_words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./whole_state.js").State} State */
-
-// Links to the section that teaches it, if this page is part of the course; elsewhere only its name.
-function linkToLesson(node, { page, section }) {
-  /** @type {HTMLAnchorElement} */
-  const known = document.querySelector(`a[href*="${page}.html"]`);
-  const here = location.pathname.endsWith(`${page}.html`);
-  const id = section
-    .toLowerCase()
-    .match(/[a-z0-9]+/g)
-    .join("-");
-  const href = here || known ? `${here ? "" : known.href.split("#")[0]}#${id}` : null;
-  setText(node, `chapter ${Number(page.slice(0, 2))}, ${section}`);
-  set(node, { href });
-}
 
 // The panel beside the drawing: the numbers of one place of the model.
 /** @type {(model: Model, state: () => State, shut: () => void) => any} */
@@ -51,10 +38,11 @@ export function sidePanel(model, state, shut) {
   const taught = element("p", { class: "tl-note" }, lead, link);
   const scale = element("p", { class: "tl-note tl-scale" });
   scale.innerHTML = model.get("words").scales;
+  const tried = experiments(model);
   const head = element("div", { class: "tl-side-head" }, title, close);
   const who = element("div", { class: "tl-who" }, layers.node, tokenChoice);
   const props = { "class": "tl-side", "tabindex": "0", "role": "group", "aria-label": "What is inside" };
-  const node = element("div", props, head, about, who, hello, body, taught, scale);
+  const node = element("div", props, tried.tabs, head, about, who, hello, tried.node, body, taught, scale);
 
   // Returns a description of what is shown.
   /** @type {(now: State, id: string) => string} */
@@ -65,13 +53,15 @@ export function sidePanel(model, state, shut) {
     const names = now.names[side] ?? [];
     fillBody(view.parts);
     set(close, { hidden: !id });
-    node.classList.toggle("tl-opened", Boolean(now.part));
+    node.classList.toggle("tl-opened", Boolean(now.part || model.get("tool")));
     const { end, others, todo, ...words } = model.get("words");
-    hello.innerHTML = id ? "" : task[now.family] + todo + facts;
+    const tool = tried.draw(now, Boolean(id));
+    hello.innerHTML = id || tool ? "" : task[now.family] + todo + facts;
     const { title: name, about: text, ...where } = describePlace(words, id);
+    for (const each of [head, taught, scale]) set(each, { hidden: Boolean(tool) });
     setText(title, name);
     const more = now.step && now.ready === 1 && now.answer.tokens[1] !== undefined ? others : "";
-    setText(about, text.replaceAll("~", String(now.model.width)) + more);
+    setText(about, tool ? "" : text.replaceAll("~", String(now.model.width)) + more);
     const atEnd = now.step === now.stops.length;
     setText(lead, atEnd ? "Now build it. Start with " : "Taught in ");
     linkToLesson(link, atEnd ? { page: end[0], section: end[1] } : where);

@@ -1,7 +1,9 @@
 // What the reader has set in the whole lab, and everything that follows from it.
 
 import { clamp, range } from "./maths.js";
-import { decode, encode, openModel, tokenize, write } from "./whole_maths.js";
+import { getTraits } from "./ui.js";
+import { reshape, samplerOf } from "./whole_learning.js";
+import { breakModel, byRow, decode, encode, tokenize, write } from "./whole_maths.js";
 import { columnIn } from "./whole_panels.js";
 import { numberWords, placeOf } from "./whole_words.js";
 
@@ -31,6 +33,9 @@ import { numberWords, placeOf } from "./whole_words.js";
  * @property {Record<string, number[]>} ids of the tokens that go in, on each side
  * @property {Record<string, string[]>} names of the same
  * @property {(id: string) => boolean} isThere whether this model has the place
+ * @property {number} checkpoint the one that is on show; after the last come the final weights
+ * @property {boolean} fetching whether the page still fetches the weights that the reader asked for
+ * @property {import("./whole_learning.js").Sampling} sampling
  */
 
 const PLACES = /\.(tokens|embed|place|linear|softmax|next|(self|cross|feed_forward)(\.add)?)$/;
@@ -67,28 +72,54 @@ function walk(layers, family, words) {
   return [...reading, ...through("decoder", parts), ...writing];
 }
 
-// Everything that follows from the traits; cached.
-/** @type {(model: Model) => (writing?: number | null) => State} `writing`: the word that an arriving lab writes. */
-export function stateOf(model) {
-  const models = model.get("stored").map(openModel);
+// Everything that follows from the traits; cached. `modelsAt` returns the models at a checkpoint, `writing` is the word
+// that an arriving lab writes.
+/**
+ * @type {(model: Model, modelsAt: (checkpoint: number) => Transformer[] | null) => (writing?: number | null) => State}
+ */
+export function stateOf(model, modelsAt) {
   const { written: most } = model.get("limits");
   const { why } = model.get("says");
-  const of = (writes) => models.find((each) => (each.family === "decoder") === (writes === "decoder")) ?? models[0];
-  const answerOf = memoize((writes, text) => {
-    const source = tokenize(text, of(writes).source).value ?? [0];
-    return { source, ...write(of(writes), source, most) };
+  const last = model.get("checkpoints").length;
+  const { target } = modelsAt(last)[0];
+  const of = memoize((writes, checkpoint, ...off) => {
+    const models = modelsAt(checkpoint);
+    const used = models.find((each) => (each.family === "decoder") === (writes === "decoder")) ?? models[0];
+    return breakModel(used, off);
   });
-  const traceOf = memoize((family, text, count) => {
-    const { source, tokens } = answerOf(family === "decoder" ? family : "both", text);
-    return family === "encoder" ? encode(of(family), source) : decode(of(family), source, tokens.slice(0, count));
+  const answerOf = memoize((writes, text, temperature, topK, seed, ...which) => {
+    const used = of(writes, ...which);
+    const source = tokenize(text, used.source).value ?? [0];
+    return { source, ...write(used, source, most, samplerOf({ temperature, topK, seed })) };
+  });
+  const traceOf = memoize((family, text, count, temperature, topK, seed, ...which) => {
+    const used = of(family, ...which);
+    const { source, tokens } = answerOf(
+      family === "decoder" ? family : "both",
+      text,
+      temperature,
+      topK,
+      seed,
+      ...which,
+    );
+    if (family === "encoder") return encode(used, source);
+    const trace = decode(used, source, tokens.slice(0, count));
+    const logits = trace["decoder.logits"];
+    const values = byRow(logits, (row) => reshape(row, { temperature, topK, seed }));
+    return { ...trace, "decoder.probabilities": { ...logits, values } };
   });
   return (writing = null) => {
-    const [text, family, part, at] = ["text", "family", "part", "at"].map((name) => model.get(name));
-    const used = of(family);
-    const answer = answerOf(family === "decoder" ? family : "both", text);
+    const { text, family, part, at, off, ...set } = getTraits(model, [
+      ...["text", "family", "part", "at", "off", "checkpoint", "temperature", "top_k", "seed"],
+    ]);
+    const fetching = !modelsAt(set.checkpoint);
+    const checkpoint = fetching ? last : set.checkpoint;
+    const which = [checkpoint, ...off];
+    const used = of(family, ...which);
+    const chosen = [set.temperature, set.top_k, set.seed];
+    const answer = answerOf(family === "decoder" ? family : "both", text, ...chosen, ...which);
     const ended = answer.tokens.at(-1) === used.eos;
     const words = answer.tokens.slice(0, ended ? -1 : undefined).map((i) => used.target[i]);
-    const { target } = models[0];
     const wanted = why ? numberWords(Number(text), target.slice(target.indexOf("zero"))).join(" ") : "";
     const right = ended && words.join(" ") === wanted;
     const stops = walk(used.nLayers, family, answer.tokens.length);
@@ -96,7 +127,7 @@ export function stateOf(model) {
     const stop = stops[step - 1];
     const count = stop ? stop.written : (writing ?? answer.tokens.length - 1);
     const ready = !stop || stop.lit.includes("decoder.softmax") ? count + 1 : 0; // visible tokens
-    const trace = traceOf(family, text, count);
+    const trace = traceOf(family, text, count, ...chosen, ...which);
     const given = [...(used.bos === null ? [] : [used.bos]), ...answer.tokens.slice(0, count)];
     const ids = { encoder: answer.source, decoder: [...(family === "decoder" ? answer.source : []), ...given] };
     const names = {
@@ -128,6 +159,9 @@ export function stateOf(model) {
       at,
       isThere,
       part: isThere(part) ? part : "",
+      checkpoint,
+      fetching,
+      sampling: { temperature: set.temperature, topK: set.top_k, seed: set.seed },
     };
   };
 }

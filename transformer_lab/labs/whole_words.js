@@ -1,5 +1,6 @@
 // The whole lab's texts: names of places, numbers in English, and reasons for wrong answers.
 
+import { setText, set } from "./ui.js";
 import { places } from "./words.js";
 
 /** @typedef {{ side: string, layer: number | null, kind: string, of: string }} Place */
@@ -52,9 +53,31 @@ export function describePlace({ places }, id) {
   return { title: title + (id && where), about, page, section };
 }
 
+// Links to the section that teaches something, if this page is part of the course; elsewhere only its name.
+/** @type {(node: HTMLElement, lesson: { page: string, section: string }, text?: string) => void} */
+export function linkToLesson(node, { page, section }, text = `chapter ${Number(page.slice(0, 2))}, ${section}`) {
+  /** @type {HTMLAnchorElement} */
+  const known = document.querySelector(`a[href*="${page}.html"]`);
+  const here = location.pathname.endsWith(`${page}.html`);
+  const id = section
+    .toLowerCase()
+    .match(/[a-z0-9]+/g)
+    .join("-");
+  const href = here || known ? `${here ? "" : known.href.split("#")[0]}#${id}` : null;
+  setText(node, text);
+  set(node, { href });
+}
+
 // (seq 3, d_model 32)
 /** @type {(tensor: { shape: number[], axes: string[] }) => string} */
 export const axesText = ({ shape, axes }) => `(${axes.map((axis, i) => `${axis} ${shape[i]}`).join(", ")})`;
+
+// A share as a percentage, which is 0 or 100 only if nothing or everything is meant.
+/** @type {(share: number) => string} */
+export function percent(share) {
+  const found = 100 * share;
+  return `${found > 0 && found < 1 ? "< 1" : found > 99 && found < 100 ? "> 99" : Math.round(found)} %`;
+}
 
 /** @type {(p: number) => string} */
 export const share = (p) => (p > 0.9995 ? "> 0.999" : p < 0.001 ? "< 0.001" : places(p, 3));

@@ -72,8 +72,8 @@ export function parseNumber(text, name, [least, most], { whole = true, write = g
   }
   const value = Number(plain);
   if (value >= least && value <= most) return { value, text: write(value) };
-  const said = plain.length > 15 ? `a number of ${plain.length} digits` : minus(grouped(plain));
-  return { error: `${name} goes ${reach}; ${said} does not fit.` };
+  const shown = plain.length > 15 ? `a number of ${plain.length} digits` : minus(grouped(plain));
+  return { error: `${name} goes ${reach}; ${shown} does not fit.` };
 }
 
 // "2, 3, 4" → [2, 3, 4]. Brackets are optional; an empty text is the shape of a scalar.

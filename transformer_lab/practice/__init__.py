@@ -83,12 +83,12 @@ def topics():
     """Return all topics by name, in the order of the chapters."""
     from .topic import Topic
 
-    found = {}
+    all_topics = {}
     chapters = [int(name[2:]) for _, name, _ in iter_modules(__path__) if re.fullmatch(r"ch\d+", name)]
     for chapter in sorted(chapters):
-        for name, thing in vars(import_module(f".ch{chapter}", __name__)).items():
-            if isinstance(thing, Topic):
-                if name in found:
+        for name, value in vars(import_module(f".ch{chapter}", __name__)).items():
+            if isinstance(value, Topic):
+                if name in all_topics:
                     raise ValueError(f"names of topics must differ, got {name!r} twice")
-                found[name] = thing.named(name, chapter)
-    return found
+                all_topics[name] = value.named(name, chapter)
+    return all_topics

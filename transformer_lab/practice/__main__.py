@@ -7,9 +7,9 @@ from . import topics
 
 
 def main(names):
-    found = topics()
-    for name in names or found:
-        text = found[name].text
+    all_topics = topics()
+    for name in names or all_topics:
+        text = all_topics[name].text
         table, size = json.loads(text), len(text.encode())
         print(f"{name}: {len(table['cases'])} cases, {len(table['mistakes'])} mistakes named, {size:,} bytes")
         for case in table["cases"] if names else ():

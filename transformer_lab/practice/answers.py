@@ -165,8 +165,8 @@ class Order(Form):
         return {"options": steps, "start": start[::-1] if start == right else start}
 
 
-def _resolve(thing, arguments):
-    return thing(*arguments) if callable(thing) else thing
+def _resolve(value, arguments):
+    return value(*arguments) if callable(value) else value
 
 
 def _line_names(form, arguments):

@@ -24,7 +24,7 @@ offset = Topic(
         f"At which place does `x{write(list(index))}` lie?"
     ),
     answer=Number(),
-    without=(  # they come of code, and not of counting on paper
+    without=(  # mistakes of code, which nobody makes on paper
         "counted_in_bytes_of_float64",
         "equal_steps_counted_once",
         "equal_strides_counted_once",
@@ -81,7 +81,7 @@ strides_of = Topic(
     inputs=lambda draw: (random_shape(draw, axes=3),),
     question=lambda shape: f"A fresh tensor has the shape `{write(shape)}`. What are its strides?",
     answer=Numbers(),
-    without=(  # all but the first come of code, and not of counting on paper
+    without=(  # mistakes of code, which nobody makes on paper
         "bytes_of_float64",
         "ends_after_the_last_axis",
         "first_axis_missing_and_reversed",
@@ -121,7 +121,7 @@ strides_of = Topic(
 # permute
 
 
-def _fresh(shape):
+def _contiguous_strides(shape):
     return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
@@ -133,27 +133,27 @@ def _shape_and_order(draw):
 @rule(inputs=_shape_and_order)
 def strides_permuted(shape, order):
     """The old strides, in the new order."""
-    return tuple(_fresh(shape)[axis] for axis in order)
+    return tuple(_contiguous_strides(shape)[axis] for axis in order)
 
 
 @strides_permuted.mistake
 def strides_of_a_copy(shape, order):
     """These would be the strides of a copy in the new order. `permute` copies nothing: which strides had the axes
     before they changed places?"""
-    return _fresh([shape[axis] for axis in order])
+    return _contiguous_strides([shape[axis] for axis in order])
 
 
 @strides_permuted.mistake
 def strides_left_as_they_were(shape, order):
     """These are the strides of `x` itself. Each axis takes its stride along to its new place."""
-    return _fresh(shape)
+    return _contiguous_strides(shape)
 
 
 @strides_permuted.mistake
 def list_read_the_other_way(shape, order):
     """You read the list as the place to which each old axis goes. It says which old axis comes to each place: which one
     comes to place 0?"""
-    strides = _fresh(shape)
+    strides = _contiguous_strides(shape)
     return tuple(strides[order.index(place)] for place in range(3))
 
 
@@ -166,7 +166,7 @@ def sizes_not_strides(shape, order):
 @strides_permuted.mistake
 def strides_in_reverse(shape, order):
     """These are the strides of `x` from the last to the first. Which order does the list ask for?"""
-    return _fresh(shape)[::-1]
+    return _contiguous_strides(shape)[::-1]
 
 
 @strides_permuted.mistake
@@ -199,14 +199,16 @@ def _cut(x, length):
     return x[:, :length]
 
 
-def _call(name):
+def _method(name):
     return lambda x, *arguments: getattr(x, name)(*arguments)
 
 
-_STEPS = {name: _call(name) for name in ("view", "reshape", "transpose", "permute", "contiguous")} | {"cut": _cut}
+_OPERATIONS = {name: _method(name) for name in ("view", "reshape", "transpose", "permute", "contiguous")} | {
+    "cut": _cut
+}
 
 
-def _written(steps):
+def _chain_code(steps):
     """Write the steps as code that follows ``x``."""
     return "".join(
         f"[:, :{arguments[0]}]" if name == "cut" else f".{name}({', '.join(map(str, arguments))})"
@@ -214,22 +216,22 @@ def _written(steps):
     )
 
 
-def _steps(draw):
+def _random_chain(draw):
     a, b = distinct_integers(draw, 2, 2, 5)
     c = integer(draw, 2, 4)
-    turn, whole = ("transpose", 0, 1), a * b
+    transpose, n_elements = ("transpose", 0, 1), a * b
     chains = (
         ((a, b), [("reshape", b, a)]),
-        ((a, b), [("reshape", whole)]),
+        ((a, b), [("reshape", n_elements)]),
         ((a, b), [("contiguous",)]),
-        ((a, b), [turn]),
-        ((a, b), [turn, ("contiguous",)]),
-        ((a, b), [turn, ("reshape", whole)]),
-        ((a, b), [turn, ("view", whole)]),
-        ((a, b), [turn, ("view", a, b)]),
-        ((a, b), [turn, ("reshape", a, b)]),
-        ((a, b), [turn, turn, ("view", whole)]),
-        ((a, b), [turn, turn, ("contiguous",)]),
+        ((a, b), [transpose]),
+        ((a, b), [transpose, ("contiguous",)]),
+        ((a, b), [transpose, ("reshape", n_elements)]),
+        ((a, b), [transpose, ("view", n_elements)]),
+        ((a, b), [transpose, ("view", a, b)]),
+        ((a, b), [transpose, ("reshape", a, b)]),
+        ((a, b), [transpose, transpose, ("view", n_elements)]),
+        ((a, b), [transpose, transpose, ("contiguous",)]),
         ((a, b + 1), [("cut", b), ("view", a * b)]),
         ((a, b + 1), [("cut", b), ("reshape", a * b)]),
         ((a, b + 1), [("cut", b), ("contiguous",)]),
@@ -237,7 +239,7 @@ def _steps(draw):
         ((a, 2 * c + 1), [("cut", 2 * c), ("view", a, 2, c)]),
         ((a, 2 * c + 1), [("cut", 2 * c), ("reshape", a, c, 2)]),
         ((a, b, c), [("permute", 2, 0, 1)]),
-        ((a, b, c), [turn, ("reshape", b, a * c)]),
+        ((a, b, c), [transpose, ("reshape", b, a * c)]),
         ((a, b, c), [("permute", 2, 0, 1), ("view", c, a * b)]),
         ((a, b, c), [("permute", 2, 0, 1), ("reshape", c, a * b)]),
         ((a, b, c), [("permute", 1, 2, 0), ("view", b * c, a)]),
@@ -246,59 +248,59 @@ def _steps(draw):
     return choose(draw, chains)
 
 
-@rule(inputs=_steps)
+@rule(inputs=_random_chain)
 def sharing(shape, steps):
     """Whether the steps share the storage of a fresh tensor, copy, or raise."""
     x = result = torch.empty(shape)
     try:
         for name, *arguments in steps:
-            result = _STEPS[name](result, *arguments)
+            result = _OPERATIONS[name](result, *arguments)
     except RuntimeError:
         return "raises"
     return "shares" if result.data_ptr() == x.data_ptr() else "copies"
 
 
-def _where(steps, name, truth, shape):
-    """Whether the last step has this name, and does this."""
-    return steps[-1][0] == name and sharing.reference(shape, steps) == truth
+def _last_step_does(steps, name, outcome, shape):
+    """Whether the last step has this name and this outcome."""
+    return steps[-1][0] == name and sharing.reference(shape, steps) == outcome
 
 
 @sharing.mistake
 def reshape_always_copies(shape, steps):
     """You took `reshape` for a copy. It makes a view wherever strides for the new shape exist, and here they do."""
-    return "copies" if _where(steps, "reshape", "shares", shape) else None
+    return "copies" if _last_step_does(steps, "reshape", "shares", shape) else None
 
 
 @sharing.mistake
 def reshape_never_copies(shape, steps):
     """You took `reshape` for a view. It copies where no strides can read the numbers in this order: do the axes that it
     merges form one even walk?"""
-    return "shares" if _where(steps, "reshape", "copies", shape) else None
+    return "shares" if _last_step_does(steps, "reshape", "copies", shape) else None
 
 
 @sharing.mistake
 def reshape_refuses(shape, steps):
     """You assumed that `reshape` raises here. Where `view` would raise over strides, `reshape` copies."""
-    return "raises" if _where(steps, "reshape", "copies", shape) else None
+    return "raises" if _last_step_does(steps, "reshape", "copies", shape) else None
 
 
 @sharing.mistake
 def view_of_anything(shape, steps):
     """You assumed that `view` can read this, but no strides can. Do the axes that it merges form one even walk?"""
-    return "shares" if _where(steps, "view", "raises", shape) else None
+    return "shares" if _last_step_does(steps, "view", "raises", shape) else None
 
 
 @sharing.mistake
 def view_copies(shape, steps):
     """You assumed that `view` makes a copy. It never does: where no strides fit, what does it do?"""
-    return "copies" if _where(steps, "view", "raises", shape) else None
+    return "copies" if _last_step_does(steps, "view", "raises", shape) else None
 
 
 @sharing.mistake
 def view_asks_for_contiguous(shape, steps):
     """You assumed that `view` raises here. It needs only the axes that it merges to form one even walk, and it may
     split any axis."""
-    return "raises" if _where(steps, "view", "shares", shape) else None
+    return "raises" if _last_step_does(steps, "view", "shares", shape) else None
 
 
 @sharing.mistake
@@ -317,18 +319,18 @@ def slices_copy(shape, steps):
 def contiguous_always_copies(shape, steps):
     """You assumed that `contiguous` copies numbers that are already in reading order. There it returns the tensor
     itself."""
-    return "copies" if _where(steps, "contiguous", "shares", shape) else None
+    return "copies" if _last_step_does(steps, "contiguous", "shares", shape) else None
 
 
 @sharing.mistake
 def contiguous_never_copies(shape, steps):
     """You took `contiguous` to leave the numbers where they are. Are they in reading order, without gaps?"""
-    return "shares" if _where(steps, "contiguous", "copies", shape) else None
+    return "shares" if _last_step_does(steps, "contiguous", "copies", shape) else None
 
 
 shares_storage = Topic(
     title="A view, a copy, or an error?",
     rule=sharing,
-    question=lambda shape, steps: f"A fresh `x` has the shape `{write(shape)}`. What is `x{_written(steps)}`?",
+    question=lambda shape, steps: f"A fresh `x` has the shape `{write(shape)}`. What is `x{_chain_code(steps)}`?",
     answer=Choice({"shares": "It shares the storage of x", "copies": "It is a copy", "raises": "It raises"}),
 )

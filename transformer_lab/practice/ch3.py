@@ -203,7 +203,7 @@ def _position_and_feature(draw):
     return integer(draw, 2, 9), integer(draw, 0, d_model - 1), d_model
 
 
-def _hand(wave, position, pair, d_model):
+def _sine_or_cosine(wave, position, pair, d_model):
     """What a feature is: the sine or cosine, and what the position is divided by."""
     return wave, position, 10000 ** (2 * pair // d_model) if 2 * pair % d_model == 0 else 10 ** (8 * pair // d_model)
 
@@ -211,7 +211,7 @@ def _hand(wave, position, pair, d_model):
 @rule(inputs=_position_and_feature)
 def feature_of_a_position(position, feature, d_model):
     """Sine or cosine, of the position over a power of ten."""
-    return _hand(("sin", "cos")[feature % 2], position, feature // 2, d_model)
+    return _sine_or_cosine(("sin", "cos")[feature % 2], position, feature // 2, d_model)
 
 
 @feature_of_a_position.mistake
@@ -224,36 +224,36 @@ def sine_and_cosine_exchanged(position, feature, d_model):
 @feature_of_a_position.mistake
 def feature_taken_for_its_pair(position, feature, d_model):
     """You took the number of the feature for the number of its pair. Two features make a pair, and share one speed."""
-    return _hand(("sin", "cos")[feature % 2], position, feature, d_model) if feature > 1 else None
+    return _sine_or_cosine(("sin", "cos")[feature % 2], position, feature, d_model) if feature > 1 else None
 
 
 @feature_of_a_position.mistake
 def one_pair_too_far(position, feature, d_model):
     """You counted the pairs from 1. The first pair is 0, and turns fastest: it is divided by 1."""
-    return _hand(("sin", "cos")[feature % 2], position, feature // 2 + 1, d_model)
+    return _sine_or_cosine(("sin", "cos")[feature % 2], position, feature // 2 + 1, d_model)
 
 
 @feature_of_a_position.mistake
 def sines_first_then_cosines(position, feature, d_model):
     """You put all sines before all cosines. They alternate: a sine and its cosine are neighbours."""
     half = d_model // 2
-    return _hand("sin" if feature < half else "cos", position, feature % half, d_model)
+    return _sine_or_cosine("sin" if feature < half else "cos", position, feature % half, d_model)
 
 
 @feature_of_a_position.mistake
 def slowest_pair_first(position, feature, d_model):
     """You began with the slowest pair. The first pair is divided by 1, and each later one by more."""
-    return _hand(("sin", "cos")[feature % 2], position, d_model // 2 - 1 - feature // 2, d_model)
+    return _sine_or_cosine(("sin", "cos")[feature % 2], position, d_model // 2 - 1 - feature // 2, d_model)
 
 
 @feature_of_a_position.mistake
 def same_speed_for_all(position, feature, d_model):
     """You let all pairs turn at the speed of the first. Each pair is slower than the one before it: by what is it
     divided?"""
-    return _hand(("sin", "cos")[feature % 2], position, 0, d_model)
+    return _sine_or_cosine(("sin", "cos")[feature % 2], position, 0, d_model)
 
 
-def _hands(position, feature, d_model):
+def _all_waves(position, feature, d_model):
     """All that the answers say, in order."""
     exponents = range(0, 4, 2) if d_model == 4 else range(4)
     return {
@@ -270,5 +270,5 @@ position_features = Topic(
         f"Position {position} is written with sines and cosines into {d_model} features, counted from 0. "
         f"What is feature {feature}?"
     ),
-    answer=Choice(_hands),
+    answer=Choice(_all_waves),
 )

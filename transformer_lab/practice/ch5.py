@@ -84,7 +84,7 @@ def no_past(q_len, k_len):
     return (key <= query) & (key >= k_len - q_len)
 
 
-def _who_asks(q_len, k_len):
+def _queries_text(q_len, k_len):
     if q_len == k_len:
         return f"A sentence has {k_len} tokens, and each of them is a query."
     return f"A sentence has {k_len} tokens: {k_len - q_len} are in the cache, and the last {q_len} are the queries."
@@ -93,7 +93,7 @@ def _who_asks(q_len, k_len):
 causal_places = Topic(
     title="Causal masks",
     rule=causal,
-    question=lambda q_len, k_len: f"{_who_asks(q_len, k_len)} Paint the causal mask.",
+    question=lambda q_len, k_len: f"{_queries_text(q_len, k_len)} Paint the causal mask.",
     answer=Mask(rows=lambda q_len, k_len: range(k_len - q_len, k_len), columns=lambda q_len, k_len: range(k_len)),
 )
 

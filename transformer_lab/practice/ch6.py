@@ -215,7 +215,7 @@ means = Topic(
 
 # The steps of a block
 
-_STRETCHES = {  # where it is, what comes before its parts, these, and what comes after them
+_STRETCHES = {  # the stretch: its location, the steps before its parts, the parts, the steps after them
     "looks": ("in the first two parts of a {} decoder layer", (), (("self-attention",), ("cross-attention",)), ()),
     "rest": ("in the last two parts of a {} decoder layer", (), (("cross-attention",), ("feed-forward",)), ()),
     "dropped": ("in the attention part of a {} layer with dropout", (), (("attention", "dropout"),), ()),
@@ -268,7 +268,7 @@ def _placed(order):
     return _pre if order == "pre-norm" else _post
 
 
-def _on_the_way(steps, order, stretch, backward):
+def _with_surroundings(steps, order, stretch, backward):
     """These steps of the parts with what comes before and after them, in the direction of the question."""
     _, before, _, after = _STRETCHES[stretch]
     final = ("final norm",) if after and order == "pre-norm" else ()
@@ -278,7 +278,7 @@ def _on_the_way(steps, order, stretch, backward):
 
 def _forwards(steps, order, stretch, backward):
     """The same, where the mistake is one of the way forwards alone."""
-    return None if backward else _on_the_way(steps, order, stretch, backward)
+    return None if backward else _with_surroundings(steps, order, stretch, backward)
 
 
 def _each(halves, placed):
@@ -286,30 +286,30 @@ def _each(halves, placed):
 
 
 def _moved(steps, step, *, before=None, after=None):
-    """The steps with one of them elsewhere; None where there is none of that name."""
+    """The steps with one of them moved; None if no step has that name."""
     if step not in steps or (before or after) not in steps:
         return None
-    left = [each for each in steps if each != step]
-    at = left.index(before) if before else left.index(after) + 1
-    return (*left[:at], step, *left[at:])
+    others = [each for each in steps if each != step]
+    at = others.index(before) if before else others.index(after) + 1
+    return (*others[:at], step, *others[at:])
 
 
 @rule(inputs=_a_stretch)
 def steps_of_a_block(order, stretch, backward):
     """The steps of a stretch of a model, in their order."""
-    return _on_the_way(_each(_halves(stretch), _placed(order)), order, stretch, backward)
+    return _with_surroundings(_each(_halves(stretch), _placed(order)), order, stretch, backward)
 
 
 @steps_of_a_block.mistake
 def post_norm_for_pre_norm(order, stretch, backward):
     """You normalized the sum, as post-norm does. In pre-norm the sum stays as it is: what does the norm act on?"""
-    return _on_the_way(_each(_halves(stretch), _post), order, stretch, backward)
+    return _with_surroundings(_each(_halves(stretch), _post), order, stretch, backward)
 
 
 @steps_of_a_block.mistake
 def pre_norm_for_post_norm(order, stretch, backward):
     """You normalized what goes into the part, as pre-norm does. In post-norm the part reads what came in."""
-    return _on_the_way(_each(_halves(stretch), _pre), order, stretch, backward)
+    return _with_surroundings(_each(_halves(stretch), _pre), order, stretch, backward)
 
 
 @steps_of_a_block.mistake
@@ -318,7 +318,7 @@ def norm_between_part_and_sum(order, stretch, backward):
     what do they normalize?"""
     halves = _halves(stretch)
     steps = _each(halves, lambda part, norm, total: (*part, norm, total))
-    return _on_the_way(steps, order, stretch, backward)
+    return _with_surroundings(steps, order, stretch, backward)
 
 
 @steps_of_a_block.mistake
@@ -397,7 +397,7 @@ def order_changed_halfway(order, stretch, backward):
         return None
     places = (_pre, _post) if order == "pre-norm" else (_post, _pre)
     steps = [step for half, placed in zip(halves, places) for step in placed(*half)]
-    return _on_the_way(steps, order, stretch, backward)
+    return _with_surroundings(steps, order, stretch, backward)
 
 
 @steps_of_a_block.mistake
@@ -418,7 +418,7 @@ def maps_without_relu_between(order, stretch, backward):
     """Your two linear maps follow each other directly, so they are one linear map. What must come between them?"""
     steps = _each(_halves(stretch), _placed(order))
     steps = _moved(steps, "ReLU", after="linear map back")
-    return steps and _on_the_way(steps, order, stretch, backward)
+    return steps and _with_surroundings(steps, order, stretch, backward)
 
 
 @steps_of_a_block.mistake

@@ -217,14 +217,14 @@ def _one_by_one(first, count, steps=("{} into the state", "{} reads")):
 
 
 def _moved(steps, step, *, before="", after=""):
-    """The steps with one of them elsewhere; None where it or its new neighbour is not among them."""
-    found = [[each for each in steps if each.startswith(start)] for start in (step, before or after)]
-    if not all(found):
+    """The steps with one of them moved; None if the step or its new neighbour is missing."""
+    matches = [[each for each in steps if each.startswith(start)] for start in (step, before or after)]
+    if not all(matches):
         return None
-    (step, *_), (other, *_) = found
-    left = [each for each in steps if each != step]
-    at = left.index(other) + (not before)
-    return (*left[:at], step, *left[at:])
+    (step, *_), (other, *_) = matches
+    others = [each for each in steps if each != step]
+    at = others.index(other) + (not before)
+    return (*others[:at], step, *others[at:])
 
 
 @rule(inputs=_a_form)
@@ -348,7 +348,7 @@ def projected_back_at_once(form, hidden, projected):
     return _with(form, hidden, projected, "output", after="projections")
 
 
-def _what_happens(form, hidden, projected):
+def _step_text(form, hidden, projected):
     if form == "tokens":
         tokens = f"{hidden}, {hidden + 1}" if projected > 2 else f"{hidden}"
         return f"when the recurrent form takes tokens {tokens} and {hidden + projected - 1} one by one"
@@ -363,6 +363,6 @@ order_of_linear_attention = Topic(
     keep=lambda form, hidden, projected: (
         form == "tokens" or len(steps_of_a_form.reference(form, hidden, projected)) > 3
     ),
-    question=lambda *arguments: f"Put in order what happens {_what_happens(*arguments)}.",
+    question=lambda *arguments: f"Put in order what happens {_step_text(*arguments)}.",
     answer=Order(lambda *arguments: steps_of_a_form.reference(*arguments)),
 )

@@ -92,10 +92,10 @@ class Topic:
         seen, count = set(), 0
         for seed in range(_MOST_DRAWS):
             arguments = self._arguments(seed)
-            asked = self.question(*arguments), self.given(*arguments) if self.given else ""
-            if asked in seen or not (self.keep is None or self.keep(*arguments)):
+            question = self.question(*arguments), self.given(*arguments) if self.given else ""
+            if question in seen or not (self.keep is None or self.keep(*arguments)):
                 continue
-            seen.add(asked)
+            seen.add(question)
             if case := self._case(arguments):
                 yield case
                 count += 1
@@ -121,11 +121,11 @@ class Topic:
             answer = self._answer(mistake.function, arguments)
             if answer is None or not self.answer.fits(answer, right) or self.answer.same(answer, right):
                 continue
-            alike = [names for other, names in wrong if self.answer.same(answer, other)]
-            if len(alike) > 1 or (alike and len(alike[0]) == 2):
+            same_answer = [names for other, names in wrong if self.answer.same(answer, other)]
+            if len(same_answer) > 1 or (same_answer and len(same_answer[0]) == 2):
                 return None
-            if alike:
-                alike[0].append(name)
+            if same_answer:
+                same_answer[0].append(name)
             else:
                 wrong.append([answer, [name]])
         return {
@@ -148,15 +148,15 @@ class Topic:
     @staticmethod
     def _most_informative(cases):
         """Return the cases that show most mistakes, each about equally often, in the order in which they were drawn."""
-        left, taken, met = list(range(len(cases))), [], Counter()
+        remaining, selected, n_seen = list(range(len(cases))), [], Counter()
 
         def information(i):
             """The information in a case: less if its mistakes occur already."""
-            return sum(1 / len(names) / (1 + met[name]) for _, names in cases[i]["wrong"] for name in names)
+            return sum(1 / len(names) / (1 + n_seen[name]) for _, names in cases[i]["wrong"] for name in names)
 
-        while left and len(taken) < CASES:
-            best = max(left, key=information)
-            left.remove(best)
-            taken.append(best)
-            met.update(name for _, names in cases[best]["wrong"] for name in names)
-        return [cases[i] for i in sorted(taken)]
+        while remaining and len(selected) < CASES:
+            best = max(remaining, key=information)
+            remaining.remove(best)
+            selected.append(best)
+            n_seen.update(name for _, names in cases[best]["wrong"] for name in names)
+        return [cases[i] for i in sorted(selected)]

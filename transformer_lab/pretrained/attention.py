@@ -7,7 +7,7 @@ def attention_maps(stack, x, *, is_causal=False):
     """Return all heads' attention weights in all layers, (n_layers, batch, heads, seq, seq)."""
     weights = []
     for layer in stack.layers:
-        attends = layer.norm1(x) if layer.norm_first else x  # the input of self-attention
-        weights.append(layer.self_attention.weights(attends, is_causal=is_causal))
+        attention_input = layer.norm1(x) if layer.norm_first else x
+        weights.append(layer.self_attention.weights(attention_input, is_causal=is_causal))
         x = layer(x, is_causal=is_causal)
     return torch.stack(weights)

@@ -156,9 +156,9 @@ def _cut_at_stop(stop, texts):
     """
     text, n_yielded = "", 0
     for text in texts:
-        found = [text.find(word) for word in stop if word in text]
-        if found:
-            text = text[: min(found)]
+        ends = [text.find(word) for word in stop if word in text]
+        if ends:
+            text = text[: min(ends)]
             break
         prefixes = (word[:length] for word in stop for length in range(1, len(word)))
         n_safe = len(text) - max((len(prefix) for prefix in prefixes if text.endswith(prefix)), default=0)

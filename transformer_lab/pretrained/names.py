@@ -77,21 +77,21 @@ def fill(model: nn.Module, tensors: Mapping[str, Tensor], names: Mapping[str, st
     """
     expected = {name: tuple(x.shape) for name, x in model.named_parameters()}  # tied parameters once
     theirs = {
-        ours.format(layer): their.format(layer)
-        for their, ours in names.items()
-        for layer in (range(n_layers) if "{}" in their else [0])
+        ours.format(layer): file_name.format(layer)
+        for file_name, ours in names.items()
+        for layer in (range(n_layers) if "{}" in file_name else [0])
     }
-    if left := sorted(expected.keys() - theirs.keys()):
-        raise ValueError(f"names must name every weight of the model, got none for {left[0]}")
-    for ours, their in theirs.items():
+    if unused := sorted(expected.keys() - theirs.keys()):
+        raise ValueError(f"names must name every weight of the model, got none for {unused[0]}")
+    for ours, file_name in theirs.items():
         if ours not in expected:
             raise ValueError(f"names must lead to weights of the model, got {ours}, which it does not have")
-        if their not in tensors:
-            raise ValueError(f"the file must hold {their}, which becomes {ours}, got a file without it")
-        if tuple(tensors[their].shape) != expected[ours]:
-            found = tuple(tensors[their].shape)
-            raise ValueError(f"{their} must have shape {expected[ours]}, which is that of {ours}, got {found}")
-    if left := sorted(tensors.keys() - set(theirs.values())):
-        raise ValueError(f"the model must have a place for every tensor, got none for {left[0]}")
-    state = {ours: tensors[their].to(device()) for ours, their in theirs.items()}
+        if file_name not in tensors:
+            raise ValueError(f"the file must hold {file_name}, which becomes {ours}, got a file without it")
+        if tuple(tensors[file_name].shape) != expected[ours]:
+            actual = tuple(tensors[file_name].shape)
+            raise ValueError(f"{file_name} must have shape {expected[ours]}, which is that of {ours}, got {actual}")
+    if unused := sorted(tensors.keys() - set(theirs.values())):
+        raise ValueError(f"the model must have a place for every tensor, got none for {unused[0]}")
+    state = {ours: tensors[file_name].to(device()) for ours, file_name in theirs.items()}
     model.load_state_dict(state, strict=False, assign=True)

@@ -26,12 +26,12 @@ class Package:
     def locate(self, path: str) -> Path:
         """Return the path of an installed file; raise unless the package is installed in this version."""
         try:
-            found = metadata.distribution(self.name)
+            distribution = metadata.distribution(self.name)
         except metadata.PackageNotFoundError:
             raise ImportError(f"the weights are in {self.name} {self.version}: {HOW_TO_INSTALL}") from None
-        if found.version != self.version:
-            raise ImportError(f"{self.name} must be {self.version}, got {found.version}: {HOW_TO_INSTALL}")
-        return Path(str(found.locate_file(path)))
+        if distribution.version != self.version:
+            raise ImportError(f"{self.name} must be {self.version}, got {distribution.version}: {HOW_TO_INSTALL}")
+        return Path(str(distribution.locate_file(path)))
 
     def read(self, path: str) -> bytes:
         """Return a file's bytes; raise unless it has the published sha256."""
@@ -108,13 +108,13 @@ def fetch() -> None:
         "the stop button); without them, read the chapter's page, which shows what comes out.",
         flush=True,
     )
-    wanted = PINS.read_text("utf-8")
+    requirements = PINS.read_text("utf-8")
     if find_spec("tokenizers"):  # any version will do
-        wanted = "\n\n".join(part for part in wanted.split("\n\n") if not part.startswith("tokenizers=="))
+        requirements = "\n\n".join(part for part in requirements.split("\n\n") if not part.startswith("tokenizers=="))
     pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
     with TemporaryDirectory() as folder:
         pins = Path(folder, "pins.txt")
-        pins.write_text(wanted, "utf-8")
+        pins.write_text(requirements, "utf-8")
         command = [*pip, "--disable-pip-version-check", "-r", str(pins)]
         # Printed line by line: the direct output of a subprocess does not reach every notebook.
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:

@@ -153,16 +153,16 @@ class SentenceEncoder(nn.Module):
         special = special_tokens(self.tokenizer)
         for i, text in enumerate(texts):
             require_text(text, f"texts[{i}]", special)
-        found = [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))]
+        ids = [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))]
         n_positions = len(self.embedding.positions.weight)
-        for i, tokens in enumerate(found):
+        for i, tokens in enumerate(ids):
             if len(tokens) > n_positions:
                 raise ValueError(
                     f"texts[{i}] must have at most {n_positions} tokens, [CLS] and [SEP] included, got {len(tokens)}"
                 )
             if len(tokens) == 2:
                 raise ValueError(f"texts[{i}] must hold something to read, got {format_value(texts[i])}")
-        return found
+        return ids
 
     def _padded(self, tokens):
         seq = max(map(len, tokens), default=0)

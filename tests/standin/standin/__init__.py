@@ -45,7 +45,7 @@ def autoload():
     """Register the device; PyTorch calls this when it is imported, by the entry point in ``standin-0.0.dist-info``."""
     torch.utils.rename_privateuse1_backend(NAME)
     if reason := missing():
-        _be_there_in_name_only(reason)
+        _register_only_the_name(reason)
     else:
         from .register import register
 
@@ -55,15 +55,15 @@ def autoload():
 def missing():
     """Return why this PyTorch cannot have the device, or None where it can."""
     for path in PRIVATE:
-        found = torch
+        value = torch
         for name in path.split("."):
-            found = getattr(found, name, None)
-        if found is None:
+            value = getattr(value, name, None)
+        if value is None:
             return f"the device {NAME} needs torch.{path}, which PyTorch {torch.__version__} does not have"
     return None
 
 
-def _be_there_in_name_only(reason):
+def _register_only_the_name(reason):
     """Let PyTorch be imported, and say what is missing when the device is first asked for."""
 
     def refuse():

@@ -45,8 +45,8 @@ class Kernel:
         for tensor, host, narrow in changed:
             self.write_back(tensor, host, narrow)
         if self.returned:
-            found = tuple(given[name] for name in self.returned)
-            return found[0] if len(found) == 1 else found
+            outputs = tuple(given[name] for name in self.returned)
+            return outputs[0] if len(outputs) == 1 else outputs
         return self.handed_over(result, wide)
 
     def hosted(self, given, wide):

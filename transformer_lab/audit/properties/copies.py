@@ -3,39 +3,39 @@
 import torch
 
 from ..trial import Fails
-from .registry import asks, first
+from .registry import audit_property, first
 
 
-@asks("twice the same", needs="outputs")
+@audit_property("twice the same", needs="outputs")
 def twice(t):
     """Does the same input give the same output again, in evaluation mode?"""
-    t.same(t.run(t.x), t.run(t.x), "the same input again, in evaluation mode")
+    t.require_same(t.run(t.x), t.run(t.x), "the same input again, in evaluation mode")
 
 
-@asks("the input is left alone", needs="outputs")
+@audit_property("the input is left alone", needs="outputs")
 def untouched(t):
     """Does the forward pass leave its input as it was?"""
-    x = t.other(t.x)  # not `x` itself, which the model may have overwritten already
+    x = t.replaced(t.x)  # not `x` itself, which the model may have overwritten already
     before = x.clone()
     t.run(x)
     if not torch.equal(x, before):
         raise Fails(f"the forward pass wrote into its input at position {first(x != before)[1]}")
 
 
-@asks("a copy is on its own", needs="outputs")
+@audit_property("a copy is on its own", needs="outputs")
 def on_its_own(t):
     """Does a copy of the model, as for a moving average, use its own parameters alone?"""
     if t.uncopyable.startswith("a copy"):
         raise Fails(t.uncopyable)
-    t.need_copy()
+    t.require_copy()
 
 
-@asks("rows apart")
+@audit_property("rows apart")
 def rows(t):
     """Does a sentence give the same output whatever else is in its batch, and alone?"""
     pair = torch.cat([t.x, t.draw(2, t.length)])
     other = torch.cat([t.x, t.draw(2, t.length)])
-    t.same(t.run(other)[:1], t.run(pair)[:1], "sentences 1 and 2 replaced: sentence 0")
-    t.same(t.run(pair)[:1], t.run(t.x), "sentence 0 in a batch of 3 and alone")
+    t.require_same(t.run(other)[:1], t.run(pair)[:1], "sentences 1 and 2 replaced: sentence 0")
+    t.require_same(t.run(pair)[:1], t.run(t.x), "sentence 0 in a batch of 3 and alone")
     last = t.run(pair.flip(0))[-1:]
-    t.same(last, t.run(t.x), "a sentence at the end of a batch of 3 and alone")
+    t.require_same(last, t.run(t.x), "a sentence at the end of a batch of 3 and alone")

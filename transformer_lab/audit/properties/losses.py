@@ -3,29 +3,29 @@
 import torch
 import torch.nn.functional as F
 
-from ..trial import Fails, NotTried, Wrong, louder, number
-from .registry import asks
+from ..trial import Fails, NotTried, Wrong, multiply_weights, number
+from .registry import audit_property
 
 
-@asks("the loss asks for the next token")
+@audit_property("the loss asks for the next token")
 def next_token(t):
     """Is the loss the mean, over all tokens but the first, of what the token before predicts for them?"""
     loss = t.adapter("loss")
-    t.need_tokens()
-    x, model = t.draw(3, t.length), t.changed(louder(5.0))
+    t.require_tokens()
+    x, model = t.draw(3, t.length), t.modified(multiply_weights(5.0))
     with torch.no_grad():
         value = loss(model, x)
         scores = t.run(x, model).log_softmax(-1)
     if not isinstance(value, torch.Tensor) or value.numel() != 1:
         raise Wrong(f"loss must return one number, a tensor of shape (), got {type(value).__name__}")
     got, n = float(value), t.length
-    ahead = {s: -float(scores[:, : n - s].gather(-1, x[:, s:, None]).mean()) for s in (0, 1, 2)}
-    close = [s for s, value in ahead.items() if abs(value - got) <= 1e-4 * abs(got)]
+    loss_by_shift = {s: -float(scores[:, : n - s].gather(-1, x[:, s:, None]).mean()) for s in (0, 1, 2)}
+    close = [s for s, value in loss_by_shift.items() if abs(value - got) <= 1e-4 * abs(got)]
     if len(close) > 1:
         raise NotTried("the losses of this model are too alike to tell")
     if 1 not in close:
-        found = f"; {number(got / ahead[1])} times that" if not close else f"; {SHIFTS[close[0]]}"
-        raise Fails(f"the loss is {got:.4f}, that of the next token {ahead[1]:.4f}{found}")
+        mismatch = f"; {number(got / loss_by_shift[1])} times that" if not close else f"; {SHIFTS[close[0]]}"
+        raise Fails(f"the loss is {got:.4f}, that of the next token {loss_by_shift[1]:.4f}{mismatch}")
 
 
 SHIFTS = {
@@ -34,36 +34,36 @@ SHIFTS = {
 }
 
 
-@asks("small batches = one big")
+@audit_property("small batches = one big")
 def accumulated(t):
     """Does accumulating small batches give the gradient of one batch that holds them all?"""
     run = t.adapter("accumulate")
-    t.need_tokens()
+    t.require_tokens()
     x = t.draw(4, t.length)
     labels = x.clone()
     labels[1:, 3:] = -100  # one long answer, three short ones: a mean of means is another number
     gradients = []
-    for big in (True, False):
-        model = t.fresh().eval()
-        if big:
+    for at_once in (True, False):
+        model = t.fresh_copy().eval()
+        if at_once:
             F.cross_entropy(t.forward(x, model)[:, :-1].flatten(0, 1), labels[:, 1:].flatten()).backward()
         else:
             run(model, [(x[:1], labels[:1]), (x[1:], labels[1:])])
-        found = [torch.zeros_like(p) if p.grad is None else p.grad for p in model.parameters()]
-        gradients.append(torch.cat([gradient.flatten() for gradient in found]))
+        grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in model.parameters()]
+        gradients.append(torch.cat([gradient.flatten() for gradient in grads]))
     if float((gradients[1] - gradients[0]).norm()) > 10 * t.tolerance * float(gradients[0].norm()):
         ratio, cosine = gradients[1].norm() / gradients[0].norm(), F.cosine_similarity(*gradients, dim=0)
         raise Fails(f"the gradient differs: its norm times {float(ratio):.3f}, its cosine {float(cosine):.3f}")
 
 
-@asks("every real token is asked for", needs="nothing")
+@audit_property("every real token is asked for", needs="nothing")
 def labels(t):
     """Do the labels hold every token of a sentence, its end among them, and no padding?"""
     sentences = [[5, 6, 7, t.pad], [8, 9, t.pad]]
     pair = t.adapter("collate")([list(sentence) for sentence in sentences])
     if not isinstance(pair, tuple) or len(pair) != 2 or not all(isinstance(part, torch.Tensor) for part in pair):
         raise Wrong("collate must return (tokens, labels), two tensors in a tuple")
-    for row, (sentence, asked) in enumerate(zip(sentences, pair[1].tolist())):
-        asked = [label for label in asked if label != -100]
-        if asked not in (sentence, sentence[1:]):
-            raise Fails(f"sentence {row} is {sentence}, its labels are {asked}")
+    for row, (sentence, targets) in enumerate(zip(sentences, pair[1].tolist())):
+        targets = [label for label in targets if label != -100]
+        if targets not in (sentence, sentence[1:]):
+            raise Fails(f"sentence {row} is {sentence}, its labels are {targets}")

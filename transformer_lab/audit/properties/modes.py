@@ -2,8 +2,8 @@
 
 import torch
 
-from ..trial import Fails, NotTried, first_line, louder, number
-from .registry import asks
+from ..trial import Fails, NotTried, first_line, multiply_weights, number
+from .registry import audit_property
 
 
 def without_noise(model):
@@ -15,20 +15,20 @@ def without_noise(model):
                 setattr(module, name, 0.0)
 
 
-@asks("train() = eval() without dropout")
+@audit_property("train() = eval() without dropout")
 def modes(t):
     """Is training mode the same as evaluation mode when all dropout is 0?"""
-    training = t.changed(without_noise).train()
+    training = t.modified(without_noise).train()
     out = t.run(t.x, training)
     if not torch.equal(out, t.run(t.x, training)):
         raise NotTried("in training mode the outputs are random, also when all dropout is 0")
-    t.same(out, t.run(t.x, t.changed(without_noise)), "train() and eval(), all dropout 0")
+    t.require_same(out, t.run(t.x, t.modified(without_noise)), "train() and eval(), all dropout 0")
 
 
-@asks("training noise survives an evaluation", needs="outputs")
+@audit_property("training noise survives an evaluation", needs="outputs")
 def noise(t):
     """Is dropout as strong after an evaluation as before it?"""
-    model = t.fresh().train()
+    model = t.fresh_copy().train()
 
     def strength():
         return sum(float((t.run(t.x, model) - t.run(t.x, model)).abs().mean()) for _ in range(6)) / 6
@@ -43,22 +43,22 @@ def noise(t):
         raise Fails(f"two passes differ by {number(before)} before an evaluation, by {number(after)} after it")
 
 
-@asks("half precision, near and far")
+@audit_property("half precision, near and far")
 def precision(t):
     """Is bfloat16 as exact at the end of a long sequence as near its beginning?"""
     length = t.options.long
     if not length:
         raise NotTried("pass `long=`, such as 600: a length that the model takes")
-    t.need_per_token()
-    t.need_length(length)
+    t.require_per_token()
+    t.require_length(length)
 
-    def picky_and_rounded(model):
-        louder(3.0)(model.float())  # attention is picky, so that a wrong position matters
+    def enlarge_and_round(model):
+        multiply_weights(3.0)(model.float())  # large weights: a wrong position changes the attention weights a lot
         for parameter in model.parameters():
-            parameter.data = parameter.data.bfloat16().float()  # what is stored is the same for both
+            parameter.data = parameter.data.bfloat16().float()  # both dtypes hold the same stored weights
 
     x = t.draw(1, length)
-    full, half = (t.changed(picky_and_rounded).to(dtype) for dtype in (torch.float32, torch.bfloat16))
+    full, half = (t.modified(enlarge_and_round).to(dtype) for dtype in (torch.float32, torch.bfloat16))
     vectors = t.n_tokens is None
     x = x.bfloat16() if vectors else x
     try:

@@ -2,116 +2,118 @@
 
 import torch
 
-from ..trial import Fails, NotTried, louder, number
-from .registry import asks, first
+from ..trial import Fails, NotTried, multiply_weights, number
+from .registry import audit_property, first
 
 
-@asks("the past does not move")
+@audit_property("the past does not move")
 def past(t):
     """Does an output stay when a later token is replaced?"""
-    t.need_causal()
-    m = t.moves()
-    leaks = (t.distance() < 0) & (m > t.tolerance * t.size)
+    t.require_causal()
+    influence = t.influence()
+    leaks = (t.distance() < 0) & (influence > t.tolerance * t.size)
     if leaks.any():
         j, i = first(leaks)
         pairs = t.length * (t.length - 1) // 2
         raise Fails(
-            f"token {j} changed: output {i} moved by {number(m[j, i])}; {int(leaks.sum())} of {pairs} pairs leak"
-            + leak_pattern(leaks, (t.distance() > 0) & (m > t.silence * t.size))
+            f"token {j} changed: output {i} moved by {number(influence[j, i])}; "
+            f"{int(leaks.sum())} of {pairs} pairs leak"
+            + leak_pattern(leaks, (t.distance() > 0) & (influence > t.noise_floor * t.size))
         )
 
 
-def leak_pattern(leaks, heard):
+def leak_pattern(leaks, allowed):
     """What the pairs that leak have in common, as a question: (j, i), the later token j and the output i."""
     n = len(leaks)
     places = torch.arange(n)
     ahead = places[:, None] - places
-    if not heard.any():
+    if not allowed.any():
         return ", and no token reaches a later output: is the mask the wrong way round?"
     if leaks.sum() == n * (n - 1) // 2:
         return ": does a mask arrive, or is something computed over the whole sequence?"
-    if torch.equal(leaks, (ahead > 0) & (ahead <= (far := int(ahead[leaks].max())))):
-        return f", those up to {far} ahead: does the triangle begin on the right diagonal?"
+    if torch.equal(leaks, (ahead > 0) & (ahead <= (farthest := int(ahead[leaks].max())))):
+        return f", those up to {farthest} ahead: does the triangle begin on the right diagonal?"
     for size in range(2, n):
         if torch.equal(leaks, (ahead > 0) & (places[:, None] // size == places // size)):
             return f", those inside blocks of {size}: is the mask made of blocks?"
     return ""
 
 
-@asks("every token is heard")
-def heard(t):
+@audit_property("every token is heard")
+def every_token(t):
     """Does every output move when a token that it may see is replaced?"""
-    t.need_per_token()
-    m, distance = t.moves(), t.distance()
-    should = {"causal": distance >= 0, "bidirectional": distance == distance, "local": distance == 0}[t.kind]
+    t.require_per_token()
+    influence, distance = t.influence(), t.distance()
+    expected = {"causal": distance >= 0, "bidirectional": distance == distance, "local": distance == 0}[t.kind]
     if t.window:
-        should = should & (distance.abs() <= (t.n_layers or 1) * (t.window - 1))
-    deaf = should & ~(m > t.silence * t.size)
-    if deaf.any():
-        j, i = first(deaf)
-        raise Fails(f"token {j} changed: output {i} did not move ({int(deaf.sum())} of {int(should.sum())} pairs)")
-    moved = (distance != 0) & (m > t.tolerance * t.size)
+        expected = expected & (distance.abs() <= (t.n_layers or 1) * (t.window - 1))
+    unmoved = expected & ~(influence > t.noise_floor * t.size)
+    if unmoved.any():
+        j, i = first(unmoved)
+        raise Fails(f"token {j} changed: output {i} did not move ({int(unmoved.sum())} of {int(expected.sum())} pairs)")
+    moved = (distance != 0) & (influence > t.tolerance * t.size)
     if t.kind == "local" and moved.any():
         j, i = first(moved)
-        raise Fails(f"token {j} changed: output {i} moved by {number(m[j, i])}, where each token is computed alone")
+        change = number(influence[j, i])
+        raise Fails(f"token {j} changed: output {i} moved by {change}, where each token is computed alone")
 
 
-@asks("a prefix gives the same")
+@audit_property("a prefix gives the same")
 def prefix(t):
     """Are the outputs of the first tokens the same when the later ones are not there?"""
-    t.need_causal()
-    t.need_length(t.length - 1)
+    t.require_causal()
+    t.require_length(t.length - 1)
     full = t.run(t.x)
     for n in range(1, t.length):
-        said = f"the first {n} tokens" if n > 1 else "the first token"
-        t.same(t.run(t.x[:, :n]), full[:, :n], f"{said} of {t.length} alone")
+        prefix_text = f"the first {n} tokens" if n > 1 else "the first token"
+        t.require_same(t.run(t.x[:, :n]), full[:, :n], f"{prefix_text} of {t.length} alone")
 
 
-@asks("order is seen")
+@audit_property("order is seen")
 def order(t):
     """Does the last output move when two earlier neighbours change places?"""
     if t.kind == "local" or t.window == 1:
         raise NotTried("each token is computed alone")
     a, b = t.length - 3, t.length - 2
     x = t.x.clone()
-    x[:, a] = t.other(x[:, b])
+    x[:, a] = t.replaced(x[:, b])
     swapped = x.clone()
     swapped[:, [a, b]] = x[:, [b, a]]
-    if float((t.run(x) - t.run(swapped))[:, -1].abs().max()) <= t.silence * t.size:
+    if float((t.run(x) - t.run(swapped))[:, -1].abs().max()) <= t.noise_floor * t.size:
         raise Fails(f"tokens {a} and {b} changed places: the last output did not move")
 
 
-@asks("the future, with loud weights")
+@audit_property("the future, with loud weights")
 def loud_future(t):
     """Is a later token still hidden when the scores are enormous, so that a finite mask is undercut?"""
-    t.need_causal()
-    if ((t.distance() < 0) & (t.moves() > t.tolerance * t.size)).any():
+    t.require_causal()
+    if ((t.distance() < 0) & (t.influence() > t.tolerance * t.size)).any():
         raise NotTried("the past moves already")
-    loud = t.changed(louder(3000.0))
-    m = t.moves(model=loud)
-    if not m.isfinite().all():
+    enlarged = t.modified(multiply_weights(3000.0))
+    influence = t.influence(model=enlarged)
+    if not influence.isfinite().all():
         raise NotTried("the outputs of such weights are not finite")
-    leaks = (t.distance() < 0) & (m > t.tolerance * float(t.run(t.x, loud).std()))
+    leaks = (t.distance() < 0) & (influence > t.tolerance * float(t.run(t.x, enlarged).std()))
     if leaks.any():
         j, i = first(leaks)
         raise Fails(f"weights times 3000, token {j} changed: output {i} moved: is a hidden score a finite number?")
 
 
-@asks("the window")
+@audit_property("the window")
 def window(t):
     """Does an output hear as far back as the windows of all layers reach, and no further?"""
     if t.window is None:
         raise NotTried("pass `window=` and `n_layers=`")
     if t.n_layers is None:
         raise NotTried("pass `n_layers=`: a window in each of several layers reaches further")
-    t.need_per_token()
+    t.require_per_token()
     reach = t.n_layers * (t.window - 1)
-    t.need_length(reach + 4)
+    t.require_length(reach + 4)
     x = t.draw(1, reach + 4)
-    heard_pairs = (t.moves(x) > t.silence * t.size).nonzero()
-    far = int((heard_pairs[:, 1] - heard_pairs[:, 0]).max())
-    if far != reach:
+    moved_pairs = (t.influence(x) > t.noise_floor * t.size).nonzero()
+    farthest = int((moved_pairs[:, 1] - moved_pairs[:, 0]).max())
+    if farthest != reach:
         raise Fails(
-            f"the farthest token heard is {far}{' or more' if far == reach + 3 else ''} back; "
+            f"the farthest token heard is {farthest}{' or more' if farthest == reach + 3 else ''} back; "
             f"a window of {t.window} in {t.n_layers} layer{'s' * (t.n_layers > 1)} reaches {reach}"
         )

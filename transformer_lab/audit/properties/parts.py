@@ -3,7 +3,7 @@
 import torch
 
 from ..trial import Fails, NotTried, Wrong, as_output
-from .registry import asks, first
+from .registry import audit_property, first
 
 
 def padded_batch(t, side):
@@ -25,33 +25,33 @@ def padding_changes_nothing(t, side, outputs):
     outputs = real if outputs is None else outputs
     got = t.padded(x, keep)[1:, outputs]
     try:
-        t.need_length(t.length - 3)
+        t.require_length(t.length - 3)
     except NotTried as reason:
         if torch.equal(t.padded(x, torch.ones_like(keep))[1:, outputs], got):
             raise
-        instead = t.padding_like(keep, t.pad + 1 if t.n_tokens is None or t.pad + 1 < t.n_tokens else t.pad - 1)
-        instead = torch.where(keep if x.ndim == 2 else keep[..., None], x, instead)
-        t.same(t.padded(instead, keep)[1:, outputs], got, "a different number as padding")
+        other_padding = t.padding_like(keep, t.pad + 1 if t.n_tokens is None or t.pad + 1 < t.n_tokens else t.pad - 1)
+        other_padding = torch.where(keep if x.ndim == 2 else keep[..., None], x, other_padding)
+        t.require_same(t.padded(other_padding, keep)[1:, outputs], got, "a different number as padding")
         return f"with two numbers as padding, and not compared with the sentence alone: {reason}"
     alone = t.padded(sentence, torch.ones_like(keep[1:, real]))
-    t.same(got, alone, f"{t.length - 3} tokens, with 3 pads on the {side} and alone")
+    t.require_same(got, alone, f"{t.length - 3} tokens, with 3 pads on the {side} and alone")
 
 
 def padding(side):
     def alone_and_padded(t):
         """Does a sentence give the same output alone and in a batch, with padding?"""
         t.adapter("padded")
-        t.need_per_token()
+        t.require_per_token()
         return padding_changes_nothing(t, side, None)
 
     return alone_and_padded
 
 
 for side in ("right", "left"):
-    asks(f"alone = in a padded batch, {side}")(padding(side))
+    audit_property(f"alone = in a padded batch, {side}")(padding(side))
 
 
-@asks("finite where nothing is seen")
+@audit_property("finite where nothing is seen")
 def finite(t):
     """Are outputs and gradients finite when a row of the batch is nothing but padding?"""
     t.adapter("padded")
@@ -59,19 +59,19 @@ def finite(t):
     keep[1, :3] = keep[2] = False
     x = torch.where(keep if t.x.ndim == 2 else keep[..., None], t.draw(3, t.length), t.padding_like(keep, t.pad))
     out = as_output(t.adapter("padded")(t.model, x, keep), "padded", x)
-    bad = ~out.isfinite().all(-1)
-    if bad.any():
-        row, place = first(bad)
-        raise Fails(f"{int(bad.sum())} outputs are not finite, the first at position {place} of row {row}")
+    not_finite = ~out.isfinite().all(-1)
+    if not_finite.any():
+        row, place = first(not_finite)
+        raise Fails(f"{int(not_finite.sum())} outputs are not finite, the first at position {place} of row {row}")
     parameters = [p for p in t.model.parameters() if p.requires_grad]
     if parameters and out.requires_grad:
-        kept = out[keep] if bad.shape == keep.shape else out[:2]
-        gradients = torch.autograd.grad(kept.pow(2).sum(), parameters, allow_unused=True)
+        real_outputs = out[keep] if not_finite.shape == keep.shape else out[:2]
+        gradients = torch.autograd.grad(real_outputs.pow(2).sum(), parameters, allow_unused=True)
         if not all(g is None or g.isfinite().all() for g in gradients):
             raise Fails("the outputs are finite, and the gradients of those of real tokens are not")
 
 
-@asks("with a cache = without")
+@audit_property("with a cache = without")
 def cached(t):
     """Do tokens that come in parts, with a cache, give what they give together?"""
     step, full = t.adapter("step"), t.run(t.x)
@@ -85,19 +85,19 @@ def cached(t):
                     raise Wrong("step must return (output, cache), two things in a tuple")
                 outputs.append(as_output(pair[0], "step", part)[:, -part.shape[1] :])
                 cache = pair[1]
-        said = "one at a time" if len(set(sizes)) == 1 else f"in parts of {', '.join(map(str, sizes))}"
-        t.same(torch.cat(outputs, 1), full, f"the tokens {said}, with a cache")
+        split_text = "one at a time" if len(set(sizes)) == 1 else f"in parts of {', '.join(map(str, sizes))}"
+        t.require_same(torch.cat(outputs, 1), full, f"the tokens {split_text}, with a cache")
 
 
-@asks("packed = apart")
+@audit_property("packed = apart")
 def packed(t):
     """Do two documents in one row give what each gives alone?"""
     run = t.adapter("packed")
-    t.need_length(4)
+    t.require_length(4)
     a, b = t.draw(1, 4), t.draw(1, t.length - 4)
     documents = torch.tensor([[0] * 4 + [1] * (t.length - 4)], device=t.device)
     row = torch.cat([a, b], 1)
     with torch.no_grad():
         out = as_output(run(t.model, row, documents), "packed", row)
-    t.same(out[:, :4], t.run(a), "the first document in the row and alone")
-    t.same(out[:, 4:], t.run(b), "the second document in the row and alone")
+    t.require_same(out[:, :4], t.run(a), "the first document in the row and alone")
+    t.require_same(out[:, 4:], t.run(b), "the second document in the row and alone")

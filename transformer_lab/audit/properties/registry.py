@@ -1,17 +1,17 @@
-"""The list of all properties, and what they share."""
+"""The registry of all properties, and what they share."""
 
 PROPERTIES = {}  # by name, in the order of the card
 NEEDS = {}  # what each of them needs: "equal" outputs of equal inputs, "outputs", or "nothing"
 
 
-def asks(name, needs="equal"):
-    """Enter a property under its name."""
+def audit_property(name, needs="equal"):
+    """Register a property under its name."""
 
-    def enter(function):
+    def register(function):
         PROPERTIES[name], NEEDS[name] = function, needs
         return function
 
-    return enter
+    return register
 
 
 def first(places):

@@ -8,10 +8,10 @@ from torch import nn
 
 from ..stages import first_difference
 from ..trial import Fails, NotTried, Wrong
-from .registry import asks
+from .registry import audit_property
 
 
-@asks("the same as the original")
+@audit_property("the same as the original")
 def reference(t):
     """Does the model give what a reference gives, and where do they part?"""
     original = t.options.reference
@@ -21,12 +21,12 @@ def reference(t):
         raise Wrong(f"reference must be a module that is called as the model is, got {type(original).__name__}")
     original = copy.deepcopy(original).eval().to(t.dtype)
     try:
-        t.same(t.run(t.x), t.run(t.x, original), "the reference")
+        t.require_same(t.run(t.x), t.run(t.x, original), "the reference")
     except Fails as fails:
         raise Fails(f"{fails}; {first_difference(t, original)}") from None
 
 
-@asks("identity without branches")
+@audit_property("identity without branches")
 def identity(t):
     """Is the layer the identity when the last maps of its branches are 0?"""
     branches = t.options.branches
@@ -43,13 +43,14 @@ def identity(t):
             for parameter in model.get_submodule(name).parameters():
                 parameter.data.zero_()
 
-    t.same(t.run(t.x, t.changed(silence)), t.x, "the last maps of all branches are 0, and the output is not the input")
+    out = t.run(t.x, t.modified(silence))
+    t.require_same(out, t.x, "the last maps of all branches are 0, and the output is not the input")
 
 
-@asks("layers begin different", needs="nothing")
+@audit_property("layers begin different", needs="nothing")
 def begin_different(t):
     """Do the layers of a list begin with different numbers?"""
-    tried = False
+    has_layers = False
     for layers in t.model.modules():
         if not isinstance(layers, (nn.ModuleList, nn.Sequential)):
             continue
@@ -58,20 +59,20 @@ def begin_different(t):
                 continue
             for p, q in zip(layers[a].parameters(), layers[b].parameters()):
                 if p.ndim >= 2 and p.shape == q.shape and p is not q and float(p.detach().float().std()) > 0:
-                    tried = True
+                    has_layers = True
                     if torch.equal(p, q):
                         raise Fails(f"layers {a} and {b} of {type(layers[a]).__name__} hold the same numbers")
-    if not tried:
+    if not has_layers:
         raise NotTried("there is no list of layers")
 
 
-@asks("every parameter learns")
+@audit_property("every parameter learns")
 def learns(t):
     """Does every parameter get a gradient that is not 0?"""
     if not any(p.requires_grad for p in t.options.model.parameters()):
         raise NotTried("the model has no parameters that learn")
     for batch in (2, 64):  # a mixture may choose an expert for few tokens only
-        model = t.fresh().eval()
+        model = t.fresh_copy().eval()
         out = t.forward(t.draw(batch, t.length), model)
         (out * torch.randn(out.shape, dtype=torch.float32).to(out)).sum().backward()
         idle = [
@@ -83,7 +84,7 @@ def learns(t):
     raise Fails(f"no gradient: {', '.join(f'`{name}`' for name in idle[:3])}{more}")
 
 
-@asks("saved and loaded")
+@audit_property("saved and loaded")
 def loaded(t):
     """Do the weights, put into another copy, give the same outputs?"""
     if not t.model.state_dict():
@@ -94,6 +95,6 @@ def loaded(t):
             if tensor.is_floating_point():
                 tensor.normal_()
 
-    other = t.changed(scramble)
+    other = t.modified(scramble)
     other.load_state_dict(t.model.state_dict())
-    t.same(t.run(t.x, other), t.run(t.x), "the weights in another copy")
+    t.require_same(t.run(t.x, other), t.run(t.x), "the weights in another copy")

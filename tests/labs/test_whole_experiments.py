@@ -1,0 +1,106 @@
+"""The whole lab's experiments in a browser: parts switched off, earlier checkpoints, sampled words."""
+
+import re
+
+import pytest
+
+import transformer_lab as tl
+from gestures import status
+from lab_table import press
+from test_whole_lab import side, words
+from test_whole_maths import lab_of, small
+from transformer_lab.labs import WholeLab
+
+
+def counted(page):
+    return page.locator(".tl-measured").inner_text()
+
+
+def test_a_switch_changes_answer_and_count_and_leads_to_its_section(show):
+    page = show(WholeLab())
+    press(page, "Break it")
+    whole = WholeLab().learning
+    assert counted(page) == "Right on 990 numbers that it never saw: 100 %."
+    press(page, "Cross-attention")
+    assert page.get_by_role("button", name="Cross-attention", exact=True).get_attribute("aria-pressed") == "true"
+    assert words(page) != [*WholeLab().answer, "<end>"]
+    right = whole["switches"]["both"]["cross"]
+    assert right < 10 and counted(page).startswith("Right on 990 numbers that it never saw: 100 % → ")
+    assert page.locator(".tl-verdict").inner_text().startswith("Wrong: it is three hundred and forty two.")
+    assert re.search(r"\d+ % sure, and wrong", page.locator(".tl-sure").inner_text())
+    assert page.locator(".off[data-part=cross_attention]").count() == 1
+    press(page, "Cross-attention")
+    assert words(page) == [*WholeLab().answer, "<end>"] and page.locator(".off").count() == 0
+
+
+def test_two_switches_at_once_are_counted_in_the_page(show):
+    page = show(WholeLab(tool="break", off=["mask"]))
+    press(page, "√d")
+    page.wait_for_function("document.querySelector('.tl-measured').textContent.endsWith('counted here.')")
+    assert re.fullmatch(r"Right on 990 numbers that it never saw: 100 % → [<>]? ?\d+ %, counted here\.", counted(page))
+
+
+def test_one_head_is_chosen_from_a_list(show):
+    page = show(WholeLab(tool="break"))
+    heads = page.get_by_label("One head")
+    assert heads.locator("option").count() == 1 + 24
+    heads.select_option(label="decoder layer 1, cross-attention, head 2")
+    assert page.locator(".off[data-part=cross_attention]").count() == 1
+    press(page, "decoder only")
+    assert heads.locator("option").count() == 1 + 8
+
+
+def test_the_checkpoints_waver(show):
+    page = show(WholeLab())
+    press(page, "Watch it learn")
+    slider = page.get_by_label("Checkpoint")
+    answers, shares = set(), []
+    for _ in range(5):
+        slider.press("ArrowLeft")
+        answers.add(" ".join(words(page)))
+        shares.append(int(re.search(r"(\d+) %", counted(page))[1]))
+    assert shares == sorted(shares, reverse=True) and shares[-1] == 0 and len(answers) > 2
+    assert "The model after 0 of 1,500 steps, where the loss is 3." in side(page)
+    assert page.locator(".tl-loss .line").get_attribute("d").count("L") == 59
+
+
+def test_words_are_sampled_and_sampled_again(show):
+    page = show(WholeLab(text="2003"))
+    press(page, "Sample")
+    page.get_by_label("Temperature", exact=True).fill("50")  # tenths: 5
+    seen = set()
+    for _ in range(6):
+        press(page, "Sample again")
+        seen.add(" ".join(words(page)))
+    assert len(seen) > 3
+    page.get_by_label("Top-k, typed").fill("1")
+    assert words(page) == [*WholeLab(text="2003").answer, "<end>"]
+
+
+def test_the_state_is_in_the_address(show):
+    page = show(WholeLab())
+    press(page, "Break it")
+    press(page, "Mask")
+    page.wait_for_function("location.search.includes('whole.off=mask')")
+    assert "whole.tool=break" in page.url
+
+
+@pytest.mark.parametrize("tool", ["break", "learn", "sample"])
+def test_one_screen_and_no_scrolling_inside(show, tool):
+    page = show(WholeLab(tool=tool))
+    page.set_viewport_size({"width": 1200, "height": 850})
+    assert page.locator(".tl-whole").bounding_box()["height"] <= 850
+    panel = page.locator(".tl-side")
+    assert panel.evaluate("node => node.scrollHeight <= node.clientHeight + 1")
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert panel.evaluate("node => node.scrollWidth <= node.clientWidth")
+    sheet = panel.bounding_box()
+    assert sheet["height"] <= 0.5 * 740
+
+
+def test_a_readers_own_models_have_a_slider_and_no_count(show):
+    page = show(lab_of([small(tl.Transformer, seed, (12, 3, 2, 20), {}) for seed in range(2)]))
+    press(page, "Watch it learn")
+    assert "This is model 2 of 2." in side(page) and page.locator(".tl-measured").count() == 0
+    assert page.get_by_label("Checkpoint").get_attribute("max") == "1"
+    assert status(page)

@@ -1,0 +1,63 @@
+"""Complains of words that an editor of this course has replaced too often, each with a better one.
+
+    python tools/plain_words.py
+
+It sees what a machine can see; the kinds of faults, with an example of each, are in CONTRIBUTING.md.
+"""
+
+import re
+import sys
+
+from prose import AREAS, ROOT, files, passages
+
+INSTEAD = {  # a pattern, and what to write instead
+    r"in silence": "silently",
+    r"the other way (a?round)": "the reverse, or what comes first and what second",
+    r"turn(s|ed|ing)?( \w+)? round": "reverse, or invert",
+    r"another (\w+ )?than": "a different … from",
+    r"in another (form|order|way)": "in a different …",
+    r"also (when|where)": "even where",
+    r"anew": "again",
+    r"by (itself|themselves)": "alone, separately, or automatically",
+    r"(is|are) asked for|asked for (is|are)": "the exercise asks for …",
+    r"stand(s|ing)?(?! for\b)|stood": "be, come, be stored, or line up with",
+    r"tak(e|es|en|ing) (\w+ ){0,2}apart": "split, or unpack",
+    r"hand(s|ed|ing)? (on|over)": "pass, or return",
+    r"mend(s|ed|ing)?": "repair, or correct",
+    r"one over (its|the|their)": "the reciprocal of",
+    r"letter (after|by) letter": "character by character",
+    r"content with": "accepts",
+    r"go(es)? the way of": "be replaced",
+    r"in (its|their) stead": "instead",
+    r"whoever calls": "the caller",
+    r"(at|for) (the|this) moment": "now",
+    r"does so too|so as well": "so does …",
+    r"\w+n't|\w+'(ll|re|ve)": "the two words in full",
+    r"(behavi|neighb|fav)or(s|ed|ing)?|labeled": "-our, labelled",
+    r"(general|initial|normal|optim|organ|random|real|recogn|summar|vector|visual)is(e|ed|es|ing|ation)": "-ize",
+}
+RULES = [(re.compile(rf"(?i)(?<![\w-])({pattern})(?![\w-])"), instead) for pattern, instead in INSTEAD.items()]
+SELF = ("CONTRIBUTING.md", "tools/plain_words.py", "tests/tools/test_plain_words.py")  # they quote the words
+
+
+def complaints(text):
+    """Return pairs of a word and what to write instead."""
+    prose = re.sub(r"``.+?``|`[^`]*`|\[[^]]*\]\([^)]*\)", "…", text)
+    return [(found[0], instead) for rule, instead in RULES for found in rule.finditer(prose)]
+
+
+def main():
+    found = [
+        f'{path.relative_to(ROOT)}:{place}: "{word}": write {instead}'
+        for area in AREAS
+        for path in files(area)
+        if str(path.relative_to(ROOT)) not in SELF
+        for place, text in passages(path)
+        for word, instead in complaints(text)
+    ]
+    print("\n".join(found) if found else f"No prose has one of {len(INSTEAD)} words with a better one.")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

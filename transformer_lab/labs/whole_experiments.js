@@ -1,0 +1,228 @@
+// What the reader can change about the model: parts switched off, an earlier checkpoint, and how it chooses its words.
+
+import { clamp, range } from "./maths.js";
+import { button, choice, commit, element, set, setText, slider, sliderWithInput } from "./ui.js";
+import { accuracy, questionsOf } from "./whole_learning.js";
+import { linkToLesson, percent, share } from "./whole_words.js";
+import { grouped, parseNumber } from "./words.js";
+
+/** @typedef {import("./ui.js").Model} Model */
+/** @typedef {import("./whole_state.js").State} State */
+/** @typedef {{ node: HTMLElement, draw: (now: State) => void }} Panel */
+
+const GENERAL = {
+  both: ["mask", "positions", "residual", "scale", "cross"],
+  encoder: ["positions", "residual", "scale"],
+};
+const switchesOf = (family) => (family === "decoder" ? GENERAL.both.slice(0, 4) : GENERAL[family]);
+const TEMPERATURES = /** @type {[number, number]} */ ([0, 5]);
+// The ids of all heads that this kind of model has.
+/** @type {(now: State) => string[]} */
+const headsOf = ({ family, model: { nLayers, nHeads } }) =>
+  [...(family === "decoder" ? [] : ["encoder.self"]), ...(family === "encoder" ? [] : ["decoder.self"])]
+    .concat(family === "both" ? ["decoder.cross"] : [])
+    .flatMap((place) => {
+      const [side, kind] = place.split(".");
+      return range(nLayers).flatMap((layer) => range(nHeads).map((head) => `${side}.${layer}.${kind}.${head}`));
+    });
+const headText = (id) => {
+  const [side, layer, kind, head] = id.split(".");
+  return `${side} layer ${+layer + 1}, ${kind === "cross" ? "cross-attention, " : ""}head ${+head + 1}`;
+};
+
+// How many of the numbers it never saw a model gets right: stored for the whole model and for one switch, otherwise
+// counted here, a few at a time.
+/** @type {(model: Model) => Panel} */
+function measured(model) {
+  const { held_out: numbers, right, switches } = model.get("learning");
+  const node = element("p", { class: "tl-measured" });
+  let shown = "";
+  let signal = { aborted: false };
+  const storedFor = ({ family, checkpoint }, off) => {
+    if (!off.length) return right[family][checkpoint];
+    return off.length === 1 && checkpoint === right[family].length - 1 ? switches[family][off[0]] : undefined;
+  };
+  /** @type {(now: State) => void} */
+  function draw(now) {
+    const key = [now.family, now.checkpoint, ...now.model.off].join();
+    if (key === shown) return;
+    shown = key;
+    signal.aborted = true;
+    signal = { aborted: false };
+    const whole = right[now.family][now.checkpoint];
+    const before = now.model.off.length ? `${percent(whole / numbers.length)} → ` : "";
+    const say = (count, asked, end) =>
+      setText(node, `Right on ${asked} numbers that it never saw: ${before}${percent(count / asked)}${end}`);
+    const stored = storedFor(now, now.model.off);
+    if (stored !== undefined) return say(stored, numbers.length, ".");
+    accuracy(now.model, questionsOf(now.model, numbers), {
+      signal,
+      onProgress: ({ right: count, asked }) =>
+        say(count, asked, asked < numbers.length ? " so far …" : ", counted here."),
+    });
+  }
+  return { node, draw };
+}
+
+// A switch for each part, with what is lost and the section that explains it; and one for a single head.
+/** @type {(model: Model) => Panel} */
+function breakPanel(model) {
+  const { switches } = model.get("words");
+  const off = () => model.get("off");
+  const put = (names) => commit(model, { off: names, step: 0 });
+  const rows = GENERAL.both.map((name) => {
+    const [label, says, page, section] = switches[name];
+    const toggle = () => put(off().includes(name) ? off().filter((each) => each !== name) : [...off(), name]);
+    const link = element("a");
+    const node = element("div", { class: "tl-switch" }, button(label, toggle), element("span", {}, `${says} `, link));
+    return { name, node, link, page, section };
+  });
+  const picker = element("select", { "aria-label": switches.head[0], "class": "tl-input" });
+  set(picker, { onchange: () => put([...off().filter((each) => !/\d$/.test(each)), picker.value].filter(Boolean)) });
+  const why = element("a");
+  const heads = element("div", { class: "tl-switch" }, picker, element("span", {}, `${switches.head[1]} `, why));
+  const node = element(
+    "div",
+    { class: "tl-switches" },
+    rows.map((row) => row.node),
+    heads,
+  );
+  let offered = "";
+  /** @type {(now: State) => void} */
+  function draw(now) {
+    for (const row of rows) {
+      set(row.node, { hidden: !switchesOf(now.family).includes(row.name) });
+      set(row.node.firstChild, { "aria-pressed": String(off().includes(row.name)) });
+      linkToLesson(row.link, row, "Why?");
+    }
+    linkToLesson(why, { page: switches.head[2], section: switches.head[3] }, "Why?");
+    const ids = headsOf(now);
+    if (ids.join() !== offered) {
+      offered = ids.join();
+      const option = (value, text) => element("option", { value }, text);
+      picker.replaceChildren(option("", switches.head[0]), ...ids.map((id) => option(id, headText(id))));
+    }
+    picker.value = off().find((name) => ids.includes(name)) ?? "";
+  }
+  return { node, draw };
+}
+
+// The points of a curve of losses on a logarithmic scale. Each loss is the mean over as many steps of the training.
+/** @type {(losses: number[]) => string[][]} */
+function curveOf(losses) {
+  const [low, high] = [Math.min(...losses), Math.max(...losses)].map(Math.log);
+  const depth = (x) => 80 - (76 * (Math.log(x) - low)) / (high - low);
+  return losses.map((x, i) => [4 + (312 * (i + 0.5)) / losses.length, depth(x)].map((each) => each.toFixed(1)));
+}
+
+// The loss of the training, on a logarithmic scale, and a slider over the checkpoints below it.
+/** @type {(model: Model) => Panel} */
+function learnPanel(model) {
+  const { steps, loss } = model.get("learning");
+  const last = steps.length - 1;
+  const place = slider("Checkpoint", 0, last, (checkpoint) => commit(model, { checkpoint, step: 0 }));
+  const said = element("p");
+  const line = element("path", { class: "line" });
+  const dot = element("circle", { r: 4.5, class: "dot" });
+  const curve = element("svg", { "class": "tl-loss", "viewBox": "0 0 320 84", "aria-hidden": "true" }, line, dot);
+  const named = element("p", { class: "tl-note" }, "The loss of its training, on a logarithmic scale:");
+  const node = element("div", { class: "tl-learn" }, loss ? [named, curve] : [], place, said);
+  /** @type {(now: State) => void} */
+  function draw({ family, checkpoint, fetching }) {
+    place.value = model.get("checkpoint");
+    const step = steps[checkpoint];
+    const text = loss
+      ? `after ${grouped(step)} of ${grouped(steps[last])} steps`
+      : `model ${checkpoint + 1} of ${last + 1}`;
+    set(place, { "aria-valuetext": text });
+    if (!loss) return setText(said, `This is ${text}.`);
+    const losses = loss[family === "decoder" ? family : "both"];
+    const points = curveOf(losses);
+    const here = clamp(Math.round((step / steps[last]) * losses.length - 0.5), 0, losses.length - 1);
+    set(line, { d: `M${points.join("L")}` });
+    set(dot, { cx: points[here][0], cy: points[here][1] });
+    setText(
+      said,
+      fetching ? "Fetching its weights …" : `The model ${text}, where the loss is ${losses[here].toPrecision(2)}.`,
+    );
+  }
+  return { node, draw };
+}
+
+// Temperature, top-k, and another draw.
+/** @type {(model: Model) => Panel} */
+function samplePanel(model) {
+  const { target } = model.get("stored")[0];
+  const dial = (label, trait, ends, options) =>
+    sliderWithInput(label, { head: element("p", { class: "tl-label" }, options.note), ends, ...options }, (value) =>
+      commit(model, { [trait]: value, step: 0 }),
+    );
+  const temperature = dial("Temperature", "temperature", TEMPERATURES, {
+    note: "Temperature: 0 always writes the likeliest word",
+    whole: false,
+    write: String,
+    parse: (text) => parseNumber(text, "Temperature", TEMPERATURES, { whole: false, write: String }),
+    placeOf: (value) => Math.round(value * 10),
+    valueAt: (at) => at / 10,
+  });
+  const topK = dial("Top-k", "top_k", [0, target.length], { note: "Top-k: only the k likeliest words; 0 keeps all" });
+  const again = button("Sample again", () => {
+    const { seed, temperature: hot } = { seed: model.get("seed"), temperature: model.get("temperature") };
+    commit(model, { seed: (seed + 1) % 1000, temperature: hot || 1, step: 0 });
+  });
+  const said = element("span", { class: "tl-note" });
+  const node = element(
+    "div",
+    { class: "tl-sample" },
+    temperature.node,
+    topK.node,
+    element("div", { class: "tl-row" }, again, said),
+  );
+  /** @type {(now: State) => void} */
+  function draw({ sampling, sure, family }) {
+    temperature.show(sampling.temperature);
+    topK.show(sampling.topK);
+    const drawn = sampling.temperature
+      ? `An answer that is drawn with probability ${share(sure)}.`
+      : `Probability of the answer: ${share(sure)}.`;
+    setText(said, family === "encoder" ? "An encoder alone writes nothing." : drawn);
+  }
+  return { node, draw };
+}
+
+// Tabs above the panel beside the drawing: what the lab is, and what can be changed.
+/**
+ * `draw` returns the name of the open tab, or nothing.
+ * @type {(model: Model) => { tabs: HTMLElement, node: HTMLElement, draw: (now: State, isOpen: boolean) => string }}
+ */
+export function experiments(model) {
+  const { tools } = model.get("words");
+  const { held_out: numbers, steps } = model.get("learning");
+  /** @type {Record<string, Panel>} */
+  const panels = { break: breakPanel(model), ...(steps && { learn: learnPanel(model) }), sample: samplePanel(model) };
+  const count = numbers ? measured(model) : null;
+  const options = Object.keys(tools).filter((name) => !name || name in panels);
+  const open = (tool) => commit(model, { tool, part: "", step: 0 });
+  const tabs = choice(
+    "What to try",
+    options.map((name) => [name, tools[name][0]]),
+    open,
+  );
+  const about = element("p", { class: "tl-tried" });
+  const shown = Object.values(panels).map((panel) => panel.node);
+  const node = element("div", {}, about, count ? count.node : [], shown);
+  /** @type {(now: State, isOpen: boolean) => string} */
+  function draw(now, isOpen) {
+    const tool = model.get("tool") in panels ? model.get("tool") : "";
+    tabs.show(isOpen ? null : tool);
+    set(node, { hidden: isOpen || !tool });
+    if (node.hidden) return "";
+    setText(about, tools[tool][1]);
+    for (const [name, panel] of Object.entries(panels)) set(panel.node, { hidden: name !== tool });
+    panels[tool].draw(now);
+    if (count) set(count.node, { hidden: tool === "sample" || now.family === "encoder" });
+    if (count && !count.node.hidden) count.draw(now);
+    return tool;
+  }
+  return { tabs: tabs.node, node, draw };
+}
