@@ -1,9 +1,11 @@
 """Chapter 4 says of its small model that ten seeds give ten models whose heads have jobs: trained with its cells."""
 
 from functools import cache
+from itertools import product
 
 import pytest
 import torch
+import transformer_lab as tl
 from chapter_code import ALL_SEEDS, SEEDS, chapter_code
 
 CONSTANTS = {"n_letters", "n_digits", "half", "d_model", "n_heads", "d_head", "test"}
@@ -60,6 +62,24 @@ def test_no_linear_map_takes_a_mean_of_two_of_three_animals_apart(query):
 
     assert names["largest_error"](one_head, ("cat", "dog", "owl")) > 0.3
     assert names["largest_error"](names["two_heads"], ("cat", "dog", "owl")) < 0.01
+
+
+@pytest.mark.parametrize(("counts", "exact"), [((2,), True), ((1, 2), False), ((1, 2, 3), False)])
+def test_no_linear_map_separates_the_two_answers_of_one_head_if_their_shares_change(counts, exact):
+    constants = {"batch", "seq", "features", "other", "query", "sense_k", "verb_k"}
+    names = chapter_code("04_multi_head", CONSTANTS | constants, sections=("4.2",))
+    features, query, key = names["features"], names["query"], names["sense_k"] + names["verb_k"]
+    means, answers = [], []
+    for sense, verb, n in product(("fish", "clients"), ("wait", "meet"), counts):
+        rows = [features[sense]] * n + [features[verb], names["other"], features["bank"]]
+        x = torch.tensor(rows, device=query.device)
+        weights = tl.attention_weights(x @ query, x @ key)[-1]
+        assert torch.allclose(weights[:n].sum(), torch.tensor(n / (n + 1)), atol=0.01)
+        means.append(weights @ x[:, :4])
+        answers.append(x[0, :4] + x[n, :4])
+    means, answers = torch.stack(means).cpu(), torch.stack(answers).cpu()
+    error = (means @ (torch.linalg.pinv(means) @ answers) - answers).abs().max()
+    assert (error < 0.01) == exact and (error > 0.1) != exact, error
 
 
 @pytest.mark.parametrize("seed", SEEDS)

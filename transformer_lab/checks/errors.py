@@ -34,8 +34,8 @@ EXPLANATIONS = {
     "Boolean value of Tensor": "`if`, `and`, `or` and `not` ask a whole tensor for one single bool. For each number "
     "by itself there are `&`, `|`, `~` and `torch.where`.",
     "view size is not compatible": "No view can show the numbers in this shape, because their order in memory is "
-    "different. `reshape` would copy them. Check first whether the axes are in the order in which you want to join "
-    "them.",
+    "different. `reshape` would copy them, which is right only if the axes are already in the order in which you want "
+    "to join them.",
     "is invalid for input of size": "The new sizes, multiplied, must give as many numbers as there are.",
 }
 

@@ -61,8 +61,8 @@ class Scrambled:
     def reshape_alone(x):
         """The tensor is reshaped as it lies, with `heads` still before `seq`. {The shape is right and} the numbers are
         scrambled: the features of one token now come from vectors that follow one another in memory, and not from its
-        own position in every head. Training with it works somehow, and the loss hides it. Compare:
-        `merge_heads(split_heads(x, n))` must give back `x`."""
+        own position in every head. A model can be trained with this mistake, so a falling loss does not reveal it. Take
+        one token: which numbers belong in its row?"""
         return _cut(x, x)
 
     def features_for_tokens(x):
