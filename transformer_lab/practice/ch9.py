@@ -1,0 +1,180 @@
+"""Chapter 9: what the block of today keeps, holds and uses."""
+
+from .answers import Number
+from .draws import choose, integer
+from .topic import Topic, rule
+
+
+def _grouped(draw):
+    n_kv_heads, group = choose(draw, (1, 2, 3, 4)), choose(draw, (2, 3, 4))
+    return n_kv_heads * group, n_kv_heads, choose(draw, (5, 10, 20, 100)), integer(draw, 2, 6)
+
+
+@rule(inputs=_grouped)
+def cached_numbers(n_heads, n_kv_heads, d_head, n_layers):
+    """How many numbers the cache gets for a token under grouped-query attention."""
+    return 2 * n_layers * n_kv_heads * d_head
+
+
+@cached_numbers.mistake
+def query_heads(n_heads, n_kv_heads, d_head, n_layers):
+    """You counted the heads of queries. The cache keeps no queries: how many heads of keys are there?"""
+    return 2 * n_layers * n_heads * d_head
+
+
+@cached_numbers.mistake
+def keys_alone(n_heads, n_kv_heads, d_head, n_layers):
+    """You counted the keys alone. What does attention average, once it knows the weights?"""
+    return n_layers * n_kv_heads * d_head
+
+
+@cached_numbers.mistake
+def one_layer(n_heads, n_kv_heads, d_head, n_layers):
+    """You counted one layer. Each layer has keys and values of its own."""
+    return 2 * n_kv_heads * d_head
+
+
+@cached_numbers.mistake
+def group_size(n_heads, n_kv_heads, d_head, n_layers):
+    """You counted the heads of one group. That is how many heads of queries share a head of keys, not how many heads of
+    keys there are."""
+    return 2 * n_layers * (n_heads // n_kv_heads) * d_head
+
+
+@cached_numbers.mistake
+def one_shared_head(n_heads, n_kv_heads, d_head, n_layers):
+    """You counted a single head of keys, as in multi-query attention. Here each group has one of its own."""
+    return 2 * n_layers * d_head
+
+
+@cached_numbers.mistake
+def queries_as_well(n_heads, n_kv_heads, d_head, n_layers):
+    """You counted queries as well. A query is used once, in its own step: which of the three are read again?"""
+    return n_layers * (2 * n_kv_heads + n_heads) * d_head
+
+
+cache_of_grouped_heads = Topic(
+    title="The cache of grouped heads",
+    rule=cached_numbers,
+    question=lambda n_heads, n_kv_heads, d_head, n_layers: (
+        f"A model has {n_layers} layers, {n_heads} heads of queries, {n_kv_heads} of keys and values, and d_head = "
+        f"{d_head}. How many numbers does its cache gain for each token?"
+    ),
+    answer=Number(),
+)
+
+
+def _gated(draw):
+    return choose(draw, (2, 3, 4, 5, 8, 10)), choose(draw, (6, 9, 12, 20, 30))
+
+
+@rule(inputs=_gated)
+def gated_layer(d_model, d_ff):
+    """The parameters of a gated feed-forward layer without biases."""
+    return 3 * d_model * d_ff
+
+
+@gated_layer.mistake
+def two_matrices(d_model, d_ff):
+    """You counted two matrices, as the layer of 2017 has. A gate needs one more: which two results does it multiply?"""
+    return 2 * d_model * d_ff
+
+
+@gated_layer.mistake
+def four_matrices(d_model, d_ff):
+    """You counted four matrices. Two lead to d_ff features, and only one leads back."""
+    return 4 * d_model * d_ff
+
+
+@gated_layer.mistake
+def gate_as_a_vector(d_model, d_ff):
+    """You counted the gate as one number for each feature. The gate is computed from the token, by a map of its own."""
+    return 2 * d_model * d_ff + d_ff
+
+
+@gated_layer.mistake
+def gate_of_width_d_model(d_model, d_ff):
+    """Your gate is a matrix of d_model by d_model. It multiplies d_ff features: how many must it compute?"""
+    return 2 * d_model * d_ff + d_model * d_model
+
+
+@gated_layer.mistake
+def biases_counted(d_model, d_ff):
+    """You counted biases, but this layer has none. What does the question say about biases?"""
+    return 3 * d_model * d_ff + 2 * d_ff + d_model
+
+
+@gated_layer.mistake
+def one_matrix_alone(d_model, d_ff):
+    """You counted one matrix. Two maps widen the token, and a third maps it back."""
+    return d_model * d_ff
+
+
+parameters_of_a_gated_layer = Topic(
+    title="The parameters of a gated layer",
+    rule=gated_layer,
+    question=lambda d_model, d_ff: (
+        f"A gated feed-forward layer (SwiGLU) has d_model = {d_model}, d_ff = {d_ff} and no biases. How many "
+        "parameters does it have?"
+    ),
+    answer=Number(),
+)
+
+
+def _mixture(draw):
+    n_experts = choose(draw, (4, 8, 16, 32))
+    return n_experts, choose(draw, (1, 2, 3)), choose(draw, (10, 20, 30, 100)), choose(draw, (1, 2, 5))
+
+
+@rule(inputs=_mixture)
+def active(n_experts, n_active, expert, router):
+    """The parameters that one token uses of a mixture of experts."""
+    return n_active * expert + n_experts * router
+
+
+@active.mistake
+def all_experts(n_experts, n_active, expert, router):
+    """You counted all experts. They must be in memory, but how many of them does one token use?"""
+    return n_experts * expert + n_experts * router
+
+
+@active.mistake
+def router_left_out(n_experts, n_active, expert, router):
+    """You left out the router. Each token uses it, to score every expert."""
+    return n_active * expert
+
+
+@active.mistake
+def router_of_the_chosen(n_experts, n_active, expert, router):
+    """You counted the router's numbers for the chosen experts alone. It has to score all experts before it can
+    choose."""
+    return n_active * (expert + router)
+
+
+@active.mistake
+def router_once(n_experts, n_active, expert, router):
+    """You counted the router's numbers for one expert. It has as many for each expert: how many experts are there?"""
+    return n_active * expert + router
+
+
+@active.mistake
+def one_expert(n_experts, n_active, expert, router):
+    """You counted one expert. How many experts does each token use?"""
+    return expert + n_experts * router
+
+
+@active.mistake
+def experts_not_used(n_experts, n_active, expert, router):
+    """You counted the experts that the token does *not* use. Which ones compute its output?"""
+    return (n_experts - n_active) * expert + n_experts * router
+
+
+active_parameters = Topic(
+    title="The active parameters of experts",
+    rule=active,
+    question=lambda n_experts, n_active, expert, router: (
+        f"A layer has {n_experts} experts of {expert} million parameters, and a router with {router} million for each "
+        f"expert. Each token uses {n_active} of the experts: how many million parameters is that, with the router?"
+    ),
+    answer=Number(unit="million"),
+)
