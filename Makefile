@@ -64,6 +64,7 @@ lint: environment ## what can be checked in seconds: style, types, notebooks, as
 	@$(HERE) tools/notebooks.py --check
 	@$(HERE) tools/notebook_rules.py
 	@$(HERE) tools/assignments.py --check
+	@$(HERE) tools/plain_words.py
 	@$(HERE) tools/routes.py --check
 	@$(HERE) tools/repository.py --check
 

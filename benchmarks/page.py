@@ -48,7 +48,7 @@ MAIN = '.tl-knob, [aria-label^="Query at"], .tl-matrix[tabindex="0"], .tl-sheet,
 MOVES = 60
 
 # Gives the keyboard to the first lab that has not answered yet, as soon as it is drawn, and notes when it answers.
-# Once the page stands, it goes to a lab that waits until a reader comes near.
+# Once the page is complete, it goes to a lab that waits until a reader comes near.
 WATCH = """
 window.answers = [];
 let asked = null;
@@ -75,7 +75,7 @@ addEventListener("load", ask);
 
 
 # Adds up layout shifts while the page loads; and, once it has been read, goes to its last lab and notes
-# how long that lab takes until it stands.
+# how long that lab takes until it is complete.
 SHIFT = """
 window.shift = 0;
 new PerformanceObserver((list) => {
@@ -220,7 +220,7 @@ def cost(browser, address):
 def far_time(browser, address):
     """Milliseconds from scrolling to a page's last lab, once the page is parsed, until the lab is drawn."""
     page = open_page(browser, address, FAR)
-    page.wait_for_function("window.far !== undefined")  # 0 where it stands already
+    page.wait_for_function("window.far !== undefined")  # 0 where it is complete already
     far = page.evaluate("window.far")
     page.context.close()
     return far

@@ -91,6 +91,6 @@ def write_page(app, exception):
 
 
 def setup(app):
-    app.connect("html-page-context", write_labs, priority=590)  # before widget_state, which takes scripts apart
+    app.connect("html-page-context", write_labs, priority=590)  # before widget_state, which moves scripts to files
     app.connect("build-finished", write_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

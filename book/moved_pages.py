@@ -1,4 +1,4 @@
-"""Pages that have moved: at the old address stands a small page that leads to the new one.
+"""Pages that have moved: a small page at the old address leads to the new one.
 
 It works from disk, and without scripts. A script takes the section along: anchors have no numbers, and stay the same.
 """

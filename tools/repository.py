@@ -119,7 +119,7 @@ def address_mismatch(stored, root=ROOT):
 # Writing the address
 
 CELL = """\
-# Makes the notebook complete by itself: installs the course's package where it is missing, as in Colab.
+# Makes the notebook complete on its own: installs the course's package where it is missing, as in Colab.
 import importlib.util, os, subprocess, sys
 
 if importlib.util.find_spec("transformer_lab") is None:

@@ -166,7 +166,7 @@ def scaled_dot_product_attention(
     mask : Tensor of bool, broadcastable to (..., q_len, k_len), optional
         ``True`` where the query may attend to the key.
     is_causal : bool, optional
-        Query ``i`` may attend to keys ``0 … i`` only, also where ``q_len ≠ k_len``: counted from the first key, as
+        Query ``i`` may attend to keys ``0 … i`` only, even where ``q_len ≠ k_len``: counted from the first key, as
         ``torch.nn.functional.scaled_dot_product_attention`` counts. Instead of a mask, and faster than one.
     dropout_p : float, optional
         Probability with which each weight is dropped. It always applies: a function has no training mode.

@@ -63,7 +63,7 @@ class KeyValueCache:
         TypeError
             If dtype or device differs from the cache's.
         ValueError
-            If a shape differs from the cache's in another axis than that of the tokens.
+            If a shape differs from the cache's in an axis other than that of the tokens.
         """
         require_floating(key=key, value=value)
         if key.ndim < 2 or value.ndim < 2 or key.shape[-2] != value.shape[-2]:

@@ -357,7 +357,7 @@ def activation_bytes(
     d_model                           output of the heads, input of the output projection
     n_heads                           logarithm of each row's sum, at least 4 bytes each
     d_model, and d_ff, GELU 2·d_ff    input of the feed-forward layer; its features (and before GELU)
-    2·(d_model + 2)                   input of each norm, its mean, one over its deviation
+    2·(d_model + 2)                   input of each norm, its mean, the reciprocal of its deviation
     ================================  =============================================================
 
     With GELU, as in ``"bert"`` and ``"gpt2"``, and ``d_ff = 4·d_model`` this is ``16·d_model + n_heads + 4``;

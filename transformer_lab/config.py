@@ -86,7 +86,7 @@ def _letters(name):
 
 
 def _require_counted_classes(config, fields):
-    """Refuse a model with another head than the one that is counted. A file may name several classes of one model."""
+    """Refuse a model with a head other than the one that is counted. A file may name several classes of one model."""
     architectures = config.get("architectures")
     if architectures is None:
         return

@@ -473,7 +473,7 @@ def split_and_merge() -> Drawing:
 def block() -> Drawing:
     """Draw the block of 2017 with its norms after the sums (post-norm), and before the parts (pre-norm).
 
-    The stream from the input to the output is a straight line; the parts stand beside it.
+    The stream from the input to the output is a straight line; the parts are beside it.
 
     Returns
     -------
@@ -500,7 +500,7 @@ def _stream(left, top, long):
 def _blocks(left, top, parts, norm, *, norm_first):
     """One block: parts beside the stream, each with an addition and a norm; as elements, and where it ends.
 
-    A part is what stands in its box: a text, or lines of it.
+    A part is what its box contains: a text, or lines of it.
     """
     stream, middle, wide = left + 54, left + 183, 134
     drawn = []

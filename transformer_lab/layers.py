@@ -151,7 +151,7 @@ class _Layer(nn.Module):
     def from_torch(cls, module: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer) -> Self:
         """Return the same layer as PyTorch's, ``module``, with copies of its weights.
 
-        The result is batch first, also where ``module`` is not. What this layer cannot do is refused with a ValueError.
+        The result is batch first, even where ``module`` is not. What this layer cannot do is refused with a ValueError.
         """
         if not isinstance(module, cls.TorchLayer):
             raise TypeError(f"module must be a torch.nn.{cls.TorchLayer.__name__}, got {type(module).__name__}")

@@ -387,7 +387,7 @@ def count_parameters(shape_or_module: ModelShape | nn.Module) -> int:
     Returns
     -------
     int
-        Of a module, every parameter counts once, however often it is used, and also where it is frozen; buffers do
+        Of a module, every parameter counts once, however often it is used, even where it is frozen; buffers do
         not count.
 
     Raises

@@ -68,7 +68,7 @@ def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
     Raises
     ------
     ValueError
-        If the bytes are no such file, or hold tensors in another form than F32, F16, Q4_1 and Q8_0.
+        If the bytes are no such file, or hold tensors in a form other than F32, F16, Q4_1 and Q8_0.
 
     References
     ----------

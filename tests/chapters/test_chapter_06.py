@@ -52,7 +52,7 @@ def test_without_its_causal_mask_the_decoder_learns_to_copy(seed, chapter, monke
 
 
 def test_weights_are_copied_by_name(chapter):
-    """A part under another name is an error, not a copy that is silently short or in another order."""
+    """A part under another name is an error, not a copy that is silently short or in a different order."""
     model = chapter["Reverser"](13, **chapter["SIZES"])
     model.head = model.output
     del model.output
@@ -61,7 +61,7 @@ def test_weights_are_copied_by_name(chapter):
 
 
 def test_no_name_is_a_function_in_one_cell_and_a_value_in_another(cells):
-    """Otherwise a reader who goes back and runs an earlier cell again gets another error than the page."""
+    """Otherwise a reader who goes back and runs an earlier cell again gets a different error from the page."""
     functions, values = set(), set()
     for cell in cells:
         for node in ast.parse(cell.source).body if cell.cell_type == "code" else []:

@@ -1,4 +1,4 @@
-"""The final project says how the functions are called that it hands over, and what its plans show."""
+"""The final project says how to call the functions that it provides, and what its plans show."""
 
 import ast
 import inspect

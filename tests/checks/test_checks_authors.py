@@ -55,7 +55,7 @@ def test_a_made_up_exercise_is_one(capsys):
 
     @exercise.mistake
     def not_turned(x):
-        """The numbers stand as they stood. Which method turns an axis round?"""
+        """The numbers are where they were. Which method turns an axis round?"""
         return x
 
     exercise.example("one row", rows=1)
@@ -104,7 +104,7 @@ def test_a_docstring(add, purpose):
 
 def test_every_mistake_has_its_own_name():
     def not_turned(x):
-        """The numbers stand as they stood."""
+        """The numbers are where they were."""
         return x
 
     exercise = make()
@@ -138,7 +138,7 @@ def test_mistakes_in_two_stages_are_combined_unless_they_are_alone():
         return halved(turned(x))
 
     def not_turned(x):
-        """The numbers stand as they stood."""
+        """The numbers are where they were."""
         return x
 
     def not_halved(x):
@@ -146,7 +146,7 @@ def test_mistakes_in_two_stages_are_combined_unless_they_are_alone():
         return x
 
     def rolled(x):
-        """The last number of each row stands first, and the others are in order."""
+        """The last number of each row comes first, and the others are in order."""
         return x.roll(1, -1)
 
     exercise = make(reference=backwards)
@@ -183,7 +183,7 @@ def test_a_class_body_of_mistakes():
         AXES = (0, 1)
 
         def not_turned(x):
-            """The numbers stand as they stood."""
+            """The numbers are where they were."""
             return x
 
         def _by(steps, x):

@@ -347,9 +347,9 @@ def test_a_factor_is_that_of_the_numbers_shown():
 @pytest.mark.parametrize(
     "wrong, message",
     [
-        (lambda y: torch.cat([-y[:, :1], y[:, 1:]], 1), "The wrong numbers all stand at seq 0; the others are right."),
+        (lambda y: torch.cat([-y[:, :1], y[:, 1:]], 1), "The wrong numbers are all at seq 0; the others are right."),
         (lambda y: torch.cat([y[:, :1], y[:, 1:] + 1], 1), "All numbers are wrong, except at seq 0."),
-        (lambda y: torch.cat([y[:1], y[1:].exp()]), "The wrong numbers all stand at batch 1; the others are right."),
+        (lambda y: torch.cat([y[:1], y[1:].exp()]), "The wrong numbers are all at batch 1; the others are right."),
         (lambda y: y.flip(1).flip(2), "These are the right numbers, in other places."),
         (
             lambda y: y * torch.arange(y.numel()).cos().sign().reshape(y.shape),
@@ -367,7 +367,7 @@ def test_positions_of_wrong_numbers_and_what_they_have_in_common(wrong, message)
 
 def test_bools_that_are_wrong_one_way():
     message = message_of(checks.causal_mask, lambda seq: torch.ones(seq, seq).tril().bool() | (torch.arange(seq) > 5))
-    assert "The wrong numbers all stand" in message
+    assert "The wrong numbers are all" in message
     every_third = lambda seq: torch.ones(seq, seq).tril(-1).bool() | (torch.arange(seq) % 3 == 2)  # noqa: E731
     ragged = message_of(checks.causal_mask, every_third)
     assert "You return `True` where `False` belongs, and `False` where `True` belongs." in ragged

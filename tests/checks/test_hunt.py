@@ -168,7 +168,7 @@ def unwritten(*_):
             "incorrect",
             "the course's own function and every other right answer, so it gets no star",
         ),
-        (demands_equality, "incorrect", "up to rounding: the same sums in another order"),
+        (demands_equality, "incorrect", "up to rounding: the same sums in a different order"),
         (three_axes, "incorrect", r"of shape \(3, 4, 5\).* raises `RuntimeError`, .*docstring promises nothing"),
         (without_a_word, "incorrect", "lets even a function pass that returns `None`"),
         (its_name, "error", r"looks at `f.__name__`"),
@@ -264,7 +264,7 @@ def test_what_only_the_checks_see_is_not_counted():
 
 @pytest.mark.parametrize("exercise", every_third(pytest.param(e, id=e.name) for e in tl.checks.EXERCISES))
 def test_a_test_that_looks_at_nothing_is_reported(exercise):
-    """Whether it asks nothing of what comes back, or takes it apart and forgets the `assert`."""
+    """Whether it asks nothing of what comes back, or unpacks it and forgets the `assert`."""
     arguments = exercise.probes[0].arguments
 
     def only_calls(f):

@@ -143,7 +143,7 @@ def mean_over_padding():
 
 
 def empty_row_divides_by_zero():
-    """The mean over the real tokens of a row divides by their number, also where it is 0."""
+    """The mean over the real tokens of a row divides by their number, even where it is 0."""
 
     class Mistake(SmallModel):
         def output(self, x, keep):

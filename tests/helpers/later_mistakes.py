@@ -315,7 +315,7 @@ SEEN_BY = {
     targets_wrap_around: "the loss asks for the next token",
     gradients_cleared_between_batches: "small batches = one big",
     divided_by_all_places: "small batches = one big",
-    cut_to_the_shortest: "every real token is asked for",
+    cut_to_the_shortest: "every real token is a label",
     seed_in_each_layer: "layers begin different",
     residual_added_twice: "identity without branches",
     random_features_outside: "half precision, near and far",

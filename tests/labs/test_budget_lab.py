@@ -845,7 +845,7 @@ def test_invalid_url_is_ignored_and_reported(show, text):
     assert alert.is_visible() and alert.inner_text().startswith("What the address says of this lab is left out: ")
     assert page.locator(".tl-lab > :not(.tl-error)").evaluate_all(parts) == first
     page.wait_for_timeout(400)
-    assert "budget" in page.url, "it stays for who wants to mend it"
+    assert "budget" in page.url, "it stays for who wants to correct it"
     move(page, "n_layers", 24)
     assert alert.is_hidden()
     address(page, "gpt2.n_layers-24")

@@ -249,7 +249,7 @@ def test_invalid_url_parameters_are_ignored_and_reported(show, case):
         assert alert.is_visible() and alert.inner_text().startswith("What the address says of this lab is left out: ")
         assert picture(page, ".tl-error") == began
         page.wait_for_timeout(300)
-        assert page.url.endswith(query), "it stays for who wants to mend it"
+        assert page.url.endswith(query), "it stays for who wants to correct it"
     again(page, f"{url}?other=1")
     assert page.locator(".tl-lab > .tl-error").is_hidden()
 

@@ -369,7 +369,7 @@ ADAPTERS = {
     "step": "with a cache = without",
     "loss": "the loss asks for the next token",
     "accumulate": "small batches = one big",
-    "collate": "every real token is asked for",
+    "collate": "every real token is a label",
 }
 
 

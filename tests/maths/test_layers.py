@@ -135,7 +135,7 @@ def test_evaluation_matches_pytorchs_fast_path(norm_first):
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_dropout_matches_pytorch(norm_first):
     """With one seed the same entries fall, in the same places: attention, feed-forward, and every sum."""
-    x, memory = vectors(5, batch=1), vectors(6, seed=2, batch=1)  # in larger batches PyTorch draws in another order
+    x, memory = vectors(5, batch=1), vectors(6, seed=2, batch=1)  # in larger batches PyTorch draws in a different order
     for kind, mine, given in (
         (nn.TransformerEncoderLayer, tl.EncoderLayer, (x,)),
         (nn.TransformerDecoderLayer, tl.DecoderLayer, (x, memory)),

@@ -42,7 +42,7 @@ def test_causal_mask_is_pytorchs_lower_right_mask():
     from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
     for q_len, k_len in ((1, 1), (4, 4), (3, 7)):  # PyTorch warns where q_len > k_len
-        # Both are subclasses of Tensor that hold no numbers until they are asked for.
+        # Both are subclasses of Tensor that hold no numbers until a program uses them.
         assert torch.equal(tl.causal_mask(q_len, k_len), causal_lower_right(q_len, k_len)._materialize())
         upper_left = causal_upper_left(q_len, k_len)._materialize()
         assert torch.equal(tl.causal_mask(q_len, k_len), upper_left) == (q_len == k_len)

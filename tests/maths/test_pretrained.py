@@ -159,7 +159,7 @@ def test_bert_weights_match_pytorch_layers():
 
 
 def test_llama_weights_match_rotary_halves_with_permuted_rows():
-    """Where neighbours turn together in the file, halves turn together in transformers: rows in another order."""
+    """Where neighbours turn together in the file, halves turn together in transformers: rows in a different order."""
     tensors, model = llama_tensors(), chat_model().model
     options = {"norm_first": True, "norm": "rms", "eps": 1e-5, "activation": "silu", "gated": True, "bias": False}
     rotate = partial(tl.rotary, base=100.0)
@@ -398,7 +398,7 @@ def test_generate_refuses_invalid_arguments(chat_of_letters, arguments, options,
         chat_of_letters.generate(*arguments, **{"chat": False, **options})
     assert str(error.value) == words
     options.pop("use_cache", None)
-    with pytest.raises(kind):  # and at once, not when the first piece is asked for
+    with pytest.raises(kind):  # and at once, not when the first piece is needed
         chat_of_letters.stream(*arguments, **{"chat": False, **options})
 
 

@@ -766,7 +766,7 @@ def test_stream_yields_the_tokens_of_generate():
     given = tokens(2, 5, vocab=TGT_VOCAB)
     expected = model.generate(given, 6)
     written = model.stream(given, 6)
-    assert model.training  # until the first token is asked for
+    assert model.training  # until the first token is needed
     first = next(written)
     assert first.shape == (2, 1) and not first.requires_grad and torch.is_grad_enabled()
     assert not any(part.training for part in model.modules())

@@ -62,7 +62,7 @@ def shifted_twice(broken):
     23530,
     date="May 2023",
     section="10.7",
-    found_by="every real token is asked for",
+    found_by="every real token is a label",
     symptoms="the model never stops; pad_token = eos_token",
     story=(
         "The padding token was set to the end token, as a tutorial did, and each of its labels was hidden. Models "

@@ -158,7 +158,7 @@ class SmallModel(nn.Module):
 
 
 def accumulate(model, batches):
-    """Run backward over small batches as if they were one: the loss is a mean over all labels that are asked for."""
+    """Run backward over small batches as if they were one: the loss is a mean over all labels that count."""
     n_targets = sum(int((labels[:, 1:] != -100).sum()) for _, labels in batches)
     for tokens, labels in batches:
         scores = model(tokens)[:, :-1].flatten(0, 1)

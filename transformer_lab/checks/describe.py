@@ -151,10 +151,10 @@ def source_findings(function, unneeded=()):
     return findings
 
 
-def recognised(exercise, function, outcomes, first, match):
+def recognized(exercise, function, outcomes, first, match):
     """Say which known mistakes and slips a function makes, and what else goes wrong."""
     got, mistakes = outcomes[first], [exercise.mistakes[id] for id in match.ids]
-    # A mistake that is recognised by a sign has no fixed outcome: the card shows how the learner's numbers differ.
+    # A mistake that is recognized by a sign has no fixed outcome: the card shows how the learner's numbers differ.
     shows_numbers = any(mistake.sign for mistake in mistakes)
     other_failure = _other_failure(exercise, match, got)
     several = len(match.names) > 1 or other_failure
@@ -204,7 +204,7 @@ def _other_failure(exercise, match, got):
         if rounded or is_explained or mine.same(theirs) or mine.same(right):
             continue
         if theirs.same(right) or _is_worse(exercise, probe, mine, theirs, right):
-            symptom = f"it raises `{type(mine.error).__name__}`" if mine.error else "it goes wrong in another way"
+            symptom = f"it raises `{type(mine.error).__name__}`" if mine.error else "it goes wrong in a different way"
             return f"Besides, with {probe.name} {symptom}."
     return ""
 

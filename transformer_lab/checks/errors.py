@@ -31,8 +31,8 @@ EXPLANATIONS = {
     "numbers. Is this the tensor that you mean?",
     "not implemented for 'Bool'": "PyTorch computes this for floating-point numbers only, and these are bools. Is "
     "this the tensor that you mean?",
-    "Boolean value of Tensor": "`if`, `and`, `or` and `not` ask a whole tensor for one single bool. For each number "
-    "by itself there are `&`, `|`, `~` and `torch.where`.",
+    "Boolean value of Tensor": "`if`, `and`, `or` and `not` ask a whole tensor for one single bool. For each "
+    "number separately there are `&`, `|`, `~` and `torch.where`.",
     "view size is not compatible": "No view can show the numbers in this shape, because their order in memory is "
     "different. `reshape` would copy them, which is right only if the axes are already in the order in which you want "
     "to join them.",

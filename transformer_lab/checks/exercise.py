@@ -46,7 +46,7 @@ missing.`` A card leaves that out where a second thing is wrong; a letter that t
 
 A stage is a keyword-only argument of the reference whose default does it right; its docstring says what the step does.
 A mistake in one stage is a function that takes its place, so that two mistakes in two stages make a third wrong
-function, recognised as well.
+function, recognized as well.
 '''
 
 import inspect
@@ -218,7 +218,7 @@ class Exercise:
         """Add a known mistake: a wrong function, or with ``stage`` what stands in for one stage of the reference.
 
         One that is ``alone`` is not looked for together with mistakes in other stages: it raises before they show, or
-        two others do the same. With a ``sign`` it is named also where its numbers are not known beforehand:
+        two others do the same. With a ``sign`` it is named even where its numbers are not known beforehand:
         ``sign(probe, got, expected)`` must hold for every probe that goes wrong, and its two outcomes.
         """
         if function is None:

@@ -394,6 +394,6 @@ def why_right(exercise, trial):
             "asks for besides, the docstring does not promise."
         )
     return (
-        "The numbers of that answer are those of the course's own function, up to rounding: the same sums in another "
-        "order. Leave room for that: `torch.allclose(…)`, not `==` or `torch.equal`."
+        "The numbers of that answer are those of the course's own function, up to rounding: the same sums in a "
+        "different order. Leave room for that: `torch.allclose(…)`, not `==` or `torch.equal`."
     )

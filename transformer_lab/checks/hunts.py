@@ -27,7 +27,7 @@ HUNTS = {
     "merge_heads": (
         "Which wrong merges return the right shape? What do they do to the sum, and what to the places of the numbers?",
         "Take an input in which no number occurs twice, and sizes that all differ. Then follow one token: which "
-        "numbers must stand side by side in its row?",
+        "numbers belong side by side in its row?",
         "`x = torch.arange(…).view(…)`, then `assert torch.equal(f(x)[…, …], torch.cat([…]))` for each sentence and "
         "each token",
     ),

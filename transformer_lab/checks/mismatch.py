@@ -39,7 +39,7 @@ def mismatch(exercise, probe, got, expected):
             return f"{subject} is {is_now}, and should be {should_be}."
     if got.changed:
         return (
-            f"Your function changes its argument `{got.changed}`: whoever calls it finds other numbers there later. "
+            f"Your function changes its argument `{got.changed}`: the caller finds other numbers there later. "
             "An operation in place does that: `+=`, `x[…] = …`, or a name that ends in an underscore."
         )
     for fact in (expected.facts or ()) if agree(value, right) else ():

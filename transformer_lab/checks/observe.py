@@ -320,7 +320,7 @@ def run_guarded(job, patience=1):
                     finished.set()
                     return job(), printed.text()
                 _wait(thread, finished, clock, loading_before, limit)
-            finally:  # also when the learner presses the stop button, even while the thread starts
+            finally:  # even when the learner presses the stop button, even while the thread starts
                 ended = finished.is_set()
                 _stop(thread, finished, lock, results, loading_before)
     except KeyboardInterrupt:

@@ -22,7 +22,7 @@ class Draw:
 
 
 class Outcomes(Sequence):
-    """What a function does with each probe of an exercise, found out when it is asked for."""
+    """What a function does with each probe of an exercise, computed when a check first needs it."""
 
     def __init__(self, exercise, function):
         self.exercise, self.function, self._observed = exercise, function, {}
@@ -47,13 +47,13 @@ def in_float64(tensor):
 
 
 def strided(tensor):
-    """The same numbers in memory that runs through the axes the other way round."""
+    """The same numbers in memory that runs through the axes in reverse order."""
     reverse = tuple(reversed(range(tensor.ndim)))
     return tensor.permute(reverse).contiguous().permute(reverse)
 
 
 def strided_with_whole_rows(tensor):
-    """The same numbers with all axes but the last the other way round in memory, as after a transpose of heads."""
+    """The same numbers with all axes but the last reversed in memory, as after a transpose of heads."""
     order = (*reversed(range(tensor.ndim - 1)), -1)[: tensor.ndim]
     return tensor.permute(order).contiguous().permute(order)
 

@@ -1,4 +1,4 @@
-"""How wrong numbers follow from the right ones, and where they stand, in words."""
+"""How wrong numbers follow from the right ones, and where they are, in words."""
 
 import itertools
 import math
@@ -79,13 +79,13 @@ def _nearly(case):
     if off > NEARLY:
         return ""
     return (
-        "All numbers are nearly right. Is something small added, such as an eps, where none belongs, or another than "
-        "is asked for? Is a constant not exact?"
+        "All numbers are nearly right. Is something small added, such as an eps, where none belongs, or a value "
+        "other than the task's? Is a constant not exact?"
     )
 
 
 def _where(got, expected, axes):
-    """Say where in the result the wrong numbers stand, or what they have in common."""
+    """Say where in the result the wrong numbers are, or what they have in common."""
     wrong = wrong_places(got, expected)
     if not wrong.all() and (message := _places(wrong, axes)):
         return message
@@ -121,7 +121,7 @@ INVERTED = {  # by whether any of the numbers that are wrong should be True, and
 
 
 def _places(wrong, axes):
-    """Say where the wrong numbers stand: at some places of one axis, all but one, or on one side of a diagonal."""
+    """Say where the wrong numbers are: at some places of one axis, all but one, or on one side of a diagonal."""
     for axis, word in enumerate(axes if len(axes) == wrong.ndim else ()):
         table = wrong.movedim(axis, 0).flatten(1) if wrong.ndim > 1 else wrong[:, None]
         some, every = (places.nonzero().flatten().tolist() for places in (table.any(1), table.all(1)))
@@ -131,13 +131,13 @@ def _places(wrong, axes):
             return f"All numbers are wrong, except at {word} {right}."
         if len(some) <= len(table) / 2 and len(some) == last - first + 1:
             which = first if first == last else f"{first} to {last}"
-            return f"The wrong numbers all stand at {word} {which}; the others are right."
+            return f"The wrong numbers are all at {word} {which}; the others are right."
     if wrong.ndim > 1:
         rows, columns = wrong.nonzero()[:, -2:].T
         sides = {"above": rows < columns, "below": rows > columns, "on": rows == columns}
         for side, is_so in sides.items():
             if is_so.all() and len(rows) > 1:
-                return f"The wrong numbers all stand {side} the diagonal of the last two axes."
+                return f"The wrong numbers are all {side} the diagonal of the last two axes."
     return ""
 
 

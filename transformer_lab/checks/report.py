@@ -44,7 +44,7 @@ class Report:
     message : str
         What the card says: paragraphs with code between backticks.
     mistake : str or None
-        The id of the recognised mistake; two ids with a plus between where two were made. ``nothing_returned`` is one
+        The id of the recognized mistake; two ids with a plus between where two were made. ``nothing_returned`` is one
         that every exercise knows.
     stage : str or None
         The first stage that differs, where the exercise has stages.
@@ -83,7 +83,7 @@ class Report:
 
     @property
     def title(self):
-        """A sign, which stands before the name of the exercise, and what stands after it."""
+        """A sign, which comes before the name of the exercise, and what comes after it."""
         return SIGNS[self.status], self.status
 
     @property

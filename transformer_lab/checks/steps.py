@@ -31,7 +31,7 @@ def find_stages(exercise, function, probe):
     """
     if not exercise.stages or (right := observe(exercise, exercise.reference, probe)).error is not None:
         return {}
-    # Where minus infinity itself is asked for, no other number is taken for it.
+    # Where the task requires minus infinity itself, no other number is taken for it.
     least = FAR_BELOW if all(tensor.isfinite().all() for tensor in tensors_in(right.value)) else -math.inf
     results, used, moved = {}, {}, set()
 
@@ -71,7 +71,7 @@ def find_stages(exercise, function, probe):
 
 
 def _moved(given, result):
-    """Whether a result is the numbers that went in, in another order."""
+    """Whether a result is the input's numbers in a different order."""
     return given.numel() == result.numel() > 1 and torch.equal(given.flatten().sort()[0], result.flatten().sort()[0])
 
 
@@ -87,7 +87,7 @@ class _Table:
 
     def __init__(self, tensor, least=-math.inf):
         numbers = tensor.detach().double()
-        # A score that a softmax takes for minus infinity is hidden, whatever stands there.
+        # A score that a softmax takes for minus infinity is hidden, whatever its value.
         self.numbers = numbers.clamp(min=least) if tensor.is_floating_point() else numbers
         self.total = float(self.numbers.abs().sum())
 

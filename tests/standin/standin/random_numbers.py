@@ -11,7 +11,7 @@ from .memory import DEVICE
 class Generator(torch._C.Generator):
     """``torch.Generator``, which may also be the device's."""
 
-    ours: ClassVar[set] = set()  # by identity in C++: PyTorch hands over another object of the same generator
+    ours: ClassVar[set] = set()  # by identity in C++: PyTorch passes another object of the same generator
 
     def __new__(cls, device="cpu"):
         ours = torch.device(device).type == NAME

@@ -56,7 +56,7 @@ def accumulated(t):
         raise Fails(f"the gradient differs: its norm times {float(ratio):.3f}, its cosine {float(cosine):.3f}")
 
 
-@audit_property("every real token is asked for", needs="nothing")
+@audit_property("every real token is a label", needs="nothing")
 def labels(t):
     """Do the labels hold every token of a sentence, its end among them, and no padding?"""
     sentences = [[5, 6, 7, t.pad], [8, 9, t.pad]]

@@ -21,7 +21,7 @@ def modes(t):
     training = t.modified(without_noise).train()
     out = t.run(t.x, training)
     if not torch.equal(out, t.run(t.x, training)):
-        raise NotTried("in training mode the outputs are random, also when all dropout is 0")
+        raise NotTried("in training mode the outputs are random, even when all dropout is 0")
     t.require_same(out, t.run(t.x, t.modified(without_noise)), "train() and eval(), all dropout 0")
 
 

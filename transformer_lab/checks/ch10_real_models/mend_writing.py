@@ -650,7 +650,7 @@ class HowOften:
 
     def returned_only_in_the_loop(model, tokens, max_new_tokens, stop):
         """The model writes one token, and that is all; and where the stop token comes at once, `None` is returned. The
-        only `return` stands inside the loop: it ends the function in the first round, and after the loop there is none.
+        only `return` is inside the loop: it ends the function in the first round, and after the loop there is none.
         How far must it be indented?"""
         written = mend_writing.reference(model, tokens, 1, stop)
         return written if written.shape[1] else None

@@ -323,7 +323,7 @@ class Axes:
         return index[-1] * strides[-1] if index else 0
 
     def only_the_first_axis(index, strides):
-        """Your result is that of the first axis alone. Most often a `return` stands inside the loop, so that the
+        """Your result is that of the first axis alone. Most often a `return` is inside the loop, so that the
         function ends in the first round. Look at how far the `return` is indented."""
         for i, stride in zip(index, strides):
             return i * stride

@@ -418,7 +418,7 @@ class Stretches:
         return mend_columns.reference(tokens, batch)[:, :-1]
 
     def first_column_alone(tokens, batch):
-        """You return the first stretch alone. Most often a `return` stands inside the loop, so that the function ends
+        """You return the first stretch alone. Most often a `return` is inside the loop, so that the function ends
         in the first round. Look at how far it is indented."""
         return tokens[: len(tokens) // batch]
 

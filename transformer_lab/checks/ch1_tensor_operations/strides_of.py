@@ -247,7 +247,7 @@ class Entries:
         return tuple(strides)
 
     def ends_after_the_last_axis(shape):
-        """Only the last axis gets its stride. Most often the `return` stands inside the loop, so that the function ends
+        """Only the last axis gets its stride. Most often the `return` is inside the loop, so that the function ends
         in the first round. Look at how far the `return` is indented."""
         return (1,) * bool(shape)
 

@@ -456,7 +456,7 @@ class Shapes:
         return tuple(equal_or_stretched(m, n) for m, n in ones_in_front(a, b)[axis])
 
     def size_of_one_axis(a, b):
-        """You return one number, the first size, and no tuple. Most often a `return` stands inside the loop, so that
+        """You return one number, the first size, and no tuple. Most often a `return` is inside the loop, so that
         the function ends in the first round. Collect the sizes, and return them after the loop."""
         for m, n in ones_in_front(a, b):
             return equal_or_stretched(m, n)

@@ -185,7 +185,7 @@ class Plus:
         return (y + bias).relu()
 
     def bias_once_for_each_output(y, bias):
-        """The bias is added as many times as there are outputs. It stands inside the loop over the outputs, and every
+        """The bias is added as many times as there are outputs. It is inside the loop over the outputs, and every
         turn adds all of it. Each output gets its own bias, once: add it after the loop, or one number of it in each
         turn."""
         return y + len(bias) * bias
@@ -306,7 +306,7 @@ class Bias:
         return x @ weight.T @ bias
 
     def bias_in_every_turn(x, weight, bias):
-        """The bias is added as many times as there are inputs. It stands inside the loop or the sum over the inputs,
+        """The bias is added as many times as there are inputs. It is inside the loop or the sum over the inputs,
         and is added in every turn. An output is a sum over all inputs, and one bias: where does the sum end?"""
         return x @ weight.T + x.shape[-1] * bias
 

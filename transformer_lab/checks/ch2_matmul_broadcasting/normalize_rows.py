@@ -464,7 +464,7 @@ class Axes:
 
     def only_the_first_one(x):
         """Only what stands at index 0 of the first axis is divided, and the rest comes back as it was. Most often a
-        `return` stands inside the loop, so that the function ends in the first round."""
+        `return` is inside the loop, so that the function ends in the first round."""
         result = x.clone()
         result[0] = normalize_rows.reference(x[0]) if x.ndim > 1 else 1
         return result

@@ -368,7 +368,7 @@ class Parts:
         return x[:, None, :, : x.shape[-1] // n_heads].repeat(1, n_heads, 1, 1)
 
     def only_the_first_head(x, n_heads):
-        """You return the first head alone, and its axis is gone. Most often a `return` stands inside the loop, so that
+        """You return the first head alone, and its axis is gone. Most often a `return` is inside the loop, so that
         the function ends in the first round. All heads belong in the result, along an axis of their own."""
         return x[..., : x.shape[-1] // n_heads]
 

@@ -320,7 +320,7 @@ class WrongAnswers:
         return tied_head(all_blocks(x, weights["blocks"], n_heads, attend), weights["table"])
 
     def own_norm_after_every_block(tokens, weights, n_heads, attend):
-        """The model's own norm stands inside the loop, after every block. Then nothing passes through the model
+        """The model's own norm is inside the loop, after every block. Then nothing passes through the model
         untouched: it stands once, after the loop. Look at how far the line is indented."""
         x = embed.reference(tokens, weights["table"])
         for layer in weights["blocks"]:
