@@ -1,5 +1,6 @@
 // The first lab of a chapter steps through three states as its reader scrolls past it, and lights the words that each
-// belongs to: see steps.py. A touch, a click or a key in the lab ends it; nothing moves under reduced motion, or where the address holds a state.
+// belongs to: see steps.py. A touch, a click or a key in the lab ends it; nothing moves under reduced motion, or where
+// the address holds a state.
 (() => {
   const LINES = [35, 60, 85]; // a step begins when the lab's top is this many per cent above the window's lower edge
 

@@ -84,7 +84,7 @@ def test_the_course_and_its_chapters_are_data(tmp_path):
     assert {"name", "description", "provider", "offers"} <= course.keys()
     assert course["hasCourseInstance"]["courseWorkload"].startswith("PT")
     assert {"@id": chapter["@id"]} in course["hasPart"] and chapter["isPartOf"]["@id"] == course["@id"]
-    assert chapter["timeRequired"] == "PT135M"
+    assert chapter["timeRequired"] == "PT126M"
 
 
 @pytest.mark.parametrize(

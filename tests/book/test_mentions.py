@@ -13,7 +13,7 @@ sys.path.append(str(ROOT))
 from book import cards, mentions, terms
 
 linked = pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("Section 5.9 works it out.", [("Section 5.9", "section", "5.9")]),
         ("see section\n5.10.", [("section\n5.10", "section", "5.10")]),

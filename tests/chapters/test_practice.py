@@ -93,13 +93,14 @@ def own_place():
     return ['`torch.einsum("bsd,bsd->bs", query, key)`']
 
 
-def ten_times():
-    query, key = torch.randn(3, 2), torch.randn(4, 2)
-    longer = key * torch.tensor([1, 1, 10, 1])[:, None]
-    torch.testing.assert_close(query @ longer.T, (query @ key.T) * torch.tensor([1, 1, 10, 1]))
-    cosines = [nn.functional.cosine_similarity(query[:, None], each, dim=-1) for each in (key, longer)]
-    torch.testing.assert_close(*cosines)
-    return ["Column 2 of the dot products becomes ten times as large. The cosines stay"]
+def changed_row():
+    old, new = torch.randn(2, 4, 3)
+    new[[0, 1, 3]] = old[[0, 1, 3]]
+    w, weights, query = torch.randn(3, 5), torch.rand(6, 4), torch.randn(6, 3)
+    assert ((new @ w) != (old @ w)).any(1).tolist() == [False, False, True, False]
+    assert ((weights @ new) != (weights @ old)).any(1).all()
+    assert ((query @ new.T) != (query @ old.T)).any(0).tolist() == [False, False, True, False]
+    return ["Of `x @ w`, row 2 alone", "so usually all", "column 2 alone"]
 
 
 def projected():
@@ -221,7 +222,7 @@ ANSWERS = {
         dtypes_that_meet,
         embedded,
     ],
-    "02_matmul_broadcasting": [products, without_the_largest, own_place, ten_times, projected],
+    "02_matmul_broadcasting": [products, without_the_largest, own_place, changed_row, projected],
     "06_normalization": [
         two_sides,
         sharing,

@@ -84,7 +84,7 @@ def _explain(report, exercise, function, fresh_copy, outcomes, first):
     elif match := recognise(exercise, outcomes, function):
         report.mistake = "+".join(match.names)
         report.stage = exercise.mistakes[match.ids[0]].stage if match.ids else None
-        report.message = describe.recognised(exercise, function, outcomes, first, match)
+        report.message = describe.recognized(exercise, function, outcomes, first, match)
     elif all(outcome.error is None and outcome.value is None for outcome in outcomes):
         report.mistake, report.message = "nothing_returned", describe.NOTHING  # in every exercise the same
     elif not mismatch(exercise, *case[1:]) and changes_each_time(

@@ -274,8 +274,12 @@ class WholeLab(Lab):
 
     @traitlets.validate("off")
     def _check_off(self, proposal):
-        names = as_strings("off", proposal.value)
-        return [as_option("off", name, self.limits["switches"]) for name in names]
+        for name in as_strings("off", proposal.value):
+            if name not in self.limits["switches"]:
+                general = ", ".join(map(repr, GENERAL))
+                found = format_value(name)
+                raise ValueError(f"off must be one of {general}, or a head such as 'decoder.0.self.2', got {found}")
+        return list(as_strings("off", proposal.value))
 
     @traitlets.validate("checkpoint")
     def _check_checkpoint(self, proposal):

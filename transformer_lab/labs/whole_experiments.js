@@ -15,7 +15,8 @@ const GENERAL = {
   encoder: ["positions", "residual", "scale"],
 };
 const switchesOf = (family) => (family === "decoder" ? GENERAL.both.slice(0, 4) : GENERAL[family]);
-const TEMPERATURES = /** @type {[number, number]} */ ([0, 5]);
+/** @type {[number, number]} */
+const TEMPERATURES = [0, 5];
 // The ids of all heads that this kind of model has.
 /** @type {(now: State) => string[]} */
 const headsOf = ({ family, model: { nLayers, nHeads } }) =>
@@ -120,7 +121,9 @@ function curveOf(losses) {
 function learnPanel(model) {
   const { steps, loss } = model.get("learning");
   const last = steps.length - 1;
-  const place = slider("Checkpoint", 0, last, (checkpoint) => commit(model, { checkpoint, step: 0 }));
+  const place = slider("Checkpoint", 0, last, (checkpoint) => commit(model, { checkpoint, step: 0 }), {
+    class: "tl-steps",
+  });
   const said = element("p");
   const line = element("path", { class: "line" });
   const dot = element("circle", { r: 4.5, class: "dot" });
