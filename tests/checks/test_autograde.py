@@ -87,7 +87,7 @@ def test_wrong_answers_get_their_mistake_and_cost_no_more_than_their_own_points(
         name: ({"transposed": 2, "test_transposed": 1}.get(name, 0), points) for name, points in POINTS.items()
     }
     outputs = {test["name"]: test["output"] for test in results["tests"]}
-    assert "Most often a `return` stands inside the loop" in " ".join(outputs["flat_offset"].split())
+    assert "Most often a `return` is inside the loop" in " ".join(outputs["flat_offset"].split())
     for name in ("strides_of", "merge_last_two", "mend_columns"):
         assert outputs[name] == f"{name} could not be checked: name '{name}' is not defined. Did its cell run?"
     assert [line.split(":")[0] for line in results["output"].splitlines()] == [
