@@ -80,8 +80,8 @@ def zeros_at_place_0(function, index, strides):
 @flat_offset.wrong
 class Moves:
     def not_added_up(index, strides):
-        """You return the move along each axis, one number for each. They have to be added up: storage is a single long
-        row, and the element lies at one place in it."""
+        """You return the move along each axis, one number for each. The moves have to be added up: storage is a single
+        long row, and the element lies at one place in it."""
         return tuple(i * stride for i, stride in zip(index, strides))
 
     @with_text_of(not_added_up)
@@ -89,47 +89,47 @@ class Moves:
         return torch.tensor(index) * torch.tensor(strides)
 
     def place_after_each_axis(index, strides):
-        """You return where one stands after each axis: a list, of which only the last number is asked for. The element
-        lies at one place."""
+        """You return the place reached after each axis: a list, of which only the last number is the answer. The
+        element lies at one place."""
         return list(itertools.accumulate(i * stride for i, stride in zip(index, strides)))
 
     def largest_move_alone(index, strides):
-        """Your result is the largest of the moves along the axes, and the others are lost. One walks along every axis,
+        """Your result is the largest of the moves along the axes, and the others are lost. You walk along every axis,
         one after the other: what becomes of several moves then?"""
         return max((i * stride for i, stride in zip(index, strides)), default=0)
 
     def added_instead(index, strides):
-        """Index and stride are added where they have to be multiplied: index 0 already moves you, by a whole stride.
-        But no step means no move. Think of 3 steps of 4 places each: is that 7 places or 12?"""
+        """You add index and stride, which have to be multiplied: index 0 already moves you, by a whole stride. But no
+        step means no move. Think of 3 steps of 4 places each: is that 7 places or 12?"""
         return sum(i + stride for i, stride in zip(index, strides))
 
     def products_multiplied(index, strides):
-        """The moves along the axes are multiplied with one another, where they follow one after the other and add up.
-        An index with a zero in it shows it: yours always ends at place 0 then. Walk to [1, 2] by hand: first down, then
-        to the right."""
+        """You multiply the moves along the axes, but moves that follow one another add up. An index with a zero in it
+        shows the mistake: your result is then always place 0. Walk to [1, 2] by hand: first down, then to the right."""
         return math.prod(i * stride for i, stride in zip(index, strides))
 
     def sums_multiplied(index, strides):
         """All indices are added, all strides are added, and the two sums are multiplied. That mixes the axes: a step on
-        one axis is charged with the strides of all the others. Each index may meet the stride of its own axis only."""
+        one axis is multiplied by the strides of all the others too. Each index may be multiplied by the stride of its
+        own axis only."""
         return sum(index) * sum(strides)
 
     def product_of_index_plus_strides(index, strides):
-        """The sums of index and stride are multiplied with one another: product and sum have changed places. First each
-        index is multiplied by its stride, then the moves are added up."""
+        """You multiply the sums of index and stride: product and sum have changed places. First multiply each index by
+        its stride, then add up the moves."""
         return math.prod(i + stride for i, stride in zip(index, strides))
 
     def place_moved_by_every_stride(index, strides):
         """The place reached so far is multiplied by the stride as well, in each round of the loop. Only the index of
-        the axis belongs in that product: what was walked before stays as it is. Look at your brackets."""
+        the axis belongs in that product: the place reached before stays as it is. Look at your brackets."""
         place = 0
         for i, stride in zip(index, strides):
             place = (place + i) * stride
         return place
 
     def steps_taken_back(index, strides):
-        """Every place has a minus in front: the moves are subtracted where they have to be added. An index leads away
-        from the first element, to larger places. Look at the sign where you collect the moves."""
+        """Every place has a minus in front: the moves are subtracted and not added. An index leads away from the first
+        element, to larger places. Look at the sign where you collect the moves."""
         return -flat_offset.reference(index, strides)
 
     def moves_subtracted_in_turn(index, strides):
@@ -140,17 +140,17 @@ class Moves:
 
     def index_only_as_a_question(index, strides):
         """A stride counts once where its index is not 0, however large the index is: 3 steps of 4 places come out as 4.
-        The index says how many steps there are. What has to be done with the two numbers?"""
+        The index says how many steps there are. How do you combine the two numbers?"""
         return sum(stride for i, stride in zip(index, strides) if i)
 
     def strides_not_used(index, strides):
-        """The numbers of the index are added up, and the strides have no part in the result. A step along an axis
-        passes as many places as its stride says, and not one."""
+        """You add up the numbers of the index and do not use the strides. A step along an axis passes as many places as
+        its stride says, not one."""
         return sum(index)
 
     def strides_added_up(index, strides):
-        """Your result is the sum of the strides, and the index has no part in it: every element gets the same place.
-        The index says how many steps there are along each axis."""
+        """Your result is the sum of the strides, whatever the index is: every element gets the same place. The index
+        says how many steps there are along each axis."""
         return sum(strides)
 
     @family(
@@ -171,7 +171,7 @@ class Moves:
         return sum(map(move, index, strides))
 
     @family(
-        index_divided_by_the_stride=(operator.floordiv, " with `//`, so that mostly nothing is left of it"),
+        index_divided_by_the_stride=(operator.floordiv, " with `//`, which usually leaves 0"),
         index_divided_to_a_float=(operator.truediv, ", and a fraction comes out"),
     )
     def divided(by, index, strides):
@@ -191,7 +191,7 @@ class Moves:
 
     def one_step_too_few(index, strides):
         """You walk one step too few on every axis, as if indices began at 1. In PyTorch they begin at 0: the index is
-        the number of steps. Check the index (0, 0, 0): it must lie at place 0, and yours lies before the storage
+        the number of steps. Check the index (0, 0, 0): it must lie at place 0, but your place lies before the storage
         begins."""
         return sum((i - 1) * stride for i, stride in zip(index, strides))
 
@@ -206,28 +206,27 @@ class Moves:
         return flat_offset.reference(index, strides) - 1
 
     def one_place_more_for_every_axis(index, strides):
-        """For every axis one place is added. An index of zeros needs no step, and so lies at place 0: only steps, times
+        """You add one place for every axis. An index of zeros needs no step, and so lies at place 0: only steps, times
         their stride, lead away from there."""
         return sum(i * stride + 1 for i, stride in zip(index, strides))
 
     @family(counted_in_bytes=(4, "four", "float32"), counted_in_bytes_of_float64=(8, "eight", "float64"))
     def bytes_for_numbers(size, index, strides):
-        """Every place is {} times as large as it should be, as if it counted the bytes of {} numbers. NumPy's strides
-        count bytes. PyTorch's count numbers, and so does a place in storage."""
+        """Every place is {} times as large as it should be, as if you counted the bytes of {} numbers. NumPy's strides
+        count bytes. PyTorch's strides count numbers, and so does a place in storage."""
         return size * flat_offset.reference(index, strides)
 
 
 @flat_offset.wrong
 class Pairs:
     def strides_reversed(index, strides):
-        """The first index is multiplied by the last stride, and so on: the pairs run against one another. It comes from
-        reading the formula from the right on one side only. Index and stride of the same axis belong together. Try it
-        with index (1, 0) and strides (3, 1), which is place 3."""
+        """The first index is multiplied by the last stride, and so on: one of the two tuples is read in reverse. Index
+        and stride of the same axis belong together. Try it with index (1, 0) and strides (3, 1), which is place 3."""
         return sum(i * stride for i, stride in zip(index, reversed(strides)))
 
     def pairs_crossed_and_counted_from_one(index, strides):
         """Two things at once: the first index is multiplied by the last stride, and so on, and every place is one too
-        large besides. Index and stride of the same axis belong together, and places are counted from 0."""
+        large. Index and stride of the same axis belong together, and places are counted from 0."""
         return 1 + Pairs.strides_reversed(index, strides)
 
     def stride_of_the_next_axis(index, strides):
@@ -236,18 +235,18 @@ class Pairs:
         return sum(i * stride for i, stride in zip(index, (*strides[1:], 1)))
 
     def last_index_meets_nothing(index, strides):
-        """Each index is multiplied by the stride of the next axis, and the last index meets none. The stride of an axis
-        says how far one step along that same axis goes: count from 0 on both sides."""
+        """Each index is multiplied by the stride of the next axis, and the last index is left out. The stride of an
+        axis says how far one step along that same axis goes: count from 0 on both sides."""
         return sum(i * stride for i, stride in zip(index, strides[1:]))
 
     def first_index_meets_nothing(index, strides):
-        """Each stride is multiplied by the index of the next axis, and the first index meets none. The stride of an
+        """Each stride is multiplied by the index of the next axis, and the first index is left out. The stride of an
         axis says how far one step along that same axis goes: count from 0 on both sides."""
         return sum(i * stride for i, stride in zip(index[1:], strides))
 
     def beyond_the_last_axis(index, strides):
-        """Your loop asks for an axis that is not there, hence the `IndexError`: one axis too many, or the next one
-        beside the last. With n axes the last has the number n − 1, which is where `range(n)` stops."""
+        """Your loop asks for an axis that does not exist, hence the `IndexError`: it runs one axis too far, or asks for
+        the axis after the last. With n axes the last has the number n − 1, and `range(n)` ends there."""
         return sum(index[axis] * strides[axis] for axis in range(len(index) + 1))
 
     def index_picks_the_stride(index, strides):
@@ -262,27 +261,27 @@ class Pairs:
         return sum(i * strides[axis] for i in index)
 
     def number_of_the_axis_for_the_index(index, strides):
-        """Each stride is multiplied by the number of its axis, and the index has no part in it. `enumerate` counts the
-        rounds of a loop; how many steps there are stands in `index`."""
+        """Each stride is multiplied by the number of its axis, and the index is not used. `enumerate` counts the rounds
+        of a loop; the numbers of steps are in `index`."""
         return sum(axis * stride for axis, stride in enumerate(strides))
 
     def number_of_the_axis_for_the_stride(index, strides):
-        """Each index is multiplied by the number of its axis, and the strides have no part in it. `enumerate` counts
-        the rounds of a loop; how far one step goes stands in `strides`."""
+        """Each index is multiplied by the number of its axis, and the strides are not used. `enumerate` counts the
+        rounds of a loop; the lengths of the steps are in `strides`."""
         return sum(axis * i for axis, i in enumerate(index))
 
     def equal_steps_counted_once(index, strides):
-        """Where two axes have the same index, only one of them counts: in a `dict` a key stands once. An element may
-        lie two steps along both axes. Go through pairs instead, as `zip` makes them."""
+        """Where two axes have the same index, only one of them counts: a `dict` holds each key once. An element may lie
+        two steps along both axes. Loop over the pairs of `zip` instead."""
         return sum(i * stride for i, stride in dict(zip(index, strides)).items())
 
     def equal_strides_counted_once(index, strides):
-        """Where two axes have the same stride, only one of them counts: in a `dict` a key stands once. Overlapping
-        windows have such strides. Go through pairs instead, as `zip` makes them."""
+        """Where two axes have the same stride, only one of them counts: a `dict` holds each key once. Overlapping
+        windows have such strides. Loop over the pairs of `zip` instead."""
         return sum(i * stride for stride, i in dict(zip(strides, index)).items())
 
     def strides_taken_as_shape(index, strides):
-        """You treat the strides as if they were sizes, and multiply to find how far a step goes. A stride says that
+        """You treat the strides as sizes, and multiply them to find how far a step goes. A stride is that distance
         already: with strides (3, 1), one step along the first axis is 3 places. What should (1, 0) give?"""
         place = 0
         for i, stride in zip(index, strides):
@@ -290,40 +289,40 @@ class Pairs:
         return place
 
     def sizes_guessed_from_the_index(index, strides):
-        """You work out strides from the index, as if it said how large the tensor is, and leave the given ones aside.
-        An element may lie anywhere in a tensor: only `strides` says how far one step goes."""
+        """You work out strides from the index, as if it were the shape, and ignore the argument `strides`. An element
+        may lie anywhere in a tensor: only `strides` says how far one step goes."""
         return functools.reduce(lambda place, i: place * (i + 1) + i, index, 0)
 
     def strides_sorted(index, strides):
-        """The strides are put in order first, the largest in front, as a fresh tensor has them. In a transposed tensor
-        they stand otherwise, and each belongs to the axis where it stands: take them as they come."""
+        """You sort the strides first, the largest in front, as in a fresh tensor. A transposed tensor has them in a
+        different order, and each belongs to its own axis: use them in the order given."""
         return sum(i * stride for i, stride in zip(index, sorted(strides, reverse=True)))
 
     def last_stride_taken_as_one(index, strides):
-        """The last index is added as it is, as if the last stride were always 1. So it is in a fresh tensor, and no
-        longer after a transpose or in a slice such as `x[:, ::2]`. The tuple says what the last stride is: use it."""
+        """The last index is added as it is, as if the last stride were always 1. The last stride is 1 in a fresh
+        tensor, but no longer after a transpose or in a slice such as `x[:, ::2]`. Use the last stride of the tuple."""
         return sum(i * stride for i, stride in zip(index[:-1], strides)) + sum(index[-1:])
 
     def stride_of_zero_taken_as_one(index, strides):
-        """A stride of 0 counts as 1. It is a stride like any other: along a stretched axis every step stays at the same
-        place. Ask whether something is missing with `is None`, or not at all: 0 counts as false."""
+        """You replace a stride of 0 by 1. But 0 is a stride like any other: along a stretched axis every step stays at
+        the same place. In `stride or 1`, and in an `if`, 0 counts as false."""
         return sum(i * (stride or 1) for i, stride in zip(index, strides))
 
     def neighbours_not_counted(index, strides):
         """Axes of stride 1 do not count: all elements of a row get the same place. One step there moves one place
-        further, and that is a move as any other."""
+        further, and such a move counts like any other."""
         return sum(i * stride for i, stride in zip(index, strides) if stride > 1)
 
 
 @flat_offset.wrong
 class Axes:
     def only_the_last_axis(index, strides):
-        """Your result is that of the last axis alone. This happens when a loop sets the place anew in each round where
-        it should go on from where it is. Look at what happens to the first axis's share in the second round."""
+        """Your result is the move along the last axis alone. This happens when a loop overwrites the place in each
+        round instead of adding to it. What happens to the first axis's move in the second round?"""
         return index[-1] * strides[-1] if index else 0
 
     def only_the_first_axis(index, strides):
-        """Your result is that of the first axis alone. Most often a `return` is inside the loop, so that the
+        """Your result is the move along the first axis alone. Most often a `return` is inside the loop, so that the
         function ends in the first round. Look at how far the `return` is indented."""
         for i, stride in zip(index, strides):
             return i * stride
@@ -335,12 +334,12 @@ class Axes:
 
     def last_axis_left_out(index, strides):
         """The last axis does not count: all elements of a row get the same place. Often the loop ends one axis early,
-        at `len(index) - 1`. `range(n)` leaves out n by itself."""
+        at `len(index) - 1`. `range(n)` already leaves out n."""
         return sum(i * stride for i, stride in zip(index[:-1], strides[:-1]))
 
     def ends_at_an_index_of_zero(index, strides):
-        """An index of 0 ends the walk: what stands after it does not count. It only means that this axis needs no step.
-        A `break` ends the whole loop, where only one round has nothing to do."""
+        """Your loop ends at an index of 0, so the axes after it do not count. An index of 0 only means that this axis
+        needs no step. A `break` ends the whole loop, not one round."""
         pairs = itertools.takewhile(lambda pair: pair[0], zip(index, strides))
         return sum(i * stride for i, stride in pairs)
 
@@ -375,13 +374,13 @@ class Axes:
         return i * far + j * near + k * next_to
 
     def nothing_to_begin_with(index, strides):
-        """{Right for every tensor with axes.} A single number has none, and `reduce` raises when it finds nothing to
-        begin with. It takes the first value as a third argument: where does an element lie that is 0 steps away?"""
+        """{Right for every tensor with axes.} A single number has no axes, and `reduce` raises for an empty list
+        without a first value. The first value is its third argument: where does an element lie that is 0 steps away?"""
         return functools.reduce(operator.add, [i * stride for i, stride in zip(index, strides)])
 
     def nothing_returned_without_axes(index, strides):
         """{Right for every tensor with axes.} For a single number, whose tuples are empty, your function returns
-        `None`: no `return` with a number is reached. The docstring says at which place it lies."""
+        `None`: no `return` with a number is reached. The first element of a tensor lies at which place?"""
         return flat_offset.reference(index, strides) if index else None
 
     @family(place_1_without_axes=(1, "1"), before_the_start_without_axes=(-1, "−1"))
@@ -391,21 +390,21 @@ class Axes:
         return flat_offset.reference(index, strides) if index else place
 
     def axes_taken_for_granted(index, strides):
-        """{Right for every tensor with axes.} A single number has none: its tuples are empty, and your function asks
-        them for an entry, hence the `IndexError`. The docstring says at which place a single number lies."""
+        """{Right for every tensor with axes.} A single number has no axes: its tuples are empty, and your function asks
+        them for an entry, hence the `IndexError`. At which place does the first element of a tensor lie?"""
         return index[0] * strides[0] + flat_offset.reference(index[1:], strides[1:])
 
     def empty_tensor_of_floats(index, strides):
-        """{The numbers are right.} For a single number the tuples are empty, and PyTorch makes tensors of floats of
-        them: what comes out is the float `0.` in a tensor, where an int is asked for."""
+        """{The numbers are right.} For a single number the tuples are empty, and PyTorch turns empty tuples into
+        tensors of floats: your result is the float `0.` in a tensor, not an int."""
         return flat_offset.reference(index, strides) if index else torch.tensor(0.0)
 
 
 @flat_offset.wrong
 class Types:
     def a_tensor_of_floats(index, strides):
-        """The number {is right, and it} comes as a float in a tensor. A place in storage is an int. `.item()` takes a
-        number out of a tensor; without tensors there is nothing to take out."""
+        """The number {is right, but it} is a float in a tensor. A place in storage is an int. `.item()` takes a number
+        out of a tensor; without tensors you need no `.item()`."""
         return torch.tensor(float(flat_offset.reference(index, strides)))
 
     @family(
@@ -418,16 +417,16 @@ class Types:
         return sum(product(index, strides))
 
     def pair_of_numbers_added(index, strides):
-        """A tuple is added to a number, hence the `TypeError`. If it is a pair of an index and a stride, its two
-        numbers have to become one before anything is added: how?"""
+        """A tuple is added to a number, hence the `TypeError`. If the tuple is a pair of an index and a stride, its two
+        numbers have to become one before you add: how?"""
         return sum(zip(index, strides))
 
     def reduced_without_a_start(index, strides):
-        """A number is added to a tuple, hence the `TypeError`. `reduce` begins with the first pair itself, unless it is
-        given a first value as a third argument: where does one stand before the first step?"""
+        """A number is added to a tuple, hence the `TypeError`. `reduce` begins with the first pair itself, unless a
+        third argument gives it a first value: at which place are you before the first step?"""
         return functools.reduce(lambda place, pair: place + pair[0] * pair[1], zip(index, strides))
 
     def taken_out_of_a_tuple(index, strides):
-        """A tuple has no `pop`, hence the `AttributeError`: it cannot be changed once it is there. Go through the
-        tuples in a loop, and leave them as they are."""
+        """A tuple has no `pop`, hence the `AttributeError`: a tuple cannot be changed. Go through the tuples in a loop,
+        and leave them as they are."""
         return index.pop() * strides.pop()

@@ -90,97 +90,97 @@ def no_token_twice(function, tokens, batch):
 @mend_columns.wrong
 class Cuts:
     def as_given(tokens, batch):
-        """This gives the numbers of the program as it was given. Rows of `batch` neighbouring tokens are cut in reading
-        order, so that the text runs from left to right, and a column takes every `batch`-th token. No `view` or
-        `reshape` to the final shape can fix that. Read a column downwards: which token should come second?"""
+        """This gives the numbers of the program as it was given. It cuts rows of `batch` neighbouring tokens in reading
+        order, so the text runs from left to right, and a column holds every `batch`-th token. No `view` or `reshape` to
+        the final shape can fix that. Read a column downwards: which token should come second?"""
         return _in_reading_order(tokens, batch)
 
     def stretches_left_as_rows(tokens, batch):
-        """The stretches {are right, and they} are rows: the shape is (batch, seq). The text has to run downwards, so
+        """The stretches {are right, but they} are rows: the shape is (batch, seq). The text has to run downwards, so
         that row 0 holds the first token of every stretch. One operation without a copy is missing."""
         return mend_columns.reference(tokens, batch).T
 
     def cut_as_before_then_turned(tokens, batch):
-        """You transpose what the program had cut, and the cut was the mistake. Now the shape is (batch, seq), and each
-        row still takes every `batch`-th token. The transpose is needed, but of a table whose rows are stretches of the
+        """You transpose the table that the program had cut, but the cut was the mistake. Now the shape is (batch, seq),
+        and each row still holds every `batch`-th token. You need a transpose of a table whose rows are stretches of the
         text. How many tokens are in such a row?"""
         return _in_reading_order(tokens, batch).transpose(0, 1)
 
     def cut_turned_and_cut_again(tokens, batch):
-        """{The shape is right, and} the tokens are scrambled anew: the table that the program had cut is transposed,
-        and then cut once more in reading order. A `reshape` after a transpose is no way back to the shape you want: it
-        mixes the columns. Cut once, into stretches, and turn once."""
+        """{The shape is right, but} the tokens are scrambled: the table that the program had cut is transposed, and
+        then cut once more in reading order. A `reshape` after a transpose mixes the columns. Cut once, into stretches,
+        and transpose once."""
         return _in_reading_order(tokens, batch).transpose(0, 1).reshape(-1, batch)
 
     def turned_and_viewed_again(tokens, batch):
         """A `view` after a transpose raises here: no view can show the numbers in reading order once the axes have
-        changed places. Nor would a `reshape` help, which mixes the columns. The shape must be right after one cut and
-        one transpose: what must the rows of the cut be?"""
+        changed places. A `reshape` would not raise, but it would mix the columns. The shape must be right after one cut
+        and one transpose: what must the rows of the cut be?"""
         seq = len(tokens) // batch
         return tokens[: seq * batch].view(seq, batch).transpose(0, 1).view(seq, batch)
 
     def turned_and_cut_into_rows(tokens, batch):
-        """The table {is right, and} is then cut once more, into (batch, seq), which scrambles it. After the transpose
-        nothing is left to do: its shape is (seq, batch) already."""
+        """The table {is right, but} is then cut once more, into (batch, seq), which scrambles it. After the transpose
+        the shape is (seq, batch) already, and nothing is left to do."""
         return mend_columns.reference(tokens, batch).reshape(batch, -1)
 
     def columns_read_into_one_row(tokens, batch):
-        """Your result has one axis: the table {is right, and} is then read row by row into a single one. The result
+        """Your result has one axis: the table {is right, but} is then read row by row into a single row. The result
         must stay a table (seq, batch)."""
         return mend_columns.reference(tokens, batch).flatten()
 
     def text_turned_before_it_is_cut(tokens, batch):
-        """You transpose the text while it has one axis only, hence the `IndexError`: a single axis can change places
-        with none. Cut the text into stretches first."""
+        """You transpose the text while it has one axis only, hence the `IndexError`: there is no second axis to swap.
+        Cut the text into stretches first."""
         seq = len(tokens) // batch
         return tokens[: seq * batch].transpose(0, 1).view(seq, batch)
 
     def an_axis_that_is_not_there(tokens, batch):
-        """You ask for axis 2 of a table, hence the `IndexError`. Axes are counted from 0, so a table has the axes 0 and
+        """You name axis 2 of a table, hence the `IndexError`. Axes are counted from 0, so a table has the axes 0 and
         1."""
         seq = len(tokens) // batch
         return tokens[: seq * batch].view(batch, seq).transpose(1, 2)
 
     def transposed_without_axes(tokens, batch):
-        """`transpose` of a tensor wants to know which two axes change places; in NumPy it needs no arguments. For a
-        matrix `.T` does it, or `.transpose(0, 1)`."""
+        """In PyTorch, `transpose` requires the two axes that change places; in NumPy it needs no arguments. For a
+        matrix, write `.T` or `.transpose(0, 1)`."""
         seq = len(tokens) // batch
         return tokens[: seq * batch].reshape(batch, seq).transpose()
 
     def columns_in_reverse(tokens, batch):
-        """The columns are the right stretches, from the right to the left: the text begins in the last column. A turn
-        by a quarter, as `rot90` makes it, is not a transpose. Column 0 has to hold the beginning of the text."""
+        """The columns are the right stretches, but in the order from right to left: the text begins in the last column.
+        A quarter turn, such as `rot90`, is not a transpose. Column 0 has to hold the beginning of the text."""
         return mend_columns.reference(tokens, batch).flip(1)
 
     def columns_upside_down(tokens, batch):
-        """The columns are the right stretches, upside down: each is read from the bottom to the top. A turn by a
-        quarter, as `rot90` makes it, is not a transpose. Row 0 has to hold the first token of every stretch."""
+        """The columns are the right stretches, but upside down: each runs from bottom to top. A quarter turn, such as
+        `rot90`, is not a transpose. Row 0 has to hold the first token of every stretch."""
         return mend_columns.reference(tokens, batch).flip(0)
 
     def rows_flipped(tokens, batch):
-        """Rows of `batch` neighbours are cut in reading order, as in the program as it was given, and then put in the
-        opposite order. A flip is not a transpose: the tokens of a row are still neighbours in the text."""
+        """You cut rows of `batch` neighbours in reading order, as the given program does, and then reverse their order.
+        A flip is not a transpose: the tokens of a row are still neighbours in the text."""
         return Cuts.as_given(tokens, batch).flip(0)
 
     def stretches_joined_along_axis_one(tokens, batch):
-        """The stretches have one axis only, and `cat` joins along an axis that is there: axis 1 is not, hence the
-        `IndexError`. `stack` lays them along a new one."""
+        """The stretches have one axis only, and `cat` joins along an existing axis. There is no axis 1, hence the
+        `IndexError`. `stack` joins tensors along a new axis."""
         seq = len(tokens) // batch
         return torch.cat(tokens[: seq * batch].split(seq), dim=1)
 
     def all_in_one_column(tokens, batch):
-        """Your result has a single column, in which the stretches stand one below the other. `cat` joins along an axis
-        that is there: which one must grow, so that they stand side by side?"""
+        """Your result has a single column, with the stretches one below the other. `cat` joins along an existing axis:
+        which axis must grow so that the stretches lie side by side?"""
         return tokens[: len(tokens) // batch * batch, None]
 
     def left_as_one_row(tokens, batch):
-        """Your result has one axis: it is the text as it came, without the tokens at the end. `cat` joins pieces to one
-        row again, and a cut whose result gets no name is lost. The tokens have to stand in a table (seq, batch)."""
+        """Your result has one axis: the text without the tokens at the end. `cat` joins the pieces into one row again,
+        and a cut whose result gets no name is lost. The result must be a table (seq, batch)."""
         return tokens[: len(tokens) // batch * batch]
 
     def the_text_as_it_came(tokens, batch):
-        """You return the text as it came. An operation on a tensor returns a new one: give that a name, or return
-        it."""
+        """You return the text unchanged. An operation on a tensor returns a new tensor: give the new tensor a name, or
+        return it."""
         return tokens
 
     def always_two_columns(tokens, batch):
@@ -189,31 +189,31 @@ class Cuts:
         return mend_columns.reference(tokens, 2)
 
     def every_batch_th_token(tokens, batch):
-        """You return every `batch`-th token in one row. That was a column of the program as it was given. Column 0 has
-        to hold the beginning of the text, each token of it, and there are `batch` columns."""
+        """You return every `batch`-th token in one row, which is a column of the given program. Column 0 has to hold
+        the first `seq` tokens of the text, and there are `batch` columns."""
         return tokens[::batch]
 
     def single_column_squeezed_away(tokens, batch):
         """{Right until there is only one column, or one row:} with one column or one row, your result has a single
-        axis. A bare `squeeze()` removes every axis of size 1, also one that the caller counts on. Does anything have to
-        be removed here at all?"""
+        axis. A bare `squeeze()` removes every axis of size 1, even one that the caller needs. Does any axis have to be
+        removed here?"""
         return mend_columns.reference(tokens, batch).squeeze()
 
     def stride_taken_as_one(tokens, batch):
-        """{Right as long as the tokens lie side by side in memory.} Of `text[::2]`, yours reads the tokens in between
-        as well, since your strides take neighbours to be one place apart. Ask `tokens` for its stride, or leave the
-        strides to `view` and `transpose`."""
+        """{Right as long as the tokens lie side by side in memory.} For `text[::2]`, your function reads the tokens in
+        between as well, since your strides assume that neighbours lie one place apart. Ask `tokens` for its stride, or
+        leave the strides to `view` and `transpose`."""
         seq = len(tokens) // batch
         return tokens.as_strided((seq, batch), (1, seq))
 
     def tokens_sorted(tokens, batch):
-        """The tokens are sorted, and a text no longer makes sense then. Their order *is* the text: nothing may be moved
-        but whole stretches."""
+        """You sort the tokens, but their order *is* the text. Only whole stretches may move: leave the tokens inside
+        them in order."""
         return mend_columns.reference(tokens.sort().values, batch)
 
     def tokens_changed_in_place(tokens, batch):
-        """Your function changes its argument `tokens`: whoever calls it finds another shape there later. `resize_` does
-        that, and every name that ends in an underscore. Slices and views leave the tensor as it is."""
+        """Your function changes its argument `tokens`, so the caller's tensor has a different shape afterwards.
+        `resize_`, like every method whose name ends in an underscore, changes its tensor. Slices and views do not."""
         return tokens.resize_(batch, len(tokens) // batch).transpose(0, 1)
 
 
@@ -243,49 +243,48 @@ class LeftOver:
         return cut(tokens, -1, batch)
 
     def left_over_as_one_more_part(tokens, batch):
-        """Where tokens are left over, they make one more part at the end, shorter than the others, and `stack` refuses
-        it. Drop them first, as the program did."""
+        """Where tokens are left over, `split` puts them into one more part, shorter than the others, and `stack`
+        raises. Drop these tokens first, as the program did."""
         return torch.stack(tokens.split(len(tokens) // batch), dim=1)
 
     def more_columns_where_they_are_short(tokens, batch):
         """{Right as long as fewer tokens are left over than one column holds.} Where columns are short, as with 6
-        tokens in 4 columns, you make another column of what is left over. There are `batch` columns: drop the rest
-        before you cut."""
+        tokens in 4 columns, the tokens left over fill one more column. There are `batch` columns: drop the rest before
+        you cut."""
         seq = len(tokens) // batch
         return tokens.unfold(0, seq, seq).transpose(0, 1)
 
     def parts_of_unequal_length(tokens, batch):
-        """Where tokens are left over, `chunk` rounds the length of its parts up: the last part is shorter, and a table
-        has no room for that, or there are fewer parts. Drop the tokens that are left over first, as the program did."""
+        """Where tokens are left over, `chunk` rounds the length of its parts up: the last part is shorter, and `stack`
+        raises, or there are too few parts. Drop the tokens that are left over first, as the program did."""
         return torch.stack(tokens.chunk(batch), dim=1)
 
     def parts_nearly_equal(tokens, batch):
-        """Where tokens are left over, the parts are not equally long: `tensor_split` gives the first ones a token more,
-        and a table has no room for that. Drop the tokens that are left over first, as the program did."""
+        """Where tokens are left over, the parts are not equally long: the first parts of `tensor_split` have a token
+        more, and `stack` raises. Drop the tokens that are left over first, as the program did."""
         return torch.stack(tokens.tensor_split(batch), dim=1)
 
     def nothing_left_over_means_nothing_kept(tokens, batch):
         """Where no token is left over, your result has no rows at all. A slice up to `-left_over` cuts off the end, but
-        Python reads `-0` as 0, and `tokens[:0]` is empty. Count from the front how many tokens stay, as the program
-        did."""
+        `-0` is 0, and `tokens[:0]` is empty. Count the tokens that stay, from the front, as the program did."""
         return tokens[: -(len(tokens) % batch)].view(batch, -1).transpose(0, 1)
 
     def first_tokens_dropped(tokens, batch):
-        """{The columns are stretches of the text, but} the tokens that are left over are dropped at its start: the text
-        begins a little late. The docstring says that what is left over at the end is dropped. Look at your slice: on
-        which side of the colon does the number stand?"""
+        """{The columns are stretches of the text, but} you drop the left-over tokens at its start: the text begins a
+        little late. Only tokens at the end may be dropped. Look at your slice: on which side of the colon is the
+        number?"""
         return tokens[len(tokens) % batch :].view(batch, -1).transpose(0, 1)
 
     def first_tokens_dropped_in_reading_order(tokens, batch):
-        """The tokens that are left over are dropped at the start of the text, and the rest is cut in reading order, as
-        the program cut it: a column takes every `batch`-th token. Read a column downwards: which token should come
-        second? And what is left over stands at the end."""
+        """You drop the left-over tokens at the start of the text and cut the rest in reading order, as the program did:
+        a column holds every `batch`-th token. Read a column downwards: which token should come second? And the tokens
+        to drop are at the end."""
         return tokens[len(tokens) % batch :].reshape(-1, batch)
 
     def padded_with_zeros(tokens, batch):
-        """The columns are stretches of the text, and what is missing in the last one is filled up with zeros, so that
-        there is one row more. Zero is a token as well: the model would learn to predict it. The docstring says that
-        tokens which fill no row are dropped."""
+        """The columns are stretches of the text, but the last one is filled up with zeros, so there is one row more.
+        Zero is a token as well: the model would learn to predict it. The docstring says that tokens which fill no row
+        are dropped."""
         missing = -len(tokens) % batch
         return torch.cat([tokens, tokens.new_zeros(missing)]).view(batch, -1).transpose(0, 1)
 
@@ -294,18 +293,18 @@ class LeftOver:
         padded_from_the_beginning=(lambda tokens, missing: tokens[:missing], "from the beginning of the text"),
     )
     def padded(padding, tokens, batch):
-        """The columns are stretches of the text, and what is missing in the last one is filled up {}, so that there is
-        one row more. The docstring says that tokens which fill no row are dropped."""
+        """The columns are stretches of the text, but the last one is filled up {}, so there is one row more. The
+        docstring says that tokens which fill no row are dropped."""
         return torch.cat([tokens, padding(tokens, -len(tokens) % batch)]).view(batch, -1).transpose(0, 1)
 
     def first_token_dropped(tokens, batch):
         """The first token of the text is missing: your columns begin with the second. In training the targets begin
-        there; here the docstring says that column 0 is the beginning of the text."""
+        with the second token; here column 0 must begin with the first."""
         return mend_columns.reference(tokens[1:], batch)
 
     def one_place_on(tokens, batch):
-        """All columns begin one token too late, and where none is left over, tokens are missing at the end. In training
-        the targets begin there; here the docstring says that column 0 is the beginning of the text."""
+        """All columns begin one token too late, and where no token is left over, tokens are missing at the end. In
+        training the targets begin with the second token; here column 0 must begin with the first."""
         seq = len(tokens) // batch
         return tokens[1 : seq * batch + 1].view(batch, seq).transpose(0, 1)
 
@@ -313,26 +312,26 @@ class LeftOver:
 @mend_columns.wrong
 class Length:
     def one_token_kept_back(tokens, batch):
-        """Where no token is left over, one row is missing: the length is worked out from one token fewer than there
-        are. This is done in training loops that keep the last token back as a target. Here every full row counts."""
+        """Where no token is left over, one row is missing: you compute the length from one token fewer than there are.
+        Training loops do so when they keep the last token back as a target. Here every full row counts."""
         seq = (len(tokens) - 1) // batch
         return tokens[: seq * batch].view(batch, seq).transpose(0, 1)
 
     def length_as_a_float(tokens, batch):
-        """The length of a column is counted with `/`, which gives a float, and a slice must end at a whole number:
-        hence the `TypeError`. `//` divides whole numbers and gives one."""
+        """You compute the length of a column with `/`, which returns a float, and a slice must end at an int: hence the
+        `TypeError`. `//` returns an int."""
         seq = len(tokens) / batch
         return tokens[: seq * batch].view(batch, -1)
 
     def remainder_for_the_length(tokens, batch):
-        """The length of a column is counted with `%`, which gives what is left over. How often `batch` goes into the
-        number of tokens, `//` says."""
+        """You compute the length of a column with `%`, which returns the number of tokens left over. `//` returns how
+        often `batch` goes into the number of tokens."""
         seq = len(tokens) % batch
         return tokens[: seq * batch].view(batch, seq).transpose(0, 1)
 
     def one_row_too_few(tokens, batch):
-        """Each column lacks its last token, and the next one goes on there: the length is one too small. Only the
-        tokens that fill no row are dropped."""
+        """Each column lacks its last token, and the next column begins with that token: the length is one too small.
+        Only the tokens that fill no row are dropped."""
         seq = len(tokens) // batch - 1
         return tokens[: seq * batch].view(batch, seq).transpose(0, 1)
 
@@ -342,8 +341,8 @@ class Length:
         return mend_columns.reference(tokens, batch)[:-1]
 
     def one_row_too_many(tokens, batch):
-        """You ask for one row more than the text can fill, and there are not so many tokens, hence the error. What `//`
-        gives is rounded down already, and what is left over is to be dropped."""
+        """You ask for one row more than the text can fill, and there are not so many tokens, hence the error. The
+        result of `//` is rounded down already, and the tokens left over are dropped."""
         seq = len(tokens) // batch + 1
         return tokens[: seq * batch].view(batch, seq).transpose(0, 1)
 
@@ -352,24 +351,24 @@ class Length:
         rounded_up_by_reshape=lambda tokens, batch, seq: tokens.reshape(batch, seq),
     )
     def too_long(cut, tokens, batch):
-        """Where tokens are left over, you ask for a row that they cannot fill, hence the error: the length of a column
-        is rounded up. What is left over is to be dropped, so it must be rounded down."""
+        """Where tokens are left over, you ask for a row that they cannot fill, hence the error: you round the length of
+        a column up. The tokens left over are dropped, so round the length down."""
         return cut(tokens, batch, -(-len(tokens) // batch)).transpose(0, 1)
 
     def only_one_row_kept(tokens, batch):
-        """Your result has a single row: no more than `batch` tokens are kept. So many tokens are one row; how many are
-        there in all rows together?"""
+        """Your result has a single row: you keep only `batch` tokens, which is one row. How many tokens are there in
+        all rows together?"""
         return tokens[:batch].view(batch, -1).transpose(0, 1)
 
     @family(only_one_stretch_kept=torch.Tensor.view, only_one_stretch_kept_by_reshape=torch.Tensor.reshape)
     def one_stretch_cut(cut, tokens, batch):
-        """You keep `seq` tokens, which is one column, and want to cut it into `batch` parts: mostly that raises. How
-        many tokens are there in all columns together?"""
+        """You keep `seq` tokens, which is one column, and cut it into `batch` parts, which usually raises. How many
+        tokens are there in all columns together?"""
         return cut(tokens[: len(tokens) // batch], batch, -1).transpose(0, 1)
 
     def only_the_length_kept(tokens, batch):
-        """You keep `seq` tokens, the length of a single column, and cut them into `batch` columns of that length: there
-        are too few. What is kept must fill all columns. How many tokens is that?"""
+        """You keep `seq` tokens, the length of a single column, and cut them into `batch` columns of that length, for
+        which there are too few. How many tokens fill all columns?"""
         seq = len(tokens) // batch
         return tokens[:seq].reshape(batch, seq).T
 
@@ -377,14 +376,14 @@ class Length:
 @mend_columns.wrong
 class Stretches:
     def columns_overlap(tokens, batch):
-        """Each column begins one token after the one before it, so that the columns overlap and most of the text is
-        left out. These are sliding windows. Column 1 has to go on where column 0 ends."""
+        """Each column begins one token after the one before it, so the columns overlap, like sliding windows, and most
+        of the text is left out. Column 1 has to begin where column 0 ends."""
         seq = len(tokens) // batch
         return torch.stack([tokens[column : column + seq] for column in range(batch)], dim=1)
 
     def columns_begin_batch_tokens_apart(tokens, batch):
-        """Each column begins `batch` tokens after the one before it. A column holds `seq` tokens, so they overlap, or
-        leave tokens out. Column 1 has to go on where column 0 ends: how far is that?"""
+        """Each column begins `batch` tokens after the one before it. A column holds `seq` tokens, so the columns
+        overlap, or leave tokens out. Column 1 has to begin where column 0 ends: how far is that?"""
         seq = len(tokens) // batch
         return torch.stack([tokens[column * batch : column * batch + seq] for column in range(batch)], dim=1)
 
@@ -397,34 +396,34 @@ class Stretches:
         return result
 
     def one_token_between_columns(tokens, batch):
-        """Between two columns one token of the text is skipped. Column 1 must go on where column 0 ends: with `seq`
+        """Between two columns one token of the text is skipped. Column 1 must begin where column 0 ends: with `seq`
         tokens in a column, at which place does the next one begin?"""
         seq = len(tokens) // batch
         return torch.stack([tokens[column * (seq + 1) :][:seq] for column in range(batch)], dim=1)
 
     def the_first_stretch_in_every_column(tokens, batch):
         """Every column holds the beginning of the text: the same stretch comes `batch` times, and the rest of the text
-        is left out. `repeat` and `expand` make no new tokens. Column 1 has to go on where column 0 ends."""
+        is left out. `repeat` and `expand` only repeat tokens. Column 1 has to begin where column 0 ends."""
         return tokens[: len(tokens) // batch, None].repeat(1, batch)
 
     def the_first_stretch_in_reading_order(tokens, batch):
-        """Only the first `seq` tokens are used, again and again, laid out in reading order. `repeat` makes no new
-        tokens. All columns together hold `seq * batch` different ones."""
+        """You use only the first `seq` tokens, again and again, laid out in reading order. All columns together must
+        hold `seq * batch` different tokens."""
         return tokens[: len(tokens) // batch].repeat(batch).view(-1, batch)
 
     def the_last_stretch_missing(tokens, batch):
-        """The last column is missing: the loop over the stretches ends one too early. `range(n)` leaves out n by
-        itself."""
+        """The last column is missing: the loop over the stretches ends one too early. `range(n)` already leaves out
+        n."""
         return mend_columns.reference(tokens, batch)[:, :-1]
 
     def first_column_alone(tokens, batch):
-        """You return the first stretch alone. Most often a `return` is inside the loop, so that the function ends
-        in the first round. Look at how far it is indented."""
+        """You return the first stretch alone. Most often a `return` is inside the loop, so that the function ends in
+        the first round. Look at how far it is indented."""
         return tokens[: len(tokens) // batch]
 
     def stretches_written_into_rows(tokens, batch):
-        """You write each stretch into a row of the result, and it does not fit: a row holds `batch` numbers, and a
-        stretch has `seq`. A stretch is to become a column: on which side of the comma does its number stand?"""
+        """You write each stretch into a row of the result, where it does not fit: a row holds `batch` numbers, and a
+        stretch has `seq`. A stretch must become a column: on which side of the comma does `column` belong?"""
         seq = len(tokens) // batch
         result = tokens.new_zeros(seq, batch)
         for column in range(batch):

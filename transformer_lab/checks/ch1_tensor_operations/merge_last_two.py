@@ -80,48 +80,47 @@ def rows_begin_with_row_0(function, x):
 @merge_last_two.wrong
 class Copies:
     def view_alone(x):
-        """Where the last two axes cannot be walked with one stride, your function raises, as `view` does. It is right
-        wherever a view exists. After a transpose that moves one of these two axes, a merged row usually takes uneven
-        steps through storage, which no single stride can make: then a copy is needed. Section 1.4 names the operation
-        that decides by itself."""
+        """Your function raises where no single stride runs through the last two axes, as `view` does. After a transpose
+        that moves one of these two axes, a merged row usually takes uneven steps through storage, which no single
+        stride describes: then a copy is needed. Section 1.4 names the operation that copies only where it must."""
         return x.view(_merged(x))
 
     def always_copied(x):
-        """{The numbers are right. But} they are always copied, even where the last two axes form one even walk and a
-        view would do: `cat` and `clone` make new memory every time. The docstring asks for a view where there can be
-        one. Try it on a fresh tensor: a write into the result should show in `x`."""
+        """{The numbers are right. But} you always copy them, even where one stride runs through the last two axes and a
+        view is possible: `cat` and `clone` always copy. The docstring asks for a view where there can be one. Try it on
+        a fresh tensor: a write into the result should show in `x`."""
         return x.reshape(_merged(x)).clone()
 
     def cloned_and_viewed(x):
         """Your copy cannot be viewed in the new shape: `clone` keeps the order in memory as it was. `contiguous` makes
-        a copy in reading order, and `reshape` copies by itself, only where it must."""
+        a copy in reading order, and `reshape` copies only where it must."""
         if x.is_contiguous():
             return x.view(*x.shape[:-2], -1)
         return x.clone().view(*x.shape[:-2], -1)
 
     def axes_swapped_back(x):
-        """{The shape is right and} the numbers are scrambled: axes 1 and 2 of `x` are not where they were. Swapping
-        axes 1 and 2 back, so that the memory is in order again, makes `view` stop complaining. But then a row of the
-        result holds several tokens of one head, where it should hold all heads of one token. The order of axes of `x`
-        has to stay."""
+        """{The shape is right but} the numbers are scrambled: you swap axes 1 and 2 of `x` before the cut. The swap
+        puts the memory in order, so `view` no longer raises. But then a row of the result holds several tokens of one
+        head, where it should hold all heads of one token. Keep the order of the axes of `x`."""
         return x.transpose(1, 2).reshape(_merged(x))
 
     def axes_swapped_back_for_view(x):
-        """Axes 1 and 2 are swapped before the cut. Where that brings the memory into order, `view` no longer complains,
-        and the numbers are scrambled: a row of the result holds several tokens of one head, where it should hold all
-        heads of one token. Where it does not, there is an error. The order of axes of `x` has to stay."""
+        """You swap axes 1 and 2 before the cut. Where the swap puts the memory in order, `view` no longer raises, but
+        the numbers are scrambled: a row of the result holds several tokens of one head, where it should hold all heads
+        of one token. Elsewhere `view` raises. Keep the order of the axes of `x`."""
         return x.transpose(1, 2).view(_merged(x))
 
     def read_as_it_lies_in_memory(x):
         """The numbers come in the order in which they lie in memory, not in the order in which `x` reads them. For a
-        contiguous `x` that is the same, which is why it looks right in a small test. `as_strided` with the strides of a
-        fresh tensor does that: it forgets the transpose."""
+        contiguous `x` the two orders are the same, so a small test passes. `as_strided` with the strides of a fresh
+        tensor ignores a transpose."""
         return x.as_strided(_merged(x), strides_of.reference(_merged(x)))
 
     def merged_without_asking(x):
-        """The merged axis takes the stride of the last one, whether the two axes fit together or not. A step from the
-        end of one row to the start of the next is longer in many tensors, so that yours runs into numbers of another
-        row, or past the end of storage. Section 1.2 has the condition, and when it does not hold, a copy is needed."""
+        """The merged axis gets the stride of the last axis, whether one stride runs through both or not. In many
+        tensors the step from the end of one row to the start of the next is longer, so your result reads numbers of a
+        different row, or past the end of storage. Section 1.2 has the condition; where it does not hold, a copy is
+        needed."""
         return x.as_strided(_merged(x), (*x.stride()[:-2], x.stride(-1)))
 
 
@@ -129,15 +128,14 @@ class Copies:
 class CopiesAlone:
     def always_contiguous(x):
         """{The numbers are right. But} you copy the whole tensor wherever it is not contiguous, although the last two
-        axes can often be merged as they lie: what matters is whether these two form one even walk, and not the axes in
-        front. That is what `contiguous()` does when it is called in every case. Leave it to the operation that copies
-        only if it must."""
+        axes can often be merged without a copy: what matters is whether one stride runs through these two, and the axes
+        in front do not matter. `contiguous()` looks at all axes. Use the operation that copies only where it must."""
         return x.contiguous().view(_merged(x))
 
     def size_one_takes_part_in_the_rule(x):
-        """{The numbers are right. But} you copy where one of the two axes has size 1 and a view would do. Comparing the
-        left stride with size times right stride is the rule for axes longer than 1. Along an axis of size 1 nobody ever
-        steps, so its stride does not count."""
+        """{The numbers are right. But} you copy where one of the two axes has size 1 and a view is possible. Left
+        stride = size times right stride is the rule for axes longer than 1. Along an axis of size 1 there are no steps,
+        so its stride does not matter."""
         *leading, outer, inner = x.stride()
         if outer == x.shape[-1] * inner:
             return x.as_strided(_merged(x), (*leading, inner))
@@ -147,9 +145,8 @@ class CopiesAlone:
 @merge_last_two.wrong
 class Axes:
     def all_but_the_last_merged(x):
-        """All axes but the last are merged, and the last stays: that gives (batch · seq · heads, d_head). It is the
-        other frequent `reshape(-1, …)`, which lays all rows below one another. Here the last two axes become one, and
-        those in front stay."""
+        """You merge all axes but the last, which gives (batch · seq · heads, d_head): `reshape(-1, …)` is often used
+        so, to put all rows below one another. Here the last two axes become one, and the axes in front stay."""
         return x.reshape(-1, x.shape[-1])
 
     def everything_merged(x):
@@ -158,8 +155,8 @@ class Axes:
         return x.reshape(-1)
 
     def all_behind_the_first_merged(x):
-        """Every axis after the first is merged. With three axes that is right; with four it swallows one too many.
-        Count the axes from the end: it is the last two that become one, however many stand in front."""
+        """Every axis after the first is merged. With three axes that is right; with four you merge one too many. Count
+        the axes from the end: the last two become one, however many axes are in front."""
         return x.reshape(x.shape[0], -1)
 
     def last_three_merged(x):
@@ -173,49 +170,49 @@ class Axes:
         return x.reshape(*x.shape[:-3], -1, x.shape[-1])
 
     def first_two_merged(x):
-        """The first two axes are merged, and the last two stay apart. Counted from the end, the last two are -2 and -1,
-        with any number of axes in front."""
+        """You merge the first two axes and not the last two. Counted from the end, the last two are -2 and -1, with any
+        number of axes in front."""
         return x.flatten(0, 1)
 
     def all_in_front_merged_too(x):
-        """The last two axes are merged, and those in front of them as well, into a second one. The axes in front stay
-        as they are: `x.shape[:-2]`, however many there are."""
+        """You merge the last two axes, but you also merge the axes in front into one. The axes in front must stay as
+        they are: `x.shape[:-2]`, however many there are."""
         return x.reshape(-1, x.shape[-2] * x.shape[-1])
 
     def axes_counted_from_the_left(x):
-        """{Right for four axes only:} axis 2 is where you begin to merge, and the last two axes are 2 and 3 of four.
-        The docstring allows any number of axes in front. Counted from the end, the pair has the same numbers in every
+        """{Right for four axes only:} you merge from axis 2 on, and the last two axes are 2 and 3 only among four. The
+        docstring allows any number of axes in front. Counted from the end, the pair has the same numbers in every
         tensor."""
         return x.flatten(2)
 
     def always_two_axes_in_front(x):
-        """{Right for four axes only:} your result has two axes in front of the merged one, whatever `x` has. The
-        docstring allows any number of axes in front, also none. `x.shape[:-2]` is all sizes but the last two, however
+        """{Right for four axes only:} your result has two axes in front of the merged one, however many `x` has. The
+        docstring allows any number of axes in front, even none. `x.shape[:-2]` is all sizes but the last two, however
         many there are."""
         return x.reshape(x.shape[0], x.shape[1], -1)
 
     def batch_of_one_squeezed_away(x):
         """{Right until an axis in front has size 1:} with a single sentence, your result has lost its batch axis. A
-        bare `squeeze()` removes every axis of size 1, also those that the caller needs. Does anything have to be
-        removed here at all?"""
+        bare `squeeze()` removes every axis of size 1, even one that the caller needs. Does any axis have to be removed
+        here?"""
         return x.reshape(_merged(x)).squeeze()
 
     def four_axes_only(x):
-        """{Right for four axes only:} your function takes the shape apart into exactly four names, and a matrix has no
-        four sizes. The docstring allows any number of axes in front. `x.shape[:-2]` is all sizes but the last two,
+        """{Right for four axes only:} your function unpacks the shape into exactly four names, and a matrix has only
+        two sizes. The docstring allows any number of axes in front. `x.shape[:-2]` is all sizes but the last two,
         however many there are."""
         batch, seq, heads, d_head = x.shape
         return x.reshape(batch, seq, heads * d_head)
 
     def three_axes_only(x):
-        """Your function takes tensors of three axes, and all others raise: there may be any number of axes in front,
-        also none. `x.shape[:-2]` names all of these at once."""
+        """Your function accepts tensors of three axes and raises for all others. There may be any number of axes in
+        front, even none: `x.shape[:-2]` holds the sizes of all of them."""
         batch, rows, columns = x.shape
         return x.reshape(batch, rows * columns)
 
     def rows_added_up(x):
-        """The rows are added up, so that the axis before the last is gone: `sum` makes one number of several. Here all
-        numbers stay. They only stand in one row afterwards."""
+        """You add up the rows, so the axis before the last is gone: `sum` returns one number for several. Here all
+        numbers must stay, joined into one row."""
         return x.sum(-2)
 
 
@@ -223,17 +220,17 @@ class Axes:
 class Sizes:
     @ways(for_reshape=torch.Tensor.reshape, for_view=torch.Tensor.view)
     def sizes_added(cut, x):
-        """The sizes of the last two axes are added, and PyTorch refuses: the new shape has room for fewer numbers than
-        `x` has. A table of 3 rows of 5 holds 15 numbers, not 8. What has to be done with the two sizes?"""
+        """You add the sizes of the last two axes, and PyTorch raises: the new shape has room for fewer numbers than `x`
+        holds. A table of 3 rows of 5 holds 15 numbers, not 8. How do you combine the two sizes?"""
         return cut(x, *x.shape[:-2], x.shape[-2] + x.shape[-1])
 
     def number_added_to_a_shape(x):
-        """A number is added to a shape: `x.shape[:-2]` is a tuple, and `+` joins it to another tuple only. Make a tuple
-        of the number, with a comma in the brackets, or unpack the shape with a star."""
+        """You add a number to a shape: `x.shape[:-2]` is a tuple, and `+` joins a tuple to another tuple only. Make a
+        tuple of the number, with a comma in the brackets, or unpack the shape with a star."""
         return x.reshape(x.shape[:-2] + x.shape[-2] * x.shape[-1])
 
     def shape_and_number_for_reshape(x):
-        """`reshape` gets a shape and a number beside it; it takes one shape, or numbers alone. A star unpacks the front
+        """You pass `reshape` a shape and a number. It accepts one shape, or only numbers. A star unpacks the front
         axes: `*x.shape[:-2]`."""
         return x.reshape(x.shape[:-2], x.shape[-2] * x.shape[-1])
 
@@ -242,7 +239,7 @@ class Sizes:
 def merged_in_the_other_order(function):
     """The last two axes are swapped before they are merged: the row runs through the first axis of the pair first. With
     heads and features, feature 0 of every head comes first, then feature 1 of every head. In reading order the last
-    axis runs fastest, so that row 0 of the pair stands first as a whole."""
+    axis runs fastest, so the whole of row 0 of the pair comes first."""
 
     @functools.wraps(function)
     def of_swapped_axes(x):

@@ -79,83 +79,82 @@ def last_element_at_the_end(function, shape):
 @strides_of.wrong
 class Products:
     def from_the_left(shape):
-        """The products run from the left, and include the axis's own size: (2, 3, 4) gives (2, 6, 24). It is the
-        running product that comes to mind first. One step along the first axis passes over everything to its right, and
-        never over itself."""
+        """Your products run from the left and include the axis's own size: (2, 3, 4) gives (2, 6, 24). One step along
+        the first axis passes over the axes to its right, and its own size does not count."""
         return tuple(math.prod(shape[: axis + 1]) for axis in range(len(shape)))
 
     def from_the_left_and_reversed(shape):
-        """The products run over the sizes to the left, and are then put in the opposite order: (2, 3, 4) gives (6, 2,
-        1). The 1 stands where it belongs, and a stride is made of the sizes to its right. From which end do you
-        multiply?"""
+        """You multiply the sizes to the left of each axis, and then reverse the list: (2, 3, 4) gives (6, 2, 1). The 1
+        is in the right place, but a stride is the product of the sizes to its right. From which end do you multiply?"""
         return Products.first_axis_fastest(shape)[::-1]
 
     def from_the_left_with_own_size_reversed(shape):
-        """The running product of the sizes is taken from the left and put in the opposite order: (2, 3, 4) gives (24,
-        6, 2). A stride is made of the sizes to its right alone: from which end do you multiply, and with what does the
-        product begin?"""
+        """You compute the running product of the sizes from the left and reverse it: (2, 3, 4) gives (24, 6, 2). A
+        stride is the product of the sizes to its right alone: from which end do you multiply, and with which number
+        does the product begin?"""
         return Products.from_the_left(shape)[::-1]
 
     def first_axis_fastest(shape):
-        """The products run over the sizes to the left: (2, 3, 4) gives (1, 2, 6). These are the strides of a tensor
-        whose first axis is the fastest, as in Fortran and MATLAB. PyTorch lets the last axis run fastest: which numbers
-        does one step along the first axis pass then?"""
+        """You multiply the sizes to the left of each axis: (2, 3, 4) gives (1, 2, 6). These are the strides of a tensor
+        whose first axis is the fastest, as in Fortran and MATLAB. In PyTorch the last axis is the fastest: which
+        numbers does one step along the first axis pass then?"""
         return tuple(math.prod(shape[:axis]) for axis in range(len(shape)))
 
     def own_size_included(shape):
-        """Each product includes the size of its own axis: (2, 3, 4) gives (24, 12, 4). The last stride shows it:
-        neighbours in a row lie one place apart, whatever the length of the row. Look at where your product begins."""
+        """Each product includes the size of its own axis: (2, 3, 4) gives (24, 12, 4). The last stride shows the
+        mistake: neighbours in a row lie one place apart, whatever the length of the row. Look at where your product
+        begins."""
         return tuple(math.prod(shape[axis:]) for axis in range(len(shape)))
 
     def own_size_included_and_reversed(shape):
         """Two things at once: each product includes the size of its own axis, and the list runs from the last axis to
         the first, so that (2, 3, 4) gives (4, 12, 24). Neighbours in a row lie one place apart: which entry should be
-        1, and where should it stand?"""
+        1, and where in the tuple?"""
         return Products.own_size_included(shape)[::-1]
 
     def own_size_included_except_in_the_last(shape):
-        """Each product but the last includes the size of its own axis: (2, 3, 4) gives (24, 12, 1). A stride is made of
-        the sizes to its right alone: look at where your product begins."""
+        """Each product but the last includes the size of its own axis: (2, 3, 4) gives (24, 12, 1). A stride is the
+        product of the sizes to its right alone: look at where your product begins."""
         return (*Products.own_size_included(shape)[:-1], 1) if shape else ()
 
     def own_size_for_the_next(shape):
-        """Each stride takes in the axis's own size and leaves out another to its right: (2, 3, 4) gives (6, 3, 1). The
-        stride further right must be multiplied by the size of that axis further right, not of this one. Count by hand
-        which entry of `shape` each round takes."""
+        """Each stride includes the axis's own size and leaves out one size to its right: (2, 3, 4) gives (6, 3, 1).
+        Multiply the stride of the next axis by the size of the next axis, not of this one. Count by hand which entry of
+        `shape` each round reads."""
         strides = [1] * len(shape)
         for axis in range(len(shape) - 2, -1, -1):
             strides[axis] = strides[axis + 1] * shape[axis]
         return tuple(strides)
 
     def second_size_first(shape):
-        """The sizes are multiplied in the wrong order: (2, 3, 4) gives (12, 3, 1). The list is filled from the right,
-        and the sizes are taken from the left. Which size does the last step but one have to pass over?"""
+        """The sizes are multiplied in the wrong order: (2, 3, 4) gives (12, 3, 1). You fill the list from the right,
+        but read the sizes from the left. Which size does a step along the last axis but one have to pass over?"""
         return tuple(math.prod(shape[1 : len(shape) - axis]) for axis in range(len(shape)))
 
     def second_size_first_and_reversed(shape):
-        """The products run from the second size on to the right: (2, 3, 4) gives (1, 3, 12). The first axis is to have
-        the longest steps, over all the sizes to its right: from which end do you multiply?"""
+        """Your products run from the second size to the right: (2, 3, 4) gives (1, 3, 12). The first axis must have the
+        longest steps, over all axes to its right: from which end do you multiply?"""
         return Products.second_size_first(shape)[::-1]
 
     def all_other_sizes(shape):
-        """Each stride is the product of all sizes but its own: (2, 3, 4) gives (12, 8, 6). It is right that the axis's
-        own size stays out. The sizes to its left must stay out as well: a step to the right in a matrix passes one
-        number, however many rows there are."""
+        """Each stride is the product of all sizes but its own: (2, 3, 4) gives (12, 8, 6). Leaving out the axis's own
+        size is right. Leave out the sizes to its left as well: a step to the right in a matrix passes one number,
+        however many rows there are."""
         return tuple(math.prod(shape) // size for size in shape)
 
     def only_the_next_size(shape):
-        """Each stride is the size of the next axis alone: (2, 3, 4) gives (3, 4, 1). With two axes that is right, with
-        three no longer. One step along the first axis passes over all axes to its right: over 3 rows of 4, here."""
+        """Each stride is the size of the next axis alone: (2, 3, 4) gives (3, 4, 1). With two axes that is right, but
+        not with three. One step along the first axis passes over all axes to its right: over 3 rows of 4, here."""
         return (*shape[1:], 1) if shape else ()
 
     def only_the_last_size(shape):
-        """Every stride but the last is the last size alone: (2, 3, 4) gives (4, 4, 1). For a matrix that is right.
-        Further left, each axis takes one more size into the product: does your product grow from round to round?"""
+        """Every stride but the last is the last size alone: (2, 3, 4) gives (4, 4, 1). For a matrix that is right. For
+        each axis further left the product has one more factor: does your product grow from round to round?"""
         return tuple(shape[-1] for _ in shape[1:]) + (1,) * bool(shape)
 
     def two_sizes_at_most(shape):
         """{Right for up to three axes.} With more than three axes, each stride is the product of the next two sizes
-        only, where one step passes over *all* axes to its right."""
+        only. One step passes over *all* axes to its right."""
         return tuple(math.prod(shape[axis + 1 : axis + 3]) for axis in range(len(shape)))
 
     def one_axis_too_far_right(shape):
@@ -165,105 +164,104 @@ class Products:
 
     def last_size_left_out(shape):
         """The last size is in none of your products: (2, 3, 4) gives (3, 1, 1). One step along the axis before the last
-        passes a whole row, so the last size belongs into all products but the last."""
+        passes a whole row, so the last size belongs in all products but the last."""
         return tuple(math.prod(shape[axis + 1 : -1]) for axis in range(len(shape)))
 
     def one_less_of_each_size(shape):
-        """The sizes to the right are multiplied, each less one: (2, 3, 4) gives (6, 3, 1). A row of 4 numbers is 4
+        """You subtract one from each size before you multiply: (2, 3, 4) gives (6, 3, 1). A row of 4 numbers is 4
         places long, and so the next row begins 4 places on."""
         return tuple(math.prod(size - 1 for size in shape[axis + 1 :]) for axis in range(len(shape)))
 
     def sizes_squared(shape):
-        """Each stride is a power of the axis's own size. Steps pass over the axes to the right: their sizes,
-        multiplied, say how many numbers one step along this axis passes over."""
+        """Each stride is a power of the axis's own size. A step along an axis passes over the axes to its right: the
+        product of their sizes is the stride."""
         return tuple(size ** (len(shape) - 1 - axis) for axis, size in enumerate(shape))
 
     @family(powers_of_the_first_size=(0, "first", "(4, 2, 1)"), powers_of_the_last_size=(-1, "last", "(16, 4, 1)"))
     def powers_of_one_size(axis, shape):
-        """Your strides are powers of the {} size: (2, 3, 4) gives {}. Each axis further left takes another size into
-        the product. Which entry of `shape` does each round of your loop take?"""
+        """Your strides are powers of the {} size: (2, 3, 4) gives {}. For each axis further left the product has one
+        more factor, a different size. Which entry of `shape` does each round of your loop read?"""
         return tuple(shape[axis] ** power for power in reversed(range(len(shape))))
 
     def sizes_added(shape):
-        """The sizes to the right are added where they have to be multiplied. A block of 3 rows of 4 holds 12 numbers,
-        and one step along the axis before passes all of them."""
+        """You add the sizes to the right, which have to be multiplied. A block of 3 rows of 4 holds 12 numbers, and one
+        step along the axis before passes all of them."""
         return tuple(sum(shape[axis + 1 :]) or 1 for axis in range(len(shape)))
 
     @family(
         sizes_added_to_one=(1, "sizes are added", "(8, 5, 1)"),
-        sizes_added_to_zero=(0, "sizes to the right are added,", "(7, 4, 0)"),
+        sizes_added_to_zero=(0, "sizes to the right are added", "(7, 4, 0)"),
     )
     def added_to(start, shape):
-        """The {} where they have to be multiplied: (2, 3, 4) gives {}. A block of 3 rows of 4 holds 12 numbers, and one
-        step along the axis before passes all of them."""
+        """The {} but have to be multiplied: (2, 3, 4) gives {}. A block of 3 rows of 4 holds 12 numbers, and one step
+        along the axis before passes all of them."""
         return tuple(sum(shape[axis + 1 :], start) for axis in range(len(shape)))
 
     def sizes_added_from_the_axis_itself(shape):
-        """The sizes are added, the axis's own among them: (2, 3, 4) gives (9, 7, 4). They have to be multiplied, and
-        only those to the right: a block of 3 rows of 4 holds 12 numbers."""
+        """You add the sizes, the axis's own included: (2, 3, 4) gives (9, 7, 4). Multiply them, and only the sizes to
+        the right: a block of 3 rows of 4 holds 12 numbers."""
         return tuple(sum(shape[axis:]) for axis in range(len(shape)))
 
 
 @strides_of.wrong
 class Entries:
     def order_reversed(shape):
-        """The strides are {right, and} in the opposite order: (2, 3, 4) gives (1, 4, 12). They are worked out from the
-        last axis on, and have to be told from the first axis on. What is still to be done with the list?"""
+        """The strides are {right, but} in the opposite order: (2, 3, 4) gives (1, 4, 12). You compute them from the
+        last axis to the first, and the tuple begins with the first axis. What must still be done with the list?"""
         return strides_of.reference(shape)[::-1]
 
     def number_of_elements_in_front(shape):
         """There is one entry too many: the product of all sizes stands in front, and (2, 3, 4) gives (24, 12, 4, 1). 24
-        is the number of elements. It would be the stride of one more axis further left. Every axis has one stride: how
-        many entries must the tuple have?"""
+        is the number of elements, not a stride. Every axis has one stride: how many entries must the tuple have?"""
         return (math.prod(shape), *strides_of.reference(shape))
 
     def last_stride_zero(shape):
-        """The last stride is 0. Then every step along a row would stay where it is, and the whole row would be one
-        number, as in an expanded tensor. The product over no sizes at all is not 0: by what can you multiply and change
-        nothing?"""
+        """The last stride is 0. Then every step along a row would stay at the same number, as in an expanded tensor.
+        The product over no sizes at all is not 0: by what can you multiply and change nothing?"""
         return (*strides_of.reference(shape)[:-1], 0) if shape else ()
 
     def last_stride_missing(shape):
-        """One stride is missing: the last. The last axis has nothing to its right, and it has a stride all the same,
-        since its elements lie some number of places apart. Every axis has one: how many entries must the tuple have?"""
+        """The last stride is missing. The last axis has no axis to its right, but it has a stride all the same, since
+        its elements lie some number of places apart. How many entries must the tuple have?"""
         return strides_of.reference(shape)[:-1]
 
     def first_axis_missing(shape):
-        """One stride is missing: the first, of the axis that takes the longest steps. Every axis has one. Often a loop
-        that runs down stops at 1: the end of a `range` is left out."""
+        """The stride of the first axis is missing. Every axis has a stride. Often a loop that counts down stops at 1: a
+        `range` leaves out its end."""
         return strides_of.reference(shape)[1:]
 
     def first_axis_missing_and_reversed(shape):
-        """Two things at once: the stride of the first axis is missing, and the others come in the opposite order. Every
-        axis has one stride, told from the first axis on. Look at where your loop ends, and at the list afterwards."""
+        """Two things at once: the stride of the first axis is missing, and the others come in the opposite order. The
+        tuple needs one stride for every axis, from the first axis to the last. Look at where your loop ends, and at the
+        order of your list."""
         return strides_of.reference(shape)[:0:-1]
 
     def first_stride_left_at_one(shape):
-        """{All strides are right but} the first stride{, which} is 1: the loop ends one axis too early. The end of a
-        `range` is not part of it, also where it counts down: `range(n, 0, -1)` ends at 1."""
+        """{All strides are right but} the first stride{, which} is 1: the loop ends one axis too early. A `range`
+        leaves out its end, even where it counts down: `range(n, 0, -1)` ends at 1."""
         strides = [1] * len(shape)
         for axis in range(len(shape) - 2, 0, -1):
             strides[axis] = strides[axis + 1] * shape[axis + 1]
         return tuple(strides)
 
     def ends_after_the_last_axis(shape):
-        """Only the last axis gets its stride. Most often the `return` is inside the loop, so that the function ends
-        in the first round. Look at how far the `return` is indented."""
+        """Only the last axis gets its stride. Most often the `return` is inside the loop, so that the function ends in
+        the first round. Look at how far the `return` is indented."""
         return (1,) * bool(shape)
 
     def stride_of_the_first_axis_alone(shape):
-        """You return one number, the stride of the first axis. Every axis has one, and the tuple must hold them all,
-        from the first axis to the last."""
+        """You return one number, the stride of the first axis. The tuple must hold the strides of all axes, from the
+        first to the last."""
         return math.prod(shape[1:])
 
     def number_of_elements_alone(shape):
-        """You return one number, the product of all sizes: so many elements the tensor has. Every axis has a stride of
-        its own, and the tuple must hold them all. What must be kept in each round of the loop?"""
+        """You return one number, the product of all sizes, which is the number of elements. The tuple must hold the
+        strides of all axes. What must be kept in each round of the loop?"""
         return math.prod(shape)
 
     def all_ones(shape):
         """Every stride is 1. {That is right for the last axis:} neighbours in a row lie side by side. One step along
-        the first axis passes whole rows, so something has to be multiplied on the way to the left."""
+        the first axis passes whole rows: multiply the sizes on the way to the left."""
         return (1,) * len(shape)
 
     def all_zeros(shape):
@@ -273,7 +271,7 @@ class Entries:
 
     def numbers_of_the_axes(shape):
         """Your entries count the axes, from the last to the first, and do not depend on the sizes: every shape of three
-        axes gives (2, 1, 0). How far a step moves follows from how many numbers the axes to the right hold."""
+        axes gives (2, 1, 0). A step along an axis passes as many numbers as the axes to its right hold."""
         return tuple(range(len(shape)))[::-1]
 
     def the_shape_itself(shape):
@@ -287,44 +285,44 @@ class Entries:
         return tuple(shape[::-1])
 
     def last_place_of_each_block(shape):
-        """Every stride is one too small: (2, 3, 4) gives (11, 3, 0). That is the last place inside a block; one step
-        leads to the first place after it. What is subtracted, and why?"""
+        """Every stride is one too small: (2, 3, 4) gives (11, 3, 0). 11 is the last place inside a block; one step
+        leads to the first place after the block. What do you subtract, and why?"""
         return tuple(stride - 1 for stride in strides_of.reference(shape))
 
     def one_too_large(shape):
         """Every stride is one too large: (2, 3, 4) gives (13, 5, 2). Neighbours in a row lie one place apart, not two.
-        What is added to the product, or with what does it begin?"""
+        What do you add to the product, or with which number does it begin?"""
         return tuple(stride + 1 for stride in strides_of.reference(shape))
 
     def bytes_of_float32(shape):
-        """Every stride is four times as large as it should be: it counts the bytes of float32 numbers. NumPy's
-        `strides` do that. PyTorch counts numbers: neighbours in a row lie 1 apart."""
+        """Every stride is four times as large as it should be: you count the bytes of float32 numbers, as NumPy's
+        `strides` do. PyTorch counts numbers: neighbours in a row lie 1 apart."""
         return tuple(4 * stride for stride in strides_of.reference(shape))
 
     def bytes_of_float64(shape):
-        """Every stride is eight times as large as it should be: it counts the bytes of float64 numbers, as the
-        `strides` of NumPy's arrays do. PyTorch counts numbers: neighbours in a row lie 1 apart."""
+        """Every stride is eight times as large as it should be: you count the bytes of float64 numbers, as NumPy's
+        `strides` do. PyTorch counts numbers: neighbours in a row lie 1 apart."""
         return tuple(8 * stride for stride in strides_of.reference(shape))
 
     def size_one_skipped(shape):
-        """Axes of size 1 have no entry in your result. Nobody steps along them, but every axis has a stride, also this
-        one: the product of the sizes to its right."""
+        """Axes of size 1 have no entry in your result. There are no steps along such an axis, but it has a stride all
+        the same: the product of the sizes to its right."""
         return tuple(stride for size, stride in zip(shape, strides_of.reference(shape)) if size != 1)
 
     def zero_where_the_size_is_one(shape):
-        """An axis of size 1 gets the stride 0. A stride of 0 belongs to an axis that was stretched, as `expand` does
-        it. A fresh tensor has no exception for size 1: the product of the sizes to its right is taken as everywhere,
-        though nobody ever steps along this axis."""
+        """An axis of size 1 gets the stride 0. An axis that `expand` stretched has the stride 0. A fresh tensor makes
+        no exception for size 1: the stride is the product of the sizes to its right, as everywhere, though there are no
+        steps along this axis."""
         return tuple(0 if size == 1 else stride for size, stride in zip(shape, strides_of.reference(shape)))
 
     def one_where_the_size_is_one(shape):
-        """An axis of size 1 gets the stride 1. A fresh tensor has no exception for size 1: the product of the sizes to
-        its right is taken as everywhere, though nobody ever steps along this axis."""
+        """An axis of size 1 gets the stride 1. A fresh tensor makes no exception for size 1: the stride is the product
+        of the sizes to its right, as everywhere, though there are no steps along this axis."""
         return tuple(1 if size == 1 else stride for size, stride in zip(shape, strides_of.reference(shape)))
 
     def one_where_there_is_no_axis(shape):
         """Your result is right for shapes with axes. A single number has the shape `()`: no axis, and so no stride.
-        Yours gets one, most often because the list begins with a 1 in it before the first size is looked at."""
+        Your function returns one stride, most often because the list begins with a 1."""
         return strides_of.reference(shape) or (1,)
 
     @family(
@@ -333,13 +331,13 @@ class Entries:
         one_number_without_axes=(1, "you return the number 1"),
     )
     def no_tuple_without_axes(returned, shape):
-        """{Right for every shape with axes.} For a single number, whose shape is `()`, {}. It has no axis and so no
-        stride: which tuple has no entries?"""
+        """{Right for every shape with axes.} For a single number, whose shape is `()`, {}. A single number has no axis,
+        and so no stride: which tuple has no entries?"""
         return strides_of.reference(shape) or returned
 
     def a_zero_without_axes(shape):
-        """{Right for every shape with axes.} A single number has the shape `()`: no axis, and so no stride. Yours gets
-        one, the stride 0."""
+        """{Right for every shape with axes.} A single number has the shape `()`: no axis, and so no stride. Your
+        function returns the stride 0."""
         return strides_of.reference(shape) or (0,)
 
 
@@ -347,70 +345,70 @@ class Entries:
 class Errors:
     def axes_taken_for_granted(shape):
         """{Right for every shape with axes.} A single number has the shape `()`, and your function asks it for an
-        entry, hence the `IndexError`. What comes out where a loop over the axes has nothing to do?"""
+        entry, hence the `IndexError`. What should a loop over no axes return?"""
         return (*strides_of.reference(shape)[:-1], shape[-1] // shape[-1])
 
     def last_entry_taken_for_granted(shape):
         """{Right for every shape with axes.} A single number has the shape `()`, and so your list has no last entry
-        that could be set, hence the `IndexError`. What comes out where a loop over the axes has nothing to do?"""
+        that could be set, hence the `IndexError`. What should a loop over no axes return?"""
         strides = list(strides_of.reference(shape))
         strides[-1] = 1
         return strides
 
     def three_axes_only(shape):
-        """Your function takes shapes of three axes apart, and all others raise. Go through the sizes in a loop, from
+        """Your function unpacks shapes of three axes and raises for all others. Go through the sizes in a loop, from
         the right: then it does not matter how many there are."""
         _, rows, columns = shape
         return rows * columns, columns, 1
 
     def beyond_the_last_axis(shape):
-        """You ask the shape for an axis that is not there, hence the `IndexError`: the axis to the right of the last
-        one. With n axes the last has the number n − 1, and there is nothing to its right."""
+        """You ask the shape for the axis to the right of the last one, hence the `IndexError`. With n axes the last has
+        the number n − 1, and there is no axis to its right."""
         strides = [1] * len(shape)
         for axis in reversed(range(len(shape))):
             strides[axis] = strides[axis] * shape[axis + 1]
         return tuple(strides)
 
     def read_past_the_last_axis(shape):
-        """A list is read one place past its end: at the last axis there is nothing further right. The last stride is 1
-        and known before the loop, which then begins one axis further left and goes to the left."""
+        """You read a list one place past its end: the last axis has no axis to its right. Set the last stride to 1
+        before the loop, and let the loop run to the left from the axis before the last."""
         strides = [1] * len(shape)
         for axis in range(len(shape)):
             strides[axis] = strides[axis + 1] * shape[axis + 1]
         return tuple(strides)
 
     def beyond_the_end_of_the_list(shape):
-        """You ask your list for an entry that is not there, hence the `IndexError`. An empty list cannot be filled by
-        index, and the axis to the right of the last one has no stride. Make the list as long as the shape, or
-        append."""
+        """You use an entry that your list does not have, hence the `IndexError`. An empty list cannot be filled by
+        index, and there is no axis to the right of the last one. Make the list as long as the shape, or append."""
         strides = []
         for axis in reversed(range(len(shape))):
             strides[axis] = math.prod(shape[axis + 1 :])
         return tuple(strides)
 
     def written_into_a_tuple(shape):
-        """A tuple cannot be changed once it is there, hence the `TypeError`. Collect the strides in a list, and make a
-        tuple of it at the end."""
+        """A tuple cannot be changed, hence the `TypeError`. Collect the strides in a list, and make a tuple of it at
+        the end."""
         strides = tuple(shape)
         strides[0] = 1
         return strides
 
     def appended_to_a_tuple(shape):
-        """A tuple has no `append`, hence the `AttributeError`: it cannot be changed once it is there. Collect the
-        strides in a list, and make a tuple of it at the end."""
+        """A tuple has no `append`, hence the `AttributeError`: a tuple cannot be changed. Collect the strides in a
+        list, and make a tuple of it at the end."""
         return tuple(shape).append(1)
 
     def taken_out_of_a_tuple(shape):
-        """A tuple has no `pop`, hence the `AttributeError`: it cannot be changed once it is there. Go through the shape
-        in a loop, or make a list of it first."""
+        """A tuple has no `pop`, hence the `AttributeError`: a tuple cannot be changed. Go through the shape in a loop,
+        or make a list of it first."""
         return shape.pop()
 
     def tuple_told_to_reverse(shape):
-        """A tuple has no `reverse`, hence the `AttributeError`: it cannot be changed once it is there. `reversed(…)`
-        and `[::-1]` work on tuples as well."""
+        """A tuple has no `reverse`, hence the `AttributeError`: a tuple cannot be changed. `reversed(…)` and `[::-1]`
+        work on tuples as well."""
         return tuple(shape).reverse()
 
     def reduced_without_a_start(shape):
-        """`reduce` gets nothing to multiply: there are no sizes to the right of the last axis. A product of no numbers
-        is 1. Give `reduce` that 1 as its third argument, or take `math.prod`, which knows it."""
+        """`reduce` raises because it has nothing to multiply: there are no sizes to the right of the last axis. A
+        product of no numbers is 1. Pass `reduce` this 1 as its third argument, or use `math.prod`, which returns 1 for
+        no numbers."""
         return tuple(functools.reduce(operator.mul, shape[axis + 1 :]) for axis in range(len(shape)))

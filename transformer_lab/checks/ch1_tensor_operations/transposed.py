@@ -87,44 +87,43 @@ def one_axis_for_the_other(function, x, dim0, dim1):
 @transposed.wrong
 class SizesAndStrides:
     def strides_of_the_new_shape(x, dim0, dim1):
-        """The sizes are swapped, and the strides are those that a fresh tensor of the new shape would have. So the
-        numbers come in the order in which they lie in memory: nothing is transposed, it is only cut into rows of
-        another length. A transpose keeps the strides that `x` has and swaps two of them."""
+        """You swap the sizes, and use the strides of a fresh tensor of the new shape. So the numbers keep the order in
+        which they lie in memory: nothing is transposed, and the rows only have a different length. A transpose keeps
+        the strides of `x` and swaps two of them."""
         sizes = _swapped(x.shape, dim0, dim1)
         return x.as_strided(sizes, strides_of.reference(sizes))
 
     def strides_of_the_old_shape(x, dim0, dim1):
-        """{Right for a contiguous `x` only.} You worked out the strides from the shape, and a shape does not know them:
-        after a transpose, or in a slice, they are others. Section 1.11 has two tensors of one shape and one storage
-        that read differently. Ask `x` for its strides."""
+        """{Right for a contiguous `x` only.} You compute the strides from the shape, but the shape does not determine
+        them: after a transpose, or in a slice, the strides are different. Section 1.11 has two tensors with the same
+        shape and storage that read differently. Ask `x` for its strides."""
         return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(strides_of.reference(x.shape), dim0, dim1))
 
     def strides_of_the_original_for_a_copy(x, dim0, dim1):
-        """{Right for a tensor that lies in reading order, and for no other:} `x` is made contiguous first, which copies
-        it if it must, and then read with the strides that `x` had before. A copy has strides of its own. Without a
-        copy, `x` and its strides belong together."""
+        """{Right for a tensor that lies in reading order, and for no other:} you make `x` contiguous first, which may
+        copy it, and then read the copy with the old strides of `x`. A copy has strides of its own. Leave out the
+        copy."""
         return x.contiguous().as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
 
     def strides_not_swapped(x, dim0, dim1):
-        """The sizes are swapped and the strides are not. Then the first axis has the length of the other and still
-        takes its own long steps, which lead past the end of the storage wherever it became longer. The stride belongs
-        to its axis: when an axis moves, its stride moves along."""
+        """The sizes are swapped, but the strides are not. Then an axis has the length of the other axis and still its
+        own stride: where it became longer, its steps lead past the end of the storage. When an axis moves, its stride
+        moves with it."""
         return x.as_strided(_swapped(x.shape, dim0, dim1), x.stride())
 
     def sizes_not_swapped(x, dim0, dim1):
-        """The strides are swapped and the sizes are not: the shape is still that of `x`. The size belongs to its axis
-        as the stride does. Each axis now takes the other's steps, but as many as before: some numbers are never read,
-        and the walk may run past the end of the storage."""
+        """The strides are swapped, but the sizes are not: the shape is still that of `x`. When an axis moves, its size
+        moves with it. Each axis now has the stride of the other, but its old size: some numbers are never read, and the
+        steps may lead past the end of the storage."""
         return x.as_strided(x.shape, _swapped(x.stride(), dim0, dim1))
 
     def nothing_swapped(x, dim0, dim1):
-        """The result is `x` as it was: nothing is swapped. Perhaps the swap happens in a list that is not used
-        afterwards, or the result of an operation is thrown away. `x.transpose(…)` on a line of its own leaves `x` as it
-        was."""
+        """You return `x` unchanged: nothing is swapped. Perhaps you swap entries in a list that is not used afterwards,
+        or throw away the result of an operation. `x.transpose(…)` on a line of its own does not change `x`."""
         return x.as_strided(x.shape, x.stride())
 
     def one_entry_lost(x, dim0, dim1):
-        """Both axes end up with the same size and the same stride: one of the two entries got lost. This happens when a
+        """Both axes end up with the same size and the same stride: one of the two entries is lost. This happens when a
         swap is written as two assignments, because the second one reads what the first has already overwritten. Python
         can assign two names at once."""
         sizes, strides = list(x.shape), list(x.stride())
@@ -134,50 +133,50 @@ class SizesAndStrides:
         return x.as_strided(sizes, strides)
 
     def one_entry_lost_the_other_way(x, dim0, dim1):
-        """Both axes end up with the size and the stride of `dim0`: the entry of `dim1` got lost. This happens when a
+        """Both axes end up with the size and the stride of `dim0`: the entry of `dim1` is lost. This happens when a
         swap is written as two assignments, because the second one reads what the first has already overwritten. Python
         can assign two names at once."""
         return SizesAndStrides.one_entry_lost(x, dim1, dim0)
 
     def only_the_two_axes_kept(x, dim0, dim1):
-        """Your result has two axes, whatever `x` has: sizes and strides of all others are left out, and most of the
-        numbers with them. All axes stay; two of them change places."""
+        """Your result has two axes, however many `x` has: the sizes and strides of all other axes are left out. All
+        axes must stay; two of them change places."""
         return x.as_strided((x.shape[dim1], x.shape[dim0]), (x.stride(dim1), x.stride(dim0)))
 
     def sizes_and_strides_exchanged(x, dim0, dim1):
-        """The strides stand in the place of the sizes, and the sizes in that of the strides: PyTorch finds the storage
-        too short for such a tensor. `as_strided` takes the sizes first."""
+        """You pass the strides as sizes and the sizes as strides: PyTorch finds the storage too short for such a
+        tensor. The first argument of `as_strided` is the sizes."""
         return x.as_strided(_swapped(x.stride(), dim0, dim1), _swapped(x.shape, dim0, dim1))
 
     def shape_assigned_to(x, dim0, dim1):
-        """`x.shape` is a kind of tuple, and no entry of a tuple can be replaced. Make a list of it first; the strides,
-        `x.stride()`, are a tuple as well."""
+        """`x.shape` is a kind of tuple, and no entry of a tuple can be replaced. Turn the shape into a list first; the
+        strides, `x.stride()`, are a tuple as well."""
         sizes = x.shape
         sizes[dim0], sizes[dim1] = sizes[dim1], sizes[dim0]
         return x.as_strided(sizes, x.stride())
 
     def offset_zero(x, dim0, dim1):
-        """{Right as long as `x` begins where its storage begins.} Of a slice such as `x[6:]`, yours reads from the
-        start of the whole storage: numbers that do not belong to `x` at all. A tensor has a fourth part besides
-        storage, shape and strides: which value does it get in your result?"""
+        """{Right as long as `x` begins where its storage begins.} For a slice such as `x[6:]`, your result begins at
+        the start of the whole storage, with numbers that are not in `x`. Besides storage, shape and strides, a tensor
+        has a fourth part: which value has that part in your result?"""
         return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1), 0)
 
 
 @transposed.wrong
 class Axes:
     def always_the_last_two(x, dim0, dim1):
-        """The last two axes are swapped, whatever `dim0` and `dim1` say. That is what `.mT` does, and it is the usual
-        case with matrices. Ask which axes the caller named."""
+        """You swap the last two axes, whatever `dim0` and `dim1` are, as `.mT` does. Swap the two axes that the caller
+        named."""
         return x.transpose(-1, -2)
 
     def always_the_first_two(x, dim0, dim1):
-        """The first two axes are swapped, whatever `dim0` and `dim1` say. For a matrix there is no difference. Look at
+        """You swap the first two axes, whatever `dim0` and `dim1` are. For a matrix there is no difference. Look at
         where your function uses its arguments `dim0` and `dim1`."""
         return x.transpose(0, 1)
 
     def all_axes_reversed(x, dim0, dim1):
-        """All axes come in the opposite order, as the `.T` of NumPy does it. For a matrix that is the transpose; with
-        more axes it moves those that should stay. Only two entries may change places."""
+        """You reverse the order of all axes, as NumPy's `.T` does. For a matrix that is the transpose; with more axes
+        it moves axes that should stay. Only two axes may change places."""
         return x.permute(tuple(reversed(range(x.ndim))))
 
     @family(
@@ -185,8 +184,8 @@ class Axes:
         moved_the_other_way=(lambda x, dim0, dim1: x.movedim(dim1, dim0), "(c, a, b)"),
     )
     def moved(move, x, dim0, dim1):
-        """One axis moves to the place of the other, and the axes between them shift by one. For neighbours that is the
-        same as a swap, and further apart it is not: with axes 0 and 2 of (a, b, c) you get {}. Every axis that is not
+        """One axis moves to the place of the other, and the axes between them shift by one. For neighbouring axes that
+        is the same as a swap, but not for others: with axes 0 and 2 of (a, b, c) you get {}. Every axis that is not
         named has to keep its place."""
         return move(x, dim0, dim1)
 
@@ -195,26 +194,26 @@ class Axes:
         two_axes_permuted=lambda x, dim0, dim1: x.permute(dim0, dim1),
     )
     def only_two_axes_named(permuted, x, dim0, dim1):
-        """`permute` wants the whole new order of the axes, one number for each axis, and gets two. It raises for any
-        tensor that has more than two axes. Begin with the order as it is, `list(range(x.ndim))`: which two of its
-        entries have to change places?"""
+        """`permute` requires the whole new order of the axes, one number for each axis, and you pass two numbers. So it
+        raises for any tensor with more than two axes. Begin with the present order, `list(range(x.ndim))`: which two of
+        its entries have to change places?"""
         return permuted(x, dim0, dim1)
 
     def two_letters(x, dim0, dim1):
-        """The letters of your `einsum` name two axes, and a tensor may have any number of them. Which two change places
-        is said by `dim0` and `dim1`, and no letter depends on them."""
+        """The letters of your `einsum` name two axes, but a tensor may have any number of axes. The arguments `dim0`
+        and `dim1` say which two change places, and your letters do not depend on them."""
         return torch.einsum("ij->ji", x)
 
     def negative_axes_overlooked(x, dim0, dim1):
         """Axes counted from the end are not recognised: with `-1` and `-3` nothing is swapped. A comparison such as
-        `axis == dim0` never meets a negative number. An index into a list does, since it counts from the end by
-        itself."""
+        `axis == dim0` is never true for a negative number. An index into a list may be negative: a list counts it from
+        the end."""
         order = [dim1 if axis == dim0 else dim0 if axis == dim1 else axis for axis in range(x.ndim)]
         return x.permute(order)
 
     def negative_axes_counted_from_one_axis_too_few(x, dim0, dim1):
-        """{Right for axes counted from the start.} A negative axis becomes the one in front of it: -1 is the last axis,
-        and so it becomes `x.ndim - 1`. Adding `x.ndim` does that; adding one less misses by an axis."""
+        """{Right for axes counted from the start.} You turn a negative axis into the axis before the one that is meant.
+        -1 is the last axis, `x.ndim - 1`: add `x.ndim`, and not one less."""
         dim0, dim1 = (dim + x.ndim - 1 if dim < 0 else dim for dim in (dim0, dim1))
         return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
 
@@ -222,37 +221,37 @@ class Axes:
 @transposed.wrong
 class Copies:
     def cut_in_reading_order(x, dim0, dim1):
-        """{The shape is right and} the numbers stay in reading order, only cut into rows of another length: that is
-        what `reshape` does, and what `as_strided` does with the strides of a fresh tensor. Column 0 of `x` should be
-        row 0 of the result. The new tensor must walk with the steps that `x` has, in another order."""
+        """{The shape is right but} the numbers stay in reading order, only cut into rows of a different length:
+        `reshape` does so, and `as_strided` with the strides of a fresh tensor. Column 0 of `x` should be row 0 of the
+        result. The new tensor needs the strides of `x`, in a different order."""
         return x.reshape(_swapped(x.shape, dim0, dim1))
 
     def cut_by_view(x, dim0, dim1):
-        """{The shape is right and} the numbers stay in reading order, only cut into rows of another length. And where
-        `x` is not contiguous there is an error: that is how `view` behaves. `view` never moves an axis. The new tensor
-        must walk with the steps that `x` has, in another order."""
+        """{The shape is right but} the numbers stay in reading order, only cut into rows of a different length. And
+        where `x` is not contiguous, `view` raises. `view` never moves an axis. The new tensor needs the strides of `x`,
+        in a different order."""
         return x.view(_swapped(x.shape, dim0, dim1))
 
     def copied(x, dim0, dim1):
-        """The numbers {are right, but they} are copied: your result has memory of its own, and a write into it no
-        longer shows in `x`. The copy is what note 000 believes a transpose to be. It costs time and memory for every
-        number; a view costs two short lists. Which operation of yours puts numbers in new places?"""
+        """The numbers {are right, but they} are copied: your result has memory of its own, and a write into it does not
+        change `x`. Note 000 believes that a transpose is such a copy. A copy costs time and memory for every number; a
+        view costs two short lists. Which of your operations puts numbers in new places?"""
         return x.transpose(dim0, dim1).clone(memory_format=torch.contiguous_format)
 
     def copied_into_reading_order(x, dim0, dim1):
-        """The numbers {are right, but they} are copied, except where they lie in reading order already: that is what
-        `contiguous()` does. A write into your result does not show in `x`. A transpose needs no particular order in
-        memory: leave the numbers where they are."""
+        """The numbers {are right, but they} are copied, except where they lie in reading order already: `contiguous()`
+        copies so. A write into your result does not change `x`. A transpose needs no particular order in memory: leave
+        the numbers where they are."""
         return x.transpose(dim0, dim1).contiguous()
 
     def made_contiguous_first(x, dim0, dim1):
-        """{The numbers are right. But} where `x` is not contiguous you copy it first, so that the result is no view of
-        `x`: a write into it does not show there. A transpose works with any strides, as long as you take those that `x`
-        has. Is there a `contiguous`, `reshape` or `flatten` before it?"""
+        """{The numbers are right. But} where `x` is not contiguous you copy it first, so the result is no view of `x`:
+        a write into the result does not change `x`. A transpose works with any strides of `x`. Is there a `contiguous`,
+        `reshape` or `flatten` before the swap?"""
         return x.contiguous().transpose(dim0, dim1)
 
     def x_itself_changed(x, dim0, dim1):
-        """{The result is right, and} `x` is changed: the caller finds its axes swapped afterwards. Operations that end
-        in an underscore, such as `transpose_` and `as_strided_`, change the tensor they are called on. Their namesakes
-        without the underscore return a new one over the same storage."""
+        """{The result is right, but} `x` is changed: the caller's tensor has its axes swapped afterwards. Operations
+        whose name ends in an underscore, such as `transpose_` and `as_strided_`, change their tensor. Without the
+        underscore they return a new tensor over the same storage."""
         return x.as_strided_(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))

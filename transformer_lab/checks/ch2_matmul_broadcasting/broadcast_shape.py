@@ -138,80 +138,78 @@ def as_long_as_the_longer(function, a, b):
 @broadcast_shape.wrong(stage="aligned")
 class Aligned:
     def aligned_from_the_left(a, b):
-        """Your shapes are aligned from the left: the axes that the shorter one lacks are counted as missing at its end.
-        We read from the left, so that seems natural; but a vector added to a table lines up with the table's last axis.
-        Write the two shapes on paper with their right ends under one another: where are the ones missing?"""
+        """Your shapes are aligned from the left: the axes that the shorter one lacks are filled up at its end. But a
+        vector added to a table lines up with the table's last axis. Write the two shapes one below the other with their
+        right ends aligned: where are axes missing?"""
         axes = max(len(a), len(b))
         a, b = (tuple(shape) + (1,) * (axes - len(shape)) for shape in (a, b))
         return list(zip(a, b))
 
     def cut_to_the_shorter(a, b):
         """The axes that only one of the two shapes has are lost: your result has as many axes as the shorter shape.
-        That is what `zip` does, it stops where the first of its inputs ends. An axis that is missing in one shape
-        counts as 1 there, so the result has as many axes as the longer shape."""
+        `zip` stops where the first of its inputs ends. An axis that is missing in one shape counts as 1, so the result
+        has as many axes as the longer shape."""
         return list(zip(a[::-1], b[::-1]))[::-1]
 
     def paired_from_the_left_and_cut(a, b):
-        """Two things at once: your axes are paired from the left, and what the longer shape has more is lost at its
-        end. `zip` on two shapes as they are does both. Shapes are aligned from the right, and an axis that is missing
-        counts as 1: make them equally long first."""
+        """Two things at once: you pair the axes from the left, and the extra axes of the longer shape are lost. `zip`
+        on the two shapes as they are does both. Shapes are aligned from the right, and a missing axis counts as 1: make
+        the shapes equally long first."""
         return list(zip(a, b))
 
     def back_to_front(a, b):
-        """Your sizes come in the opposite order, the last axis first. Going through the shapes from the right collects
-        them in that order, and the list must be reversed at the end."""
+        """Your sizes come in the opposite order, the last axis first. A loop from the right collects the sizes in that
+        order: reverse the list at the end."""
         return ones_in_front(a, b)[::-1]
 
     def only_the_first_filled(a, b):
-        """The second shape is taken to be the longer one: when the first has more axes, the result is wrong or axes are
-        lost. Ones are put in front of `a` only, and a negative number of ones is none at all, without an error. Either
-        shape can be the shorter one."""
+        """You put ones in front of `a` only, as if `b` were always the longer shape. When `a` has more axes, the number
+        of ones is negative, which adds none and raises no error, and axes are lost. Either shape can be the shorter
+        one."""
         return list(zip((1,) * (len(b) - len(a)) + tuple(a), b))
 
     def only_the_second_filled(a, b):
-        """The first shape is taken to be the longer one: when the second has more axes, the result is wrong or axes are
-        lost. Ones are put in front of `b` only, and a negative number of ones is none at all, without an error. Either
-        shape can be the shorter one."""
+        """You put ones in front of `b` only, as if `a` were always the longer shape. When `b` has more axes, the number
+        of ones is negative, which adds none and raises no error, and axes are lost. Either shape can be the shorter
+        one."""
         return list(zip(a, (1,) * (len(a) - len(b)) + tuple(b)))
 
     def only_the_axes_of_the_first(a, b):
-        """Your result always has as many axes as `a`: what `b` has more in front is lost. That happens when the loop
-        counts the axes of one shape only. Which of the two is longer is not known before; how many axes does the result
-        have?"""
+        """Your result always has as many axes as `a`: the extra leading axes of `b` are lost. Your loop counts the axes
+        of `a` only, but either shape can be the longer one: how many axes does the result have?"""
         return [(m, b[-i] if i <= len(b) else 1) for i, m in zip(range(len(a), 0, -1), a)]
 
     def only_the_axes_of_the_second(a, b):
-        """Your result always has as many axes as `b`: what `a` has more in front is lost. That happens when the loop
-        counts the axes of one shape only. Which of the two is longer is not known before; how many axes does the result
-        have?"""
+        """Your result always has as many axes as `b`: the extra leading axes of `a` are lost. Your loop counts the axes
+        of `b` only, but either shape can be the longer one: how many axes does the result have?"""
         return [(a[-i] if i <= len(a) else 1, n) for i, n in zip(range(len(b), 0, -1), b)]
 
     def missing_axes_are_read(a, b):
         """Your function reads an axis that the shorter shape does not have, hence the `IndexError`. The loop runs over
-        the axes of the longer shape, and `shape[-3]` of a shape with two axes is no size. A missing axis counts as 1:
-        say so before it is read."""
+        the axes of the longer shape, and a shape with two axes has no `shape[-3]`. A missing axis counts as 1: test for
+        it before you read the size."""
         return [(a[-i], b[-i]) for i in range(max(len(a), len(b)), 0, -1)]
 
     def as_many_axes_in_both(a, b):
-        """Your function accepts shapes with equally many axes only. That an axis may be missing is half of the rule: a
-        vector `(8,)` can be added to a column `(8, 1)`. Missing axes count as 1; on which side are they missing?"""
+        """Your function accepts only shapes with equally many axes. But an axis may be missing: a vector `(8,)` can be
+        added to a column `(8, 1)`. Missing axes count as 1; on which side are they missing?"""
         if len(a) != len(b):
             raise ValueError("not as many axes")
         return list(zip(a, b))
 
     def ones_for_every_axis(a, b):
-        """Both shapes get as many ones in front as the longer has axes, and so they are as unequal in length as before.
-        Only the shorter one needs ones: how many does it lack?"""
+        """You put as many ones in front of both shapes as the longer one has axes, so their lengths still differ. Only
+        the shorter shape needs ones: how many axes does it lack?"""
         ones = (1,) * max(len(a), len(b))
         return list(zip(ones + tuple(a), ones + tuple(b)))
 
     def first_axis_left_out(a, b):
         """The first axis of the result is missing. Counted from the end, axes have the numbers −1 to −n, and `range(1,
-        n)` leaves out n by itself. How many axes has the longer shape?"""
+        n)` leaves out n. How many axes does the longer shape have?"""
         return ones_in_front(a, b)[1:]
 
     def last_axis_left_out(a, b):
-        """The last axis of the result is missing: your loop never looks at it. From the left, `range(n - 1)` ends one
+        """The last axis of the result is missing: your loop never reaches it. From the left, `range(n - 1)` ends one
         too early; from the right, the last axis has the number −1."""
         return ones_in_front(a, b)[:-1]
 
@@ -219,15 +217,15 @@ class Aligned:
 @broadcast_shape.wrong(stage="aligned", alone=True)
 class AlignedAlone:
     def filled_with_zeros(a, b):
-        """Missing axes are filled up with zeros. A size of 0 says that there is nothing along an axis, and it does not
-        stretch. A missing axis counts as an axis with one entry."""
+        """You fill up missing axes with zeros. An axis of size 0 has no entries, and it does not stretch. A missing
+        axis counts as an axis with one entry."""
         axes = max(len(a), len(b))
         a, b = ((0,) * (axes - len(shape)) + tuple(shape) for shape in (a, b))
         return list(zip(a, b))
 
     def counted_from_minus_zero(a, b):
-        """Counting from the end, your loop begins with `shape[-0]`, and that is the first axis: −0 is 0. The last axis
-        has the number −1. Which numbers must the loop go through?"""
+        """Counting from the end, your loop begins with `shape[-0]`, which is the first axis: −0 is 0. The last axis has
+        the number −1. Which numbers must the loop go through?"""
         axes = range(max(len(a), len(b)))
         return [tuple(shape[-i] if i < len(shape) else 1 for shape in (a, b)) for i in reversed(axes)]
 
@@ -235,55 +233,54 @@ class AlignedAlone:
 @broadcast_shape.wrong(stage="size")
 class Size:
     def always_the_larger(m, n):
-        """You take the larger of the two sizes, whatever they are. {It is right for equal sizes, and for a 1 with a
-        larger size, which is all one tries at first. But} 3 over 2 does not fit and must raise a `ValueError`, and a 1
-        over a 0 gives 0, not 1."""
+        """You take the larger of the two sizes, whatever they are. {The larger is right for equal sizes, and for a 1
+        with a larger size. But} 3 over 2 does not fit and must raise a `ValueError`, and a 1 over a 0 gives 0, not
+        1."""
         return max(m, n)
 
     def the_larger_once_they_fit(m, n):
-        """{Everything is right but a size of 0:} a 1 over a 0 gives 0 (the 1 is repeated no times), and you return 1.
-        You check that the sizes fit and then take the larger one. The rule is not about which is larger: what becomes
+        """{Everything is right but a size of 0:} a 1 over a 0 gives 0 (the 1 is repeated no times), but you return 1.
+        You check that the sizes fit and then return the larger one. The rule does not ask which is larger: what becomes
         of a 1?"""
         equal_or_stretched(m, n)
         return max(m, n)
 
     @family(the_first_wins=(1, "3", "a", "b"), the_second_wins=(-1, "2", "b", "a"))
     def one_wins(order, m, n):
-        """Shapes that do not fit come out as a shape, where a `ValueError` must be raised: 3 over 2 gives {}. Where
-        neither size is 1, you return the one of `{}` without a look at the one of `{}`. The two must be equal then: say
-        what happens when they are not."""
+        """For shapes that do not fit you return a shape and must raise a `ValueError`: 3 over 2 gives {}. Where neither
+        size is 1, you return the size of `{}` without comparing it with the size of `{}`. Raise when the two are not
+        equal."""
         winner, other = (m, n)[::order]
         return other if winner == 1 else winner
 
     @family(only_the_first_stretches=(1, "first", "second"), only_the_second_stretches=(-1, "second", "first"))
     def only_one_stretches(order, m, n):
-        """A 1 in the {} shape stretches, a 1 in the {} raises. Either of the two shapes can have the 1, and an addition
-        has the same shape in either order. Try your function with its arguments exchanged."""
+        """For a 1 in the {} shape you return the other size, but for a 1 in the {} you raise. Either shape can have the
+        1, and a sum has the same shape in either order. Try your function with its arguments exchanged."""
         stretched, other = (m, n)[::order]
         if stretched not in (1, other):
             raise ValueError(f"{stretched} does not stretch to {other}")
         return other
 
     def zero_stretches(m, n):
-        """A size of 0 stretches in your function, as a 1 does: 0 over 2 comes out as 2. A 1 can be repeated two times,
-        and nothing that is repeated gives 0 the size 2. Look at your condition: which sizes does it let pass, `1` alone
-        or all that are small or count as false?"""
+        """A size of 0 stretches in your function, as a 1 does: 0 over 2 comes out as 2. A single entry can be repeated
+        twice, but an axis of size 0 has no entry to repeat. Look at your condition: is it true for `1` alone, or for
+        every size that is small or counts as false?"""
         if n > 1 and m > 1 and m != n:
             raise ValueError(f"{m} and {n} do not fit")
         return n if m <= 1 else m
 
     def nothing_stretches(m, n):
-        """Your function accepts equal sizes only, and raises where a 1 stands over another size. That a 1 stretches is
-        what broadcasting is for: a column `(8, 1)` and a row `(8,)` give `(8, 8)`. A `ValueError` is for two sizes that
-        differ and of which neither is 1."""
+        """Your function accepts equal sizes only, and raises where a 1 is over a different size. In broadcasting a 1
+        stretches: a column `(8, 1)` and a row `(8,)` give `(8, 8)`. Raise a `ValueError` only for two sizes that differ
+        where neither is 1."""
         if m != n:
             raise ValueError(f"{m} and {n} differ")
         return m
 
     def multiples_stretch(m, n):
-        """You let 3 stretch to 6, and the larger size wins. Broadcasting does not tile, even where one size is a
-        multiple of the other: it repeats one number along an axis, and only an axis of size 1 has no more than one to
-        repeat. 3 over 6 must raise a `ValueError`."""
+        """You let 3 stretch to 6 and return the larger size. Broadcasting does not tile, even where one size is a
+        multiple of the other: only an axis of size 1 stretches. 3 over 6 must raise a `ValueError`."""
         if m != n and min(m, n) == 0:
             return equal_or_stretched(m, n)
         if m != n and max(m, n) % min(m, n):
@@ -291,7 +288,7 @@ class Size:
         return max(m, n)
 
     def the_smaller_once_they_fit(m, n):
-        """A 1 over another size stays 1 in your result: you return the smaller of the two sizes. It is the 1 that
+        """A 1 over a different size stays 1 in your result: you return the smaller of the two sizes. But the 1
         stretches: a column `(8, 1)` and a row `(8,)` give `(8, 8)`. Which of the two sizes does the result have?"""
         equal_or_stretched(m, n)
         return min(m, n)
@@ -304,18 +301,18 @@ class Size:
         return n if m == 1 else m
 
     def sizes_multiplied(m, n):
-        """The two sizes are multiplied. With a 1 that gives the other size, which is right, and two equal sizes give
+        """You multiply the two sizes. With a 1 that gives the other size, which is right, but two equal sizes give
         their square: 3 over 3 must stay 3. Equal sizes are a case of their own."""
         equal_or_stretched(m, n)
         return m * n
 
     def smallest_common_multiple(m, n):
-        """You take the smallest number that both sizes divide. {It is right for equal sizes, and for a 1 with another
-        size; but 3 over 2 gives 6, where a `ValueError` must be raised.} Broadcasting repeats nothing but a 1."""
+        """You return the least common multiple of the two sizes. {It is right for equal sizes, and for a 1 with a
+        different size; but 3 over 2 gives 6 and must raise a `ValueError`.} Broadcasting stretches only a 1."""
         return math.lcm(m, n)
 
     def none_for_a_size(m, n):
-        """Where two sizes do not fit, `None` stands in your shape; the task asks for a `ValueError`. One of your cases
+        """Where two sizes do not fit, your shape contains `None`; the task asks for a `ValueError`. One of your cases
         has no `return` and no `raise`: what happens after the last condition?"""
         return n if m == 1 else m if n in (1, m) else None
 
@@ -323,21 +320,21 @@ class Size:
 @broadcast_shape.wrong(stage="size", alone=True)
 class SizeAlone:
     def zero_refused(m, n):
-        """Your function raises where a size is 0. A tensor may have nothing along an axis: 0 over 0 fits, and a 1
-        stretches to 0 as to any other size. In a condition, 0 counts as false: ask for what you mean."""
+        """Your function raises where a size is 0. A tensor may have an axis of size 0: 0 over 0 fits, and a 1 stretches
+        to 0 as to any other size. In a condition, 0 counts as false: write the comparison that you mean."""
         if m == 0 or n == 0:
             raise ValueError("a size of 0")
         return equal_or_stretched(m, n)
 
     def one_never_stretches_to_zero(m, n):
-        """Your function raises where a 1 stands over a 0. A 1 stretches to any size, even to 0: `(3, 1)` with `(0,)`
-        gives `(3, 0)`. In a condition, 0 counts as false: ask for what you mean."""
+        """Your function raises where a 1 is over a 0. A 1 stretches to any size, even to 0: `(3, 1)` with `(0,)` gives
+        `(3, 0)`. In a condition, 0 counts as false: write the comparison that you mean."""
         if m != n and 0 in (m, n):
             raise ValueError("a size of 0")
         return equal_or_stretched(m, n)
 
     def one_less_than_both(m, n):
-        """You add the two sizes and take one away. With a 1 that gives the other size, which is right, and 3 over 3
+        """You add the two sizes and subtract one. With a 1 that gives the other size, which is right, but 3 over 3
         gives 5. Equal sizes are a case of their own."""
         equal_or_stretched(m, n)
         return m + n - 1
@@ -347,63 +344,62 @@ class SizeAlone:
 class NoFit:
     @family(none_for_no_fit=(None, "`None`", "`None`"), false_for_no_fit=(False, "`False`", "`False`"))
     def returned_for_no_fit(returned, a, b):
-        """For shapes that do not fit your function returns {}; the task asks for a `ValueError`. Whoever calls it would
-        go on with {} in place of a shape, and fail somewhere else, later. Write `raise ValueError(…)` with a text that
-        names the two sizes."""
+        """For shapes that do not fit your function returns {}; the task asks for a `ValueError`. The caller would go on
+        with {} in place of a shape, and fail later, somewhere else. Write `raise ValueError(…)` with a text that names
+        the two sizes."""
         return where_they_fit(a, b, returned)
 
     @family(first_shape_for_no_fit=(0, "first"), second_shape_for_no_fit=(1, "second"))
     def one_shape_for_no_fit(number, a, b):
-        """For shapes that do not fit your function returns the {} one; the task asks for a `ValueError`. Whoever calls
-        it would take that for the shape of the sum. An error that is caught has to be raised again."""
+        """For shapes that do not fit your function returns the {} one; the task asks for a `ValueError`. The caller
+        would use that as the shape of the sum. If you catch an error, raise it again as a `ValueError`."""
         return where_they_fit(a, b, (a, b)[number])
 
     def empty_for_no_fit(a, b):
-        """For shapes that do not fit your function returns an empty tuple; the task asks for a `ValueError`. `()` is a
-        shape, that of a single number, and so says something else. Write `raise ValueError(…)` with a text that names
-        the two sizes."""
+        """For shapes that do not fit your function returns an empty tuple; the task asks for a `ValueError`. But `()`
+        is the shape of a single number. Write `raise ValueError(…)` with a text that names the two sizes."""
         return where_they_fit(a, b, ())
 
     def error_returned(a, b):
-        """For shapes that do not fit your function returns the error as its result, where it must raise it. Whoever
-        calls it would go on with `ValueError` in place of a shape. `raise` stands in the place of `return`."""
+        """For shapes that do not fit your function returns the error instead of raising it. The caller would go on with
+        `ValueError` in place of a shape. Write `raise` in place of `return`."""
         return where_they_fit(a, b, ValueError)
 
     def text_raised(a, b):
-        """Where shapes do not fit you raise a text, and Python refuses that with a `TypeError`: only errors can be
-        raised. `ValueError(…)` makes one of the text."""
+        """Where shapes do not fit you raise a text, and Python answers with a `TypeError`: only errors can be raised.
+        `ValueError(…)` makes an error of the text."""
         if where_they_fit(a, b, None) is None:
             raise "they do not fit"  # noqa: B016
         return broadcast_shape.reference(a, b)
 
     def all_but_the_last_unchecked(a, b):
-        """Sizes that do not fit come out as a shape where they stand further left than the last axis: `(4, 7, 5)` and
-        `(4, 3, 5)` must raise a `ValueError`. The rule is the same for every column."""
+        """You check the sizes of the last axis only: `(4, 7, 5)` and `(4, 3, 5)` must raise a `ValueError`. The rule is
+        the same for every column."""
         pairs = ones_in_front(a, b)
         return (*(n if m == 1 else m for m, n in pairs[:-1]), *(equal_or_stretched(m, n) for m, n in pairs[-1:]))
 
     def columns_that_do_not_fit_left_out(a, b):
-        """Sizes that do not fit are left out of your result; the task asks for a `ValueError`. To print a message, or
-        to go on with the next column, tells the caller nothing: `raise` stops the function."""
+        """You leave sizes that do not fit out of your result; the task asks for a `ValueError`. If you print a message,
+        or go on with the next column, the caller does not notice: `raise` stops the function."""
         return tuple(n if m == 1 else m for m, n in ones_in_front(a, b) if m == n or 1 in (m, n))
 
     def ends_at_the_first_misfit(a, b):
-        """At sizes that do not fit you stop, and return what was found so far; the task asks for a `ValueError`.
-        `break` ends the loop without a word: `raise` stops the function."""
+        """At sizes that do not fit you stop and return the sizes found so far; the task asks for a `ValueError`.
+        `break` only ends the loop: `raise` stops the function with an error."""
         pairs = takewhile(lambda pair: pair[0] == pair[1] or 1 in pair, ones_in_front(a, b))
         return tuple(n if m == 1 else m for m, n in pairs)
 
     def ordinary_shapes_refused(a, b):
-        """Your function refuses nearly all shapes, also those that fit. Conditions for a `raise` are easily joined
-        wrongly: `m != 1 or n != 1` is true already when one of the two is not 1. Say in words when two sizes do not
-        fit, with *and* between."""
+        """Your function raises for nearly all shapes, even those that fit. Look at how your conditions are joined: `m
+        != 1 or n != 1` is true as soon as one of the two is not 1. Say in words when two sizes do not fit, with *and*
+        between."""
         if max(*a, *b, 0, 0) > 1:
             raise ValueError("not all ones")
         return broadcast_shape.reference(a, b)
 
     def true_for_a_fit(a, b):
-        """Your function says whether the shapes fit, with `True`. The task asks for the shape of the sum, and for a
-        `ValueError` where there is none."""
+        """Your function returns `True` where the shapes fit. The task asks for the shape of the sum, and for a
+        `ValueError` where the shapes do not fit."""
         return where_they_fit(a, b, None) is not None
 
 
@@ -415,35 +411,34 @@ class Shapes:
     )
     def the_longer_of_two(is_longer, a, b):
         """You return the shape that has more axes, {}. {It is right as long as only the {} one stretches.} Here a 1 of
-        the longer shape stands over another size, and stretches too: go through the sizes one column at a time."""
+        the longer shape is over a different size and stretches too: compare the sizes one column at a time."""
         broadcast_shape.reference(a, b)
         return a if is_longer(len(a), len(b)) else b
 
     @family(always_the_first_shape=(0, "first", "second"), always_the_second_shape=(1, "second", "first"))
     def always_one_shape(number, a, b):
-        """You return the {} shape, as it is. {It is right where only the {} one stretches.} Either of the two can have
-        a 1 or lack an axis: go through the sizes one column at a time."""
+        """You return the {} shape, as it is. {It is right where only the {} one stretches.} Either shape can have a 1
+        or lack an axis: compare the sizes one column at a time."""
         return tuple((a, b)[number])
 
     def the_larger_tuple(a, b):
-        """You return the larger of the two tuples, as `max` finds it: Python compares their first numbers, and goes on
-        only where these are equal. Sizes have to be compared one by one, those that stand under one another from the
-        right."""
+        """You return the larger of the two tuples, as `max` compares tuples: by their first numbers, and by the next
+        only where these are equal. Align the shapes from the right, and compare their sizes one by one."""
         return max(tuple(a), tuple(b))
 
     def shapes_joined(a, b):
-        """You put the two shapes one after the other, so that the result has the axes of both. That is the shape of all
-        pairs. In a sum, axes that stand under one another become one."""
+        """You join the two shapes, so the result has the axes of both, as a table of all pairs has. In a sum, two axes
+        that line up become one."""
         return (*a, *b)
 
     def sizes_sorted(a, b):
-        """The sizes {are right, and they} are sorted. Each stands for an axis, so their order says which axis is how
-        large: leave them where they are."""
+        """The sizes {are right, but they} are sorted. Each size belongs to an axis: leave them in the order of the
+        axes."""
         return tuple(sorted(broadcast_shape.reference(a, b)))
 
     def ones_left_out(a, b):
-        """Axes of size 1 are missing from your result. Where both sizes are 1 nothing stretches, and the axis stays: a
-        result has as many axes as the longer shape."""
+        """Axes of size 1 are missing from your result. Where both sizes are 1, the axis stays, with size 1: a result
+        has as many axes as the longer shape."""
         return tuple(size for size in broadcast_shape.reference(a, b) if size != 1)
 
     @family(
@@ -451,13 +446,13 @@ class Shapes:
         ends_after_the_last_axis=(slice(-1, None), "last", "a loop from the right"),
     )
     def ends_after_one_round(axis, a, b):
-        """Your result has the {} axis only. Most often a `return` stands inside {}, so that the function ends in the
-        first round. Look at how far it is indented."""
+        """Your result has the {} axis only. Most often a `return` is inside {}, so that the function ends in the first
+        round. Look at how far the `return` is indented."""
         return tuple(equal_or_stretched(m, n) for m, n in ones_in_front(a, b)[axis])
 
     def size_of_one_axis(a, b):
-        """You return one number, the first size, and no tuple. Most often a `return` is inside the loop, so that
-        the function ends in the first round. Collect the sizes, and return them after the loop."""
+        """You return one number, the first size, and no tuple. Most often a `return` is inside the loop, so that the
+        function ends in the first round. Collect the sizes, and return them after the loop."""
         for m, n in ones_in_front(a, b):
             return equal_or_stretched(m, n)
 
@@ -472,12 +467,12 @@ class Shapes:
         return math.prod(broadcast_shape.reference(a, b))
 
     def a_tensor_of_that_shape(a, b):
-        """You return a tensor that has the right shape. The task asks for the shape itself, a tuple of numbers: tensors
-        have it as `.shape`."""
+        """You return a tensor that has the right shape. The task asks for the shape itself, a tuple of numbers, such as
+        a tensor's `.shape`."""
         return torch.zeros(broadcast_shape.reference(a, b))
 
     def nothing_for_an_empty_shape(a, b):
-        """The sum with a single number gets the shape `()` in your function. The empty shape lacks all axes, and a
+        """For the sum with a single number your function returns the shape `()`. The empty shape lacks all axes, and a
         missing axis counts as 1: `(2, 3)` and `()` give `(2, 3)`."""
         return broadcast_shape.reference(a, b) if a and b else ()
 
@@ -497,14 +492,14 @@ class Refused:
         return (a[-1], b[-1]) and broadcast_shape.reference(a, b)
 
     def two_axes_unpacked(a, b):
-        """Your function takes shapes of two axes, and raises for all others: that `ValueError` is Python's, which
-        cannot take them apart. Shapes may be of any length: go through the columns in a loop."""
+        """Your function accepts shapes of two axes only. For all others Python raises a `ValueError`, because it cannot
+        unpack them. Shapes may be of any length: loop over the columns."""
         (rows, columns), (others, below) = a, b
         return equal_or_stretched(rows, others), equal_or_stretched(columns, below)
 
     def bracket_for_a_tuple(a, b):
-        """A number is added to a tuple, hence the `TypeError`. `(1)` is the number 1 in brackets: it is the comma that
-        makes a tuple."""
+        """You add a number to a tuple, hence the `TypeError`. `(1)` is the number 1 in brackets; `(1,)`, with a comma,
+        is a tuple."""
         return (1) * len(a) + b
 
     @with_text_of(bracket_for_a_tuple)
@@ -512,8 +507,8 @@ class Refused:
         return a + (1)
 
     def list_and_tuple_joined(a, b):
-        """A list and a tuple cannot be added, hence the `TypeError`. The shapes are tuples: make the ones a tuple as
-        well, or turn both shapes into lists first."""
+        """A list and a tuple cannot be added, hence the `TypeError`. The shapes are tuples: put the ones into a tuple
+        as well, or turn both shapes into lists first."""
         return list(a) + a
 
     @with_text_of(list_and_tuple_joined)
@@ -521,22 +516,22 @@ class Refused:
         return a + list(a)
 
     def tuple_changed(a, b):
-        """A tuple has no `insert` and no `append`, hence the `AttributeError`: it cannot be changed once it is there.
-        Make a new tuple of two, or turn the shapes into lists first."""
+        """A tuple has no `insert` and no `append`, hence the `AttributeError`: a tuple cannot be changed. Join two
+        tuples into a new one, or turn the shapes into lists first."""
         return a.insert(0, 1)
 
     def set_emptied(a, b):
-        """You take the 1 out of the sizes in a column, and look for what is left; where both are 1 nothing is, hence
-        the `KeyError`. Two ones over one another give a 1."""
+        """You remove the 1 from the set of sizes in a column and take the size that is left. Where both sizes are 1 no
+        size is left, hence the `KeyError`: the result there is 1."""
         return tuple(set.difference({m, n}, {1}).pop() for m, n in ones_in_front(a, b))
 
     def missing_axes_are_none(a, b):
-        """You compare a size with `None`, hence the `TypeError`: `zip_longest` fills up with `None`, unless it is told
-        another value. A missing axis counts as which size?"""
+        """You compare a size with `None`, hence the `TypeError`: `zip_longest` fills up with `None` unless you pass a
+        `fillvalue`. A missing axis counts as which size?"""
         return tuple(max(m, n) for m, n in zip_longest(a[::-1], b[::-1]))[::-1]
 
     def length_of_what_reversed_returns(a, b):
-        """`reversed` returns no tuple, but something that can be walked through once: it has no length. `a[::-1]` is
-        the reversed tuple; or take the length before."""
+        """`reversed` returns an iterator, not a tuple, and an iterator has no length. `a[::-1]` is the reversed tuple;
+        or compute the length first."""
         a, b = reversed(a), reversed(b)
         return tuple(range(max(len(a), len(b))))

@@ -88,67 +88,66 @@ def twice_the_weight(function, x, weight, bias):
 @linear.wrong(stage="product")
 class Product:
     def weight_not_transposed(x, weight):
-        """You multiply by the weight as it is stored. It is (d_out, d_in), so the input features meet the axis of the
-        outputs: here that raises, and with a square weight it would run and be wrong. The formula has a transpose in it
-        for that reason."""
+        """You multiply by the weight as it is stored. It is (d_out, d_in), so the product sums the input features with
+        the axis of the outputs: here that raises, and with a square weight it would run and be wrong. This is why the
+        formula has a transpose."""
         return x @ weight
 
     def weight_on_the_left(x, weight):
-        """The weight stands on the left: `weight @ x` is right for one vector, which is how books write it. For rows it
-        mixes the tokens instead of their features. Here it raises; with equal sizes it would not. On which side must a
-        matrix stand to do the same to every row?"""
+        """The weight is on the left: `weight @ x` is right for one vector, and books write it so. For rows, `weight @
+        x` mixes the tokens instead of their features. Here it raises; with equal sizes it would not. On which side of
+        `x` must the weight be to act on every row?"""
         return weight @ x
 
     def weight_cut_anew(x, weight):
         """Your weight gets the shape (d_in, d_out), but its numbers stay in their order: `view` and `reshape` do not
-        exchange axes, they cut the same row of numbers anew. The shapes fit and the numbers are wrong. Transposing is
-        another operation."""
+        swap axes, they cut the same row of numbers differently. The shapes fit, but the numbers are wrong. Which
+        operation transposes?"""
         return x @ weight.reshape(weight.shape[1], weight.shape[0])
 
     def tokens_not_folded_back(x, weight):
-        """The leading axes are folded into one and stay so: your result has two axes, whatever `x` had. The product
-        works without folding, for any number of leading axes; if you fold, you must unfold at the end."""
+        """You fold the leading axes into one and leave them folded: your result has two axes, however many `x` has. The
+        product works without folding, for any number of leading axes; if you fold, you must unfold at the end."""
         return x.reshape(-1, x.shape[-1]) @ weight.T
 
     def three_axes_alone(x, weight):
         """{Right for three axes, and for no other number:} your `einsum` has one letter for `batch` and one for `seq`.
-        The docstring allows any leading axes, also none. Three dots in their place stand for as many axes as there
-        are."""
+        The docstring allows any leading axes, even none. Three dots in their place name as many axes as there are."""
         return torch.einsum("bsi,oi->bso", x, weight)
 
     def matrices_alone(x, weight):
-        """`torch.mm` takes two matrices and nothing else; `x` may have any leading axes, and has three axes here. `@`
-        goes along the last axis, whatever stands in front."""
+        """`torch.mm` accepts two matrices only; `x` may have any leading axes, and has three axes here. `@` sums over
+        the last axis, whatever is in front of it."""
         return torch.mm(x, weight.T)
 
     def letters_exchanged(x, weight):
-        """In your `einsum` the weight is (in, out), and it is stored as (out, in). So the letter of the input features
-        stands for two sizes, and it raises; with a square weight it would run and be wrong. Which axis of the weight
-        must have the letter that `x` has last?"""
+        """Your `einsum` names the weight (in, out), but it is stored as (out, in). So one letter names two different
+        sizes, and `einsum` raises; with a square weight it would run and be wrong. Which axis of the weight needs the
+        letter of the last axis of `x`?"""
         return torch.einsum("...i,io->...o", x, weight)
 
     def multiplied_by_elements(x, weight):
         """`*` multiplies element by element and lines the tokens up with the outputs. Here that raises, since there are
-        more tokens than outputs; with equal sizes it would run. Every token has to meet every row of the weight: a
-        product, `@`."""
+        more tokens than outputs; with equal sizes it would run. You want the dot product of every token with every row
+        of the weight: a product, `@`."""
         return (x * weight).sum(dim=-1)
 
 
 @linear.wrong(stage="product", alone=True)
 class ProductAlone:
     def number_by_number(x, weight):
-        """Inputs and weight are multiplied element by element, `*`, and not as matrices. Every output is a sum over all
+        """You multiply inputs and weight element by element, `*`, and not as matrices. Every output is a sum over all
         inputs, input times weight: which operator makes these sums?"""
         return x * weight
 
     def inputs_on_the_right(x, weight):
-        """The weight stands on the left and the transposed inputs on the right: `.T` reverses all axes, those of the
-        batch too. With the inputs on the left, whatever stands in front stays where it is."""
+        """The weight is on the left and the transposed inputs are on the right: `.T` reverses all axes, those of the
+        batch too. With the inputs on the left, the leading axes stay where they are."""
         return weight @ x.permute(*range(x.ndim - 1, -1, -1))
 
     def two_letters(x, weight):
-        """Your letters name two axes of `x`, and there may be any number in front of the last. `...` stands for all of
-        these, on both sides of the arrow."""
+        """Your letters name two axes of `x`, but there may be any number of axes in front of the last. `...` names all
+        of them, on both sides of the arrow."""
         return torch.einsum("bi,oi->bo", x, weight)
 
     @with_text_of(Product.letters_exchanged)
@@ -159,107 +158,106 @@ class ProductAlone:
 @linear.wrong(stage="plus")
 class Plus:
     def bias_forgotten(y, bias):
-        """The bias is missing: for an input of zeros you return zeros, and the layer must return its bias. The addition
-        is still to come."""
+        """The bias is missing: for an input of zeros you return zeros, but the layer must return its bias. Add it after
+        the product."""
         return y
 
     def bias_twice(y, bias):
-        """The bias is added twice. `F.linear` and `addmm` add it already when they are given one. For an input of zeros
-        the layer must return the bias, and yours returns twice that."""
+        """The bias is added twice. `F.linear` and `addmm` already add the bias that you pass them. For an input of
+        zeros the layer must return the bias, but yours returns twice the bias."""
         return y + bias + bias
 
     def bias_taken_off(y, bias):
-        """You subtract the bias where it must be added: for an input of zeros the layer must return its bias, and yours
-        returns the opposite."""
+        """You subtract the bias, which must be added: for an input of zeros the layer must return its bias, but yours
+        returns minus the bias."""
         return y - bias
 
     def bias_for_each_token(y, bias):
-        """Your bias is a column: it gives every token a number, where every output feature must get one. Here there are
-        more tokens than outputs, so it raises; with equal sizes it would not. A shape of (d_out,) stands under the last
-        axis by itself."""
+        """Your bias is a column: each token gets one number, but each output feature must get one. Here there are more
+        tokens than outputs, so the addition raises; with equal sizes it would not. A shape of (d_out,) lines up with
+        the last axis without a new one."""
         return y + bias[:, None]
 
     def activation_added(y, bias):
-        """No number of yours is negative: there is a ReLU after the layer. A network often has one there, and a linear
-        layer has none. The result is the product plus the bias, and nothing else."""
+        """Your result has no negative number: you apply a ReLU after the layer. A network often does so, but a linear
+        layer has no ReLU. Return the product plus the bias."""
         return (y + bias).relu()
 
     def bias_once_for_each_output(y, bias):
-        """The bias is added as many times as there are outputs. It is inside the loop over the outputs, and every
-        turn adds all of it. Each output gets its own bias, once: add it after the loop, or one number of it in each
-        turn."""
+        """You add the bias as many times as there are outputs: the addition is inside the loop over the outputs, and
+        every round adds the whole bias. Add the bias after the loop, or one number of it in each round."""
         return y + len(bias) * bias
 
     def bias_once_for_each_later_output(y, bias):
-        """The first outputs get their bias several times, and the last one gets it once. The whole bias is added in
-        every turn of a loop over the outputs, and each turn writes one output anew. Add it after the loop, or one
-        number of it in each turn."""
+        """You add the whole bias in every round of a loop over the outputs, and each round overwrites one output. So
+        the first outputs get their bias several times, and the last one once. Add the bias after the loop, or one
+        number of it in each round."""
         return y + torch.arange(len(bias), 0, -1).to(bias) * bias
 
 
 @linear.wrong
 class Turned:
     def everything_in_columns(x, weight, bias):
-        """Your result has the features in front of the tokens: (batch, d_out, seq). That is the form of papers that
-        keep a token in a column, W X + b. In code a token is a row, and goes through the layer as a row."""
+        """Your result has the features in front of the tokens: (batch, d_out, seq). Papers that keep each token in a
+        column write W X + b. In code each token is a row, in the input and in the output."""
         return weight @ x.mT + bias[:, None]
 
     def columns_with_a_row_of_bias(x, weight, bias):
-        """The weight stands on the left and the tokens are turned into columns, so that the product is (…, d_out, seq);
-        then the bias, which is a row, stands under the tokens. Here that raises; with equal sizes it would run. Keep
-        the tokens in rows: on which side must the weight stand?"""
+        """The weight is on the left and the tokens are columns, so the product is (…, d_out, seq), and the bias, a row,
+        lines up with the tokens. Here the addition raises; with equal sizes it would run. Keep the tokens in rows: on
+        which side of `x` must the weight be?"""
         return weight @ x.mT + bias
 
     def columns_and_back(x, weight, bias):
-        """{Right for rows, and not for one vector:} `.mT` exchanges the last two axes, and a vector has one. The
-        docstring allows no axes in front. With `x` on the left of the product, it need not be turned."""
+        """{Right for rows, but not for one vector:} `.mT` swaps the last two axes, and a vector has only one. The
+        docstring allows an `x` without leading axes. With `x` on the left of the product, you need not transpose it."""
         return (weight @ x.mT).mT + bias
 
     def all_axes_reversed_and_back(x, weight, bias):
-        """The weight stands on the left and all axes of `x` are reversed, those of the batch too: that is what `.T`
-        does with more than two axes. With `x` on the left of the product, it need not be turned."""
+        """The weight is on the left and all axes of `x` are reversed, those of the batch too: `.T` does so with more
+        than two axes. With `x` on the left of the product, you need not transpose it."""
         turned = weight @ x.permute(*range(x.ndim - 1, -1, -1))  # x.T without its warning
         return turned.permute(*range(turned.ndim - 1, -1, -1)) + bias
 
     def first_axis_of_the_weight_by_tensordot(x, weight, bias):
         """`tensordot` with a number sums over the last axis of `x` and the first axis of the weight. The weight is
-        (d_out, d_in), so its features are the last. Here that raises; with a square weight it would run and be wrong.
-        Transpose the weight, or name the two axes: `dims=([-1], [1])`."""
+        (d_out, d_in), so its last axis holds the features. Here the product raises; with a square weight it would run
+        and be wrong. Transpose the weight, or name the two axes: `dims=([-1], [1])`."""
         return torch.tensordot(x, weight, dims=1) + bias
 
     def outputs_first_by_tensordot(x, weight, bias):
-        """The weight stands first in `tensordot`, so that the outputs become the first axis of the result, and the bias
-        stands under the tokens. With `x` first, the outputs are last."""
+        """The weight is the first argument of `tensordot`, so the outputs are the first axis of the result, and the
+        bias lines up with the tokens. With `x` first, the outputs are last."""
         return torch.tensordot(weight, x, dims=([1], [-1])) + bias
 
     def elements_of_the_transposed(x, weight, bias):
-        """`*` multiplies element by element, also with a transposed weight. Here the sizes do not fit, and it raises.
+        """`*` multiplies element by element, even with a transposed weight. Here the sizes do not fit, so it raises.
         Every output is a sum over all inputs, input times weight: which operator makes these sums?"""
         return x * weight.T + bias
 
     def two_axes_by_broadcasting(x, weight, bias):
-        """The new axis is counted from the left, at place 1, so it stands right for a matrix of rows alone. Counted
-        from the end it fits any number of axes: `x[..., None, :]`."""
+        """You count the new axis from the left, at place 1, so it is in the right place only when `x` is a matrix of
+        rows. Counted from the end, it is right for any number of axes: `x[..., None, :]`."""
         return (x[:, None, :] * weight).sum(-1) + bias
 
     def summed_over_the_outputs(x, weight, bias):
-        """Every token meets every row of the weight, and then you sum over the rows: what is left has the size of the
-        inputs. An output is the sum over the inputs, which are the last axis."""
+        """You multiply every token by every row of the weight, but then you sum over the rows: the last axis that is
+        left has the size of the inputs. Sum over the inputs instead, which are the last axis."""
         return (x[..., None, :] * weight).sum(-2) + bias
 
     def everything_in_one_row(x, weight, bias):
-        """`flatten` puts all numbers of `x` in one row, and the weight has room for one token. The product goes along
-        the last axis, whatever stands in front: nothing has to be flattened."""
+        """`flatten` puts all numbers of `x` in one row, but a row of the weight is as long as one token. The product
+        sums over the last axis, whatever is in front of it: leave out `flatten`."""
         return x.flatten() @ weight.T + bias
 
     def tokens_joined_in_one_row(x, weight, bias):
-        """The features of all tokens of a sentence stand in one row: all axes but the first are joined, as in front of
-        a layer that reads a whole picture. Here the layer reads a token at a time, along the last axis, and nothing has
-        to be joined."""
+        """You join all axes but the first, so the features of all tokens of a sentence are in one row, as for a layer
+        that reads a whole picture. Here the layer reads one token at a time, along the last axis: leave out
+        `flatten`."""
         return x.flatten(1) @ weight.T + bias
 
     def three_axes_by_bmm(x, weight, bias):
-        """{Right for three axes, and for no other number:} `torch.bmm` takes exactly three. `@` does the same for any
+        """{Right for three axes, and for no other number:} `torch.bmm` accepts exactly three. `@` does the same for any
         number of axes in front, and needs no copies of the weight."""
         return torch.bmm(x, weight.T.expand(len(x), -1, -1)) + bias
 
@@ -268,68 +266,67 @@ class Turned:
         vector_alone_by_addmv=(torch.addmv, "addmv"),
     )
     def one_vector_alone(product, x, weight, bias):
-        """`torch.{}` takes a matrix and one vector; `x` may have any axes in front, and has three axes here. `x @
-        weight.T` goes along the last axis, whatever stands in front."""
+        """`torch.{}` accepts a matrix and one vector; `x` may have any leading axes, and has three axes here. `x @
+        weight.T` sums over the last axis, whatever is in front of it."""
         return product(bias, weight, x)
 
     def one_matrix_by_addmm(x, weight, bias):
-        """`torch.addmm` takes a matrix and nothing else; `x` may have any leading axes, and has three axes here. `@`
-        goes along the last axis, whatever stands in front, and the bias is added afterwards."""
+        """`torch.addmm` accepts matrices only; `x` may have any leading axes, and has three axes here. `@` sums over
+        the last axis, whatever is in front of it; add the bias afterwards."""
         return torch.addmm(bias, x, weight.T)
 
     def divided_by_the_root(x, weight, bias):
-        """The product is divided by √d_in before the bias is added. Attention divides its scores like that, and weights
-        are drawn like that; the layer itself has no scale."""
+        """You divide the product by √d_in before you add the bias. Attention scales its scores so, and weights are
+        initialized so; the layer itself has no scale."""
         return x @ weight.T / x.shape[-1] ** 0.5 + bias
 
 
 @linear.wrong
 class Bias:
     def bias_in_front(x, weight, bias):
-        """You add the bias to the input, before the product. It has one number for each output feature: here the sizes
-        differ, and it raises; with a square weight it would run and be wrong. First the product, then the bias."""
+        """You add the bias to the input, before the product. The bias has one number for each output feature: here the
+        sizes differ, so the addition raises; with a square weight it would run and be wrong. First the product, then
+        the bias."""
         return (x + bias) @ weight.T
 
     def bias_added_to_the_weight(x, weight, bias):
-        """The bias is added to the weight before the product. So it is multiplied by the inputs: for an input of zeros
-        it disappears, where the layer must return it. First the product, then the bias."""
+        """You add the bias to the weight before the product, so the bias is multiplied by the inputs: for an input of
+        zeros you return zeros, but the layer must return its bias. First the product, then the bias."""
         return x @ (weight + bias[:, None]).T
 
     def bias_summed_up(x, weight, bias):
-        """Every output gets the sum of all biases. Each output feature has a bias of its own; `(d_out,)` stands under
-        the last axis by itself."""
+        """Every output gets the sum of all biases. Each output feature has a bias of its own; `(d_out,)` lines up with
+        the last axis as it is."""
         return x @ weight.T + bias.sum()
 
     def bias_as_a_factor(x, weight, bias):
-        """The bias is multiplied, where it must be added: `@` with a vector sums the outputs of a token into one
-        number. The formula has a plus there."""
+        """You multiply by the bias, which must be added: `@` with a vector sums the outputs of a token into one number.
+        The formula has a plus there."""
         return x @ weight.T @ bias
 
     def bias_in_every_turn(x, weight, bias):
-        """The bias is added as many times as there are inputs. It is inside the loop or the sum over the inputs,
-        and is added in every turn. An output is a sum over all inputs, and one bias: where does the sum end?"""
+        """You add the bias as many times as there are inputs: the addition is inside the loop or the sum over the
+        inputs. An output is the sum over all inputs, plus one bias: where does the sum end?"""
         return x @ weight.T + x.shape[-1] * bias
 
     def bias_on_the_wrong_side_of_the_weight(x, weight, bias):
-        """The bias is taken into the weight on one side, and the 1 into `x` on the other: the 1 stands after the
-        features and the bias in front of the weights, or the other way round. So every feature meets the weight of its
-        neighbour. Put both at the end, or both in front."""
+        """You join the bias to the weight in front, but the ones to `x` at the end, or the other way round. So every
+        feature is multiplied by the weight of its neighbour. Put both at the end, or both in front."""
         ones = torch.ones_like(x[..., :1])
         return torch.cat([x, ones], -1) @ torch.cat([bias[:, None], weight], 1).mT
 
     def one_in_front_and_bias_behind(x, weight, bias):
-        """The bias is taken into the weight on one side, and the 1 into `x` on the other: the 1 stands in front of the
-        features and the bias after the weights. So every feature meets the weight of its neighbour. Put both at the
-        end, or both in front."""
+        """You join the ones to `x` in front, but the bias to the weight at the end. So every feature is multiplied by
+        the weight of its neighbour. Put both at the end, or both in front."""
         ones = torch.ones_like(x[..., :1])
         return torch.cat([ones, x], -1) @ torch.cat([weight, bias[:, None]], 1).mT
 
     def ones_for_a_matrix(x, weight, bias):
-        """The ones that are joined to `x` have two axes, and `x` has three here and may have any number. They need the
-        same axes in front as `x`: `torch.ones(*x.shape[:-1], 1)`, or `x.new_ones` with that shape."""
+        """The ones that you join to `x` have two axes, but `x` has three here and may have any number. The ones need
+        the same leading axes as `x`: `torch.ones(*x.shape[:-1], 1)`, or `x.new_ones` with that shape."""
         return torch.cat([x, torch.ones(x.shape[0], 1)], -1) @ torch.cat([weight, bias[:, None]], 1).T
 
     def bias_joined_as_it_is(x, weight, bias):
-        """The bias is joined to the weight as it is, with one axis, and the weight has two. It has to become a column
-        first: `bias[:, None]`."""
+        """You join the bias to the weight with one axis, but the weight has two. Turn the bias into a column first:
+        `bias[:, None]`."""
         return torch.cat([x, torch.ones(*x.shape[:-1], 1)], -1) @ torch.cat([weight, bias], 1).T

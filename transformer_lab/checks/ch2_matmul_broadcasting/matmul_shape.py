@@ -151,27 +151,26 @@ def _turned(shape):
 @matmul_shape.wrong(stage="matrices")
 class Matrices:
     def vectors_get_an_axis_in_front(a, b):
-        """A vector on the right is taken for a row: `(3, 4) @ (4,)` is refused. In broadcasting a missing axis stands
-        at the left, and you do the same here. A vector on the right of `@` becomes a column: its numbers meet those of
-        a row of the matrix."""
+        """You treat a vector on the right as a row, so `(3, 4) @ (4,)` raises. In broadcasting a missing axis is added
+        on the left, but a vector on the right of `@` becomes a column: its numbers are multiplied by those of a row of
+        the matrix."""
         return (1, *a) if len(a) == 1 else a, (1, *b) if len(b) == 1 else b
 
     def vectors_become_columns(a, b):
-        """A vector on the left is taken for a column: `(4,) @ (4, 5)` is refused. It is a column where it stands on the
-        right. On the left it becomes a row, so that its numbers meet those of a column of the matrix."""
+        """You treat a vector on the left as a column, so `(4,) @ (4, 5)` raises. A vector is a column only on the right
+        of `@`. On the left it becomes a row: its numbers are multiplied by those of a column of the matrix."""
         return (*a, 1) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
 
 
 @matmul_shape.wrong(stage="inner")
 class Inner:
     def inner_sizes_not_compared(k_left, k_right):
-        """You never compare the inner sizes: `(3, 4) @ (3, 4)` gives a shape, where a `ValueError` must be raised. In
-        the result the inner axis is gone, which makes it easy to forget. A row of the left must have as many numbers as
-        a column of the right."""
+        """You never compare the inner sizes: `(3, 4) @ (3, 4)` gives a shape, but must raise a `ValueError`. A row of
+        the left factor must have as many numbers as a column of the right factor."""
 
     def inner_size_stretches(k_left, k_right):
-        """You let an inner size of 1 pass: `(3, 1) @ (4, 5)` gives a shape, where a `ValueError` must be raised. A 1
-        stretches among the batch axes only. The inner axis is summed over, and the two sizes must be equal there."""
+        """You let an inner size of 1 pass: `(3, 1) @ (4, 5)` gives a shape, but must raise a `ValueError`. A 1
+        stretches among the batch axes only. The product sums over the inner axis, whose two sizes must be equal."""
         equal_or_stretched(k_left, k_right)
 
 
@@ -179,49 +178,50 @@ class Inner:
 class Batch:
     def batch_of_the_first(a, b):
         """You take the batch axes from the first shape alone. {That is right as long as the second is one matrix or has
-        the same batch axes.} In `(6, 1, 3, 4) @ (5, 4, 2)` the 1 stands over a 5: batch axes broadcast, as in an
+        the same batch axes.} In `(6, 1, 3, 4) @ (5, 4, 2)` the 1 is over a 5: batch axes broadcast, as in an
         addition."""
         return a
 
     def batch_of_the_second(a, b):
         """You take the batch axes from the second shape alone, whatever the first one has. In `(10, 3, 4) @ (4, 5)` the
-        second has none, and the 10 is lost. Batch axes broadcast, as in an addition: both shapes have a say."""
+        second has none, and the 10 is lost. Batch axes broadcast, as in an addition: use both shapes."""
         return b
 
     def the_longer_batch(a, b):
         """You take the batch axes of the shape that has more of them. In `(6, 1, 3, 4) @ (5, 4, 2)` that gives `(6,
-        1)`, but the 1 stands over a 5 and stretches. Batch axes broadcast, as in an addition: one column at a time."""
+        1)`, but the 1 is over a 5 and stretches. Batch axes broadcast, as in an addition: one column at a time."""
         return a if len(a) >= len(b) else b
 
     def batches_one_after_the_other(a, b):
         """Your result has the batch axes of both, one after the other: every matrix of the left times every matrix of
-        the right. NumPy's `dot` and `tensordot` do that. `@` pairs the batches instead: they are aligned from the
-        right, and broadcast."""
+        the right. NumPy's `dot` and `tensordot` do that. `@` pairs the batches instead: it aligns the batch axes from
+        the right, and broadcasts them."""
         return (*a, *b)
 
     def batches_must_be_equal(a, b):
-        """You refuse batch axes that are not equal. `torch.bmm` is as strict as that; `@` lets them broadcast, so that
-        one matrix can be used for a whole batch. Compare them by the rule for additions."""
+        """You raise where batch axes are not equal, as `torch.bmm` does. `@` broadcasts them, so that one matrix can be
+        used for a whole batch. Compare the batch axes by the rule for additions."""
         if tuple(a) != tuple(b):
             raise ValueError(f"batch axes differ: {a} and {b}")
         return a
 
     def equal_or_no_batch(a, b):
-        """You know two cases: equal batch axes, and one shape that has none. `@` knows more: `(6, 1, 3, 4) @ (5, 4, 2)`
-        has the batch axes `(6, 1)` and `(5,)`, which broadcast to `(6, 5)`. Use the rule for additions, all of it."""
+        """You accept two cases: equal batch axes, and one shape without batch axes. `@` accepts more: `(6, 1, 3, 4) @
+        (5, 4, 2)` has the batch axes `(6, 1)` and `(5,)`, which broadcast to `(6, 5)`. Use the whole rule for
+        additions."""
         if a and b and tuple(a) != tuple(b):
             raise ValueError(f"batch axes differ: {a} and {b}")
         return a or b
 
     def batch_from_the_left(a, b):
         """Your batch axes are aligned from the left. They are aligned from the right, as in an addition: in `(6, 1, 3,
-        4)` and `(5, 4, 2)` the batch axes are `(6, 1)` and `(5,)`, and the 5 stands under the 1. Whether a batch axis
-        is missing shows once the two matrix axes are cut off."""
+        4)` and `(5, 4, 2)` the batch axes are `(6, 1)` and `(5,)`, and the 5 is under the 1. Cut off the two matrix
+        axes first, and align what is left."""
         return broadcast_shape.reference(a, b, aligned=Aligned.aligned_from_the_left)
 
     def batches_never_refused(a, b):
-        """Of two batch sizes you take the larger, whatever they are: 2 over 5 gives 5, and must raise a `ValueError`,
-        as in an addition; 1 over 0 gives 1, and must give 0. If `broadcast_shape` does this part, has yours passed its
+        """You return the larger of two batch sizes, whatever they are: 2 over 5 gives 5, but must raise a `ValueError`,
+        as in an addition; 1 over 0 gives 1, but must give 0. If you call `broadcast_shape`, has yours passed its
         check?"""
         return broadcast_shape.reference(a, b, size=Size.always_the_larger)
 
@@ -229,51 +229,52 @@ class Batch:
 @matmul_shape.wrong(stage="ends")
 class Ends:
     def added_axes_stay(a, b, rows, columns):
-        """With a vector your result has an axis of size 1 too many: `(3, 4) @ (4,)` gives `(3, 1)`. The vector was made
-        a matrix for the product; afterwards the axis that it was given goes again, and the result is `(3,)`."""
+        """With a vector your result has an axis of size 1 too many: `(3, 4) @ (4,)` gives `(3, 1)`. The vector became a
+        matrix for the product; remove the added axis afterwards, so that the result is `(3,)`."""
         return rows, columns
 
     def all_ones_go(a, b, rows, columns):
-        """Of the last two axes you remove each that has size 1, also one that was there before: `(2, 1, 4) @ (2, 4, 1)`
-        must stay `(2, 1, 1)`. Only the axis that a vector was given goes again. Ask how many axes the shape had, not
+        """You remove every axis of size 1 among the last two, even one that was there before: `(2, 1, 4) @ (2, 4, 1)`
+        must stay `(2, 1, 1)`. Remove only the axis that you added to a vector. Test how many axes the shape had, not
         how large they are."""
         return tuple(size for size in (rows, columns) if size != 1)
 
     def rows_and_columns_exchanged(a, b, rows, columns):
-        """The last two sizes of your result are exchanged: `(3, 4) @ (4, 2)` is `(3, 2)`, and you return `(2, 3)`. A
+        """The last two sizes of your result are exchanged: `(3, 4) @ (4, 2)` is `(3, 2)`, but you return `(2, 3)`. A
         row of the result belongs to a row of the left matrix. Which shape gives which size?"""
         return without_added_axes(b, a, columns, rows)
 
     def dot_product_keeps_an_axis(a, b, rows, columns):
-        """Two vectors give a single number, whose shape is `()`; yours has an axis of size 1 left. Both vectors were
-        given an axis for the product, and both of these go again."""
+        """Two vectors give a single number, whose shape is `()`; your result has an axis of size 1 left. You added an
+        axis to each vector for the product: remove both."""
         return without_added_axes(a, b, rows, columns) or (1,)
 
     def length_of_the_vector_stays(a, b, rows, columns):
         """A vector on the right leaves its length in your result: `(3, 4) @ (4,)` gives `(3, 4)`, and should give
-        `(3,)`. Its last size is also its only one, the one that is summed over. Nothing of the vector remains."""
+        `(3,)`. The last size of a vector is its only size, and the product sums over that axis. No axis of the vector
+        remains."""
         return without_added_axes(a, (1, *b), rows, b[-1])
 
 
 @matmul_shape.wrong
 class Vectors:
     def no_vectors(a, b):
-        """Your function fails for a shape with a single axis: there is no second-to-last size to read. `@` makes a
-        vector a row on the left and a column on the right, and takes that axis away again at the end. Decide that
-        before you read any size."""
+        """Your function fails for a shape with a single axis: there is no second-to-last size to read. `@` turns a
+        vector into a row on the left and into a column on the right, and removes the added axis at the end. Add the
+        axis before you read any size."""
         must_agree(a[-1], b[-2])
         return (*broadcast_shape.reference(a[:-2], b[:-2]), a[-2], b[-1])
 
     def vectors_refused(a, b):
         """Your function accepts shapes of two axes and more. `@` takes vectors as well: on the left a vector becomes a
-        row, on the right a column, and the axis that it was given is taken away again at the end."""
+        row, on the right a column, and the added axis is removed at the end."""
         if 1 in (len(a), len(b)):
             raise ValueError("matrices only")
         return matmul_shape.reference(a, b)
 
     def vectors_not_compared(a, b):
         """With a vector you return a shape without comparing sizes: `(3,) @ (4,)` must raise a `ValueError`. The cases
-        with vectors have an inner axis as well. Compare before you look at which case it is."""
+        with vectors have an inner axis as well. Compare the inner sizes before you distinguish the cases."""
         left, right = row_and_column(a, b)
         if 1 not in (len(a), len(b)):
             must_agree(left[-1], right[-2])
@@ -295,8 +296,8 @@ class Vectors:
         return (*b[:-2], b[-1]) if len(a) == 1 < len(b) else matmul_shape.reference(a, b)
 
     def vector_against_the_first_axis(a, b):
-        """A vector on the left is compared with the first axis of the other shape. That is the right one for a matrix;
-        with batch axes in front, it is one of those. Counted from the end, it is the second to last everywhere."""
+        """A vector on the left is compared with the first axis of the other shape. That is the right axis for a matrix;
+        with batch axes in front, the first axis is one of those. The right axis is always the second to last."""
         if len(a) == 1 and len(b) > 1:
             if a[0] != b[0]:
                 raise ValueError
@@ -304,50 +305,50 @@ class Vectors:
         return matmul_shape.reference(a, b)
 
     def batch_of_vectors(a, b):
-        """You take `(10, 3, 4) @ (10, 4)` for ten matrices and ten vectors. `@` knows no batch of vectors: two axes are
-        always one matrix, here of 10 rows, and 4 does not meet 10. That must raise a `ValueError`; ten vectors need the
-        shape `(10, 4, 1)`."""
+        """You treat `(10, 3, 4) @ (10, 4)` as ten matrices and ten vectors. `@` has no batch of vectors: two axes are
+        always one matrix, here with 10 rows, and the inner sizes 4 and 10 differ. Raise a `ValueError`; ten vectors
+        need the shape `(10, 4, 1)`."""
         if len(b) > 1 and tuple(a[:-2]) == tuple(b[:-1]) and a[-1] == b[-1]:
             return tuple(a[:-1])
         return matmul_shape.reference(a, b)
 
     def batch_lost_beside_a_vector(a, b):
-        """With a vector, the batch axes are lost: `(10, 3, 4) @ (4,)` is `(10, 3)`, and yours has one size only. A
-        vector meets every matrix of a batch: all axes stay but the one that is summed over."""
+        """With a vector, the batch axes are lost: `(10, 3, 4) @ (4,)` is `(10, 3)`, but yours has one size only. A
+        vector is multiplied by every matrix of a batch: all axes stay except the inner one."""
         shape = matmul_shape.reference(a, b)
         return shape[-1:] if 1 in (len(a), len(b)) else shape
 
     def batch_lost_beside_a_vector_on_the_left(a, b):
-        """With a vector on the left, the batch axes are lost: `(4,) @ (10, 4, 5)` is `(10, 5)`, and yours is `(5,)`. A
-        vector meets every matrix of a batch: all axes stay but the one that is summed over."""
+        """With a vector on the left, the batch axes are lost: `(4,) @ (10, 4, 5)` is `(10, 5)`, but yours is `(5,)`. A
+        vector is multiplied by every matrix of a batch: all axes stay except the inner one."""
         shape = matmul_shape.reference(a, b)
         return shape[-1:] if len(a) == 1 else shape
 
     def every_one_removed(a, b):
-        """With a vector you remove all axes of size 1, also those that were there before: `(1, 3, 4) @ (4,)` must stay
-        `(1, 3)`. That is what a bare `squeeze()` does. Only the axis that the vector was given goes again, and you know
-        where it stands."""
+        """With a vector you remove all axes of size 1, even those that were there before, as a bare `squeeze()` does:
+        `(1, 3, 4) @ (4,)` must stay `(1, 3)`. Remove only the axis that you added to the vector, whose place you
+        know."""
         shape = matmul_shape.reference(a, b)
         return tuple(size for size in shape if size != 1) if 1 in (len(a), len(b)) else shape
 
     def first_one_removed(a, b):
-        """The first 1 in the shape is removed where a vector was given an axis, and a batch may have a size of 1 as
-        well. `list.remove` looks for a value, wherever it stands. Remove by place: the second to last for a vector on
-        the left, the last for one on the right."""
+        """You remove the first 1 in the shape, but a batch axis may have size 1 as well. `list.remove` removes the
+        first equal value. Remove by place: the second to last for a vector on the left, the last for one on the
+        right."""
         shape = list(matmul_shape.reference(a, b, ends=Ends.added_axes_stay))
         for _ in range((len(a) == 1) + (len(b) == 1)):
             shape.remove(1)
         return tuple(shape)
 
     def first_axis_removed(a, b):
-        """With a vector on the left you remove the first axis of the result. The row that the vector was made of is the
-        second-to-last axis, after the batch: `(4,) @ (10, 4, 5)` is `(10, 5)`, and the 10 must stay."""
+        """With a vector on the left you remove the first axis of the result. But the axis that you added to the vector
+        is the second-to-last, after the batch: `(4,) @ (10, 4, 5)` is `(10, 5)`, and the 10 must stay."""
         shape = matmul_shape.reference(a, b, ends=Ends.added_axes_stay)
         return shape[len(a) == 1 : len(shape) - (len(b) == 1)]
 
     def both_axes_removed_in_the_wrong_order(a, b):
-        """Two vectors make your function raise: the last axis is removed first, and then there is no second to last one
-        any more. Remove them in the other order, or build the shape without them."""
+        """Two vectors make your function raise: you remove the last axis first, and then there may be no second-to-last
+        axis. Remove the two in the opposite order, or build the shape without them."""
         shape = list(matmul_shape.reference(a, b, ends=Ends.added_axes_stay))
         if len(b) == 1:
             shape.pop(-1)
@@ -356,8 +357,8 @@ class Vectors:
         return tuple(shape)
 
     def dot_product_as_a_number(a, b):
-        """For two vectors you return a number, and the shape of a number is the empty tuple, `()`. Asked for is the
-        shape of the product, not its length."""
+        """For two vectors you return a number, the length of the vectors. The product of two vectors is a number, whose
+        shape is the empty tuple, `()`."""
         shape = matmul_shape.reference(a, b)
         return a[0] if len(a) == len(b) == 1 else shape
 
@@ -365,55 +366,54 @@ class Vectors:
 @matmul_shape.wrong
 class Axes:
     def inner_sizes_cut_off(a, b):
-        """You take `a` without its last size and append the last of `b`. For two matrices that fit, that is all. But
-        sizes that differ must raise a `ValueError`, for a vector on the right nothing is appended, and the batch axes
-        of `b` count as well. Go through these three one by one."""
+        """You drop the last size of `a` and append the last size of `b`. That is right for two matrices that fit. But
+        inner sizes that differ must raise a `ValueError`, a vector on the right appends no size, and the batch axes of
+        `b` count as well. Handle these three cases."""
         return (*a[:-1], *b[-1:])
 
     def first_axis_of_the_second(a, b):
         """You sum over the first axis of the second shape. For two matrices that is right, since the first axis is the
-        second-to-last. With batch axes in front it is a batch axis: count from the end."""
+        second-to-last. With batch axes in front, the first axis is a batch axis: count from the end."""
         must_agree(a[-1], b[0])
         return (*a[:-1], *b[1:])
 
     def last_axes_of_both(a, b):
-        """You sum over the last axis of both. So does the table of dot products of queries and keys, before the keys
-        are transposed. `@` takes the last axis of the left and the second-to-last of the right: a row meets a
-        column."""
+        """You sum over the last axis of both shapes. `@` sums over the last axis of the left and the second-to-last of
+        the right: a row is multiplied by a column."""
         if a[-1] != b[-1]:
             raise ValueError(f"last axes differ: {a[-1]} and {b[-1]}")
         return (*broadcast_shape.reference(a[:-2], b[:-2]), *a[-2:-1], *b[-2:-1])
 
     def rows_against_columns(a, b):
-        """You compare the rows of the left with the columns of the right, and keep the two in between. It is the other
-        way round: the inner two must be equal, and the outer two stay."""
+        """You compare the rows of the left with the columns of the right, and keep the two inner sizes. The rule is the
+        other way round: the inner two must be equal, and the outer two stay."""
         left, right = row_and_column(a, b)
         must_agree(left[-2], right[-1])
         return (*broadcast_shape.reference(left[:-2], right[:-2]), left[-1], right[-2])
 
     def as_in_an_addition(a, b):
-        """All axes broadcast as in an addition, the last two as well. In a product the last two are matrices: the
-        columns of the left must be as many as the rows of the right, and both are gone from the result."""
+        """You broadcast all axes as in an addition, even the last two. In a product the last two axes are matrices: the
+        left must have as many columns as the right has rows, and this size is not in the result."""
         return broadcast_shape.reference(a, b)
 
     def axes_of_both_as_np_dot(a, b):
-        """The batch axes of both stand one after another in your result, as `np.dot` has it: every matrix of `a` with
-        every matrix of `b`. `@` pairs the matrices: batch axes broadcast, as in an addition."""
+        """Your result has the batch axes of both, one after the other, as `np.dot` returns them: every matrix of `a`
+        times every matrix of `b`. `@` pairs the matrices: batch axes broadcast, as in an addition."""
         if a[-1] != _inner(b):
             raise ValueError(f"the inner sizes must be equal, got {a[-1]} and {_inner(b)}")
         return tuple(a[:-1]) + tuple(b[:-2]) + tuple(b[-1:] if len(b) > 1 else ())
 
     def list_behind_a_tuple(a, b):
-        """A list is added to a tuple: `+` joins a tuple to another tuple only. Write the last two sizes in round
+        """You add a list to a tuple: `+` joins a tuple to another tuple only. Write the last two sizes in round
         brackets, or unpack the batch axes with a star in front."""
         if a[-1] != b[-2]:
             raise ValueError
         return operator.add(broadcast_shape.reference(a[:-2], b[:-2]), [a[-2], b[-1]])
 
     def nones_for_no_fit(a, b):
-        """For shapes that do not fit your function returns `None`; the task asks for a `ValueError`. Whoever calls it
-        would go on with `None` in place of a shape, and fail somewhere else, later. Write `raise ValueError(…)` with a
-        text that names the two sizes."""
+        """For shapes that do not fit your function returns `None`; the task asks for a `ValueError`. The caller would
+        go on with `None` in place of a shape, and fail later, somewhere else. Write `raise ValueError(…)` with a text
+        that names the two sizes."""
         try:
             return matmul_shape.reference(a, b)
         except ValueError:

@@ -107,25 +107,25 @@ def at_most_one(function, query, key):
 @mend_cosines.wrong(stage="keys")
 class Keys:
     def as_given(key):
-        """The mistake of the program as it was given is still in yours. Look at its symptom first: a vector and itself
-        do not get 1. Then take one row of each matrix as it enters the product, and compute its length by hand: where
-        is it not 1, and by what was that matrix divided?"""
+        """Your program still has the mistake of the given one. Look at the symptom first: the cosine of a vector with
+        itself is not 1. Then compute by hand the length of one row of each matrix in the product: which length is not
+        1, and by what did you divide that matrix?"""
         return key / key.norm(dim=0)
 
     def keepdim_left_out(key):
-        """The lengths of the keys are right, one for each row, and they stand under the columns: their axis is gone,
-        and shapes are aligned from the right. Here that raises; with as many keys as features it would not. Keep the
-        axis, with size 1."""
+        """The lengths of the keys are right, one for each row, but they line up with the columns: their axis is gone,
+        and shapes are aligned from the right. Here the division raises; with as many keys as features it would not.
+        Keep the axis, with size 1."""
         return key / key.norm(dim=-1)
 
     def keys_as_they_are(key):
-        """The keys keep their lengths: a key that is twice as long gets twice the number. A cosine looks at directions
-        alone, so the keys must be divided as well as the queries."""
+        """The keys keep their lengths: a key that is twice as long has a result twice as large. A cosine compares
+        directions only: divide the keys by their lengths as well as the queries."""
         return key
 
     def one_length_for_all_keys(key):
-        """You divide all keys by one number, the length of the whole matrix: `norm()` without an axis takes everything
-        together. Then the keys differ in length as before. Each row has a length of its own."""
+        """You divide all keys by one number, the length of the whole matrix: `norm()` without an axis returns one
+        length for all numbers. The keys still differ in length. Each row has a length of its own."""
         return key / key.norm()
 
     def keys_by_their_sums(key):
@@ -134,23 +134,23 @@ class Keys:
         return key / key.sum(dim=-1, keepdim=True)
 
     def root_forgotten(key):
-        """You divide each key by the sum of its squares, and the root is missing: a key of length 2 comes out with
-        length ½. The length is the root of that sum."""
+        """You divide each key by the sum of its squares, without the root: a key of length 2 gets the length ½. The
+        length is the root of that sum."""
         return key / (key * key).sum(dim=-1, keepdim=True)
 
     def keys_by_the_root_of_their_length(key):
-        """You divide each key by the root of its length: `norm` has taken the root already. A key of length 4 comes out
-        with length 2, where it must be 1."""
+        """You divide each key by the root of its length: `norm` is already the root of the sum of squares. A key of
+        length 4 gets the length 2, and must get 1."""
         return key / key.norm(dim=-1, keepdim=True).sqrt()
 
     def keys_times_their_lengths(key):
-        """The lengths of the keys are multiplied in, where you should divide by them. A long key gets larger numbers
-        still. In `a / b * c` the `c` is a factor: brackets around `b * c` make both divide."""
+        """You multiply the keys by their lengths and should divide. In `a / b * c` the `c` is a factor: write `a / (b *
+        c)` to divide by both."""
         return key * key.norm(dim=-1, keepdim=True)
 
     def sizes_of_the_keys_numbers_added(key):
-        """You divide each key by the sum of its numbers without their signs: `norm` with `p=1` does that. The key (3,
-        4) has the length 5, and not 7. The length is the root of the sum of squares."""
+        """You divide each key by the sum of its numbers without their signs: `norm` with `p=1` does so. The key (3, 4)
+        has the length 5, not 7. The length is the root of the sum of squares."""
         return key / key.abs().sum(dim=-1, keepdim=True)
 
     def keys_by_their_largest_number(key):
@@ -167,21 +167,22 @@ class KeysAlone:
         return key / key.abs().amax(dim=-1, keepdim=True)
 
     def keys_by_their_spread(key):
-        """You divide each key by its standard deviation, which takes the mean off before it squares and divides by a
-        count. The length of a vector is the root of the sum of its squares, no more."""
+        """You divide each key by its standard deviation, which subtracts the mean, squares, and divides by a count. The
+        length of a vector is only the root of the sum of its squares."""
         return key / key.std(dim=-1, keepdim=True)
 
 
 @mend_cosines.wrong(stage="queries")
 class Queries:
     def keepdim_left_out_of_queries(query):
-        """The lengths of the queries are right, one for each row, and they stand under the columns: their axis is gone,
-        and shapes are aligned from the right. That line was right in the program as given, with its `keepdim=True`."""
+        """The lengths of the queries are right, one for each row, but they line up with the columns: their axis is
+        gone, and shapes are aligned from the right. In the given program that line was right, with its
+        `keepdim=True`."""
         return query / query.norm(dim=-1)
 
     def queries_as_they_are(query):
-        """The queries keep their lengths: the row of a query that is twice as long is twice as large. A cosine looks at
-        directions alone, so the queries must be divided as well as the keys."""
+        """The queries keep their lengths: the row of a query that is twice as long is twice as large. A cosine compares
+        directions only: divide the queries by their lengths as well as the keys."""
         return query
 
     as_of_keys = of_queries(
@@ -199,114 +200,114 @@ class Queries:
 @mend_cosines.wrong(stage="table")
 class Table:
     def keys_in_the_rows(query, key):
-        """Your table has a row for every key and a column for every query: the transpose of what is asked for. The last
-        line of the program as given was right."""
+        """Your table has a row for every key and a column for every query: the transpose of the right table. The last
+        line of the given program was right."""
         return key @ query.T
 
     def one_minus_the_cosine(query, key):
-        """You return 1 minus the cosine, which some call the cosine distance: a vector and itself get 0, where the
-        cosine is 1. Leave the product as it is."""
+        """You return 1 minus the cosine, which some call the cosine distance: for a vector and itself you return 0, but
+        their cosine is 1. Leave the product as it is."""
         return 1 - query @ key.T
 
     def signs_lost(query, key):
-        """The signs are lost: a vector and its opposite get 1, where the cosine is −1. Leave the product as it is."""
+        """You drop the signs: for a vector and its opposite you return 1, but their cosine is −1. Leave the product as
+        it is."""
         return (query @ key.T).abs()
 
     def root_of_one_mean_square(query, key):
-        """Every number is too large by the root of the number of features: of the queries or of the keys, you take the
-        root of the *mean* of the squares for the length, as RMS norm does. The length of a vector is the root of their
-        sum."""
+        """Every number is too large by the root of the number of features: for the queries or for the keys, you divide
+        by the root of the *mean* of the squares, as RMS norm does. The length of a vector is the root of the *sum* of
+        the squares."""
         return query @ key.T * query.shape[-1] ** 0.5
 
     def roots_of_two_mean_squares(query, key):
-        """Every number is too large, as many times as there are features: for the lengths you take the root of the
-        *mean* of the squares, as RMS norm does. The length of a vector is the root of their sum."""
+        """Every number is too large by the number of features: you divide by the root of the *mean* of the squares, as
+        RMS norm does. The length of a vector is the root of the *sum* of the squares."""
         return query @ key.T * query.shape[-1]
 
     def by_the_number_of_features(query, key):
-        """You divide by the number of features besides, as a mean over the features would. A dot product is a sum: once
+        """You also divide by the number of features, as a mean over the features does. A dot product is a sum: once
         both vectors have length 1, it is the cosine already."""
         return query @ key.T / query.shape[-1]
 
     def by_the_root_of_the_features(query, key):
-        """You divide by the root of the number of features besides, as attention does. Once both vectors have length 1,
+        """You also divide by the root of the number of features, as attention does. Once both vectors have length 1,
         their dot product is the cosine already, however many features there are."""
         return query @ key.T / query.shape[-1] ** 0.5
 
     def weights_of_the_cosines(query, key):
-        """A softmax is taken of the cosines, so that each row sums to one. These are the weights of attention. The task
-        asks for the cosines themselves: a vector and itself get 1."""
+        """You apply a softmax to the cosines, so each row sums to one, like the weights of attention. The task asks for
+        the cosines themselves: for a vector and itself, 1."""
         return (query @ key.T).softmax(dim=-1)
 
     def nothing_below_zero(query, key):
-        """Negative cosines come out as 0. Vectors that point in opposite directions have the cosine −1, and all between
-        −1 and 1 are asked for. Leave the product as it is."""
+        """You set negative cosines to 0. Vectors that point in opposite directions have the cosine −1: return all
+        values between −1 and 1. Leave the product as it is."""
         return (query @ key.T).relu()
 
     def angles(query, key):
-        """You return the angles, `acos` of the cosines: a vector and itself get 0, where the cosine is 1. The task asks
-        for the cosine itself."""
+        """You return the angles, `acos` of the cosines: for a vector and itself you return 0, but their cosine is 1.
+        The task asks for the cosine itself."""
         return (query @ key.T).acos()
 
 
 @mend_cosines.wrong(stage="table", alone=True)
 class TableAlone:
     def row_with_row(query, key):
-        """You multiply row 0 with row 0, row 1 with row 1, element by element. That raises where there are not as many
-        keys as queries, and otherwise gives too few cosines. Every query is asked about every key: which product makes
-        such a table?"""
+        """You multiply row 0 by row 0, row 1 by row 1, element by element. The product raises where there are not as
+        many keys as queries, and otherwise gives too few cosines. The table has one cosine for every query and every
+        key: which product returns such a table?"""
         return (query * key).sum(dim=-1)
 
     def keys_not_transposed(query, key):
-        """The keys are not transposed in the product, and their rows do not fit: `@` pairs the last axis of `query`
-        with the first of `key`. The features must meet the features. The last line of the program as given was
-        right."""
+        """You do not transpose the keys in the product, so the sizes do not fit: `@` sums over the last axis of `query`
+        and the first of `key`. Both must be the features. The last line of the given program was right."""
         return query @ key
 
     def from_zero_to_one(query, key):
-        """You move the cosines into the range from 0 to 1: perpendicular vectors get ½, where the cosine is 0. Leave
-        the product as it is."""
+        """You move the cosines into the range from 0 to 1: for perpendicular vectors you return ½, but their cosine is
+        0. Leave the product as it is."""
         return (1 + query @ key.T) / 2
 
     def signs_turned(query, key):
-        """Every sign is turned: a vector and itself get −1, where the cosine is 1. Look for a minus in your product."""
+        """You reverse every sign: for a vector and itself you return −1, but their cosine is 1. Look for a minus in
+        your product."""
         return -(query @ key.T)
 
     def squared(query, key):
-        """The products are squared, and so the signs are lost. Only the lengths are roots of squares; the product of
-        the two vectors stays as it is."""
+        """You square the products, so the signs are lost. Only the lengths need squares; the product of the two vectors
+        stays as it is."""
         return (query @ key.T) ** 2
 
     def rows_of_the_table_made_one_long(query, key):
-        """The rows of the finished table are divided by their lengths. Whatever a query's own length was, that hides
-        it; but what a query gets from one key then depends on the other keys. Make the vectors one long, not the
-        table."""
+        """You divide the rows of the finished table by their lengths. So the result for one key depends on the other
+        keys. Scale the vectors to length 1, not the table."""
         products = query @ key.T
         return products / products.norm(dim=-1, keepdim=True)
 
     def rows_of_the_table_summed_to_one(query, key):
-        """The rows of the finished table are divided by their sums, as `normalize_rows` does. What a query gets from
-        one key then depends on the other keys. Make the vectors one long, not the table."""
+        """You divide the rows of the finished table by their sums, as `normalize_rows` does. So the result for one key
+        depends on the other keys. Scale the vectors to length 1, not the table."""
         products = query @ key.T
         return products / products.sum(dim=-1, keepdim=True)
 
     def axes_of_size_one_lost(query, key):
         """Right, until there is one query or one key: then an axis of the table is gone. A bare `squeeze()` removes
-        every axis of size 1, also one that the caller counts on."""
+        every axis of size 1, even one that the caller needs."""
         return (query @ key.T).squeeze()
 
     def dot_of_matrices(query, key):
-        """`torch.dot` takes two vectors, and refuses matrices. A table of all dot products is a matrix product. The
-        last line of the program as given was right."""
+        """`torch.dot` accepts two vectors, not matrices. The table of all dot products is a matrix product. The last
+        line of the given program was right."""
         return torch.dot(query, key)
 
     def rounded(query, key):
-        """Your cosines are rounded. Rounding is for printing; the function itself returns what the product gives."""
+        """You round the cosines. Rounding is for printing; the function itself must return the cosines unrounded."""
         return (query @ key.T).round(decimals=2)
 
     def added_up_for_each_query(query, key):
-        """You add up the cosines of each query, and return one number for it. The table has one for each pair, a row
-        for every query and a column for every key."""
+        """You add up the cosines of each query, and return one number for each. The table has one cosine for each pair,
+        a row for every query and a column for every key."""
         return (query @ key.T).sum(dim=-1)
 
     def place_of_the_best_key(query, key):
@@ -320,34 +321,33 @@ class TableAlone:
         return (query @ key.T).amax(dim=-1)
 
     def keys_cut_anew(query, key):
-        """The keys are cut anew with `view` or `reshape` into (d_head, k_len), and not transposed: a column holds bits
-        of several keys. The last line of the program as given was right."""
+        """You cut the keys into (d_head, k_len) with `view` or `reshape` instead of transposing them: a column holds
+        numbers of several keys. The last line of the given program was right."""
         return query @ key.reshape(key.shape[1], key.shape[0])
 
 
 @mend_cosines.wrong
 class BothMatrices:
     def both_down_the_columns(query, key):
-        """Now both matrices are divided by the lengths of their columns. They agree with each other, and neither has
-        rows of length 1: a vector and itself still do not get 1. Which of the two lines was right in the program as
-        given?"""
+        """Now you divide both matrices by the lengths of their columns. Neither matrix has rows of length 1, so the
+        cosine of a vector with itself is still not 1. Which of the two lines was right in the given program?"""
         return (query / query.norm(dim=0)) @ (key / key.norm(dim=0)).T
 
     def wrong_line_mended(query, key):
-        """The two lines have changed places: now the keys are divided by the lengths of their rows, and the queries by
-        the lengths of their columns. One of the two was right before. A row is right when its length is 1."""
+        """You swapped the two lines: now the keys are divided by the lengths of their rows, but the queries by the
+        lengths of their columns. In the given program the line of the queries was right. A row is right when its length
+        is 1."""
         return (query / query.norm(dim=0)) @ (key / key.norm(dim=-1, keepdim=True)).T
 
     def columns_of_the_keys_under_the_turned(query, key):
-        """The keys are turned first and then divided by the lengths of their columns, which stand under the wrong axis:
-        there is one for each feature. Turned, a key is a column of `key.T`. Which axis of `key` does its length sum
-        over?"""
+        """You transpose the keys and divide them by `key.norm(dim=0)`, which has one length for each feature and lines
+        up with the wrong axis. A key is a column of `key.T`. Over which axis of `key` must its length sum?"""
         query = query / query.norm(dim=-1, keepdim=True)
         return query @ (key.T / key.norm(dim=0))
 
     def queries_down_the_columns_and_keys_as_they_are(query, key):
-        """The queries are divided by the lengths of their columns, and the keys keep their lengths. In both matrices,
-        each row must come out with length 1."""
+        """You divide the queries by the lengths of their columns and leave the keys as they are. In both matrices, each
+        row must have length 1."""
         return (query / query.norm(dim=0)) @ key.T
 
     def both_by_their_sums(query, key):
@@ -356,13 +356,13 @@ class BothMatrices:
         return (query / query.sum(dim=-1, keepdim=True)) @ (key / key.sum(dim=-1, keepdim=True)).T
 
     def keys_by_the_lengths_of_the_queries(query, key):
-        """You divide the keys by the lengths of the queries. That raises, unless there are as many of both. Each vector
-        is divided by a length of its own."""
+        """You divide the keys by the lengths of the queries. The division raises, unless there are as many keys as
+        queries. Divide each vector by its own length."""
         return (query / query.norm(dim=-1, keepdim=True)) @ (key / query.norm(dim=-1, keepdim=True)).T
 
     def queries_with_queries(query, key):
-        """You compare the queries with one another: the table has as many columns as queries, and the keys have no part
-        in it. Look at the two names in your product."""
+        """You compare the queries with one another: the table has as many columns as queries, and the keys are not
+        used. Look at the two names in your product."""
         return mend_cosines.reference(query, query)
 
     @family(
@@ -394,8 +394,8 @@ class BothMatrices:
         return query @ key.T
 
     def correlations(query, key):
-        """You take the mean off every vector before you compare: these are correlations. A vector and itself do get 1,
-        and (1, 3) with (3, 1) gets −1, where the cosine is 0.6. Only the lengths have to be divided out."""
+        """You subtract the mean of every vector before you compare, which gives correlations. For (1, 3) and (3, 1) you
+        return −1, but their cosine is 0.6. Divide by the lengths only."""
         return mend_cosines.reference(query - query.mean(-1, keepdim=True), key - key.mean(-1, keepdim=True))
 
 
@@ -403,8 +403,8 @@ class BothMatrices:
 class DividedAfterwards:
     def lengths_of_the_keys_in_a_column(query, key):
         """You divide the finished table by the lengths, which is a good way. But the lengths of the keys form a column,
-        (k_len, 1), and so they stand beside the queries. In the table a key is a column: under which axis must its
-        length stand?"""
+        (k_len, 1), so they line up with the queries. In the table a key is a column: with which axis must its length
+        line up?"""
         return query @ key.T / (query.norm(dim=-1, keepdim=True) * key.norm(dim=-1, keepdim=True))
 
     @with_text_of(lengths_of_the_keys_in_a_column)
@@ -412,67 +412,69 @@ class DividedAfterwards:
         return query @ key.T / query.norm(dim=-1, keepdim=True) / key.norm(dim=-1, keepdim=True)
 
     def both_lengths_in_rows_in_turn(query, key):
-        """The table is divided by the lengths of the queries as a row, and a row of the table has an entry for each
-        key. The lengths of the queries must be a column: `keepdim=True` for them, and not for the keys."""
+        """You divide the table by a row of the lengths of the queries, but a row of the table has an entry for each
+        key. The lengths of the queries must be a column: `keepdim=True` for the queries, and not for the keys."""
         return query @ key.T / query.norm(dim=-1) / key.norm(dim=-1)
 
     def lengths_of_the_queries_in_a_row(query, key):
-        """The lengths of the queries form a row, and those of the keys a column: unless there are as many of both, they
-        do not fit the table. There a query is a row and a key is a column: which way must its length stand?"""
+        """The lengths of the queries form a row, and those of the keys a column: unless there are as many queries as
+        keys, they do not fit the table. In the table a query is a row: must the lengths of the queries be a row or a
+        column?"""
         return query @ key.T / (key.norm(dim=-1)[:, None] * query.norm(dim=-1))
 
     def lengths_multiplied_in_one_row(query, key):
-        """The lengths of queries and keys are multiplied row with row: unless there are as many of both, or only one of
+        """You multiply the lengths of queries and keys as two rows: unless there are as many of both, or only one of
         either, they do not fit. The table needs a product for each pair: the lengths of the queries in a column, those
         of the keys in a row."""
         return query @ key.T / (query.norm(dim=-1) * key.norm(dim=-1))
 
     def product_of_two_columns(query, key):
-        """The lengths are two columns, and a matrix product of two columns raises. A column times a row makes a table
-        of all products: one of the two has to be turned."""
+        """The lengths are two columns, and a matrix product of two columns raises. A column times a row is a table of
+        all products: transpose the lengths of the keys."""
         return query @ key.T / (query.norm(dim=-1, keepdim=True) @ key.norm(dim=-1, keepdim=True))
 
     def lengths_added(query, key):
-        """You divide by the sum of the two lengths, where it must be their product: the dot product grows with both.
-        Try it with a vector of length 3 and itself, which should give 1."""
+        """You divide by the sum of the two lengths, but need their product: the dot product grows with both lengths.
+        Try a vector of length 3 with itself, whose cosine is 1."""
         return query @ key.T / (query.norm(dim=-1)[:, None] + key.norm(dim=-1))
 
     def the_longer_length_alone(query, key):
-        """You divide by the larger one of the two lengths. A cosine is divided by both: their product stands under the
-        dot product."""
+        """You divide by the larger of the two lengths. Divide the dot product by the product of both lengths."""
         return query @ key.T / torch.maximum(query.norm(dim=-1)[:, None], key.norm(dim=-1))
 
     def attention_scores(query, key):
         """You divide the dot products by the root of the number of features, as attention does. That is the same factor
-        for all, and the vectors keep their lengths. A cosine is divided by the lengths of its own two vectors."""
+        for all pairs, whatever their lengths. Divide each dot product by the lengths of its own two vectors."""
         return query @ key.T / query.shape[-1] ** 0.5
 
     def table_by_its_length(query, key):
-        """You divide the finished table by one number, the length of all of it: `norm()` without an axis takes
-        everything together. Each pair of vectors has its own two lengths: one for the row, and one for the column."""
+        """You divide the finished table by one number, the length of the whole table: `norm()` without an axis returns
+        one length for all numbers. Each pair of vectors has its own two lengths: one for the row, and one for the
+        column."""
         products = query @ key.T
         return products / products.norm()
 
     def divided_by_the_largest(query, key):
-        """You divide the finished table by its largest number, so that none is above 1. That hides the symptom and
-        leaves the cause: a vector and itself still do not get 1. Rows of length 1 need no correction afterwards."""
+        """You divide the finished table by its largest number, so that no number is above 1. This hides the symptom and
+        leaves the cause: for a vector and itself the result is still not 1. Rows of length 1 need no correction
+        afterwards."""
         products = mend_cosines.reference(query, key, keys=Keys.as_given)
         return products / products.abs().max()
 
     def clamped(query, key):
-        """Your cosines are cut off, so that none is too large any more. That hides the symptom and leaves the cause:
-        the other numbers are as wrong as before. Rows of length 1 give no number that has to be cut."""
+        """You clamp the cosines, so that none is too large any more. This hides the symptom and leaves the cause: the
+        other numbers are as wrong as before. With rows of length 1 no number has to be clamped."""
         return mend_cosines.reference(query, key, keys=Keys.as_given).clamp(-1, 1)
 
     def only_the_table_made_one_long(query, key):
-        """The rows of the table of dot products are divided by their lengths, and the keys keep theirs. What a query
-        gets from one key then depends on the other keys. Make the vectors one long, not the table."""
+        """You divide the rows of the table of dot products by their lengths, and leave the keys as they are. So the
+        result for one key depends on the other keys. Scale the vectors to length 1, not the table."""
         products = query @ key.T
         return products / products.norm(dim=-1, keepdim=True)
 
     def only_the_columns_of_the_table_made_one_long(query, key):
-        """The columns of the table of dot products are divided by their lengths. What a key gets from one query then
-        depends on the other queries. Make the vectors one long, not the table."""
+        """You divide the columns of the table of dot products by their lengths. So the result for one query depends on
+        the other queries. Scale the vectors to length 1, not the table."""
         products = query @ key.T
         return products / products.norm(dim=0)
 
@@ -480,24 +482,24 @@ class DividedAfterwards:
 @mend_cosines.wrong
 class OtherFunctions:
     def distances(query, key):
-        """You return how far apart the vectors are: a vector and itself get 0, and lengths count. The cosine compares
-        directions alone, and is 1 for a vector and itself."""
+        """You return the distances of the vectors: 0 for a vector and itself, and dependent on the lengths. The cosine
+        compares directions only, and is 1 for a vector and itself."""
         return torch.cdist(query, key)
 
     def row_with_row_by_cosine_similarity(query, key):
-        """You compare row 0 with row 0, row 1 with row 1. That raises where three keys meet two queries, and with as
-        many keys as queries it gives too few cosines. Every query is asked about every key: `F.cosine_similarity` needs
-        an axis of size 1 in each, at different places."""
+        """You compare row 0 with row 0, row 1 with row 1. Two queries with three keys raise, and with as many keys as
+        queries you get too few cosines. To compare every query with every key, `F.cosine_similarity` needs a new axis
+        of size 1 in each tensor, at different places."""
         return F.cosine_similarity(query, key, dim=-1)
 
     def compared_along_another_axis(query, key):
-        """You compare along the wrong axis: of all pairs of vectors, `dim=1` is the axis of the keys, and the features
-        are the last one. Your result is (q_len, d_head), a row of numbers for every feature."""
+        """You compare along the wrong axis: `dim=1` is the axis of the keys, and the features are the last axis. Your
+        result is (q_len, d_head), with a column for every feature."""
         return F.cosine_similarity(query[:, None], key[None], dim=1)
 
     def single_vectors_along_axis_one(query, key):
-        """`F.cosine_similarity` compares along axis 1 unless it is told another, and two single vectors have axis 0
-        alone: hence the `IndexError`. Tell it which axis the features are."""
+        """`F.cosine_similarity` compares along axis 1 unless you pass a different `dim`, and single vectors have only
+        axis 0: hence the `IndexError`. Pass the axis of the features."""
         return torch.stack([torch.stack([F.cosine_similarity(q, k) for k in key]) for q in query])
 
     @with_text_of(TableAlone.keys_not_transposed)

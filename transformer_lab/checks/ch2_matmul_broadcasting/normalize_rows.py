@@ -112,175 +112,169 @@ def rows_on_their_own(function, x):
 class Total:
     def columns_instead_of_rows(x):
         """Your columns sum to one, not your rows: you sum down the second-to-last axis. The axis that you name in `sum`
-        is the one that disappears; the sum of a row runs along the columns. Look at which index changes while you walk
-        along a row."""
+        disappears. Which index changes while you walk along a row?"""
         return x.sum(dim=-2, keepdim=True)
 
     def over_axis_zero(x):
         """You sum over axis 0, which in this input is `batch`: numbers of different matrices are added. In a matrix,
-        axis 0 runs down a column, so it is not the row there either. A row is what lies along the last axis; count from
-        the end."""
+        axis 0 runs down a column, so axis 0 is wrong there too. A row runs along the last axis: count from the end."""
         return x.sum(dim=0, keepdim=True)
 
     def over_axis_one(x):
-        """You sum over axis 1. In a matrix that is the last axis, which is right; with axes in front, it is another
-        one. The docstring allows any leading axes, also none: count from the end."""
+        """You sum over axis 1. In a matrix that is the last axis, which is right; with leading axes, axis 1 is not the
+        last. The docstring allows any leading axes, even none: count from the end."""
         return x.sum(dim=1, keepdim=True)
 
     def over_axis_two(x):
-        """You sum over axis 2. With three axes that is the last one, which is right; a matrix has no axis 2, and with
-        four axes it is another one. The docstring allows any number of axes in front: count from the end."""
+        """You sum over axis 2. With three axes that is the last one, which is right; but a matrix has no axis 2, and
+        with four axes it is not the last. The docstring allows any number of axes in front: count from the end."""
         return x.sum(dim=2, keepdim=True)
 
     def keepdim_missing(x):
-        """The axis that you sum over is gone, and the sums stand under the columns: shapes are aligned from the right.
-        Here that raises. In a square matrix it would not, and each column would be divided by some row's sum. Keep the
-        axis, with size 1."""
+        """The axis that you sum over is gone, so the sums line up with the columns: shapes are aligned from the right.
+        Here the division raises. With a square matrix it would not, and each column would be divided by the sum of some
+        row. Keep the axis, with size 1."""
         return x.sum(dim=-1)
 
     def axis_one_removed(x):
-        """Two things at once: you sum over axis 1, which is the one of the columns in a matrix only, and the axis is
-        gone afterwards, so that the sums stand under the wrong axes. Name the axis from the end, and keep it with size
-        1."""
+        """Two things at once: you sum over axis 1, which is the column axis only in a matrix, and the axis is gone
+        afterwards, so the sums line up with the wrong axes. Name the axis from the end, and keep it with size 1."""
         return x.sum(dim=1)
 
     def axis_put_back_as_one(x):
-        """The axis that the sum removed comes back in second place, which is the right one for a matrix only. With more
-        axes in front the sums stand under the wrong ones, and it raises. Put the axis back where it was: at the end."""
+        """The axis that the sum removed comes back as axis 1, which is right for a matrix only. With more axes the sums
+        line up with the wrong axes, and the division raises. Put the axis back where it was: at the end."""
         return x.sum(dim=-1).unsqueeze(1)
 
     def axis_put_back_as_two(x):
-        """The axis that the sum removed comes back as axis 2. With three axes that is the last one, which is right; a
-        matrix has no axis 2. Put it back where it was: at the end, counted from there."""
+        """The axis that the sum removed comes back as axis 2. With three axes that is the last one, which is right; but
+        a matrix has no axis 2. Put the axis back at the end, counted from the end: -1."""
         return x.sum(dim=-1).unsqueeze(2)
 
     def axis_put_back_by_index(x):
-        """The axis that the sum removed comes back by an index with two colons, and that takes exactly three axes for
-        granted. Any number of axes may stand in front of a row: `...` stands for all of them."""
+        """The axis that the sum removed comes back by an index with two colons, which is right for exactly three axes
+        of `x`. There may be any number of axes in front of a row: `...` names all of them."""
         return x.sum(dim=-1)[:, :, None]
 
     def sums_in_one_column(x):
-        """You make one long column of all sums. For a matrix that is what is needed; with more axes there are more sums
-        than the matrix has rows, and it raises. The sums must keep all axes of `x`, the last one with size 1."""
+        """You put all sums into one long column. For a matrix that is right; with more axes there are more sums than a
+        matrix has rows, and the division raises. The sums must keep all axes of `x`, the last one with size 1."""
         return x.sum(dim=-1).reshape(-1, 1)
 
     def by_the_grand_total(x):
-        """You divide by the sum of all numbers: the whole tensor sums to one, and a row to a share of that. `sum()`
-        without an axis adds everything up. Each row has a sum of its own."""
+        """You divide by the sum of all numbers: the whole tensor sums to one, and each row to less. `sum()` without an
+        axis adds up all numbers. Each row has a sum of its own."""
         return x.sum()
 
     def by_the_matrix(x):
-        """With three axes you divide by the sum of a whole matrix, so that its rows together sum to one. A table of
-        probabilities for all pairs at once is like that. Here each row has a sum of its own, whatever the number of
-        axes."""
+        """With three axes you divide by the sum of a whole matrix, so all rows of the matrix together sum to one, like
+        a table of probabilities of all pairs. Here each row has a sum of its own, whatever the number of axes."""
         return x.sum(dim=(-2, -1), keepdim=True) if x.ndim > 1 else x.sum()
 
     def running_sums(x):
-        """You divide each number by the sum of the row up to there: the first of each row becomes 1. `cumsum` makes
-        these running sums. All numbers of a row are divided by one and the same sum."""
+        """You divide each number by the sum of the row up to there: the first number of each row becomes 1. `cumsum`
+        returns these running sums. Divide all numbers of a row by the same sum."""
         return x.cumsum(dim=-1)
 
     def by_the_mean(x):
-        """You divide each row by its mean: your rows sum to the number of columns. The mean is the sum divided by that
-        number once too often."""
+        """You divide each row by its mean: your rows sum to the number of columns. The mean is the sum divided by the
+        number of columns: divide by the sum itself."""
         return x.mean(dim=-1, keepdim=True)
 
     def by_the_number_of_columns(x):
-        """You divide each row by how many numbers it has: that is what a mean does last. Here the numbers of a row must
-        sum to one, so divide by what they sum to."""
+        """You divide each row by how many numbers it has, as in a mean. Here the numbers of a row must sum to one:
+        divide by their sum."""
         return torch.full_like(x[..., :1], x.shape[-1])
 
     def by_the_length(x):
-        """You divide each row by its length, the root of the sum of squares: the squares of your rows sum to one. To
-        normalize a vector often means that. Here the numbers themselves must sum to one."""
+        """You divide each row by its length, the root of the sum of squares: the squares of your rows sum to one.
+        "Normalize" often means that for a vector, but here the numbers themselves must sum to one."""
         return x.norm(dim=-1, keepdim=True)
 
     def by_the_sum_of_squares(x):
-        """You divide each row by the sum of its squares. With the root it would be the vector's length. Here the
-        numbers themselves must sum to one: divide by what they sum to, without squares."""
+        """You divide each row by the sum of its squares. Here the numbers themselves must sum to one: divide by their
+        sum, without squares."""
         return (x * x).sum(dim=-1, keepdim=True)
 
     def by_the_spread(x):
-        """You divide each row by its standard deviation, which makes the spread one, and not the sum. Divide by what
-        the numbers of the row sum to."""
+        """You divide each row by its standard deviation, which makes the spread one, and not the sum. Divide by the sum
+        of the row."""
         mean = x.mean(dim=-1, keepdim=True)
         return (((x - mean) ** 2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)).sqrt()
 
     def by_the_largest(x):
-        """You divide each row by its largest number: that one becomes 1, and the row sums to more. Here the numbers of
-        a row must sum to one, so divide by what they sum to."""
+        """You divide each row by its largest number: that number becomes 1, and the row sums to more. Here the numbers
+        of a row must sum to one: divide by their sum."""
         return x.amax(dim=-1, keepdim=True)
 
     def by_the_smallest(x):
-        """You divide each row by its smallest number: that one becomes 1, and the row sums to more. Divide by what the
-        numbers of the row sum to."""
+        """You divide each row by its smallest number: that number becomes 1, and the row sums to more. Divide by the
+        sum of the row."""
         return x.amin(dim=-1, keepdim=True)
 
     def by_the_first_number(x):
-        """You divide each row by its first number: that one becomes 1. Divide by what the numbers of the row sum to."""
+        """You divide each row by its first number: that number becomes 1. Divide by the sum of the row."""
         return x[..., :1]
 
     def by_the_last_number(x):
-        """You divide each row by its last number: that one becomes 1. It is what a running sum ends with, and not what
-        a row does. Divide by what the numbers of the row sum to."""
+        """You divide each row by its last number: that number becomes 1. The last entry of `cumsum` is the sum of the
+        row, but the last entry of the row is not. Divide by the sum of the row."""
         return x[..., -1:]
 
     def absolute_values(x):
-        """You divide by the sum of the absolute values. For numbers that are not negative that is the same; with
-        negative ones the row does not sum to one. `F.normalize(x, p=1)` does this as well. Divide by the plain sum."""
+        """You divide by the sum of the absolute values. Without negative numbers the two sums are equal; with negative
+        numbers the row does not sum to one. `F.normalize(x, p=1)` does the same. Divide by the plain sum."""
         return x.abs().sum(dim=-1, keepdim=True)
 
     @family(a_little_added=1e-5, very_little_added=1e-6)
     def added_to_the_sum(little, x):
         """You add something to the sum before you divide. That is a guard against a sum of zero, which the docstring
-        rules out. For a row of small numbers it is no longer little: that row sums to less than one."""
+        rules out. For a row of small numbers the addition matters: that row sums to less than one."""
         return x.sum(dim=-1, keepdim=True) + little
 
     def sums_of_at_least_one(x):
-        """Sums below 1 count as 1, and so rows with such sums come back undivided. That guards against a sum of zero,
+        """You replace sums below 1 by 1, so rows with such sums come back undivided. This guards against a sum of zero,
         which the docstring excludes. A row that sums to ¼ is divided by ¼."""
         return x.sum(dim=-1, keepdim=True).clamp(min=1)
 
     def negative_sums_cut_off(x):
-        """No sum of yours is negative or zero: a smallest value takes the place of one that is, as `clamp` does it.
-        That is a guard against a sum of zero, which the docstring rules out. A negative sum is as good as a positive
-        one."""
+        """You replace every negative or zero sum by a smallest value, as `clamp` does. This guards against a sum of
+        zero, which the docstring rules out. A negative sum is as good as a positive one."""
         return x.sum(dim=-1, keepdim=True).clamp(min=1e-8)
 
 
 @normalize_rows.wrong(stage="total", alone=True)
 class TotalAlone:
     def pair_taken_for_a_tensor(x):
-        """`max` with an axis returns a pair: the largest numbers, and the places where they stand. A tensor cannot be
-        divided by a pair, hence the `TypeError`. But the largest number of a row is not what is asked for: the row must
-        sum to one."""
+        """`max` with an axis returns a pair: the largest numbers, and their places. A tensor cannot be divided by a
+        pair, hence the `TypeError`. But do not divide by the largest number of a row: the row must sum to one."""
         return x.max(dim=-1, keepdim=True)
 
     def sums_expanded(x):
-        """You expand the sums to the shape of `x`, and PyTorch refuses: their axis is gone, and they stand under the
-        columns. Keep the axis, with size 1; then they stretch by themselves."""
+        """You expand the sums to the shape of `x`, and PyTorch raises: their axis is gone, and they line up with the
+        columns. Keep the axis, with size 1; then the sums broadcast without `expand`."""
         return x.sum(dim=-1).expand_as(x)
 
     def maximum_of_python(x):
-        """Python's `max` asks whether one tensor is larger than a number, which has no single answer for many numbers.
-        Nothing has to be guarded here: the docstring says that no row sums to zero."""
+        """Python's `max` compares a whole tensor with a number, and the comparison has no single answer for many
+        numbers. You need no guard: the docstring says that no row sums to zero."""
         return max(x.sum(dim=-1, keepdim=True), 1e-8)
 
     def by_the_product(x):
-        """You divide each row by the product of its numbers. Its sum is asked for: the row (1, 2, 1) sums to 4."""
+        """You divide each row by the product of its numbers. Divide by the sum: the row (1, 2, 1) sums to 4."""
         return x.prod(dim=-1, keepdim=True)
 
     def by_one_more_than_the_sum(x):
-        """You add 1 to the sum of each row before you divide, and so the rows sum to less than one. That guards against
-        a sum of zero, which the docstring excludes."""
+        """You add 1 to the sum of each row before you divide, so the rows sum to less than one. This guards against a
+        sum of zero, which the docstring excludes."""
         return 1 + x.sum(dim=-1, keepdim=True)
 
 
 @normalize_rows.wrong(stage="quotient")
 class Quotient:
     def in_place(x, total):
-        """Your function changes its argument: `x` itself holds other numbers afterwards, for everybody else who has it.
-        `/=` and `div_` write into the tensor that they are given. Make a new one."""
+        """Your function changes its argument: `x` itself holds other numbers afterwards, for the caller too. `/=` and
+        `div_` write into their tensor. Return a new tensor."""
         return x.div_(total)
 
     @family(
@@ -312,110 +306,108 @@ class Quotient:
         return 100 * x / total
 
     def logarithms(x, total):
-        """You return the logarithms of the shares. The rows must sum to one as they are: leave the quotient as it is,
-        and `log` to the losses."""
+        """You return the logarithms of the shares. The rows must sum to one without a logarithm: leave out `log`."""
         return (x / total).log()
 
     @family(rounded_to_two_digits=2, rounded_to_three_digits=3, rounded_to_four_digits=4)
     def rounded(digits, x, total):
-        """Your numbers are rounded, so that the rows sum to one nearly, and small numbers become 0. Rounding is for
-        printing; the function itself returns what the division gives."""
+        """You round the numbers, so the rows sum only nearly to one, and small numbers become 0. Rounding is for
+        printing; the function itself must return the quotients unrounded."""
         return (x / total).round(decimals=digits)
 
 
 @normalize_rows.wrong(stage="quotient", alone=True)
 class QuotientAlone:
     def cut_to_whole_numbers(x, total):
-        """You turn the shares into whole numbers, and almost all of them become 0. They lie between whole numbers, as
-        floats: leave the quotient as it is."""
+        """You turn the shares into whole numbers, and almost all of them become 0. Shares are fractions, so they must
+        be floats: leave the quotient as it is."""
         return (x / total).long()
 
 
 @normalize_rows.wrong
 class OtherFunctions:
     def softmax_instead(x):
-        """Your rows sum to one, by a softmax: the numbers are exponentiated first. That is another function: it turns
-        (1, 3) into (0.12, 0.88), where the division gives (0.25, 0.75). Divide the numbers as they are."""
+        """Your rows sum to one because you apply a softmax, which exponentiates the numbers first: it turns (1, 3) into
+        (0.12, 0.88), but the division gives (0.25, 0.75). Divide the numbers as they are."""
         return x.softmax(dim=-1)
 
     def log_softmax_instead(x):
         """This is the logarithm of a softmax: the numbers are exponentiated, and the result has no positive number.
-        Here each number is divided by the sum of its row, and nothing else."""
+        Only divide each number by the sum of its row."""
         return x.log_softmax(dim=-1)
 
     def exponentials_over_the_sum(x):
-        """You divide the exponentials of the numbers by the sum of the numbers. Nothing is exponentiated here: what was
-        added up is to be divided."""
+        """You divide the exponentials of the numbers by the sum of the numbers. Divide the numbers themselves, without
+        `exp`."""
         return x.exp() / x.sum(dim=-1, keepdim=True)
 
     def standardized(x):
-        """Your rows have mean 0 and variance 1: the mean is taken off and the rest divided by the standard deviation.
-        Layers that are called normalization do that, in chapter 6. Here each row is divided by its sum, and nothing is
-        taken off."""
+        """Your rows have mean 0 and variance 1: you subtract the mean and divide by the standard deviation.
+        Normalization layers do so, in chapter 6. Here divide each row by its sum, and subtract nothing."""
         mean = x.mean(dim=-1, keepdim=True)
         variance = ((x - mean) ** 2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)  # x.std warns for a single number
         return (x - mean) / variance.sqrt()
 
     def layer_norm_instead(x):
-        """Your rows have mean 0 and variance 1: the mean is taken off and the rest divided by the standard deviation,
-        computed with n, not n − 1, as layer norm does it (chapter 6). Here each row is divided by its sum, and nothing
-        is taken off."""
+        """Your rows have mean 0 and variance 1: you subtract the mean and divide by the standard deviation, computed
+        with n, not n − 1, as layer norm does (chapter 6). Here divide each row by its sum, and subtract nothing."""
         return F.layer_norm(x, x.shape[-1:])
 
     def between_zero_and_one(x):
-        """You stretch each row so that it goes from 0 to 1: the smallest number becomes 0. Data are often prepared like
-        that. Here the numbers keep their ratios, and their sum becomes 1."""
+        """You scale each row to the range from 0 to 1: the smallest number becomes 0. Data are often prepared so. Here
+        the numbers keep their ratios, and their sum becomes 1."""
         low, high = x.amin(dim=-1, keepdim=True), x.amax(dim=-1, keepdim=True)
         return (x - low) / (high - low)
 
     def squares_instead(x):
-        """You divide the squares of the numbers by the sum of the squares. The rows sum to one, and the ratios are
-        those of the squares. The numbers themselves are to be divided by their sum."""
+        """You divide the squares of the numbers by the sum of the squares. The rows sum to one, but the ratios are
+        those of the squares. Divide the numbers themselves by their sum."""
         return normalize_rows.reference(x * x)
 
     def smallest_taken_off_first(x):
-        """You take the smallest number off each row before you divide by the sum. The rows sum to one, and the ratios
-        change: the smallest becomes 0. Nothing has to be taken off."""
+        """You subtract the smallest number of each row before you divide by the sum. The rows sum to one, but the
+        ratios change: the smallest number becomes 0. Subtract nothing."""
         return normalize_rows.reference(x - x.amin(dim=-1, keepdim=True))
 
     def smallest_taken_off_above(x):
-        """Your numbers are those of the row less its smallest, divided by the sum of the row as it was. So the rows do
-        not sum to one. Only the division is asked for."""
+        """You subtract the smallest number of each row and divide by the sum of the unchanged row. So the rows do not
+        sum to one. Only divide; subtract nothing."""
         return (x - x.amin(-1, keepdim=True)) / x.sum(-1, keepdim=True)
 
     def mean_taken_off(x):
-        """You take the mean off each row: its numbers sum to zero then, and not to one. Nothing has to be taken off: a
-        division by the sum makes shares of the numbers."""
+        """You subtract the mean of each row, so its numbers sum to zero, not to one. Subtract nothing, and divide by
+        the sum."""
         return x - x.mean(dim=-1, keepdim=True)
 
     def negative_numbers_cut_off(x):
-        """Negative numbers are set to zero before the division. The docstring allows them: they stay negative, and
-        count in the sum as they are."""
+        """Negative numbers are set to zero before the division. The docstring allows negative numbers: they stay
+        negative, and count in the sum as they are."""
         return normalize_rows.reference(x.clamp(min=0))
 
     def signs_lost(x):
-        """Negative numbers lose their sign before the division. The docstring allows them: they count in the sum as
-        they are, and their sign says how they come out."""
+        """Negative numbers lose their sign before the division. The docstring allows negative numbers: they count in
+        the sum with their sign, and the quotient has a sign too."""
         return normalize_rows.reference(x.abs())
 
     def by_way_of_logarithms(x):
-        """There is NaN in your result: a negative number has no logarithm. A difference of logarithms is a quotient, so
-        it comes out right for positive numbers; the docstring allows negative ones. Divide."""
+        """There is NaN in your result: a negative number has no logarithm. A difference of logarithms is the logarithm
+        of a quotient, so your result is right for positive numbers, but the docstring allows negative ones. Divide."""
         return torch.exp(torch.log(x) - torch.log(x.sum(-1, keepdim=True)))
 
     def negative_sums_left_alone(x):
-        """Rows whose sum is negative come back as they were: only a sum above zero is divided by. That is a guard
-        against a sum of zero, which the docstring rules out. A negative sum is as good as a positive one."""
+        """Rows whose sum is negative come back unchanged: you divide only by sums above zero. This guards against a sum
+        of zero, which the docstring rules out. A negative sum is as good as a positive one."""
         total = x.sum(-1, keepdim=True)
         return torch.where(total > 0, x / total, x)
 
     def whole_numbers(x):
-        """You divide with `//`, which rounds down to whole numbers: almost everything becomes 0. One slash divides."""
+        """You divide with `//`, which rounds down to whole numbers: almost every number becomes 0. Divide with one
+        slash, `/`."""
         return x // x.sum(dim=-1, keepdim=True)
 
     def columns_as_well(x):
-        """You divide by the sums of the rows, and then by those of the columns: now the columns sum to one, and the
-        rows no longer do. One division is enough."""
+        """You divide by the sums of the rows, and then by those of the columns: now the columns sum to one, but the
+        rows do not. Divide by the sums of the rows only."""
         result = normalize_rows.reference(x)
         return result / result.sum(dim=-2, keepdim=True) if x.ndim > 1 else result
 
@@ -423,60 +415,60 @@ class OtherFunctions:
 @normalize_rows.wrong
 class Axes:
     def turned_round(x):
-        """You transpose `x`, so that the sums stand under its rows, and transpose back. For a matrix that works; with
-        three axes, `.T` reverses them all, and the sums meet the wrong ones. There is a way without transposing: keep
-        the axis that you sum over."""
+        """You transpose `x`, so that the sums line up with its rows, and transpose back. For a matrix that works; with
+        three axes, `.T` reverses them all, and the sums line up with the wrong axes. Do not transpose: keep the axis
+        that you sum over."""
         reverse = tuple(reversed(range(x.ndim)))  # x.T without its warning
         return (x.permute(reverse) / x.sum(dim=-1)).permute(reverse)
 
     def last_two_turned_round(x):
-        """You transpose, divide, and transpose back. That lines the sums up with the rows of one matrix; with more axes
-        in front, the sums still stand in the wrong place. `keepdim=True` keeps the axis of the sum where it must be,
-        and then nothing needs to be turned."""
+        """You transpose, divide, and transpose back. That lines the sums up with the rows of one matrix; with leading
+        axes, the sums still line up with the wrong axes. Use `keepdim=True`, which keeps the axis of the sum in its
+        place, and do not transpose."""
         return (x.mT / x.sum(-1)).mT
 
     def never_turned_back(x):
-        """You transpose `x`, so that the sums stand under its rows, and do not transpose back; and with three axes `.T`
-        reverses them all, so that the sums do not fit. Without transposing: keep the axis that you sum over."""
+        """You transpose `x`, so that the sums line up with its rows, but do not transpose back; and with three axes
+        `.T` reverses them all, so the sums do not fit. Do not transpose: keep the axis that you sum over."""
         return x.permute(*reversed(range(x.ndim))) / x.sum(dim=-1)
 
     def two_axes_unpacked(x):
-        """Your function takes the shape apart into two sizes, as of a matrix, and every other number of axes raises.
-        The docstring allows any number of axes in front of a row, also none. Which of the sizes do you need at all?"""
+        """Your function unpacks the shape into two sizes, those of a matrix, and raises for every other number of axes.
+        The docstring allows any number of axes in front of a row, even none. Which of the sizes do you need?"""
         rows, columns = x.shape
         return normalize_rows.reference(x.reshape(rows, columns))
 
     def three_axes_unpacked(x):
-        """Your function takes the shape apart into three sizes, and every other number of axes raises. The docstring
-        allows any number of axes in front of a row, also none. Which of the sizes do you need at all?"""
+        """Your function unpacks the shape into three sizes and raises for every other number of axes. The docstring
+        allows any number of axes in front of a row, even none. Which of the sizes do you need?"""
         batch, rows, columns = x.shape
         return normalize_rows.reference(x.reshape(batch, rows, columns))
 
     def two_letters(x):
-        """Your letters name two axes, and there may be any number in front of the last. `...` stands for all of these,
-        on both sides of the arrow."""
+        """Your letters name two axes, but there may be any number of axes in front of the last. `...` names all of
+        them, on both sides of the arrow."""
         return torch.einsum("ij,i->ij", x, 1 / x.sum(-1))
 
     def a_single_row_left_alone(x):
-        """{Right for tensors of several axes.} A single row, with no axis in front, comes back as it was. It is a row
-        like any other, and needs no case of its own."""
+        """{Right for tensors of several axes.} A single row, with no axis in front, comes back unchanged. It is a row
+        like any other, and needs no special case."""
         return normalize_rows.reference(x) if x.ndim > 1 else x.clone()
 
     def only_the_first_one(x):
-        """Only what stands at index 0 of the first axis is divided, and the rest comes back as it was. Most often a
-        `return` is inside the loop, so that the function ends in the first round."""
+        """You divide only index 0 of the first axis, and the rest comes back unchanged. Most often a `return` is inside
+        the loop, so that the function ends in the first round."""
         result = x.clone()
         result[0] = normalize_rows.reference(x[0]) if x.ndim > 1 else 1
         return result
 
     def made_one_long_table(x):
-        """The rows {are right, and they} stand in one long table: the axes in front are joined to one. The shape must
-        be that of `x`. Nothing has to be reshaped here; if it was, it must be taken back."""
+        """The rows {are right, but they} form one long table: the axes in front are joined into one. The result must
+        have the shape of `x`. Do not reshape, or reshape back at the end."""
         return normalize_rows.reference(x).reshape(-1, x.shape[-1])
 
     def unchanged(x):
-        """Your numbers come back as they were. An operation on a tensor returns a new one: give that a name, or return
-        it. Only operations in place change `x`, and here they must not be used."""
+        """Your numbers come back unchanged. An operation on a tensor returns a new tensor: give the new tensor a name,
+        or return it. Only operations in place change `x`, and here they must not be used."""
         return x.clone()
 
     def in_place_and_nothing_returned(x):
@@ -485,6 +477,6 @@ class Axes:
         x /= x.sum(dim=-1, keepdim=True)
 
     def in_float64(x):
-        """The result comes in float64 whatever came in. It must have the dtype of `x`. Which line names a dtype, or
-        passes through NumPy?"""
+        """The result is float64, whatever the dtype of `x` is. It must have the dtype of `x`. Which line names a dtype,
+        or uses NumPy?"""
         return normalize_rows.reference(x.double())

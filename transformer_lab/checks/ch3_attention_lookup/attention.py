@@ -122,21 +122,19 @@ for name, moves in SCORES_FAR_APART.items():
 @attention.wrong
 class Inputs:
     def values_from_keys(query, key, value):
-        """The weights blend the keys and not the values: your result has the features of a key. A key says by what a
-        thing is found, its value what is handed over then. With keys and values of one width the shape shows nothing.
-        Which of the three is missing from your last line?"""
+        """You blend the keys and not the values: your result has the features of a key. Queries and keys are only
+        compared; the output is a blend of values. Which of the three tensors is missing from your last line?"""
         return attention_weights.reference(query, key) @ key
 
     def values_from_queries(query, key, value):
-        """The weights blend the queries and not the values. It raises unless there are as many queries as keys; in
-        self-attention it runs. A query says what is looked for, a value what is handed over. Which of the three is
-        missing from your last line?"""
+        """You blend the queries and not the values. The product raises unless there are as many queries as keys; in
+        self-attention it runs. Queries and keys are only compared; the output is a blend of values. Which of the three
+        tensors is missing from your last line?"""
         return attention_weights.reference(query, key) @ query
 
     def keys_and_values_exchanged(query, key, value):
-        """Keys and values have changed places: the queries are compared with the values, and the keys are blended. With
-        equal widths it runs and returns the right shape. Look at the order of the arguments wherever you hand three
-        on."""
+        """You swap keys and values: you compare the queries with the values, and blend the keys. With equal widths this
+        runs and returns the right shape. Look at the order of the arguments wherever you pass all three."""
         return attention.reference(query, value, key)
 
     @with_text_of(keys_and_values_exchanged)
@@ -153,31 +151,31 @@ class Inputs:
         return torch.einsum("bhqk,bhkv->bhqv", weights, value)
 
     def values_before_the_weights(query, key, value):
-        """The values stand before the weights in the product, which sums over the last axis of the first: the features
-        of the values. It must sum over the keys. Which of the two has them on its last axis?"""
+        """The values are on the left of the product, which sums over the last axis of its left factor: the features of
+        the values. The product must sum over the keys. Which of the two factors has the keys on its last axis?"""
         return value @ attention_weights.reference(query, key)
 
     def weights_times_values_number_by_number(query, key, value):
-        """Weights and values are multiplied element by element, `*`, and not as matrices. Each query needs a sum over
-        the keys, weight times value: which operator makes it for all queries at once?"""
+        """You multiply weights and values element by element, `*`, and not as matrices. Each query needs a sum over the
+        keys, weight times value: which operator computes this sum for all queries at once?"""
         return attention_weights.reference(query, key) * value
 
     def softmax_of_the_blend(query, key, value):
-        """The softmax is taken of the output, after the blending, and the scores serve as weights. What must sum to one
-        are the weights of a query. Between which two products does the softmax belong?"""
+        """You use the scores as weights, and apply the softmax to the output. The weights of a query must sum to one.
+        Between which two products does the softmax belong?"""
         return steps.over_keys(steps.by_root_d(steps.dot_products(query, key), query.shape[-1]) @ value)
 
     def softmax_of_the_values(query, key, value):
-        """The softmax is taken of the values, and the scores serve as weights. Values may be any numbers; what must sum
-        to one are the weights of a query. What belongs into the softmax?"""
+        """You use the scores as weights, and apply the softmax to the values. Values may be any numbers; the weights of
+        a query must sum to one. To which tensor do you apply the softmax?"""
         return steps.by_root_d(steps.dot_products(query, key), query.shape[-1]) @ steps.over_keys(value)
 
 
 @attention.wrong
 class Results:
     def weights_without_values(query, key, value):
-        """You return the weights themselves: (…, q_len, k_len), one number for each key. They say how much to take of
-        each value. One step is missing, the taking."""
+        """You return the weights themselves: (…, q_len, k_len), one number for each key. They say how much of each
+        value is in the output. The product with the values is missing."""
         return attention_weights.reference(query, key)
 
     def output_and_weights(query, key, value):
@@ -186,13 +184,13 @@ class Results:
         return attention.reference(query, key, value), attention_weights.reference(query, key)
 
     def divided_by_the_number_of_keys(query, key, value):
-        """The blend is divided by the number of keys as well. The weights of a query sum to one, so that their sum of
-        values is a mean already."""
+        """You also divide the output by the number of keys. The weights of a query sum to one, so the weighted sum of
+        the values is a mean already."""
         return attention.reference(query, key, value) / key.shape[-2]
 
     def query_added_back(query, key, value):
-        """The query itself is added to the output. That is a residual connection, which a block of a Transformer has
-        and attention has not; it fits only if d_value = d_head. Return the blend alone."""
+        """You add the query itself to the output. That is a residual connection, which belongs to a Transformer block
+        and not to attention; the shapes fit only if d_value = d_head. Return the blend of the values alone."""
         return query + attention.reference(query, key, value)
 
     def heads_merged(query, key, value):
@@ -215,33 +213,32 @@ class Results:
 @attention.wrong(stage="output", alone=True)
 class OutputAlone:
     def values_turned(weights, value):
-        """The values are transposed before they are blended, and the product then sums the weights of the keys against
-        the features of a value. It raises unless these are equally many. The weights have the keys on their last axis:
-        which axis of the values must stand second to last?"""
+        """You transpose the values, so the product sums over the keys of the weights and the features of the values. It
+        raises unless there are as many keys as features. The weights have the keys on their last axis: which axis of
+        the values must be second to last?"""
         return weights @ value.mT
 
     def values_turned_before_the_weights(weights, value):
-        """The transposed values stand before the weights in the product, which sums over the last axis of the first
-        factor and the second to last of the other: over the keys and the queries. It raises unless there are equally
-        many. Which of the two factors has the keys on its last axis, as it is?"""
+        """The transposed values are on the left of the product, which sums over the last axis of the left factor and
+        the second-to-last of the right: keys and queries. It raises unless there are as many keys as queries. Which of
+        the two factors has the keys on its last axis without a transpose?"""
         return value.mT @ weights
 
     def bmm_of_weights_with_four_axes(weights, value):
-        """`bmm` multiplies tensors of exactly three axes, and gets four. `@` and `matmul` take any number of axes in
-        front, and multiply the last two."""
+        """`bmm` multiplies tensors of exactly three axes, and these have four. `@` and `matmul` multiply over the last
+        two axes, with any number of axes in front."""
         return torch.bmm(weights, value)
 
     def weights_with_the_first_axis_of_the_values(weights, value):
         """`tensordot` with the number 1 sums over the last axis of the weights and the first of the values, which
-        counts the sentences. Keys must meet keys, in each head of each sentence. Which product does that?"""
+        counts the sentences. Sum over the keys in both, in each head of each sentence. Which product does so?"""
         return torch.tensordot(weights, value, 1)
 
 
 @attention.mistake_around
 def by_root_d_value(function):
-    """The scores are divided by the root of the number of features of a value. What spreads is the dot product of a
-    query and a key, and it has as many terms as these have features. The two numbers are often equal, and here they are
-    not."""
+    """You divide the scores by √d_value, the root of the number of features of a value. But a score is a sum over the
+    features of a query and a key, so divide by √d_head. The two numbers are often equal, but not here."""
 
     @functools.wraps(function)
     def divided_by_it(query, key, value):

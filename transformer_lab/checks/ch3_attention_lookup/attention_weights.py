@@ -113,20 +113,20 @@ for name, moves in SCORES_FAR_APART.items():
 @attention_weights.wrong
 class WrongAnswers:
     def keys_by_queries(query, key):
-        """Your result is (…, k_len, q_len): a row for each key instead of one for each query. The numbers may be right;
-        in this order they blend nothing, because the product with the values sums over the last axis. Whose choice does
-        a row of the weights describe?"""
+        """Your result is (…, k_len, q_len): a row for each key instead of one for each query. The numbers may be right,
+        but the product with the values sums over the last axis, which must be the keys. Which token does a row of the
+        weights belong to, the query or the key?"""
         return attention_weights.reference(query, key).mT
 
     def keys_blended(query, key):
-        """Your result has the features of a key: the weights are already used, to blend the keys. That is what
-        `scaled_dot_product_attention` returns. Here the weights themselves are asked for, one number for each query and
-        key."""
+        """Your result has the features of a key: you multiply the weights by the keys, as
+        `scaled_dot_product_attention` does with the values. Return the weights themselves, one number for each query
+        and key."""
         return attention_weights.reference(query, key) @ key
 
     def least_alike_first(query, key):
-        """The scores have the wrong sign: the key that matches best gets the least. A large dot product means alike,
-        and needs no minus. Where does yours come from?"""
+        """The scores have the wrong sign: the key that matches best gets the smallest weight. A large dot product means
+        a good match and needs no minus. Where is the minus in your function?"""
         return attention_weights.reference(-query, key)
 
     def by_cosine(query, key):
@@ -135,8 +135,8 @@ class WrongAnswers:
         return steps.over_keys(F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).mT)
 
     def always_divided_by_eight(query, key):
-        """The scores are divided by 8, whatever `d_head` is. The original Transformer has heads of 64 features, and 8
-        is their root. How many features have these?"""
+        """The scores are divided by 8, whatever `d_head` is. The heads of the original Transformer have 64 features,
+        and 8 is the root of 64. How many features do these heads have?"""
         return steps.over_keys(query @ key.mT / 8)
 
 
@@ -147,8 +147,8 @@ attention_weights.mistakes_in(alone=True, scale=(steps.root_of_a_plain_number,))
 
 @attention_weights.mistake
 def scaled_once_more(query, key, value=None):
-    """The scores are scaled rightly, and the weights (or the output) are divided by √d_head once more. The weights then
-    sum to 1/√d_head. Does one of the functions that you call scale already?"""
+    """You scale the scores correctly, but divide the weights (or the output) by √d_head once more. The weights then sum
+    to 1/√d_head. Does one of the functions that you call scale already?"""
     weights = attention_weights.reference(query, key) / query.shape[-1] ** 0.5
     return weights if value is None else weights @ value
 
@@ -156,7 +156,7 @@ def scaled_once_more(query, key, value=None):
 @attention_weights.mistake
 def scale_after_softmax(query, key, value=None):
     """The scale comes after the softmax: the weights (or the output) are divided by √d_head, not the scores. The
-    weights then sum to 1/√d_head, and the softmax has saturated already. The scale is there to keep the scores small:
-    before which step must it stand?"""
+    weights then sum to 1/√d_head, and the softmax has saturated already. The scale keeps the scores small: before which
+    step must you divide?"""
     weights = (query @ key.mT).softmax(-1) / query.shape[-1] ** 0.5
     return weights if value is None else weights @ value

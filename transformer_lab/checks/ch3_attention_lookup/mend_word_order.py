@@ -106,13 +106,13 @@ class Place:
         return x + positions[: x.shape[0]].unsqueeze(1)
 
     def no_places(x, positions):
-        """The positions are left out altogether. The wrong results of the given program are gone, and word order with
-        them: reversed sentences give reversed results. Which axis of `x` counts the words?"""
+        """You leave out the positions. The wrong results of the given program are gone, but so is the word order:
+        reversed sentences give reversed results. Which axis of `x` counts the words?"""
         return x
 
     def one_place_for_all(x, positions):
-        """All words of all sentences get the same row of `positions`. Something is added, and still no word can tell
-        where it stands: reversed sentences give reversed results. How many rows does a sentence need?"""
+        """All words of all sentences get the same row of `positions`. Every word has the same position, so the order is
+        lost: reversed sentences give reversed results. How many rows does a sentence need?"""
         return x + positions[0]
 
     @family(
@@ -121,7 +121,7 @@ class Place:
     )
     def one_row_for_all(beside_the_length, x, positions):
         """All words get one and the same row of `positions`, {}. `positions[n]` is a single row, and `positions[:n]`
-        are the first n. Something is added, and still no word can tell where it stands."""
+        the first n rows. Every word has the same position, so the order is lost."""
         return x + positions[x.shape[1] + beside_the_length]
 
     def places_from_one(x, positions):
@@ -135,47 +135,48 @@ class Place:
         return x + positions[-x.shape[1] :]
 
     def places_backwards(x, positions):
-        """The places are counted from the end of the sentence: the last word gets row 0. The first word stands at place
+        """You count the places from the end of the sentence: the last word gets row 0. The first word must get row
         0."""
         return x + positions[: x.shape[1]].flip(0)
 
     def places_go_on_through_the_batch(x, positions):
-        """The places are numbered through the whole batch: the second sentence goes on where the first ended. The same
-        sentence then gets other vectors in another row of the batch. Each sentence begins at place 0."""
+        """You number the places through the whole batch: the second sentence goes on where the first ended. The same
+        sentence then gets different vectors in a different row of the batch. Each sentence begins at place 0."""
         return x + positions[: x.shape[0] * x.shape[1]].reshape(x.shape)
 
     def rows_still_along_the_batch(x, positions):
-        """There is one row of `positions` for each word, and the rows are laid along the axis of the sentences: with
-        unequal counts it mostly raises. With a batch of one it runs, and returns as many sentences as there were words.
-        Broadcasting aligns shapes from the right; which axis of `x` do your rows meet?"""
+        """There is one row of `positions` for each word, but the rows line up with the axis of the sentences: with
+        unequal sizes the addition usually raises. With a batch of one it runs, and returns as many sentences as there
+        are words. Broadcasting aligns shapes from the right: with which axis of `x` do your rows line up?"""
         return x + positions[: x.shape[1]].unsqueeze(1)
 
     def rows_still_for_sentences(x, positions):
-        """There is one row of `positions` for each sentence, and the rows now meet the words: with unequal counts it
-        mostly raises. It runs for a batch of one, where all words get the row of the first place, and for as many
-        sentences as words, where it is even right. How many rows are needed?"""
+        """There is one row of `positions` for each sentence, but the rows line up with the words: with unequal sizes
+        the addition usually raises. It runs for a batch of one, where all words get row 0, and it is right only for as
+        many sentences as words. How many rows do you need?"""
         return x + positions[: x.shape[0]]
 
     def table_not_cut(x, positions):
-        """You add the whole table. It has room for longer sentences, so it has more rows than there are words, and
-        raises. One row for each word is needed: which ones?"""
+        """You add the whole table. The table has more rows than there are words, for longer sentences, so the addition
+        raises. You need one row for each word: which rows?"""
         return x + positions
 
     def as_many_places_as_features(x, positions):
-        """You take as many rows of `positions` as a word has features. One row for each word is needed, and the sizes
-        fit only if there are as many words as features. Which axis of `x` counts the words?"""
+        """You use as many rows of `positions` as a word has features. You need one row for each word; the sizes fit
+        only if there are as many words as features. Which axis of `x` counts the words?"""
         return x + positions[: x.shape[-1]]
 
     def each_row_repeated_on_the_spot(x, positions):
         """Each row of `positions` is repeated in its own place, as often as there are sentences, and the rows are then
         cut into sentences. With two sentences, the first two words of the first get row 0, and its next two row 1.
-        `repeat_interleave` does that. The table is to be repeated as a whole, and broadcasting does it by itself."""
+        `repeat_interleave` does so. Each sentence needs the whole block of rows, and broadcasting repeats it for
+        you."""
         return x + positions[: x.shape[1]].repeat_interleave(x.shape[0], dim=0).reshape(x.shape)
 
     def repeated_and_cut_otherwise(x, positions):
         """The rows of `positions` are repeated for every sentence and then cut as (seq, batch, d_model), whereas they
-        follow one another sentence by sentence. With several sentences, most words get the row of another place. Adding
-        (seq, d_model) to `x` needs no repeating at all."""
+        follow one another sentence by sentence. With several sentences, most words get the row of a different place.
+        Add (seq, d_model) to `x` without repeating it."""
         rows = positions[: x.shape[1]].repeat(x.shape[0], 1)
         return x + rows.reshape(x.shape[1], x.shape[0], -1).transpose(0, 1)
 
@@ -186,7 +187,7 @@ class Place:
         return x * positions[: x.shape[1]]
 
     def places_added_twice(x, positions):
-        """The positions are added twice. Was a line of the given program left beside the fixed one?"""
+        """The positions are added twice. Is a line of the given program still there beside the corrected one?"""
         return x + 2 * positions[: x.shape[1]]
 
 
@@ -197,31 +198,30 @@ class PlaceAlone:
         return x + positions[torch.arange(x.shape[0], device=x.device)]
 
     def axis_at_the_end(x, positions):
-        """The rows of `positions` have got an axis of size 1 at the end, (seq, d_model, 1), and do not line up with
-        `x`. Broadcasting aligns shapes from the right: (seq, d_model) meets the last two axes of `x` as it is."""
+        """You add an axis of size 1 at the end of the rows, (seq, d_model, 1), so they do not line up with `x`.
+        Broadcasting aligns shapes from the right: (seq, d_model) lines up with the last two axes of `x` as it is."""
         return x + positions[: x.shape[1]].unsqueeze(-1)
 
     def places_beside_the_words(x, positions):
-        """The positions are put beside the words, and the tokens have twice as many features as the projections take.
-        They are added, feature by feature."""
+        """You concatenate the positions to the words, so the tokens have twice as many features as the projections
+        accept. Add the positions, feature by feature."""
         return torch.cat((x, positions[: x.shape[1]].expand_as(x)), dim=-1)
 
     def repeated_in_one_long_table(x, positions):
-        """The rows of `positions` are repeated for every sentence, and the copies stand one below the other in one
-        table of batch · seq rows, which does not line up with `x`. Broadcasting does the repeating: what happens if you
-        add (seq, d_model) to (batch, seq, d_model)?"""
+        """You repeat the rows of `positions` for every sentence into one table of batch · seq rows, which does not line
+        up with `x`. Broadcasting repeats the rows for you: what happens if you add (seq, d_model) to (batch, seq,
+        d_model)?"""
         return x + positions[: x.shape[1]].repeat(x.shape[0], 1)
 
     def rows_for_turned_words(x, positions):
-        """You add one row for each word to the tokens with `batch` and `seq` exchanged, and the rows meet the
+        """You add one row for each word to the tokens with `batch` and `seq` exchanged, so the rows line up with the
         sentences. Broadcasting aligns shapes from the right, and in (seq, batch, d_model) the words come first. Leave
-        the axes of `x` where they were: what do the rows meet then?"""
+        the axes of `x` in their order: with which axis do the rows line up then?"""
         return (x.transpose(0, 1) + positions[: x.shape[1]]).transpose(0, 1)
 
     def table_laid_over_the_words(x, positions):
-        """The whole table is to be expanded to the shape of `x`. `expand` repeats axes of size 1 and adds new ones in
-        front; it does not cut anything off, and the table has more rows than there are words. Which of its rows are
-        needed?"""
+        """You expand the whole table to the shape of `x`. `expand` repeats axes of size 1 and adds new axes in front,
+        but it does not cut off rows, and the table has more rows than there are words. Which of its rows are needed?"""
         return x + positions.expand_as(x)
 
     def tokens_as_row_numbers(x, positions):
@@ -303,8 +303,8 @@ class Placement:
 
 @mend_word_order.mistake_around
 def tokens_made_larger(function):
-    """The tokens are multiplied by √d_model before the positions are added. The original Transformer does that with its
-    embeddings; the program here adds the positions to the tokens as they are."""
+    """You multiply the tokens by √d_model before you add the positions. The original Transformer does so with its
+    embeddings; the program here adds the positions to the unscaled tokens."""
 
     @functools.wraps(function)
     def of_larger_tokens(x, *rest):

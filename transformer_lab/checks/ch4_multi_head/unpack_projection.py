@@ -129,19 +129,19 @@ class Orders:
 @unpack_projection.wrong
 class Rows:
     def every_third_row(in_proj_weight):
-        """Every third row goes to the same weight: the rows are dealt out in turn. They are stacked in blocks: all rows
-        of the queries' weight first, then all of the keys', then all of the values'."""
+        """Each of your weights has every third row. But the rows are stacked in blocks: all rows of the queries' weight
+        first, then all of the keys', then all of the values'."""
         return tuple(in_proj_weight[start::3] for start in range(3))
 
     def one_weight_late(in_proj_weight):
         """Your first part is the keys' weight, the second the values', and the third is empty: you begin one weight too
-        far down. Rows are counted from 0. With which row do the queries' begin?"""
+        far down. Rows are counted from 0. With which row does the queries' weight begin?"""
         d_model = in_proj_weight.shape[1]
         return tuple(in_proj_weight[start : start + d_model] for start in (d_model, 2 * d_model, 3 * d_model))
 
     def one_row_further_each_time(in_proj_weight):
-        """Each part begins only one row after the one before, so that they overlap, and the values' rows are hardly
-        reached. In a loop over 0, 1 and 2, by what must the number be multiplied, to say where a weight begins?"""
+        """Each part begins only one row after the part before, so the parts overlap and hardly contain the values'
+        rows. In a loop over 0, 1 and 2, by what must you multiply the number to get the row where a weight begins?"""
         d_model = in_proj_weight.shape[1]
         return tuple(in_proj_weight[start : start + d_model] for start in range(3))
 
@@ -209,69 +209,69 @@ class Rows:
         return in_proj_weight, in_proj_weight[:0], in_proj_weight[:0]
 
     def a_fraction_for_an_index(in_proj_weight):
-        """A single slash makes a number with a fraction, and a slice takes whole numbers only. `//` divides without
-        remainder; and d_model stands in the shape already, undivided."""
+        """A single slash makes a number with a fraction, and a slice accepts whole numbers only. `//` divides without
+        remainder; and d_model is in the shape already, undivided."""
         rows = len(in_proj_weight) / 3
         return in_proj_weight[:rows], in_proj_weight[rows:]
 
     def three_single_rows(in_proj_weight):
-        """Your parts are the first three rows, one each. An index takes a single row, and a slice, with a colon, a
-        block of them. How many rows has one weight, and where does each begin?"""
+        """Your parts are the first three rows, one each. An index selects a single row, and a slice, with a colon, a
+        block of rows. How many rows does one weight have, and where does each begin?"""
         return in_proj_weight[0], in_proj_weight[1], in_proj_weight[2]
 
     def row_by_row(in_proj_weight):
-        """You return every row by itself, 3 · d_model of them: `unbind` takes an axis apart number by number. Three
-        blocks of rows are asked for. Which axis of size 3 could be taken apart instead, and how do you get it?"""
+        """You return every row separately, 3 · d_model rows: `unbind` splits an axis into its single entries. Return
+        three blocks of rows. Which axis of size 3 could you unbind instead, and how do you get it?"""
         return in_proj_weight.unbind(0)
 
 
 @unpack_projection.wrong
 class Parts:
     def parts_of_three_rows(in_proj_weight):
-        """Your parts have three rows each, and there are as many of them as d_model says. `split` takes the size of a
-        part, where `chunk` takes how many parts. How many rows has one weight?"""
+        """Your parts have three rows each, and there are d_model parts. The argument of `split` is the size of a part,
+        that of `chunk` the number of parts. How many rows does one weight have?"""
         return in_proj_weight.split(3)
 
     def three_names_for_more_parts(in_proj_weight):
-        """You unpack more than three parts into three names, hence the `ValueError`. `split(3)` makes parts of three
-        rows, and a tensor by itself comes apart row by row. `chunk` takes how many parts there are to be."""
+        """You unpack more than three parts into three names, hence the `ValueError`. `split(3)` returns parts of three
+        rows, and unpacking a tensor itself yields its rows. The argument of `chunk` is the number of parts."""
         w_q, w_k, w_v = in_proj_weight.split(3)
         return w_q, w_k, w_v
 
     def sizes_of_three_rows(in_proj_weight):
-        """`split` gets three sizes, 3 each, and they do not add up to the number of rows. A size says how many rows a
-        part has, not how many parts there are. How many rows has one weight?"""
+        """You pass `split` three sizes, 3 each, which do not add up to the number of rows. A size says how many rows a
+        part has, not how many parts there are. How many rows does one weight have?"""
         return in_proj_weight.split([3, 3, 3])
 
     def two_halves(in_proj_weight):
-        """You cut the rows into two halves. Three weights were stacked: how many equal parts does that make, and how
-        many rows has each?"""
+        """You cut the rows into two halves. Three weights were stacked: how many equal parts are these, and how many
+        rows does each have?"""
         return in_proj_weight.chunk(2)
 
     def keys_and_values_together(in_proj_weight):
         """You return two parts: the queries' weight, and all that follows, which is the keys' and the values' weight in
-        one tensor. Attention between two texts uses it so. Here each of the three is asked for by itself: where must
-        the rest be cut once more?"""
+        one tensor. Attention between two texts uses them so. Return the three weights separately: where must you cut
+        the rest once more?"""
         return in_proj_weight.tensor_split([in_proj_weight.shape[1]])
 
     def queries_and_keys_together(in_proj_weight):
-        """You return two parts: queries' and keys' weight in one tensor, and the values'. Each of the three is asked
-        for by itself: where must the first part be cut once more?"""
+        """You return two parts: queries' and keys' weight in one tensor, and the values'. Return the three weights
+        separately: where must you cut the first part once more?"""
         return in_proj_weight.tensor_split([2 * in_proj_weight.shape[1]])
 
     def one_part_of_all_rows(in_proj_weight):
-        """You return one part, which is the whole packed weight. `split` takes the size of a part, and was given all
-        the rows. How many rows has one weight?"""
+        """You return one part, which is the whole packed weight. The argument of `split` is the size of a part, and you
+        pass the number of all rows. How many rows does one weight have?"""
         return (in_proj_weight,)
 
     def as_one_tensor(in_proj_weight):
-        """You return the packed weight as it is, uncut. Three tensors are asked for, as a tuple: `w_q, w_k, w_v =
-        unpack_projection(…)` should work and give one weight to each name."""
+        """You return the packed weight as it is, uncut. Return a tuple of three tensors, so that `w_q, w_k, w_v =
+        unpack_projection(…)` assigns one weight to each name."""
         return in_proj_weight
 
     def stacked_in_one_tensor(in_proj_weight):
-        """You return one tensor, (3, d_model, d_model), which holds the three weights in the right order. What is asked
-        for is a tuple of three tensors. Which operation takes an axis apart into a tuple?"""
+        """You return one tensor, (3, d_model, d_model), which holds the three weights in the right order. Return a
+        tuple of three tensors. Which operation splits an axis into a tuple?"""
         return in_proj_weight.unflatten(0, (3, -1))
 
     def rows_of_the_same_number_together(in_proj_weight):
@@ -290,15 +290,15 @@ class Parts:
 @unpack_projection.wrong
 class Columns:
     def along_the_inputs(in_proj_weight):
-        """The cut goes through the second axis, the inputs: your parts have 3 · d_model rows. The three maps share
-        their input and were stacked along their outputs, which a weight has first: (out, in)."""
+        """You cut the second axis, the inputs: your parts have 3 · d_model rows. The three maps share their input and
+        are stacked along their outputs, the first axis of a weight: (out, in)."""
         return in_proj_weight.tensor_split(3, dim=1)
 
     @family(first_columns_alone=0, middle_columns_alone=1, last_columns_alone=2)
     def some_columns_alone(number, in_proj_weight):
-        """You return one tensor, a third of the columns. The cut goes through the second axis, the inputs, and then one
-        part is taken. The three maps share their inputs and were stacked along their outputs, which a weight has first:
-        (out, in). And all three weights are asked for."""
+        """You return one tensor, a third of the columns. You cut the second axis, the inputs, and then return one part.
+        The three maps share their inputs and are stacked along their outputs, the first axis of a weight: (out, in).
+        And return all three weights."""
         return in_proj_weight.tensor_split(3, dim=1)[number]
 
     def a_third_of_the_columns(in_proj_weight):
@@ -327,15 +327,15 @@ class Columns:
 
     def every_third_number(in_proj_weight):
         """Every third number goes to the same weight: the three were cut out of the last axis of a `view` or `reshape`,
-        and that axis runs fastest. The rows of one weight are whole, and stand in a block. As which axis, first or
-        last, must the three stand?"""
+        and that axis runs fastest. The rows of one weight are whole, and form one block. Which axis must count the
+        three weights, the first or the last?"""
         return in_proj_weight.reshape(*[in_proj_weight.shape[1]] * 2, 3).unbind(-1)
 
 
 @unpack_projection.mistake(sign=_taken_by_heads)
 def head_by_head(in_proj_weight):
-    """You take the rows head by head: queries, keys and values of the first head, then those of the second. GPT-NeoX
-    and Megatron pack their weights so. PyTorch stacks three whole weights, each with the rows of all heads, and how
-    many heads there are does not matter here."""
+    """You read the rows head by head: queries, keys and values of the first head, then those of the second. GPT-NeoX
+    and Megatron pack their weights so. PyTorch stacks three whole weights, each with the rows of all heads, whatever
+    the number of heads."""
     n_heads = next((n for n in (4, 3, 2) if in_proj_weight.shape[1] % n == 0), 1)
     return _by_heads(in_proj_weight, n_heads)

@@ -256,9 +256,9 @@ def masked_weights_sum_to_one(function, query, key, value, mask):
 
 
 def _too_small_to_hide(number, added=False):
-    """Hidden keys get a fixed number, such as -100 or -1e4, in place of their score or added to it. It hides them only
-    from a query that has a higher score elsewhere: where the scores of the keys that may be seen are as low, or lower,
-    a hidden key is seen. A score may be as low as it likes. Which number is below all of them?"""
+    """Hidden keys get a fixed number, such as -100 or -1e4, in place of their score or added to it. The number hides a
+    key only from a query with higher visible scores: where the visible scores are as low or lower, the hidden key gets
+    a weight. A score may have any size. Which number is below every score?"""
 
     def hidden(scores, mask):
         return scores + ~mask * number if added else scores.masked_fill(~mask, number)
@@ -271,46 +271,43 @@ def _too_small_to_hide(number, added=False):
 @masked_attention.wrong(stage="masked")
 class Masked:
     def mask_inverted(scores, mask):
-        """The mask is used the wrong way round: the keys that may be seen are hidden, and the hidden ones are seen.
-        `True` means may attend here. `masked_fill` fills where its own mask is `True`, and so it needs the opposite
-        one."""
+        """You use the mask the wrong way round: visible keys are hidden, and hidden keys are visible. `True` means may
+        attend here. `masked_fill` fills where its own mask is `True`, so it needs the opposite mask."""
         return scores.masked_fill(mask, torch.finfo(scores.dtype).min)
 
     def score_of_zero(scores, mask):
         """Hidden keys get the score 0, or a number next to it such as 1e-9. Zero is a score like any other: its
-        exponential is 1, often more than that of a key which may be seen. That comes of multiplying scores by the mask,
-        or of a minus sign that slipped into the exponent, 1e-9 for -1e9. Which score has the exponential 0?"""
+        exponential is 1, often more than that of a visible key. Do you multiply the scores by the mask, or write 1e-9
+        for -1e9? Which score has the exponential 0?"""
         return scores * mask
 
     def mask_added(scores, mask):
-        """The mask is added to the scores as the numbers 1 and 0: visible keys gain a factor of e, and nothing is
-        hidden. What is added must leave the score of a visible key as it is, and push a hidden one down without end."""
+        """You add the mask to the scores as the numbers 1 and 0: visible keys gain a factor of e, and no key is hidden.
+        Add 0 to the score of a visible key, and a very large negative number to that of a hidden key."""
         return scores + mask
 
     @family(
         a_small_negative_number=(-1.0, "-1", "its exponential is 0.37, far from zero"),
-        minus_ten=(-10.0, "-10", "where the visible ones are low as well, a hidden key keeps a weight that counts"),
+        minus_ten=(-10.0, "-10", "where the visible scores are low as well, a hidden key keeps a large weight"),
     )
     def too_large_a_number(number, scores, mask):
-        """Hidden keys get the score {}, and that is a score like any other: {}. The score of a hidden key must be so
-        low that its exponential is zero beside any other."""
+        """Hidden keys get the score {}, which is a score like any other: {}. The score of a hidden key must be so low
+        that its exponential is zero beside any other."""
         return scores.masked_fill(~mask, number)
 
     def plus_a_billion(scores, mask):
-        """Hidden keys get a very large score, and a minus sign is missing: they share all the weight among themselves,
-        and the keys that may be seen get none. Look at the number that you fill in."""
+        """Hidden keys get a very large score, because a minus sign is missing: they share all the weight among
+        themselves, and the visible keys get none. Look at the number that you fill in."""
         return scores.masked_fill(~mask, 1e9)
 
     def mask_turned(scores, mask):
-        """The mask is transposed: its rows are taken for keys. With as many queries as keys nothing complains, and a
-        causal mask then shows each token the future. Rows are queries and columns are keys, in the mask as in the
-        scores."""
+        """You transpose the mask, so its rows are the keys. With as many queries as keys nothing raises, and a causal
+        mask then shows each token the future. Rows are queries and columns are keys, in the mask as in the scores."""
         return scores.masked_fill(~mask.mT, torch.finfo(scores.dtype).min)
 
     def one_axis_too_many(scores, mask):
-        """The mask gets an axis of its own for the heads, with `unsqueeze(1)` or `None`, and has one already: with five
-        axes it makes a result of five. The axes that a mask lacks are on its left, and broadcasting adds those by
-        itself."""
+        """You add an axis for the heads to the mask, with `unsqueeze(1)` or `None`, but the mask has one already: your
+        result has five axes. The axes that a mask lacks are on its left, and broadcasting adds them."""
         return scores.masked_fill(~mask[:, None], torch.finfo(scores.dtype).min)
 
 
@@ -318,74 +315,74 @@ class Masked:
 class EmptyRows:
     def nan_for_empty_rows(weights, mask):
         """A query that may see nothing gets NaN. With -inf in all its scores, the softmax divides 0 by 0. One such row
-        is enough to spoil every weight of a model in the next step of training. What must its output be?"""
+        turns every parameter of a model into NaN in the next step of training. What must the output of this query
+        be?"""
         return weights.masked_fill(~mask.any(dim=-1, keepdim=True), float("nan"))
 
     def empty_rows_kept(weights, mask):
         """A query that may see nothing gets an output all the same. {When all its scores are one large negative number,
-        the softmax makes them even, and the output is the average of the very values that were to be hidden.} No NaN
-        and no error. The docstring says what such a query must get."""
+        the softmax returns equal weights, and the output is the average of the hidden values.} There is no NaN and no
+        error. The docstring says what the output of such a query must be."""
         return weights
 
     def empty_columns_for_rows(weights, mask):
-        """You look for keys that no query may see, where queries are asked for that may see no key. In the mask, rows
-        are queries and columns are keys: along which axis must `any` look, so that one answer is left for each row?"""
+        """You look for keys that no query may see, and should look for queries that may see no key. In the mask, rows
+        are queries and columns are keys: along which axis must `any` run to return one answer for each row?"""
         return weights.masked_fill(~mask.any(dim=-2, keepdim=True), 0)
 
 
 @masked_attention.wrong
 class WrongAnswers:
     def mask_inverted_with_infinity(query, key, value, mask):
-        """The mask is used the wrong way round: the keys that may be seen are hidden, and the hidden ones are seen. A
-        query that may see every key therefore gets NaN, the softmax of nothing. `True` means may attend here.
-        `masked_fill` fills where its own mask is `True`, and so it needs the opposite one."""
+        """You use the mask the wrong way round: visible keys are hidden, and hidden keys are visible. A query that may
+        see every key therefore gets NaN. `True` means may attend here. `masked_fill` fills where its own mask is
+        `True`, so it needs the opposite mask."""
         return over_keys(_scores(query, key).masked_fill(mask, float("-inf"))) @ value
 
     def mask_inverted_with_zeros(query, key, value, mask):
-        """The mask is used the wrong way round: the keys that may be seen are hidden, and the hidden ones are seen. A
-        query that may see every key therefore gets zeros, as if it might see nothing. `True` means may attend here, and
-        `masked_fill` fills where its own mask is `True`: is the one that you give it the one that you mean?"""
+        """You use the mask the wrong way round: visible keys are hidden, and hidden keys are visible. A query that may
+        see every key therefore gets zeros, as if it might see nothing. `True` means may attend here, but `masked_fill`
+        fills where its own mask is `True`: which of the two do you pass?"""
         return masked_attention.reference(query, key, value, ~mask)
 
     def mask_without_effect(query, key, value, mask):
-        """The mask has no effect: every query attends to every key. Is its result used? `masked_fill` returns a new
-        tensor and leaves the old one as it was; the one with an underscore at its end changes it."""
+        """The mask has no effect: every query attends to every key. Do you use the result of `masked_fill`? It returns
+        a new tensor and leaves the old one unchanged; `masked_fill_` changes the old one."""
         return over_keys(_scores(query, key)) @ value
 
     def plus_infinity(query, key, value, mask):
         """Every query with a hidden key gets NaN: the hidden score is +inf, and the softmax divides inf by inf. The
-        sign is lost, or there twice, as in `-float("-inf")`. A hidden key needs the lowest score there is, not the
+        minus sign is missing, or there twice, as in `-float("-inf")`. A hidden key needs the lowest score, not the
         highest."""
         return over_keys(_scores(query, key).masked_fill(~mask, float("inf"))) @ value
 
     def zero_times_infinity(query, key, value, mask):
-        """Everything is NaN, also where nothing is hidden: 0 times infinity is NaN. A mask of 0 and 1 times -inf spoils
-        the very places that should stay as they are. Choose between two numbers instead of multiplying: `masked_fill`
-        or `where`."""
+        """Everything is NaN, even where nothing is hidden: 0 times infinity is NaN. You multiply a mask of 0 and 1 by
+        -inf, so visible keys get NaN. Choose between two numbers instead of multiplying: `masked_fill` or `where`."""
         return over_keys(_scores(query, key) + (~mask) * float("-inf")) @ value
 
     def heads_share_with_infinity(query, key, value, mask):
         """The softmax runs over axis 1, which counts the heads: for each query and key the weights of all heads sum to
-        one. Where a key is hidden in every head it divides 0 by 0, and that is the NaN. Over which axis must the
+        one. Where a key is hidden in every head the softmax divides 0 by 0, which is NaN. Over which axis must the
         weights sum to one?"""
         return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(1) @ value
 
     def queries_share_with_infinity(query, key, value, mask):
-        """The softmax runs over the queries: every column of the weights sums to one, instead of every row. A column in
-        which all is hidden becomes NaN on top of that, and it spreads. In a table (…, q_len, k_len), which axis counts
-        the keys?"""
+        """The softmax runs over the queries: every column of the weights sums to one, instead of every row. A column
+        without a visible score becomes NaN, and the NaN spreads to every output. In a table (…, q_len, k_len), which
+        axis counts the keys?"""
         return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(-2) @ value
 
     def sentences_share_with_infinity(query, key, value, mask):
-        """The softmax runs over axis 0, which counts the sentences of the batch: they compete for weight although they
-        have nothing to do with one another. Where a key is hidden in all of them it divides 0 by 0, and that is the
-        NaN. Over which axis must the weights sum to one?"""
+        """The softmax runs over axis 0, which counts the sentences of the batch: the sentences compete for weight.
+        Where a key is hidden in all sentences the softmax divides 0 by 0, which is NaN. Over which axis must the
+        weights sum to one?"""
         return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(0) @ value
 
     def after_the_softmax(query, key, value, mask):
-        """The mask comes after the softmax: hidden keys have the weight 0, and their share of the whole is missing. The
-        weights of a query no longer sum to one, and a hidden key with a high score makes the query's output small.
-        Where must the mask come, so that the hidden keys are never counted?"""
+        """You mask after the softmax: hidden keys have the weight 0, but their share of the sum is missing. The weights
+        of a query no longer sum to one, and a hidden key with a high score makes the query's output small. Where must
+        the mask come, so that the hidden keys are never counted?"""
         return (over_keys(_scores(query, key)) * mask) @ value
 
     @family(
@@ -393,70 +390,69 @@ class WrongAnswers:
         a_billion_after_the_softmax=(-1e9, "-1e9", "a number of billions", "such a score"),
     )
     def filled_after_the_softmax(number, query, key, value, mask):
-        """The weights of hidden keys are {}, and so the output is {}. The fill is meant for scores: the softmax turns
-        {} into the weight 0. Here it comes after the softmax, and nothing turns it into anything."""
+        """The weights of hidden keys are {}, and so the output is {}. Fill the scores, not the weights: the softmax
+        turns {} into the weight 0, but here you fill after the softmax."""
         return over_keys(_scores(query, key)).masked_fill(~mask, number) @ value
 
     def divided_again(query, key, value, mask):
         """You mask after the softmax and divide the weights by their sum. On paper that is right. But when a hidden
-        score lies 110 and more above the visible ones, all their weights have become 0 in the softmax already, and 0/0
-        is NaN. Where must the mask come, so that the hidden keys are never counted?"""
+        score is 110 or more above the visible scores, the softmax rounds all visible weights to 0, and 0/0 is NaN.
+        Where must the mask come, so that the hidden keys are never counted?"""
         weights = over_keys(_scores(query, key)) * mask
         return torch.where(mask.any(-1, keepdim=True), weights / weights.sum(-1, keepdim=True), 0) @ value
 
     def divided_again_with_care(query, key, value, mask):
-        """You mask after the softmax and divide the weights by their sum, guarded against 0. When a hidden score lies
-        far above the visible ones, their weights are 0 or nearly 0 after the softmax already, and the query gets too
-        little or nothing. Where must the mask come, so that the hidden keys are never counted?"""
+        """You mask after the softmax and divide the weights by their sum, guarded against 0. When a hidden score is far
+        above the visible scores, the visible weights are 0 or nearly 0 after the softmax, and the output is too small
+        or zero. Where must the mask come, so that the hidden keys are never counted?"""
         weights = over_keys(_scores(query, key)) * mask
         return (weights / weights.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
 
     def mask_as_an_index(query, key, value, mask):
-        """The mask is used as an index, `scores[…] = …`. An index must have the scores' own shape: unlike in
-        `masked_fill` and `where`, its axes of size 1 are not stretched and missing ones are not added. So it works with
-        a mask (batch, heads, q_len, k_len), and raises with a causal or a padding mask."""
+        """You use the mask as an index, `scores[…] = …`. Unlike the mask of `masked_fill` and `where`, an index does
+        not broadcast: it must have the shape of the scores. So yours works with a mask (batch, heads, q_len, k_len),
+        but raises with a causal or a padding mask."""
         scores = _scores(query, key)
         scores[~mask] = torch.finfo(scores.dtype).min
         return zeros_for_empty_rows(over_keys(scores), mask) @ value
 
     def three_axes_for_the_batch(query, key, value, mask):
-        """A mask of three axes is taken for (batch, q_len, k_len) and gets an axis for the heads. Many programs agree
-        on that; broadcasting does not. It aligns from the right, so that the first of three axes counts the heads.
-        Masks for the sentences come with four."""
+        """You treat a mask of three axes as (batch, q_len, k_len) and add an axis for the heads, as many programs do.
+        But broadcasting aligns from the right, so the first of three axes counts the heads. A mask that differs between
+        sentences has four axes."""
         return masked_attention.reference(query, key, value, mask[:, None] if mask.ndim == 3 else mask)
 
     def weights_without_values(query, key, value, mask):
-        """You return the weights themselves: (…, q_len, k_len), one number for each key. They say how much to take of
-        each value. One step is missing, the taking."""
+        """You return the weights themselves: (…, q_len, k_len), one number for each key. They say how much of each
+        value is in the output. The product with the values is missing."""
         return masked_attention.reference(
             query, key, torch.eye(key.shape[-2], dtype=key.dtype, device=key.device), mask
         )
 
     def causal_whatever_the_mask(query, key, value, mask):
-        """The argument `mask` has no effect: each query sees the keys up to its own place, as `is_causal=True` makes
-        it. A causal mask is one of those that a caller may give; others hide padding. What should be used in its
-        place?"""
+        """The argument `mask` has no effect: each query sees the keys up to its own place, as with `is_causal=True`. A
+        caller may pass a causal mask, but also others, such as one that hides padding: use the argument."""
         causal = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
         return masked_attention.reference(query, key, value, causal)
 
     def queries_share_with_care(query, key, value, mask):
-        """The softmax runs over the queries: every column of the weights sums to one, instead of every row. That a
-        column without any query becomes zeros, and not NaN, hides it in part. In a table (…, q_len, k_len), which axis
-        counts the keys?"""
+        """The softmax runs over the queries: every column of the weights sums to one, instead of every row. Columns
+        without a visible score become zeros instead of NaN, which partly hides the mistake. In a table (…, q_len,
+        k_len), which axis counts the keys?"""
         return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(-2).nan_to_num() @ value
 
     def weights_as_well(query, key, value, mask):
-        """You return two things, the output and the weights. Many programs do, to draw the weights; here the output
-        alone is asked for. What does the docstring say is returned?"""
+        """You return two things, the output and the weights. Many programs do, to draw the weights; here return the
+        output alone."""
         weights = masked_attention.reference(
             query, key, torch.eye(key.shape[-2], dtype=key.dtype, device=key.device), mask
         )
         return weights @ value, weights
 
     def by_root_d_value(query, key, value, mask):
-        """You divide the scores by √d_value, the width of the values. The root is that of `d_head`, the features which
-        a query and a key have in common: each score is a sum of so many products. In many models the two widths are
-        equal, and nobody notices. Whose last axis do you take?"""
+        """You divide the scores by √d_value, the width of the values. Divide by √d_head: each score is a sum of d_head
+        products, over the features of a query and a key. In many models the two widths are equal, so nobody notices.
+        The last axis of which tensor do you use?"""
         d_value = value.shape[-1]
         return masked_attention.reference(
             query, key, value, mask, scale=lambda scores, d_head: by_root_d(scores, d_value)
@@ -466,9 +462,9 @@ class WrongAnswers:
 @masked_attention.mistake(sign=_vanishes)
 def rows_of_low_scores_vanish(query, key, value, mask):
     """A query whose visible scores are all far below zero gets zeros, or NaN, as if it might see nothing. Do you keep
-    the largest score of a row from falling below a fixed number, such as -1e4, or take a row for empty where its scores
-    are below one? A score may be as low as it likes: the largest is subtracted as it is, and the mask alone says which
-    rows are empty."""
+    the largest score of a row from falling below a fixed number, such as -1e4, or treat a row as empty where its scores
+    are below such a number? A score may have any size: subtract the largest unchanged, and find the empty rows from the
+    mask alone."""
     scores = _scores(query, key).masked_fill(~mask, float("-inf"))
     shares = (scores - scores.amax(-1, keepdim=True).clamp(min=-1e4)).exp()
     return (shares / shares.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
@@ -476,8 +472,9 @@ def rows_of_low_scores_vanish(query, key, value, mask):
 
 @masked_attention.mistake(sign=_overflows)  # the sign of the mistake above may hold as well
 def overflow(query, key, value, mask):
-    """Nothing keeps `exp` from overflowing. In float32, e to the 89 is infinite already, and infinity divided by
-    infinity is NaN. A softmax sees differences only: `torch.softmax` subtracts the largest score of each row first."""
+    """Nothing keeps `exp` from overflowing. In float32, e to the 89 is already infinite, and infinity divided by
+    infinity is NaN. A softmax depends on differences only: `torch.softmax` subtracts the largest score of each row
+    first."""
     shares = _scores(query, key).exp() * mask
     return (shares / shares.sum(-1, keepdim=True).clamp(min=1e-30)) @ value
 
