@@ -39,7 +39,7 @@ def not_projected(x, w):
     },
     hints=(
         "One token plays three roles. Which matrix turns it into what it looks for, which into what it is found by, "
-        "and which into what it hands over?",
+        "and which into what it passes on?",
         "Each projection is a product of `x` with one matrix, the matrix on the right. The rest you have written "
         "already.",
         "`attention(x @ …, x @ …, x @ …)`",
@@ -178,7 +178,7 @@ def each_sentence_on_its_own(function, x, w_q, w_k, w_v):
 
 @single_head.property
 def constant_tokens_stay(function, x, w_q, w_k, w_v):
-    """Tokens that are all alike get what each of them hands over, its projection by `w_v`."""
+    """Tokens that are all alike get what each of them passes on, its projection by `w_v`."""
     alike = x[:, :1].expand_as(x)
     return nearly_equal(function(alike, w_q, w_k, w_v), alike @ w_v)
 
@@ -209,7 +209,7 @@ class KeyAlone:
 class ValueAlone:
     def values_unprojected(x, w_v):
         """The weights blend the tokens themselves; `w_v` has no part in the result, which has the features of a token.
-        What a token hands over is made of it by a third matrix. Where does yours use that?"""
+        What a token passes on is made of it by a third matrix. Where does yours use that?"""
         return x
 
 

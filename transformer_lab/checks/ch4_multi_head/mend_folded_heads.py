@@ -33,8 +33,8 @@ def unfold(x, batch):
     hints=(
         "The program is right for one sentence. What can go wrong only when there are two?",
         "Two sentences with two heads make four tables. Write down whose they are, in the order in which the folded "
-        "axis holds them. In which order does the program take them apart?",
-        "Folding puts `batch` outside and `heads` inside: `view(…, …, seq, …)` must take them apart in this order.",
+        "axis holds them. In which order does the program split them?",
+        "Folding puts `batch` outside and `heads` inside: `view(…, …, seq, …)` must split them in this order.",
     ),
 )
 def mend_folded_heads(

@@ -180,7 +180,7 @@ class ProjectionsAlone:
         return linear(x, w_k), linear(x, w_q), linear(x, w_v)
 
     def values_from_the_keys(x, w_q, w_k, w_v):
-        """The values are made with the keys' weights: what a token answers to and what it hands over become the same.
+        """The values are made with the keys' weights: what a token answers to and what it passes on become the same.
         Often a line that was copied and changed in one of two places. Look at which weight makes the values."""
         return linear(x, w_q), linear(x, w_k), linear(x, w_k)
 
