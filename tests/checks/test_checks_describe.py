@@ -722,7 +722,7 @@ def test_one_slip_with_key_and_query_is_reported_once():
     ids = "root_forgotten", "root_forgotten_of_queries"
     message = message_of(exercise, exercise.combined([exercise.mistakes[id] for id in ids]))
     assert message.startswith("One slip, made twice: read this with *key*, and then with *query*.")
-    assert message.count("the root is missing") == 1 and "Two things" not in message
+    assert message.count("without the root") == 1 and "Two things" not in message
 
 
 def weights_of_hidden_keys_made_small(query, key, value, mask):

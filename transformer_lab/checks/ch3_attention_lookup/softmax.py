@@ -248,18 +248,18 @@ class ExpAlone:
         return 10**shifted
 
     def squares_for_exponentials(shifted):
-        """You square the scores, where their exponentials are asked for. A square makes them positive too, but a score
-        far below the maximum gets a large weight. The larger score must get the larger one."""
+        """You square the scores instead of taking their exponentials. Squares are positive too, but a score far below
+        the maximum gets a large weight. The larger score must get the larger weight."""
         return shifted**2
 
     def logarithms_for_exponentials(shifted):
-        """You take the logarithm of the scores, where their exponentials are asked for. A negative number has no
-        logarithm, hence the NaN. Which function turns any number into a positive one?"""
+        """You take the logarithm of the scores instead of their exponential. A negative number has no logarithm, hence
+        the NaN. Which function turns any number into a positive one?"""
         return shifted.log()
 
     def sigmoids_for_exponentials(shifted):
-        """You take the sigmoid of each score, where its exponential is asked for. The weights sum to one; but a sigmoid
-        never exceeds 1, so the ratios are wrong: 0 and ln 3 must get ¼ and ¾."""
+        """You take the sigmoid of each score instead of its exponential. The weights sum to one; but a sigmoid never
+        exceeds 1, so the ratios are wrong: 0 and ln 3 must get ¼ and ¾."""
         return shifted.sigmoid()
 
 
@@ -267,13 +267,13 @@ class ExpAlone:
 class Divide:
     def sum_without_its_axis(exp, dim):
         """The sum has lost the axis `dim`, and no longer lines up with the exponentials: broadcasting aligns shapes
-        from the right. Mostly that raises. In a square table it runs, and a column is divided by the sum of a row. Keep
-        the axis, with size 1: sums have an option for that."""
+        from the right. The division usually raises. In a square table it runs, and divides a column by the sum of a
+        row. Keep the axis, with size 1: `sum` has an argument for this."""
         return exp / exp.sum(dim)
 
     def sum_of_all(exp, dim):
-        """The exponentials are divided by one sum of all of them, as `.sum()` without an axis makes it: all the numbers
-        together sum to one. Along `dim`, the weights must sum to one for each row on its own."""
+        """You divide the exponentials by the sum of all of them, `.sum()` without an axis: all the numbers together sum
+        to one. The weights of each row must sum to one, along `dim`."""
         return exp / exp.sum()
 
     def sum_over_the_last_axis(exp, dim):
@@ -288,7 +288,7 @@ class Divide:
 
     def divided_by_the_mean(exp, dim):
         """The exponentials are divided by their mean and not by their sum, so that the weights sum to the length of the
-        axis instead of to one. Which of the two makes shares of a whole?"""
+        axis instead of to one. Divide by the sum: weights are shares of a whole."""
         return exp / exp.mean(dim, keepdim=True)
 
     def divided_by_the_norm(exp, dim):
@@ -303,8 +303,8 @@ class Divide:
         return exp / exp.sum(dim).unsqueeze(-1)
 
     def one_more_in_the_sum(exp, dim):
-        """A 1 is added to the sum, so that the weights sum to less than one. Some models do that, to let a query take
-        nothing at all. Here the weights must sum to one."""
+        """A 1 is added to the sum, so that the weights sum to less than one. Some models do so, to let a query ignore
+        all keys. Here the weights must sum to one."""
         return exp / (1 + exp.sum(dim, keepdim=True))
 
     def logarithm_of_the_sum(exp, dim):
@@ -325,23 +325,22 @@ class DivideAlone:
         return exp / exp.sum(0, keepdim=True)
 
     def running_sums(exp, dim):
-        """You divide each exponential by the sum up to there, as `cumsum` makes it: the first weight is always 1. All
-        numbers along `dim` are divided by one and the same sum."""
+        """You divide each exponential by the running sum up to it, as `cumsum` returns it: the first weight is always
+        1. Divide all numbers along `dim` by the same sum."""
         return exp / exp.cumsum(dim)
 
     def multiplied_by_the_sum(exp, dim):
-        """You multiply by the sum, where you should divide by it. Shares of a whole are smaller than what is shared
-        out."""
+        """You multiply by the sum and should divide by it. The shares of a whole are smaller than the whole."""
         return exp * exp.sum(dim, keepdim=True)
 
     def upside_down(exp, dim):
-        """You divide the sum by the exponentials, and so the smallest score gets most. A share is a part of the sum:
-        which of the two stands below?"""
+        """You divide the sum by the exponentials, so the smallest score gets the largest weight. A weight is a share of
+        the sum: which of the two is the divisor?"""
         return exp.sum(dim, keepdim=True) / exp
 
     def subtracted_the_sum(exp, dim):
-        """You subtract the sum from the exponentials, where you should divide by it: no weight is positive. In
-        logarithms a division becomes a difference; these are no logarithms any more."""
+        """You subtract the sum from the exponentials and should divide by it: no weight is positive. A division becomes
+        a difference for logarithms, but these are exponentials."""
         return exp - exp.sum(dim, keepdim=True)
 
     def only_the_sum(exp, dim):
@@ -358,18 +357,18 @@ class Axis:
         return x.softmax(-1)
 
     def over_the_first_axis(x, dim):
-        """Your softmax runs along the first axis, whatever `dim` says. With one axis nobody notices; with a batch in
-        front, its sentences share one unit of weight. Follow the argument `dim` through every line."""
+        """Your softmax runs along the first axis, whatever `dim` says. With one axis that is right; with a batch in
+        front, the sentences share one unit of weight. Follow the argument `dim` through every line."""
         return x.softmax(0)
 
     def over_axis_one(x, dim):
-        """Your softmax runs along axis 1, whatever `dim` says. That is the last axis of a matrix, and another one of a
-        batch. Follow the argument `dim` through every line."""
+        """Your softmax runs along axis 1, whatever `dim` says. That is the last axis of a matrix, but not of a batch.
+        Follow the argument `dim` through every line."""
         return x.softmax(1)
 
     def over_the_axis_before(x, dim):
-        """Your softmax runs along the axis before `dim`. Axes are counted from 0, and `dim` is counted so as well: it
-        needs no correction."""
+        """Your softmax runs along the axis before `dim`. Axes are counted from 0, and so is `dim`: it needs no
+        correction."""
         return x.softmax(dim - 1) if dim > -x.ndim else x.softmax(-1)
 
     def over_all_numbers(x, dim):
@@ -378,18 +377,18 @@ class Axis:
         return x.flatten().softmax(0).reshape(x.shape)
 
     def over_all_but_the_first_axis(x, dim):
-        """Your loop goes along the first axis, and all the numbers that it finds there sum to one together, whatever
-        `dim` says. Along `dim`, each row is a softmax on its own. There is a way without a loop: sums take an axis."""
+        """Your loop runs along the first axis, and all the numbers of each part together sum to one, whatever `dim`
+        says. Each row along `dim` must sum to one. Leave out the loop: `sum` has an argument for the axis."""
         return torch.stack([part.flatten().softmax(0).reshape(part.shape) for part in x])
 
     def sign_of_dim_lost(x, dim):
-        """Where `dim` is negative, you count from the start all the same: −1 becomes 1, which may be another axis, or
-        none. PyTorch takes a negative axis as it is; to count it yourself, add the number of axes."""
+        """Where `dim` is negative, you drop its sign: −1 becomes 1, which may be a different axis, or none. PyTorch
+        accepts a negative axis; to convert it yourself, add the number of axes."""
         return x.softmax(abs(dim))
 
     def axis_left_to_pytorch(x, dim):
-        """`dim` is not handed on, and `F.softmax` chooses an axis itself: the first of one or of three axes, the second
-        of two or of four. Follow the argument through every line. And the task asks for `exp` and a sum."""
+        """You do not pass `dim` on, and `F.softmax` chooses an axis itself: the first of one or of three axes, the
+        second of two or of four. Follow the argument through every line. And the task asks for `exp` and a sum."""
         return x.softmax(0 if x.ndim in (0, 1, 3) else 1)
 
     @family(axis_moved_last=(-1, "last", "to the end"), axis_left_first=(0, "first", "to the front"))
@@ -399,8 +398,8 @@ class Axis:
         return x.softmax(dim).movedim(dim, place)
 
     def axis_left_last(x, dim):
-        """{The weights are right, and} two axes have changed places: `dim` was exchanged with the last axis, and never
-        put back. The result must have the shape of `x`. With `dim` as it is, no axis has to move."""
+        """{The weights are right, and} two axes are swapped: you swap `dim` with the last axis, and never swap back.
+        The result must have the shape of `x`. If you pass `dim` to the operations, no axis has to move."""
         return x.softmax(dim).transpose(dim, -1)
 
 
@@ -418,36 +417,36 @@ class OtherFunctions:
         return x.log_softmax(dim)
 
     def taken_twice(x, dim):
-        """The softmax is taken twice, once of the scores and once more of the weights. The weights {still sum to one,
-        and} are nearly equal, because numbers between 0 and 1 differ by little."""
+        """You apply the softmax twice, to the scores and then to the weights. The weights {still sum to one, but} are
+        nearly equal, because numbers between 0 and 1 differ by little."""
         return x.softmax(dim).softmax(dim)
 
     def each_score_by_itself(x, dim):
-        """Each score becomes a weight on its own, by a sigmoid. All weights lie between 0 and 1, and they do not sum to
-        one. In a softmax, the scores along `dim` share one whole: the more one gets, the less is left for the
+        """Each score becomes a weight on its own, by a sigmoid. All weights lie between 0 and 1, but they do not sum to
+        one. In a softmax, the weights along `dim` are shares of one whole: the larger one weight, the smaller the
         others."""
         return x.sigmoid()
 
     def squeezed_by_tanh(x, dim):
-        """Each score is squeezed between −1 and 1 on its own, by `tanh`. Nothing sums to one. In a softmax, the scores
-        along `dim` share one whole: the more one gets, the less is left for the others."""
+        """Each score is squeezed between −1 and 1 on its own, by `tanh`. No row sums to one. In a softmax, the weights
+        along `dim` are shares of one whole: the larger one weight, the smaller the others."""
         return x.tanh()
 
     def sigmoids_over_their_sum(x, dim):
         """You take the sigmoid of each score and divide by the sum. The weights sum to one; but the ratios are wrong,
-        since a sigmoid never exceeds 1: 0 and ln 3 must get ¼ and ¾. What does the task ask for in its place?"""
+        since a sigmoid never exceeds 1: 0 and ln 3 must get ¼ and ¾. Which function must replace the sigmoid?"""
         return x.sigmoid() / x.sigmoid().sum(dim, keepdim=True)
 
     def between_zero_and_one(x, dim):
-        """You stretch the scores so that they go from 0 to 1: the smallest gets 0 and the largest 1. Nothing sums to
-        one. Exponentials make the scores positive, and their sum makes shares of them."""
+        """You scale the scores to the range from 0 to 1: the smallest gets 0 and the largest 1. No row sums to one.
+        Take the exponentials, which are positive, and divide by their sum."""
         low = x.amin(dim, keepdim=True)
         return (x - low) / (x.amax(dim, keepdim=True) - low)
 
     def negative_scores_cut_off(x, dim):
         """Negative scores are set to 0, and the rest is divided by its sum, without `exp`. The weights sum to one,
-        unless no score is positive; but only differences may count, and not where zero lies. What makes any number
-        positive?"""
+        unless no score is positive; but only the differences of scores may count, not their signs. Which function makes
+        any number positive?"""
         return x.relu() / x.relu().sum(dim, keepdim=True)
 
     def all_to_the_largest(x, dim):
@@ -462,17 +461,17 @@ class OtherFunctions:
         return F.one_hot(x.argmax(dim), x.shape[dim]).to(x.dtype)
 
     def places_of_the_largest(x, dim):
-        """You return where the largest score stands, one place for each row. A softmax gives every score a weight, so
-        the result has the shape of `x`."""
+        """You return the place of the largest score, one for each row. A softmax gives every score a weight, so the
+        result has the shape of `x`."""
         return x.argmax(dim)
 
     def weights_sorted(x, dim):
-        """The weights {are right, and they} are sorted, the largest first. Each belongs to the score at its place:
-        leave them there."""
+        """The weights {are right, but they} are sorted, the largest first. Each weight belongs to the score at the same
+        place: do not sort."""
         return x.softmax(dim).sort(dim, descending=True).values
 
     def exponentials_and_their_sum(x, dim):
-        """You return two tensors, the exponentials and their sum. One is asked for: divide the first by the second."""
+        """You return two tensors, the exponentials and their sum. Return one: divide the exponentials by their sum."""
         exp = (x - x.amax(dim, keepdim=True)).exp()
         return exp, exp.sum(dim, keepdim=True)
 
@@ -490,35 +489,35 @@ class NumeratorAndDenominator:
         return (x - x.amax(dim, keepdim=True)).exp() / x.exp().sum(dim, keepdim=True)
 
     def scores_over_the_sum(x, dim):
-        """The scores themselves are divided by the sum of the exponentials, so that some weights are negative. A share
-        is a part of the sum: what was added up below must stand above as well."""
+        """The scores themselves are divided by the sum of the exponentials, so that some weights are negative. A weight
+        is a share of the sum: divide the exponentials that you add up."""
         return x / x.exp().sum(dim, keepdim=True)
 
     def shifted_scores_over_the_sum(x, dim):
         """The scores minus their maximum are divided by the sum of the exponentials, so that no weight is above zero. A
-        share is a part of the sum: what was added up below must stand above as well."""
+        weight is a share of the sum: divide the exponentials that you add up."""
         shifted = x - x.amax(dim, keepdim=True)
         return shifted / shifted.exp().sum(dim, keepdim=True)
 
     def divided_by_the_sum_of_the_scores(x, dim):
-        """The exponentials are divided by the sum of the scores. What stands above must be what was added up below:
-        else the weights do not sum to one."""
+        """The exponentials are divided by the sum of the scores. Divide them by the sum of the exponentials: otherwise
+        the weights do not sum to one."""
         return (x - x.amax(dim, keepdim=True)).exp() / x.sum(dim, keepdim=True)
 
     def unshifted_over_the_sum_of_the_scores(x, dim):
-        """The exponentials are divided by the sum of the scores, and nothing keeps `exp` from overflowing. What stands
-        above must be what was added up below: else the weights do not sum to one."""
+        """The exponentials are divided by the sum of the scores, and nothing keeps `exp` from overflowing. Divide them
+        by the sum of the exponentials: otherwise the weights do not sum to one."""
         return x.exp() / x.sum(dim, keepdim=True)
 
     def largest_subtracted_after_exp(x, dim):
-        """The maximum is subtracted after the exponential. It belongs before it: there it changes no ratio, and keeps
-        `exp` from overflowing. Afterwards it changes all ratios, and comes too late."""
+        """The maximum is subtracted after the exponential. Subtract it before `exp`: then it changes no ratio, and
+        keeps `exp` from overflowing. After `exp` it changes all ratios."""
         exp = x.exp() - x.amax(dim, keepdim=True)
         return exp / exp.sum(dim, keepdim=True)
 
     def largest_exponential_subtracted(x, dim):
-        """The largest exponential is subtracted from the others. The maximum belongs before the `exp`: there it changes
-        no ratio, and keeps it from overflowing. Afterwards it changes all ratios, and comes too late."""
+        """The largest exponential is subtracted from the others. Subtract the maximum before `exp`: then it changes no
+        ratio, and keeps `exp` from overflowing. After `exp` it changes all ratios."""
         exp = x.exp() - x.exp().amax(dim, keepdim=True)
         return exp / exp.sum(dim, keepdim=True)
 
@@ -526,14 +525,14 @@ class NumeratorAndDenominator:
 @softmax.wrong
 class OverflowAndDtype:
     def nan_covered_up(x, dim):
-        """Nothing keeps `exp` from overflowing, and the NaN that comes of it is replaced by 0. Large scores then get no
-        weight at all, and the row does not sum to one. Which number may be subtracted from all the scores of a row?"""
+        """Nothing keeps `exp` from overflowing, and you replace the resulting NaN by 0. Large scores then get no weight
+        at all, and the row does not sum to one. Which number may be subtracted from all the scores of a row?"""
         exp = x.exp()
         return (exp / exp.sum(dim, keepdim=True)).nan_to_num()
 
     def a_little_added_and_nothing_subtracted(x, dim):
-        """Nothing keeps `exp` from overflowing. The small number in your sum prevents 0/0 alone: far below zero all
-        weights are 0 then, and large scores still give NaN. Which number may be subtracted from all the scores of a
+        """Nothing keeps `exp` from overflowing. The small number in your sum prevents only 0/0: for scores far below
+        zero all weights are 0, and large scores still give NaN. Which number may be subtracted from all the scores of a
         row?"""
         exp = x.exp()
         return exp / (exp.sum(dim, keepdim=True) + 1e-9)

@@ -97,36 +97,36 @@ class Triangle:
         return torch.ones(seq, seq, dtype=torch.bool).triu()
 
     def diagonal_hidden(seq):
-        """The diagonal is hidden: no token sees itself, and the first sees nothing at all. It may look at itself,
-        because what it must predict is the token after it. Which diagonal does your triangle end at?"""
+        """You hide the diagonal: no token sees itself, and the first token sees nothing. A token may attend to itself,
+        because it must predict the next token. At which diagonal does your triangle end?"""
         return torch.ones(seq, seq, dtype=torch.bool).tril(-1)
 
     def one_too_far(seq):
-        """Each token sees one token of the future: the triangle ends one diagonal too late. That is the very token
-        which it has to predict, so training looks splendid and the model has learned to copy."""
+        """Each token sees one token of the future: the triangle ends one diagonal too late. It has to predict exactly
+        this token, so the training loss is tiny, but the model has only learned to copy."""
         return torch.ones(seq, seq, dtype=torch.bool).tril(1)
 
     def itself_only(seq):
-        """Only the diagonal is `True`: each token sees itself and nothing before it. What it may attend to is
-        everything up to and including itself."""
+        """Only the diagonal is `True`: each token sees itself and nothing before it. A token may attend to every token
+        up to and including itself."""
         return torch.eye(seq, dtype=torch.bool)
 
     def from_the_end(seq):
         """Your triangle lies in the lower right corner: token 0 sees only the last key, token 1 the last two. The rows
-        grow as they should, from the wrong side: the first key is the one that every token may see."""
+        grow as they should, but from the wrong side: every token may see the first key."""
         return torch.ones(seq, seq, dtype=torch.bool).tril().flip(1)
 
 
 @causal_mask.wrong(stage="triangle", alone=True)
 class TriangleAlone:
     def everything(seq):
-        """All is `True`: every token sees every other, the future included. Where does your mask treat keys before the
-        query and keys after it differently?"""
+        """Every entry is `True`: every token sees every other, the future included. Where does your mask treat keys
+        before the query and keys after it differently?"""
         return torch.ones(seq, seq, dtype=torch.bool)
 
     def nothing(seq):
-        """All is `False`: no token sees anything, not even itself. A triangle cut out of zeros is still nothing but
-        zeros. Which table do you begin with, and where does a `True` come from?"""
+        """Every entry is `False`: no token sees any token, not even itself. A triangle cut out of zeros holds only
+        zeros. Which table do you begin with, and which step sets an entry to `True`?"""
         return torch.zeros(seq, seq, dtype=torch.bool)
 
 
@@ -146,60 +146,59 @@ class Dtype:
         additive_with_a_large_number=(-1e9, "a", "and a large negative number"),
     )
     def additive(hiding, mask):
-        """This is {} mask to add to scores: 0 where a token may attend, {} where it may not. Here a mask of `True` and
-        `False` is asked for; turning it into the other kind is an exercise of its own, `to_additive`."""
+        """This is {} mask to add to scores: 0 where a token may attend, {} where it may not. Return a mask of `True`
+        and `False`; turning it into the other kind is a separate exercise, `to_additive`."""
         return torch.zeros(mask.shape).masked_fill(~mask, hiding)
 
     def nan_where_allowed_and_infinity(mask):
-        """Your mask is made of numbers: -inf where a token must not look, and NaN where it may. That is what a table of
-        0 and 1 times -inf gives, since 0 times infinity is NaN. Here `True` and `False` are asked for, and nothing has
-        to be multiplied."""
+        """Your mask is made of numbers: -inf where a token must not look, and NaN where it may. You multiply a table of
+        0 and 1 by -inf, but 0 times infinity is NaN. Return a mask of `True` and `False`, and multiply nothing."""
         return (~mask).float() * float("-inf")
 
 
 @causal_mask.wrong(stage="shape")
 class Shape:
     def with_axes_for_batch_and_heads(mask):
-        """The triangle {is right, and} has axes of size 1 in front, for the batch and the heads. {It would work. But}
-        broadcasting adds such axes by itself, so they are not needed. The docstring asks for (seq, seq)."""
+        """The triangle {is right, but} has axes of size 1 in front, for the batch and the heads. Broadcasting adds such
+        axes, so they are not needed. The docstring asks for (seq, seq)."""
         return mask[None, None]
 
 
 @causal_mask.wrong
 class WrongAnswers:
     def ones_where_hidden(seq):
-        """Your mask has the number 1 where a token must not look, and 0 where it may. Some programs write it like that
-        and multiply by a large negative number later. Here `True` means may attend, and `True` and `False` are asked
-        for."""
+        """Your mask has the number 1 where a token must not look, and 0 where it may. Some programs write masks so and
+        multiply them by a large negative number later. Here return `True` and `False`, where `True` means may
+        attend."""
         return torch.ones(seq, seq).triu(1)
 
     def one_row(seq):
         """Your mask has one axis, and every entry is `True`: as if each position had been compared with itself alone. A
         causal mask is a table: which keys are visible depends on the query, so every query needs a row of its own.
-        Which axis do the queries' positions lie on, and which the keys'?"""
+        Along which axis are the positions of the queries, and along which those of the keys?"""
         return torch.ones(seq, dtype=torch.bool)
 
     def triangle_of_one_axis(seq):
-        """A triangle needs a table with two axes, and yours has one: `tril` and `triu` raise for that. Every query
-        needs a row of its own. How many tokens are there along each axis?"""
+        """A triangle needs a table with two axes, but yours has one axis: `tril` and `triu` raise. Every query needs a
+        row of its own. How many tokens are there along each axis?"""
         return torch.ones(seq, dtype=torch.bool).tril()
 
     def tilde_of_numbers(seq):
         """`~` works on bools and whole numbers, and raises for numbers such as 0.0 and 1.0. Begin with a table of
-        bools, or make bools of your numbers before you turn them round. Which dtype does `torch.ones` give, unless told
-        otherwise?"""
+        bools, or convert your numbers to bools before you negate them. Which dtype does `torch.ones` return by
+        default?"""
         return ~torch.ones(seq, seq).triu(1)
 
     def one_place_too_few(seq):
-        """Your mask is a triangle, and one row and one column are missing: (seq − 1, seq − 1). `range` and `arange` end
-        before the number that they are given, so that from 1 they count one place too few. Every token has a row, and
-        every token has a column: how many are there?"""
+        """Your mask is a triangle, but one row and one column are missing: (seq − 1, seq − 1). `range` and `arange`
+        leave out their end, so from 1 they count one place too few. Every token has a row, and every token has a
+        column: how many are there?"""
         return torch.ones(seq - 1, seq - 1, dtype=torch.bool).tril()
 
 
 additive_with_another_number.__doc__ = """This is a mask to add to scores: 0 where a token may attend, and a negative
-number where it may not. Here a mask of `True` and `False` is asked for; turning it into the other kind is an exercise
-of its own, `to_additive`."""
+number where it may not. Return a mask of `True` and `False`; turning it into the other kind is a separate exercise,
+`to_additive`."""
 
 
 causal_mask.mistake(additive_with_another_number, sign=_a_number_on_the_future)

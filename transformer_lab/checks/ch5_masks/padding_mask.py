@@ -98,29 +98,28 @@ def positions_of_a_fixed_table(lengths, k_len):
 @padding_mask.wrong(stage="compared")
 class Compared:
     def one_key_too_many(lengths, k_len):
-        """One key too many is visible: with a length of 2 the positions 0 and 1 are real, and yours lets position 2
-        through, the first of the padding. Positions are counted from 0. Look at the comparison."""
+        """One key too many is visible: with a length of 2 the positions 0 and 1 are real, but your mask shows position
+        2 as well, the first of the padding. Positions are counted from 0. Look at the comparison."""
         return torch.arange(k_len) <= lengths[:, None]
 
     def one_key_too_few(lengths, k_len):
         """One key too few is visible: the last real token of every sentence is hidden. With a length of 2 the positions
-        0 and 1 are real. Positions are counted from 0: which is the last one below the length?"""
+        0 and 1 are real. Positions are counted from 0: which is the last position below the length?"""
         return torch.arange(k_len) < lengths[:, None] - 1
 
     def padding_on_the_left(lengths, k_len):
-        """The last `lengths[b]` keys are visible: your mask is for sentences that are filled up on the left, as some
+        """The last `lengths[b]` keys are visible: your mask is for sentences that are padded on the left, as some
         programs do for generation. Here the real tokens come first."""
         return torch.arange(k_len) >= k_len - lengths[:, None]
 
     def one_length_for_all(lengths, k_len):
-        """Every sentence is masked as if it were as long as the longest. In the longest the mask is right, and in all
-        others it lets padding through. Each row must be compared with a length of its own."""
+        """Every sentence is masked as if it were as long as the longest. For the longest the mask is right, but for all
+        others it shows padding. Compare each row with the length of its own sentence."""
         return (torch.arange(k_len) < lengths.max()).expand(len(lengths), -1)
 
     def as_long_as_the_longest(lengths, k_len):
-        """The mask is as long as the longest sentence, not `k_len`. The keys may have been filled up further, to a
-        length that all batches share, and then the mask does not fit the scores. Which argument says how many keys
-        there are?"""
+        """The mask is as long as the longest sentence, not `k_len`. The keys may be padded further, to a length that
+        all batches share, and then the mask does not fit the scores. Which argument says how many keys there are?"""
         return torch.arange(int(lengths.max())) < lengths[:, None]
 
     def one_column_missing(lengths, k_len):
@@ -129,17 +128,17 @@ class Compared:
         return torch.arange(1, k_len) <= lengths[:, None]
 
     def full_sentence_hidden(lengths, k_len):
-        """A sentence without padding is hidden from its first token to its last. A slice that counts from the end goes
-        wrong at 0: `[-2:]` are the last two, and `[-0:]` is everything. What does a slice that begins at the length
-        itself give?"""
+        """A sentence without padding is hidden from its first token to its last. A slice that counts from the end is
+        wrong for 0: `[-2:]` is the last two entries, but `[-0:]` is all entries. Which entries are in a slice that
+        begins at the length itself?"""
         visible = torch.ones(len(lengths), k_len, dtype=torch.bool)
         for sentence, length in enumerate(lengths.tolist()):
             visible[sentence, -(k_len - length) :] = False
         return visible
 
     def empty_sentence_visible(lengths, k_len):
-        """In a sentence of length 0 every key is visible, and in all others the mask is right. Row `length - 1` of a
-        triangle is the mask of a sentence; for 0 that is row -1, the last. Which length is the first row meant for?"""
+        """In a sentence of length 0 every key is visible. You use row `length - 1` of a triangle as the mask of a
+        sentence; for length 0 this is row -1, the last. For which length is the first row right?"""
         return torch.ones(k_len, k_len, dtype=torch.bool).tril()[lengths - 1]
 
 
@@ -154,89 +153,89 @@ class ComparedAlone:
 @padding_mask.wrong(stage="visible")
 class Visible:
     def padding_true(real):
-        """Your mask is `True` on the padding: it is the right one inverted. `key_padding_mask` of
-        `nn.MultiheadAttention` is like that. In this course `True` means may attend, so that the real tokens are
-        `True`."""
+        """Your mask is inverted: it is `True` on the padding, like `key_padding_mask` of `nn.MultiheadAttention`. In
+        this course `True` means may attend, so the real tokens are `True`."""
         return ~real
 
     def ones_on_the_padding(real):
-        """Your mask has the number 1 on the padding, and 0 on the real tokens. Some programs write it like that and
-        multiply by a large negative number later. Here `True` means may attend, and `True` and `False` are asked
-        for."""
+        """Your mask has the number 1 on the padding, and 0 on the real tokens. Some programs write masks so and
+        multiply them by a large negative number later. Here return `True` and `False`, where `True` means may
+        attend."""
         return (~real).float()
 
     def padding_additive(real):
-        """This is the mask to add to scores: 0 on the real tokens, -inf on the padding. Here a mask of `True` and
-        `False` is asked for; turning it into the other kind is an exercise of its own, `to_additive`."""
+        """This is the mask to add to scores: 0 on the real tokens, -inf on the padding. Return a mask of `True` and
+        `False`; turning it into the other kind is a separate exercise, `to_additive`."""
         return torch.zeros(real.shape).masked_fill(~real, float("-inf"))
 
 
 @padding_mask.wrong(stage="rows")
 class Rows:
     def batch_and_keys_exchanged(visible):
-        """The axes of batch and keys have changed places: in the comparison the lengths stand where the positions
-        should. Each row must belong to one sentence and have k_len entries."""
+        """The axes of batch and keys are swapped: in the comparison, the lengths run along the last axis, where the
+        positions should. Each row must belong to one sentence and have k_len entries."""
         return visible.T
 
     def table_reshaped(visible):
-        """{The shape is right, and} the numbers stand at the wrong places: the table has a row for each key, and was
-        reshaped so that it looks as if it had one for each sentence. `view` and `reshape` never move an axis. In the
-        comparison, which of the two gets the new axis?"""
+        """{The shape is right, but} the entries are in the wrong places: your table has a row for each key, and you
+        reshape it to have a row for each sentence. `view` and `reshape` never move an axis. In the comparison, which of
+        the two gets the new axis?"""
         return visible.T.reshape(visible.shape)
 
 
 @padding_mask.wrong(stage="placed")
 class Placed:
     def without_axes(visible):
-        """{The numbers are right, and} the shape is (batch, k_len). Against scores (batch, heads, q_len, k_len) it
-        broadcasts from the right: `batch` would meet `q_len`, which raises, or masks the wrong thing where the two are
+        """{The numbers are right, but} the shape is (batch, k_len). Aligned from the right with scores (batch, heads,
+        q_len, k_len), `batch` lines up with `q_len`, which raises, or masks the wrong scores where the two sizes are
         equal. Which two axes of the scores does your mask lack?"""
         return visible
 
     def on_the_queries(visible):
-        """The mask lies on the queries' axis: its shape is (batch, 1, k_len, 1). A padded query is harmless, nobody
-        reads its output; a padded key must not be looked at. Keys are the last axis."""
+        """Your mask is along the axis of the queries: its shape is (batch, 1, k_len, 1). A padded query is harmless,
+        since its output is not used, but no query may attend to a padded key. The keys are the last axis."""
         return visible[:, None, :, None]
 
     def batch_on_the_queries_axis(visible):
-        """{The numbers are right, and} both new axes stand in front: (1, 1, batch, k_len). Against scores (batch,
-        heads, q_len, k_len) the sentences then meet the queries. The sentences' axis is the first one; the new ones go
-        between."""
+        """{The numbers are right, but} both new axes are in front: (1, 1, batch, k_len). With scores (batch, heads,
+        q_len, k_len) the sentences then line up with the queries. The axis of the sentences is the first; insert the
+        new axes after it."""
         return visible[None, None]
 
     def batch_on_the_heads_axis(visible):
-        """{The numbers are right, and} the new axes stand at the wrong places: (1, batch, 1, k_len). Against scores
-        (batch, heads, q_len, k_len) the sentences then meet the heads. The sentences' axis is the first one; the new
-        ones go between."""
+        """{The numbers are right, but} the new axes are in the wrong places: (1, batch, 1, k_len). With scores (batch,
+        heads, q_len, k_len) the sentences then line up with the heads. The axis of the sentences is the first; insert
+        the new axes after it."""
         return visible[None, :, None]
 
     def keys_on_the_heads_axis(visible):
-        """{The numbers are right, and} both new axes stand at the end: (batch, k_len, 1, 1). Against scores (batch,
-        heads, q_len, k_len) the keys then meet the heads. The keys' axis is the last one; the new ones go between."""
+        """{The numbers are right, but} both new axes are at the end: (batch, k_len, 1, 1). With scores (batch, heads,
+        q_len, k_len) the keys then line up with the heads. The axis of the keys is the last; insert the new axes before
+        it."""
         return visible[..., None, None]
 
     def rows_and_columns(visible):
-        """Queries and keys of the padding are both masked, (batch, 1, k_len, k_len). The padded rows then see nothing
-        at all, which is where NaN comes from. Mask the keys alone: what a padded query finds, nobody reads."""
+        """You mask both queries and keys of the padding, (batch, 1, k_len, k_len). The padded queries then see no key,
+        which is where NaN comes from. Mask the keys alone: the output of a padded query is not used."""
         return visible[:, None, None] * visible[:, None, :, None]
 
     def copied_for_every_query(visible):
-        """The numbers are {right,} copied for every query: (batch, 1, k_len, k_len). Broadcasting does that without the
-        memory, and works for any number of queries. An axis of size 1 is enough."""
+        """The numbers are {right, but} copied for every query: (batch, 1, k_len, k_len). Broadcasting repeats the mask
+        without the memory, for any number of queries. An axis of size 1 is enough."""
         return visible[:, None, None].repeat(1, 1, visible.shape[-1], 1)
 
     def causal_as_well(visible):
-        """Your mask is causal as well, (batch, 1, k_len, k_len): it hides the future together with the padding. A
-        decoder's own mask does both, and that is a later exercise. Here every query may attend to all real tokens."""
+        """Your mask is causal as well, (batch, 1, k_len, k_len): it hides the future together with the padding. The
+        mask of a decoder does both, in a later exercise. Here every query may attend to all real tokens."""
         return (visible[:, None, None] * torch.ones(2 * visible.shape[-1:]).tril()).to(visible.dtype)
 
 
 @padding_mask.wrong
 class WrongAnswers:
     def lengths_without_an_axis(lengths, k_len):
-        """The positions and the lengths lie on one and the same axis, and mostly that raises. With as many sentences as
-        keys it runs, and compares key 0 with sentence 0 only, key 1 with sentence 1 only, and so on. Every sentence
-        must meet every key, in a table: which of the two has its numbers down the rows, and which along the columns?"""
+        """The positions and the lengths are along the same axis, which usually raises. With as many sentences as keys
+        it runs, but compares key 0 with sentence 0 only, key 1 with sentence 1 only, and so on. Compare every sentence
+        with every key, in a table: which of the two needs a new axis?"""
         return (torch.arange(k_len) < lengths)[:, None, None, None]
 
 

@@ -87,15 +87,15 @@ def _one_number_below_zero(probe, got, expected):
 @to_additive.wrong(stage="bias")
 class Bias:
     def ones_where_allowed(mask):
-        """Hidden places get -inf, and allowed ones get 1 instead of 0: they kept the 1 that `True` becomes. In a
-        softmax that changes nothing, since all visible scores rise together. But if you turn such a mask back into bool
-        with `mask == 0`, nothing is allowed. Which number leaves a score as it is?"""
+        """Hidden places get -inf, and allowed places get 1 instead of 0, the number that `True` becomes. The softmax
+        does not change, since all visible scores rise together. But if you turn such a mask back into bool with `mask
+        == 0`, nothing is allowed. Which number leaves a score as it is?"""
         return mask.float()
 
     def bool_for_numbers(mask):
-        """The result is bool, `True` where -inf should stand. You filled a tensor of `False`, and bool cannot hold
-        -inf: every number but 0 becomes `True`, without an error. `zeros_like` takes the dtype of the mask as well;
-        which other one must your zeros have?"""
+        """The result is bool, `True` where -inf should be. You filled a tensor of `False`, and bool cannot hold -inf:
+        every number but 0 becomes `True`, without an error. `zeros_like` also copies the dtype of the mask; which dtype
+        must your zeros have?"""
         return torch.zeros_like(mask)
 
 
@@ -110,8 +110,8 @@ class BiasAlone:
 @to_additive.wrong(stage="hidden")
 class Hidden:
     def additive_inverted(mask):
-        """It is the wrong way round: -inf where the mask is `True`. Here `True` means may attend, and what may be
-        attended to keeps its score. `masked_fill` fills where its own mask is `True`: is that the place you want?"""
+        """Your mask is the wrong way round: -inf where the mask is `True`. Here `True` means may attend, and a visible
+        key keeps its score. `masked_fill` fills where its own mask is `True`: is that the place you want?"""
         return mask
 
 
@@ -123,48 +123,47 @@ class HiddenAlone:
         return -mask
 
     def the_word_not(mask):
-        """Python's words `not`, `and`, `or` and `if` want one `True` or `False`, and ask the whole tensor for it:
-        "Boolean value of Tensor with more than one value is ambiguous". Which sign turns a bool tensor round entry by
-        entry?"""
+        """Python's words `not`, `and`, `or` and `if` require one `True` or `False`, but the tensor has many: "Boolean
+        value of Tensor with more than one value is ambiguous". Which operator negates a bool tensor entry by entry?"""
         return not mask
 
 
 @to_additive.wrong(stage="filled")
 class Filled:
     def infinity_without_its_sign(bias, hidden):
-        """Hidden places get +inf: added to a score it makes that the largest of all, and the softmax gives NaN. The
-        sign is lost, or there twice, as in `-float("-inf")`."""
+        """Hidden places get +inf: the hidden score becomes the largest of all, and the softmax returns NaN. The minus
+        sign is missing, or there twice, as in `-float("-inf")`."""
         return bias.masked_fill(hidden, float("inf"))
 
     def minus_a_billion(bias, hidden):
-        """Hidden places get -1e9 instead of -inf. The weights are zero with both, as long as something is visible. In a
-        row that sees nothing the difference shows: -1e9 makes all keys equal and mixes hidden values in, without a
-        sound. And in `float16` -1e9 does not exist. The docstring asks for -inf."""
+        """Hidden places get -1e9 instead of -inf. The weights are zero with both, as long as some key is visible. In a
+        row that sees nothing, -1e9 gives all keys equal weights and blends hidden values, without an error. And in
+        `float16` -1e9 does not exist. The docstring asks for -inf."""
         return bias.masked_fill(hidden, -1e9)
 
     def minus_ten_thousand(bias, hidden):
         """Hidden places get -10000 instead of -inf. Older programs do so, because `float16` ends at 65504. The weights
-        are zero with both as long as something is visible and no score is that large. In a row that sees nothing all
-        scores sink by the same amount, and nothing is hidden. The docstring asks for -inf."""
+        are zero with both as long as some key is visible and no score is that large. In a row that sees nothing all
+        scores decrease by the same amount, and no key is hidden. The docstring asks for -inf."""
         return bias.masked_fill(hidden, -1e4)
 
     def lowest_number(bias, hidden):
         """Hidden places get the lowest number of float32 instead of -inf. Many libraries do so, to avoid NaN in rows
-        that see nothing; such rows then attend to everything evenly. Added to another mask like it, it overflows. The
-        docstring asks for -inf."""
+        that see nothing; such rows then attend to all keys equally. The sum of two such masks overflows. The docstring
+        asks for -inf."""
         return bias.masked_fill(hidden, torch.finfo(torch.float32).min)
 
     def nothing_filled(bias, hidden):
-        """Every entry is 0, so nothing is hidden. `masked_fill` returns a new tensor and leaves the one it is called on
-        as it was: what becomes of its result?"""
+        """Every entry is 0, so nothing is hidden. `masked_fill` returns a new tensor and leaves the old one unchanged:
+        where do you use its result?"""
         return bias
 
 
 @to_additive.wrong
 class WrongAnswers:
     def one_and_zero(mask):
-        """This is the mask as 1 and 0. Added to the scores it raises the allowed ones by 1 and hides nothing. Which
-        number, added to a score, makes its weight zero?"""
+        """You return the mask as 1 and 0. Added to the scores, it raises the allowed scores by 1 and hides no key.
+        Which number, added to a score, makes its weight zero?"""
         return mask.float()
 
     def zero_and_minus_one(mask):
@@ -173,8 +172,8 @@ class WrongAnswers:
         return mask.float() - 1
 
     def nan_where_allowed(mask):
-        """It is NaN where attention is allowed: 0 times infinity is NaN. A mask of 0 and 1 times -inf looks right and
-        cannot be computed. Choose between two numbers instead of multiplying: `masked_fill` or `where`."""
+        """Your mask is NaN where attention is allowed: you multiply a mask of 0 and 1 by -inf, and 0 times infinity is
+        NaN. Choose between two numbers instead of multiplying: `masked_fill` or `where`."""
         return (~mask) * float("-inf")
 
     def nan_where_hidden(mask):
@@ -235,7 +234,7 @@ class WrongAnswers:
 
 @to_additive.mistake(stage="filled", sign=_one_number_below_zero)
 def another_number(bias, hidden):
-    """Hidden places get a finite number instead of -inf. It hides them only from a query that has a higher score
-    elsewhere: where all visible scores are as low, hidden keys are seen. In a row that sees nothing all scores change
-    by the same amount, and nothing is hidden. The docstring asks for -inf, which is below every score."""
+    """Hidden places get a finite number instead of -inf. The number hides them only from a query with a higher visible
+    score: where all visible scores are as low, hidden keys get a weight. In a row that sees nothing all scores change
+    by the same amount, and no key is hidden. The docstring asks for -inf, which is below every score."""
     return bias.masked_fill(hidden, -100.0)
