@@ -26,7 +26,8 @@ def test_a_switch_changes_answer_and_count_and_leads_to_its_section(show):
     assert words(page) != [*WholeLab().answer, "<end>"]
     right = whole["switches"]["both"]["cross"]
     assert right < 10 and counted(page).startswith("Right on 990 numbers that it never saw: 100 % → ")
-    assert page.locator(".tl-verdict").inner_text().startswith("Wrong: it is three hundred and forty two.")
+    verdict = "Wrong: it is three hundred and forty two. A part of it is switched off."
+    assert page.locator(".tl-verdict").inner_text() == verdict
     assert re.search(r"\d+ % sure, and wrong", page.locator(".tl-sure").inner_text())
     assert page.locator(".off[data-part=cross_attention]").count() == 1
     press(page, "Cross-attention")

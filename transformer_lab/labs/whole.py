@@ -396,6 +396,9 @@ def _of_digits(models, made):
             "zero": "It has never seen a number that begins with 0.",
             "both": "It has only seen numbers of one to four digits, and none that begins with 0.",
             "other": "It learned from examples; no one told it a rule.",
+            "off": "A part of it is switched off.",
+            "drawn": "Its words were drawn at random.",
+            "early": "Its training had only begun.",
         },
     }
 

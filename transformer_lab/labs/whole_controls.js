@@ -53,10 +53,19 @@ export function askPanel(model, parse, redraw) {
   return { node: element("div", { class: "tl-ask tl-field" }, name, input, or, reservedBox(error)), draw, error };
 }
 
+// What the reader has changed, if it explains a wrong answer.
+/** @type {(model: Model) => (now: State) => string} */
+const changeOf = (model) => (now) => {
+  if (now.model.off.length) return "off";
+  if (now.sampling.temperature) return "drawn";
+  return now.checkpoint < model.get("checkpoints").length ? "early" : "";
+};
+
 // The answer, token by token with probabilities, and the verdict.
 /** @type {(model: Model, state: () => State, unread: () => string) => any} */
 export function answerPanel(model, state, unread) {
   const { why } = model.get("says");
+  const changed = changeOf(model);
   const goTo = (word) => {
     const { stops, answer } = state();
     commit(model, { step: stops.length - answer.tokens.length + word + 1, part: "decoder.softmax" });
@@ -83,7 +92,8 @@ export function answerPanel(model, state, unread) {
   const onWord = element("span", { class: "tl-on-word" }, next, hint, certain);
   const judged = element("p");
   /** @type {(state: State) => void} */
-  function draw({ model: used, answer, words, family, ready, text, step, wanted, right, sure }) {
+  function draw(now) {
+    const { model: used, answer, words, family, ready, text, step, wanted, right, sure } = now;
     const writes = family !== "encoder";
     for (const [i, { node, name, bar }] of chips.entries()) {
       set(node, { hidden: !writes || i >= answer.tokens.length });
@@ -99,7 +109,7 @@ export function answerPanel(model, state, unread) {
       });
     }
     const wrong = `${words.length ? "" : "It writes nothing. "}Wrong: it is ${wanted}.`;
-    const says = right ? "Right." : `${wrong} ${wanted && reasonWrong(text, why)}`;
+    const says = right ? "Right." : `${wrong} ${wanted && (why[changed(now)] ?? reasonWrong(text, why))}`;
     const vectors = `${counted(answer.source.length, "vector")}, and no answer.`;
     const typing = unread();
     const later = ready < answer.tokens.length;
