@@ -39,8 +39,8 @@ def keys_against_queries(query, key):
 
 def keys_not_turned(query, key):
     """You multiply the queries by the keys as they are, and the matrix product then sums over the wrong axis: over the
-    keys instead of the features. It raises unless there happen to be as many keys as features, where it is wrong in
-    silence. Queries and keys are compared feature by feature: which axis of `key` must stand second to last?"""
+    keys instead of the features. It raises unless there happen to be as many keys as features, where it is silently
+    wrong. Queries and keys are compared feature by feature: which axis of `key` must stand second to last?"""
     return query @ key
 
 

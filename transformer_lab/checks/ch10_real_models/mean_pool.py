@@ -213,7 +213,7 @@ class Mean:
 class MeanAlone:
     def tokens_not_averaged(states, real):
         """You return one vector for each real token of the batch: `states[real]` picks them and joins them in one long
-        row. Asked for is one vector for each text: how can padding be left out while each text keeps its row?"""
+        row. The task asks for one vector for each text: how can padding be left out while each text keeps its row?"""
         return states[real]
 
     def features_of_all_texts_averaged(states, real):
@@ -614,7 +614,7 @@ class WrongAnswers:
         return (F.normalize(states, dim=-1) * real[..., None]).mean(dim=1)
 
     def lengths_returned_as_well(states, real):
-        """You return a pair: the vectors, and the lengths that they had. Asked for are the vectors alone, one
+        """You return a pair: the vectors, and the lengths that they had. The task asks for the vectors alone, one
         tensor."""
         mean = mean_of_real(states, real)
         return of_length_one(mean), mean.norm(dim=-1, keepdim=True)
@@ -661,8 +661,8 @@ class WrongAnswers:
         return cut(states[real], len(states), -1, states.shape[-1]).mean(dim=1)
 
     def counts_of_the_places(states, real):
-        """You divide by `real.sum(dim=0)`, which counts in how many texts a place is real: (seq,). Asked for is how
-        many tokens of each text are: over which axis do you add up, and which argument keeps it?"""
+        """You divide by `real.sum(dim=0)`, which counts in how many texts a place is real: (seq,). The task asks for
+        how many tokens of each text are: over which axis do you add up, and which argument keeps it?"""
         return mean_of_real(states, real) / real.sum(dim=0)
 
     def axis_of_the_divisor_lost(states, real):

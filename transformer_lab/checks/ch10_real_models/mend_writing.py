@@ -372,7 +372,7 @@ class LoopAlone:
         return torch.cat([text, text.new_zeros((1, missing))], dim=1)
 
     def condition_turned(choose, tokens, max_new_tokens, stop):
-        """Your condition is turned round: the loop ends at a token that is *not* the stop token, and writes on as long
+        """Your condition is reversed: the loop ends at a token that is *not* the stop token, and writes on as long
         as it is. Read the line with `stop` aloud."""
         return until_stop(choose, tokens, max_new_tokens, stop, ends=lambda token, *_: int(token) != stop)
 
@@ -435,7 +435,7 @@ class Returned:
         return text[:, seq:] if text.shape[1] < seq + most else None
 
     def prompt_returned(text, seq, most):
-        """You return the prompt as well. Asked for is what the model has written after it: where does the prompt
+        """You return the prompt as well. The task asks for what the model has written after it: where does the prompt
         end?"""
         return text
 
@@ -468,7 +468,8 @@ class Returned:
         list_of_numbers=(0, "list", "one", "list, and what of an empty one"),
     )
     def as_a_list(row, text, seq, most):
-        """You return a {}. Asked for is {} tensor, (1, new), of the same type as the prompt: what makes one of a {}?"""
+        """You return a {}. The task asks for {} tensor, (1, new), of the same type as the prompt: what makes one of a
+        {}?"""
         return text[row, seq:].tolist()
 
     def empty_row_of_floats(text, seq, most):
@@ -514,8 +515,8 @@ class ReturnedAlone:
         return text[:, seq:].flip(1)
 
     def prompt_in_a_row(text, seq, most):
-        """You return the whole text as a plain row, prompt included. Asked for is what the model has written after it,
-        (1, new): two axes, the first for the batch. Where does the prompt end?"""
+        """You return the whole text as a plain row, prompt included. The task asks for what the model has written after
+        it, (1, new): two axes, the first for the batch. Where does the prompt end?"""
         return text[0]
 
     def sliced_along_the_batch(text, seq, most):
@@ -666,7 +667,7 @@ class WhatIsReturned:
         return Loop.stop_token_returned(lambda text: best(model(text)), tokens, max_new_tokens, stop)[:, -1:]
 
     def scores_returned_as_well(model, tokens, max_new_tokens, stop):
-        """You return a pair: the tokens, and the scores that the model returned last. Asked for are the new tokens
+        """You return a pair: the tokens, and the scores that the model returned last. The task asks for the new tokens
         alone."""
         seen = []
 

@@ -167,7 +167,7 @@ class WhatMoved:
 @first_leak.wrong(stage="choose")
 class WhichOne:
     def output_first(leaks):
-        """Of several leaks, you take the one with the smallest output. Asked for is the smallest token, then the
+        """Of several leaks, you take the one with the smallest output. The task asks for the smallest token, then the
         smallest output."""
         found = sorted(leaks.nonzero().tolist(), key=lambda pair: pair[::-1])
         return tuple(found[0]) if found else None
@@ -178,17 +178,17 @@ class WhichOne:
         return tuple(found[0][::-1]) if found else None
 
     def the_last(leaks):
-        """You return the last leak. Asked for is the first: does your loop go on after it has found one?"""
+        """You return the last leak. The task asks for the first: does your loop go on after it has found one?"""
         found = leaks.nonzero().tolist()
         return tuple(found[-1]) if found else None
 
     def all_of_them(leaks):
-        """You return all leaks. Asked for is the first one, as a pair: the smallest token j, then the smallest
+        """You return all leaks. The task asks for the first one, as a pair: the smallest token j, then the smallest
         output i."""
         return [tuple(pair) for pair in leaks.nonzero().tolist()] or None
 
     def how_many(leaks):
-        """You return how many leaks there are. Asked for is where the first one is, as a pair (j, i)."""
+        """You return how many leaks there are. The task asks for where the first one is, as a pair (j, i)."""
         return int(leaks.sum())
 
     def origin_for_none(leaks):
@@ -202,7 +202,7 @@ class WhichOne:
         return tuple(found[0]) if found else ()
 
     def whether(leaks):
-        """You return whether there is a leak. Asked for is where the first one is, as a pair (j, i)."""
+        """You return whether there is a leak. The task asks for where the first one is, as a pair (j, i)."""
         return bool(leaks.any())
 
     def error_for_none(leaks):
@@ -213,6 +213,6 @@ class WhichOne:
 @first_leak.wrong
 class TheLargest:
     def largest(table):
-        """You return the largest leak. Asked for is the first: the smallest token, then the smallest output."""
+        """You return the largest leak. The task asks for the first: the smallest token, then the smallest output."""
         leaks = torch.where(later_tokens(table) & above_rounding(table), table, torch.zeros_like(table))
         return divmod(int(leaks.argmax()), len(table)) if leaks.any() else None

@@ -156,15 +156,15 @@ class TheMeasure:
         return (outputs - right).amax(dim=(0, 2))
 
     def summed(outputs, right):
-        """The differences of all features are added up. Asked for is the one that changed most."""
+        """The differences of all features are added up. The task asks for the one that changed most."""
         return (outputs - right).abs().sum(dim=(0, 2))
 
     def averaged(outputs, right):
-        """You take the mean of the features' differences. Asked for is the one that changed most."""
+        """You take the mean of the features' differences. The task asks for the one that changed most."""
         return (outputs - right).abs().mean(dim=(0, 2))
 
     def length(outputs, right):
-        """You take the length of the difference, a root of a sum of squares. Asked for is the feature that changed
+        """You take the length of the difference, a root of a sum of squares. The task asks for the feature that changed
         most."""
         return (outputs - right).norm(dim=-1)[0]
 
@@ -187,10 +187,11 @@ class TheMeasure:
         return (outputs - right).abs().amax(dim=(0, 1))
 
     def relative(outputs, right):
-        """The difference is divided by the right output. Asked for is how far the output moved, in its own units."""
+        """The difference is divided by the right output. The task asks for how far the output moved, in its own
+        units."""
         return ((outputs - right).abs() / right.abs()).amax(dim=(0, 2))
 
     def after_a_softmax(outputs, right):
-        """You compare probabilities: a softmax is taken of both outputs first. Asked for are the outputs
+        """You compare probabilities: a softmax is taken of both outputs first. The task asks for the outputs
         themselves."""
         return (outputs.softmax(-1) - right.softmax(-1)).abs().amax(dim=(0, 2))

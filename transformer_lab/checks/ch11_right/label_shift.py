@@ -162,7 +162,8 @@ class TheChoice:
         return next((s for s in range(3) if losses[s] < loss), 0)
 
     def the_loss(losses, loss):
-        """You return a loss. Asked for is its shift, an integer: 0, 1 or 2 places. Which of the three is nearest?"""
+        """You return a loss. The task asks for its shift, an integer: 0, 1 or 2 places. Which of the three is
+        nearest?"""
         return losses[nearest(losses, loss)]
 
     def two_shifts_alone(losses, loss):

@@ -161,7 +161,7 @@ class ThePlace:
         return tokens.masked_fill(padding, 0)
 
     def as_a_mask(tokens, padding):
-        """You return which places are padding. Asked for are the labels: tokens, and −100 there."""
+        """You return which places are padding. The task asks for the labels: tokens, and −100 there."""
         return padding
 
     def only_what_is_asked(tokens, padding):

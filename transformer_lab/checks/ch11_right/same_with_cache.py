@@ -173,7 +173,7 @@ class TheGap:
         return (in_parts - at_once).abs().sum()
 
     def length_of_all(in_parts, at_once):
-        """You take the length of the difference, the root of a sum of squares. Asked for is the largest number."""
+        """You take the length of the difference, the root of a sum of squares. The task asks for the largest number."""
         return (in_parts - at_once).norm()
 
     def mean_square(in_parts, at_once):
@@ -211,16 +211,16 @@ class TheGap:
         return (in_parts - at_once).abs().min()
 
     def relative(in_parts, at_once):
-        """The difference is divided by the largest output. Asked for is the difference itself."""
+        """The difference is divided by the largest output. The task asks for the difference itself."""
         return (in_parts - at_once).abs().max() / at_once.abs().max()
 
     def relative_each(in_parts, at_once):
-        """Each difference is divided by its own output. Asked for is the largest difference itself."""
+        """Each difference is divided by its own output. The task asks for the largest difference itself."""
         return ((in_parts - at_once) / at_once).abs().max()
 
     def whether(in_parts, at_once):
-        """You return whether the outputs agree. Asked for is how far apart they are: a number tells rounding from a
-        mistake."""
+        """You return whether the outputs agree. The task asks for how far apart they are: a number tells rounding from
+        a mistake."""
         return torch.allclose(in_parts, at_once)
 
 
@@ -239,7 +239,7 @@ class TheWhole:
         return float((output - model(tokens)[:, : parts[0]]).abs().max())
 
     def yes_or_no(model, step, tokens, parts):
-        """You return whether the outputs agree, True or False. Asked for is how far apart they are: a number tells
+        """You return whether the outputs agree, True or False. The task asks for how far apart they are: a number tells
         rounding from a mistake."""
         in_parts = all_steps(step, tokens.split(parts, dim=1))
         return torch.allclose(in_parts, model(tokens), atol=1e-5)

@@ -94,7 +94,7 @@ def length_does_not_count(function, query, key):
 
 @mend_cosines.property
 def opposite_vectors(function, query, key):
-    """A vector that is turned round gets the opposite cosine."""
+    """A vector that is reversed gets the opposite cosine."""
     return torch.allclose(function(query, -key), -function(query, key), atol=1e-4)
 
 

@@ -256,14 +256,14 @@ class Projections:
     def one_matrix_twice(chosen, x, w_q, w_k, w_v):
         """Queries and keys are both made with `{}`; `{}` is never used. That happens when a line is copied and one name
         in it is not changed; the shape stays right. The scores come out symmetric. Look at your three projections
-        letter by letter."""
+        character by character."""
         both = chosen(w_q, w_k)
         return single_head.reference(x, both, both, w_v)
 
     def values_from_w_q(x, w_q, w_k, w_v):
         """The values are made with `w_q`, and `w_v` is never used: the result has `d_head` features. That happens when
         a line is copied and one name in it is not changed; with d_head = d_value the shape stays right. Look at your
-        three projections letter by letter."""
+        three projections character by character."""
         return single_head.reference(x, w_q, w_k, w_q)
 
     def weights_read_as_out_in(x, w_q, w_k, w_v):

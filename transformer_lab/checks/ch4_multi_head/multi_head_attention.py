@@ -158,7 +158,7 @@ class ProjectionsAlone:
     def some_weights_not_turned(not_turned, x, *weights):
         """The {} made with the weight as it is stored, `x @ w`, and the rest with the transposed one. PyTorch stores
         (out, in), so each product needs the weight transposed. With square weights nothing complains. Look at your
-        three projections letter by letter."""
+        three projections character by character."""
         return tuple(x @ w if number in not_turned else linear(x, w) for number, w in enumerate(weights))
 
     def no_projections(x, w_q, w_k, w_v):

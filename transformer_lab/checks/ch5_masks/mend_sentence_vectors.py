@@ -399,7 +399,7 @@ class WrongAnswers:
 
     def largest_of_each_feature(x, lengths):
         """You return the largest number of each feature among the real tokens. That is max pooling, another way to get
-        a vector for a sentence. Asked for is the average."""
+        a vector for a sentence. The task asks for the average."""
         real = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
         return x.masked_fill(~real[..., None], float("-inf")).amax(dim=1)
 
@@ -410,8 +410,8 @@ class WrongAnswers:
         return (real.to(x.dtype).softmax(dim=-1)[..., None] * x).sum(dim=1)
 
     def the_first_token(x, lengths):
-        """You return the first token of each sentence, as BERT does, whose first token is there for that. What is asked
-        for is the average of all real tokens."""
+        """You return the first token of each sentence, as BERT does, whose first token is there for that. The task asks
+        for the average of all real tokens."""
         return x[:, 0]
 
     def numbers_that_are_not_zero(x, lengths):
@@ -442,7 +442,7 @@ class WrongAnswers:
 
     def root_mean_square(x, lengths):
         """You take the root of the average square, as RMS norm does: it says how large the numbers are, and all come
-        out positive. Asked for is the average of the numbers themselves."""
+        out positive. The task asks for the average of the numbers themselves."""
         return mend_sentence_vectors.reference(x**2, lengths).sqrt()
 
     def weights_over_the_sentences(x, lengths):
@@ -511,22 +511,22 @@ class WrongAnswers:
 
     def largest_with_zeros(x, lengths):
         """You return the largest number of each feature, where the padding is zero: max pooling, in which the zeros win
-        over negative numbers besides. Asked for is the average of the real tokens."""
+        over negative numbers besides. The task asks for the average of the real tokens."""
         return real_tokens(x, lengths).amax(dim=1)
 
     def largest_of_all_places(x, lengths):
         """You return the largest number of each feature among all places, padding included. That is max pooling, and
-        over too much. Asked for is the average of the real tokens."""
+        over too much. The task asks for the average of the real tokens."""
         return x.amax(dim=1)
 
     def largest_and_its_place(x, lengths):
-        """You return what `max` along an axis gives: a pair, the largest numbers and where they stand. Asked for is
-        neither of them, but the average of each feature over the real tokens."""
+        """You return what `max` along an axis gives: a pair, the largest numbers and where they stand. The task asks
+        for neither of them, but the average of each feature over the real tokens."""
         return real_tokens(x, lengths).max(dim=1)
 
     def middle_number(x, lengths):
-        """You return the median of each feature: the number in the middle of its sentence's tokens. Asked for is their
-        average, for which they are added up and divided."""
+        """You return the median of each feature: the number in the middle of its sentence's tokens. The task asks for
+        their average, for which they are added up and divided."""
         return torch.stack([tokens[:length].median(0).values for tokens, length in zip(x, lengths.tolist())])
 
     def of_length_one(x, lengths):

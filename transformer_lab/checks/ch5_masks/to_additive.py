@@ -188,7 +188,7 @@ class WrongAnswers:
         return (1 - mask) * float("-inf")
 
     def one_where_hidden(mask):
-        """This is the mask turned round as numbers: 1 where it hides, 0 where it allows. Added to the scores it raises
+        """This is the mask reversed as numbers: 1 where it hides, 0 where it allows. Added to the scores it raises
         the hidden ones by 1, and hides nothing. Which number, added to a score, makes its weight zero?"""
         return (~mask).float()
 

@@ -358,7 +358,7 @@ class WrongAnswers:
 
     def layers_from_last_to_first(x, parts, norms, final_norm):
         """The layers run from the last to the first. They were trained in the order in which they stand: what the first
-        has found is what the second looks at. Is a list turned round somewhere?"""
+        has found is what the second looks at. Is a list reversed somewhere?"""
         for part, norm in zip(reversed(parts), reversed(norms)):
             x = x + part(norm(x))
         return final_norm(x)

@@ -164,32 +164,32 @@ class WrongAnswers:
 
     def projections_alone(seq, d_model):
         """You count the four projections: eight times `seq` times the square of `d_model`. They are the part of
-        attention with weights. Asked for is what has none, the two products between the projections."""
+        attention with weights. The task asks for what has none, the two products between the projections."""
         return 8 * seq * d_model**2
 
     def projections_counted_too(seq, d_model):
-        """You count the whole of attention, its four projections included. Asked for is what has no weights: the two
-        products between the projections, which grow with the square of the length."""
+        """You count the whole of attention, its four projections included. The task asks for what has no weights: the
+        two products between the projections, which grow with the square of the length."""
         return 4 * seq**2 * d_model + 8 * seq * d_model**2
 
     def three_projections_counted_too(seq, d_model):
         """You count the two products, and with them the maps that make queries, keys and values. Those are projections.
-        Asked for is what lies between them: what has no weights."""
+        The task asks for what lies between them: what has no weights."""
         return 4 * seq**2 * d_model + 6 * seq * d_model**2
 
     def one_projection_counted_too(seq, d_model):
         """You count the two products, and with them one map with a square matrix of weights: most likely the output
-        projection, after the heads. Asked for is what lies between the projections: what has no weights."""
+        projection, after the heads. The task asks for what lies between the projections: what has no weights."""
         return 4 * seq**2 * d_model + 2 * seq * d_model**2
 
     def multiply_adds_with_projections(seq, d_model):
-        """You count the whole of attention, its four projections included, and every multiply-add as one FLOP. Asked
-        for is what has no weights, the two products between the projections; and a multiply-add is two FLOPs."""
+        """You count the whole of attention, its four projections included, and every multiply-add as one FLOP. The task
+        asks for what has no weights, the two products between the projections; and a multiply-add is two FLOPs."""
         return 2 * seq**2 * d_model + 4 * seq * d_model**2
 
     def whole_layer_counted(seq, d_model):
-        """You count a whole layer: its projections and its feed-forward layer are in your number. Asked for is the part
-        that has no weights, the two products between the projections."""
+        """You count a whole layer: its projections and its feed-forward layer are in your number. The task asks for the
+        part that has no weights, the two products between the projections."""
         return 4 * seq**2 * d_model + 24 * seq * d_model**2
 
     def softmax_counted_too(seq, d_model):
@@ -241,9 +241,9 @@ class WrongAnswers:
         return 4 * seq**2 * d_model - 2 * seq**2
 
     def projections_beside_a_causal_mask(seq, d_model):
-        """You count the four projections too, and of the pairs only those that a causal mask leaves. Asked for is what
-        has no weights, the two products between the projections; and the usual count, as the docstring says, includes
-        every query with every key."""
+        """You count the four projections too, and of the pairs only those that a causal mask leaves. The task asks for
+        what has no weights, the two products between the projections; and the usual count, as the docstring says,
+        includes every query with every key."""
         return 2 * seq * (seq + 1) * d_model + 8 * seq * d_model**2
 
     def one_product_with_one_addition_less(seq, d_model):

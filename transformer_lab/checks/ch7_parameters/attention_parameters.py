@@ -329,8 +329,8 @@ class WrongAnswers:
         return 4 * d_model * bias
 
     def a_whole_layer(d_model, bias):
-        """You count a whole layer of an encoder: attention, feed-forward layer and two norms. Asked for is attention
-        alone. Which of its tensors are listed under it in the chapter's section 7.1?"""
+        """You count a whole layer of an encoder: attention, feed-forward layer and two norms. The task asks for
+        attention alone. Which of its tensors are listed under it in the chapter's section 7.1?"""
         return 12 * d_model**2 + (13 if bias else 2) * d_model
 
     def in_bytes(d_model, bias):

@@ -335,7 +335,8 @@ class WrongAnswers:
         return right + (vocab_size * n_positions - vocab_size - n_positions) * d_model
 
     def in_millions(n_layers, d_model, vocab_size, n_positions):
-        """You return millions of parameters. Asked for is their number, to the last one; divide where you print."""
+        """You return millions of parameters. The task asks for their number, to the last one; divide where you
+        print."""
         return gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions) / 1e6
 
     def rule_of_thumb_for_a_model(n_layers, d_model, vocab_size, n_positions):

@@ -253,38 +253,38 @@ class WrongAnswers:
         return 2 * n_layers * seq * seq * batch * bytes_per_value
 
     def cache_in_megabytes(n_layers, d_model, seq, batch, bytes_per_value):
-        """You return megabytes of a million bytes each. Asked for are bytes; divide where you print, so that nothing is
-        lost on the way."""
+        """You return megabytes of a million bytes each. The task asks for bytes; divide where you print, so that
+        nothing is lost on the way."""
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 1e6
 
     def cache_in_mebibytes(n_layers, d_model, seq, batch, bytes_per_value):
-        """You return your result in units of 1024 · 1024 bytes. Asked for are bytes; divide where you print, and say
-        then which unit it is: these are mebibytes, and five per cent larger than megabytes."""
+        """You return your result in units of 1024 · 1024 bytes. The task asks for bytes; divide where you print, and
+        say then which unit it is: these are mebibytes, and five per cent larger than megabytes."""
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 2**20
 
     def cache_in_kibibytes(n_layers, d_model, seq, batch, bytes_per_value):
-        """You return your result in units of 1024 bytes. Asked for are bytes; divide where you print, so that nothing
-        is lost on the way."""
+        """You return your result in units of 1024 bytes. The task asks for bytes; divide where you print, so that
+        nothing is lost on the way."""
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 1024
 
     def cache_in_gigabytes(n_layers, d_model, seq, batch, bytes_per_value):
-        """You return gigabytes of a thousand million bytes each. Asked for are bytes; divide where you print, so that
-        nothing is lost on the way."""
+        """You return gigabytes of a thousand million bytes each. The task asks for bytes; divide where you print, so
+        that nothing is lost on the way."""
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 1e9
 
     def cache_in_gibibytes(n_layers, d_model, seq, batch, bytes_per_value):
-        """You return your result in units of 1024 · 1024 · 1024 bytes. Asked for are bytes; divide where you print, so
-        that nothing is lost on the way."""
+        """You return your result in units of 1024 · 1024 · 1024 bytes. The task asks for bytes; divide where you print,
+        so that nothing is lost on the way."""
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 2**30
 
     def cache_in_whole_mebibytes(n_layers, d_model, seq, batch, bytes_per_value):
-        """You return whole units of 1024 · 1024 bytes, and for a small cache 0. Asked for are bytes; divide where you
-        print, so that nothing is lost on the way."""
+        """You return whole units of 1024 · 1024 bytes, and for a small cache 0. The task asks for bytes; divide where
+        you print, so that nothing is lost on the way."""
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) // 2**20
 
     def cache_in_whole_kibibytes(n_layers, d_model, seq, batch, bytes_per_value):
-        """You return whole units of 1024 bytes, and what is left over is lost. Asked for are bytes; divide where you
-        print, so that nothing is lost on the way."""
+        """You return whole units of 1024 bytes, and what is left over is lost. The task asks for bytes; divide where
+        you print, so that nothing is lost on the way."""
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) // 1024
 
 

@@ -176,7 +176,7 @@ class Counted:
 
     def trainable_alone(model):
         """Frozen parameters are missing from your count: you ask for `requires_grad`. Freezing a layer does not make
-        the model smaller. Asked for is the size of the model, and not what this training changes."""
+        the model smaller. The task asks for the size of the model, and not what this training changes."""
         return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
     def head_never_counted(model):
@@ -274,7 +274,7 @@ class WrongAnswers:
 
     def bytes_of_training(model):
         """You count four times the bytes of the parameters. That is what training with Adam takes: weights, gradients,
-        and the two means of the optimizer. Asked for are the parameters alone."""
+        and the two means of the optimizer. The task asks for the parameters alone."""
         return mend_model_size.reference(model, size=lambda parameter: 4 * parameter.element_size())
 
     def two_or_four_bytes(model):
@@ -332,8 +332,8 @@ class WrongAnswers:
         return _size_of(list(model.parameters())[-1:])
 
     def count_alone(model):
-        """You return one number, the count. Asked for are two: how many parameters there are, and how many bytes they
-        take. `return a, b` returns both."""
+        """You return one number, the count. The task asks for two: how many parameters there are, and how many bytes
+        they take. `return a, b` returns both."""
         return mend_model_size.reference(model)[0]
 
     def rows_counted(model):
@@ -342,7 +342,7 @@ class WrongAnswers:
         return sum(len(parameter) for parameter in model.parameters()), mend_model_size.reference(model)[1]
 
     def bytes_before_the_count(model):
-        """You return the bytes first and the count second. Asked for is the count, then the bytes."""
+        """You return the bytes first and the count second. The task asks for the count, then the bytes."""
         return mend_model_size.reference(model)[::-1]
 
     def tensors_counted(model):
@@ -352,7 +352,7 @@ class WrongAnswers:
 
     @family(
         size_in_megabytes=(1e6, "megabytes, and asked for are bytes. Divide"),
-        size_in_mebibytes=(2**20, "your bytes in units of 1024 · 1024 bytes. Asked for are bytes; divide"),
+        size_in_mebibytes=(2**20, "your bytes in units of 1024 · 1024 bytes. The task asks for bytes; divide"),
     )
     def in_another_unit(unit, model):
         """You return {} where you print, so that nothing is lost on the way."""

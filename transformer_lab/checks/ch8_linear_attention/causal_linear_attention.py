@@ -356,14 +356,14 @@ class WrongAnswers:
 
     def normalizer_without_its_axis(query, key, value):
         """Your normalizer has a number for each query, (batch, heads, seq), and no last axis. Sizes are aligned from
-        the end, so it meets `d_value`, and it raises; with equal sizes it would be wrong in silence. What gives it, or
+        the end, so it meets `d_value`, and it raises; with equal sizes it would be silently wrong. What gives it, or
         leaves it, a last axis of size 1?"""
         q, k = positive(query), positive(key)
         return values_so_far(q, k, value) / weights_so_far(q, k).squeeze(-1)
 
     def keys_and_values_without_new_axes(query, key, value):
         """You multiply keys and values element by element: `d_head` meets `d_value`, and it raises; with equal sizes it
-        would be wrong in silence. What is added up to `S` has every feature times every number of the value, a table
+        would be silently wrong. What is added up to `S` has every feature times every number of the value, a table
         for each token. Where does each of the two need a new axis of size 1?"""
         q, k = positive(query), positive(key)
         return q * (k * value).cumsum(-2)
@@ -391,7 +391,7 @@ class WrongAnswers:
     )
     def S_turned(read, query, key, value):
         """Your `S` has its axes in the order (d_value, d_head), so that the query's features meet the values' numbers.
-        It raises; with equal sizes it would be wrong in silence. The query must find its own features on the last axis
+        It raises; with equal sizes it would be silently wrong. The query must find its own features on the last axis
         but one of `S`: which of key and value gets its new axis at the end?"""
         return read(positive(query), value.unsqueeze(-1) * positive(key).unsqueeze(-2)).squeeze(-2)
 

@@ -298,33 +298,33 @@ class Output:
 class WrongAnswers:
     def features_meet_keys(query, key, value):
         """In one of your products the features of one side meet the keys of the other, `d_head` against `k_len`. It
-        raises; with as many keys as features it would be wrong in silence. Either `key` goes into its product
+        raises; with as many keys as features it would be silently wrong. Either `key` goes into its product
         untransposed, or `z` was summed over the features, so that it still counts keys. Both sums run over the keys:
         which axis is left?"""
         return query @ (key @ value)
 
     def features_meet_values(query, key, value):
         """In one of your products the features of a query or key, `d_head`, meet those of a value, `d_value`, which
-        have nothing to do with each other. It raises; with equal sizes it would be wrong in silence. Most often `S` has
+        have nothing to do with each other. It raises; with equal sizes it would be silently wrong. Most often `S` has
         its axes in the order (d_value, d_head): which of the two must the query's features find?"""
         return query @ (value.mT @ key)
 
     def keys_not_transposed(query, key, value):
         """You multiply the keys' features with the values as they stand, (k_len, d_head) with (k_len, d_value). It
-        raises; with as many keys as features it would be wrong in silence. `S` is a sum over the keys: which axis must
+        raises; with as many keys as features it would be silently wrong. `S` is a sum over the keys: which axis must
         then be the last of the first factor, and how do you put it there?"""
         return positive(query) @ (positive(key) @ value)
 
     def S_with_its_axes_exchanged(query, key, value):
         """Your `S` has its axes in the order (d_value, d_head), so that the query's features meet the values' numbers.
-        It raises; with equal sizes it would be wrong in silence. The query must find its own features on the last axis
+        It raises; with equal sizes it would be silently wrong. The query must find its own features on the last axis
         but one of `S`: which factor comes first in the product that makes it?"""
         return positive(query) @ (value.mT @ positive(key))
 
     def z_over_the_features(query, key, value):
         """The query's features are multiplied with something that has a row for each key, `d_head` against `k_len`:
         with a `z` that was summed over the features, or with the keys as they stand. It raises; with as many keys as
-        features it would be wrong in silence. `S` and `z` are both sums over the keys. Which axis is left for the query
+        features it would be silently wrong. `S` and `z` are both sums over the keys. Which axis is left for the query
         to meet?"""
         q, k = positive(query), positive(key)
         return (q @ (k.mT @ value)) / (q @ k.sum(-1, keepdim=True))
@@ -359,28 +359,28 @@ class WrongAnswers:
 
     def normalizer_without_its_axis(query, key, value):
         """Your normalizer has a number for each query, (batch, heads, q_len), and no last axis. Sizes are aligned from
-        the end, so it meets `d_value`, and it raises; with equal sizes it would be wrong in silence. What gives it a
+        the end, so it meets `d_value`, and it raises; with equal sizes it would be silently wrong. What gives it a
         last axis of size 1?"""
         q, k = positive(query), positive(key)
         return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True)).sum(-1)
 
     def normalizer_of_every_feature(query, key, value):
         """You divide by `d_head` numbers, one for each feature, and the result has `d_value`. It raises; with equal
-        sizes it would be wrong in silence. The normalizer is one number for each query, φ(query) · `z`. Over which axis
+        sizes it would be silently wrong. The normalizer is one number for each query, φ(query) · `z`. Over which axis
         does a dot product sum?"""
         q, k = positive(query), positive(key)
         return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True))
 
     def features_in_place_of_queries(query, key, value):
         """You divide by `z` itself, as a column: it has a number for each feature, and the result has a row for each
-        query. It raises; with as many queries as features it would be wrong in silence. A query must meet `z` first:
+        query. It raises; with as many queries as features it would be silently wrong. A query must meet `z` first:
         which product makes one number of the two?"""
         q, k = positive(query), positive(key)
         return (q @ (k.mT @ value)) / k.sum(-2).unsqueeze(-1)
 
     def keys_in_place_of_queries(query, key, value):
         """You divide by the sum of each key's features, a number for each key, and the result has a row for each query.
-        With as many queries as keys it is wrong in silence, and otherwise it raises. The normalizer is a number for
+        With as many queries as keys it is silently wrong, and otherwise it raises. The normalizer is a number for
         each query. Which sum over the keys does it read?"""
         q, k = positive(query), positive(key)
         return (q @ (k.mT @ value)) / k.sum(-1, keepdim=True)
@@ -393,7 +393,7 @@ class WrongAnswers:
 
     def queries_and_keys_exchanged(query, key, value):
         """Queries and keys have changed places: `S` sums over the queries, and they are not as many as the values. It
-        raises; with as many queries as keys it would be wrong in silence. A value belongs to a key. Whose features meet
+        raises; with as many queries as keys it would be silently wrong. A value belongs to a key. Whose features meet
         the values in `S`?"""
         return linear_attention.reference(key, query, value)
 

@@ -289,7 +289,7 @@ class RaisingOutputs:
 
     def query_behind_S(q, S, z):
         """You multiply `S` with the query as a column: `d_value` meets `d_head`, and it raises; with equal sizes it
-        would be wrong in silence. `S` has the axes (d_head, d_value), and the query's features must meet `d_head`. On
+        would be silently wrong. `S` has the axes (d_head, d_value), and the query's features must meet `d_head`. On
         which side of `S` must the query stand?"""
         return (S @ q.unsqueeze(-1)).squeeze(-1) / (q * z).sum(-1)[..., None]
 
@@ -313,7 +313,7 @@ class RaisingOutputs:
 
     def normalizer_of_every_feature(q, S, z):
         """You divide by `d_head` numbers, one for each feature, and the output has `d_value`. It raises; with equal
-        sizes it would be wrong in silence. The normalizer is one number for each head, φ(query) · `z`. Over which axis
+        sizes it would be silently wrong. The normalizer is one number for each head, φ(query) · `z`. Over which axis
         does a dot product sum, and how does that axis stay as a 1?"""
         return Output.not_divided(q, S, z) / (q * z)
 
@@ -436,13 +436,13 @@ class WrongAnswers:
 
     def key_turned_against_value(state, query, key, value):
         """The outer product has its axes in the order (d_value, d_head) and cannot be added to `S`, which has them the
-        other way round. It raises; with equal sizes it would be wrong in silence. Which of key and value must get its
+        other way round. It raises; with equal sizes it would be silently wrong. Which of key and value must get its
         new axis at the end?"""
         return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: one_product_more(S, v, k))
 
     def key_and_value_without_new_axes(state, query, key, value):
         """You multiply the key's features with the value element by element: `d_head` meets `d_value`, and it raises;
-        with equal sizes it would be wrong in silence. `S` needs every feature times every number of the value, a table
+        with equal sizes it would be silently wrong. `S` needs every feature times every number of the value, a table
         in each head. Where does each of the two need a new axis of size 1?"""
         return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: S + k * v)
 

@@ -316,12 +316,12 @@ class Product:
 
     def added_on_top(opening, content, activation):
         """What you return is content + gate · content, or (1 + gate) · content: a closed gate lets everything through.
-        Asked for is the product of the two alone. What is added to it?"""
+        The task asks for the product of the two alone. What is added to it?"""
         return content + activation(opening) * content
 
     def gate_added_on_top(opening, content, activation):
         """What you multiply is gate · (content + 1): 1 is added to the content, or the gate to the product once more.
-        Then `up` cannot close what the gate opens. Asked for is the product alone."""
+        Then `up` cannot close what the gate opens. The task asks for the product alone."""
         return activation(opening) + activation(opening) * content
 
     def gate_alone(opening, content, activation):
@@ -401,7 +401,7 @@ class ProductAlone:
 
     def gate_map_added_on_top(opening, content, activation):
         """The gate's map is added to the product once more, as it was before SiLU. Then `up` cannot close what the gate
-        opens. Asked for is the product alone."""
+        opens. The task asks for the product alone."""
         return opening + activation(opening) * content
 
     def sigmoid_of_the_product(opening, content, activation):

@@ -344,23 +344,23 @@ class WrongAnswers:
         return n_layers * (d_latent + d_rotary) * seq * batch // bytes_per_value
 
     def cache_in_megabytes(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """You return megabytes of a million bytes each. Asked for are bytes; divide where you print, so that nothing is
-        lost on the way."""
+        """You return megabytes of a million bytes each. The task asks for bytes; divide where you print, so that
+        nothing is lost on the way."""
         return n_layers * (d_latent + d_rotary) * seq * batch * bytes_per_value / 1e6
 
     def cache_in_mebibytes(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """You return your result in units of 1024 · 1024 bytes, mebibytes. Asked for are bytes; divide where you print,
-        so that nothing is lost on the way."""
+        """You return your result in units of 1024 · 1024 bytes, mebibytes. The task asks for bytes; divide where you
+        print, so that nothing is lost on the way."""
         return n_layers * (d_latent + d_rotary) * seq * batch * bytes_per_value / 2**20
 
     def cache_in_gigabytes(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """You return gigabytes of a thousand million bytes each. Asked for are bytes; divide where you print, so that
-        nothing is lost on the way."""
+        """You return gigabytes of a thousand million bytes each. The task asks for bytes; divide where you print, so
+        that nothing is lost on the way."""
         return n_layers * (d_latent + d_rotary) * seq * batch * bytes_per_value / 1e9
 
     def cache_in_gibibytes(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """You return your result in units of 1024 · 1024 · 1024 bytes. Asked for are bytes; divide where you print, so
-        that nothing is lost on the way."""
+        """You return your result in units of 1024 · 1024 · 1024 bytes. The task asks for bytes; divide where you print,
+        so that nothing is lost on the way."""
         return n_layers * (d_latent + d_rotary) * seq * batch * bytes_per_value / 2**30
 
 

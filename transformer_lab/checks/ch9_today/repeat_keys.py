@@ -254,8 +254,8 @@ class Copies:
         return x.repeat_interleave(group, dim=1).transpose(0, 1)
 
     def tokens_before_heads(x, group):
-        """{The heads are right, and} tokens and heads have changed places: (batch, seq, n_heads, d_head). Asked for is
-        (batch, n_heads, seq, d_head). Which of your steps moves the axes?"""
+        """{The heads are right, and} tokens and heads have changed places: (batch, seq, n_heads, d_head). The task asks
+        for (batch, n_heads, seq, d_head). Which of your steps moves the axes?"""
         return x.repeat_interleave(group, dim=1).transpose(1, 2)
 
     def tokens_and_features_exchanged(x, group):
@@ -275,8 +275,8 @@ class Copies:
         return x.repeat_interleave(group, dim=1).transpose(0, 1).flatten(0, 1)[:, None]
 
     def heads_last(x, group):
-        """The heads {are right, and they} are on the last axis: (batch, seq, d_head, n_heads). Asked for is (batch,
-        n_heads, seq, d_head). On which axis do you stack them?"""
+        """The heads {are right, and they} are on the last axis: (batch, seq, d_head, n_heads). The task asks for
+        (batch, n_heads, seq, d_head). On which axis do you stack them?"""
         return x.repeat_interleave(group, dim=1).movedim(1, -1)
 
     def heads_merged_into_the_tokens(x, group):

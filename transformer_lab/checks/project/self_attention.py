@@ -102,7 +102,7 @@ class Projections:
         return query, value, key
 
     def queries_for_keys(x, weights):
-        """Queries and keys are exchanged: the table of scores is turned round, so that what one token asks another is
+        """Queries and keys are exchanged: the table of scores is transposed, so that what one token asks another is
         answered the other way. Look at the order of the names, and at the order in which `attend` takes them."""
         query, key, value = three_projections(x, weights)
         return key, query, value
