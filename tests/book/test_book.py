@@ -178,7 +178,7 @@ def test_no_link_has_an_invalid_host(page):
 def test_the_wheel_is_next_to_the_pages():
     (wheel,) = HTML.glob("*.whl")
     assert re.fullmatch(r"transformer_lab-[\d.]+-py3-none-any\.whl", wheel.name)
-    assert wheel.stat().st_size < 1_100_000
+    assert wheel.stat().st_size < 1_600_000  # of these 0.4 MB are the whole lab's checkpoints
 
 
 def test_descriptions_tell_pages_apart():
@@ -563,7 +563,8 @@ def test_lines_of_text_and_code_are_long_enough(visit, site):
         };
         const paragraphs = [...document.querySelectorAll(".bd-article section > p")];
         const longest = paragraphs.reduce((a, b) => (a.textContent.length > b.textContent.length ? a : b));
-        return [letters(document.querySelector(".cell_input pre"), "0"), letters(longest, longest.textContent)];
+        const all = paragraphs.map((each) => each.textContent).join(" "); // one paragraph may have narrow letters
+        return [letters(document.querySelector(".cell_input pre"), "0"), letters(longest, all)];
     }""")
     assert code >= 88 and 60 <= prose <= 95
 

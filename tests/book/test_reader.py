@@ -185,7 +185,7 @@ def test_the_list_has_minutes_and_says_where_a_sitting_ends(visit, site):  # noq
     assert re.fullmatch(r"\d+ min left · \d+ min further", page.locator(".tl-left").inner_text())
     assert serious(page) == []
     (end,) = soup(CHAPTERS[3]).select(".tl-sitting")
-    assert end.select("p")[-1].text == "A good place to stop: the rest of the chapter takes about 42 minutes."
+    assert end.select("p")[-1].text == "A good place to stop: the rest of the chapter takes about 33 minutes."
     page.set_viewport_size({"width": 360, "height": 740})
     page.locator(".secondary-toggle").first.click()
     assert stop.is_visible()
@@ -293,7 +293,7 @@ def record(visit, site):  # noqa: F811
 def test_your_record_says_how_far_and_what_is_weak(record):
     assert record.locator(".tl-start a").inner_text().startswith("Continue: 3.4")
     (row,) = [text for text in record.locator("#tl-record tr").all_inner_texts() if text.startswith("3 ·")]
-    assert [cell.strip() for cell in row.split("\t")[1:3]] == ["1 of 15", "0 of 10"]
+    assert [cell.strip() for cell in row.split("\t")[1:3]] == ["1 of 15", "0 of 8"]
     weak = record.locator(".tl-weak-list li")
     assert "1 of 1 question wrong" in weak.inner_text()
     weak.locator("a").click()
