@@ -661,7 +661,7 @@ class WrongAnswers:
         return cut(states[real], len(states), -1, states.shape[-1]).mean(dim=1)
 
     def counts_of_the_places(states, real):
-        """You divide by `real.sum(dim=0)`, which counts in how many texts a place is real: (seq,). The task asks for
+        """You divide by `real.sum(dim=0)`, which counts in how many texts a place is real: (seq,). The task asks
         how many tokens of each text are: over which axis do you add up, and which argument keeps it?"""
         return mean_of_real(states, real) / real.sum(dim=0)
 

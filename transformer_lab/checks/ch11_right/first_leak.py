@@ -188,7 +188,7 @@ class WhichOne:
         return [tuple(pair) for pair in leaks.nonzero().tolist()] or None
 
     def how_many(leaks):
-        """You return how many leaks there are. The task asks for where the first one is, as a pair (j, i)."""
+        """You return how many leaks there are. The task asks where the first one is, as a pair (j, i)."""
         return int(leaks.sum())
 
     def origin_for_none(leaks):
@@ -202,7 +202,7 @@ class WhichOne:
         return tuple(found[0]) if found else ()
 
     def whether(leaks):
-        """You return whether there is a leak. The task asks for where the first one is, as a pair (j, i)."""
+        """You return whether there is a leak. The task asks where the first one is, as a pair (j, i)."""
         return bool(leaks.any())
 
     def error_for_none(leaks):

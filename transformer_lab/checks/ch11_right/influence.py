@@ -187,7 +187,7 @@ class TheMeasure:
         return (outputs - right).abs().amax(dim=(0, 1))
 
     def relative(outputs, right):
-        """The difference is divided by the right output. The task asks for how far the output moved, in its own
+        """The difference is divided by the right output. The task asks how far the output moved, in its own
         units."""
         return ((outputs - right).abs() / right.abs()).amax(dim=(0, 2))
 

@@ -219,7 +219,7 @@ class TheGap:
         return ((in_parts - at_once) / at_once).abs().max()
 
     def whether(in_parts, at_once):
-        """You return whether the outputs agree. The task asks for how far apart they are: a number tells rounding from
+        """You return whether the outputs agree. The task asks how far apart they are: a number tells rounding from
         a mistake."""
         return torch.allclose(in_parts, at_once)
 
@@ -239,7 +239,7 @@ class TheWhole:
         return float((output - model(tokens)[:, : parts[0]]).abs().max())
 
     def yes_or_no(model, step, tokens, parts):
-        """You return whether the outputs agree, True or False. The task asks for how far apart they are: a number tells
+        """You return whether the outputs agree, True or False. The task asks how far apart they are: a number tells
         rounding from a mistake."""
         in_parts = all_steps(step, tokens.split(parts, dim=1))
         return torch.allclose(in_parts, model(tokens), atol=1e-5)

@@ -520,8 +520,8 @@ class WrongAnswers:
         return x.amax(dim=1)
 
     def largest_and_its_place(x, lengths):
-        """You return what `max` along an axis gives: a pair, the largest numbers and where they stand. The task asks
-        for neither of them, but the average of each feature over the real tokens."""
+        """You return what `max` along an axis gives: a pair, the largest numbers and where they are. The task asks
+        for the average of each feature over the real tokens, and for neither of these."""
         return real_tokens(x, lengths).max(dim=1)
 
     def middle_number(x, lengths):
