@@ -8,7 +8,7 @@ import json
 import shutil
 from pathlib import Path
 
-from book.widget_state import STATE, VIEW, address_of, minified, without_large_values, write
+from book.widget_state import STATE, VIEW, address_of, minified, with_files, write
 
 FOLDER = "_static/embed"
 ROOM = '<div class="lab-room"'
@@ -62,7 +62,7 @@ def write_labs(app, pagename, templatename, context, doctree):
         parts[place] = f' data-embed="{context["pathto"]("embed.html", 1)}?lab={name}"{parts[place]}'
         text = minified(entry["state"]["_esm"])
         code = address_of(f"embed/{kind}.code.js", text)
-        values, files = without_large_values(entry["state"])
+        values, files = with_files(entry["state"], large=False)
         write({code: text, **files}, folder.parent)
         state = {**entry, "state": {**values, "_esm": {"file": code}}}
         lab = {

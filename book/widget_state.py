@@ -35,26 +35,26 @@ def address_of(file, text):
     return f"{file}?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def without_large_values(state):
-    """Return a lab's state with ``{"file": address}`` for what is fetched on touch, and the files by address."""
-    kind = state.get("_anywidget_id")
-    if kind not in ON_TOUCH:
-        return state, {}
-    name, texts = ON_TOUCH[kind], [json.dumps(value) for value in state[ON_TOUCH[kind]]]
-    stem = kind.split(".")[-2]
-    files = {address_of(f"{stem}-{name}-{number}.js", text): text for number, text in enumerate(texts)}
-    return {**state, name: [{"file": address} for address in files]}, files
+def with_files(state, large=True):
+    """Return a lab's state with ``{"file": address}`` for what is fetched later, and the files by address.
 
+    What only some readers ask for always is, entry by entry; a large value, unless ``large`` is False.
+    """
+    kind, files = state.get("_anywidget_id", ""), {}
 
-def without_large(state):
-    """Return a lab's state with ``{"file": address}`` for each large value, and the files by address."""
-    stem, files, found = state["_anywidget_id"].split(".")[-2], {}, {}
-    for name, value in state.items():
-        text = json.dumps(value)
-        if len(text) > LARGE and name not in ("_esm", "_css"):
-            # Two labs of a kind have different values: the address of each is that of its text.
-            address = address_of(f"{stem}-{name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}.js", text)
-            files[address], found[name] = text, {"file": address}
+    def moved(name, text):
+        # Two labs of a kind have different values: the address of each is that of its text.
+        digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+        address = address_of(f"{kind.split('.')[-2]}-{name}-{digest}.js", text)
+        files[address] = text
+        return {"file": address}
+
+    found = {}
+    for name, value in state.items() if kind else ():
+        if name == ON_TOUCH.get(kind):
+            found[name] = [moved(name, json.dumps(entry)) for entry in value]
+        elif large and name not in ("_esm", "_css") and len(text := json.dumps(value)) > LARGE:
+            found[name] = moved(name, text)
     return {**state, **found}, files
 
 
@@ -65,11 +65,8 @@ def trimmed(data, shown):
     """
     states, first, files = {}, {}, {}
     for model in (model for model in data["state"] if model in shown):
-        state, values = without_large_values(dict(data["state"][model]["state"]))
+        state, values = with_files(data["state"][model]["state"], large=model != shown[0])  # the first is drawn at once
         files |= values
-        if "_anywidget_id" in state and model != shown[0]:  # the first lab is drawn at once
-            state, values = without_large(state)
-            files |= values
         for name in ("_esm", "_css"):
             text = state.get(name)
             if text and first.setdefault(text, model) != model:

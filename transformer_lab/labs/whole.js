@@ -6,7 +6,7 @@ import { frame } from "./frame.js";
 import { commit, element, observe, set, setText } from "./ui.js";
 import { answerPanel, askPanel, familyPanel, parseInput, walkPanel } from "./whole_controls.js";
 import { writeOnArrival } from "./whole_arrival.js";
-import { checkpointModels } from "./whole_learning.js";
+import { checkpointWeights } from "./whole_learning.js";
 import { picture } from "./whole_picture.js";
 import { sidePanel } from "./whole_side.js";
 import { lastRow, stateOf } from "./whole_state.js";
@@ -39,7 +39,7 @@ function render(view) {
   const { model } = view;
   const stateAt = stateOf(
     model,
-    checkpointModels(model, () => draw()),
+    checkpointWeights(model, () => draw()),
   );
   let writing = null; // the word that is written on arrival
   const state = () => stateAt(writing);
@@ -75,8 +75,8 @@ function render(view) {
   };
   const titleOf = (id) => describePlace(model.get("words"), id).title;
   const drawing = picture(model.get("drawing"), titleOf, state().model.normFirst, peek, open);
-  const { tokens } = model.get("limits");
-  const read = (text) => parseInput(model.get("stored")[0].source, text, tokens, model.get("says"));
+  const limits = model.get("limits");
+  const read = (text) => parseInput(model.get("stored")[0].source, text, limits.tokens, model.get("says"));
   const asking = askPanel(model, read, () => draw());
   const unread = () => asking.error.textContent;
   const panels = [asking, answerPanel(model, state, unread), familyPanel(model), steps];
@@ -91,14 +91,14 @@ function render(view) {
     at: digitsCodec(/^(\d{1,3},){2}(\d{1,3}|-1)$/, (text) => text.split(",").map(Number)),
     tool: optionCodec(Object.keys(model.get("words").tools)),
     off: textCodec(
-      (text) => parseSwitches(text, model.get("limits").switches),
+      (text) => parseSwitches(text, Object.values(limits.switches).flat()),
       String,
       "parts that can be switched off",
     ),
     checkpoint: integerCodec(0, model.get("checkpoints").length),
-    temperature: textCodec((text) => parseNumber(text, "temperature", [0, 5], { whole: false })),
+    temperature: textCodec((text) => parseNumber(text, "temperature", limits.temperatures, { whole: false })),
     top_k: integerCodec(0, model.get("stored")[0].target.length),
-    seed: integerCodec(0, 999),
+    seed: integerCodec(limits.seeds[0], limits.seeds[1]),
   });
   const { lab, status } = frame(view, "whole", "A whole Transformer", urlState, ask, answer, stage);
   set(lab.querySelector(".tl-title"), { "role": "heading", "aria-level": 2 });

@@ -22,6 +22,7 @@ MOST_WORDS = 128  # in a vocabulary
 LIMITS = {"tokens": 12, "written": 12}
 TEMPERATURES = (0, 5)
 SEEDS = (0, 999)
+FAMILIES = {"both": ("both", "encoder"), "decoder": ("decoder",)}  # the views of a stored model
 GENERAL = ("mask", "positions", "residual", "scale", "cross")  # switches that are not for a single head
 DIGITS = 6  # the most that can be typed for the course's two models
 EXAMPLES = ("342", "13", "30", "2003", "1000", "0342", "12345")
@@ -72,13 +73,14 @@ def unpack(stored):
 
 
 def switch_names(family, n_layers, n_heads):
-    """Return the names of all single switches that change a model; a head's is such as ``"decoder.0.self.2"``."""
-    both = family == "both"
-    places = [("encoder", "self")] * both + [("decoder", "self")] + [("decoder", "cross")] * both
+    """Return the names of what can be switched off, in a model or its encoder: ``"mask"``, ``"decoder.0.self.2"``."""
+    sides = {"both": ("encoder", "decoder"), "encoder": ("encoder",), "decoder": ("decoder",)}[family]
+    places = [(side, "self") for side in sides] + [("decoder", "cross")] * (family == "both")
     heads = [
         f"{side}.{layer}.{kind}.{head}" for side, kind in places for layer in range(n_layers) for head in range(n_heads)
     ]
-    return [*GENERAL[: 4 + both], *heads]
+    without = {"both": (), "encoder": ("mask", "cross"), "decoder": ("cross",)}[family]
+    return [*(name for name in GENERAL if name not in without), *heads]
 
 
 def _course():
@@ -228,13 +230,17 @@ class WholeLab(Lab):
             limits, learning = LIMITS, {"steps": list(range(len(checkpoints) + 1))} if checkpoints else {}
             about = {"says": _of_tokens(stored[0])}
             first = stored[0]["source"][0]
-        names = {name: None for each in stored for name in switch_names(*_counts(each))}
+        switches = {
+            family: switch_names(family, each["nLayers"], each["nHeads"])
+            for each in stored
+            for family in FAMILIES[each["family"]]
+        }
         self._is_built = False
         super().__init__(
             stored=stored,
             checkpoints=checkpoints,
             learning=learning,
-            limits=limits | {"switches": list(names)},
+            limits=limits | {"switches": switches, "temperatures": TEMPERATURES, "seeds": SEEDS},
             text=first if text is None else text,
             family=stored[0]["family"] if family is None else family,
             step=step,
@@ -255,8 +261,8 @@ class WholeLab(Lab):
 
     @traitlets.validate("family")
     def _check_family(self, proposal):
-        views = {"both": ["both", "encoder"], "decoder": ["decoder"]}
-        return as_option("family", proposal.value, [view for stored in self.stored for view in views[stored["family"]]])
+        views = [view for stored in self.stored for view in FAMILIES[stored["family"]]]
+        return as_option("family", proposal.value, views)
 
     @traitlets.validate("step")
     def _check_step(self, proposal):
@@ -275,7 +281,7 @@ class WholeLab(Lab):
     @traitlets.validate("off")
     def _check_off(self, proposal):
         for name in as_strings("off", proposal.value):
-            if name not in self.limits["switches"]:
+            if not any(name in names for names in self.limits["switches"].values()):
                 general = ", ".join(map(repr, GENERAL))
                 found = format_value(name)
                 raise ValueError(f"off must be one of {general}, or a head such as 'decoder.0.self.2', got {found}")
@@ -326,10 +332,6 @@ class WholeLab(Lab):
             stop = () if eos is None else (eos,)
             written = model.generate(torch.tensor([prompt]), most, stop=stop)[0, len(prompt) :]
         return [stored["target"][token] for token in written if token != eos]
-
-
-def _counts(stored):
-    return stored["family"], stored["nLayers"], stored["nHeads"]
 
 
 def _sizes(stored):

@@ -54,18 +54,18 @@ export function askPanel(model, parse, redraw) {
 }
 
 // What the reader has changed, if it explains a wrong answer.
-/** @type {(model: Model) => (now: State) => string} */
-const changeOf = (model) => (now) => {
-  if (now.model.off.length) return "off";
-  if (now.sampling.temperature) return "drawn";
-  return now.checkpoint < model.get("checkpoints").length ? "early" : "";
-};
+/** @type {(now: State, last: number) => string} `last`: the checkpoint with the final weights */
+function changeOf({ model, sampling, checkpoint }, last) {
+  if (model.off.length) return "off";
+  if (sampling.temperature) return "drawn";
+  return checkpoint < last ? "early" : "";
+}
 
 // The answer, token by token with probabilities, and the verdict.
 /** @type {(model: Model, state: () => State, unread: () => string) => any} */
 export function answerPanel(model, state, unread) {
   const { why } = model.get("says");
-  const changed = changeOf(model);
+  const last = model.get("checkpoints").length;
   const goTo = (word) => {
     const { stops, answer } = state();
     commit(model, { step: stops.length - answer.tokens.length + word + 1, part: "decoder.softmax" });
@@ -109,7 +109,7 @@ export function answerPanel(model, state, unread) {
       });
     }
     const wrong = `${words.length ? "" : "It writes nothing. "}Wrong: it is ${wanted}.`;
-    const says = right ? "Right." : `${wrong} ${wanted && (why[changed(now)] ?? reasonWrong(text, why))}`;
+    const says = right ? "Right." : `${wrong} ${wanted && (why[changeOf(now, last)] ?? reasonWrong(text, why))}`;
     const vectors = `${counted(answer.source.length, "vector")}, and no answer.`;
     const typing = unread();
     const later = ready < answer.tokens.length;

@@ -1,6 +1,6 @@
 // What the reader can change about the model: parts switched off, an earlier checkpoint, and how it chooses its words.
 
-import { clamp, range } from "./maths.js";
+import { clamp } from "./maths.js";
 import { button, choice, commit, element, set, setText, slider, sliderWithInput } from "./ui.js";
 import { accuracy, questionsOf } from "./whole_learning.js";
 import { linkToLesson, percent, share } from "./whole_words.js";
@@ -10,22 +10,7 @@ import { grouped, parseNumber } from "./words.js";
 /** @typedef {import("./whole_state.js").State} State */
 /** @typedef {{ node: HTMLElement, draw: (now: State) => void }} Panel */
 
-const GENERAL = {
-  both: ["mask", "positions", "residual", "scale", "cross"],
-  encoder: ["positions", "residual", "scale"],
-};
-const switchesOf = (family) => (family === "decoder" ? GENERAL.both.slice(0, 4) : GENERAL[family]);
-/** @type {[number, number]} */
-const TEMPERATURES = [0, 5];
-// The ids of all heads that this kind of model has.
-/** @type {(now: State) => string[]} */
-const headsOf = ({ family, model: { nLayers, nHeads } }) =>
-  [...(family === "decoder" ? [] : ["encoder.self"]), ...(family === "encoder" ? [] : ["decoder.self"])]
-    .concat(family === "both" ? ["decoder.cross"] : [])
-    .flatMap((place) => {
-      const [side, kind] = place.split(".");
-      return range(nLayers).flatMap((layer) => range(nHeads).map((head) => `${side}.${layer}.${kind}.${head}`));
-    });
+const isHead = (name) => /\d$/.test(name);
 const headText = (id) => {
   const [side, layer, kind, head] = id.split(".");
   return `${side} layer ${+layer + 1}, ${kind === "cross" ? "cross-attention, " : ""}head ${+head + 1}`;
@@ -33,12 +18,16 @@ const headText = (id) => {
 
 // How many of the numbers it never saw a model gets right: stored for the whole model and for one switch, otherwise
 // counted here, a few at a time.
-/** @type {(model: Model) => Panel} */
+/** @type {(model: Model) => Panel & { stop: () => void }} */
 function measured(model) {
   const { held_out: numbers, right, switches } = model.get("learning");
   const node = element("p", { class: "tl-measured" });
   let shown = "";
   let signal = { aborted: false };
+  const stop = () => {
+    signal.aborted = true;
+    shown = "";
+  };
   const storedFor = ({ family, checkpoint }, off) => {
     if (!off.length) return right[family][checkpoint];
     return off.length === 1 && checkpoint === right[family].length - 1 ? switches[family][off[0]] : undefined;
@@ -47,8 +36,8 @@ function measured(model) {
   function draw(now) {
     const key = [now.family, now.checkpoint, ...now.model.off].join();
     if (key === shown) return;
+    stop();
     shown = key;
-    signal.aborted = true;
     signal = { aborted: false };
     const whole = right[now.family][now.checkpoint];
     const before = now.model.off.length ? `${percent(whole / numbers.length)} → ` : "";
@@ -62,16 +51,18 @@ function measured(model) {
         say(count, asked, asked < numbers.length ? " so far …" : ", counted here."),
     });
   }
-  return { node, draw };
+  return { node, draw, stop };
 }
 
 // A switch for each part, with what is lost and the section that explains it; and one for a single head.
 /** @type {(model: Model) => Panel} */
 function breakPanel(model) {
   const { switches } = model.get("words");
+  const offered = model.get("limits").switches;
+  const general = [...new Set(Object.values(offered).flat())].filter((name) => !isHead(name));
   const off = () => model.get("off");
   const put = (names) => commit(model, { off: names, step: 0 });
-  const rows = GENERAL.both.map((name) => {
+  const rows = general.map((name) => {
     const [label, says, page, section] = switches[name];
     const toggle = () => put(off().includes(name) ? off().filter((each) => each !== name) : [...off(), name]);
     const link = element("a");
@@ -79,7 +70,7 @@ function breakPanel(model) {
     return { name, node, link, page, section };
   });
   const picker = element("select", { "aria-label": switches.head[0], "class": "tl-input" });
-  set(picker, { onchange: () => put([...off().filter((each) => !/\d$/.test(each)), picker.value].filter(Boolean)) });
+  set(picker, { onchange: () => put([...off().filter((each) => !isHead(each)), picker.value].filter(Boolean)) });
   const why = element("a");
   const heads = element("div", { class: "tl-switch" }, picker, element("span", {}, `${switches.head[1]} `, why));
   const node = element(
@@ -88,18 +79,18 @@ function breakPanel(model) {
     rows.map((row) => row.node),
     heads,
   );
-  let offered = "";
+  let listed = "";
   /** @type {(now: State) => void} */
-  function draw(now) {
+  function draw({ family }) {
     for (const row of rows) {
-      set(row.node, { hidden: !switchesOf(now.family).includes(row.name) });
+      set(row.node, { hidden: !offered[family].includes(row.name) });
       set(row.node.firstChild, { "aria-pressed": String(off().includes(row.name)) });
       linkToLesson(row.link, row, "Why?");
     }
     linkToLesson(why, { page: switches.head[2], section: switches.head[3] }, "Why?");
-    const ids = headsOf(now);
-    if (ids.join() !== offered) {
-      offered = ids.join();
+    const ids = offered[family].filter(isHead);
+    if (family !== listed) {
+      listed = family;
       const option = (value, text) => element("option", { value }, text);
       picker.replaceChildren(option("", switches.head[0]), ...ids.map((id) => option(id, headText(id))));
     }
@@ -128,10 +119,14 @@ function learnPanel(model) {
   const line = element("path", { class: "line" });
   const dot = element("circle", { r: 4.5, class: "dot" });
   const curve = element("svg", { "class": "tl-loss", "viewBox": "0 0 320 84", "aria-hidden": "true" }, line, dot);
-  const named = element("p", { class: "tl-note" }, "The loss of its training, on a logarithmic scale:");
+  const named = element(
+    "p",
+    { class: "tl-note" },
+    "The loss of its training, repeated from the same seed, on a logarithmic scale:",
+  );
   const node = element("div", { class: "tl-learn" }, loss ? [named, curve] : [], place, said);
   /** @type {(now: State) => void} */
-  function draw({ family, checkpoint, fetching }) {
+  function draw({ family, checkpoint, missing }) {
     place.value = model.get("checkpoint");
     const step = steps[checkpoint];
     const text = loss
@@ -144,10 +139,7 @@ function learnPanel(model) {
     const here = clamp(Math.round((step / steps[last]) * losses.length - 0.5), 0, losses.length - 1);
     set(line, { d: `M${points.join("L")}` });
     set(dot, { cx: points[here][0], cy: points[here][1] });
-    setText(
-      said,
-      fetching ? "Fetching its weights …" : `The model ${text}, where the loss is ${losses[here].toPrecision(2)}.`,
-    );
+    setText(said, missing || `The model ${text}, where the loss is ${losses[here].toPrecision(2)}.`);
   }
   return { node, draw };
 }
@@ -156,22 +148,23 @@ function learnPanel(model) {
 /** @type {(model: Model) => Panel} */
 function samplePanel(model) {
   const { target } = model.get("stored")[0];
+  const { temperatures, seeds } = model.get("limits");
   const dial = (label, trait, ends, options) =>
     sliderWithInput(label, { head: element("p", { class: "tl-label" }, options.note), ends, ...options }, (value) =>
       commit(model, { [trait]: value, step: 0 }),
     );
-  const temperature = dial("Temperature", "temperature", TEMPERATURES, {
+  const temperature = dial("Temperature", "temperature", temperatures, {
     note: "Temperature: 0 always writes the likeliest word",
     whole: false,
     write: String,
-    parse: (text) => parseNumber(text, "Temperature", TEMPERATURES, { whole: false, write: String }),
+    parse: (text) => parseNumber(text, "Temperature", temperatures, { whole: false, write: String }),
     placeOf: (value) => Math.round(value * 10),
     valueAt: (at) => at / 10,
   });
   const topK = dial("Top-k", "top_k", [0, target.length], { note: "Top-k: only the k likeliest words; 0 keeps all" });
   const again = button("Sample again", () => {
-    const { seed, temperature: hot } = { seed: model.get("seed"), temperature: model.get("temperature") };
-    commit(model, { seed: (seed + 1) % 1000, temperature: hot || 1, step: 0 });
+    const seed = (model.get("seed") + 1) % (seeds[1] + 1);
+    commit(model, { seed, temperature: model.get("temperature") || 1, step: 0 });
   });
   const said = element("span", { class: "tl-note" });
   const node = element(
@@ -219,12 +212,14 @@ export function experiments(model) {
     const tool = model.get("tool") in panels ? model.get("tool") : "";
     tabs.show(isOpen ? null : tool);
     set(node, { hidden: isOpen || !tool });
+    const counts = count && !node.hidden && tool !== "sample" && now.family !== "encoder";
+    if (count) set(count.node, { hidden: !counts });
+    if (counts) count.draw(now);
+    else count?.stop();
     if (node.hidden) return "";
     setText(about, tools[tool][1]);
     for (const [name, panel] of Object.entries(panels)) set(panel.node, { hidden: name !== tool });
     panels[tool].draw(now);
-    if (count) set(count.node, { hidden: tool === "sample" || now.family === "encoder" });
-    if (count && !count.node.hidden) count.draw(now);
     return tool;
   }
   return { tabs: tabs.node, node, draw };

@@ -40,26 +40,33 @@ export function samplerOf(sampling) {
   return sampling.temperature ? (logits) => choose(logits, sampling, randomNumber(sampling.seed, place++)) : undefined;
 }
 
-// The models at a checkpoint; null while the page fetches their weights. After the last checkpoint come the final ones.
-/** @type {(model: import("./ui.js").Model, loaded: () => void) => (at: number) => Model[] | null} */
-export function checkpointModels(model, loaded) {
+// The models at each checkpoint; after the last come the final ones. `at` returns null while the page fetches weights,
+// and if it cannot; `redraw` is called when the fetching ends.
+/** @typedef {{ at: (checkpoint: number) => Model[] | null, failed: Set<number> }} Weights */
+/** @type {(model: import("./ui.js").Model, redraw: () => void) => Weights} */
+export function checkpointWeights(model, redraw) {
   const final = model.get("stored").map(openModel);
-  const found = new Map();
-  return (at) => {
-    const stored = model.get("checkpoints")[at];
-    if (!stored) return final;
-    if (!found.has(at)) {
-      const open = (models) => found.set(at, models.map(openModel));
-      found.set(at, null);
-      if (Array.isArray(stored)) open(stored);
-      else
-        model
-          .load(stored)
-          .then(open)
-          .then(loaded, () => found.delete(at));
+  const opened = new Map();
+  const failed = new Set();
+  async function fetch(checkpoint, place) {
+    try {
+      opened.set(checkpoint, (await model.load(place)).map(openModel));
+    } catch {
+      failed.add(checkpoint);
     }
-    return found.get(at);
-  };
+    redraw();
+  }
+  function at(checkpoint) {
+    const stored = model.get("checkpoints")[checkpoint];
+    if (!stored) return final;
+    if (!opened.has(checkpoint)) {
+      const isHere = Array.isArray(stored); // a page keeps it in a file
+      opened.set(checkpoint, isHere ? stored.map(openModel) : null);
+      if (!isHere) fetch(checkpoint, stored);
+    }
+    return opened.get(checkpoint);
+  }
+  return { at, failed };
 }
 
 // The numbers on which a model is measured, as questions to it.

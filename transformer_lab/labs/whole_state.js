@@ -34,10 +34,11 @@ import { numberWords, placeOf } from "./whole_words.js";
  * @property {Record<string, string[]>} names of the same
  * @property {(id: string) => boolean} isThere whether this model has the place
  * @property {number} checkpoint the one that is on show; after the last come the final weights
- * @property {boolean} fetching whether the page still fetches the weights that the reader asked for
+ * @property {string} missing why it is not the checkpoint that the reader chose, or nothing
  * @property {import("./whole_learning.js").Sampling} sampling
  */
 
+const TRAITS = ["text", "family", "part", "at", "off", "checkpoint", "temperature", "top_k", "seed"];
 const PLACES = /\.(tokens|embed|place|linear|softmax|next|(self|cross|feed_forward)(\.add)?)$/;
 
 // Caches the last results of a function of strings and numbers.
@@ -72,18 +73,17 @@ function walk(layers, family, words) {
   return [...reading, ...through("decoder", parts), ...writing];
 }
 
-// Everything that follows from the traits; cached. `modelsAt` returns the models at a checkpoint, `writing` is the word
-// that an arriving lab writes.
+// Everything that follows from the traits; cached. `writing` is the word that an arriving lab writes.
 /**
- * @type {(model: Model, modelsAt: (checkpoint: number) => Transformer[] | null) => (writing?: number | null) => State}
+ * @type {(model: Model, weights: import("./whole_learning.js").Weights) => (writing?: number | null) => State}
  */
-export function stateOf(model, modelsAt) {
-  const { written: most } = model.get("limits");
+export function stateOf(model, weights) {
+  const { written: most, switches } = model.get("limits");
   const { why } = model.get("says");
   const last = model.get("checkpoints").length;
-  const { target } = modelsAt(last)[0];
+  const { target } = weights.at(last)[0];
   const of = memoize((writes, checkpoint, ...off) => {
-    const models = modelsAt(checkpoint);
+    const models = weights.at(checkpoint);
     const used = models.find((each) => (each.family === "decoder") === (writes === "decoder")) ?? models[0];
     return breakModel(used, off);
   });
@@ -104,19 +104,21 @@ export function stateOf(model, modelsAt) {
     );
     if (family === "encoder") return encode(used, source);
     const trace = decode(used, source, tokens.slice(0, count));
+    if (!temperature && !topK) return trace;
     const logits = trace["decoder.logits"];
     const values = byRow(logits, (row) => reshape(row, { temperature, topK, seed }));
     return { ...trace, "decoder.probabilities": { ...logits, values } };
   });
   return (writing = null) => {
-    const { text, family, part, at, off, ...set } = getTraits(model, [
-      ...["text", "family", "part", "at", "off", "checkpoint", "temperature", "top_k", "seed"],
-    ]);
-    const fetching = !modelsAt(set.checkpoint);
-    const checkpoint = fetching ? last : set.checkpoint;
-    const which = [checkpoint, ...off];
+    const now = getTraits(model, TRAITS);
+    const { text, family, part, at } = now;
+    const reason = weights.failed.has(now.checkpoint) ? "Its weights could not be fetched." : "Fetching its weights …";
+    const missing = weights.at(now.checkpoint) ? "" : reason;
+    const checkpoint = missing ? last : now.checkpoint;
+    // Another family may lack what is switched off in this one.
+    const which = [checkpoint, ...now.off.filter((name) => switches[family].includes(name))];
     const used = of(family, ...which);
-    const chosen = [set.temperature, set.top_k, set.seed];
+    const chosen = [now.temperature, now.top_k, now.seed];
     const answer = answerOf(family === "decoder" ? family : "both", text, ...chosen, ...which);
     const ended = answer.tokens.at(-1) === used.eos;
     const words = answer.tokens.slice(0, ended ? -1 : undefined).map((i) => used.target[i]);
@@ -160,8 +162,8 @@ export function stateOf(model, modelsAt) {
       isThere,
       part: isThere(part) ? part : "",
       checkpoint,
-      fetching,
-      sampling: { temperature: set.temperature, topK: set.top_k, seed: set.seed },
+      missing,
+      sampling: { temperature: now.temperature, topK: now.top_k, seed: now.seed },
     };
   };
 }
