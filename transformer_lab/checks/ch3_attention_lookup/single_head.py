@@ -38,10 +38,10 @@ def not_projected(x, w):
         "return": "batch seq d_value",
     },
     hints=(
-        "One token plays three roles. Which matrix turns it into what it looks for, which into what it is found by, "
-        "and which into what it passes on?",
-        "Each projection is a product of `x` with one matrix, the matrix on the right. The rest you have written "
-        "already.",
+        "Each token has three roles. Which matrix projects a token to its query, which to its key, and which to its "
+        "value?",
+        "Each projection is a product of `x` with one matrix, the matrix on the right. You have already written the "
+        "rest.",
         "`attention(x @ …, x @ …, x @ …)`",
     ),
 )
@@ -159,9 +159,8 @@ for known in (
 
 @single_head.mistake_around
 def by_root_d_value(function):
-    """The scores are divided by the root of the number of features of a value. What spreads is the dot product of a
-    query and a key, and it has as many terms as these have features. The two numbers are often equal, and here they are
-    not."""
+    """You divide the scores by the root of the number of features of a value. But a score is a sum over the features of
+    a query and a key, so divide by √d_head. The two numbers are often equal, but not here."""
 
     @functools.wraps(function)
     def divided_by_it(x, w_q, w_k, w_v):
@@ -178,7 +177,7 @@ def each_sentence_on_its_own(function, x, w_q, w_k, w_v):
 
 @single_head.property
 def constant_tokens_stay(function, x, w_q, w_k, w_v):
-    """Tokens that are all alike get what each of them passes on, its projection by `w_v`."""
+    """If all tokens of a sentence are equal, each output is the token's projection by `w_v`."""
     alike = x[:, :1].expand_as(x)
     return nearly_equal(function(alike, w_q, w_k, w_v), alike @ w_v)
 
@@ -192,61 +191,60 @@ def order_does_not_matter(function, x, w_q, w_k, w_v):
 @single_head.wrong(stage="query", alone=True)
 class QueryAlone:
     def queries_unprojected(x, w_q):
-        """The queries are the tokens themselves; `w_q` has no part in them. With d_model = d_head it runs, and
-        otherwise the sizes do not fit. All three roles are projected: which matrix makes the queries?"""
+        """You use the tokens themselves as queries, without `w_q`. With d_model = d_head this runs; otherwise the sizes
+        do not fit. All three roles are projected: which matrix makes the queries?"""
         return x
 
 
 @single_head.wrong(stage="key", alone=True)
 class KeyAlone:
     def keys_unprojected(x, w_k):
-        """The keys are the tokens themselves; `w_k` has no part in them. With d_model = d_head it runs, and otherwise
-        the sizes do not fit. All three roles are projected: which matrix makes the keys?"""
+        """You use the tokens themselves as keys, without `w_k`. With d_model = d_head this runs; otherwise the sizes do
+        not fit. All three roles are projected: which matrix makes the keys?"""
         return x
 
 
 @single_head.wrong(stage="value", alone=True)
 class ValueAlone:
     def values_unprojected(x, w_v):
-        """The weights blend the tokens themselves; `w_v` has no part in the result, which has the features of a token.
-        What a token passes on is made of it by a third matrix. Where does yours use that?"""
+        """You blend the tokens themselves, without `w_v`, so the result has the features of a token. A third matrix
+        projects each token to its value. Where do you use this matrix?"""
         return x
 
 
 @single_head.wrong(stage="scores", alone=True)
 class ScoresAlone:
     def keys_turned_as_with_four_axes(query, key):
-        """The axes 2 and 3 of the keys are to change places, and there is no axis 3: with three axes the last two are 1
-        and 2. Counted from the end, -1 and -2, they are the same with any number of axes in front."""
+        """You swap axes 2 and 3 of the keys, but there is no axis 3: with three axes the last two are 1 and 2. Counted
+        from the end, they are -1 and -2, with any number of axes in front."""
         return query @ key.transpose(2, 3)
 
     def sentences_and_keys_turned(query, key):
-        """In `key`, the axes 0 and 1 have changed places, `batch` and `seq`. With two axes these are the last two, and
-        code for two axes is often carried over. Count from the end: which two must change places so that the features
-        of a key stand second to last?"""
+        """You swap axes 0 and 1 of `key`, which are `batch` and `seq`. With two axes these are the last two, and code
+        for two axes is often copied. Count from the end: which two axes must change places so that the features of a
+        key are second to last?"""
         return query @ key.transpose(0, 1)
 
 
 @single_head.wrong(stage="weights", alone=True)
 class WeightsAlone:
     def softmax_as_with_four_axes(scores):
-        """The softmax is to run along axis 3, and there is none: with three axes the last is 2. Counted from the end it
-        is -1, with any number of axes in front."""
+        """The softmax must run along axis 3, which does not exist: with three axes the last is 2. Counted from the end,
+        the last axis is -1, with any number of axes in front."""
         return scores.softmax(3)
 
 
 @single_head.wrong
 class Projections:
     def nothing_projected(x, w_q, w_k, w_v):
-        """The tokens themselves serve as queries, keys and values: none of the three matrices has a part in the result.
-        A token then mostly finds itself, and nothing can be learned. What must a token become before it asks, before it
-        is found, and before it hands something over?"""
+        """You use the tokens themselves as queries, keys and values, without the three matrices. Each token then
+        usually matches itself best, and nothing can be learned. How is a token turned into its query, its key and its
+        value?"""
         return F.scaled_dot_product_attention(x, x, x)
 
     def tokens_compared_unprojected(x, w_q, w_k, w_v):
-        """The scores compare the tokens themselves, `x` with `x`; neither `w_q` nor `w_k` has a part in them. Such
-        scores are symmetric, and nothing in them can be learned. What must a token become before it asks, and before it
-        is found?"""
+        """You compare the tokens themselves, `x` with `x`, without `w_q` and `w_k`. Such scores are symmetric, and
+        nothing in them can be learned. How is a token turned into its query and its key?"""
         return (x @ x.mT / x.shape[-1] ** 0.5).softmax(-1) @ (x @ w_v)
 
     @family(
@@ -254,56 +252,56 @@ class Projections:
         keys_from_w_q=(lambda w_q, w_k: w_q, "w_q", "w_k"),
     )
     def one_matrix_twice(chosen, x, w_q, w_k, w_v):
-        """Queries and keys are both made with `{}`; `{}` is never used. That happens when a line is copied and one name
-        in it is not changed; the shape stays right. The scores come out symmetric. Look at your three projections
-        character by character."""
+        """You compute both queries and keys with `{}`, and never use `{}`. That happens when a line is copied and one
+        name in the copy is not changed. The shape is right, but the scores are symmetric. Compare your three
+        projections character by character."""
         both = chosen(w_q, w_k)
         return single_head.reference(x, both, both, w_v)
 
     def values_from_w_q(x, w_q, w_k, w_v):
-        """The values are made with `w_q`, and `w_v` is never used: the result has `d_head` features. That happens when
-        a line is copied and one name in it is not changed; with d_head = d_value the shape stays right. Look at your
+        """You compute the values with `w_q` and never use `w_v`, so the result has `d_head` features. That happens when
+        a line is copied and one name in the copy is not changed; with d_head = d_value the shape is right. Compare your
         three projections character by character."""
         return single_head.reference(x, w_q, w_k, w_q)
 
     def weights_read_as_out_in(x, w_q, w_k, w_v):
-        """You multiply by the transposed matrices, as `nn.Linear` does with the weights that it stores as (out, in).
-        Here they come as (in, out). Unequal widths raise; with square matrices it runs and every number is wrong. Which
-        side of the matrix has the features of `x`?"""
+        """You multiply by the transposed matrices, as `nn.Linear` does, whose weights are stored as (out, in). Here the
+        matrices are (in, out). Unequal widths raise; with square matrices the function runs, but every number is wrong.
+        Which axis of the matrix has the features of `x`?"""
         return single_head.reference(x, w_q.T, w_k.T, w_v.T)
 
     def weights_given_to_linear(x, w_q, w_k, w_v):
-        """`F.linear` multiplies by the transposed matrix: it wants weights as `nn.Linear` stores them, (out, in). Here
-        they come as (in, out). Unequal widths raise; with square matrices it runs and every number is wrong. Which
-        product takes them as they are?"""
+        """`F.linear` multiplies by the transposed matrix, since `nn.Linear` stores weights as (out, in). Here the
+        matrices are (in, out). Unequal widths raise; with square matrices the function runs, but every number is wrong.
+        Which product needs no transpose here?"""
         return single_head.reference(x, w_q, w_k, w_v, query=F.linear, key=F.linear, value=F.linear)
 
     def w_k_not_turned_between_the_tokens(x, w_q, w_k, w_v):
-        """Queries and keys are multiplied out as `x @ w_q @ w_k @ …`, and `w_k` is not transposed. The transpose of a
-        product turns each factor and their order: (x w_k)ᵀ = w_kᵀ xᵀ."""
+        """You compute the scores as `x @ w_q @ w_k @ …`, without the transpose of `w_k`. The transpose of a product
+        transposes each factor and reverses their order: (x w_k)ᵀ = w_kᵀ xᵀ."""
         return (x @ w_q @ w_k @ x.mT / w_q.shape[1] ** 0.5).softmax(-1) @ x @ w_v
 
     def weights_multiplied_number_by_number(x, w_q, w_k, w_v):
-        """Tokens and weights are multiplied element by element, `*`, and not as matrices. A projection sums over the
+        """You multiply tokens and weights element by element, `*`, and not as matrices. A projection sums over the
         features of a token: which operator does that?"""
         return F.scaled_dot_product_attention(x * w_q, x * w_k, x * w_v)
 
     def weights_before_the_tokens(x, w_q, w_k, w_v):
-        """The weight stands on the left of the tokens, and the product sums over the wrong axes: the last of the weight
-        and the second to last of `x`, which counts tokens. The features of a token are its last axis. On which side of
-        the weight must `x` stand?"""
+        """The weight is on the left of the tokens, so the product sums over the wrong axes: the last of the weight and
+        the second to last of `x`, which counts tokens. The features of a token are the last axis of `x`. On which side
+        of the weight must `x` be?"""
         return F.scaled_dot_product_attention(w_q @ x, w_k @ x, w_v @ x)
 
     def cut_into_three_equal_parts(x, w_q, w_k, w_v):
-        """The three projections are made at once and then cut into parts of equal size, but d_value need not be d_head.
-        With a larger d_value, features of the values land among the keys. `split` takes a list of sizes. Which
-        three?"""
+        """You compute the three projections at once and then cut the result into parts of equal size, but d_value need
+        not equal d_head. With a larger d_value, features of the values end up among the keys. `split` accepts a list of
+        sizes: which three?"""
         query, key, value = (x @ torch.cat((w_q, w_k, w_v), dim=-1)).chunk(3, dim=-1)
         return F.scaled_dot_product_attention(query, key, value)
 
     def cut_into_parts_of_d_head(x, w_q, w_k, w_v):
-        """The three projections are made at once and then cut into parts of d_head features, and with a larger d_value
-        there are more than three. `split` also takes a list of sizes. Which three?"""
+        """You compute the three projections at once and then cut the result into parts of d_head features. With a
+        larger d_value there are more than three parts. `split` also accepts a list of sizes: which three?"""
         query, key, value = (x @ torch.cat((w_q, w_k, w_v), dim=-1)).split(w_q.shape[1], dim=-1)
         return F.scaled_dot_product_attention(query, key, value)
 
@@ -323,34 +321,34 @@ class Projections:
 @single_head.wrong
 class Attention:
     def by_root_d_model_of_the_tokens(x, w_q, w_k, w_v):
-        """The scores are divided by the root of `d_model`, the features of `x`. What is compared are its projections,
-        and a dot product of these has `d_head` terms. With d_model = d_head nobody notices. Take the size of a query
-        that has been projected."""
+        """You divide the scores by the root of `d_model`, the number of features of `x`. But a score is a dot product
+        of two projections, with `d_head` terms. With d_model = d_head the two are the same. Use the number of features
+        of a query."""
         return single_head.reference(x, w_q * (w_q.shape[-1] / x.shape[-1]) ** 0.5, w_k, w_v)
 
     def sentences_look_at_one_another(x, w_q, w_k, w_v):
-        """Each token attends to itself and to the tokens at the same place in the other sentences, and to no other
-        token of its own sentence: the axes `batch` and `seq` have changed places. PyTorch's older modules want `seq`
-        first, and code for them does that. The scores must be (batch, seq, seq). Which axis of `x` must stay in front
-        of the matrix product?"""
+        """Each token attends to the tokens at the same place in all sentences, and to no other token of its own
+        sentence: `batch` and `seq` have changed places. PyTorch's older modules expect `seq` first, and code for them
+        swaps the two. The scores must be (batch, seq, seq). Which axis of `x` must stay in front of the matrix
+        product?"""
         return single_head.reference(x.transpose(0, 1), w_q, w_k, w_v).transpose(0, 1)
 
     def sentences_run_together(x, w_q, w_k, w_v):
-        """All sentences of the batch are one long sequence to you, and each token attends to all of them. Flattening
-        `batch` and `seq` is harmless for a projection, and not for what follows. Which axes must the scores have?"""
+        """You treat all sentences of the batch as one long sequence, and each token attends to all of them. Flattening
+        `batch` and `seq` is harmless for a projection, but not for the scores. Which axes must the scores have?"""
         return single_head.reference(x.reshape(1, -1, x.shape[-1]), w_q, w_k, w_v).reshape(*x.shape[:2], -1)
 
 
 @single_head.wrong
 class Result:
     def values_added_back(x, w_q, w_k, w_v):
-        """The token's own value is added to its output. That is a residual connection, and a Transformer's block has it
-        round the whole of attention, where it adds the token itself. A head returns the blend alone."""
+        """You add the token's own value to its output. That is a residual connection. A Transformer block has one
+        around the whole of attention, and adds the token itself. A head returns only the blend of the values."""
         return single_head.reference(x, w_q, w_k, w_v) + x @ w_v
 
     def token_added_back(x, w_q, w_k, w_v):
-        """The token itself is added to the output. That is a residual connection, which a block of a Transformer has
-        and one head has not; it fits only if d_value = d_model. Return what the lookup found, alone."""
+        """You add the token itself to the output. That is a residual connection, which belongs to a Transformer block
+        and not to a head; the shapes fit only if d_value = d_model. Return the blend of the values alone."""
         return single_head.reference(x, w_q, w_k, w_v) + x
 
     @with_text_of(token_added_back)
@@ -358,11 +356,11 @@ class Result:
         return x + single_head.reference(x, w_q, w_k, w_v)
 
     def an_axis_in_front_left(x, w_q, w_k, w_v):
-        """Your result has an axis of size 1 in front, (1, batch, seq, d_value). You added it for `attention`; take it
-        away again afterwards, or let `attention` count its axes from the end."""
+        """Your result has an axis of size 1 in front, (1, batch, seq, d_value). You added this axis for `attention`:
+        remove it again afterwards, or let `attention` count its axes from the end."""
         return single_head.reference(x, w_q, w_k, w_v)[None]
 
     def every_axis_of_one_squeezed(x, w_q, w_k, w_v):
-        """{Right for ordinary sizes, and one axis too few where there is one sentence or one token:} `squeeze()` takes
-        away every axis of size 1. Name the axis that you mean."""
+        """{Right for ordinary sizes, but one axis too few where there is one sentence or one token:} `squeeze()`
+        removes every axis of size 1. Name the axis that you want to remove."""
         return single_head.reference(x, w_q, w_k, w_v).squeeze()

@@ -100,8 +100,8 @@ def _refuses_an_odd_width(probe, got, expected):
 
 
 def an_odd_width_refused(seq, d_model):
-    """{Right for an even `d_model`.} With an odd one your function raises an error. Every pair takes two features, and
-    the last sine of an odd width has no cosine beside it: write as many cosines as there are places for them."""
+    """{Right for an even `d_model`.} With an odd one your function raises an error. Every pair has two features, but
+    the last sine of an odd width has no cosine: write only as many cosines as there are places for them."""
     if d_model % 2:
         raise ValueError("d_model must be even")
     return sinusoidal_positions.reference(seq, d_model)
@@ -142,27 +142,27 @@ def table_of_fixed_length(seq, d_model):
 @sinusoidal_positions.wrong(stage="angles")
 class Angles:
     def exponent_doubled(seq, d_model):
-        """The exponent is twice what it should be, so that every divisor is squared, and the slow half of the pairs
-        hardly turns at all. Where `i` counts pairs (0, 1, 2, …) the formula has 2i; an `i` that comes from `arange(0,
-        d_model, 2)` counts features, and is that 2i already. For 4 features, the second pair must turn a hundred times
-        more slowly than the first: and yours?"""
+        """The exponent is twice as large as it should be, so every divisor is squared, and the slow half of the pairs
+        hardly turns at all. Where `i` counts pairs (0, 1, 2, …) the formula has 2i; an `i` from `arange(0, d_model, 2)`
+        is already that 2i. For 4 features, the second pair must turn a hundred times more slowly than the first: does
+        yours?"""
         return torch.arange(seq)[:, None] / 10000 ** (2 * evens(d_model) / d_model)
 
     def exponent_halved(seq, d_model):
-        """The exponent is half of what it should be, so that all divisors stay below 100 instead of below 10000. With
-        an `i` that counts pairs (0, 1, 2, …), what stands over d_model in the formula? For 4 features, the second pair
-        must turn a hundred times more slowly than the first: and yours?"""
+        """The exponent is half as large as it should be, so all divisors are below 100 instead of below 10000. If `i`
+        counts pairs (0, 1, 2, …), what does the formula divide by d_model? For 4 features, the second pair must turn a
+        hundred times more slowly than the first: does yours?"""
         return torch.arange(seq)[:, None] / 10000 ** (evens(d_model) / 2 / d_model)
 
     def exponent_cut_to_zero(seq, d_model):
-        """All pairs turn at the same speed: every divisor is 1. A whole-number division does that: `2 * i // d_model`
-        is 0 for every `i` that occurs. Which division keeps the fraction?"""
+        """All pairs turn at the same speed, because every divisor is 1: the integer division `2 * i // d_model` is 0
+        for every `i` that occurs. Which division keeps the fraction?"""
         return torch.arange(seq)[:, None] / 10000 ** (evens(d_model) // d_model)
 
     def exponent_rounded_down(seq, d_model):
-        """{The first pair is right, and} all pairs but the first turn hardly or not at all: their exponents are all -1.
-        A whole-number division does that: `-i // d_model` rounds downwards, to -1 for every `i` but 0. Which division
-        keeps the fraction?"""
+        """{The first pair is right, but} all other pairs hardly turn, or not at all, because their exponents are all
+        -1: the integer division `-i // d_model` rounds down, to -1 for every `i` but 0. Which division keeps the
+        fraction?"""
         return torch.arange(seq)[:, None] * 10000.0 ** (-evens(d_model) // d_model)
 
     @with_text_of(exponent_rounded_down)
@@ -170,153 +170,154 @@ class Angles:
         return torch.arange(seq)[:, None] * 10000 ** (-evens(d_model) // d_model)
 
     def pairs_minus_one(seq, d_model):
-        """The divisors are spread so that the last one is 10000 itself: the exponent is divided by the number of pairs
-        less one. Some libraries do it so, and their tables differ from the formula here, in which the last pair stays
-        below 10000. Compare the divisor of the last pair with the formula."""
+        """You divide the exponent by the number of pairs less one, so the last divisor is 10000 itself. Some libraries
+        do so, but in the formula here the last divisor is below 10000. Compare the divisor of your last pair with the
+        formula."""
         pairs = torch.arange((d_model + 1) // 2)
         return torch.arange(seq)[:, None] / 10000 ** (pairs / max(d_model / 2 - 1, 1))
 
     def pairs_counted_without_the_last(seq, d_model):
-        """The exponent is i / (d_model // 2). For an even `d_model` that is 2i / d_model; with an odd one, `//` rounds
-        down and all pairs but the first turn too slowly. What does the formula have below the line?"""
+        """Your exponent is i / (d_model // 2). For an even `d_model` that is 2i / d_model; with an odd one, `//` rounds
+        down, and all pairs but the first turn too slowly. What is the denominator in the formula?"""
         pairs = torch.arange((d_model + 1) // 2)
         return torch.arange(seq)[:, None] / 10000 ** (pairs / (d_model // 2))
 
     def times_the_divisor(seq, d_model):
-        """The position is multiplied by 10000^(2i / d_model) and not divided by it: each pair turns faster than the one
-        before, so fast that neighbours look like noise. Slow hands tell the hour, and the first pair is the fastest.
-        Which sign must the exponent have?"""
+        """You multiply the position by 10000^(2i / d_model), instead of dividing: each pair turns faster than the one
+        before, so fast that neighbouring positions look like noise. The first pair must be the fastest. Which sign must
+        the exponent have?"""
         return torch.arange(seq)[:, None] * 10000 ** (evens(d_model) / d_model)
 
     def base_of_a_thousand(seq, d_model):
-        """The base of the divisors is 1000, where the formula has 10000. The table looks much the same, and its slow
-        hands turn too fast. Count the zeros."""
+        """The base of your divisors is 1000, but the formula has 10000. The table looks similar, but the slow pairs
+        turn too fast. Count the zeros."""
         return torch.arange(seq)[:, None] / 1000 ** (evens(d_model) / d_model)
 
     def base_and_exponent_exchanged(seq, d_model):
-        """Base and exponent have changed places: 2i / d_model is raised to the power 1e-4, and comes out as 0 for the
-        first pair and almost 1 for every other. In the formula 10000 stands below, and 2i / d_model above. Which of the
-        two belongs on the left of `**`?"""
+        """Base and exponent have changed places: you raise 2i / d_model to the power 1e-4, which is 0 for the first
+        pair and almost 1 for every other. In the formula the base is 10000, and the exponent is 2i / d_model. Which of
+        the two belongs on the left of `**`?"""
         return torch.arange(seq)[:, None] * (evens(d_model) / d_model) ** 1e-4
 
     def logarithm_to_base_ten(seq, d_model):
-        """The divisors are powers of e^4, about 55, instead of 10000: `exp` was given a logarithm to base 10, which is
-        4 for 10000. `exp` undoes the natural logarithm, `math.log`."""
+        """Your divisors are powers of e^4, about 55, instead of 10000: you pass `exp` a logarithm to base 10, which is
+        4 for 10000. `exp` is the inverse of the natural logarithm, `math.log`."""
         return torch.arange(seq)[:, None] * torch.exp(-evens(d_model) * math.log10(10000.0) / d_model)
 
     def power_before_division(seq, d_model):
-        """The power is taken of 2i alone, and what comes out is divided by `d_model`: that is what `10000 ** i /
-        d_model` says, because `**` goes before `/`. Even the first pair does not turn by one radian from position to
-        position. What has to stand in brackets?"""
+        """You raise 10000 to the power 2i, and then divide the result by `d_model`: `10000 ** i / d_model` does so,
+        because `**` is applied before `/`. Even the first pair does not turn by one radian from position to position.
+        Where are brackets missing?"""
         return torch.arange(seq)[:, None] / (10000 ** evens(d_model).float() / d_model)
 
     def angle_divided_by_d_model(seq, d_model):
-        """The power is taken of 2i alone, and the angle is divided by `d_model` as well: `/` works from left to right,
-        and `**` goes before it. Even the first pair does not turn by one radian from position to position. What has to
-        stand in brackets?"""
+        """You raise 10000 to the power 2i, and also divide the angle by `d_model`: `**` is applied before `/`, and `/`
+        from left to right. Even the first pair does not turn by one radian from position to position. Where are
+        brackets missing?"""
         return torch.arange(seq)[:, None] / 10000 ** evens(d_model) / d_model
 
     def counted_from_one(seq, d_model):
-        """The positions count from 1. The first token stands at position 0, where all sines are 0 and all cosines 1;
-        your first row is what the second should be."""
+        """Your positions count from 1. The first token is at position 0, where all sines are 0 and all cosines 1; your
+        first row is what the second should be."""
         return one_angle_for_two(seq + 1, d_model)[1:]
 
     def positions_between_0_and_1(seq, d_model):
-        """The positions are divided by the length of the sequence, so that the angle of a token depends on how many
-        follow. What does the formula have above the line?"""
+        """You divide the positions by the length of the sequence, so the angle of a token depends on how many tokens
+        there are. What is the numerator in the formula?"""
         return one_angle_for_two(seq, d_model) / seq
 
     def angles_taken_for_degrees(seq, d_model):
-        """The angles were turned from degrees into radians, which makes them 57 times too small. `sin` and `cos` take
-        radians, and the angles of the formula are radians already."""
+        """You convert the angles from degrees to radians, which makes them 57 times too small. `sin` and `cos` expect
+        radians, and the angles of the formula are already in radians."""
         return torch.deg2rad(one_angle_for_two(seq, d_model))
 
 
 @sinusoidal_positions.wrong(stage="angles", alone=True)
 class AnglesAlone:
     def exponent_without_its_minus(seq, d_model):
-        """The exponent in `exp` lacks its minus: the position is multiplied by 10000^(2i / d_model) and not divided by
-        it, so that each pair turns faster than the one before. The first pair is the fastest."""
+        """The exponent in `exp` lacks its minus: you multiply the position by 10000^(2i / d_model), instead of
+        dividing, so each pair turns faster than the one before. The first pair must be the fastest."""
         factors = torch.exp(evens(d_model).float() * (math.log(10000.0) / d_model))
         return torch.arange(seq)[:, None] * factors
 
     def positions_not_a_column(seq, d_model):
-        """Positions and divisors are both rows, and unless there are as many of the ones as of the others, they do not
-        line up. Every position must meet every divisor. Which of the two needs an axis of size 1, and where?"""
+        """Positions and divisors are both rows, and they line up only if there are equally many. Every position must be
+        divided by every divisor. Which of the two needs an axis of size 1, and where?"""
         return torch.arange(seq) / 10000 ** (evens(d_model) / d_model)
 
 
 @sinusoidal_positions.wrong(stage="layout")
 class Layout:
     def halves(angles, d_model):
-        """All sines stand first and all cosines after them; they should take turns. It is the same numbers in another
-        order, so a model trained with it does not care, and weights from elsewhere do not fit. Where does the cosine of
-        pair 0 belong?"""
+        """All sines come first and all cosines after them, but they should alternate. The numbers are the same in a
+        different order: a model trained with your order works equally well, but weights from elsewhere do not fit.
+        Where does the cosine of pair 0 belong?"""
         return torch.cat((angles.sin(), angles[:, : d_model // 2].cos()), dim=1)
 
     def cosine_first(angles, d_model):
-        """The cosine comes before the sine in every pair. Position 0 must begin 0, 1, 0, 1; yours begins 1, 0, 1, 0.
-        Which of the two belongs to the even features, counted from 0?"""
+        """The cosine comes before the sine in every pair. Position 0 must begin 0, 1, 0, 1, but yours begins 1, 0, 1,
+        0. Which of the two belongs to the even features, counted from 0?"""
         return torch.stack((angles.cos(), angles.sin()), dim=-1).flatten(1)[:, :d_model]
 
     def sines_only(angles, d_model):
-        """All features are sines. A sine alone cannot tell where its hand stands: 0.5 comes once on the way up and once
-        on the way down. The odd features are another function of the same angle."""
+        """All features are sines. A sine alone does not determine its angle: it is 0.5 once on the way up and once on
+        the way down. The odd features are a different function of the same angle."""
         return angles.sin().repeat_interleave(2, dim=1)[:, :d_model]
 
     def angles_as_they_are(angles, d_model):
-        """You return the angles themselves. They grow without bound, so late positions would drown the tokens that they
-        are added to. Sine and cosine keep them between -1 and 1: which one for the even features, which for the odd?"""
+        """You return the angles themselves. They grow without bound, so at late positions they would be much larger
+        than the tokens they are added to. Sine and cosine keep them between -1 and 1: which function belongs to the
+        even features, and which to the odd?"""
         return angles.repeat_interleave(2, dim=1)[:, :d_model]
 
     def turned_table(angles, d_model):
-        """Your table is (d_model, seq): a row for each feature. It is added to tokens of shape (seq, d_model), so each
-        row must belong to one position. Which of the two `arange` must stand as a column?"""
+        """Your table is (d_model, seq), with a row for each feature. It is added to tokens of shape (seq, d_model), so
+        each row must belong to one position. Which of the two `arange` must be a column?"""
         return in_turns(angles, d_model).mT
 
     def position_zero_left_at_zeros(angles, d_model):
-        """Row 0 is all zeros. Programs that keep row 0 for padding leave it like that: `if pos != 0 else zeros`, or a
-        loop from 1. Here the first token stands at position 0, and the cosine of 0 is 1: take row 0 through the formula
-        as well."""
+        """Row 0 is all zeros. Programs that keep row 0 for padding leave it so: `if pos != 0 else zeros`, or a loop
+        from 1. Here the first token is at position 0, and the cosine of 0 is 1: compute row 0 by the formula as
+        well."""
         return torch.cat([torch.zeros(1, d_model), in_turns(angles, d_model)[1:]])
 
     def last_feature_left_at_zero(angles, d_model):
-        """The last feature is 0 at every position: your loop over the features ends one too early. `range(n)` leaves
-        out n by itself, so nothing has to be subtracted."""
+        """The last feature is 0 at every position: your loop over the features ends one too early. `range(n)` already
+        leaves out n, so do not subtract 1."""
         table = in_turns(angles, d_model)
         table[:, -1] = 0
         return table
 
     def places_for_cosines_missing(angles, d_model):
-        """An odd `d_model` has one sine more than it has places for cosines, and filling as many cosines as sines
-        raises from `d_model = 3` on. The last sine stands alone. How many cosines are there, and how do you cut the
-        angles to that?"""
+        """With an odd `d_model` there is one sine more than there are places for cosines, so writing equally many
+        cosines raises from `d_model = 3` on. The last sine has no cosine. How many cosines are there, and how do you
+        cut the angles to that number?"""
         table = torch.zeros(len(angles), d_model)
         table[:, 0::2] = angles.sin()
         table[:, 1::2] = angles.cos()
         return table
 
     def a_sine_too_few(angles, d_model):
-        """An odd `d_model` has one place more for sines than `d_model // 2`, which counts complete pairs, and filling
-        the places raises. The last sine stands alone. How many angles are there?"""
+        """With an odd `d_model` there is one place more for sines than `d_model // 2`, the number of complete pairs, so
+        writing the sines raises. The last sine has no cosine. How many angles are there?"""
         table, angles = torch.zeros(len(angles), d_model), angles[:, : d_model // 2]
         table[:, 0::2] = angles.sin()
         table[:, 1::2] = angles.cos()
         return table
 
     def one_feature_too_many(angles, d_model):
-        """With an odd `d_model` your table has one feature too many: the last pair is complete, although only its sine
-        has a place. What must be cut off at the end?"""
+        """With an odd `d_model` your table has one feature too many: the last pair is complete, but there is a place
+        only for its sine. What must be cut off at the end?"""
         return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
 
     def one_feature_too_few(angles, d_model):
         """With an odd `d_model` your table has one feature too few: `d_model // 2` counts the complete pairs, and the
-        last sine, which has no cosine beside it, is left out. How many sines are there?"""
+        last sine, which has no cosine, is left out. How many sines are there?"""
         return in_turns(angles, d_model)[:, : d_model // 2 * 2]
 
     def no_room_for_the_last_cosine(angles, d_model):
-        """An odd `d_model` has no place for the cosine of the last pair, and writing it there raises. The last sine
-        stands alone: ask before you write whether there is room."""
+        """With an odd `d_model` there is no place for the cosine of the last pair, so writing it raises. The last sine
+        has no cosine: check before you write whether there is a place."""
         table = torch.zeros(len(angles), d_model)
         for row in range(len(angles)):
             for pair in range(angles.shape[1]):
@@ -325,8 +326,8 @@ class Layout:
         return table
 
     def last_sine_left_at_zero(angles, d_model):
-        """With an odd `d_model` the last feature stays 0: a loop over `d_model // 2` pairs fills the complete ones
-        only. The last sine, which has no cosine beside it, must be written as well. How many pairs begin?"""
+        """With an odd `d_model` the last feature stays 0: a loop over `d_model // 2` pairs fills only the complete
+        ones. Write the last sine as well, which has no cosine. How many pairs begin?"""
         table = in_turns(angles, d_model)
         table[:, d_model // 2 * 2 :] = 0
         return table
@@ -335,45 +336,46 @@ class Layout:
 @sinusoidal_positions.wrong(stage="layout", alone=True)
 class LayoutAlone:
     def angles_by_pairs(angles, d_model):
-        """The angles have a row for each pair and a column for each position, and the table has it the other way round,
-        so that they do not fit in. The first vector given to `outer` makes the rows. Which of the two must that be?"""
+        """Your angles have a row for each pair and a column for each position, but the table has a row for each
+        position, so the angles do not fit. The first vector passed to `outer` makes the rows. Which of the two must
+        that be?"""
         table, angles = torch.zeros(len(angles), d_model), angles.mT.contiguous()
         table[:, 0::2] = angles.sin()
         table[:, 1::2] = angles.cos()[:, : d_model // 2]
         return table
 
     def sine_of_a_plain_number(angles, d_model):
-        """`torch.sin` and `torch.cos` take tensors, and get a plain number. `math.sin` takes numbers; or make a tensor
-        of all the angles first, and leave out the loop."""
+        """`torch.sin` and `torch.cos` accept tensors only, and you pass a plain number. `math.sin` accepts numbers; or
+        make a tensor of all the angles first, without a loop."""
         return torch.sin(angles[0, 0].item())
 
     def in_whole_numbers(angles, d_model):
-        """Your table is of whole numbers, and every sine and cosine was cut off to -1, 0 or 1. A table that was made
-        with an integer dtype keeps it, whatever is written into it. float32 is asked for."""
+        """Your table has an integer dtype, so every sine and cosine is cut off to -1, 0 or 1. A table keeps the dtype
+        with which it was made, whatever is written into it. The exercise asks for float32."""
         return in_turns(angles, d_model).long()
 
 
 @sinusoidal_positions.wrong
 class Features:
     def each_feature_its_angle(seq, d_model):
-        """The cosines have angles of their own: the exponent goes on from feature to feature, instead of once for two.
-        {The sines are right.} A sine and its cosine are the two coordinates of *one* hand of a clock: which number do
-        features 2i and 2i + 1 share?"""
+        """The cosines have different angles from the sines: your exponent changes with every feature, instead of with
+        every pair. {The sines are right.} A sine and its cosine are the two coordinates of *one* hand of a clock: which
+        number do features 2i and 2i + 1 share?"""
         feature = torch.arange(d_model)
         angles = torch.arange(seq)[:, None] / 10000 ** (feature / d_model)
         return torch.where(feature % 2 == 0, angles.sin(), angles.cos())
 
     def feature_taken_for_pair(seq, d_model):
-        """The number of the feature stands where the formula has the number of the pair: feature 2 gets the exponent 4
+        """You use the number of the feature where the formula has the number of the pair: feature 2 gets the exponent 4
         / d_model, feature 3 the exponent 6 / d_model. Features 2i and 2i + 1 form pair i and share its angle. How do
-        you get from the number of a feature to that of its pair?"""
+        you compute the number of a pair from that of a feature?"""
         feature = torch.arange(d_model)
         angles = torch.arange(seq)[:, None] / 10000 ** (2 * feature / d_model)
         return torch.where(feature % 2 == 0, angles.sin(), angles.cos())
 
     def exponent_of_the_cosine_one_further(seq, d_model):
-        """The cosines are too slow: the exponent of feature 2i + 1 is (2i + 2) / d_model. {The sines are right.} A sine
-        and its cosine share one angle. By how much must an odd number of a feature be lowered, to be that of its
+        """The cosines turn too slowly: the exponent of feature 2i + 1 is (2i + 2) / d_model. {The sines are right.} A
+        sine and its cosine share one angle. What must you subtract from the number of an odd feature to get that of its
         sine?"""
         feature = torch.arange(d_model)
         angles = torch.arange(seq)[:, None] / 10000 ** ((feature + feature % 2) / d_model)
@@ -390,16 +392,16 @@ class Features:
         return table
 
     def pairs_alone_for_reshape(seq, d_model):
-        """{Right for an even `d_model`.} With an odd one there are more sines and cosines than places: every pair is
-        complete, and the last sine has no cosine beside it. So `view` or `reshape` into (seq, d_model) raises. Join the
-        pairs first, then cut off what is too much."""
+        """{Right for an even `d_model`.} With an odd one there are more sines and cosines than places: you complete
+        every pair, but the last sine has no cosine. So `view` or `reshape` into (seq, d_model) raises. Join the pairs
+        first, then cut off the last column."""
         angles = one_angle_for_two(seq, d_model)
         return torch.stack((angles.sin(), angles.cos()), dim=-1).reshape(seq, d_model)
 
     def complete_pairs_alone_for_reshape(seq, d_model):
         """{Right for an even `d_model`.} With an odd one there are fewer sines and cosines than places: `d_model // 2`
-        counts the complete pairs, and the last sine stands alone. So `view` or `reshape` into (seq, d_model) raises.
-        How many angles are there?"""
+        counts the complete pairs, without the last sine. So `view` or `reshape` into (seq, d_model) raises. How many
+        angles are there?"""
         angles = one_angle_for_two(seq, d_model)[:, : d_model // 2]
         return torch.stack((angles.sin(), angles.cos()), dim=-1).reshape(seq, d_model)
 
