@@ -16,7 +16,7 @@ def first_map(x, w1, b1):
 
 
 def positive_part(hidden):
-    """Set what is below zero to zero."""
+    """Set every number below zero to zero."""
     return hidden.relu()
 
 
@@ -85,45 +85,46 @@ def not_linear(function, x, *parameters):
 
 @feed_forward.property
 def negative_numbers_as_well(function, x, *parameters):
-    """Some numbers of the result are negative: nothing stands after the second map."""
+    """Some numbers of the result are negative: nothing follows the second map."""
     return bool((function(x, *parameters) < 0).any())
 
 
 @feed_forward.wrong(stage="hidden")
 class Hidden:
     def no_first_bias(x, w1, b1):
-        """Your result does not depend on `b1`. Without it every hidden feature bends at 0; the bias moves the bend to
-        where the data need it. Look at the first map."""
+        """Your result does not depend on `b1`. Without `b1`, every hidden feature bends at 0; the bias moves the bend
+        to where the data need it. Look at the first map."""
         return x @ w1.T
 
     def first_weight_not_transposed(x, w1, b1):
-        """The first product does not fit: `x` ends in d_model, and `w1` as it is stored, (d_ff, d_model), begins with
-        d_ff. PyTorch stores weights as (out, in), one row for each feature that comes out. The inner sizes of a product
-        must be equal: what turns the weight around?"""
+        """The shapes of the first product do not fit: the last axis of `x` is d_model, but the first axis of `w1` as
+        stored, (d_ff, d_model), is d_ff. PyTorch stores weights as (out, in), one row for each output feature. The
+        inner sizes of a product must be equal: what swaps the axes of the weight?"""
         return x @ w1 + b1
 
     def weight_on_the_left(x, w1, b1):
-        """The weight stands on the left of `x`, as in formulas where a token is a column. Here tokens are rows: `x`
-        ends in d_model, and a product joins the last axis of what stands on the left with the last but one of what
-        stands on the right. Which of the two must be on the left, and what has to be turned around?"""
+        """You multiply with the weight on the left of `x`, as in formulas where a token is a column. Here tokens are
+        rows: `x` ends in d_model, and a product pairs the last axis of its left factor with the second-to-last axis of
+        its right factor. Which of the two must be on the left, and which must be transposed?"""
         return w1 @ x + b1
 
     def first_bias_added_to_the_weight(x, w1, b1):
-        """The first bias is added to the weight, before the product: every feature of `x` is then multiplied with it.
-        `@` is computed before `+`, unless parentheses say otherwise. What should `b1` be added to?"""
+        """You add the first bias to the weight, before the product: every feature of `x` is then multiplied by the bias
+        too. Python computes `@` before `+`, unless parentheses say otherwise. What should `b1` be added to?"""
         return x @ (w1.T + b1)
 
     def first_weight_reshaped(x, w1, b1):
-        """The shape of your first weight fits, but its numbers are at the wrong places: it was reshaped from (out, in)
-        to (in, out), not transposed. `view` and `reshape` never move an axis. Which method turns a weight around?"""
+        """The shape of your first weight fits, but its numbers are in the wrong places: you reshaped the weight from
+        (out, in) to (in, out) instead of transposing it. `view` and `reshape` never swap axes. Which method transposes
+        a weight?"""
         return x @ w1.reshape(w1.shape[::-1]) + b1
 
 
 @feed_forward.wrong(stage="hidden", alone=True)
 class HiddenAlone:
     def first_weight_turned_for_linear(x, w1, b1):
-        """You transpose `w1` for `F.linear`, which transposes its weight by itself: it takes weights as they are
-        stored, (out, in). The one or the other turns the weight round; which of the two do you keep?"""
+        """You transpose `w1` for `F.linear`, which transposes its weight itself: `F.linear` expects weights as they are
+        stored, (out, in). Your `.T` and `F.linear` both transpose: which of the two do you keep?"""
         return F.linear(x, w1.T, b1)
 
 
@@ -131,101 +132,102 @@ class HiddenAlone:
 class Activated:
     def no_activation(hidden):
         """There is no ReLU between your two maps. Two linear maps in a row are one linear map, however wide the middle
-        is: the layer's 2 · d_model · d_ff weights can do no more than d_model² weights could. Look at what becomes of
+        is: the layer's 2 · d_model · d_ff weights can do no more than d_model² weights could. Look at what happens to
         the first map's result."""
         return hidden
 
     def gelu(hidden):
-        """Your activation is GELU. BERT and GPT-2 have it in this place; the layer here is that of the paper of 2017,
-        with max(0, ·). The two agree at 0 and far from it, and differ most around −1 and 1: for −1 GELU gives −0.16,
-        ReLU 0."""
+        """Your activation is GELU, which BERT and GPT-2 use here. This exercise requires the layer of the paper of
+        2017, with max(0, ·). The two functions agree at 0 and far from 0, and differ most around −1 and 1: at −1, GELU
+        is −0.16 and ReLU is 0."""
         return F.gelu(hidden)
 
     def gelu_by_tanh(hidden):
-        """Your activation is GELU, in the approximation by tanh that GPT-2 uses. The layer here is that of the paper of
-        2017, with max(0, ·). The two agree at 0 and far from it, and differ most around −1 and 1: for −1 GELU gives
-        −0.16, and ReLU 0."""
+        """Your activation is GELU, in the approximation by tanh that GPT-2 uses. This exercise requires the layer of
+        the paper of 2017, with max(0, ·). The two functions agree at 0 and far from 0, and differ most around −1 and 1:
+        at −1, GELU is −0.16 and ReLU is 0."""
         return F.gelu(hidden, approximate="tanh")
 
     def silu(hidden):
-        """Your activation is SiLU, also called swish: x times its sigmoid. Many language models have it in this place;
-        the layer here is that of the paper of 2017, with max(0, ·). SiLU gives −0.27 for −1."""
+        """Your activation is SiLU, also called swish: x times its sigmoid. Many language models use SiLU here; this
+        exercise requires the layer of the paper of 2017, with max(0, ·). At −1, SiLU is −0.27."""
         return F.silu(hidden)
 
     @family(
         leaky=(F.leaky_relu, "lets a hundredth of the negative numbers through: a leaky ReLU"),
-        elu=(F.elu, "is ELU: e^x − 1 below zero, so that negative numbers come through, down to −1"),
+        elu=(F.elu, "is ELU: e^x − 1 below zero, so negative numbers get through, down to −1"),
     )
     def lets_negatives_through(activation, hidden):
-        """Your activation {}. The layer here has max(0, ·), which makes 0 of all of them."""
+        """Your activation {}. The layer here uses max(0, ·), which sets every negative number to 0."""
         return activation(hidden)
 
     def sigmoid(hidden):
-        """Your activation is the sigmoid, which lies between 0 and 1. However strongly a hidden feature responds, no
-        more than 1 gets through. The layer here has max(0, ·), without an upper end."""
+        """Your activation is the sigmoid, whose values are between 0 and 1. However strongly a hidden feature responds,
+        no more than 1 gets through. The layer here uses max(0, ·), which has no upper limit."""
         return hidden.sigmoid()
 
     def tanh(hidden):
-        """Your activation is tanh, which lies between −1 and 1 and lets negative numbers through. The layer here has
-        max(0, ·): nothing below 0, and no upper end."""
+        """Your activation is tanh, whose values are between −1 and 1, so negative numbers get through. The layer here
+        uses max(0, ·): nothing below 0, and no upper limit."""
         return hidden.tanh()
 
     def softmax_between(hidden):
-        """Between your maps stands a softmax: the hidden features of a token become shares that sum to 1, as
-        attention's weights do. Here they do not compete: each one is kept where it is positive, by itself."""
+        """You apply a softmax between your maps: the hidden features of a token become shares that sum to 1, as
+        attention weights do. Hidden features do not compete: the layer keeps each feature that is positive, whatever
+        the others are."""
         return hidden.softmax(dim=-1)
 
     def negative_part(hidden):
-        """You keep the negative hidden features and make 0 of the positive ones: the minimum with 0, or a limit at the
-        wrong end. ReLU is the maximum with 0."""
+        """You keep the negative hidden features and set the positive ones to 0: you take the minimum with 0, or clamp
+        at the wrong end. ReLU is the maximum with 0."""
         return hidden.clamp(max=0)
 
     def absolute(hidden):
-        """You take the absolute value of the hidden features: the negative ones come through with their sign turned.
-        ReLU makes 0 of them."""
+        """You take the absolute value of the hidden features: the negative ones get through with their sign changed.
+        ReLU sets them to 0."""
         return hidden.abs()
 
     def softplus(hidden):
-        """Your activation is softplus, log(1 + e^x), which is ReLU with its corner rounded off: it gives 0.69 for 0,
-        and is never 0. The layer here has max(0, ·)."""
+        """Your activation is softplus, log(1 + e^x), a ReLU with a rounded corner: it is 0.69 at 0, and positive
+        everywhere. The layer here uses max(0, ·)."""
         return F.softplus(hidden)
 
     def limited_at_six(hidden):
-        """Your activation is ReLU6, which lets through no more than 6. It was made for numbers of few bits. The layer
-        here has max(0, ·), without an upper end."""
+        """Your activation is ReLU6, which lets through no more than 6. ReLU6 was designed for numbers of few bits. The
+        layer here uses max(0, ·), which has no upper limit."""
         return F.relu6(hidden)
 
     def squared(hidden):
-        """You square what ReLU returns. Some newer models do so; the layer here is that of the paper of 2017, with
-        max(0, ·) as it is."""
+        """You square the result of ReLU. Some newer models do so; this exercise requires the layer of the paper of
+        2017, with max(0, ·) as it is."""
         return hidden.relu().square()
 
     def ones_where_positive(hidden):
-        """Between your maps every hidden feature has become 1 or 0, by whether it is positive. A comparison only says
-        where: how strongly a feature responds is lost. ReLU keeps the number itself where it is positive."""
+        """You replace every hidden feature by 1 or 0, depending on whether it is positive. A comparison only says where
+        a feature is positive: how strongly it responds is lost. ReLU keeps the number itself where it is positive."""
         return (hidden > 0).to(hidden.dtype)
 
     def limited_at_one(hidden):
-        """Your activation ends at 1, as `clamp(0, 1)` does: however strongly a hidden feature responds, no more gets
-        through. The layer here has max(0, ·), without an upper end."""
+        """Your activation has the upper limit 1, as `clamp(0, 1)` does: however strongly a hidden feature responds, no
+        more than 1 gets through. The layer here uses max(0, ·), which has no upper limit."""
         return hidden.clamp(0, 1)
 
 
 @feed_forward.wrong(stage="activated", alone=True)
 class ActivatedAlone:
     def largest_along_an_axis(hidden):
-        """`torch.max` with a number as its second argument looks for the largest along that axis, and returns a pair:
-        the values and where they stand. ReLU is the maximum of each number and 0. Which function limits every number
-        from below?"""
+        """`torch.max` with a number as its second argument finds the maximum along that axis, and returns a pair: the
+        values and their places. ReLU is the maximum of each number and 0. Which function limits every number from
+        below?"""
         return torch.max(hidden, 0)
 
     def maximum_with_a_plain_number(hidden):
-        """`torch.maximum` compares two tensors, and raises for a plain number such as 0; NumPy's takes one. Which
-        function limits every number from below?"""
+        """`torch.maximum` compares two tensors and raises an error for a plain number such as 0; NumPy's `maximum`
+        accepts a plain number. Which function limits every number from below?"""
         return torch.maximum(hidden, 0)
 
     def maximum_of_python(hidden):
-        """Python's own `max`, and its `if`, want one `True` or `False`, and ask the whole tensor for it: "Boolean value
+        """Python's own `max` and `if` need a single `True` or `False`, which a whole tensor cannot give: "Boolean value
         of Tensor with more than one value is ambiguous". Which function compares entry by entry?"""
         return max(0, hidden)
 
@@ -233,90 +235,94 @@ class ActivatedAlone:
 @feed_forward.wrong(stage="output")
 class Output:
     def activation_twice(activated, w2, b2):
-        """There is a ReLU between the maps, and another one after the second. No result is ever negative then: in a
-        block, such a layer can only add to the features, never take away. Convolutional networks end their layers so;
-        this one ends in a linear map."""
+        """You apply a ReLU between the maps and again after the second map. No result is ever negative: in a block,
+        such a layer can only add to the features, never subtract. Convolutional networks end their layers with a ReLU;
+        this layer ends with a linear map."""
         return second_map(activated, w2, b2).relu()
 
     def no_second_bias(activated, w2, b2):
-        """Your result does not depend on `b2`. Every position lacks the same shift: put in a token for which no hidden
-        feature is positive, and the result must be `b2`. Look at the second map."""
+        """Your result does not depend on `b2`. Every position lacks the same shift: for a token with no positive hidden
+        feature, the result must be `b2`. Look at the second map."""
         return activated @ w2.T
 
     def second_weight_not_transposed(activated, w2, b2):
-        """The second product does not fit: the hidden features end in d_ff, and `w2` as it is stored, (d_model, d_ff),
-        begins with d_model. PyTorch stores weights as (out, in), one row for each feature that comes out. What did you
-        do with `w1`?"""
+        """The shapes of the second product do not fit: the last axis of the hidden features is d_ff, but the first axis
+        of `w2` as stored, (d_model, d_ff), is d_model. PyTorch stores weights as (out, in), one row for each output
+        feature. What did you do with `w1`?"""
         return activated @ w2 + b2
 
     def no_second_map(activated, w2, b2):
         """You return the hidden features, (batch, seq, d_ff): the second map is missing. A block adds the result to
-        `x`, so that it must have d_model features again. Which arguments have not been used yet?"""
+        `x`, so the result must have d_model features again. Which arguments have you not used yet?"""
         return activated
 
     def activation_before_the_second_bias(activated, w2, b2):
-        """There is a ReLU on the second product, before `b2` is added: no result can lie below `b2`. It stands between
-        the two maps, and nowhere else."""
+        """You apply a ReLU to the second product, before you add `b2`: no result can be below `b2`. The only ReLU
+        belongs between the two maps."""
         return (activated @ w2.T).relu() + b2
 
     def tokens_in_one_row(activated, w2, b2):
-        """{The numbers are right, and} batch and sequence are one axis: (batch · seq, d_model). A product works on the
-        last axis and leaves the others as they are, so that no `view` is needed. Which shape must come out?"""
+        """{The numbers are right, but} you merged batch and sequence into one axis: (batch · seq, d_model). A product
+        works on the last axis and keeps the others, so you need no `view`. Which shape must the result have?"""
         return second_map(activated, w2, b2).flatten(0, 1)
 
     def second_weight_reshaped(activated, w2, b2):
-        """The shape of your second weight fits, but its numbers are at the wrong places: it was reshaped from (out, in)
-        to (in, out), not transposed. `view` and `reshape` never move an axis. Which method turns a weight around?"""
+        """The shape of your second weight fits, but its numbers are in the wrong places: you reshaped the weight from
+        (out, in) to (in, out) instead of transposing it. `view` and `reshape` never swap axes. Which method transposes
+        a weight?"""
         return activated @ w2.reshape(w2.shape[::-1]) + b2
 
 
 @feed_forward.wrong(stage="output", alone=True)
 class OutputAlone:
     def second_weight_turned_for_linear(activated, w2, b2):
-        """You transpose `w2` for `F.linear`, which transposes its weight by itself: it takes weights as they are
-        stored, (out, in). How did `w1` go in?"""
+        """You transpose `w2` for `F.linear`, which transposes its weight itself: `F.linear` expects weights as they are
+        stored, (out, in). How did you pass `w1`?"""
         return F.linear(activated, w2.T, b2)
 
 
 @feed_forward.wrong
 class WrongAnswers:
     def activation_at_the_end(x, w1, b1, w2, b2):
-        """The ReLU stands after both maps instead of between them. So the maps are one linear map, and no result is
-        ever negative: in a block, such a layer can only add to the features, never take away. Where is the middle?"""
+        """You apply the ReLU after both maps instead of between them. Without a ReLU between them, the maps are one
+        linear map; and no result is ever negative: in a block, such a layer can only add to the features, never
+        subtract. Where is the middle?"""
         return second_map(first_map(x, w1, b1), w2, b2).relu()
 
     def activation_first(x, w1, b1, w2, b2):
-        """The ReLU acts on `x`, before the first map, and nothing stands between the maps. A token's negative features
-        are lost before anything has looked at them, and the rest is linear. Which result should it act on?"""
+        """You apply the ReLU to `x`, before the first map, and nothing between the maps. A token's negative features
+        are lost before any map uses them, and the rest is linear. To which result should you apply the ReLU?"""
         return second_map(first_map(x.relu(), w1, b1), w2, b2)
 
     def no_biases(x, w1, b1, w2, b2):
-        """Your result depends on neither bias. The second one shifts every result; the first one moves the point where
-        each hidden feature bends, so neither can stand in for the other. Each map has one."""
+        """Your result depends on neither bias. `b2` shifts every result, and `b1` moves the point where each hidden
+        feature bends, so neither can replace the other. Each map has a bias."""
         return (x @ w1.T).relu() @ w2.T
 
     def first_bias_behind_the_activation(x, w1, b1, w2, b2):
-        """The first bias is added after the ReLU, as note 004's formula has it. There it does nothing that `b2` could
-        not do; inside, it moves the point where each hidden feature bends. To which map does `b1` belong?"""
+        """You add the first bias after the ReLU, as in the formula of note 004. There, `b1` does nothing that `b2`
+        could not do; before the ReLU, `b1` moves the point where each hidden feature bends. To which map does `b1`
+        belong?"""
         return second_map((x @ w1.T).relu() + b1, w2, b2)
 
     def weights_in_each_others_place(x, w1, b1, w2, b2):
-        """You multiply by `w2` first and by `w1` second. As they are stored, (out, in), their shapes fit that way round
-        without a transpose, so nothing complains. Which weight belongs to which map, and what makes (d_ff, d_model) fit
+        """You multiply by `w2` first and by `w1` second. As stored, (out, in), their shapes fit in that order without a
+        transpose, so nothing raises an error. Which weight belongs to which map, and what makes (d_ff, d_model) fit
         after `x`?"""
         return (x @ w2 + b1).relu() @ w1 + b2
 
     def weights_reshaped(x, w1, b1, w2, b2):
-        """The shapes of your weights fit, but their numbers are at the wrong places: they were reshaped from (out, in)
-        to (in, out), not transposed. `view` and `reshape` never move an axis. Look at how you turn a weight around."""
+        """The shapes of your weights fit, but their numbers are in the wrong places: you reshaped the weights from
+        (out, in) to (in, out) instead of transposing them. `view` and `reshape` never swap axes. Which method
+        transposes a weight?"""
         return (x @ w1.reshape(w1.shape[::-1]) + b1).relu() @ w2.reshape(w2.shape[::-1]) + b2
 
     def biases_swapped(x, w1, b1, w2, b2):
-        """The biases have changed places: `b2`, which has d_model numbers, is added after the first map, which puts out
-        d_ff features. A bias has one number for each feature that its map puts out. Look at the two shapes."""
+        """The biases have changed places: you add `b2`, which has d_model numbers, after the first map, which returns
+        d_ff features. A bias has one number for each output feature of its map. Look at the two shapes."""
         return (x @ w1.T + b2).relu() @ w2.T + b1
 
     def input_added(x, w1, b1, w2, b2):
-        """You add `x` to the result. The residual connection belongs to the block around this layer: added in both
-        places, every token would count twice. Here the change alone is returned."""
+        """You add `x` to the result. The residual connection belongs to the block around this layer: if both added `x`,
+        every token would count twice. This layer returns the change alone."""
         return x + second_map(first_map(x, w1, b1).relu(), w2, b2)

@@ -50,79 +50,81 @@ class RightAnswers:
 
 @post_norm.property
 def norm_of_x_alone(function, x, sublayer, norm):
-    """With a sublayer that returns zeros, the norm of `x` comes out."""
+    """With a sublayer that returns zeros, the result is the norm of `x`."""
     return bool(torch.allclose(function(x, nothing, norm), norm(x), atol=1e-5))
 
 
 @post_norm.property
 def sum_alone(function, x, sublayer, norm):
-    """With a norm that returns its input, `x + sublayer(x)` comes out."""
+    """With a norm that returns its input, the result is `x + sublayer(x)`."""
     return bool(torch.allclose(function(x, sublayer, unchanged), x + sublayer(x), atol=1e-5))
 
 
 @post_norm.wrong(stage="change", alone=True)
 class ChangeAlone:
     def sublayer_not_called(x, sublayer):
-        """A function itself is added to `x`, and not what it returns: a tensor and a function have no sum. What is
-        missing after its name?"""
+        """You add the function `sublayer` itself to `x`, not its result, and Python cannot add a function to a tensor.
+        What is missing after the name of the function?"""
         return sublayer
 
 
 @post_norm.wrong(stage="total")
 class Total:
     def no_residual(x, change):
-        """Your result has no residual connection: what came in is not added to what the sublayer made of it. With a
-        sublayer that returns zeros the token is lost. In the chapter's section 6.9, 48 layers without one are still
-        guessing when those with one have learned. The sublayer computes a change: a change of what?"""
+        """Your result has no residual connection: `x` is not added to the sublayer's result. With a sublayer that
+        returns zeros, the token is lost. In the chapter's section 6.9, 48 layers without residual connections are still
+        guessing when 48 layers with them have learned. The sublayer computes a change: a change of what?"""
         return change
 
     def sublayer_without_effect(x, change):
-        """Your result does not depend on what `sublayer` returns. Either it is never called, or its result is not kept:
-        methods such as `x.add(…)` return a new tensor and leave `x` as it was. Where does the change come in?"""
+        """Your result does not depend on what `sublayer` returns. Either you never call `sublayer`, or you do not keep
+        its result: methods such as `x.add(…)` return a new tensor and leave `x` as it was. Where does the change enter
+        the sum?"""
         return x
 
     def change_twice(x, change):
-        """The sublayer's result is added to itself, and not to `x`. That happens where `x = sublayer(x)` gives the name
-        to the result: what came in is lost by the time of the sum. Which line must keep it under another name?"""
+        """You add the sublayer's result to itself, not to `x`. This happens after `x = sublayer(x)`, which gives the
+        name `x` to the result: the tensor that came in is lost before the sum. Which line must keep that tensor under a
+        different name?"""
         return change + change
 
     def x_twice(x, change):
-        """`x` is added twice, and the sublayer's result once. A residual connection adds what came in one single time.
-        Is it added in two lines, or by the sublayer's line as well?"""
+        """You add `x` twice and the sublayer's result once. A residual connection adds the tensor that came in exactly
+        once. Do two of your lines add `x`, or does the sublayer's line add `x` too?"""
         return x + x + change
 
     def multiplied(x, change):
-        """You multiply `x` by the sublayer's result where they are added. With a sublayer that returns zeros nothing is
-        left of the token. A residual connection adds a change to what came in."""
+        """You multiply `x` by the sublayer's result instead of adding the two. With a sublayer that returns zeros,
+        nothing is left of the token. A residual connection adds a change to the tensor that came in."""
         return x * change
 
     def side_by_side(x, change):
-        """You put `x` and the sublayer's result side by side, so that there are twice as many features. Some networks
-        of images join their layers so. A residual connection adds the two, and the shape stays."""
+        """You concatenate `x` and the sublayer's result, so each token has twice as many features. Some image networks
+        join their layers like this. A residual connection adds the two tensors, and the shape stays the same."""
         return torch.cat([x, change], dim=-1)
 
     def subtracted(x, change):
-        """You subtract the sublayer's result from `x` where it is added. A sublayer could learn the other sign, but
-        weights that were trained with a sum do not fit. A residual connection is a sum."""
+        """You subtract the sublayer's result from `x` instead of adding it. A sublayer could learn the opposite sign,
+        but weights that were trained with a sum do not fit. A residual connection is a sum."""
         return x - change
 
     def change_added_again(x, change):
-        """The sublayer's result is added twice, and `x` once. That happens where a line that adds the change has been
-        copied, or a sublayer is used that adds its input already. Each of the two is added one single time. In which
-        line is the change added again?"""
+        """You add the sublayer's result twice and `x` once. This happens when the line that adds the change has been
+        copied, or when the sublayer you use already adds its input. A residual connection adds each of the two exactly
+        once. Which line adds the change again?"""
         return x + change + change
 
 
 @post_norm.wrong(stage="output")
 class Output:
     def sum_not_normed(x, norm):
-        """{The sum is right, and} no norm acts on it. Stacked, such layers make the numbers grow with every part. The
-        norm's place in post-norm is after the sum."""
+        """{The sum is right, but} no norm acts on the sum. In a stack of such layers the numbers grow with every part.
+        Post-norm has its norm after the sum."""
         return x
 
     def norm_of_your_own(x, norm):
-        """The argument `norm` is not used: a layer norm without weights stands in its place. The norm that you are
-        given may be any, with weights that were learned. Call it as you call `sublayer`."""
+        """You do not use the argument `norm`, but a layer norm without weights. The caller may pass any norm, with
+        weights that were learned. Call `norm` as you call `sublayer`."""
         return torch.nn.functional.layer_norm(x, x.shape[-1:])
 
 
@@ -131,116 +133,117 @@ class PlacesOfTheNorm:
     """Mistakes that pre-norm shares."""
 
     def norm_of_the_change(x, sublayer, norm):
-        """Only what the sublayer returns goes through the norm, before it is added to `x`. Some models do that (it is a
-        third way, neither post-norm nor pre-norm). Say your line aloud, from the inside out: what is normalized, and
-        when is the sum taken?"""
+        """You normalize only the sublayer's result, before you add it to `x`. Some models do so: this is a third way,
+        neither post-norm nor pre-norm. Read your line from the inside out: what is normalized, and when do you compute
+        the sum?"""
         return x + norm(sublayer(x))
 
     def norm_of_x_beside_the_change(x, sublayer, norm):
-        """You add the norm of `x` to the sublayer's result, and the sublayer itself is given `x` as it came. So the
-        norm acts on the path past the sublayer alone, and the sublayer's result leaves unnormalized. What should go
-        through the norm here?"""
+        """You add the norm of `x` to the sublayer's result, and you pass `x` to the sublayer as it came in. The norm
+        acts only on the path past the sublayer, and the sublayer's result stays unnormalized. What should go through
+        the norm here?"""
         return norm(x) + sublayer(x)
 
     def norm_before_and_behind(x, sublayer, norm):
-        """The norm acts twice: on what goes into the sublayer, and on the sum. That is pre-norm and post-norm at once.
-        Each of them has one norm; which of your two belongs to the one asked for?"""
+        """The norm acts twice: on the sublayer's input and on the sum. That is pre-norm and post-norm at once. Each of
+        the two has a single norm: which of yours does this exercise need?"""
         return norm(x + sublayer(norm(x)))
 
 
 @post_norm.wrong
 class WrongAnswers:
     def pre_norm_instead(x, sublayer, norm):
-        """This is pre-norm: the norm stands in front of the sublayer, and the sum leaves without one. It runs with the
-        same weights and the same shapes, but weights that were trained in post-norm do not fit. In post-norm the norm
-        is the last thing that happens."""
+        """This is pre-norm: the norm comes before the sublayer, and nothing normalizes the sum. Pre-norm runs with the
+        same weights and the same shapes, but weights that were trained in post-norm do not fit. In post-norm, the norm
+        is the last step."""
         return x + sublayer(norm(x))
 
     def norm_then_sublayer(x, sublayer, norm):
-        """The norm comes first, the sublayer last, and nothing is added: the order of pre-norm without its residual
-        connection. In post-norm the sublayer is given `x`, its result is added to `x`, and the norm is what happens
-        last."""
+        """The norm comes first, the sublayer comes last, and nothing is added: this is the order of pre-norm without
+        its residual connection. In post-norm, the sublayer receives `x`, its result is added to `x`, and the norm is
+        the last step."""
         return sublayer(norm(x))
 
     def norm_comes_first(x, sublayer, norm):
-        """The norm acts first: its result goes into the sublayer, and it is also what the change is added to. That is
-        neither post-norm nor pre-norm, and the sum leaves unnormalized. In post-norm, both the sublayer and the sum get
-        `x` as it came in. When does the norm act?"""
+        """The norm acts first: the sublayer receives the normalized `x`, and the change is added to the normalized `x`
+        too. That is neither post-norm nor pre-norm, and the sum stays unnormalized. In post-norm, the sublayer and the
+        sum both use `x` as it came in. When does the norm act?"""
         x = norm(x)
         return x + sublayer(x)
 
     def stream_normed_twice(x, sublayer, norm):
-        """The norm acts first and last: `x` is replaced by its norm before anything else, and the sum goes through it
-        again. In post-norm, both the sublayer and the sum get `x` as it came in. Which of your two norms has to go?"""
+        """The norm acts first and last: you replace `x` by its norm before anything else, and then you normalize the
+        sum. In post-norm, the sublayer and the sum both use `x` as it came in. Which of your two norms must go?"""
         x = norm(x)
         return norm(x + sublayer(x))
 
     def added_after_the_norm_as_well(x, sublayer, norm):
-        """`x` is added twice: in the sum that goes through the norm, and once more after it. In post-norm nothing comes
-        after the norm. With a sublayer that returns zeros, the norm of `x` must come out alone."""
+        """You add `x` twice: in the sum that goes through the norm, and again after the norm. In post-norm, nothing
+        comes after the norm. With a sublayer that returns zeros, the result must be the norm of `x` alone."""
         return x + norm(x + sublayer(x))
 
     def norm_alone_of_the_change(x, sublayer, norm):
-        """You normalize `x` and the sublayer's result each by itself, and add them up. The sum of two normalized tokens
-        is not normalized: its size depends on how alike they are. In post-norm one norm acts on one sum."""
+        """You normalize `x` and the sublayer's result separately and then add them. The sum of two normalized tokens is
+        not normalized: its size depends on how similar they are. In post-norm, one norm acts on one sum."""
         return norm(x) + norm(sublayer(x))
 
     def sublayer_and_norm_swapped(x, sublayer, norm):
-        """`sublayer` and `norm` have changed places: the norm makes the change, and the sublayer acts on the sum. Both
-        are functions that keep the shape, so nothing complains. In which order do the arguments come, and which of them
-        acts last?"""
+        """`sublayer` and `norm` have changed places: the norm computes the change, and the sublayer acts on the sum.
+        Both functions keep the shape, so nothing raises an error. In which order do the arguments come, and which of
+        the two functions acts last?"""
         return sublayer(x + norm(x))
 
     def change_overwritten(x, sublayer, norm):
-        """Your sum is written into the tensor that the sublayer returned. A sublayer may return its very input, as
-        dropout does outside training: then `x` itself has been changed, and the caller finds other numbers there. `+=`
-        and operations whose names end in an underscore write so. Make the sum a new tensor."""
+        """You write your sum into the tensor that the sublayer returned. A sublayer may return its own input, as
+        dropout does outside training: then you change `x` itself, and the caller's tensor holds other numbers. `+=` and
+        operations whose names end in an underscore write in place. Make the sum a new tensor."""
         change = sublayer(x)
         change += x
         return norm(change)
 
     def norm_given_two(x, sublayer, norm):
-        """`norm` is called with two arguments. In some books a layer "add and norm" takes two tensors and adds them up
-        by itself; here `norm` is a function of one. What must you have done before you call it?"""
+        """You call `norm` with two arguments. In some books, a layer called "add and norm" receives two tensors and
+        adds them; here `norm` is a function of one tensor. What must you compute before you call it?"""
         return norm(x, sublayer(x))
 
     def sublayer_called_twice(x, sublayer, norm):
-        """The sublayer is called twice, and what is added up are its first result and its second. That happens where `x
-        = sublayer(x)` gives the name to the result, and the next line goes on with `x`. In post-norm it is called once,
-        and `x` stays what came in."""
+        """You call the sublayer twice and add its first result and its second. This happens when `x = sublayer(x)`
+        gives the name `x` to the result, and the next line uses `x` again. In post-norm, the sublayer is called once,
+        and `x` stays the tensor that came in."""
         x = sublayer(x)
         return norm(x + sublayer(x))
 
     def norm_around_the_sublayer(x, sublayer, norm):
-        """The norm acts twice, on what goes into the sublayer and on what it returns, and not on the sum. Some models
-        do so (Gemma 2 does). In post-norm there is one norm, and it acts last."""
+        """The norm acts twice, on the sublayer's input and on the sublayer's result, but not on the sum. Some models do
+        so, such as Gemma 2. Post-norm has one norm, and it acts last."""
         return x + norm(sublayer(norm(x)))
 
     def change_and_sum_normed(x, sublayer, norm):
-        """The norm acts twice: on what the sublayer returns, and on the sum. In post-norm the change is added as it is,
-        and one norm acts on the sum. Which of your two is left?"""
+        """The norm acts twice: on the sublayer's result and on the sum. In post-norm, the change is added as it is, and
+        one norm acts on the sum. Which of your two norms must stay?"""
         return norm(x + norm(sublayer(x)))
 
     def stream_and_sum_normed(x, sublayer, norm):
-        """The norm acts twice: on the `x` that is added, and on the sum. In post-norm `x` is added as it came in, and
-        one norm acts on the sum. Which of your two is left?"""
+        """The norm acts twice: on the `x` that is added, and on the sum. In post-norm, `x` is added as it came in, and
+        one norm acts on the sum. Which of your two norms must stay?"""
         return norm(norm(x) + sublayer(x))
 
     def norm_alone_added(x, sublayer, norm):
-        """The sublayer is never called: you add the norm of `x` to `x`. Three things meet here, `x`, the sublayer and
-        the norm. Which of them makes the change, and which acts on the sum?"""
+        """You never call the sublayer: you add the norm of `x` to `x`. The exercise combines `x`, the sublayer and the
+        norm. Which of them computes the change, and which acts on the sum?"""
         return x + norm(x)
 
     def residual_changed_as_well(x, sublayer, norm):
-        """`residual = x` gives a second name to one tensor, and makes no copy: `x += …` changes what both names stand
-        for. So the sum is added to itself, and the caller's tensor has changed too. Make the sum a new tensor."""
+        """`residual = x` makes no copy: it gives the same tensor a second name, and `x += …` changes the tensor behind
+        both names. You therefore add the sum to itself, and the caller's tensor has changed too. Make the sum a new
+        tensor."""
         residual = x
         x += sublayer(x)
         return norm(residual + x)
 
     def change_added_after_the_norm(x, sublayer, norm):
-        """The sublayer's result is added twice: in the sum that goes through the norm, and once more after it. In
-        post-norm nothing comes after the norm. With a sublayer that returns zeros you cannot see it; what does your
-        last line add?"""
+        """You add the sublayer's result twice: in the sum that goes through the norm, and again after the norm. In
+        post-norm, nothing comes after the norm. A sublayer that returns zeros hides this mistake. What does your last
+        line add?"""
         change = sublayer(x)
         return norm(x + change) + change

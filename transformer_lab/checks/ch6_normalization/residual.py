@@ -5,12 +5,13 @@ from torch.nn import functional as F
 
 
 def some_sublayer(x):
-    """Some part that changes the features and looks at the token before."""
+    """Some part that changes the features and reads the token before."""
     return (x.flip(-1) + x.roll(1, dims=-2)).tanh() + 0.3
 
 
 def some_norm(x):
-    """Some norm: weights that differ keep it from being its own inverse, and eps lets the size of its input show."""
+    """Some norm: unequal weights keep it from being its own inverse, and eps makes its result depend on the size of its
+    input."""
     weight = torch.linspace(0.5, 2, x.shape[-1], dtype=x.dtype, device=x.device)
     return F.layer_norm(x, x.shape[-1:], weight, 0.2 * weight, 0.1)
 
