@@ -224,7 +224,7 @@ class ActivationAlone:
         return silu(-x)
 
     def sign_turned(x):
-        """Your gate has the wrong sign: it is minus SiLU. Which line contains the minus?"""
+        """Your gate has the wrong sign: it is minus SiLU. Which line of your code contains the minus?"""
         return -silu(x)
 
     def one_less_the_sigmoid(x):
