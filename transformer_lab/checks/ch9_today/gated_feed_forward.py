@@ -14,7 +14,7 @@ def _tokens_and_maps(draw, batch=2, seq=7, d_model=5, d_ff=8):
 
 
 def silu(x):
-    """Multiply by the sigmoid: SiLU."""
+    """Multiply each number by its sigmoid: SiLU."""
     return x * x.sigmoid()
 
 
@@ -29,7 +29,7 @@ def up_map(x, up):
 
 
 def opened_by(opening, content, activation):
-    """Multiply the content by the gate after its SiLU."""
+    """Multiply the content by the gate after SiLU."""
     return activation(opening) * content
 
 
@@ -39,7 +39,7 @@ def down_map(middle, down):
 
 
 def as_it_is(result, x):
-    """Return what comes back, with nothing added."""
+    """Return the result, with nothing added."""
     return result
 
 
@@ -123,21 +123,21 @@ def in_each_map(*, alone):
 @gated_feed_forward.wrong(stage="opening")
 class Opening:
     def gate_scaled(x, gate):
-        """Your gate is divided by √d_model, as scores are in attention. There is no scale in this layer: the map's
-        result goes into SiLU as it is."""
+        """Your gate is divided by √d_model, as attention scores are. This layer has no scale: the result of the map
+        goes into SiLU unscaled."""
         return x @ gate.T / x.shape[-1] ** 0.5
 
 
 @gated_feed_forward.wrong(stage="activation")
 class Activation:
     @family(
-        gelu=(F.gelu, "GELU. Gemma has it in this place; this"),
+        gelu=(F.gelu, "GELU, as in Gemma. This"),
         gelu_by_tanh=(
             partial(F.gelu, approximate="tanh"),
-            "GELU, in its form with tanh. Gemma has it in this place; this",
+            "GELU, approximated by tanh, as in Gemma. This",
         ),
         relu=(torch.relu, "ReLU, as in the paper of 2017. This"),
-        tanh=(torch.tanh, "tanh, and can be no larger than 1. This"),
+        tanh=(torch.tanh, "tanh, which is never larger than 1. This"),
     )
     def of_other_models(activation, x):
         """Your gate goes through {} model was trained with SiLU, x · sigmoid(x)."""
@@ -148,34 +148,35 @@ class Activation:
         return x.sigmoid()
 
     def no_activation(x):
-        """Neither of the two maps goes through SiLU: their product alone is left. Which of them is the gate?"""
+        """Neither of the two maps goes through SiLU: you multiply them without an activation. Which of them is the
+        gate?"""
         return x
 
     def softmax_over_features(x):
-        """Your gate goes through a softmax, so that its features compete. SiLU looks at each number by itself."""
+        """Your gate goes through a softmax, so its features compete. SiLU is applied to each number separately."""
         return x.softmax(dim=-1)
 
     def sigmoid_of_the_negative(x):
-        """The sign in your sigmoid is wrong: 1 / (1 + eˣ) falls where the sigmoid rises, and large gates are closed.
-        For the token 2 by hand SiLU gives 1.76; what do you get?"""
+        """The sign in your sigmoid is wrong: 1 / (1 + eˣ) falls where the sigmoid rises, so it closes large gates. SiLU
+        of 2 is 1.76: what does your formula return?"""
         return x * (-x).sigmoid()
 
     def sigmoid_added(x):
-        """You add the sigmoid to x, where SiLU multiplies the two: x · sigmoid(x). A gate of 0 would let half of
-        everything through."""
+        """You add the sigmoid to x, but SiLU multiplies the two: x · sigmoid(x). With your sum, a gate of 0 would let
+        half of the content through."""
         return x + x.sigmoid()
 
     def steeper_sigmoid(x):
-        """The sigmoid in your gate is steeper than SiLU's: x · sigmoid(1.702 x) is a quick way to nearly GELU, which
-        CLIP has. SiLU has no such factor."""
+        """The sigmoid in your gate is steeper than SiLU's: x · sigmoid(1.702 x) is a fast approximation of GELU, as in
+        CLIP. SiLU has no such factor."""
         return x * (1.702 * x).sigmoid()
 
 
 @gated_feed_forward.wrong(stage="activation", alone=True)
 class ActivationAlone:
     def softmax_over_tokens(x):
-        """Your gate goes through a softmax, over another axis than its features: tokens or sentences compete. SiLU
-        looks at each number by itself."""
+        """Your gate goes through a softmax along an axis that is not the features' axis: tokens or sentences compete.
+        SiLU is applied to each number separately."""
         return x.softmax(dim=1)
 
     def falling_sigmoid_alone(x):
@@ -184,18 +185,18 @@ class ActivationAlone:
         return (-x).sigmoid()
 
     def silu_twice(x):
-        """Your gate goes through SiLU twice. Once is enough: is there one in a name that you use again, or in both
-        lines?"""
+        """Your gate goes through SiLU twice. Once is enough: do you reuse a name that already holds the result of SiLU,
+        or call SiLU in both lines?"""
         return silu(silu(x))
 
     def sigmoid_of_the_result(x):
-        """SiLU is multiplied by the sigmoid once more: x · sigmoid(x)². One sigmoid opens the gate. Where does the
-        other come from?"""
+        """You multiply the result of SiLU by the sigmoid once more: x · sigmoid(x)². SiLU contains one sigmoid. Where
+        does the second come from?"""
         return silu(x) * x.sigmoid()
 
     def gate_squared(x):
-        """The gate itself is a factor once too often: x² · sigmoid(x). SiLU holds one x already. Which line multiplies
-        by the other?"""
+        """You multiply by the gate's map once too often: x² · sigmoid(x). SiLU already contains the factor x. Which
+        line multiplies by x again?"""
         return silu(x) * x
 
     @family(
@@ -203,42 +204,42 @@ class ActivationAlone:
         parentheses_of_the_sigmoid_lost=(lambda x: x * (1 + (-x).exp()), "`1 / 1 + exp(-x)`"),
     )
     def no_parentheses(formula, x):
-        """The parentheses around the denominator are missing: {} divides by 1, and adds. What does `/` take for its
-        right side?"""
+        """The parentheses around the denominator are missing: {} divides by 1, and adds. What is the right operand of
+        `/`?"""
         return formula(x)
 
     def minus_in_the_denominator(x):
-        """There is a minus in your denominator: x / (1 − e⁻ˣ) divides by 0 at 0, and opens the gate for negative
-        numbers. The sigmoid is 1 / (1 + e⁻ˣ)."""
+        """Your denominator contains a minus: x / (1 − e⁻ˣ) divides by 0 at 0 and opens the gate for negative numbers.
+        The sigmoid is 1 / (1 + e⁻ˣ)."""
         return x / (1 - (-x).exp())
 
     def positive_sigmoid(x):
-        """Your gate is that of SiLU above zero, and 0 below it: relu(x) · sigmoid(x). SiLU keeps small negative
-        numbers: −0.27 for −1."""
+        """Your gate is SiLU above zero, and 0 below: relu(x) · sigmoid(x). SiLU is slightly negative below zero: −0.27
+        for −1."""
         return x.relu() * x.sigmoid()
 
     def silu_of_the_negative(x):
-        """Your SiLU is turned around: it takes −x for x, so that negative gates open and positive ones close. Where
-        does the minus come from?"""
+        """You apply SiLU to −x instead of x, so negative gates open and positive gates close. Where does the minus come
+        from?"""
         return silu(-x)
 
     def sign_turned(x):
-        """Your gate has the wrong sign: what comes out is minus SiLU. In which line does the minus stand?"""
+        """Your gate has the wrong sign: it is minus SiLU. Which line of your code contains the minus?"""
         return -silu(x)
 
     def one_less_the_sigmoid(x):
-        """Your gate is 1 − SiLU: where it should be open, it closes, as the second gate of a GRU does. Here what the
-        gate lets through is multiplied by SiLU itself."""
+        """Your gate is 1 − SiLU, which closes where the gate should open, like the second gate of a GRU. Here the
+        content is multiplied by SiLU itself."""
         return 1 - silu(x)
 
     def ones_where_positive(x):
-        """Your gate is 1 or 0, by whether its map is positive. A comparison only says where. SiLU lets more through the
-        larger the number is."""
+        """Your gate is 1 where its map is positive, and 0 elsewhere: a comparison. SiLU lets more through the larger
+        the number is."""
         return (x > 0).to(x.dtype)
 
     def exponential_of_python(x):
-        """`math.exp` and `float` take one number, and this is a tensor of many. Which function of PyTorch takes the
-        exponential, or the sigmoid, of each number by itself?"""
+        """`math.exp` and `float` accept one number, but this is a tensor with many. Which function of PyTorch computes
+        the exponential, or the sigmoid, of each number separately?"""
         return x / (1 + math.exp(-x))
 
     @family(
@@ -252,24 +253,24 @@ class ActivationAlone:
         selu=(F.selu, "SELU, a scaled ELU"),
         softplus=(F.softplus, "softplus, log(1 + eˣ), which is never 0"),
         mish=(F.mish, "Mish, x · tanh(softplus(x))"),
-        hardswish=(F.hardswish, "Hardswish, which imitates SiLU with straight pieces"),
+        hardswish=(F.hardswish, "Hardswish, which approximates SiLU in pieces"),
         hardsigmoid=(F.hardsigmoid, "a hard sigmoid, which is straight between −3 and 3"),
-        relu6=(F.relu6, "ReLU6, which lets through no more than 6"),
+        relu6=(F.relu6, "ReLU6, which is never larger than 6"),
         squared_relu=(lambda x: x.relu().square(), "a squared ReLU"),
         softsign=(F.softsign, "softsign, x / (1 + |x|)"),
         times_tanh=(lambda x: x * x.tanh(), "x · tanh(x), which is never negative"),
         log_sigmoid=(F.logsigmoid, "the logarithm of the sigmoid, which is never positive"),
-        exponential=(torch.exp, "the exponential function, which has no end above"),
+        exponential=(torch.exp, "the exponential function, which has no upper limit"),
         absolute=(torch.abs, "the absolute value"),
         square=(torch.square, "the square"),
         twice_as_steep=(lambda x: x * (2 * x).sigmoid(), "a sigmoid twice as steep, x · sigmoid(2x)"),
-        cut_off=(lambda x: x.clamp(0, 1), "a sigmoid that is cut off, x between 0 and 1"),
+        cut_off=(lambda x: x.clamp(0, 1), "a clamp, x between 0 and 1"),
         derivative=(lambda x: x.sigmoid() * (1 + x * (1 - x.sigmoid())), "the derivative of SiLU"),
         derivative_of_the_sigmoid=(lambda x: x.sigmoid() * (1 - x.sigmoid()), "the derivative of the sigmoid"),
     )
     def another(activation, x):
-        """Your gate goes through {}. This model was trained with SiLU, x · sigmoid(x): weights fit the activation that
-        they were trained with, and no other."""
+        """Your gate goes through {}. This model was trained with SiLU, x · sigmoid(x): the weights fit only the
+        activation that they were trained with."""
         return activation(x)
 
     @family(
@@ -280,133 +281,135 @@ class ActivationAlone:
     )
     def no_such_function(spelling, x):
         """PyTorch has no function of this name there. SiLU, also called swish, is `silu` in `torch.nn.functional`, and
-        it is easily written with `torch.sigmoid`."""
+        you can also write it with `torch.sigmoid`."""
         return spelling(x)
 
 
 @gated_feed_forward.wrong(stage="product")
 class Product:
     def gate_and_up_exchanged(opening, content, activation):
-        """Gate and up have changed places: SiLU is applied to the wrong one of the two. Their shapes are equal, so
-        nothing complains."""
+        """Gate and up are swapped: SiLU is applied to the content. The shapes are equal, so there is no error."""
         return opening * activation(content)
 
     def silu_after_the_product(opening, content, activation):
-        """The activation comes after the product. It belongs to the gate alone, before it is multiplied."""
+        """You apply the activation after the product. It must be applied to the gate alone, before the product."""
         return activation(opening * content)
 
     def silu_on_both(opening, content, activation):
-        """Both maps go through the activation. Only the gate does: the other one is what the gate opens, and stays as
-        it is."""
+        """You apply the activation to both maps. Only the gate needs the activation: the content is multiplied as it
+        is."""
         return activation(opening) * activation(content)
 
     def added(opening, content, activation):
-        """You add the gate where it multiplies. A gate that is 0 must let nothing through: what does a sum do there?"""
+        """You add gate and content, but a gate multiplies. A gate of 0 must let nothing through: what does a sum return
+        there?"""
         return activation(opening) + content
 
     def subtracted(opening, content, activation):
-        """You subtract where the gate multiplies. A gate that is 0 must let nothing through: what does a difference
-        do?"""
+        """You subtract the content from the gate, but a gate multiplies. A gate of 0 must let nothing through: what
+        does a difference return there?"""
         return activation(opening) - content
 
     def divided(opening, content, activation):
-        """You divide by the second map, and near its zeros the numbers explode. The gate is multiplied with it, element
-        by element."""
+        """You divide the gate by the content, and where the content is near zero, the quotient is huge. Gate and
+        content are multiplied, element by element."""
         return activation(opening) / content
 
     def added_on_top(opening, content, activation):
-        """What you return is content + gate · content, or (1 + gate) · content: a closed gate lets everything through.
-        The task asks for the product of the two alone. What is added to it?"""
+        """You compute content + gate · content, or (1 + gate) · content: a closed gate lets everything through. The
+        task asks for the product of the two alone. What do you add to the product?"""
         return content + activation(opening) * content
 
     def gate_added_on_top(opening, content, activation):
-        """What you multiply is gate · (content + 1): 1 is added to the content, or the gate to the product once more.
-        Then `up` cannot close what the gate opens. The task asks for the product alone."""
+        """You compute gate · (content + 1): you add 1 to the content, or the gate to the product. Then `up` cannot
+        close what the gate opens. The task asks for the product alone."""
         return activation(opening) + activation(opening) * content
 
     def gate_alone(opening, content, activation):
-        """The gate goes back by itself: `up` changes nothing in your result. What does the gate open?"""
+        """The gate alone is mapped back: `up` changes nothing in your result. By what must the gate be multiplied?"""
         return activation(opening)
 
     def gate_left_out(opening, content, activation):
-        """`gate` changes nothing in your result: the other map goes back by itself. What is multiplied with it?"""
+        """The content alone is mapped back: `gate` changes nothing in your result. By what must the content be
+        multiplied?"""
         return content
 
     def plain_layer(opening, content, activation):
-        """There is no gate: this is the plain feed-forward layer with an activation between two maps. `gate` is not
-        used: what does it open?"""
+        """Your layer has no gate: it is the plain feed-forward layer, with an activation between two maps. `gate` is
+        not used: what is multiplied by the result of its map?"""
         return activation(content)
 
     def up_twice(opening, content, activation):
-        """Both factors are made with `up`, and `gate` changes nothing in your result. Look at the factor that goes
+        """You compute both factors with `up`, and `gate` changes nothing in your result. Look at the factor that goes
         through SiLU: which weight does it need?"""
         return activation(content) * content
 
     def summed_over_features(opening, content, activation):
-        """You sum the products over the features, one number for each token, and d_ff is gone before `down` needs it.
-        The two are multiplied element by element, and keep their shape."""
+        """You sum the products over the features, which leaves one number for each token, but `down` needs d_ff
+        features. Gate and content are multiplied element by element, and the product keeps their shape."""
         return (activation(opening) * content).sum(dim=-1, keepdim=True)
 
     def joined_side_by_side(opening, content, activation):
-        """The two maps are put side by side, and d_ff has doubled. They are multiplied, element by element."""
+        """You concatenate the two maps along the features, so there are 2 · d_ff of them. Multiply the maps element by
+        element instead."""
         return torch.cat([activation(opening), content], dim=-1)
 
     def matrix_product(opening, content, activation):
-        """You join gate and content by `@`, a matrix product, whose inner sizes do not fit here. They have one shape,
-        and each number of one meets the number at the same place of the other: which operator is that?"""
+        """You multiply gate and content by `@`, a matrix product, whose inner sizes do not fit here. The two have the
+        same shape, and each number must be multiplied by the number at the same place: which operator does that?"""
         return activation(opening) @ content
 
     def matrix_product_over_tokens(opening, content, activation):
-        """You join gate and content by a matrix product, with one of the two transposed, as queries meet keys. Each
-        token stays by itself here: a number meets the one at the same place, and which operator is that?"""
+        """You multiply gate and content by a matrix product, with one of the two transposed, as for attention scores.
+        Here tokens do not mix: each number is multiplied by the number at the same place. Which operator does that?"""
         return activation(opening) @ content.mT
 
     def matrix_product_over_features(opening, content, activation):
-        """You join gate and content by a matrix product that sums over the tokens: what is left is (d_ff, d_ff). Each
-        token stays by itself here: a number meets the one at the same place, and which operator is that?"""
+        """You multiply gate and content by a matrix product that sums over the tokens and leaves (d_ff, d_ff). Here
+        tokens do not mix: each number is multiplied by the number at the same place. Which operator does that?"""
         return activation(opening).mT @ content
 
 
 @gated_feed_forward.wrong(stage="product", alone=True)
 class ProductAlone:
     def silu_after_the_product_too(opening, content, activation):
-        """There is an activation on the gate, where it belongs, and another one after the product. What is in the
-        middle goes straight into `down`."""
+        """You apply the activation to the gate, which is right, and once more after the product. The product goes
+        straight into `down`."""
         return activation(activation(opening) * content)
 
     def added_before_silu(opening, content, activation):
-        """You add the two maps and put the sum through the activation. A sum of two maps is one map: there is no gate
-        left. The gate goes through SiLU, and then *multiplies* the other."""
+        """You add the two maps and apply the activation to the sum. A sum of two maps is one map: your layer has no
+        gate. The gate goes through SiLU and then *multiplies* the content."""
         return activation(opening + content)
 
     def gate_twice(opening, content, activation):
-        """The gate is multiplied with its own map, and `up` changes nothing in your result. What does the gate open?
-        Look at the two factors."""
+        """You multiply the gate by its own map, and `up` changes nothing in your result. Look at the two factors: by
+        what must the gate be multiplied?"""
         return activation(opening) * opening
 
     def tanh_on_the_content(opening, content, activation):
-        """Your content goes through tanh and your gate through a sigmoid, as in an LSTM or WaveNet. Here the gate alone
-        goes through anything, and that is SiLU, x · sigmoid(x)."""
+        """Your content goes through tanh and your gate through a sigmoid, as in an LSTM or WaveNet. Here only the gate
+        goes through an activation: SiLU, x · sigmoid(x)."""
         return opening.sigmoid() * content.tanh()
 
     def softmax_over_the_product(opening, content, activation):
-        """A softmax makes shares of the products, as of attention's scores. They go back as they are: features do not
-        compete here."""
+        """You apply a softmax to the products, as to attention scores. Here features do not compete: the products go
+        into `down` as they are."""
         return (activation(opening) * content).softmax(dim=-1)
 
     def gate_limited(opening, content, activation):
-        """Your gate is cut off at 0 and 1 after SiLU. SiLU has no end above, and is a little negative below zero: −0.27
-        for −1. Nothing is cut off."""
+        """Your gate is clamped to the range from 0 to 1 after SiLU. SiLU has no upper limit and is slightly negative
+        below zero: −0.27 for −1. Remove the clamp."""
         return activation(opening).clamp(0, 1) * content
 
     def gate_map_added_on_top(opening, content, activation):
-        """The gate's map is added to the product once more, as it was before SiLU. Then `up` cannot close what the gate
-        opens. The task asks for the product alone."""
+        """You add the gate's map, before SiLU, to the product. Then `up` cannot close what the gate opens. The task
+        asks for the product alone."""
         return opening + activation(opening) * content
 
     def sigmoid_of_the_product(opening, content, activation):
-        """Your sigmoid sees the product of both maps. SiLU looks at the gate alone, x · sigmoid(x) with one x, and the
-        content is multiplied afterwards."""
+        """Your sigmoid reads the product of both maps. SiLU reads the gate's map alone, x · sigmoid(x) with the same x
+        twice, and the content is multiplied afterwards."""
         return opening * (opening * content).sigmoid()
 
     @family(
@@ -417,8 +420,8 @@ class ProductAlone:
         softmax_of_the_content=partial(torch.softmax, dim=-1),
     )
     def squeezed_content(squeeze, opening, content, activation):
-        """The content goes through a function of its own. The gate alone goes through SiLU: the other map is what the
-        gate opens, and stays as it is."""
+        """You apply an activation to the content. Only the gate needs an activation, SiLU: the content is multiplied as
+        it is."""
         return activation(opening) * squeeze(content)
 
     @family(
@@ -426,62 +429,63 @@ class ProductAlone:
         content_times_module=lambda content: content * torch.nn.SiLU(),
     )
     def module_for_a_function(product, opening, content, activation):
-        """`nn.SiLU(…)` makes a layer and applies nothing: its argument says whether it works in place. The layer is
-        called afterwards, or `F.silu` takes its place."""
+        """`nn.SiLU(…)` creates a layer and computes nothing: its argument says whether the layer works in place. Call
+        the layer afterwards, or use `F.silu` instead."""
         return product(content)
 
 
 @gated_feed_forward.wrong(stage="back")
 class Back:
     def result_scaled(middle, down):
-        """Your result is divided by √d_ff. There is no scale in this layer: what `down` returns is the result."""
+        """Your result is divided by √d_ff. This layer has no scale: what `down` returns is the result."""
         return middle @ down.T / middle.shape[-1] ** 0.5
 
     def no_way_back(middle, down):
-        """You return what is in the middle, with d_ff features: the way back is missing. The block adds the result to
-        `x`, so that it must have d_model features. Which weight has not been used?"""
+        """You return the product, with d_ff features: the map back is missing. The block adds the result to `x`, so the
+        result must have d_model features. Which weight is not used?"""
         return middle
 
 
 @gated_feed_forward.wrong(stage="back", alone=True)
 class BackAlone:
     def features_summed(middle, down):
-        """You add up what is in the middle, and each token is left with one number. The way back is a map: `down` makes
-        d_model features of d_ff."""
+        """You sum the product over its features, which leaves one number for each token. The last step is a map: `down`
+        maps d_ff features to d_model features."""
         return middle.sum(dim=-1)
 
 
 @gated_feed_forward.wrong(stage="returned")
 class Returned:
     def silu_at_the_end(result, x):
-        """There is another SiLU after the last map. Nothing comes after it: what the layer adds may have any sign."""
+        """You apply SiLU once more, after the last map. The last map ends the layer: what the layer adds to `x` may
+        have any sign."""
         return silu(result)
 
     def input_gated(result, x):
-        """Your result is multiplied with `x` again. SiLU's x is the number that goes into it, the gate's own map.
-        Nothing is multiplied after `down`."""
+        """You multiply your result by `x`. The x in SiLU is the number that goes into it, the gate's own map. Nothing
+        is multiplied after `down`."""
         return x * result
 
     def residual_inside(result, x):
-        """You add `x` at the end. The residual connection belongs to the block, which would add it a second time."""
+        """You add `x` at the end. The residual connection belongs to the block, which would add `x` a second time."""
         return x + result
 
     def tokens_in_one_row(result, x):
-        """{The numbers are right, and} batch and sequence are one axis: (batch · seq, d_model). A product works on the
-        last axis and leaves the others as they are, so that no `view` is needed. Which shape must come out?"""
+        """{The numbers are right, but} batch and sequence are merged into one axis: (batch · seq, d_model). A matrix
+        product works on the last axis and keeps the others, so you need no `view`. Which shape must the result have?"""
         return result.flatten(0, 1)
 
     def features_before_tokens(result, x):
-        """{The numbers are right, and} tokens and features have changed places: (batch, d_model, seq). You compute with
-        tokens as columns; whoever calls the function wants them as rows."""
+        """{The numbers are right, but} the axes of tokens and features are swapped: (batch, d_model, seq). You compute
+        with tokens as columns, but the caller expects tokens as rows."""
         return result.mT
 
 
 @gated_feed_forward.wrong(stage="returned", alone=True)
 class ReturnedAlone:
     @family(
-        mean_of_the_tokens=(lambda result: result.mean(dim=1), "mean over the tokens", " by itself and", "own result"),
-        sum_of_the_tokens=(lambda result: result.sum(dim=1), "sum over the tokens", " by itself and", "own result"),
+        mean_of_the_tokens=(lambda result: result.mean(dim=1), "mean over the tokens", " separately and", "own result"),
+        sum_of_the_tokens=(lambda result: result.sum(dim=1), "sum over the tokens", " separately and", "own result"),
         last_token_alone=(lambda result: result[:, -1], "result of the last token alone", " and", "own"),
     )
     def one_for_all_tokens(reduced, result, x):
@@ -490,62 +494,62 @@ class ReturnedAlone:
 
     def first_sentence_alone(result, x):
         """You return the result of the first sentence alone, (seq, d_model). `x[0]`, or a `return` inside a loop over
-        the batch, leaves the others out."""
+        the batch, leaves out the other sentences."""
         return result[0]
 
     def last_token_for_all(result, x):
-        """All tokens of a sentence get the result of the last one. Does each round of a loop write over all places?
-        Every token has a place of its own."""
+        """All tokens of a sentence get the result of the last token. Does each round of your loop overwrite all places?
+        Each token has a place of its own."""
         return result[:, -1:].expand_as(result).clone()
 
     def last_token_left_out(result, x):
-        """The last token of each sentence is left at 0: its place was made, and nothing is written there. Does a
-        `range` end too early?"""
+        """The result for the last token of each sentence is 0: nothing is written to its place. Does a `range` end too
+        early?"""
         return torch.cat([result[:, :-1], torch.zeros_like(result[:, -1:])], dim=1)
 
     def first_token_left_out(result, x):
-        """The first token of each sentence is left at 0: its place was made, and nothing is written there. Does a
-        `range` begin too late?"""
+        """The result for the first token of each sentence is 0: nothing is written to its place. Does a `range` begin
+        too late?"""
         return torch.cat([torch.zeros_like(result[:, :1]), result[:, 1:]], dim=1)
 
     def other_sentences_left_out(result, x):
-        """Only the first sentence has a result, and the others are left at 0. Does an index of 0 stand where the number
-        of the sentence belongs, or a `return` inside a loop?"""
+        """Only the first sentence has a result: the others are 0. Is there an index of 0 instead of the number of the
+        sentence, or a `return` inside a loop?"""
         return torch.cat([result[:1], torch.zeros_like(result[1:])])
 
 
 @gated_feed_forward.wrong
 class Multiplied:
-    """What is multiplied, and where SiLU stands."""
+    """What is multiplied, and where SiLU is applied."""
 
     def two_ways_back(x, gate, up, down):
-        """Gate and content are mapped back each by itself, and multiplied there. They meet in the middle, with d_ff
-        features: one product, and then `down`, once."""
+        """You map gate and content back separately, and multiply the results. Multiply them before the map back, with
+        d_ff features, and apply `down` once."""
         return (silu(x @ gate.T) @ down.T) * (x @ up.T @ down.T)
 
     def weights_multiplied(x, gate, up, down):
-        """You multiply the two weights, `gate * up`, and apply them as one map. The gate depends on the token: first
-        each weight maps `x`, then the two results are multiplied."""
+        """You multiply the two weights, `gate * up`, and apply the product as one map. The gate depends on the token:
+        first apply each weight to `x`, then multiply the two results."""
         return silu(x @ (gate * up).T) @ down.T
 
     def silu_of_the_weight(x, gate, up, down):
-        """SiLU is applied to the weight `gate`. What goes through it is what the map makes of `x`: the gate must depend
+        """You apply SiLU to the weight `gate`. SiLU must be applied to what the map returns for `x`: the gate depends
         on the token."""
         return ((x @ silu(gate).T) * (x @ up.T)) @ down.T
 
     def silu_first(x, gate, up, down):
-        """SiLU is applied to `x` on its way to the gate, before the map. It comes after: the map of the gate reads the
-        token as it is, and what it returns goes through SiLU."""
+        """You apply SiLU to `x`, before the map of the gate. SiLU comes after the map: the gate's map reads the token
+        as it is, and its result goes through SiLU."""
         return ((silu(x) @ gate.T) * (x @ up.T)) @ down.T
 
     def silu_first_for_both(x, gate, up, down):
-        """SiLU is applied to `x`, before both maps. They read the token as it is; what the map of the gate returns goes
-        through SiLU, and nothing else does."""
+        """You apply SiLU to `x`, before both maps. Both maps read the token as it is, and SiLU is applied only to what
+        the gate's map returns."""
         return ((silu(x) @ gate.T) * (silu(x) @ up.T)) @ down.T
 
     def silu_only_at_the_end(x, gate, up, down):
-        """SiLU comes after the last map. It belongs to the gate alone, before the product, and nothing comes after
-        `down`."""
+        """You apply SiLU after the last map. SiLU must be applied to the gate alone, before the product: the last map
+        ends the layer."""
         return silu(((x @ gate.T) * (x @ up.T)) @ down.T)
 
     @family(
@@ -553,8 +557,8 @@ class Multiplied:
         rms_norm_inside=(F.rms_norm, "an RMS"),
     )
     def norm_inside(norm, x, gate, up, down):
-        """The tokens go through {} norm first. The norm belongs to the block, and stands before this layer: here `x` is
-        mapped as it comes."""
+        """The tokens go through {} norm first. The norm belongs to the block and comes before this layer: here `x` is
+        mapped as it is."""
         return gated_feed_forward.reference(norm(x, x.shape[-1:]), gate, up, down)
 
     @family(
@@ -573,23 +577,23 @@ class ThreeMaps:
 
     @family(back_with_up=(1, "`up`"), back_with_gate=(0, "`gate`"))
     def back_with_another(weight, x, gate, up, down):
-        """The way back goes through {}, which has led there: its shape would fit `down` transposed, so that nothing
-        complains. The way back has a weight of its own."""
+        """You map back with {}, which already maps to d_ff. Its transpose has the shape of `down`, so there is no
+        error. The map back has a weight of its own."""
         return gated_feed_forward.reference(x, gate, up, (gate, up)[weight].T)
 
     def up_and_down_exchanged(x, gate, up, down):
-        """`up` and `down` have changed places: turned around, the one has the shape of the other. `up` leads from
-        d_model to d_ff, and `down` back."""
+        """`up` and `down` are swapped: transposed, each has the shape of the other. `up` maps from d_model to d_ff, and
+        `down` maps back."""
         return gated_feed_forward.reference(x, gate, down.T, up.T)
 
     def gate_and_down_exchanged(x, gate, up, down):
-        """`gate` and `down` have changed places: turned around, the one has the shape of the other. `gate` leads from
-        d_model to d_ff, and `down` back."""
+        """`gate` and `down` are swapped: transposed, each has the shape of the other. `gate` maps from d_model to d_ff,
+        and `down` maps back."""
         return gated_feed_forward.reference(x, down.T, up, gate.T)
 
     def all_weights_reshaped(x, gate, up, down):
-        """The shapes of your weights fit, but their numbers are at the wrong places: they were reshaped from (out, in)
-        to (in, out), not transposed. `view` and `reshape` never move an axis. Look at how you turn a weight around."""
+        """The shapes of your weights fit, but their numbers are at the wrong places: you reshape from (out, in) to (in,
+        out), but `view` and `reshape` never move an axis. How do you transpose a weight?"""
         return gated_feed_forward.reference(x, *(w.reshape(w.shape[::-1]).T for w in (gate, up, down)))
 
     @family(
@@ -597,8 +601,8 @@ class ThreeMaps:
         joined_along_d_model_for_linear=F.linear,
     )
     def both_weights_side_by_side(apply, x, gate, up, down):
-        """You join `gate` and `up` side by side, along d_model, to apply both at once. Each feature that comes out has
-        a row in a weight, (out, in): along which axis must the rows of both be joined?"""
+        """You concatenate `gate` and `up` along d_model, to apply both at once. A weight, (out, in), has one row for
+        each output feature: along which axis must the rows of both be joined?"""
         return apply(x, torch.cat([gate, up], dim=1))
 
     @family(
@@ -606,13 +610,13 @@ class ThreeMaps:
         gate_back_before_the_product=lambda gate, content, down: (gate @ down.T) * content,
     )
     def back_before_the_product(product, x, gate, up, down):
-        """One factor of your product has d_ff features, and the other d_model, as after `down`: they do not fit. First
-        the product, and then the way back: where do the parentheses belong?"""
+        """One factor of your product has d_ff features, and the other has d_model, after `down`: the shapes do not fit.
+        The product comes first, then the map back: where do the parentheses belong?"""
         return product(silu(x @ gate.T), x @ up.T, down)
 
     def weights_called(x, gate, up, down):
         """You call a weight as if it were a layer, `gate(x)`. Here the three maps are tensors, stored as (out, in): a
-        layer without a bias multiplies by its weight transposed. Which function or operator does that?"""
+        layer without a bias multiplies by its transposed weight. Which function or operator does that?"""
         return down(silu(gate(x)) * up(x))
 
     @family(
@@ -620,79 +624,80 @@ class ThreeMaps:
         one_after_the_other_by_linear=F.linear,
     )
     def up_after_the_gate(apply, x, gate, up, down):
-        """`up` is applied to what the gate has made, which has d_ff features already. Both maps read the same tokens,
-        side by side: what goes into `up`?"""
+        """You apply `up` to the result of the gate, which already has d_ff features. Both maps read the same tokens:
+        what is the input of `up`?"""
         return apply(apply(silu(apply(x, gate)), up), down)
 
     @family(down_first=lambda x, weight: x @ weight.T, down_first_by_linear=F.linear)
     def tokens_into_down(apply, x, gate, up, down):
-        """`down` is applied to the tokens as they come in, with d_model features. It leads back, from d_ff: what stands
+        """You apply `down` to the tokens, which have d_model features. `down` maps back, from d_ff: which steps come
         before it?"""
         return silu(apply(x, down))
 
 
 @gated_feed_forward.wrong
 class AnotherShape:
-    """Another shape, or something else than numbers."""
+    """A different shape, or a result that is no tensor of numbers."""
 
     def viewed_in_one_row(x, gate, up, down):
-        """`view` cannot join batch and sequence of every `x`: it depends on how the numbers lie in memory. The product
-        works on the last axis and leaves the others as they are, so that none is needed."""
+        """`view` cannot merge batch and sequence for every `x`: whether it can depends on how the numbers are stored in
+        memory. A matrix product works on the last axis and keeps the others, so you need no `view`."""
         return gated_feed_forward.reference(x.view(-1, x.shape[-1]), gate, up, down).view(x.shape)
 
     def tokens_summed(x, gate, up, down):
-        """The tokens of a sentence are added up before the gate opens: your result has no axis for them. A letter that
-        is left out on the right of an `einsum` is summed over. Every token goes through this layer by itself."""
+        """You add up the tokens of a sentence before the gate, so your result has no axis for the tokens. `einsum` sums
+        over every letter that is missing on the right. This layer processes each token separately."""
         return gated_feed_forward.reference(x.sum(dim=1, keepdim=True), gate, up, down)[:, 0]
 
     def middle_returned_as_well(x, gate, up, down):
-        """You return a pair: the result, and what was in the middle. Whoever calls the layer wants the result alone."""
+        """You return a pair: the result, and the product before the map back. The caller expects the result alone."""
         middle = silu(x @ gate.T) * (x @ up.T)
         return middle @ down.T, middle
 
     def unchanged(x, gate, up, down):
-        """You return `x` as it came in: none of the three weights has changed anything. What becomes of the results?"""
+        """You return `x` unchanged: none of the three weights has an effect. Where are the results of your maps
+        used?"""
         return x.clone()
 
 
 @in_each_map(alone=False)
 class EachMap:
     def reshaped(x, weight):
-        """The shape of `{}` fits, but its numbers are at the wrong places: it was reshaped from (out, in) to (in, out),
-        not transposed. `view` and `reshape` never move an axis. Which method turns a weight around?"""
+        """The shape of `{}` fits, but its numbers are at the wrong places: you reshape from (out, in) to (in, out), but
+        `view` and `reshape` never move an axis. Which method transposes a weight?"""
         return x @ weight.reshape(weight.shape[::-1])
 
 
 @in_each_map(alone=True)
 class EachMapAlone:
     def not_transposed(x, weight):
-        """The product with `{}` does not fit. PyTorch stores weights as (out, in), one row for each feature that comes
-        out, and the inner sizes of a product must be equal. What turns the weight around?"""
+        """The shapes in the product with `{}` do not fit. PyTorch stores weights as (out, in), one row for each output
+        feature, and the inner sizes of a matrix product must be equal. How do you transpose the weight?"""
         return x @ weight
 
     def turned_for_linear(x, weight):
-        """You transpose `{}` for `F.linear`, which transposes its weight by itself: it takes weights as they are
-        stored, (out, in). The one or the other turns the weight round; which of the two do you keep?"""
+        """You transpose `{}` for `F.linear`, which transposes its weight itself: it expects weights as they are stored,
+        (out, in). Transpose once: which of the two do you keep?"""
         return F.linear(x, weight.T)
 
     def on_the_left(x, weight):
-        """`{}` stands on the left of the product, as in formulas where a token is a column. Here tokens are rows: which
-        of the two must be on the left, and what has to be turned around?"""
+        """`{}` is the left factor of the product, as in formulas where a token is a column. Here tokens are rows: which
+        factor must be on the left, and which one must be transposed?"""
         return weight @ x
 
     def in_two_axes(x, weight):
-        """`mm` multiplies matrices of two axes, and here one factor has three. `@` and `matmul` take any number of
-        axes, and so does `F.linear`. Look at the product with `{}`."""
+        """`mm` multiplies matrices with two axes, but here one factor has three. `@`, `matmul` and `F.linear` accept
+        any number of axes. Look at the product with `{}`."""
         return torch.mm(x, weight.T)
 
     def in_batches(x, weight):
-        """`bmm` wants two factors of three axes, and a weight has two: `{}` is the same for every sentence. `@` and
-        `matmul` broadcast it, and so does `F.linear`."""
+        """`bmm` expects two factors with three axes, but a weight has two: `{}` is the same for every sentence. `@`,
+        `matmul` and `F.linear` broadcast the weight."""
         return torch.bmm(x, weight.T)
 
     def times_by_element(x, weight):
-        """`*` multiplies element by element, and a map needs a matrix product: each feature that comes out is a sum
-        over all that go in. Look at what you do with `{}`."""
+        """`*` multiplies element by element, but a map needs a matrix product: each output feature is a sum over all
+        input features. Look at the product with `{}`."""
         return x * weight
 
     @with_text_of(times_by_element)
@@ -700,11 +705,11 @@ class EachMapAlone:
         return x * weight.T
 
     def with_letters_exchanged(x, weight):
-        """The letters of `{}` in your `einsum` stand the wrong way round: weights are stored as (out, in). Which letter
+        """The letters of `{}` in your `einsum` are in the wrong order: weights are stored as (out, in). Which letter
         does the weight share with the tokens, and on which of its axes?"""
         return torch.einsum("bsi,io->bso", x, weight)
 
     def exchanged_with_the_tokens(x, weight):
-        """`F.linear` takes the tokens first and the weight second, and got them the other way round. Look at the call
+        """`F.linear` expects the tokens first and the weight second, but you pass the weight first. Look at the call
         with `{}`."""
         return F.linear(weight, x)

@@ -6,7 +6,7 @@ from ..exercise import exercise, family
 
 
 class _Wave:
-    """Some expert: a function of each number by itself, which is not linear; a card shows it as a formula."""
+    """Some expert: a function of each number separately, which is not linear; a card shows it as a formula."""
 
     def __init__(self, speed, shift):
         self.speed, self.shift = speed, shift
@@ -30,12 +30,12 @@ def as_routed(indices):
 
 
 def as_given(weights):
-    """Take the weights as they are given."""
+    """Use the weights as they are passed."""
     return weights
 
 
 def by_its_experts(x, indices, weights, experts):
-    """Add up what a token's experts make of it, each times its weight."""
+    """Add up what a token's experts return, each result times its weight."""
     tokens, indices, weights = x.flatten(0, 1), indices.flatten(0, 1), weights.flatten(0, 1)
     mixed = torch.zeros_like(tokens)
     for number, expert in enumerate(experts):
@@ -50,7 +50,7 @@ def of_all(x, shared):
 
 
 def added(mixed, common, x):
-    """Add what the shared expert makes of each token."""
+    """Add what the shared expert returns for each token."""
     return mixed + common
 
 
@@ -63,8 +63,8 @@ def added(mixed, common, x):
         "return": "batch seq d_model",
     },
     hints=(
-        "Which tokens does expert 2 get? And with which weight does each of them count: does the weight depend on the "
-        "place of 2 among the token's experts?",
+        "Which tokens does expert 2 read? And by which weight is its result multiplied for each of them: does the "
+        "weight depend on the place of 2 among the token's experts?",
         "Merge batch and seq into one axis. For each expert find the rows and the places at which `indices` names it, "
         "pass these rows to the expert, multiply by the weights there, and add the results to the same rows.",
         "`for number, expert in enumerate(experts): row, place = (indices == number).nonzero(as_tuple=True)`, then "
@@ -84,11 +84,7 @@ def mixture_of_experts(
     common=of_all,
     result=added,
 ):
-    """Return the weighted sum of each token's experts, plus what the shared expert makes of it.
-
-    x: (batch, seq, d_model). indices, weights: (batch, seq, n_active); the weights need not sum to 1.
-    experts: a list of functions of (n, d_model), for any n, that keep the shape. shared: one more.
-    """
+    """Return the weighted sum of each token's experts, plus what the shared expert returns for the token."""
     return result(mixed(x, routed(indices), shares(weights), experts), common(x, shared), x)
 
 
@@ -128,7 +124,7 @@ class RightAnswers:
         return torch.cat(rows).view_as(x)
 
     def all_experts_for_all(x, indices, weights, experts, shared):
-        """What is not needed is multiplied by 0: the same numbers, at the price of all experts."""
+        """The results that are not needed are multiplied by 0: the same numbers, at the price of all experts."""
         every = torch.stack([expert(x.flatten(0, 1)).view_as(x) for expert in experts], dim=2)
         dense = torch.zeros(*x.shape[:2], len(experts)).to(weights).scatter(-1, indices, weights)
         return torch.einsum("bse,bsed->bsd", dense, every) + of_all(x, shared)
@@ -169,14 +165,14 @@ class RightAnswers:
 
 @mixture_of_experts.property
 def weights_of_zero_leave_the_shared(function, x, indices, weights, experts, shared):
-    """With weights of zero, what the shared expert makes of each token is left."""
+    """With weights of zero, the result is what the shared expert returns for each token."""
     result = function(x, indices, torch.zeros_like(weights), experts, shared)
     return torch.allclose(result, of_all(x, shared), atol=1e-5)
 
 
 @mixture_of_experts.property
 def places_do_not_matter(function, x, indices, weights, experts, shared):
-    """In which order a token's experts are named does not matter, as long as their weights go with them."""
+    """The order of a token's experts does not matter, as long as their weights are in the same order."""
     result = function(x, indices.flip(-1), weights.flip(-1), experts, shared)
     return torch.allclose(result, function(x, indices, weights, experts, shared), atol=1e-5)
 
@@ -184,37 +180,37 @@ def places_do_not_matter(function, x, indices, weights, experts, shared):
 @mixture_of_experts.wrong(stage="routed")
 class Routed:
     def experts_of_the_first_token(indices):
-        """All tokens of a sentence go through the experts of its first token. Each token has a row of `indices` of its
-        own."""
+        """All tokens of a sentence go through the experts of its first token. Each token has its own row of
+        `indices`."""
         return indices[:, :1].expand_as(indices)
 
     def experts_of_the_first_sentence(indices):
-        """The tokens of all sentences go through the experts of the first sentence's tokens. `indices` has an axis for
-        the batch: does your code use it?"""
+        """In every sentence, each token goes through the experts of the token at the same place in the first sentence.
+        `indices` has an axis for the batch: does your code use it?"""
         return indices[:1].expand_as(indices)
 
     def experts_of_the_very_first_token(indices):
-        """All tokens of all sentences go through the experts of the very first token. Each token has a row of `indices`
-        of its own."""
+        """All tokens of all sentences go through the experts of the very first token. Each token has its own row of
+        `indices`."""
         return indices[:1, :1].expand_as(indices)
 
     def experts_of_the_last_token(indices):
-        """All tokens of a sentence go through the experts of its last token. Each token has a row of `indices` of its
-        own. Does a loop overwrite it?"""
+        """All tokens of a sentence go through the experts of its last token. Each token has its own row of `indices`.
+        Does a loop overwrite the row?"""
         return indices[:, -1:].expand_as(indices)
 
     def experts_of_the_next_token(indices):
-        """Each token goes through the experts of another token of its sentence: `indices` is shifted against `x` by a
-        place. Which slices do you take?"""
+        """Each token goes through the experts of the next token: `indices` is shifted by one place against `x`. Look at
+        your slices."""
         return indices.roll(-1, dims=1)
 
     def experts_of_the_token_before(indices):
-        """Each token goes through the experts of the token before it: `indices` is shifted against `x` by a place.
-        Which slices do you take?"""
+        """Each token goes through the experts of the token before it: `indices` is shifted by one place against `x`.
+        Look at your slices."""
         return indices.roll(1, dims=1)
 
     def experts_of_another_sentence(indices):
-        """The sentences of the batch are exchanged: a token goes through the experts of a token in another sentence.
+        """The sentences of the batch are swapped: a token goes through the experts of a token in a different sentence.
         Are batch and seq merged in the same way for `x` and for `indices`?"""
         return indices.flip(0)
 
@@ -227,82 +223,81 @@ class Routed:
 @mixture_of_experts.wrong(stage="shares")
 class Shares:
     def divided_by_their_sum(weights):
-        """Your weights are divided by their sum once more. Whether they sum to 1 is the router's affair: here they are
-        taken as they are given, and the docstring says that they need not."""
+        """You divide the weights by their sum. The router decides whether they sum to 1: here the weights are used as
+        they are passed, and the docstring says that they need not sum to 1."""
         return weights / weights.sum(dim=-1, keepdim=True)
 
     def softmax_of_the_weights(weights):
-        """Your weights go through a softmax. They are weights already, made of the router's logits: take them as they
-        are given."""
+        """You apply a softmax to the weights. They are weights already, computed from the router's logits: use them as
+        they are passed."""
         return weights.softmax(dim=-1)
 
     def ones(weights):
-        """The weights change nothing: each expert's result is added as it is. Where do you multiply by `weights`?"""
+        """The weights have no effect: each expert's result is added as it is. Where do you multiply by `weights`?"""
         return torch.ones_like(weights)
 
     def equal_shares(weights):
-        """The weights change nothing: you take the plain mean of what a token's experts return. Where do you multiply
-        by `weights`?"""
+        """The weights have no effect: you compute the plain mean of what a token's experts return. Where do you
+        multiply by `weights`?"""
         return torch.ones_like(weights) / weights.shape[-1]
 
     def divided_by_their_number(weights):
-        """The weighted sum is divided by the number of a token's experts. The weights say already how much each
-        counts: is there a `mean` where a `sum` belongs?"""
+        """You divide the weighted sum by the number of a token's experts. The weights already say how much each expert
+        counts: is there a `mean` instead of a `sum`?"""
         return weights / weights.shape[-1]
 
     def weight_of_the_first_place(weights):
-        """Every expert of a token gets the weight of the first. The second expert of a token has the second of its
-        weights: at which place does your expert stand in `indices`?"""
+        """You multiply every expert of a token by the token's first weight. The weight of an expert is at the same
+        place in `weights` as the expert's number in `indices`: which place is it?"""
         return weights[..., :1].expand_as(weights)
 
     def weight_of_the_last_place(weights):
-        """Every expert of a token gets the weight of the last. The second expert of a token has the second of its
-        weights: at which place does your expert stand in `indices`?"""
+        """You multiply every expert of a token by the token's last weight. The weight of an expert is at the same place
+        in `weights` as the expert's number in `indices`: which place is it?"""
         return weights[..., -1:].expand_as(weights)
 
     def mean_of_the_weights(weights):
-        """Every expert of a token is multiplied by the *mean* of the token's weights. Each has a weight of its own:
-        which of the places in `weights` belongs to it?"""
+        """You multiply every expert of a token by the *mean* of the token's weights. Each expert has a weight of its
+        own: at which place of `weights`?"""
         return weights.mean(dim=-1, keepdim=True).expand_as(weights)
 
     def sum_of_the_weights(weights):
-        """Every expert of a token is multiplied by the *sum* of the token's weights. Each has a weight of its own:
-        which of the places in `weights` belongs to it?"""
+        """You multiply every expert of a token by the *sum* of the token's weights. Each expert has a weight of its
+        own: at which place of `weights`?"""
         return weights.sum(dim=-1, keepdim=True).expand_as(weights)
 
     def places_the_other_way_round(weights):
-        """The weights of a token go to its experts in the reverse order: the first expert gets the last weight. Are
-        indices and weights sorted apart, or does one of the two run backwards?"""
+        """The weights of a token are in reverse order: the first expert gets the last weight. Do you sort indices and
+        weights separately, or reverse one of them?"""
         return weights.flip(-1)
 
     def sorted_apart_from_the_experts(weights):
-        """The weights of a token are sorted, and its experts are not: an expert gets the weight of another. Weights and
-        indices belong together as they are given; nothing needs to be sorted."""
+        """You sort the weights of a token but not its experts, so an expert gets the weight of a different expert.
+        Weights and indices are in the same order when they are passed: do not sort them."""
         return weights.sort(dim=-1, descending=True).values
 
     def weights_of_the_first_token(weights):
-        """All tokens of a sentence take the weights of its first token. Each token has a row of `weights` of its
-        own."""
+        """All tokens of a sentence use the weights of its first token. Each token has its own row of `weights`."""
         return weights[:, :1].expand_as(weights)
 
     def weights_of_the_first_sentence(weights):
-        """The tokens of all sentences take the weights of the first sentence's. `weights` has an axis for the batch:
-        does your code use it?"""
+        """In every sentence, each token uses the weights of the token at the same place in the first sentence.
+        `weights` has an axis for the batch: does your code use it?"""
         return weights[:1].expand_as(weights)
 
     def weights_of_the_next_token(weights):
-        """Each token takes the weights of another token of its sentence: `weights` is shifted against `x` by a place.
-        Which slices do you take?"""
+        """Each token uses the weights of the next token: `weights` is shifted by one place against `x`. Look at your
+        slices."""
         return weights.roll(-1, dims=1)
 
     def weights_squared(weights):
-        """Each result is multiplied by its weight twice. Is it there once in the loop, and once more where the results
-        are added up?"""
+        """Each result is multiplied by its weight twice. Do you multiply once in the loop, and once more where you add
+        up the results?"""
         return weights**2
 
     def what_is_left_of_one(weights):
-        """Each expert counts with 1 minus its weight: the least probable of them gets the most. Which sign, and which
-        order, have the weights in your sum?"""
+        """You multiply each expert by 1 minus its weight, so the expert with the smallest weight counts most. Look at
+        the signs in your sum."""
         return 1 - weights
 
 
@@ -325,8 +320,8 @@ def _each(x, indices, weights, experts):
 @mixture_of_experts.wrong(stage="mixed")
 class Mixed:
     def last_expert_stays(x, indices, weights, experts):
-        """A later expert overwrites what an earlier one has written: of each token's experts, the one with the largest
-        number is left. The results are added up: which sign stands before your `=`?"""
+        """A later expert overwrites the result of an earlier one: only the token's expert with the largest number is
+        left. The results are added up: which sign is missing before your `=`?"""
         tokens, numbers, shares = x.flatten(0, 1), indices.flatten(0, 1), weights.flatten(0, 1)
         mixed = torch.zeros_like(tokens)
         for number, expert in enumerate(experts):
@@ -335,27 +330,28 @@ class Mixed:
         return mixed.view_as(x)
 
     def last_place_stays(x, indices, weights, experts):
-        """Of each token's experts the one named last is left: a later place overwrites what an earlier one has written.
-        The results are added up: which sign stands before your `=`?"""
+        """A later place overwrites the result of an earlier one: only the expert that is named last in a token's row is
+        left. The results are added up: which sign is missing before your `=`?"""
         return _each(x, indices, weights, experts)[:, :, -1]
 
     def first_place_alone(x, indices, weights, experts):
-        """Each token goes through its first expert alone. `indices` names `n_active` of them: which loop is
-        missing?"""
+        """Each token goes through its first expert alone. `indices` names `n_active` experts for each token: which loop
+        is missing?"""
         return _each(x, indices, weights, experts)[:, :, 0]
 
     def last_place_left_out(x, indices, weights, experts):
-        """The last of a token's experts is never read: a loop over its places ends one too early. How many places does
-        `indices` have?"""
+        """The last of a token's experts is never used: a loop over the places ends one place too early. How many places
+        does a row of `indices` have?"""
         return _each(x, indices, weights, experts)[:, :, :-1].sum(dim=2)
 
     def first_place_left_out(x, indices, weights, experts):
-        """The first of a token's experts is never read: a loop over its places begins at 1. Places count from 0."""
+        """The first of a token's experts is never used: a loop over the places begins at 1. Places are counted from
+        0."""
         return _each(x, indices, weights, experts)[:, :, 1:].sum(dim=2)
 
     def largest_of_each_feature(x, indices, weights, experts):
-        """Of what a token's experts return, you take the largest number of each feature. The results are added up, each
-        times its weight."""
+        """For each feature, you keep the largest of what a token's experts return. The results are added up, each times
+        its weight."""
         return _each(x, indices, weights, experts).max(dim=2).values
 
     def product_of_the_experts(x, indices, weights, experts):
@@ -363,32 +359,32 @@ class Mixed:
         return _each(x, indices, weights, experts).prod(dim=2)
 
     def summed_over_the_tokens(x, indices, weights, experts):
-        """Your sum runs over the tokens of a sentence as well: all of them get the same. A token gets the sum over
-        *its* experts. Over which axis do you add?"""
+        """You sum over the tokens of a sentence as well, so all of them get the same result. Each token gets the sum
+        over *its* experts. Over which axis do you sum?"""
         return _each(x, indices, weights, experts).sum(dim=(1, 2))[:, None].expand_as(x)
 
     def weight_before_the_expert(x, indices, weights, experts):
-        """The weight multiplies what goes *into* the expert. An expert is not linear: it must read the token as it is,
-        and its result is multiplied."""
+        """You multiply the expert's *input* by the weight. An expert is not linear: it must read the token as it is,
+        and its result is multiplied by the weight."""
         return _sum_over_experts(x, indices, weights, experts, lambda expert, tokens, weight: expert(weight * tokens))
 
     def weight_before_and_after(x, indices, weights, experts):
-        """The weight multiplies what goes into the expert, and its result as well. An expert must read the token as it
-        is: one of the two products is too many."""
+        """You multiply both the expert's input and its result by the weight. An expert must read the token as it is:
+        which of the two products do you keep?"""
         return _sum_over_experts(
             x, indices, weights, experts, lambda expert, tokens, weight: weight * expert(weight * tokens)
         )
 
     def token_itself_added(x, indices, weights, experts):
-        """Each expert's result has the token itself added to it before the weight multiplies. A residual connection
+        """You add the token itself to each expert's result, before you multiply by the weight. A residual connection
         belongs to the block, around the whole mixture."""
         return _sum_over_experts(
             x, indices, weights, experts, lambda expert, tokens, weight: weight * (tokens + expert(tokens))
         )
 
     def one_expert_after_the_other(x, indices, weights, experts):
-        """An expert reads what the experts before it have left of the token, and not the token: the sum is written over
-        what is still to be read. All experts read `x`. Which name holds the sum?"""
+        """An expert reads the token plus the results of the experts before it: your sum overwrites the tokens that
+        later experts read. All experts read `x`. Which name holds the sum?"""
         tokens, numbers, shares = x.flatten(0, 1).clone(), indices.flatten(0, 1), weights.flatten(0, 1)
         for number, expert in enumerate(experts):
             row, place = (numbers == number).nonzero(as_tuple=True)
@@ -396,8 +392,9 @@ class Mixed:
         return tokens.view_as(x)
 
     def in_the_order_of_the_experts(x, indices, weights, experts):
-        """The results come back in the order of the experts: first all tokens of expert 0, then those of expert 1. Each
-        belongs to the token that it was made of. Which rows did the expert get, and where do you put them back?"""
+        """The results stay in the order of the experts: first all tokens of expert 0, then those of expert 1. Each
+        result belongs to the token that the expert read. Which rows did the expert read, and where do you put its
+        results?"""
         tokens, n_active = x.flatten(0, 1), indices.shape[-1]
         order = indices.flatten().argsort(stable=True)
         parts = tokens[order // n_active].split(indices.flatten().bincount(minlength=len(experts)).tolist())
@@ -405,9 +402,9 @@ class Mixed:
         return (results * weights.flatten()[order, None]).view(*indices.shape, -1).sum(dim=2)
 
     def sorted_results_with_weights_as_given(x, indices, weights, experts):
-        """The results come back in the order of the experts: first all tokens of expert 0, then those of expert 1, and
-        they meet the weights as they are given. Each belongs to the token that it was made of. Where do you put the
-        rows back?"""
+        """The results stay in the order of the experts, first all tokens of expert 0, then those of expert 1, but the
+        weights are in the order of the tokens. Each result belongs to the token that the expert read. Where do you put
+        the rows back?"""
         tokens, n_active = x.flatten(0, 1), indices.shape[-1]
         order = indices.flatten().argsort(stable=True)
         parts = tokens[order // n_active].split(indices.flatten().bincount(minlength=len(experts)).tolist())
@@ -415,8 +412,8 @@ class Mixed:
         return (results.view(*indices.shape, -1) * weights[..., None]).sum(dim=2)
 
     def put_back_with_weights_as_given(x, indices, weights, experts):
-        """{Each result comes back to its token, but} it meets the weight of another: the results are sorted by expert,
-        and the weights are not. Take the weights in the same order: `weights.flatten()[order]`."""
+        """{Each result is added to its token, but} it is multiplied by a different weight: the results are sorted by
+        expert, but the weights are not. Put the weights in the same order: `weights.flatten()[order]`."""
         tokens, n_active = x.flatten(0, 1), indices.shape[-1]
         order = indices.flatten().argsort(stable=True)
         rows = order // n_active
@@ -425,8 +422,8 @@ class Mixed:
         return torch.zeros_like(tokens).index_add(0, rows, results).view_as(x)
 
     def tokens_repeated_as_a_whole(x, indices, weights, experts):
-        """The copies of the tokens do not stand where their experts are. `x.repeat(n_active, 1)` makes the tokens 0, 1,
-        2, …, 0, 1, 2, …; the flat `indices` has all experts of token 0 first. Which function gives 0, 0, 0, 1, 1, 1?"""
+        """The copies of the tokens do not line up with their experts. `x.repeat(n_active, 1)` makes the tokens 0, 1, 2,
+        …, 0, 1, 2, …; the flat `indices` has all experts of token 0 first. Which function returns 0, 0, 0, 1, 1, 1?"""
         tokens, numbers = x.flatten(0, 1), indices.flatten()
         copies = tokens.repeat(indices.shape[-1], 1)
         outputs = torch.zeros_like(copies)
@@ -436,60 +433,60 @@ class Mixed:
         return (outputs.view(*indices.shape, -1) * weights[..., None]).sum(dim=2)
 
     def expert_of_the_next_number(x, indices, weights, experts):
-        """Each token goes to the expert *after* the one that is named: the experts are counted from 1 somewhere.
-        `indices` counts from 0."""
+        """Each token goes to the expert *after* the one in `indices`: you count experts from 1. `indices` counts from
+        0."""
         return by_its_experts(x, indices, weights, experts[1:] + experts[:1])
 
     def expert_of_the_number_before(x, indices, weights, experts):
-        """Each token goes to the expert *before* the one that is named, and where 0 is named to the last. `indices`
-        counts from 0, as Python's lists do: is there a 1 subtracted?"""
+        """Each token goes to the expert *before* the one in `indices`, and for index 0 to the last expert. `indices`
+        counts from 0, as Python's lists do: do you subtract 1?"""
         return by_its_experts(x, indices, weights, experts[-1:] + experts[:-1])
 
     def last_expert_never_used(x, indices, weights, experts):
-        """The last of the experts is never used: tokens that need it get nothing for it. Where does your loop over the
-        experts end?"""
+        """The last of the experts is never used: it adds nothing to the tokens that need it. Where does your loop over
+        the experts end?"""
         return by_its_experts(x, indices, weights, experts[:-1])
 
     def expert_zero_never_used(x, indices, weights, experts):
-        """Expert 0 is never used: tokens that need it get nothing for it. Does your loop begin at 1, or is 0 taken for
-        *no expert*?"""
+        """Expert 0 is never used: it adds nothing to the tokens that need it. Does your loop begin at 1, or does your
+        code read 0 as *no expert*?"""
         return by_its_experts(x, indices, weights, [torch.zeros_like, *experts[1:]])
 
     def experts_as_many_as_are_active(x, indices, weights, experts):
-        """Only the first `n_active` experts are ever used. `n_active` says how many experts *one token* has; how long
-        is the list of all of them?"""
+        """You use only the first `n_active` experts. `n_active` is the number of experts of *one token*: how long is
+        the list of all experts?"""
         return by_its_experts(x, indices, weights, experts[: indices.shape[-1]])
 
     def first_experts_for_all(x, indices, weights, experts):
-        """`indices` changes nothing: every token goes through the experts 0, 1, 2, …, as many as it has weights. Which
+        """`indices` has no effect: every token goes through the experts 0, 1, 2, …, as many as it has weights. Which
         experts does its row of `indices` name?"""
         first = torch.arange(indices.shape[-1], device=x.device).expand_as(indices)
         return by_its_experts(x, first, weights, experts)
 
     def all_experts_averaged(x, indices, weights, experts):
-        """Neither `indices` nor `weights` changes anything: you take the mean over *all* experts. A token goes through
-        those that its row of `indices` names, each with its weight."""
+        """Neither `indices` nor `weights` has an effect: you compute the mean over *all* experts. A token goes through
+        the experts in its row of `indices`, each with its weight."""
         return sum(expert(x.flatten(0, 1)).view_as(x) for expert in experts) / len(experts)
 
     def all_experts_added(x, indices, weights, experts):
-        """Neither `indices` nor `weights` changes anything: you add up *all* experts. A token goes through those that
-        its row of `indices` names, each with its weight."""
+        """Neither `indices` nor `weights` has an effect: you add up *all* experts. A token goes through the experts in
+        its row of `indices`, each with its weight."""
         return sum(expert(x.flatten(0, 1)).view_as(x) for expert in experts)
 
     def all_experts_times_the_sum(x, indices, weights, experts):
-        """Every expert reads every token and is added with all of the token's weights: `indices` changes nothing. Which
-        of the weights belongs to which expert?"""
+        """Every expert reads every token, and you multiply its result by the sum of the token's weights: `indices` has
+        no effect. Which of the weights belongs to which expert?"""
         return sum(expert(x.flatten(0, 1)).view_as(x) for expert in experts) * weights.sum(dim=-1, keepdim=True)
 
     def weight_by_the_number_of_the_expert(x, indices, weights, experts):
-        """You take an expert's weight from the place of its *number*: `weights[…, number]`. `weights` has `n_active`
-        places; which of them belongs to an expert says `indices`."""
+        """You use an expert's *number* as the place of its weight: `weights[…, number]`. A row of `weights` has
+        `n_active` places, and `indices` says which expert belongs to each place."""
         places = indices.clamp(max=indices.shape[-1] - 1)
         return by_its_experts(x, indices, weights.gather(-1, places), experts)
 
     def mean_of_an_experts_tokens(x, indices, weights, experts):
-        """An expert's results are averaged over all its tokens. Each token gets what the expert made of *it*. Over
-        which axis do you take a mean?"""
+        """You average an expert's results over all its tokens. Each token gets what the expert returns for *that*
+        token. Over which axis do you compute a mean?"""
 
         def same_for_all(expert, tokens, weight):
             results = expert(tokens)
@@ -498,16 +495,16 @@ class Mixed:
         return _sum_over_experts(x, indices, weights, experts, same_for_all)
 
     @family(
-        capacity_rounded_up=(lambda tokens, experts: -(-tokens // experts), "the share of each"),
-        capacity_rounded_down=(lambda tokens, experts: tokens // experts, "the share of each, rounded down"),
+        capacity_rounded_up=(lambda tokens, experts: -(-tokens // experts), "an equal share"),
+        capacity_rounded_down=(lambda tokens, experts: tokens // experts, "an equal share, rounded down,"),
         capacity_with_a_quarter_more=(
             lambda tokens, experts: int(1.25 * tokens / experts),
-            "the share of each and 25 %",
+            "an equal share plus 25 %",
         ),
     )
     def limited(capacity, x, indices, weights, experts):
-        """An expert takes no more tokens than a limit, {}; those that come later are dropped. Such a *capacity* keeps
-        shapes fixed on some machines, and costs tokens. Here nothing is dropped."""
+        """An expert reads at most {} of the tokens, and you drop the rest. Such a *capacity* keeps shapes fixed on some
+        machines, but it drops tokens. Here no token is dropped."""
         tokens, numbers, shares = x.flatten(0, 1), indices.flatten(0, 1), weights.flatten(0, 1)
         most = capacity(numbers.numel(), len(experts))
         mixed = torch.zeros_like(tokens)
@@ -520,46 +517,46 @@ class Mixed:
 @mixture_of_experts.wrong(stage="common")
 class Common:
     def shared_expert_forgotten(x, shared):
-        """The shared expert is missing: `shared` changes nothing in your result. Every token goes through it, whatever
-        the router says."""
+        """The shared expert is missing: `shared` has no effect on your result. Every token goes through the shared
+        expert, whatever the router decides."""
         return torch.zeros_like(x)
 
     def token_for_the_shared_expert(x, shared):
-        """What you add to the experts' sum is the token itself, and not what `shared` makes of it. A residual
-        connection belongs to the block; here the shared expert is called."""
+        """You add the token itself to the experts' sum, and not what `shared` returns for it. A residual connection
+        belongs to the block: here the shared expert must be called."""
         return x
 
     def shared_expert_with_a_residual(x, shared):
-        """The token itself is in your result: `x` is added beside the shared expert. A residual connection belongs to
-        the block, around the whole mixture."""
+        """Your result contains the token itself: you add `x` as well as the result of the shared expert. A residual
+        connection belongs to the block, around the whole mixture."""
         return x + shared(x.flatten(0, 1)).view_as(x)
 
     def shared_expert_twice(x, shared):
-        """The shared expert is added twice. Is it in your loop, or in the list of experts, and at the end as well?"""
+        """You add the shared expert twice. Is it in your loop, or in the list of experts, and at the end as well?"""
         return 2 * of_all(x, shared)
 
     def shared_expert_halved(x, shared):
-        """The shared expert counts half. It has no weight: what it makes of a token is added as it is."""
+        """You multiply the shared expert by a half. It has no weight: what it returns for a token is added as it is."""
         return of_all(x, shared) / 2
 
     def shared_expert_of_the_mean(x, shared):
-        """The shared expert reads the mean of the sentence. It reads each token, as the others do."""
+        """The shared expert reads the mean of the sentence. It must read each token, as the other experts do."""
         return of_all(x.mean(dim=1, keepdim=True).expand_as(x), shared)
 
     def shared_expert_on_its_own_result(x, shared):
-        """The shared expert reads what the shared expert has returned: one call is in the other. Once is enough."""
+        """You call the shared expert twice: the second call reads what the first one returned. Once is enough."""
         return of_all(of_all(x, shared), shared)
 
 
 @mixture_of_experts.wrong(stage="result")
 class Result:
     def mean_with_the_shared(mixed, common, x):
-        """You take the mean of the experts' sum and the shared expert. The two are added, and stay as large as they
-        are."""
+        """You compute the mean of the experts' sum and the shared expert's result. The two are added, and not
+        divided."""
         return (mixed + common) / 2
 
     def shared_subtracted(mixed, common, x):
-        """The shared expert is subtracted from the experts' sum, or the sum from it. The two are added."""
+        """You subtract the shared expert's result from the experts' sum, or the reverse. The two are added."""
         return mixed - common
 
     def shared_multiplied(mixed, common, x):
@@ -567,68 +564,69 @@ class Result:
         return mixed * common
 
     def shared_alone(mixed, common, x):
-        """Only the shared expert is in your result: what the chosen experts return is lost. Is the sum that you form in
-        the loop used at the end?"""
+        """Your result contains only the shared expert: what the chosen experts return is lost. Do you use the sum from
+        your loop at the end?"""
         return common
 
     def shared_by_the_sentence_alone(mixed, common, x):
-        """Your result has one sentence, however many come in. Does a loop return, or overwrite, what it made of the
-        sentences before?"""
+        """Your result contains one sentence, however many `x` has. Does a loop return early, or overwrite the results
+        of earlier sentences?"""
         return (mixed + common)[-1:]
 
 
 @mixture_of_experts.wrong
 class WrongAnswers:
     def shared_reads_the_sum(x, indices, weights, experts, shared):
-        """The shared expert reads what the others have made. It stands beside them, and reads the token itself."""
+        """The shared expert reads the sum of the other experts. It must read the token itself, as they do."""
         mixed = by_its_experts(x, indices, weights, experts)
         return mixed + of_all(mixed, shared)
 
     def shared_reads_the_sum_alone(x, indices, weights, experts, shared):
-        """The shared expert reads what the others have made, and what it returns is all that is left. It stands beside
-        them: it reads the token itself, and the two results are added."""
+        """The shared expert reads the sum of the other experts, and you return only its result. The shared expert must
+        read the token itself, and the two results are added."""
         return of_all(by_its_experts(x, indices, weights, experts), shared)
 
     def shared_once_for_each_expert(x, indices, weights, experts, shared):
-        """The shared expert is added once for each of a token's experts. It stands in a loop, and belongs behind it."""
+        """You add the shared expert once for each of a token's experts. The addition is inside a loop, and belongs
+        after it."""
         return by_its_experts(x, indices, weights, experts) + indices.shape[-1] * of_all(x, shared)
 
     def shared_with_the_weights(x, indices, weights, experts, shared):
-        """The shared expert is multiplied by the weights of the others. It has none: what it makes of a token is added
-        as it is."""
+        """You multiply the shared expert by the weights of the other experts. It has no weight: what it returns for a
+        token is added as it is."""
         total = weights.sum(dim=-1, keepdim=True)
         return by_its_experts(x, indices, weights, experts) + total * of_all(x, shared)
 
     def shared_with_the_first_weight(x, indices, weights, experts, shared):
-        """The shared expert is multiplied by the first of the token's weights. It has none: what it makes of a token is
-        added as it is."""
+        """You multiply the shared expert by the first of the token's weights. It has no weight: what it returns for a
+        token is added as it is."""
         return by_its_experts(x, indices, weights, experts) + weights[..., :1] * of_all(x, shared)
 
     def shared_with_the_rest_of_one(x, indices, weights, experts, shared):
-        """The shared expert gets what the weights lack to 1. It has no weight: what it makes of a token is added as it
-        is, whatever the others sum to."""
+        """You multiply the shared expert by 1 minus the sum of the weights. It has no weight: what it returns for a
+        token is added as it is, whatever the sum of the weights."""
         rest = 1 - weights.sum(dim=-1, keepdim=True)
         return by_its_experts(x, indices, weights, experts) + rest * of_all(x, shared)
 
     def shared_as_one_more_of_the_mean(x, indices, weights, experts, shared):
         """You divide the sum of all results by their number, the shared expert included. The weights say how much each
-        expert counts, and the shared one is added as it is."""
+        expert counts, and the shared expert's result is added as it is."""
         total = by_its_experts(x, indices, weights, experts) + of_all(x, shared)
         return total / (indices.shape[-1] + 1)
 
     def sentences_and_tokens_exchanged(x, indices, weights, experts, shared):
-        """The tokens of `x` are merged token by token over the batch, those of `indices` sentence by sentence: most
-        rows meet the experts of another token. Is one of them transposed before it is flattened?"""
+        """You flatten `x` token by token over the batch, but `indices` sentence by sentence: most tokens go through the
+        experts of a different token. Do you transpose one of the two before you flatten it?"""
         other = x.transpose(0, 1).reshape(x.shape)
         mixed = by_its_experts(other, indices, weights, experts)
         return mixed.view(x.shape[1], x.shape[0], -1).transpose(0, 1) + of_all(x, shared)
 
     def tokens_of_all_sentences_joined(x, indices, weights, experts, shared):
-        """The sentences are joined: your result has one axis for all tokens. {The numbers are right.} Give it the shape
-        of `x` back."""
+        """The sentences are joined: your result has one axis for all tokens. {The numbers are right.} Restore the shape
+        of `x`."""
         return mixture_of_experts.reference(x, indices, weights, experts, shared).flatten(0, 1)
 
     def one_result_for_each_place(x, indices, weights, experts, shared):
-        """Your result keeps an axis for the places of `indices`: a token's experts are not added up. Over which axis is
-        the sum missing?"""
+        """Your result keeps an axis for the places of `indices`: you do not add up a token's experts. Over which axis
+        is the sum missing?"""
         return _each(x, indices, weights, experts) + of_all(x, shared)[:, :, None]
