@@ -271,7 +271,7 @@ def test_a_card_says_that_no_step_is_found():
 def test_a_card_says_between_which_steps():
     report = diagnose(checks.language_model, blocks_run_twice)
     assert report.stage == "last_norm"
-    assert "Found: *through* (run all blocks, each on what the one before returns). Not found: *last norm* (norm" in (
+    assert "Found: *through* (run all blocks, each on the result of the one before). Not found: *last norm* (norm" in (
         report.message
     )
 
