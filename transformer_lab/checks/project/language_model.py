@@ -257,8 +257,8 @@ class Head:
         return linear(x[:, -1], table)
 
     def divided_by_root_d_model(x, table):
-        """You divide the logits by √d_model. A scale belongs to the scores of attention; the head is the plain product
-        with the table."""
+        """You divide the logits by √d_model. That division belongs to the scores of attention; the head is the plain
+        product with the table."""
         return linear(x, table) / table.shape[1] ** 0.5
 
 
