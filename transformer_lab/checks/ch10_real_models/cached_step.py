@@ -596,8 +596,8 @@ class WrongAnswers:
         return cached_step.reference(query, key, value, keys, values, always)
 
     def halves_for_the_query_alone(query, key, value, keys, values, base):
-        """You rotate the new key with neighbours as pairs, but the query with feature i and feature i + d_head/2. The
-        same `rotate` must rotate both, that of exercise 9.1."""
+        """You rotate the new key with neighbours as pairs, but the query with feature i and feature i + d_head/2.
+        Rotate both with the same function, `rotate` of exercise 9.1."""
         here = torch.tensor([keys.shape[-2]], device=keys.device)
         keys, values = appended(keys, rotate.reference(key, here, base)), appended(values, value)
         return weights_of(halves(query, here, base), keys) @ values, keys, values

@@ -174,9 +174,8 @@ class Choice:
         return scores[:, max(scores.shape[1] - 2, 0)].argmax(dim=-1, keepdim=True)
 
     def index_in_all_scores(scores):
-        """Your `argmax` searches the scores of all places at once, and its index counts through all of them: it is not
-        a token, and the model soon receives a number beyond its vocabulary. Which place's scores say what comes
-        next?"""
+        """Your `argmax` searches the scores of all places at once, so its index counts places and tokens together: it
+        is not a token, and soon exceeds the vocabulary. Which place's scores say what comes next?"""
         return scores.argmax().reshape(1, 1)
 
 
@@ -435,8 +434,7 @@ class Returned:
         return text[:, seq:] if text.shape[1] < seq + most else None
 
     def prompt_returned(text, seq, most):
-        """You return the prompt as well. The exercise asks for what the model has written after it: where does the
-        prompt end?"""
+        """You return the prompt as well. The exercise asks for the new tokens alone: where does the prompt end?"""
         return text
 
     def nothing_new(text, seq, most):
