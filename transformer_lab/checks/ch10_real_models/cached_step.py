@@ -196,7 +196,7 @@ class PositionAlone:
 class TurnQuery:
     def query_not_turned(query, position, base):
         """Your scores are those of a query that is not rotated: you leave it as it is, or rotate it by position 0, or
-        rotate it and all keys by the same position, which changes no score. The keys of the cache have already been
+        you rotate it and all keys by the same position, which changes no score. The keys of the cache have already been
         rotated. Which two tensors are new?"""
         return query
 
