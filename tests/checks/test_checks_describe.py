@@ -271,7 +271,7 @@ def test_a_card_says_that_no_step_is_found():
 def test_a_card_says_between_which_steps():
     report = diagnose(checks.language_model, blocks_run_twice)
     assert report.stage == "last_norm"
-    assert "Found: *through* (run all blocks, each on what the one before returns). Not found: *last norm* (norm" in (
+    assert "Found: *through* (run all blocks, each on the result of the one before). Not found: *last norm* (norm" in (
         report.message
     )
 
@@ -517,7 +517,7 @@ def test_where_keys_are_turned_a_card_says_so(function, mistake):
 def test_a_turn_of_both_sides_of_a_score_by_one_position_cancels(mistake):
     """From outside it is the same whether nothing is turned, or both sides alike: no card may say which."""
     text = " ".join(checks.cached_step.mistakes[mistake].text.split())
-    assert ", or you turn" in text and "by the same position, which changes no score" in text
+    assert ", or you rotate" in text and "by the same position, which changes no score" in text
 
 
 def test_a_card_says_which_result_it_shows():

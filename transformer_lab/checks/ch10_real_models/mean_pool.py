@@ -12,7 +12,7 @@ def _states(draw, batch=3, seq=7, d_model=5):
 
 
 def mean_of_real(states, real):
-    """Take the mean of the real tokens of each text."""
+    """Compute the mean of the real tokens of each text."""
     return (states * real[..., None]).sum(dim=1) / real.sum(dim=1, keepdim=True)
 
 
@@ -84,7 +84,7 @@ def every_length_is_one(function, states, real):
 
 @mean_pool.property
 def padding_is_never_read(function, states, real):
-    """What stands in the padding changes nothing."""
+    """The numbers in the padding do not change the result."""
     changed = states.masked_fill(~real[..., None], 3.0)
     return bool(torch.allclose(function(changed, real), function(states, real), atol=1e-4))
 
@@ -92,8 +92,8 @@ def padding_is_never_read(function, states, real):
 @mean_pool.wrong(stage="mean")
 class Mean:
     def padding_in_the_mean(states, real):
-        """Padding is in your mean. Short texts suffer most: their vectors are mostly padding. Which argument says which
-        tokens are real?"""
+        """Padding is in your mean. Short texts suffer most: their vectors are mostly padding. Which argument marks the
+        real tokens?"""
         return states.mean(dim=1)
 
     def only_the_padding(states, real):
@@ -101,228 +101,232 @@ class Mean:
         return mean_of_real(states, ~real)
 
     def first_token(states, real):
-        """You take the first token of each text, `[CLS]`, as BERT's classifiers do. This model was trained with the
-        mean of all of its real tokens."""
+        """You return the first token of each text, `[CLS]`, as BERT's classifiers do. This model was trained with the
+        mean of all real tokens."""
         return states[:, 0]
 
     def last_token(states, real):
-        """You take the last token of each row. In a short text that is padding; asked for is the mean of the real
-        ones."""
+        """You return the last token of each row, which is padding in a short text. The exercise asks for the mean of
+        the real tokens."""
         return states[:, -1]
 
     def last_real_token(states, real):
-        """You take the last real token of each text, as encoders made of language models do. This one was trained with
-        the mean of all real tokens."""
+        """You return the last real token of each text, as encoders made from language models do. This model was trained
+        with the mean of all real tokens."""
         last = real.sum(dim=1) - 1
         return states[torch.arange(len(states)), last]
 
     def largest_of_each_feature(states, real):
-        """You take the largest number of each feature. That is max pooling; this model was trained with the mean."""
+        """You return the largest number of each feature. That is max pooling; this model was trained with the mean."""
         return states.masked_fill(~real[..., None], float("-inf")).amax(dim=1)
 
     def unit_vectors_averaged(states, real):
-        """You make every token's length 1 before the mean. Long tokens then count no more than short ones: the length
-        is made 1 once, after the mean."""
+        """You scale every token to length 1 before the mean. Tokens with a large norm then count no more than others:
+        scale to length 1 only once, after the mean."""
         return mean_of_real(F.normalize(states, dim=-1), real)
 
     def mean_over_all_texts(states, real):
-        """One mean serves the whole batch: all texts get the same vector. Which axis are the tokens of one text on?"""
+        """You compute one mean for the whole batch: all texts get the same vector. On which axis are the tokens of one
+        text?"""
         return mean_of_real(states.flatten(0, 1)[None], real.flatten()[None]).expand(len(states), -1)
 
     def mean_over_features(states, real):
-        """Your mean is over the features: a number for each token, where a vector for each text was asked for. Which
-        axis are the tokens on?"""
+        """Your mean runs over the features: it returns a number for each token, but the exercise asks for a vector for
+        each text. On which axis are the tokens?"""
         return states.mean(dim=-1)
 
     def tokens_of_all_texts_joined(states, real):
-        """The whole batch becomes one vector, the mean of all texts' tokens. `states[real]` leads there: it picks the
-        real tokens and joins them in one long row, so that which came from which text is forgotten. How can padding be
-        left out while each text keeps its row?"""
+        """The whole batch becomes one vector, the mean of all texts' tokens. `states[real]` does this: it selects the
+        real tokens and joins them in one long row, without their texts. How can you leave out padding while each text
+        keeps its row?"""
         return states[real].mean(dim=0)
 
     def first_real_token(states, real):
-        """You take the first real token of each text, as classifiers do. This model was trained with the mean of all of
-        its real tokens."""
+        """You return the first real token of each text, as classifiers do. This model was trained with the mean of all
+        real tokens."""
         return states[torch.arange(len(states)), real.int().argmax(dim=1)]
 
     def last_of_the_real_places(states, real):
-        """You take the last real token of each text, wherever it stands, as encoders made of language models do. This
-        one was trained with the mean of all real tokens."""
+        """You return the last real token of each text, wherever it is, as encoders made from language models do. This
+        model was trained with the mean of all real tokens."""
         return states[
             torch.arange(len(states)), (real * torch.arange(1, real.shape[1] + 1, device=real.device)).argmax(dim=1)
         ]
 
     def largest_with_padding(states, real):
-        """You take the largest number of each feature, in the padding as well. That is max pooling; this model was
-        trained with the mean, and that of the real tokens."""
+        """You return the largest number of each feature, even from the padding. That is max pooling; this model was
+        trained with the mean of the real tokens."""
         return states.amax(dim=1)
 
     def largest_or_zero(states, real):
-        """You take the largest number of each feature, and zeros in the padding count for numbers. That is max pooling;
-        this model was trained with the mean."""
+        """You return the largest number of each feature, and zeros in the padding count as numbers. That is max
+        pooling; this model was trained with the mean."""
         return (states * real[..., None]).amax(dim=1)
 
     def counted_from_the_front(states, real):
-        """You take as many tokens from the front as are real. With padding in front, those are not the real ones:
-        `real` says which they are, and not only how many."""
+        """You use as many tokens from the front as there are real tokens. With padding in front, those are not the real
+        tokens: `real` says which tokens are real, not only how many."""
         front = torch.arange(real.shape[1], device=real.device) < real.sum(dim=1, keepdim=True)
         return mean_of_real(states, front)
 
     def unit_vectors_with_padding(states, real):
-        """You make every token's length 1 before the mean, and padding is in that mean as well. Which argument says
-        which tokens are real? And the length is made 1 once, after the mean."""
+        """You scale every token to length 1 before the mean, and padding is in that mean too. Which argument marks the
+        real tokens? Scale to length 1 only once, after the mean."""
         return F.normalize(states, dim=-1).mean(dim=1)
 
     def tokens_and_padding_normalized_over_the_tokens(states, real):
-        """You normalize `states` along the tokens, before the mean, and the length of each feature is taken over the
-        padding as well. The length is made 1 once, after the mean, over the features of each text."""
+        """You normalize `states` along the tokens, before the mean, and the length of each feature contains the padding
+        too. Scale to length 1 only once, after the mean, over the features of each text."""
         return mean_of_real(F.normalize(states, dim=1), real)
 
     def normalized_over_the_tokens(states, real):
-        """You normalize `states` along the tokens, before the mean: `F.normalize` takes axis 1 unless it is told
-        otherwise. The length is made 1 once, after the mean, over the features of each text."""
+        """You normalize `states` along the tokens, before the mean: the default axis of `F.normalize` is 1. Scale to
+        length 1 only once, after the mean, over the features of each text."""
         return mean_of_real(F.normalize(states * real[..., None], dim=1), real)
 
     def summed_over_the_texts(states, real):
-        """You add up along the batch: a vector for each place, where one for each text was asked for. Count the axes of
-        `states` from 0: which one are the tokens?"""
+        """You sum along the batch: the result is a vector for each place, but the exercise asks for a vector for each
+        text. Count the axes of `states` from 0: which axis holds the tokens?"""
         return (states * real[..., None]).sum(dim=0)
 
     def texts_averaged(states, real):
-        """Your mean is over the batch, padding included: a vector for each place, where one for each text was asked
-        for. Count the axes of `states` from 0: which one are the tokens?"""
+        """Your mean runs over the batch, padding included: the result is a vector for each place, but the exercise asks
+        for a vector for each text. Count the axes of `states` from 0: which axis holds the tokens?"""
         return states.mean(dim=0)
 
     def features_of_the_real_averaged(states, real):
-        """Your sum is over the features: a number for each token, where a vector for each text was asked for. Which
-        axis are the tokens on?"""
+        """Your sum runs over the features: it returns a number for each token, but the exercise asks for a vector for
+        each text. On which axis are the tokens?"""
         return (states * real[..., None]).mean(dim=-1)
 
     def tokens_kept_apart(states, real):
-        """The tokens are still apart, (batch, seq, d_model): padding is set to 0, and nothing is added up. Which step
-        makes one vector of a text?"""
+        """The tokens are still separate, (batch, seq, d_model): you set padding to 0, but you add nothing up. Which
+        step reduces a text to one vector?"""
         return states * real[..., None]
 
     def tokens_and_padding_kept_apart(states, real):
-        """The tokens are still apart, (batch, seq, d_model), padding among them. Which step makes one vector of a text,
-        and what does `real` say?"""
+        """The tokens are still separate, (batch, seq, d_model), with padding among them. Which step reduces a text to
+        one vector, and what does `real` say?"""
         return states.clone()
 
 
 @mean_pool.wrong(stage="mean", alone=True)
 class MeanAlone:
     def tokens_not_averaged(states, real):
-        """You return one vector for each real token of the batch: `states[real]` picks them and joins them in one long
-        row. The task asks for one vector for each text: how can padding be left out while each text keeps its row?"""
+        """You return one vector for each real token of the batch: `states[real]` selects the real tokens and joins them
+        in one long row. The exercise asks for one vector for each text: how can you leave out padding while each text
+        keeps its row?"""
         return states[real]
 
     def features_of_all_texts_averaged(states, real):
-        """`states[real]` joins the real tokens of all texts in one long row, (tokens, d_model), and the axis you
-        average over is that of the features then. How can padding be left out while each text keeps its row?"""
+        """`states[real]` joins the real tokens of all texts in one long row, (tokens, d_model), so axis 1, over which
+        you average, is that of the features. How can you leave out padding while each text keeps its row?"""
         return states[real].mean(dim=1)
 
     def smallest_of_each_feature(states, real):
-        """You take the smallest number of each feature. This model was trained with the mean: which method averages
+        """You return the smallest number of each feature. This model was trained with the mean: which method averages
         over an axis?"""
         return states.masked_fill(~real[..., None], float("inf")).amin(dim=1)
 
     def median_of_the_real(states, real):
-        """You take the median of each feature, the one in the middle. This model was trained with the mean, to which
-        every token adds its part."""
+        """You return the median of each feature, the number in the middle. This model was trained with the mean, to
+        which every token contributes."""
         return torch.stack([text[kept].median(dim=0).values for text, kept in zip(states, real)])
 
     def infinity_in_the_padding(states, real):
-        """You fill the padding with −∞ or NaN before you add up, and neither is left out of a sum: scaled it is NaN.
-        With which number must a row be filled to add nothing?"""
+        """You fill the padding with −∞ or NaN before you add up, and the sum includes it: after scaling, the result is
+        NaN. With which number must you fill a row so that it adds nothing?"""
         return states.masked_fill(~real[..., None], float("-inf")).mean(dim=1)
 
     def far_below_zero_in_the_padding(states, real):
-        """You fill the padding with a huge negative number before you average, as scores are masked before a softmax.
-        In a sum it is all that is left. With which number must a row be filled to add nothing?"""
+        """You fill the padding with a huge negative number before you average, as for scores before a softmax. That
+        number dominates the sum. With which number must you fill a row so that it adds nothing?"""
         return states.masked_fill(~real[..., None], -1e9).mean(dim=1)
 
     def ones_in_the_padding(states, real):
-        """You fill the padding with ones, and each of them adds to the sum. With which number must a row be filled to
-        add nothing?"""
+        """You fill the padding with ones, and each of them adds to the sum. With which number must you fill a row so
+        that it adds nothing?"""
         return states.masked_fill(~real[..., None], 1.0).sum(dim=1)
 
     def length_of_the_first_text(states, real):
-        """You cut all texts to the length of the first one. Each has its own: `real` has a row for each text."""
+        """You cut all texts to the length of the first text. Each text has its own length: `real` has a row for each
+        text."""
         return states[:, : int(real[0].sum())].mean(dim=1)
 
     def pattern_of_the_first_text(states, real):
-        """You leave out of every text what is padding in the *first* one. `real` has a row for each text: which index
-        stands before yours?"""
+        """You leave out of every text the places that are padding in the *first* text. `real` has a row for each text:
+        which index comes before yours?"""
         return states[:, real[0]].mean(dim=1)
 
     def softmax_of_the_mask(states, real):
-        """Your weights are a softmax of `real`: padding gets less, and not nothing, since e⁰ is 1. What must stand in
-        the padding before a softmax, and do you need one?"""
+        """Your weights are a softmax of `real`: padding gets less weight, but not zero, since e⁰ is 1. Which value must
+        the padding have before a softmax, and do you need a softmax?"""
         return (states * real.to(states.dtype).softmax(dim=1)[..., None]).sum(dim=1)
 
     def later_tokens_count_more(states, real):
-        """Later tokens count more in your mean: their weight is their position. In a mean each real token counts as
-        much as any other."""
+        """Later tokens count more in your mean: their weight is their position. In a mean, all real tokens count
+        alike."""
         weights = real * torch.arange(1, real.shape[1] + 1, device=real.device)
         return (states * weights[..., None]).sum(dim=1) / weights.sum(dim=1, keepdim=True)
 
     def first_place_left_out(states, real):
-        """Your mean leaves out the first place of each row, as if it were no token. `real` alone says what counts: the
-        first token is `True` where it is real."""
+        """Your mean leaves out the first place of each row, as if it held no token. `real` alone says which tokens
+        count: it is `True` for the first token where that token is real."""
         return (states * real[..., None])[:, 1:].sum(dim=1)
 
     def last_place_left_out(states, real):
-        """Your mean leaves out the last place of each row. `real` alone says what counts: is there a slice, or a range,
-        that ends too early?"""
+        """Your mean leaves out the last place of each row. `real` alone says which tokens count: does a slice or a
+        range end too early?"""
         return (states * real[..., None])[:, :-1].sum(dim=1)
 
     def first_real_left_out(states, real):
-        """Your mean leaves out the first real token of each text, as if it were `[CLS]`. All real tokens are in it."""
+        """Your mean leaves out the first real token of each text, as if it were `[CLS]`. The mean includes all real
+        tokens."""
         return torch.stack([text[kept][1:].mean(dim=0) for text, kept in zip(states, real)])
 
     def last_real_left_out(states, real):
-        """Your mean leaves out the last real token of each text, as if it were `[SEP]`, or a slice ends too early. All
-        real tokens are in it."""
+        """Your mean leaves out the last real token of each text, as if it were `[SEP]`, or because a slice ends too
+        early. The mean includes all real tokens."""
         return torch.stack([text[kept][:-1].mean(dim=0) for text, kept in zip(states, real)])
 
     def until_the_first_padding(states, real):
-        """Your sum ends at the first place that is padding. Where that stands in front of the text, no token is left.
-        Which places are real, `real` says of each by itself."""
+        """Your sum ends at the first place that is padding. With padding in front of the text, no token is left. `real`
+        says of each place separately whether it is real."""
         return (states * real.cumprod(dim=1)[..., None]).sum(dim=1)
 
     def total_not_reset(states, real):
-        """The tokens of earlier texts are in the mean of later ones: your total goes on from text to text. Where in the
-        loop must it begin at 0?"""
+        """The tokens of earlier texts are in the mean of later texts: your running total carries over from text to
+        text. Where in the loop must it begin at 0?"""
         return (states * real[..., None]).sum(dim=1).cumsum(dim=0)
 
     def whole_number_division(states, real):
-        """You divide with `//`, which rounds down to whole numbers, and most of your vectors is lost. Which operator
-        keeps what is after the point?"""
+        """You divide with `//`, which rounds down to whole numbers, so most of each vector is lost. Which operator
+        keeps the fractions?"""
         return (states * real[..., None]).sum(dim=1) // real.sum(dim=1, keepdim=True)
 
     def fractions_cut_off(states, real):
-        """Your states have become whole numbers: `.long()` and `.int()` cut off what is after the point. A mask may be
-        turned into numbers, and `states` stay as they are."""
+        """Your states have become whole numbers: `.long()` and `.int()` cut off the fractions. Convert the mask to
+        numbers if you like, but keep `states` as they are."""
         return mean_of_real(states.trunc(), real)
 
     def squares_averaged(states, real):
-        """You average the squares of the numbers, and signs are lost. The mean is that of the states themselves;
-        squares belong to the length, which comes after it."""
+        """You average the squares of the numbers, which loses the signs. Average the states themselves; squares belong
+        to the length, which comes after the mean."""
         return mean_of_real(states.square(), real)
 
     def roots_of_mean_squares(states, real):
-        """You take the root of the mean square of each feature, and signs are lost. The mean is that of the states
-        themselves; squares belong to the length, which comes after it."""
+        """You return the root of the mean square of each feature, which loses the signs. Average the states themselves;
+        squares belong to the length, which comes after the mean."""
         return mean_of_real(states.square(), real).sqrt()
 
     def absolute_values_averaged(states, real):
-        """You average the absolute values, and signs are lost. The mean is that of the states as they are: numbers of
-        opposite sign may cancel."""
+        """You average the absolute values, which loses the signs. Average the states as they are: numbers of opposite
+        sign may cancel."""
         return mean_of_real(states.abs(), real)
 
     def largest_feature_of_each_token(states, real):
-        """You take the largest feature of each token: a number for each token, where a vector for each text was asked
-        for. And this model was trained with the mean, over the tokens."""
+        """You return the largest feature of each token: a number for each token, but the exercise asks for a vector for
+        each text. And this model was trained with the mean over the tokens."""
         return (states * real[..., None]).amax(dim=-1)
 
     @family(
@@ -330,19 +334,19 @@ class MeanAlone:
         one_behind_the_last_real_or_first=lambda real: real.sum(dim=1) % real.shape[1],
     )
     def a_place_too_far(place, states, real):
-        """Your index is how many tokens are real, and the last of them stands one place before. And this model was
-        trained with the mean of all real tokens, not with one of them."""
+        """Your index is the number of real tokens, but the last real token is one place earlier. And this model was
+        trained with the mean of all real tokens, not with a single token."""
         return states[torch.arange(len(states)), place(real)]
 
     def every_count_for_every_text(states, real):
-        """Your result has two axes of the batch: vectors, (batch, 1, d_model), were divided by counts, (batch, 1), and
-        shapes are aligned from the right, so that every text meets every count. Write both shapes down, one below the
+        """Your result has two axes of the batch: you divide vectors, (batch, 1, d_model), by counts, (batch, 1). Shapes
+        are aligned from the right, so every text is divided by every count. Write the two shapes down, one below the
         other."""
         return (states * real[..., None]).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True)
 
     def every_text_for_every_count(states, real):
-        """Your result has two axes of the batch: vectors, (batch, d_model), were divided by counts, (batch, 1, 1), and
-        shapes are aligned from the right, so that every text meets every count. Write both shapes down, one below the
+        """Your result has two axes of the batch: you divide vectors, (batch, d_model), by counts, (batch, 1, 1). Shapes
+        are aligned from the right, so every text is divided by every count. Write the two shapes down, one below the
         other."""
         return (states * real[..., None]).sum(dim=1) / real.sum(dim=1)[:, None, None]
 
@@ -350,23 +354,23 @@ class MeanAlone:
 @mean_pool.wrong(stage="length")
 class Length:
     def length_kept(mean):
-        """Your vectors keep their lengths, so that a dot product of two is no cosine. Which step comes after the
+        """Your vectors keep their lengths, so a dot product of two vectors is not a cosine. Which step comes after the
         mean?"""
         return mean
 
     def sum_made_one(mean):
         """You divide by the sum of the absolute values. The length is the root of the sum of the squares: 3 and 4 give
-        5, and not 7."""
+        5, not 7."""
         return F.normalize(mean, p=1, dim=-1)
 
     def divided_by_the_sum(mean):
         """You divide by the sum of the numbers, where signs cancel and nothing is squared. The length is the root of
-        the sum of the squares: 3 and 4 give 5, and not 7."""
+        the sum of the squares: 3 and 4 give 5, not 7."""
         return mean / mean.sum(dim=-1, keepdim=True)
 
     def largest_made_one(mean):
-        """You divide by the largest absolute value. The length is the root of the sum of the squares, to which every
-        number adds: 3 and 4 give 5, and not 4."""
+        """You divide by the largest absolute value. The length is the root of the sum of all the squares: 3 and 4 give
+        5, not 4."""
         return mean / mean.abs().amax(dim=-1, keepdim=True)
 
     def root_mean_square_made_one(mean):
@@ -375,8 +379,8 @@ class Length:
         return mean / mean.square().mean(dim=-1, keepdim=True).sqrt()
 
     def standardized(mean):
-        """You subtract the mean of the features and divide by their standard deviation. Here each vector is divided by
-        its length, the root of the sum of the squares, and nothing is subtracted."""
+        """You subtract the mean of the features and divide by their standard deviation. Divide each vector by its
+        length, the root of the sum of the squares, without subtracting anything."""
         return (mean - mean.mean(dim=-1, keepdim=True)) / mean.std(dim=-1, keepdim=True)
 
     def divided_by_the_deviation(mean):
@@ -385,28 +389,28 @@ class Length:
         return mean / mean.std(dim=-1, keepdim=True)
 
     def centred_first(mean):
-        """The mean of the features is subtracted before each vector is made 1 long. That is a correlation's way, and no
-        cosine's: here each vector is divided by its length as it is."""
+        """You subtract the mean of the features before you scale each vector to length 1. That is a step of a
+        correlation, not of a cosine: divide each vector by its length as it is."""
         return of_length_one(mean - mean.mean(dim=-1, keepdim=True))
 
     def root_of_the_plain_sum(mean):
-        """You take the root of the sum of the numbers, and not of their squares: below zero that is NaN. The length of
-        (3, 4) is √(9 + 16)."""
+        """You take the root of the sum of the numbers, not of their squares: for a negative sum, the root is NaN. The
+        length of (3, 4) is √(9 + 16)."""
         return mean / mean.sum(dim=-1, keepdim=True).sqrt()
 
     def signs_alone(mean):
-        """All your numbers are 1 or −1: each was divided by its own absolute value. That happens where the length is
-        taken along an axis of size 1. Over which axis do the squares of a vector add up?"""
+        """All your numbers are 1 or −1: each is divided by its own absolute value. This happens where the length is
+        computed along an axis of size 1. Over which axis must the squares of a vector be summed?"""
         return mean.sign()
 
     def stretched_between_zero_and_one(mean):
-        """You stretch each vector so that its smallest number is 0 and its largest 1. Here the *length* must be 1, and
+        """You rescale each vector so that its smallest number is 0 and its largest 1. Here the *length* must be 1, and
         nothing is subtracted."""
         smallest = mean.amin(dim=-1, keepdim=True)
         return (mean - smallest) / (mean.amax(dim=-1, keepdim=True) - smallest)
 
     def features_before_texts(mean):
-        """The vectors are columns: (d_model, batch), where (batch, d_model) was asked for. Which of your steps
+        """The vectors are columns, (d_model, batch), but the exercise asks for (batch, d_model). Which of your steps
         exchanges the axes?"""
         return of_length_one(mean).mT
 
@@ -416,78 +420,78 @@ class Length:
         return mean / mean.square().sum(dim=-1, keepdim=True)
 
     def length_over_the_batch(mean):
-        """You normalize along the batch, so that each feature has the length 1 over all texts. One text's vector must
-        not depend on the others."""
+        """You normalize along the batch, so each feature has the length 1 over all texts. One text's vector must not
+        depend on the others."""
         return F.normalize(mean, dim=0)
 
     def one_length_for_all(mean):
-        """You divide all vectors by one length, that of the whole batch. Each text has its own."""
+        """You divide all vectors by a single length, that of the whole batch. Each text has its own length."""
         return mean / mean.norm()
 
     def softmax_for_length(mean):
-        """You made the numbers of each vector sum to one by a softmax. Here the *length* must be 1, and signs stay."""
+        """You apply a softmax, so the numbers of each vector sum to one. Here the *length* must be 1, and the numbers
+        keep their signs."""
         return mean.softmax(dim=-1)
 
     def divided_by_the_root_of_d_model(mean):
-        """You divide all vectors by √d_model, a number that knows nothing of them: each keeps a length of its own. What
-        is the length of a vector computed from?"""
+        """You divide all vectors by √d_model, which does not depend on the vectors: their lengths still differ. From
+        which numbers do you compute the length of a vector?"""
         return mean / mean.shape[-1] ** 0.5
 
     def layer_norm_for_length(mean):
-        """You normalize as a layer norm does: the mean of the features is subtracted, and the directions change. Here
-        each vector is divided by its length, and nothing is subtracted."""
+        """You normalize as a layer norm does: it subtracts the mean of the features, which changes the directions.
+        Divide each vector by its length, without subtracting anything."""
         return F.layer_norm(mean, mean.shape[-1:])
 
     def multiplied_by_the_length(mean):
-        """You multiply by the length where you should divide. A vector of length 2 must become half as long, not
-        twice."""
+        """You multiply by the length instead of dividing. A vector of length 2 must become half as long, not twice."""
         return mean * mean.norm(dim=-1, keepdim=True)
 
     def root_of_the_length(mean):
-        """You divide by the root of the length: there is one root too many. `norm` has taken it already, and a vector
-        of length 4 must become a quarter as long, not half."""
+        """You divide by the root of the length: there is one root too many. `norm` contains the root already, and a
+        vector of length 4 must become a quarter as long, not half."""
         return mean / mean.norm(dim=-1, keepdim=True).sqrt()
 
     def one_added_to_the_length(mean):
-        """1 is added to the length before you divide, so that no vector gets the length 1. What keeps a division from 0
+        """You add 1 to the length before you divide, so no vector gets the length 1. A constant against division by 0
         is very small, and here no vector is 0."""
         return mean / (mean.norm(dim=-1, keepdim=True) + 1)
 
     def mean_square_made_one(mean):
-        """You divide by the mean of the squares: the root is missing, and a sum in place of the mean. The length is the
+        """You divide by the mean of the squares: the root is missing, and the mean must be a sum. The length is the
         root of the sum of the squares."""
         return mean / mean.square().mean(dim=-1, keepdim=True)
 
     def sigmoid_for_length(mean):
-        """You squeeze each number between 0 and 1 by a sigmoid. Here the *length* of the vector must be 1: all of its
-        numbers are divided by the same one, and signs stay."""
+        """You apply a sigmoid, which maps each number to one between 0 and 1. Here the *length* of the vector must be
+        1: divide all its numbers by the same number, and they keep their signs."""
         return mean.sigmoid()
 
     def tanh_for_length(mean):
-        """You squeeze each number between −1 and 1 by tanh. Here the *length* of the vector must be 1: all of its
-        numbers are divided by the same one."""
+        """You apply tanh, which maps each number to one between −1 and 1. Here the *length* of the vector must be 1:
+        divide all its numbers by the same number."""
         return mean.tanh()
 
 
 @mean_pool.wrong(stage="length", alone=True)
 class LengthAlone:
     def squares_over_the_batch(mean):
-        """You divide each feature by the sum of its squares over all texts: that is the axis of the batch, and the root
+        """You divide each feature by the sum of its squares over all texts: the axis is that of the batch, and the root
         is missing. One text's vector must not depend on the others."""
         return mean / mean.square().sum(dim=0)
 
     def sum_over_the_batch(mean):
-        """You divide each feature by its absolute values' sum over all texts: that is the axis of the batch, and a
-        length is the root of a sum of squares. One text's vector must not depend on the others."""
+        """You divide each feature by the sum of its absolute values over all texts: the axis is that of the batch, and
+        a length is the root of a sum of squares. One text's vector must not depend on the others."""
         return F.normalize(mean, p=1, dim=0)
 
     def divided_by_the_largest(mean):
-        """You divide by the largest number, whatever its sign. The length is the root of the sum of the squares, to
-        which every number adds: 3 and 4 give 5, and not 4."""
+        """You divide by the largest number, whatever its sign. The length is the root of the sum of all the squares: 3
+        and 4 give 5, not 4."""
         return mean / mean.amax(dim=-1, keepdim=True)
 
     def no_length_below_one(mean):
-        """Your divisor is at least 1, so that short vectors stay as they are. What keeps a division from 0 is very
+        """Your divisor is at least 1, so vectors shorter than 1 stay as they are. A limit against division by 0 is very
         small, and here no vector is 0."""
         return mean / mean.norm(dim=-1, keepdim=True).clamp(min=1)
 
@@ -496,37 +500,37 @@ class LengthAlone:
         length_returned_with_its_axis=(lambda mean: mean.norm(dim=-1, keepdim=True), "(batch, 1)"),
     )
     def length_alone(length, mean):
-        """You return the lengths, {}. They are what each vector is divided by: what was to be returned?"""
+        """You return the lengths, {}. Each vector is divided by its length: which result must you return?"""
         return length(mean)
 
     def cosines_returned(mean):
-        """You return the dot product of each two texts, (batch, batch). What was asked for are the vectors themselves,
-        from which others take it."""
+        """You return the dot products of all pairs of texts, (batch, batch). The exercise asks for the vectors
+        themselves, from which others compute the dot products."""
         return of_length_one(mean) @ of_length_one(mean).mT
 
     def first_text_alone(mean):
-        """You return the vector of the first text alone. A `return` inside a loop ends the function in its first round,
-        and an index of 0 leaves the others out."""
+        """You return the vector of the first text alone. A `return` inside a loop ends the function in the first round,
+        and an index of 0 leaves out the other texts."""
         return of_length_one(mean)[0]
 
     def last_text_alone(mean):
-        """You return the vector of the last text alone. A loop that gives each round's result the same name keeps the
-        last: what gathers all of them?"""
+        """You return the vector of the last text alone. A loop that assigns each round's result to the same name keeps
+        only the last result: how do you collect all of them?"""
         return of_length_one(mean)[-1]
 
     def longest_made_one(mean):
-        """You divide all vectors by the length of the longest one. Each text has a length of its own: over which axis,
-        and no other, is it taken?"""
+        """You divide all vectors by the length of the longest one. Each text has its own length: over which single axis
+        is it computed?"""
         return mean / mean.norm(dim=-1).max()
 
     def mean_length_made_one(mean):
-        """You divide all vectors by their mean length. Each text has a length of its own: over which axis, and no
-        other, is it taken?"""
+        """You divide all vectors by their mean length. Each text has its own length: over which single axis is it
+        computed?"""
         return mean / mean.norm(dim=-1).mean()
 
     def centred_over_the_batch(mean):
-        """The mean of all texts is subtracted from each before its length is made 1. One text's vector must not depend
-        on the others: nothing is subtracted."""
+        """You subtract the mean of all texts from each text before you scale it to length 1. One text's vector must not
+        depend on the others: subtract nothing."""
         return of_length_one(mean - mean.mean(dim=0))
 
 
@@ -537,43 +541,43 @@ class WrongAnswers:
         return F.normalize((states * real.cumprod(dim=1)[..., None]).sum(dim=1), dim=-1)
 
     def unit_tokens_kept_apart(states, real):
-        """The tokens are still apart, (batch, seq, d_model): each real one has the length 1, and nothing is added up.
-        Which step makes one vector of a text, and when is its length made 1?"""
+        """The tokens are still separate, (batch, seq, d_model): each real token has the length 1, but you add nothing
+        up. Which step reduces a text to one vector, and when do you scale to length 1?"""
         return F.normalize(states * real[..., None], dim=-1)
 
     def sum_kept(states, real):
-        """You return the sum of each text's real tokens: it is not divided by how many there are, and its length is not
-        made 1, so that a dot product of two is no cosine. Which step makes the length 1?"""
+        """You return the sum of each text's real tokens: you neither divide it by their number nor scale it to length
+        1, so a dot product of two vectors is not a cosine. Which step scales to length 1?"""
         return (states * real[..., None]).sum(dim=1)
 
     def sum_with_padding_kept(states, real):
-        """You return the sum of all tokens of a row, padding included, and its length is not made 1. Which argument
-        says which tokens are real, and which step comes after the mean?"""
+        """You return the sum of all tokens of a row, padding included, and do not scale it to length 1. Which argument
+        marks the real tokens, and which step comes after the mean?"""
         return states.sum(dim=1)
 
     def zeros_in_the_mean(states, real):
-        """Padding adds 0 to your sum, and it is counted: you divide by the length of the row, and not by how many
-        tokens are real. And the length of your vectors is not made 1, so that a dot product of two is no cosine."""
+        """Padding adds 0 to your sum, but it is counted: you divide by the length of the row, not by the number of real
+        tokens. And you do not scale your vectors to length 1, so a dot product of two vectors is not a cosine."""
         return (states * real[..., None]).mean(dim=1)
 
     def divided_by_all_counts(states, real):
-        """You divide by the number of real tokens in the whole batch, and the length of your vectors is not made 1.
-        Each text has a count of its own: which axis must `sum` run over? And which step comes after the mean?"""
+        """You divide by the number of real tokens in the whole batch, and do not scale your vectors to length 1. Each
+        text has its own count: over which axis must `sum` run? And which step comes after the mean?"""
         return (states * real[..., None]).sum(dim=1) / real.sum()
 
     def divided_by_the_root_of_the_count(states, real):
-        """You divide the sum by the root of how many tokens are real, as sentence vectors of another kind do, and the
-        length of your vectors is not made 1. A mean divides by the count; which step comes after it?"""
+        """You divide the sum by the root of the number of real tokens, as some other sentence vectors do, and do not
+        scale your vectors to length 1. A mean divides by the count; which step comes after the mean?"""
         return (states * real[..., None]).sum(dim=1) / real.sum(dim=1, keepdim=True).sqrt()
 
     def divided_by_the_count_at_the_end(states, real):
-        """You divide by the number of tokens after the length has been made 1, and so it is 1 no more. First comes the
-        mean, and then its length."""
+        """You divide by the number of tokens after scaling to length 1, so the length is no longer 1. Compute the mean
+        first, then scale it."""
         return mean_pool.reference(states, real) / real.sum(dim=1, keepdim=True)
 
     def minus_infinity_kept(states, real):
-        """You fill the padding with −∞ before you average, as scores are masked before a softmax: a mean with −∞ is −∞.
-        With which number must a row be filled to add nothing? And the length is not made 1."""
+        """You fill the padding with −∞ before you average, as for scores before a softmax: a mean with −∞ is −∞. With
+        which number must you fill a row so that it adds nothing? And you do not scale to length 1."""
         return states.masked_fill(~real[..., None], float("-inf")).mean(dim=1)
 
     @family(
@@ -581,52 +585,52 @@ class WrongAnswers:
         one_number_with_padding=(lambda states, real: states, ", padding included"),
     )
     def mean_of_everything(kept, states, real):
-        """You return a single number, the mean of everything{}: without an axis `mean` runs over all of them. Which
-        axis are the tokens of one text on?"""
+        """You return a single number, the mean of everything{}: without an axis, `mean` runs over all axes. On which
+        axis are the tokens of one text?"""
         return kept(states, real).mean()
 
     def pair_of_max(states, real):
-        """Along an axis, `max` returns a pair: the values, and where they stand. And this model was trained with the
-        mean of the real tokens, not with the largest numbers."""
+        """Along an axis, `max` returns a pair: the values and their places. And this model was trained with the mean of
+        the real tokens, not with the largest numbers."""
         return of_length_one((states * real[..., None]).max(dim=1))
 
     @family(
         real_after_the_mean=lambda mean, real: mean * real, real_after_the_mean_in_front=lambda mean, real: real * mean
     )
     def real_too_late(product, states, real):
-        """`real` comes too late: the tokens are averaged already, and what is left is (batch, d_model), which `real`,
-        (batch, seq), does not fit. Before which step must the padding go?"""
+        """`real` comes too late: the tokens are already averaged, and the result, (batch, d_model), does not fit
+        `real`, (batch, seq). Before which step must you remove the padding?"""
         return product(states.mean(dim=1), real)
 
     def padding_over_the_count(states, real):
-        """You add up all tokens of a row, padding included, and divide by how many are real; and the length of your
-        vectors is not made 1. What must become of the padding before the sum?"""
+        """You add up all tokens of a row, padding included, and divide by the number of real tokens. And you do not
+        scale your vectors to length 1. What must you do with the padding before the sum?"""
         return states.sum(dim=1) / real.sum(dim=1, keepdim=True)
 
     def sum_of_the_padding(states, real):
-        """You add up the padding and leave out the real tokens: `real` is True where there is a word. And the length of
-        your vectors is not made 1."""
+        """You add up the padding and leave out the real tokens: `real` is True where there is a word. And you do not
+        scale your vectors to length 1."""
         return (states * ~real[..., None]).sum(dim=1)
 
     def unit_vectors_and_zeros_averaged(states, real):
-        """You make every token's length 1, and average them over the whole row: padding adds 0, and is counted. Long
-        tokens then count no more than short ones; and the length is made 1 once, after the mean."""
+        """You scale every token to length 1 and average over the whole row: padding adds 0, but it is counted. Tokens
+        with a large norm then count no more than others. Scale to length 1 only once, after the mean."""
         return (F.normalize(states, dim=-1) * real[..., None]).mean(dim=1)
 
     def lengths_returned_as_well(states, real):
-        """You return a pair: the vectors, and the lengths that they had. The task asks for the vectors alone, one
+        """You return a pair: the vectors, and the lengths that they had. The exercise asks for the vectors alone, one
         tensor."""
         mean = mean_of_real(states, real)
         return of_length_one(mean), mean.norm(dim=-1, keepdim=True)
 
     def unit_vectors_summed(states, real):
-        """You make every token's length 1 and add the tokens up. Long tokens then count no more than short ones, and
-        the result is longer than 1: the length is made 1 once, after the mean."""
+        """You scale every token to length 1 and add the tokens up. Tokens with a large norm then count no more than
+        others, and the length of the result is not 1. Scale to length 1 only once, after the mean."""
         return (F.normalize(states, dim=-1) * real[..., None]).sum(dim=1)
 
     def divided_by_the_norm_of_all_tokens(states, real):
-        """You divide by the root of the sum of all squares of a text, taken over tokens and features. The length that
-        must be 1 is that of the *one* vector: first the mean, then its length."""
+        """You divide by the root of the sum of all squares of a text, over tokens and features. The length that must be
+        1 is that of the *one* vector: compute the mean first, then its length."""
         kept = states * real[..., None]
         return (kept / kept.norm(dim=(1, 2), keepdim=True)).sum(dim=1)
 
@@ -636,18 +640,18 @@ class WrongAnswers:
         return F.normalize((states * ~real[..., None]).sum(dim=1), dim=-1)
 
     def mean_of_the_padding(states, real):
-        """You average the padding and leave out the real tokens: `real` is True where there is a word. And the length
-        of your vectors is not made 1."""
+        """You average the padding and leave out the real tokens: `real` is True where there is a word. And you do not
+        scale your vectors to length 1."""
         return mean_of_real(states, ~real)
 
     def one_less_bools(states, real):
-        """`real` holds bools, and PyTorch subtracts none: `1 - real` raises. `~` turns bools around; and do you need
-        the padding, or the real tokens?"""
+        """`real` holds bools, and PyTorch does not subtract bools: `1 - real` raises an error. `~` inverts bools; and
+        do you need the padding, or the real tokens?"""
         return 1 - real
 
     def mean_of_bools(states, real):
-        """`real` holds bools, and PyTorch takes no mean of them. How many are `True`, `sum` tells: that is what the sum
-        of a text's tokens is divided by."""
+        """`real` holds bools, and PyTorch computes no mean of bools. `sum` counts the `True`s: divide the sum of a
+        text's tokens by this count."""
         return real.mean(dim=1)
 
     @family(
@@ -655,21 +659,21 @@ class WrongAnswers:
         viewed_rows_of_one_length=(torch.Tensor.view, "`view`"),
     )
     def tokens_of_one_length(cut, states, real):
-        """`states[real]` joins the real tokens of all texts in one long row, and texts of different lengths cannot be
-        told apart in it any more: {} finds no number of tokens that fits. How can padding be left out while each text
+        """`states[real]` joins the real tokens of all texts in one long row, in which texts of different lengths can no
+        longer be told apart: {} finds no number of tokens that fits. How can you leave out padding while each text
         keeps its row?"""
         return cut(states[real], len(states), -1, states.shape[-1]).mean(dim=1)
 
     def counts_of_the_places(states, real):
-        """You divide by `real.sum(dim=0)`, which counts in how many texts a place is real: (seq,). The task asks
-        how many tokens of each text are: over which axis do you add up, and which argument keeps it?"""
+        """You divide by `real.sum(dim=0)`, which counts in how many texts a place is real: (seq,). The exercise needs
+        the number of real tokens of each text: over which axis must you sum, and which argument keeps that axis?"""
         return mean_of_real(states, real) / real.sum(dim=0)
 
     def axis_of_the_divisor_lost(states, real):
         """You divide vectors, (batch, d_model), by one number for each text, (batch,). Shapes are aligned from the
-        right, so these numbers stand under the features: mostly that raises, and with as many texts as features it
-        would run and be wrong. Look at what you divide by, the count or the length: which argument keeps the axis that
-        was summed?"""
+        right, so these numbers line up with the features: usually that raises an error, but with as many texts as
+        features the result is silently wrong. Look at your divisor, the count or the length: which argument keeps the
+        summed axis?"""
         mean = mean_of_real(states, real)
         return mean / mean.norm(dim=-1)
 
@@ -685,7 +689,8 @@ class WrongAnswers:
     )
     def mask_without_features(refused, states, real):
         """`real` has one bool for each token, (batch, seq), and no axis for the features. Shapes are aligned from the
-        right, so that its tokens stand under the features of `states`. Where does it need an axis of size 1?"""
+        right, so the tokens of `real` line up with the features of `states`. Where does `real` need an axis of size
+        1?"""
         return refused(states, real)
 
 

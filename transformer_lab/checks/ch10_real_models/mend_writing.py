@@ -30,7 +30,7 @@ def _text(draw, seq=4, vocab=9, max_new_tokens=6):
 
 
 def best(scores):
-    """Take the token of the highest score after the last one."""
+    """Return the token with the highest score after the last one."""
     return scores[:, -1].argmax(dim=-1, keepdim=True)
 
 
@@ -61,7 +61,7 @@ def what_is_new(text, seq, most):
     inputs=_text,
     axes={"tokens": "1 seq", "return": "1 new"},
     hints=(
-        "The scores have the shape (1, seq, vocab). Over which of these axes are the tokens that could come next?",
+        "The scores have the shape (1, seq, vocab). On which of these axes are the tokens that could come next?",
         "A softmax over the wrong axis changes which score is the highest. Then look for `stop`: where does the loop "
         "use it?",
         "`token = model(…)[:, -1].argmax(…)`, `if token == stop: …`, and return what follows the first `seq` tokens",
@@ -134,22 +134,22 @@ class Choice:
         return best(scores.softmax(dim=1))
 
     def after_the_first_token(scores):
-        """You read the scores after the *first* token. What comes next is said after the last one."""
+        """You read the scores after the *first* token. The scores after the last token say which token comes next."""
         return scores[:, 0].argmax(dim=-1, keepdim=True)
 
     def lowest(scores):
-        """You take the token of the lowest score. A high score means likely: which one is the model's choice?"""
+        """You choose the token with the lowest score. A high score means likely: which score is the model's choice?"""
         return scores[:, -1].argmin(dim=-1, keepdim=True)
 
     def second_best(scores):
-        """You take the token of the second highest score. The highest one means most likely: which index does it have
-        when scores are sorted?"""
+        """You choose the token with the second highest score. The highest score means most likely: at which index is it
+        in sorted scores?"""
         return scores[:, -1].topk(2).indices[:, 1:]
 
     def always_token_zero(scores):
-        """You choose token 0 each time: all your scores are equal, or NaN, and `argmax` takes the first. A softmax over
-        an axis of size 1, as that of the batch, makes every score 1. Over which axis are the tokens that could come
-        next?"""
+        """You choose token 0 each time: all your scores are equal, or NaN, and `argmax` returns the first. A softmax
+        over an axis of size 1, such as that of the batch, makes every score 1. On which axis are the tokens that could
+        come next?"""
         return scores.softmax(dim=0)[:, -1].argmax(dim=-1, keepdim=True)
 
     @family(
@@ -165,17 +165,17 @@ class Choice:
         place_by_probability=(lambda scores: scores.softmax(dim=-1), "probability"),
     )
     def place_chosen(values, scores):
-        """You look for the highest {} along the places of the text, and what you take for a token is the number of a
-        place. The scores have the shape (1, seq, vocab): on which axis are the tokens that could come next?"""
+        """You look for the highest {} along the places of the text, and use the number of a place as a token. The
+        scores have the shape (1, seq, vocab): on which axis are the tokens that could come next?"""
         return values(scores).argmax(dim=1)[:, -1:]
 
     def one_place_too_early(scores):
-        """You read the scores one place too early: they say which token the last one should have been."""
+        """You read the scores one place too early: they predict the last token of the text, not the next one."""
         return scores[:, max(scores.shape[1] - 2, 0)].argmax(dim=-1, keepdim=True)
 
     def index_in_all_scores(scores):
-        """Your `argmax` looks through the scores of all places at once, and its index counts through all of them: it is
-        no token, and soon the model has none of that number. Which place's scores say what comes next?"""
+        """Your `argmax` searches the scores of all places at once, so its index counts places and tokens together: it
+        is not a token, and soon exceeds the vocabulary. Which place's scores say what comes next?"""
         return scores.argmax().reshape(1, 1)
 
 
@@ -187,20 +187,20 @@ class ChoiceAlone:
         return scores[:, -1].amax(dim=-1, keepdim=True).long()
 
     def score_appended(scores):
-        """You append the highest score itself, or its probability, and the text becomes one of floats, which the model
-        cannot look up. The token is the *index* of the highest score: which function returns that?"""
+        """You append the highest score itself, or its probability, so the text becomes floats, which the model cannot
+        look up. The token is the *index* of the highest score: which function returns that?"""
         return scores[:, -1].amax(dim=-1, keepdim=True)
 
 
 @mend_writing.wrong(stage="loop")
 class Loop:
     def never_stops(choose, tokens, max_new_tokens, stop):
-        """The right token is chosen each time, and the model goes on writing after the stop token. Where does the loop
-        look at `stop`?"""
+        """You choose the right token each time, but the model goes on writing after the stop token. Where does the loop
+        use `stop`?"""
         return until_stop(choose, tokens, max_new_tokens, None)
 
     def stop_token_returned(choose, tokens, max_new_tokens, stop):
-        """You return the stop token as well. It is a sign for the program: leave the loop before it joins the text."""
+        """You return the stop token as well. It is only a sign for the program: leave the loop before you append it."""
         for _ in range(max_new_tokens):
             tokens = torch.cat([tokens, choose(tokens)], dim=1)
             if int(tokens[0, -1]) == stop:
@@ -208,9 +208,8 @@ class Loop:
         return tokens
 
     def stop_looked_for_in_the_prompt(choose, tokens, max_new_tokens, stop):
-        """You look for the stop token in the whole text, prompt included, and return it as well. A prompt may hold one,
-        as in a chat: only the token that has just been chosen says whether to end, and that before it is put to the
-        text."""
+        """You look for the stop token in the whole text, prompt included, and return it as well. A prompt may hold a
+        stop token, as in a chat: compare only the token that you have just chosen, before you append it."""
         for _ in range(max_new_tokens):
             if stop in tokens:
                 break
@@ -218,15 +217,15 @@ class Loop:
         return tokens
 
     def stop_forgotten_last(choose, tokens, max_new_tokens, stop):
-        """The token before the stop token is missing as well: what ends the text is cut off twice. Does your loop leave
+        """The token before the stop token is missing as well: you cut off the end of the text twice. Does your loop end
         before the stop token is appended? Then there is nothing to cut off."""
         text = until_stop(choose, tokens, max_new_tokens, stop)
         stopped = tokens.shape[1] < text.shape[1] < tokens.shape[1] + max_new_tokens
         return text[:, :-1] if stopped else text
 
     def step_compared_with_stop(choose, tokens, max_new_tokens, stop):
-        """You compare `stop` with the number of the step. It is a token: what has just been chosen says whether to
-        end."""
+        """You compare `stop` with the number of the step. `stop` is a token: compare it with the token that you have
+        just chosen."""
         for step in range(max_new_tokens):
             if step == stop:
                 break
@@ -238,42 +237,42 @@ class Loop:
         return until_stop(choose, tokens, max_new_tokens + 1, stop)
 
     def one_too_few(choose, tokens, max_new_tokens, stop):
-        """Where the stop token never comes, your text is one token short of `max_new_tokens`. Either the loop runs once
-        too seldom, or you cut off the last token even where it is no stop token."""
+        """Where the stop token never comes, your text is one token shorter than `max_new_tokens`. Either the loop runs
+        once too seldom, or you cut off the last token even where it is not the stop token."""
         return until_stop(choose, tokens, max_new_tokens - 1, stop)
 
     def prompt_counted(choose, tokens, max_new_tokens, stop):
-        """You count the prompt: your loop ends when the *whole* text has `max_new_tokens`. As many may be *new*: how
-        long is the text when the loop begins?"""
+        """You count the prompt: your loop ends when the *whole* text has `max_new_tokens`. The limit is for the *new*
+        tokens: how long is the text when the loop begins?"""
         return until_stop(choose, tokens, max_new_tokens - tokens.shape[1], stop)
 
     def only_the_last_token_read(choose, tokens, max_new_tokens, stop):
-        """The model is given the newest token alone, and knows nothing of the text before it. Without a cache it needs
-        all of it, each time."""
+        """The model reads the newest token alone, without the text before it. Without a cache, pass the whole text at
+        each step."""
         return until_stop(lambda text: choose(text[:, -1:]), tokens, max_new_tokens, stop)
 
     def same_scores_every_time(choose, tokens, max_new_tokens, stop):
-        """Each step takes its token from the same scores: the model is asked once, or about the prompt each time, or
-        you read what it says at the prompt's end. What has changed after a step, and who must read it?"""
+        """Each step chooses its token from the same scores: you call the model once, or with the prompt each time, or
+        you read the scores at the prompt's end. What has changed after a step, and must the model read it?"""
         return until_stop(lambda text: choose(tokens), tokens, max_new_tokens, stop)
 
     def prompt_forgotten(choose, tokens, max_new_tokens, stop):
-        """From the second step on the model reads what it has written itself, without the prompt. It needs the whole
-        text, each time: what do you hand over?"""
+        """From the second step on, the model reads only the new tokens, without the prompt. It needs the whole text at
+        each step: what do you pass?"""
         seq = tokens.shape[1]
         return until_stop(
             lambda text: choose(text[:, seq:] if text.shape[1] > seq else text), tokens, max_new_tokens, stop
         )
 
     def first_token_dropped(choose, tokens, max_new_tokens, stop):
-        """The model reads a window: for each token that is appended, the first one is dropped. It needs the whole text,
-        each time: which slice do you hand over?"""
+        """The model reads a window: for each token that you append, you drop the first one. The model needs the whole
+        text at each step: which slice do you pass?"""
         seq = tokens.shape[1]
         return until_stop(lambda text: choose(text[:, -seq:]), tokens, max_new_tokens, stop)
 
     def put_in_front(choose, tokens, max_new_tokens, stop):
         """You put the new token in front of the text, and the model reads it there. A text grows at its end: in which
-        order does `cat` get the two?"""
+        order do you pass the two tensors to `cat`?"""
         return until_stop(choose, tokens, max_new_tokens, stop, lambda text, token: torch.cat([token, text], dim=1))
 
 
@@ -281,52 +280,53 @@ class Joins:
     """Wrong ways to append, for loops that look for the stop token before and after it."""
 
     def joined_along_the_batch(tokens, token):
-        """`cat` joins along axis 0 unless it is told otherwise: that is the batch, and there the sizes do not fit. On
-        which axis of (1, seq) does the text grow?"""
+        """`cat` joins along axis 0 by default: that is the batch, and the other sizes do not fit. On which axis of (1,
+        seq) does the text grow?"""
         return torch.cat([tokens, token])
 
     def stacked(tokens, token):
-        """`stack` puts tensors of one shape on a new axis, and text and token have different ones. Which function joins
-        them along an axis that they have?"""
+        """`stack` joins tensors of equal shape along a new axis, but text and token have different shapes. Which
+        function joins them along an axis that they already have?"""
         return torch.stack([tokens, token], dim=1)
 
     def number_joined(tokens, token):
-        """`cat` joins tensors, and what you give it is a plain number: `.item()` and `int()` make one of a token. For
-        the comparison that is fine; what must be appended?"""
+        """`cat` joins tensors, but you pass a plain number: `.item()` and `int()` turn a token into a number. A number
+        is fine for the comparison, but what must you append?"""
         return torch.cat([tokens, int(token)], dim=1)
 
     def row_joined(tokens, token):
-        """The new token has fewer axes than the text, (1, seq), and `cat` joins only tensors with equally many.
-        `argmax` removes the axis it looks along, and an index removes one more. Which argument of `argmax` keeps it?"""
+        """The new token has fewer axes than the text, (1, seq), but `cat` only joins tensors with the same number of
+        axes. `argmax` removes the axis that it searches, and an index removes another. Which argument of `argmax` keeps
+        the axis?"""
         return torch.cat([tokens, token[0]], dim=1)
 
     def zero_axes_joined(tokens, token):
-        """The new token has no axis at all, and the text has two, (1, seq): `cat` joins only tensors with equally many
-        axes. `argmax` with `dim=-1` and `keepdim=True` keeps them; and which axes has a number by itself?"""
+        """The new token has no axis, but the text has two, (1, seq): `cat` only joins tensors with the same number of
+        axes. `argmax` with `dim=-1` and `keepdim=True` keeps the axes; how many axes does a plain number have?"""
         return torch.cat([tokens, token[0, 0]], dim=1)
 
     def three_axes_joined(tokens, token):
-        """The new token has three axes, and the text has two, (1, seq): `cat` joins only tensors with equally many.
-        Which of your steps adds an axis that is there already?"""
+        """The new token has three axes, but the text has two, (1, seq): `cat` only joins tensors with the same number
+        of axes. Which of your steps adds an axis that is already there?"""
         return torch.cat([tokens, token[None]], dim=1)
 
     def brackets_forgotten(tokens, token):
-        """`cat` takes its tensors together, as a list or a tuple: the second one by itself is taken for the axis. Which
+        """`cat` takes its tensors together, as a list or a tuple: it treats a separate second tensor as the axis. Which
         brackets are missing?"""
         return torch.cat(tokens, token, dim=1)
 
     def append_of_a_list(tokens, token):
-        """A tensor has no `append`: it cannot grow. A list can; or `cat` makes a new, longer tensor, which needs a
-        name."""
+        """A tensor has no `append`: it cannot grow. Use a list, or let `cat` make a new, longer tensor, and assign it
+        to a name."""
         return tokens.append(token)
 
 
 @mend_writing.wrong(stage="loop", alone=True)
 class LoopAlone:
     def stop_looked_for_in_the_text(choose, tokens, max_new_tokens, stop):
-        """You look for the stop token in the whole text, prompt included, after each step, and return it as well. A
-        prompt may hold one, as in a chat: only the token that has just been chosen says whether to end, and that before
-        it is put to the text."""
+        """After each step you look for the stop token in the whole text, prompt included, and return it as well. A
+        prompt may hold a stop token, as in a chat: compare only the token that you have just chosen, before you append
+        it."""
         for _ in range(max_new_tokens):
             tokens = torch.cat([tokens, choose(tokens)], dim=1)
             if stop in tokens:
@@ -334,20 +334,20 @@ class LoopAlone:
         return tokens
 
     def nothing_after_a_prompt_with_stop(choose, tokens, max_new_tokens, stop):
-        """A prompt that holds the stop token gets no answer: you look for that token in the whole text. Only what the
-        model writes says whether to end."""
+        """A prompt that holds the stop token gets no answer: you look for that token in the whole text. Only the new
+        tokens may end the writing."""
         return tokens if stop in tokens else until_stop(choose, tokens, max_new_tokens, stop)
 
     def stop_tokens_left_out(choose, tokens, max_new_tokens, stop):
-        """The stop tokens are gone, and what the model wrote after the first of them is there. That token ends the
-        writing: nothing that follows it belongs to the answer."""
+        """The stop tokens are gone, but the tokens after the first stop token are still there. The first stop token
+        ends the writing: nothing after it belongs to the answer."""
         text = until_stop(choose, tokens, max_new_tokens, None)
         new = text[:, tokens.shape[1] :]
         return torch.cat([tokens, new[new != stop][None]], dim=1)
 
     def cut_at_the_last_stop(choose, tokens, max_new_tokens, stop):
-        """You cut the text at its *last* stop token, and the model may have written several. Writing ends before the
-        first: the index of which one do you take?"""
+        """You cut the text at its *last* stop token, but the model may have written several. Writing ends before the
+        first: the index of which stop token do you use?"""
         text = until_stop(choose, tokens, max_new_tokens, None)
         stops = (text[0, tokens.shape[1] :] == stop).nonzero()
         return text[:, : tokens.shape[1] + int(stops[-1])] if len(stops) else text
@@ -358,35 +358,34 @@ class LoopAlone:
         return until_stop(choose, tokens, max_new_tokens, stop, ends=lambda token, *_: int(token) >= stop)
 
     def filled_up_with_stops(choose, tokens, max_new_tokens, stop):
-        """Your result is filled up with stop tokens, as texts of a batch are. Here there is one text, and it ends
-        *before* the first stop token: new may be less than `max_new_tokens`."""
+        """Your result is padded with stop tokens, like the texts of a batch. Here there is one text, and it ends
+        *before* the first stop token: the result may be shorter than `max_new_tokens`."""
         text = until_stop(choose, tokens, max_new_tokens, stop)
         missing = tokens.shape[1] + max_new_tokens - text.shape[1]
         return torch.cat([text, text.new_full((1, missing), stop)], dim=1)
 
     def filled_up_with_zeros(choose, tokens, max_new_tokens, stop):
-        """Your result is filled up with zeros to `max_new_tokens`: what was made with `zeros` has this length, however
-        much is written. 0 is a token, too; return only what the model wrote."""
+        """Your result is padded with zeros to `max_new_tokens`: a tensor made with `zeros` has this length, however
+        much the model writes. 0 is a token too; return only what the model wrote."""
         text = until_stop(choose, tokens, max_new_tokens, stop)
         missing = tokens.shape[1] + max_new_tokens - text.shape[1]
         return torch.cat([text, text.new_zeros((1, missing))], dim=1)
 
     def condition_turned(choose, tokens, max_new_tokens, stop):
-        """Your condition is reversed: the loop ends at a token that is *not* the stop token, and writes on as long
-        as it is. Read the line with `stop` aloud."""
+        """Your condition is reversed: the loop ends at a token that is *not* the stop token, and continues at the stop
+        token. Read the line with `stop` aloud."""
         return until_stop(choose, tokens, max_new_tokens, stop, ends=lambda token, *_: int(token) != stop)
 
     def ends_at_a_repetition(choose, tokens, max_new_tokens, stop):
         """Your loop ends where the model would write a token twice in a row. Only the token `stop` ends the writing:
-        what do you compare with what?"""
+        which two numbers do you compare?"""
         return until_stop(
             choose, tokens, max_new_tokens, stop, ends=lambda token, text, _: int(token) == int(text[0, -1])
         )
 
     def last_token_compared(choose, tokens, max_new_tokens, stop):
-        """You compare the last token of the text with `stop`, before the new one is asked for: the loop ends one step
-        late, the stop token is returned, and a prompt that ends in it gets no answer. Which token says whether to
-        end?"""
+        """You compare the last token of the text with `stop` before you choose the new token: the loop ends one step
+        late, you return the stop token, and a prompt that ends in it gets no answer. Which token must you compare?"""
         for _ in range(max_new_tokens):
             if int(tokens[0, -1]) == stop:
                 break
@@ -394,13 +393,13 @@ class LoopAlone:
         return tokens
 
     def returned_in_the_loop(choose, tokens, max_new_tokens, stop):
-        """The model writes one token, and that is all. A `return` or `break` that every round of the loop reaches does
-        this: it ends in the first. How far may it be indented to wait for all of them?"""
+        """The model writes a single token. A `return` or `break` that every round of the loop reaches ends the loop in
+        the first round. How far must it be indented to wait for all rounds?"""
         return until_stop(choose, tokens, 1, stop)
 
     def only_the_newest_after_the_prompt(choose, tokens, max_new_tokens, stop):
-        """The model reads the prompt once, and from then on the newest token alone, as with a cache. This one keeps
-        nothing: it needs the whole text, each time."""
+        """The model reads the prompt once, and from then on the newest token alone, as with a cache. This model has no
+        cache: pass the whole text at each step."""
         seq = tokens.shape[1]
         return until_stop(
             lambda text: choose(text if text.shape[1] == seq else text[:, -1:]), tokens, max_new_tokens, stop
@@ -408,8 +407,8 @@ class LoopAlone:
 
     @family(always_10=10, always_20=20, always_50=50, always_100=100)
     def always_so_many(number, choose, tokens, max_new_tokens, stop):
-        """Your loop runs {} times, whatever `max_new_tokens` is. Whoever calls the function says how much may be
-        written: where does that argument belong?"""
+        """Your loop runs {} times, whatever `max_new_tokens` is. The caller decides how much may be written: where does
+        that argument belong?"""
         return until_stop(choose, tokens, number, stop)
 
     @family(always_ends_at_0=0, always_ends_at_1=1, always_ends_at_2=2)
@@ -430,38 +429,37 @@ class LoopAlone:
 @mend_writing.wrong(stage="returned")
 class Returned:
     def nothing_without_a_stop(text, seq, most):
-        """Your function returns `None` when the stop token never comes: then the loop ends after `max_new_tokens`, and
-        no `return` follows. Which lines are reached when the loop has run to its end?"""
+        """Your function returns `None` when the stop token never comes: the loop then ends after `max_new_tokens`, and
+        no `return` follows. Which lines run after the last round of the loop?"""
         return text[:, seq:] if text.shape[1] < seq + most else None
 
     def prompt_returned(text, seq, most):
-        """You return the prompt as well. The task asks for what the model has written after it: where does the prompt
-        end?"""
+        """You return the prompt as well. The exercise asks for the new tokens alone: where does the prompt end?"""
         return text
 
     def nothing_new(text, seq, most):
-        """You return no token at all, whatever the model writes. Either the text does not grow, or its length is
-        measured after it has grown: where does your program set `seq`, and what does it append?"""
+        """You return no token, whatever the model writes. Either the text does not grow, or you measure its length
+        after it has grown: where does your program set `seq`, and what does it append?"""
         return text[:, text.shape[1] :]
 
     def prompt_alone(text, seq, most):
-        """You return the prompt, and nothing of what the model has written. On which side of the colon does `seq`
-        belong, or what becomes of the longer text?"""
+        """You return the prompt, and nothing that the model has written. On which side of the colon does `seq` belong,
+        or what do you do with the longer text?"""
         return text[:, :seq]
 
     def last_of_the_prompt_returned(text, seq, most):
-        """You return the last token of the prompt as well. Places are counted from 0: at which does the first new token
-        stand?"""
+        """You return the last token of the prompt as well. Places are counted from 0: at which place is the first new
+        token?"""
         return text[:, seq - 1 :]
 
     def cut_from_the_end(text, seq, most):
-        """You cut as many tokens as the prompt has from the *end*. The prompt stands at the beginning: on which side of
-        the colon does its length belong?"""
+        """You cut as many tokens off the *end* as the prompt has. The prompt is at the beginning: on which side of the
+        colon does its length belong?"""
         return text[:, :-seq]
 
     def column(text, seq, most):
-        """The tokens stand one below the other, (new, 1). What comes in is a row, (1, seq), and so is what you return:
-        along which axis do you join them?"""
+        """The tokens are a column, (new, 1). The input is a row, (1, seq), and the result must be a row too: along
+        which axis do you join the tokens?"""
         return text[:, seq:].mT
 
     @family(
@@ -473,93 +471,94 @@ class Returned:
         return text[row, seq:].tolist()
 
     def empty_row_of_floats(text, seq, most):
-        """{The tokens are right, and} where the model writes none your result is of floats: `torch.tensor` makes floats
+        """{The tokens are right, but} where the model writes none, your result has floats: `torch.tensor` makes floats
         of an empty list. Which `dtype` do tokens have, whatever is in the list?"""
         return torch.tensor([text[0, seq:].tolist()])
 
     def nothing_to_join(text, seq, most):
-        """Where the stop token comes at once there is nothing to join, and `cat` raises for an empty list. What must
-        come out then has the shape (1, 0): can you begin with something that is there already?"""
+        """Where the stop token comes at once, there is nothing to join, and `cat` raises an error for an empty list.
+        The result must then have the shape (1, 0): can you begin with a tensor that you already have?"""
         return torch.cat(list(text[:, seq:].split(1, dim=1)) if text.shape[1] > seq else [], dim=1)
 
 
 @mend_writing.wrong(stage="returned", alone=True)
 class ReturnedAlone:
     def nothing_at_a_stop(text, seq, most):
-        """Your function returns `None` when the stop token comes: a `return` without a value ends it there. What was
-        written up to then is the answer."""
+        """Your function returns `None` when the stop token comes: a `return` without a value ends the function there.
+        The tokens written before the stop token are the answer."""
         return text[:, seq:] if text.shape[1] == seq + most else None
 
     def first_new_one_lost(text, seq, most):
-        """The first token that the model wrote is missing. Places are counted from 0: at which does it stand, when the
+        """The first token that the model wrote is missing. Places are counted from 0: at which place is it, when the
         prompt has `seq` tokens?"""
         return text[:, seq + 1 :]
 
     def last_new_one_lost(text, seq, most):
-        """The last token that the model wrote is missing, even where none is a stop token. Is something cut off that
+        """The last token that the model wrote is missing, even where none is a stop token. Do you cut off a token that
         was never appended?"""
         return text[:, seq : max(seq, text.shape[1] - 1)]
 
     def measured_in_the_loop(text, seq, most):
-        """You measure the text in each round of the loop, and return what came in the last one: one token, or none.
-        When is the prompt as long as `seq` must say?"""
+        """You measure the text in each round of the loop, so you return only what the last round appended: one token,
+        or none. At which moment does the text have the length of the prompt?"""
         return text[:, text.shape[1] - (text.shape[1] == seq + most) :]
 
     def only_the_last_new_one(text, seq, most):
-        """You return the last token alone. What was written before belongs to the answer, too: what gathers it?"""
+        """You return the last token alone. The tokens before it belong to the answer too: how do you collect them?"""
         return text[:, -1:]
 
     def backwards(text, seq, most):
-        """The new tokens stand in reverse order: each was put in front of those before it. At which end does a text
+        """The new tokens are in reverse order: you put each token in front of those before it. At which end does a text
         grow?"""
         return text[:, seq:].flip(1)
 
     def prompt_in_a_row(text, seq, most):
-        """You return the whole text as a plain row, prompt included. The task asks for what the model has written after
-        it, (1, new): two axes, the first for the batch. Where does the prompt end?"""
+        """You return the whole text as a plain row, prompt included. The exercise asks for what the model has written
+        after it, (1, new): two axes, the first for the batch. Where does the prompt end?"""
         return text[0]
 
     def sliced_along_the_batch(text, seq, most):
-        """Your slice cuts along the first axis, that of the batch. The text is (1, seq): which axis are the tokens
-        on?"""
+        """Your slice cuts along the first axis, that of the batch. The text is (1, seq): on which axis are the
+        tokens?"""
         return text[seq:]
 
     def row_made_of_a_list(text, seq, most):
         """The tokens are a plain row, (new,), without the axis of the batch. `torch.tensor` makes such a row of a list
-        of numbers, and of an empty list one of floats. What must you give it for the shape (1, new), and which `dtype`
-        do tokens have?"""
+        of numbers, and a row of floats of an empty list. What must you pass to it for the shape (1, new), and which
+        `dtype` do tokens have?"""
         return torch.tensor(text[0, seq:].tolist())
 
     def nothing_to_stack(text, seq, most):
-        """Where the stop token comes at once there is nothing to join, and `stack` raises for an empty list. What must
-        come out then has the shape (1, 0): can you begin with something that is there already?"""
+        """Where the stop token comes at once, there is nothing to join, and `stack` raises an error for an empty list.
+        The result must then have the shape (1, 0): can you begin with a tensor that you already have?"""
         return torch.stack(list(text[:, seq:].unbind(1)), dim=1)
 
     def row_of_nothing_to_join(text, seq, most):
-        """The tokens are joined in a plain row, (new,), where (1, new) was asked for; and where the stop token comes at
-        once there is nothing to join, and `cat` raises. Along which axis must they be joined?"""
+        """You join the tokens in a plain row, (new,), but the exercise asks for (1, new). And where the stop token
+        comes at once, there is nothing to join, and `cat` raises an error. Along which axis must you join the
+        tokens?"""
         return torch.cat(list(text[0, seq:].split(1)) if text.shape[1] > seq else [])
 
     def row_of_nothing_to_stack(text, seq, most):
-        """The tokens are stacked in a plain row, (new,), where (1, new) was asked for; and where the stop token comes
-        at once there is nothing to stack, and `stack` raises. Which axis is missing?"""
+        """You stack the tokens in a plain row, (new,), but the exercise asks for (1, new). And where the stop token
+        comes at once, there is nothing to stack, and `stack` raises an error. Which axis is missing?"""
         return torch.stack(list(text[0, seq:].unbind()))
 
     def column_of_nothing_to_join(text, seq, most):
-        """The tokens are joined one below the other, (new, 1), where (1, new) was asked for; and where the stop token
-        comes at once there is nothing to join, and `cat` raises. Along which axis must they be joined?"""
+        """You join the tokens in a column, (new, 1), but the exercise asks for (1, new). And where the stop token comes
+        at once, there is nothing to join, and `cat` raises an error. Along which axis must you join the tokens?"""
         return torch.cat(list(text[:, seq:].split(1, dim=1)) if text.shape[1] > seq else [])
 
     def last_max_new_tokens(text, seq, most):
-        """You return the last `max_new_tokens` tokens of the text. Where the model stops earlier, these reach back into
-        the prompt: where does that end?"""
+        """You return the last `max_new_tokens` tokens of the text. Where the model stops earlier, some of these are
+        tokens of the prompt: where does the prompt end?"""
         return text[:, -most:]
 
 
 @mend_writing.wrong
 class WrongAnswers:
     def as_given(model, tokens, max_new_tokens, stop):
-        """This is the program as it was given, or one that does the same. It has two faults, and each shows without the
+        """This is the program as it was given, or an equivalent one. It has two faults, and each shows without the
         other: write down the shape of the scores, and follow the argument `stop`."""
         seq = tokens.shape[1]
         for _ in range(max_new_tokens):
@@ -572,18 +571,18 @@ class WhichToken:
     """Which token."""
 
     def as_given_with_the_prompt(model, tokens, max_new_tokens, stop):
-        """The program has both of its faults still, the softmax over the places and a loop that never looks at `stop`;
-        and now the prompt is returned as well. Where does it end?"""
+        """The program still has its two faults, the softmax over the places and a loop that never uses `stop`. And now
+        you return the prompt as well: where does the prompt end?"""
         return torch.cat([tokens, WrongAnswers.as_given(model, tokens, max_new_tokens, stop)], dim=1)
 
     def pair_of_max_appended(model, tokens, max_new_tokens, stop):
-        """Along an axis, `max` returns a pair, the scores and where they stand, and `cat` joins tensors only. Which of
-        the two is the token, and which function returns it alone?"""
+        """Along an axis, `max` returns a pair, the scores and their indices, but `cat` only joins tensors. Which of the
+        two is the token, and which function returns it alone?"""
         return torch.cat([tokens, model(tokens)[:, -1].max(dim=-1, keepdim=True)], dim=1)
 
     def all_scores_appended(model, tokens, max_new_tokens, stop):
-        """You append all the scores, or probabilities, and the text becomes one of floats, which the model cannot look
-        up. The token is the *index* of the highest score: which function returns that?"""
+        """You append all the scores, or probabilities, so the text becomes floats, which the model cannot look up. The
+        token is the *index* of the highest score: which function returns that?"""
         return model(torch.cat([tokens, model(tokens)[:, -1]], dim=1))
 
     @family(
@@ -600,15 +599,15 @@ class WhichToken:
         places_as_int=lambda scores, stop: int(scores[-1].argmax(dim=-1)),
     )
     def several_tokens(compare, model, tokens, max_new_tokens, stop):
-        """What you compare with the stop token holds several numbers, and `if`, `int` and `.item()` want one. The
+        """You compare several numbers with the stop token, but `if`, `int` and `.item()` need a single number. The
         scores have the shape (1, seq, vocab): which place's scores say what comes next, and over which axis does your
-        `argmax` look?"""
+        `argmax` run?"""
         return compare(model(tokens), stop)
 
     @family(doubled_until_any_stop=torch.any, doubled_until_all_stop=torch.all)
     def doubled(ends, model, tokens, max_new_tokens, stop):
-        """You append a token for each place of the text, so that it doubles with every step. Only the scores after the
-        last token say what comes next: where is that place picked?"""
+        """You append a token for each place of the text, so it doubles with every step. Only the scores after the last
+        token say what comes next: where do you select that place?"""
         text = tokens
         for _ in range(min(max_new_tokens, 6)):
             chosen = model(text).argmax(dim=-1)
@@ -623,20 +622,20 @@ class WhenItEnds:
     """When it ends."""
 
     def stop_expected_in_a_list(model, tokens, max_new_tokens, stop):
-        """You look for the place of the stop token with `index`, which raises where there is none. The model need not
-        write it: what must come out then?"""
+        """You look for the place of the stop token with `index`, which raises an error where there is none. The model
+        may never write it: what must you return then?"""
         new = mend_writing.reference(model, tokens, max_new_tokens, None)[0].tolist()
         return torch.tensor([new[: new.index(stop)]], dtype=tokens.dtype)
 
     def stop_expected_in_a_tensor(model, tokens, max_new_tokens, stop):
-        """You look for the place of the stop token and take the first one that is found, which raises where there is
-        none. The model need not write it: what must come out then?"""
+        """You look for the place of the stop token and use the first one found, which raises an error where there is
+        none. The model may never write it: what must you return then?"""
         new = mend_writing.reference(model, tokens, max_new_tokens, None)
         return new[:, : (new[0] == stop).nonzero()[0]]
 
     def stop_forbidden(model, tokens, max_new_tokens, stop):
-        """The stop token can never be chosen: its score is set to −∞, and the best of the others is written. When the
-        model chooses it, writing ends."""
+        """The stop token can never be chosen: you set its score to −∞, and write the best of the other tokens. When the
+        model chooses the stop token, writing ends."""
 
         def choice(scores):
             scores[..., stop] = float("-inf")
@@ -650,9 +649,8 @@ class HowOften:
     """How often."""
 
     def returned_only_in_the_loop(model, tokens, max_new_tokens, stop):
-        """The model writes one token, and that is all; and where the stop token comes at once, `None` is returned. The
-        only `return` is inside the loop: it ends the function in the first round, and after the loop there is none.
-        How far must it be indented?"""
+        """The model writes a single token, and where the stop token comes at once, you return `None`. The only `return`
+        is inside the loop: it ends the function in the first round. How far must it be indented?"""
         written = mend_writing.reference(model, tokens, 1, stop)
         return written if written.shape[1] else None
 
@@ -662,13 +660,13 @@ class WhatIsReturned:
     """What is returned."""
 
     def last_choice_returned(model, tokens, max_new_tokens, stop):
-        """You return the token that was chosen last, be it the stop token, and nothing of what was written before. What
-        gathers all of them?"""
+        """You return only the token that was chosen last, even if it is the stop token. The tokens before it belong to
+        the answer: how do you collect them?"""
         return Loop.stop_token_returned(lambda text: best(model(text)), tokens, max_new_tokens, stop)[:, -1:]
 
     def scores_returned_as_well(model, tokens, max_new_tokens, stop):
-        """You return a pair: the tokens, and the scores that the model returned last. The task asks for the new tokens
-        alone."""
+        """You return a pair: the tokens, and the scores that the model returned last. The exercise asks for the new
+        tokens alone."""
         seen = []
 
         def choice(scores):
@@ -680,7 +678,7 @@ class WhatIsReturned:
 
 @mend_writing.mistake(sign=lambda probe, got, expected: probe.name == "a prompt of 300 tokens" and got.error is None)
 def last_tokens_alone(model, tokens, max_new_tokens, stop):
-    """Your function is right for short prompts, and wrong for one of 300 tokens: the model is not given all of them. A
-    GPT with a table of positions can read so many tokens and no more, and programs for it cut the text before each
-    call, `tokens[:, -block_size:]`. Nothing limits the length here: which line cuts?"""
+    """Your function is right for short prompts, but wrong for a prompt of 300 tokens: the model does not receive all of
+    them. A GPT with a table of positions can read only a fixed number of tokens, so programs for it cut the text before
+    each call, `tokens[:, -block_size:]`. Nothing limits the length here: which line cuts?"""
     return mend_writing.reference(lambda text: model(text[:, -64:]), tokens, max_new_tokens, stop)

@@ -34,9 +34,9 @@ def where_it_falls(p, draw):
     axes={"logits": "vocab"},
     hints=(
         "Three tokens have the probabilities 0.6, 0.3 and 0.1, and `top_p` is 0.8. Which of them can be drawn, with "
-        "which probabilities? On which one does the number 0.7 fall?",
+        "which probabilities? On which token does the number 0.7 fall?",
         "Sort the scores first: then each cut-off keeps the front of the row, and the token numbers are sorted with "
-        "it. A token stays if the sum of the probabilities before it is below `top_p`. Divide what is left by its "
+        "it. A token stays if the sum of the probabilities before it is below `top_p`. Divide the kept ones by their "
         "sum, compute the running sums, and count how many of them the number has reached.",
         "`scores, order = (logits / …).sort(descending=True, stable=True)`, `p = scores[:top_k].softmax(…)`, "
         "`n = ((p.cumsum(…) - p) < …).sum()`, `shares = p[:n].cumsum(…) / …`, `place = (shares <= …).sum()`, and "
@@ -135,65 +135,65 @@ class RightAnswers:
 @next_token.wrong(stage="scores")
 class Scores:
     def multiplied(logits, temperature):
-        """You multiply the scores by the temperature. A high temperature then sharpens what it must flatten: which
-        operation makes differences smaller as the temperature grows?"""
+        """You multiply the scores by the temperature. A high temperature then sharpens the probabilities instead of
+        flattening them: which operation makes differences smaller as the temperature grows?"""
         return logits * temperature
 
     def temperature_without_effect(logits, temperature):
-        """The temperature has no effect unless it is 0. Is it never read, is it added, or does it divide
-        *probabilities*, which are divided by their sum afterwards? It divides the scores: before which step?"""
+        """The temperature has no effect unless it is 0. Do you never use it, add it, or divide *probabilities* by it,
+        which are then divided by their sum? The scores are divided by the temperature: before which step?"""
         return logits
 
     def softmax_twice(logits, temperature):
-        """The softmax runs twice: you divide *probabilities* by the temperature and take their softmax. Nearly all
-        tokens then become equally likely. What goes into the one softmax that is needed?"""
+        """The softmax runs twice: you divide *probabilities* by the temperature and apply a softmax to them. Nearly all
+        tokens then become equally likely. What is the input of the one softmax that is needed?"""
         return logits.softmax(-1) / temperature
 
     def by_the_root(logits, temperature):
-        """You divide by the root of the temperature. The scores are divided by the temperature itself."""
+        """You divide by the square root of the temperature. Divide the scores by the temperature itself."""
         return logits / math.sqrt(temperature)
 
 
 @next_token.wrong(stage="first")
 class First:
     def top_k_not_read(scores, top_k):
-        """`top_k` has no effect: {the temperature is right, and} tokens beyond the `top_k` likeliest can still be
+        """`top_k` has no effect: {the temperature is right, but} tokens beyond the `top_k` likeliest can still be
         drawn. Where do you cut them off?"""
         return likeliest(scores, None)
 
     def one_too_many(scores, top_k):
-        """Top-k keeps one token too many. With `top_k` of 1 only the likeliest one stays: do you hide what is below the
-        score at place `top_k`, counted from 0?"""
+        """Top-k keeps one token too many. With `top_k` of 1, only the likeliest token stays: do you hide the scores
+        below the score at place `top_k`, counted from 0?"""
         return likeliest(scores, top_k and top_k + 1)
 
     def one_too_few(scores, top_k):
-        """Top-k keeps one token too few. With `top_k` of 2 two tokens stay: is the score at the edge hidden as well?"""
+        """Top-k keeps one token too few. With `top_k` of 2, two tokens stay: do you also hide the score at the edge?"""
         return likeliest(scores, top_k and max(top_k - 1, 1))
 
     def least_likely(scores, top_k):
-        """You keep the *least* likely tokens, or begin with them: `sort` puts the lowest first unless `descending=True`
-        says otherwise."""
+        """You keep the *least* likely tokens, or begin with them: `sort` puts the lowest score first unless you pass
+        `descending=True`."""
         scores, order = scores.sort(stable=True)
         return scores[:top_k].softmax(-1), order[:top_k]
 
     def cut_off_with_zeros(scores, top_k):
-        """What top-k cuts off gets the score 0, and that is no small score: a softmax makes e⁰ of it, so that these
-        tokens can still be drawn. Which score has the probability 0?"""
+        """The tokens that top-k cuts off get the score 0, which is not a small score: the softmax turns it into e⁰, so
+        these tokens can still be drawn. Which score has the probability 0?"""
         p, order = scores.sort(descending=True, stable=True)
         if top_k is not None:
             p = torch.cat([p[:top_k], torch.zeros_like(p[top_k:])])
         return p.softmax(-1), order
 
     def top_p_of_the_whole_vocabulary(scores, top_k):
-        """Top-p adds up probabilities of the whole vocabulary: it comes before top-k, or what top-k keeps has not been
-        divided by its sum. The order is temperature, top-k, top-p: take the softmax of the scores that top-k leaves, so
-        that they add up to 1 before top-p counts."""
+        """Top-p adds up probabilities of the whole vocabulary: top-p comes before top-k, or you do not divide the
+        probabilities that top-k keeps by their sum. The order is temperature, top-k, top-p: apply the softmax to the
+        scores that top-k keeps, so that their probabilities add up to 1."""
         p, order = scores.softmax(-1).sort(descending=True, stable=True)
         return p[:top_k], order[:top_k]
 
     def token_numbers_forgotten(scores, top_k):
-        """You return a *place* in the sorted row, and not the number of the token that stands there. The second result
-        of `sort` says which token it is."""
+        """You return a *place* in the sorted row, not the number of the token at that place. The second result of
+        `sort` holds the numbers of the tokens."""
         p = likeliest(scores, top_k)[0]
         return p, torch.arange(len(p))
 
@@ -201,7 +201,7 @@ class First:
 @next_token.wrong(stage="count")
 class Count:
     def top_p_not_read(p, top_p):
-        """`top_p` has no effect: {temperature and top-k are right, and} tokens that come after the sum has reached
+        """`top_p` has no effect: {temperature and top-k are right, but} tokens that come after the sum has reached
         `top_p` can still be drawn."""
         return len(p)
 
@@ -216,118 +216,120 @@ class Count:
         return kept(p, top_p)
 
     def kept_after_equality(p, top_p):
-        """Top-p keeps one token too many where the sum is exactly `top_p`: it has reached `top_p`, so no further token
-        stays. Compare the sum before a token with `<`, not with `<=`."""
+        """Top-p keeps one token too many where the sum is exactly `top_p`: the sum has reached `top_p`, so no further
+        token stays. Compare the sum before a token with `<`, not with `<=`."""
         return int((p.cumsum(-1) - p <= top_p).sum())
 
     def one_more(p, top_p):
-        """Top-p keeps one token more than it needs: the sum has reached `top_p` already with the one before. Do you
-        count the sums below `top_p`, and then begin to count at 1?"""
+        """Top-p keeps one token too many: the sum has already reached `top_p` with the token before. Do you count the
+        sums below `top_p`, and begin to count at 1?"""
         return min(int((p.cumsum(-1) - p < top_p).sum()) + 1, len(p))
 
     def own_probability(p, top_p):
-        """You compare each token's *own* probability with `top_p`. Top-p looks at sums: the likeliest tokens stay until
-        together they have `top_p`."""
+        """You compare each token's *own* probability with `top_p`. Top-p compares sums: the likeliest tokens stay until
+        their sum reaches `top_p`."""
         return len(p) if top_p == 1 else max(int((p >= top_p).sum()), 1)
 
     def own_probability_beyond(p, top_p):
-        """You keep the tokens whose own probability is at least 1 − `top_p`. Top-p looks at sums: the likeliest tokens
-        stay until together they have `top_p`."""
+        """You keep the tokens whose own probability is at least 1 − `top_p`. Top-p compares sums: the likeliest tokens
+        stay until their sum reaches `top_p`."""
         return max(int((p >= 1 - top_p).sum()), 1)
 
     def fraction_of_the_best(p, top_p):
-        """You keep the tokens with at least `top_p` times the highest probability. That is *min-p*. Top-p looks at
-        sums: the likeliest tokens stay until together they have `top_p`."""
+        """You keep the tokens with at least `top_p` times the highest probability. That is *min-p*. Top-p compares
+        sums: the likeliest tokens stay until their sum reaches `top_p`."""
         return len(p) if top_p == 1 else int((p >= top_p * p[0]).sum())
 
     def fraction_of_the_best_always(p, top_p):
         """You keep the tokens with at least `top_p` times the highest probability, even where `top_p` is 1. That is
-        *min-p*. Top-p looks at sums: the likeliest tokens stay until together they have `top_p`."""
+        *min-p*. Top-p compares sums: the likeliest tokens stay until their sum reaches `top_p`."""
         return int((p >= top_p * p[0]).sum())
 
     def share_of_the_tokens(p, top_p):
-        """You keep a share of the *number* of tokens. Top-p is a share of the probability: the likeliest tokens stay
-        until together they have `top_p`."""
+        """You keep a share of the *number* of tokens. `top_p` is a share of the probability: the likeliest tokens stay
+        until their sum reaches `top_p`."""
         return max(math.ceil(top_p * len(p)), 1)
 
     def what_is_left_over(p, top_p):
-        """The likeliest tokens stay only until they have 1 − `top_p` together. `top_p` is what is kept, not what is cut
-        off: at 0.9 it keeps nine tenths."""
+        """The likeliest tokens stay only until their sum reaches 1 − `top_p`. `top_p` is the share to keep, not the
+        share to cut off: at 0.9, top-p keeps nine tenths."""
         return len(p) if top_p == 1 else enough(p, 1 - top_p)
 
 
 @next_token.wrong(stage="place")
 class Place:
     def not_divided_by_the_sum(p, draw):
-        """The probabilities that are left do not add up to 1, and you compare their running sums with the number as
-        they are: what was cut off falls to the last token. Divide by the sum of what is kept."""
+        """The kept probabilities do not add up to 1, but you compare their running sums with the number as they are:
+        the last token gets the share of the tokens that were cut off. Divide by the sum of the kept probabilities."""
         return min(int((p.cumsum(-1) <= draw).sum()), len(p) - 1)
 
     def not_divided_by_the_sum_and_the_first(p, draw):
-        """The probabilities that are left do not add up to 1, and you compare their running sums with the number as
-        they are: where no sum is above it, `argmax` of nothing but `False` is 0. Divide by the sum of what is kept."""
+        """The kept probabilities do not add up to 1, but you compare their running sums with the number as they are:
+        where no sum is above the number, `argmax` finds only `False` and returns 0. Divide by the sum of the kept
+        probabilities."""
         return int((p.cumsum(-1) > draw).int().argmax())
 
     def softmax_of_probabilities(p, draw):
-        """You make what is left add up to 1 with a softmax of *probabilities*, which makes them nearly equal. Divide
-        them by their sum, or take the softmax of the scores."""
+        """You make the kept probabilities add up to 1 with a softmax of *probabilities*, which makes them nearly equal.
+        Divide them by their sum, or apply the softmax to the scores."""
         return where_it_falls(p.softmax(-1), draw)
 
     def always_the_best(p, draw):
-        """The likeliest token comes back whatever `draw` is: that is greedy at every temperature. `draw` says which of
-        the tokens that are kept is taken, each as often as it is likely."""
+        """You return the likeliest token, whatever `draw` is: that is greedy at every temperature. `draw` decides which
+        of the kept tokens you return, each as often as its probability says."""
         return 0
 
     def one_too_early(p, draw):
-        """You take the token before the one that the number falls on: the last whose running sum is *below* the number.
-        With 0.6, 0.3 and 0.1 the number 0.7 is above the first sum and below the second: it falls on the second."""
+        """You return the token before the one that the number falls on: the last token whose running sum is *below* the
+        number. With 0.6, 0.3 and 0.1, the number 0.7 is above the first sum and below the second: it falls on the
+        second token."""
         return max(where_it_falls(p, draw) - 1, 0)
 
     def one_too_late(p, draw):
-        """You take the token after the one that the number falls on. With the probabilities 0.6, 0.3 and 0.1 the number
-        0.2 falls on the first: which sums does it have to reach?"""
+        """You return the token after the one that the number falls on. With the probabilities 0.6, 0.3 and 0.1, the
+        number 0.2 falls on the first token: which sums must the number reach?"""
         return min(where_it_falls(p, draw) + 1, len(p) - 1)
 
     def from_the_end(p, draw):
-        """You add up from the least likely token on, or take 1 − `draw`: the number 0 then draws the last token that is
-        kept. The likeliest comes first."""
+        """You add up from the least likely token, or use 1 − `draw`: the number 0 then draws the last of the kept
+        tokens. The likeliest token comes first."""
         return len(p) - 1 - where_it_falls(p.flip(-1), draw)
 
     def one_minus_the_number(p, draw):
-        """You compare the running sums with 1 − `draw`: the number 0 then draws the last token that is kept. The
-        likeliest comes first."""
+        """You compare the running sums with 1 − `draw`: the number 0 then draws the last of the kept tokens. The
+        likeliest token comes first."""
         return where_it_falls(p, 1 - draw)
 
     def each_equally_often(p, draw):
-        """All tokens that are kept are drawn equally often: the number is multiplied by how many there are. A likely
-        token must own a wider part of the line from 0 to 1 than an unlikely one."""
+        """All kept tokens are drawn equally often: you multiply the number by how many tokens there are. A likely token
+        must have a wider part of the line from 0 to 1 than an unlikely token."""
         return int(draw * len(p))
 
     def own_probability_compared(p, draw):
-        """You compare the number with each token's *own* probability, and not with the running sums: where do you add
-        them up?"""
+        """You compare the number with each token's *own* probability, not with the running sums: where do you add up
+        the probabilities?"""
         return min(int((p / p.sum() > draw).sum()), len(p) - 1)
 
 
 @next_token.wrong(stage="place", alone=True)
 class PlaceAlone:
     def number_on_the_edge(p, draw):
-        """A number that is equal to a running sum draws the token before the edge. Each token owns its part of the line
-        *without* the upper end: with four equal tokens, 0.25 falls on the second. `searchsorted` has `right=True` for
-        it; a comparison has `<=`."""
+        """A number that is equal to a running sum draws the token before the edge. Each token has its part of the line
+        *without* the upper end: with four equal tokens, 0.25 falls on the second. Use `right=True` in `searchsorted`,
+        or `<=` in a comparison."""
         return min(int((p.cumsum(-1) / p.sum() < draw).sum()), len(p) - 1)
 
     def past_the_end(p, draw):
-        """With a number just below 1 no running sum is above it, since sums are rounded, and there is no such place in
-        the row. Which token is meant then?"""
+        """With a number just below 1, no running sum is above the number, since sums are rounded, and your place is
+        past the end of the row. Which token must you return then?"""
         return int((p.cumsum(-1) / p.sum() <= draw).sum())
 
 
 @next_token.wrong
 class Whole:
     def order_of_the_vocabulary(logits, temperature, top_k, top_p, draw):
-        """You add up in the order of the vocabulary, by the tokens' numbers. {The cut is right, and each token is as
-        likely as it must be; but} the task says that the likeliest comes first, so that the number 0 draws it."""
+        """You add up in the order of the vocabulary, by the tokens' numbers. {The cut is right, and each token has the
+        right probability; but} the task says that the likeliest token comes first, so that the number 0 draws it."""
         if temperature == 0:
             return int(logits.argmax())
         p, order = likeliest(logits / temperature, top_k)
@@ -337,8 +339,8 @@ class Whole:
         return int(order[by_number[where_it_falls(p[by_number], draw)]])
 
     def temperature_last(logits, temperature, top_k, top_p, draw):
-        """The temperature comes last: top-p has already cut off by the probabilities of temperature 1. Some programs do
-        so (llama.cpp's usual order); the task's order is temperature, top-k, top-p."""
+        """The temperature comes last: top-p has already cut by the probabilities of temperature 1. Some programs use
+        this order (llama.cpp by default); the task's order is temperature, top-k, top-p."""
         if temperature == 0:
             return int(logits.argmax())
         p, order = likeliest(logits, top_k)
@@ -346,8 +348,8 @@ class Whole:
         return int(order[where_it_falls((logits[order[:n]] / temperature).softmax(-1), draw)])
 
     def probabilities_divided(logits, temperature, top_k, top_p, draw):
-        """You divide the *probabilities* by the temperature, after the softmax, so that top-p cuts at another place and
-        nothing becomes flatter. The temperature divides the scores, before the softmax."""
+        """You divide the *probabilities* by the temperature, after the softmax, so top-p cuts at a different place and
+        nothing becomes flatter. Divide the scores by the temperature, before the softmax."""
         if temperature == 0:
             return int(logits.argmax())
         p, order = likeliest(logits, top_k)
@@ -356,8 +358,8 @@ class Whole:
         return int(order[where_it_falls(p, draw)])
 
     def divided_by_top_p(logits, temperature, top_k, top_p, draw):
-        """You divide the probabilities that are left by `top_p`, but their sum is mostly larger: the token that reaches
-        `top_p` stays whole. Divide by the sum of the probabilities that are left."""
+        """You divide the kept probabilities by `top_p`, but their sum is usually larger: the token that reaches `top_p`
+        keeps its whole probability. Divide by the sum of the kept probabilities."""
         if temperature == 0:
             return int(logits.argmax())
         p, order = likeliest(logits / temperature, top_k)
@@ -365,16 +367,17 @@ class Whole:
         return int(order[min(int((p.cumsum(-1) / top_p <= draw).sum()), len(p) - 1)])
 
     def none_means_one(logits, temperature, top_k, top_p, draw):
-        """With `top_k=None` you keep a single token. `None` keeps all tokens: does your code take it for 1?"""
+        """With `top_k=None` you keep a single token. `None` keeps all tokens: does your code treat `None` as 1?"""
         return next_token.reference(logits, temperature, 1 if top_k is None else top_k, top_p, draw)
 
     def smallest_at_zero(logits, temperature, top_k, top_p, draw):
-        """Temperature 0 returns token 0, or the lowest score. Greedy takes the token of the highest score: `argmax`."""
+        """Temperature 0 returns token 0, or the token with the lowest score. Greedy takes the token with the highest
+        score: `argmax`."""
         return 0 if temperature == 0 else next_token.reference(logits, temperature, top_k, top_p, draw)
 
     def score_for_token(logits, temperature, top_k, top_p, draw):
-        """You return a score or a probability, and asked for is the token's *number*. `argmax` and the second result of
-        `sort` and `topk` are numbers of tokens; `max` and the first result are scores."""
+        """You return a score or a probability, but the exercise asks for the token's *number*. `argmax` and the second
+        result of `sort` and `topk` are numbers of tokens; `max` and the first result are scores."""
         return logits[next_token.reference(logits, temperature, top_k, top_p, draw)].item()
 
     @family(
@@ -383,7 +386,8 @@ class Whole:
         none_for_top_k_smaller=lambda scores, top_k: scores.topk(min(top_k, len(scores))),
     )
     def none_for_top_k(kept, logits, temperature, top_k, top_p, draw):
-        """`top_k` may be `None`, which keeps all tokens, and `topk` or `min` needs a number. Which number keeps all?"""
+        """`top_k` may be `None`, which keeps all tokens, but `topk` or `min` needs a number. Which number keeps all
+        tokens?"""
         if temperature == 0:
             return int(logits.argmax())
         scores, order = kept(logits / temperature, top_k)
@@ -392,8 +396,8 @@ class Whole:
         return int(order[where_it_falls(p, draw)])
 
     def k_beyond_the_vocabulary(logits, temperature, top_k, top_p, draw):
-        """`top_k` may be larger than the vocabulary, and `topk` refuses that. A slice does not: what does `[:50]` make
-        of a row of nine?"""
+        """`top_k` may be larger than the vocabulary, and `topk` then raises an error. A slice does not: what does
+        `[:50]` return for a row of nine?"""
         if temperature == 0:
             return int(logits.argmax())
         scores, order = (logits / temperature).topk(len(logits) if top_k is None else top_k)
@@ -402,8 +406,8 @@ class Whole:
         return int(order[where_it_falls(p, draw)])
 
     def ties_kept(logits, temperature, top_k, top_p, draw):
-        """Where several tokens have the score at the edge of top-k, you keep all of them, so that more than `top_k` can
-        be drawn. The task says that of equal scores the lower number comes first: sort, and cut the row."""
+        """Where several tokens have the score at the edge of top-k, you keep all of them, so more than `top_k` tokens
+        can be drawn. The task says that of equal scores the lower number comes first: sort, and cut the row."""
         if temperature == 0:
             return int(logits.argmax())
         scores, order = (logits / temperature).sort(descending=True, stable=True)
@@ -415,18 +419,18 @@ class Whole:
         return int(order[where_it_falls(p, draw)])
 
     def top_p_only_without_top_k(logits, temperature, top_k, top_p, draw):
-        """With `top_k` given, `top_p` has no effect: an `elif` tries only one of the two cuts. Both may be set, and
-        then both act, top-k first."""
+        """When `top_k` is a number, `top_p` has no effect: an `elif` tries only one of the two cuts. When both are set,
+        apply both, top-k first."""
         return next_token.reference(logits, temperature, top_k, top_p if top_k is None else 1.0, draw)
 
     def top_k_only_without_top_p(logits, temperature, top_k, top_p, draw):
-        """With `top_p` below 1, `top_k` has no effect: an `elif` tries only one of the two cuts. Both may be set, and
-        then both act, top-k first."""
+        """When `top_p` is below 1, `top_k` has no effect: an `elif` tries only one of the two cuts. When both are set,
+        apply both, top-k first."""
         return next_token.reference(logits, temperature, top_k if top_p == 1 else None, top_p, draw)
 
     def both_cut_off_with_zeros(logits, temperature, top_k, top_p, draw):
-        """What is cut off gets the score 0, and that is no small score: a softmax makes e⁰ of it, so that these tokens
-        can still be drawn. Which score has the probability 0?"""
+        """The tokens that you cut off get the score 0, which is not a small score: the softmax turns it into e⁰, so
+        these tokens can still be drawn. Which score has the probability 0?"""
         if temperature == 0:
             return int(logits.argmax())
         scores, order = (logits / temperature).sort(descending=True, stable=True)
@@ -439,8 +443,8 @@ class Whole:
 
 @next_token.mistake(sign=lambda probe, got, expected: probe.arguments[1] == 0)
 def temperature_zero_divides(logits, temperature, top_k, top_p, draw):
-    """At temperature 0 your function goes wrong, and nowhere else. Is there a case of its own for it, before anything
-    is divided by 0? There the highest score wins, and of equal ones the lower number."""
+    """Your function is wrong at temperature 0, and nowhere else. Do you treat temperature 0 separately, before you
+    divide by it? At temperature 0 the highest score wins, and of equal scores the lower number."""
     p, order = likeliest(logits / temperature, top_k)
     p = p[: enough(p, top_p)]
     return int(order[where_it_falls(p, draw)])
