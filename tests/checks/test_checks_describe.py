@@ -681,7 +681,7 @@ def test_a_second_slip_is_reported_where_the_first_is_wrong_as_well():
     "exercise, mistakes, false",
     [
         (checks.attention_weights, "no_scale+over_queries", "Every row still sums to one"),
-        (checks.attention_weights, "times_root_d+over_heads", "One key gets nearly everything"),
+        (checks.attention_weights, "times_root_d+over_heads", "One key gets nearly all the weight"),
     ],
 )
 def test_claims_about_the_rest_are_left_out_beside_a_second_slip(exercise, mistakes, false):
