@@ -23,7 +23,7 @@ def _model_and_batches(draw, vocab=6, seq=8):
 
 
 def _asking(draw, answers, vocab=6, seq=8):
-    """Batches of texts; of each text, so many labels are asked for, those at its end."""
+    """Make batches of texts. ``answers`` has a number for each text: as many labels at its end are not hidden."""
     batches = []
     for lengths in answers:
         tokens = torch.randint(vocab, (len(lengths), seq), generator=draw.generator)
@@ -42,12 +42,12 @@ def next_tokens(logits, labels):
 
 
 def summed_loss(logits, labels):
-    """Add up the losses of all labels that are asked for."""
+    """Add up the losses of all labels that are not −100."""
     return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=HIDDEN, reduction="sum")
 
 
 def how_many(labels):
-    """Count the labels that are asked for."""
+    """Count the labels that are not −100."""
     return (labels != HIDDEN).sum()
 
 
@@ -61,16 +61,16 @@ def in_all(sums, counts):
     axes={"return": ""},
     facts=lambda arguments, result, made: {"cut off from the gradient": not result.requires_grad},
     hints=(
-        "One small batch asks for three labels, with the losses 1, 1 and 1, and another asks for one label, with the "
-        "loss 5. What is the loss of both together?",
-        "Shift once: the logits at place i belong to the label at place i + 1. Add up losses, not means, and count the "
-        "labels that are not −100 after the shift. Divide once, at the end.",
+        "One small batch has three labels, with the losses 1, 1 and 1, and another has one label, with the loss 5. "
+        "What is the loss of the two batches together?",
+        "Shift once: the logits at place i belong to the label at place i + 1. Add up losses, not means. After the "
+        "shift, count the labels that are not −100. Divide once, at the end.",
         "`logits, labels = model(tokens)[:, :-1], labels[:, 1:]`, `F.cross_entropy(logits.flatten(0, 1), "
         "labels.flatten(), reduction=…)`, `(labels != -100).sum()`, then one division after the loop",
     ),
 )
 def accumulated(model, batches, *, align=next_tokens, add=summed_loss, count=how_many, divide=in_all):
-    """Return the mean loss over all labels of all batches, as if they were one."""
+    """Return the mean loss over all labels of all batches, as if the batches were one."""
     pairs = [align(model(tokens), labels) for tokens, labels in batches]
     return divide([add(*pair) for pair in pairs], [count(labels) for _, labels in pairs])
 
@@ -101,32 +101,35 @@ _example("one label each", (1,), (1, 1))
 @accumulated.wrong(stage="align")
 class TheShift:
     def not_shifted(logits, labels):
-        """The labels are not shifted: each place is asked for the token that it has read. Logits at place i belong to
-        the label at place i + 1."""
+        """The labels are not shifted: the logits at each place are scored with the token at the same place. Logits at
+        place i belong to the label at place i + 1."""
         return logits, labels
 
     def shifted_twice(logits, labels):
-        """The labels are shifted by two: each place is asked for the token after the next. Shift once."""
+        """The labels are shifted by two: the logits at each place are scored with the token after the next. Shift by
+        one."""
         return logits[:, :-2], labels[:, 2:]
 
     def shifted_backwards(logits, labels):
-        """The shift goes the wrong way: each place is asked for the token before it. It must predict the next one."""
+        """The labels are shifted in the wrong direction: the logits at each place are scored with the token before it.
+        They must be scored with the next token."""
         return logits[:, 1:], labels[:, :-1]
 
     def rolled(logits, labels):
-        """The labels are rolled, so the last place is asked for the first token of the text."""
+        """The labels are rolled: the logits at the last place are scored with the first token of the text. Leave the
+        last place out."""
         return logits, labels.roll(-1, dims=1)
 
 
 @accumulated.wrong(stage="add")
 class TheSum:
     def hidden_ones_too(logits, labels):
-        """Labels of −100 are scored as token 0. They ask for nothing: leave them out, as `cross_entropy` does by
-        itself."""
+        """You score labels of −100 as token 0. These labels are hidden: leave them out, as `cross_entropy` does by
+        default."""
         return F.cross_entropy(logits.flatten(0, 1), labels.clamp(min=0).flatten(), reduction="sum")
 
     def without_the_log(logits, labels):
-        """You add up probabilities and not their logs. The loss of a label is minus the log of its probability."""
+        """You add up probabilities, not their logs. The loss of a label is minus the log of its probability."""
         kept = labels != HIDDEN
         return -logits.softmax(-1).gather(-1, labels.clamp(min=0)[..., None])[..., 0][kept].sum()
 
@@ -136,7 +139,7 @@ class TheSum:
         return -logits.log_softmax(1).gather(-1, labels.clamp(min=0)[..., None])[..., 0][kept].sum()
 
     def softmax_twice(logits, labels):
-        """`cross_entropy` takes logits, and you give it probabilities: the softmax is taken twice."""
+        """You apply the softmax twice: `cross_entropy` expects logits, but you pass it probabilities."""
         return summed_loss(logits.softmax(-1), labels)
 
     def sign_forgotten(logits, labels):
@@ -147,75 +150,77 @@ class TheSum:
 @accumulated.wrong(stage="count")
 class TheCount:
     def all_places(labels):
-        """You count all places, those with −100 among them. Only labels that are asked for count."""
+        """You count all places, including those with −100. Count only the labels that are not −100."""
         return torch.tensor(labels.numel(), device=labels.device)
 
     def texts(labels):
-        """You count texts. The mean is taken over labels: a text with a long answer counts more."""
+        """You count texts, but the mean is over labels: a text with a long answer counts more."""
         return torch.tensor(len(labels), device=labels.device)
 
     def texts_that_ask(labels):
-        """You count the texts that ask for something. The mean is taken over labels, of which a text may have many."""
+        """You count the texts that have a label other than −100. The mean is over labels, and a text may have many."""
         return (labels != HIDDEN).any(dim=1).sum()
 
 
 @accumulated.wrong(stage="divide")
 class TheDivision:
     def mean_of_means(sums, counts):
-        """You average the means of the batches. A batch with one label then weighs as much as one with seven. Add up
-        the losses and the numbers of labels, and divide once."""
+        """You average the means of the batches. A batch with one label then weighs as much as a batch with seven. Add
+        up the losses, add up the numbers of labels, and divide once."""
         means = [total / count for total, count in zip(sums, counts) if count]
         return sum(means) / len(means)
 
     def mean_of_means_with_empty_ones(sums, counts):
-        """You average the means of the batches. A batch with one label then weighs as much as one with seven, and a
-        batch without a label gives 0 / 0. Add up the losses and the numbers of labels, and divide once."""
+        """You average the means of the batches. A batch with one label then weighs as much as a batch with seven, and
+        the mean of a batch without a label is 0 / 0. Add up the losses, add up the numbers of labels, and divide
+        once."""
         return sum(total / count for total, count in zip(sums, counts)) / len(sums)
 
     def means_added(sums, counts):
-        """You add up the means of the batches: with more batches the loss grows. Add up the losses and the numbers of
-        labels, and divide once."""
+        """You add up the means of the batches, so the loss grows with the number of batches. Add up the losses, add up
+        the numbers of labels, and divide once."""
         return sum(total / count.clamp(min=1) for total, count in zip(sums, counts))
 
     def not_divided(sums, counts):
-        """The losses are added up and never divided. The size of your gradient then depends on how many labels there
-        are."""
+        """You add up the losses but never divide. The size of your gradient then depends on the number of labels."""
         return sum(sums)
 
     def by_the_batches(sums, counts):
-        """The sum is divided by the number of batches. Divide by the number of all labels that are asked for."""
+        """You divide the sum by the number of batches. Divide by the number of all labels that are not −100."""
         return sum(sums) / len(sums)
 
     def by_the_last_count(sums, counts):
-        """The sum of all losses is divided by the labels of the last batch: is the count overwritten in the loop?"""
+        """You divide the sum of all losses by the number of labels in the last batch. Does the loop overwrite the
+        count?"""
         return sum(sums) / counts[-1]
 
     def by_the_first_count(sums, counts):
-        """The sum of all losses is divided by the labels of the first batch. Add up the numbers of all batches."""
+        """You divide the sum of all losses by the number of labels in the first batch. Add up the numbers of all
+        batches."""
         return sum(sums) / counts[0]
 
     def last_batch_alone(sums, counts):
-        """You return the loss of the last batch: is the sum overwritten in the loop? Add up over all batches."""
+        """You return the loss of the last batch alone. Does the loop overwrite the sum? Add up over all batches."""
         return sums[-1] / counts[-1]
 
     def first_batch_alone(sums, counts):
-        """You return the loss of the first batch alone: does your loop end after its first turn?"""
+        """You return the loss of the first batch alone. Does your loop end after its first iteration?"""
         return sums[0] / counts[0]
 
 
 @accumulated.wrong
 class TheWhole:
     def counted_before_the_shift(model, batches):
-        """The labels are counted before the shift. The first label of a whole text is then counted, and has no place
-        that predicts it."""
+        """You count the labels before the shift. The count then includes the first label of a whole text, which no
+        place predicts."""
         sums = [summed_loss(*next_tokens(model(tokens), labels)) for tokens, labels in batches]
         return in_all(sums, [how_many(labels) for _, labels in batches])
 
     def detached(model, batches):
-        """The loss is right, and cut off from the gradient: is it turned into a number, by `.item()` or `float`?
-        Training needs the tensor."""
+        """The loss is right, but it is detached from the graph: no gradient flows through it. Does `.item()` or `float`
+        turn it into a number? Training needs the tensor."""
         return accumulated.reference(model, batches).detach()
 
     def a_number(model, batches):
-        """You return a number of Python. Nothing can be trained with it: return the tensor."""
+        """You return a Python number, which has no gradient for training. Return the tensor."""
         return float(accumulated.reference(model, batches))

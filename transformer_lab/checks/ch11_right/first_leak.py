@@ -20,7 +20,8 @@ def _leaking(draw, seq, leaks, noise=1e-8, scale=1.0, least=0.05):
 
 
 def _near_the_limit(draw):
-    """Two entries below the limit and a later one above it. The mean of a table is about a quarter of its largest."""
+    """Two entries below the limit and a later entry above it. The mean of a table is about a quarter of its largest
+    entry."""
     (table,) = _leaking(draw, 6, ())
     for place, share in (((2, 0), 0.14), ((3, 1), 0.7), ((4, 1), 2)):
         table[place] = share * NOISE * table.max()
@@ -37,7 +38,7 @@ def later_tokens(table):
 
 
 def above_rounding(table):
-    """Decide what is more than rounding: by a share of the largest entry."""
+    """Decide which entries are too large for rounding: those above a share of the largest entry."""
     return table > NOISE * table.max()
 
 
@@ -51,9 +52,9 @@ def first_of(leaks):
     inputs=_table,
     axes={"table": "seq seq"},
     hints=(
-        "At (j, i) the table says how far output i moves when token j is replaced. For which pairs must that be 0 in a "
-        "causal model?",
-        "A leak is a pair with j > i, below the diagonal, whose entry is more than rounding. Compare the entry with "
+        "The entry at (j, i) says how far output i moves when token j is replaced. For which pairs must the entry be 0 "
+        "in a causal model?",
+        "A leak is a pair with j > i, below the diagonal, whose entry is too large for rounding. Compare it with "
         "the largest entry of the table.",
         "`for j in range(len(table)):`, `for i in range(…):`, `if table[j, i] > 1e-5 * …: return j, i`; and `None` at "
         "the end",
@@ -90,27 +91,27 @@ first_leak.example("one token", lambda draw: (draw(1, 1).abs(),))
 @first_leak.wrong(stage="pairs")
 class ThePairs:
     def earlier_tokens(table):
-        """You look above the diagonal, where an *earlier* token moves a later output. That is what attention is for. A
+        """You look above the diagonal, where an *earlier* token moves a later output. This is what attention does. A
         leak is at j > i."""
         return torch.ones_like(table).triu(1).bool()
 
     def own_token_too(table):
-        """You count pairs that are no leaks, the diagonal among them. A token moves its own output, by the residual
-        connection, and later ones, by attention. A leak is at j > i."""
+        """You count pairs that are not leaks, among them the diagonal. A token moves its own output, through the
+        residual connection, and later outputs, through attention. A leak is at j > i."""
         return torch.ones_like(table).tril().bool()
 
     def neighbours_left_out(table):
-        """You leave out the pairs right below the diagonal, where token i + 1 moves output i. That is the token that
-        output i has to predict: the leak that hurts most."""
+        """You leave out the pairs right below the diagonal, where token i + 1 moves output i. Output i has to predict
+        this very token, so this leak does the most harm."""
         return torch.ones_like(table).tril(-2).bool()
 
     def next_token_alone(table):
-        """You look at the next token alone, on one diagonal. A leak can come from any later token."""
+        """You check the next token alone, on one diagonal. A leak can come from any later token."""
         return torch.ones_like(table).tril(-1).triu(-1).bool()
 
     def last_token_alone(table):
-        """You look at the last row alone, that of the last token. In a model that looks ahead inside blocks, the last
-        token moves no output of another block. Look at every row."""
+        """You check the last row alone, which is the row of the last token. In a model that looks ahead inside blocks,
+        the last token moves no output of a different block. Check every row."""
         last = torch.zeros_like(table).bool()
         last[-1, :-1] = True
         return last
@@ -119,47 +120,47 @@ class ThePairs:
 @first_leak.wrong(stage="moved")
 class WhatMoved:
     def above_zero(table):
-        """You take every number above 0 for a leak. Rounding is above 0, too. The docstring says from which share of
-        the largest entry on a number counts."""
+        """You count every number above 0 as a leak, but rounding errors are above 0 too. The docstring says which share
+        of the largest entry a leak must exceed."""
         return table > 0
 
     def absolute(table):
-        """You compare with a fixed number. In a table of large numbers rounding is larger than that, and in a table of
-        small ones a leak is smaller. Compare with the largest entry."""
+        """You compare with a fixed number. In a table of large numbers, rounding errors exceed this number; in a table
+        of small numbers, a leak is below it. Compare with the largest entry."""
         return table > NOISE
 
     def not_zero(table):
-        """You compare with 0 to within a fixed tolerance, as `allclose` does. In a table of small numbers every leak
-        is closer to 0 than that. Compare with the largest entry."""
+        """You compare with 0 to within a fixed tolerance, as `allclose` does. In a table of small numbers, every leak
+        is within this tolerance. Compare with the largest entry."""
         return ~torch.isclose(table, torch.zeros_like(table))
 
     def one_per_cent(table):
-        """Your limit is too high: a leak of less than one per cent of the largest entry passes. The docstring says a
+        """Your limit is too high: you miss a leak of less than one per cent of the largest entry. The docstring says a
         hundred-thousandth."""
         return table > 0.01 * table.max()
 
     def one_per_mille(table):
-        """Your limit is too high: a leak of less than a thousandth of the largest entry passes. The docstring says a
+        """Your limit is too high: you miss a leak of less than a thousandth of the largest entry. The docstring says a
         hundred-thousandth."""
         return table > 0.001 * table.max()
 
     def one_millionth(table):
-        """Your limit is too low: numbers count that are below a hundred-thousandth of the largest entry. How many
-        zeros has 1e-5?"""
+        """Your limit is too low: you count entries below a hundred-thousandth of the largest entry. How many zeros has
+        1e-5?"""
         return table > 1e-6 * table.max()
 
     def of_the_mean(table):
-        """You compare with the mean of the table, which is below its largest entry. So your limit is too low."""
+        """You compare with the mean of the table, which is below its largest entry, so your limit is too low."""
         return table > NOISE * table.mean()
 
     def of_the_largest_below(table):
-        """You compare with the largest entry *below the diagonal*. Without a leak that is rounding, and rounding then
-        counts as a leak. Compare with the largest entry of the whole table."""
+        """You compare with the largest entry *below the diagonal*. Without a leak, this entry is a rounding error, so
+        you count rounding errors as leaks. Compare with the largest entry of the whole table."""
         return table > NOISE * table.tril(-1).max()
 
     def of_the_row(table):
-        """You compare with the largest entry of the same row. In a row that holds rounding alone, rounding is the
-        largest. Compare with the largest entry of the whole table."""
+        """You compare with the largest entry of the same row. In a row of rounding errors alone, the largest is a
+        rounding error too. Compare with the largest entry of the whole table."""
         off = table - table.diag().diag()
         return table > NOISE * off.amax(dim=-1, keepdim=True)
 
@@ -167,52 +168,56 @@ class WhatMoved:
 @first_leak.wrong(stage="choose")
 class WhichOne:
     def output_first(leaks):
-        """Of several leaks, you take the one with the smallest output. The task asks for the smallest token, then the
-        smallest output."""
+        """Of several leaks, you return the one with the smallest output. The task asks for the smallest token first,
+        then the smallest output."""
         found = sorted(leaks.nonzero().tolist(), key=lambda pair: pair[::-1])
         return tuple(found[0]) if found else None
 
     def exchanged(leaks):
-        """The two numbers are exchanged. The token j, a row of the table, comes first, then the output i."""
+        """You return the two numbers in the wrong order. The token j, a row of the table, comes first, then the output
+        i."""
         found = leaks.nonzero().tolist()
         return tuple(found[0][::-1]) if found else None
 
     def the_last(leaks):
-        """You return the last leak. The task asks for the first: does your loop go on after it has found one?"""
+        """You return the last leak, but the task asks for the first. Does your loop continue after it has found a
+        leak?"""
         found = leaks.nonzero().tolist()
         return tuple(found[-1]) if found else None
 
     def all_of_them(leaks):
-        """You return all leaks. The task asks for the first one, as a pair: the smallest token j, then the smallest
+        """You return all leaks. The task asks for the first leak, as a pair: the smallest token j, then the smallest
         output i."""
         return [tuple(pair) for pair in leaks.nonzero().tolist()] or None
 
     def how_many(leaks):
-        """You return how many leaks there are. The task asks where the first one is, as a pair (j, i)."""
+        """You return the number of leaks. The task asks where the first leak is, as a pair (j, i)."""
         return int(leaks.sum())
 
     def origin_for_none(leaks):
-        """Where there is no leak you return (0, 0), which is a pair of the table. Return `None`."""
+        """Without a leak, you return (0, 0), which is itself a pair of the table. Return `None` instead."""
         found = leaks.nonzero().tolist()
         return tuple(found[0]) if found else (0, 0)
 
     def empty_for_none(leaks):
-        """Where there is no leak you return something empty. The docstring asks for `None`."""
+        """Without a leak, you return something empty, such as `()`. The docstring requires `None`."""
         found = leaks.nonzero().tolist()
         return tuple(found[0]) if found else ()
 
     def whether(leaks):
-        """You return whether there is a leak. The task asks where the first one is, as a pair (j, i)."""
+        """You return whether there is a leak. The task asks where the first leak is, as a pair (j, i)."""
         return bool(leaks.any())
 
     def error_for_none(leaks):
-        """Without a leak your function raises an error: it takes the first of none. Look whether there is one."""
+        """Without a leak, your function raises an error: it selects the first of no leaks. Check first whether there is
+        a leak."""
         return tuple(leaks.nonzero().tolist()[0])
 
 
 @first_leak.wrong
 class TheLargest:
     def largest(table):
-        """You return the largest leak. The task asks for the first: the smallest token, then the smallest output."""
+        """You return the largest leak. The task asks for the first leak: the smallest token, then the smallest
+        output."""
         leaks = torch.where(later_tokens(table) & above_rounding(table), table, torch.zeros_like(table))
         return divmod(int(leaks.argmax()), len(table)) if leaks.any() else None

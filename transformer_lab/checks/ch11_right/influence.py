@@ -1,4 +1,4 @@
-"""Who moves when one token changes: the table of tokens and outputs."""
+"""Which outputs move when one token changes: a table of tokens and outputs."""
 
 from itertools import pairwise
 
@@ -26,7 +26,7 @@ def replaced(tokens, j):
 
 
 def moved(outputs, right):
-    """Measure how far each output moved: its feature that changed most."""
+    """Measure how far each output moved: the change of the feature that changed most."""
     return (outputs - right).abs().amax(dim=(0, 2))
 
 
@@ -34,10 +34,10 @@ def moved(outputs, right):
     inputs=_model_and_tokens,
     axes={"tokens": "1 seq", "return": "seq seq"},
     hints=(
-        "You change token 2 alone, and compare the outputs before and after. How many numbers does that give, and "
-        "what does each of them belong to?",
-        "Compute the right outputs once. For each token, take a copy of the tokens, change that one, and compare with "
-        "the right outputs: the largest absolute difference over the features. Each token gives a row.",
+        "You change token 2 alone and compare the outputs before and after. How many differences do you get, and to "
+        "which output does each difference belong?",
+        "Compute the right outputs once. For each token, copy the tokens, change this token, and compare the "
+        "outputs with the right outputs: find the largest absolute difference over the features. Each token has a row.",
         "`right = model(tokens)`; in a loop over `j`: `other = tokens.clone()`, `other[:, j] = …`, "
         "`rows.append((model(other) - right).abs().amax(…))`; then `torch.stack(rows)`",
     ),
@@ -74,75 +74,75 @@ influence.example("as many features as tokens", seq=4, features=4)
 @influence.wrong
 class TheTable:
     def rows_and_columns_exchanged(model, tokens):
-        """Rows and columns are exchanged: {your numbers are right, and} they stand at (i, j). Row j belongs to the
-        token that is replaced, column i to the output that is watched. Which index do you stack over?"""
+        """Rows and columns are exchanged: {your numbers are right, but} they are stored at (i, j). Row j belongs to the
+        token that is replaced, column i to the output that is compared. Over which index do you stack?"""
         return influence.reference(model, tokens).T
 
     def diagonal_left_out(model, tokens):
-        """The diagonal is 0. An output depends on its own token, even where attention does not look at it: the
-        residual connection carries it. What do you do with i = j?"""
+        """Your diagonal is 0. An output depends on its own token, even where attention does not look at the token: the
+        residual connection carries it. What do you compute for i = j?"""
         return influence.reference(model, tokens).fill_diagonal_(0)
 
     def yes_or_no(model, tokens):
-        """Your table says whether an output moved, as 1 or 0. How far it moved is lost, and with it the difference
-        between a leak and rounding. What do you return before you compare with 0?"""
+        """Your table says whether an output moved, as 1 or 0. How far the output moved is lost, and so is the
+        difference between a leak and rounding. Which number do you compare with 0? Return that number."""
         return (influence.reference(model, tokens) > 0).float()
 
     def with_the_batch(model, tokens):
-        """Your table has an axis too many, that of the batch. There is one text: the axis has size 1 and can go, with
-        the features, in one maximum."""
+        """Your table has an extra axis, the batch axis. There is one text, so this axis has size 1: one maximum can
+        remove it together with the features."""
         return influence.reference(model, tokens)[:, None]
 
     def rows_sum_to_one(model, tokens):
-        """Each row is divided by its sum. The table then says how the movement is shared out, and no longer how far an
+        """You divide each row by its sum. The table then holds each output's share of the movement, not how far the
         output moved."""
         table = influence.reference(model, tokens)
         return table / table.sum(dim=-1, keepdim=True)
 
     def compared_with_the_one_before(model, tokens):
-        """From the second row on you compare with the outputs of the replacement before, in which another token is
-        replaced. Compare each time with the outputs of the tokens as they were."""
+        """From the second row on, you compare with the outputs of the previous replacement, in which a different token
+        is replaced. Compare each time with the outputs of the original tokens."""
         outputs = [model(tokens), *(model(replaced(tokens, j)) for j in range(tokens.shape[1]))]
         return torch.stack([moved(after, before) for before, after in pairwise(outputs)])
 
     def last_row_alone(model, tokens):
-        """One row comes back, that of the last token. Each token gets its turn: what is outside your loop that belongs
-        into it, or the reverse?"""
+        """You return one row, the row of the last token. The table needs a row for each token. Which line is outside
+        your loop but belongs inside it, or the reverse?"""
         return influence.reference(model, tokens)[-1:]
 
 
 @influence.wrong(stage="replace")
 class TheTokens:
     def always_by_zero(tokens, j):
-        """The token is replaced by 0 also where it is 0 already. Then nothing changes, nothing moves, and a leak is
-        missed. Take a token that is different by construction."""
+        """You replace the token by 0 even where it is 0 already. Then nothing changes, no output moves, and you miss a
+        leak. Use a replacement that always differs from the token."""
         other = tokens.clone()
         other[:, j] = 0
         return other
 
     def all_from_here_on(tokens, j):
-        """You replace token j and all that follow it. Then you cannot say which of them moved an output. Replace one
+        """You replace token j and all later tokens, so you cannot say which of them moved an output. Replace one token
         at a time."""
         return torch.cat([tokens[:, :j], replaced(tokens, slice(None))[:, j:]], dim=1)
 
     def all_up_to_here(tokens, j):
-        """You replace token j and all tokens before it: is one copy changed again and again? Each experiment starts
-        from the tokens as they were, so take the copy inside the loop."""
+        """You replace token j and all tokens before it. Do you change one copy again and again? Each experiment begins
+        with the original tokens, so copy them inside the loop."""
         return torch.cat([replaced(tokens, slice(None))[:, : j + 1], tokens[:, j + 1 :]], dim=1)
 
     def the_next_one(tokens, j):
-        """Row j belongs to another token: you replace the one after it. Where does your loop begin to count?"""
+        """Row j belongs to the wrong token: you replace the token after j. At which number does your loop begin?"""
         return replaced(tokens, (j + 1) % tokens.shape[1])
 
     def next_number(tokens, j):
-        """You replace the token by the number that follows it. The docstring says by which: 0, or 1 where the token
-        is 0."""
+        """You replace the token by the next number. The docstring says which number to use: 0, or 1 where the token is
+        0."""
         other = tokens.clone()
         other[:, j] += 1
         return other % 7
 
     def by_one(tokens, j):
-        """The token is replaced by 1 everywhere. The docstring says: by 0, and by 1 only where the token is 0."""
+        """You replace every token by 1. The docstring says to use 0, and to use 1 only where the token is 0."""
         other = tokens.clone()
         other[:, j] = 1
         return other
@@ -151,47 +151,47 @@ class TheTokens:
 @influence.wrong(stage="measure")
 class TheMeasure:
     def signs_kept(outputs, right):
-        """The largest difference is taken with its sign: where all features became smaller, your number is negative.
+        """You take the largest difference with its sign: where all features became smaller, your number is negative.
         Which operation comes before the maximum?"""
         return (outputs - right).amax(dim=(0, 2))
 
     def summed(outputs, right):
-        """The differences of all features are added up. The task asks for the one that changed most."""
+        """You add up the differences of all features. The task asks for the feature that changed most."""
         return (outputs - right).abs().sum(dim=(0, 2))
 
     def averaged(outputs, right):
-        """You take the mean of the features' differences. The task asks for the one that changed most."""
+        """You take the mean of the features' differences. The task asks for the feature that changed most."""
         return (outputs - right).abs().mean(dim=(0, 2))
 
     def length(outputs, right):
-        """You take the length of the difference, a root of a sum of squares. The task asks for the feature that changed
+        """You take the norm of the difference, the root of a sum of squares. The task asks for the feature that changed
         most."""
         return (outputs - right).norm(dim=-1)[0]
 
     def squared(outputs, right):
-        """The largest *square* of a difference comes back. Its order is the same, its size is not."""
+        """You return the largest *square* of a difference. Squaring keeps the order of the differences, but changes
+        their size."""
         return (outputs - right).square().amax(dim=(0, 2))
 
     def first_feature(outputs, right):
-        """Only the first feature of each output is compared. A change can be in another one."""
+        """You compare only the first feature of each output. A different feature can change."""
         return (outputs - right).abs()[0, :, 0]
 
     def largest_features_compared(outputs, right):
         """You take the largest feature of each output first, and then the difference. Two outputs can differ in every
-        feature and have the same largest one. Subtract first."""
+        feature and still have the same largest feature. Subtract first."""
         return (outputs.amax(dim=(0, 2)) - right.amax(dim=(0, 2))).abs()
 
     def over_the_sequence(outputs, right):
-        """The maximum runs over the outputs, and what is left is one number for each feature. Over which axes must it
-        run so that one number for each output is left?"""
+        """You take the maximum over the outputs, which leaves one number for each feature. Over which axes must the
+        maximum run to leave one number for each output?"""
         return (outputs - right).abs().amax(dim=(0, 1))
 
     def relative(outputs, right):
-        """The difference is divided by the right output. The task asks how far the output moved, in its own
-        units."""
+        """You divide the difference by the right output. The task asks how far the output moved, in its own units."""
         return ((outputs - right).abs() / right.abs()).amax(dim=(0, 2))
 
     def after_a_softmax(outputs, right):
-        """You compare probabilities: a softmax is taken of both outputs first. The task asks for the outputs
-        themselves."""
+        """You compare probabilities: you apply a softmax to both outputs first. The task asks you to compare the
+        outputs themselves."""
         return (outputs.softmax(-1) - right.softmax(-1)).abs().amax(dim=(0, 2))

@@ -1,4 +1,4 @@
-"""Which token does a loss ask for: the token itself, the next one, the one after?"""
+"""Which token a loss scores: the token itself, the next token, or the token after the next."""
 
 import torch
 from torch.nn import functional as F
@@ -19,7 +19,7 @@ def _logits_and_loss(draw, batch=3, seq=7, vocab=5):
 
 
 def _asking_for(shift, draw, batch=3, seq=7, vocab=5, scale=1.0):
-    seq = max(seq, 3)  # a shift of 2 needs a place to ask
+    seq = max(seq, 3)  # a shift of 2 needs a place to score
     logits = scale * draw(batch, seq, vocab)
     tokens = torch.randint(vocab, (batch, seq), generator=draw.generator)
     return logits, tokens, loss_at(logits, tokens, shift).item()
@@ -35,7 +35,7 @@ def of_each_shift(logits, tokens):
 
 
 def nearest(losses, loss):
-    """Find the shift whose loss is nearest."""
+    """Find the shift whose loss is nearest to the given loss."""
     return min(range(len(losses)), key=lambda shift: abs(losses[shift] - loss))
 
 
@@ -45,15 +45,15 @@ def nearest(losses, loss):
     hints=(
         "With a shift of 2, the logits at place 0 are scored with the token at place 2. How many places have such a "
         "token?",
-        "For each shift, leave out the last places of the logits and the first places of the tokens, so that both "
-        "have the same length; take the mean of minus the log of the probability. Then see which of the three losses "
-        "is nearest.",
+        "For each shift, leave out the last places of the logits and the first places of the tokens, so that logits "
+        "and tokens have the same length. Compute the mean of minus the log of the probability. Then find which of the "
+        "three losses is nearest.",
         "`F.cross_entropy(logits[:, : seq - s].flatten(0, 1), tokens[:, s:].flatten())` for `s` in `(0, 1, 2)`, then "
         "the `s` with the smallest `abs(…)`",
     ),
 )
 def label_shift(logits, tokens, loss, *, losses=of_each_shift, choose=nearest):
-    """Return 0, 1 or 2: how many places later the token is that the loss asks for."""
+    """Return 0, 1 or 2: how many places later the token is that the loss scores."""
     return choose(losses(logits, tokens), loss)
 
 
@@ -77,38 +77,38 @@ for shift in SHIFTS:
 @label_shift.wrong(stage="losses")
 class TheLosses:
     def tokens_cut_at_the_end(logits, tokens):
-        """You leave out the first places of the logits and the last tokens: each place is then scored with a token
-        *before* it. Which of the two begins later?"""
+        """You leave out the first places of the logits and the last tokens, so each place is scored with a token
+        *before* it. Which must begin later, the logits or the tokens?"""
         n = tokens.shape[1]
         return [F.cross_entropy(logits[:, s:].flatten(0, 1), tokens[:, : n - s].flatten()).item() for s in SHIFTS]
 
     def rolled(logits, tokens):
-        """The tokens are rolled: the last places are scored with the first tokens of the text. Leave these places
+        """You roll the tokens, so the last places are scored with the first tokens of the text. Leave these places
         out."""
         return [loss_at(logits, tokens.roll(-s, dims=1), 0).item() for s in SHIFTS]
 
     def summed(logits, tokens):
-        """You add up the losses. The given loss is a mean: with sums, the nearest is mostly the one of the fewest
-        places."""
+        """You add up the losses, but the given loss is a mean. With sums, the shift with the fewest places usually has
+        the nearest loss."""
         return [loss_at(logits, tokens, s).item() * (tokens.shape[1] - s) * len(tokens) for s in SHIFTS]
 
     def over_all_places(logits, tokens):
-        """The sum of the losses is divided by all places. With a shift of s there are seq − s of them."""
+        """You divide the sum of the losses by the number of all places. With a shift of s, there are seq − s places."""
         n = tokens.shape[1]
         return [loss_at(logits, tokens, s).item() * (n - s) / n for s in SHIFTS]
 
     def without_the_log(logits, tokens):
-        """You take probabilities and not their logs. The loss is minus the *log* of the probability."""
+        """You use probabilities, not their logs. The loss is minus the *log* of the probability."""
         p, n = logits.softmax(-1), tokens.shape[1]
         return [-p[:, : n - s].gather(-1, tokens[:, s:, None]).mean().item() for s in SHIFTS]
 
     def without_the_softmax(logits, tokens):
-        """You take the logits as they are. The loss needs the log of a probability: `log_softmax`."""
+        """You use the logits as they are. The loss needs the log of a probability: `log_softmax`."""
         n = tokens.shape[1]
         return [-logits[:, : n - s].gather(-1, tokens[:, s:, None]).mean().item() for s in SHIFTS]
 
     def softmax_twice(logits, tokens):
-        """The softmax is taken twice: `cross_entropy` takes logits, and you give it probabilities."""
+        """You apply the softmax twice: `cross_entropy` expects logits, but you pass it probabilities."""
         return [loss_at(logits.softmax(-1), tokens, s).item() for s in SHIFTS]
 
     def over_the_places(logits, tokens):
@@ -127,7 +127,8 @@ class TheLosses:
         return of_each_shift(logits[:1], tokens[:1])
 
     def two_places_less_each_time(logits, tokens):
-        """For every shift you leave out the same places: two at the end. The means then run over too few places."""
+        """You leave out the same two places at the end for every shift. The means for smaller shifts then run over too
+        few places."""
         n, logp = tokens.shape[1] - 2, logits.log_softmax(-1)
         return [-logp[:, :n].gather(-1, tokens[:, s : s + n, None]).mean().item() for s in SHIFTS]
 
@@ -136,40 +137,40 @@ class TheLosses:
 class TheChoice:
     def smallest(losses, loss):
         """You return the shift with the smallest loss. Is the given loss never used, do the differences keep their
-        signs, or is a minus missing? Which of the three is *nearest* to the given loss?"""
+        signs, or is a minus missing? Which of the three losses is *nearest* to the given loss?"""
         return losses.index(min(losses))
 
     def largest(losses, loss):
         """You return the shift with the largest loss. Is the given loss never used, or do the differences keep their
-        signs? Which of the three is *nearest* to the given loss?"""
+        signs? Which of the three losses is *nearest* to the given loss?"""
         return losses.index(max(losses))
 
     def farthest(losses, loss):
-        """You return the shift whose loss is farthest from the given one. Which of the three is nearest to it?"""
+        """You return the shift whose loss is farthest from the given loss. Which of the three losses is nearest?"""
         return max(range(3), key=lambda s: abs(losses[s] - loss))
 
     def from_one(losses, loss):
-        """You count from 1. A shift of 0 is possible: then the loss asks for the token that the place has read."""
+        """You count from 1. A shift of 0 is possible: each place is then scored with its own token."""
         return nearest(losses, loss) + 1
 
     def backwards(losses, loss):
-        """You count the shifts from the other end, and return 2 where 0 is meant. In which order are your losses?"""
+        """You count the shifts in reverse: you return 2 where the shift is 0. In which order are your losses?"""
         return 2 - nearest(losses, loss)
 
     def first_below(losses, loss):
-        """You return the first shift whose loss is not above the given one. Rounding decides then. Take the
-        nearest."""
+        """You return the first shift whose loss is below the given loss, so rounding decides. Return the shift with the
+        nearest loss."""
         return next((s for s in range(3) if losses[s] < loss), 0)
 
     def the_loss(losses, loss):
-        """You return a loss. The task asks for its shift, an integer: 0, 1 or 2 places. Which of the three is
-        nearest?"""
+        """You return a loss. The task asks for its shift, an integer: 0, 1 or 2 places. Which shift has the nearest
+        loss?"""
         return losses[nearest(losses, loss)]
 
     def two_shifts_alone(losses, loss):
-        """You try the shifts 0 and 1, and never 2. A loss may ask for the token after the next."""
+        """You try the shifts 0 and 1, but never 2. A loss may score the token after the next."""
         return nearest(losses[:2], loss)
 
     def always_one(losses, loss):
-        """You always return 1. That is how it should be; whether it is so has to be measured."""
+        """You always return 1. A loss should have this shift, but only a measurement can tell whether it does."""
         return 1

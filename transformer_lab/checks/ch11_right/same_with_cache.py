@@ -1,4 +1,4 @@
-"""The same outputs in parts, with a cache, and at once: how far apart are they?"""
+"""How far the outputs computed in parts, with a cache, are from the outputs computed at once."""
 
 import torch
 
@@ -22,7 +22,8 @@ def _example(name, **changes):
 
 
 def off(first, last, sign=1.0):
-    """A step whose outputs at positions ``first`` to ``last`` are off by 0.4, all features the same way."""
+    """Make a step whose outputs at positions ``first`` to ``last`` are off by 0.4, in the same direction for all
+    features."""
 
     def wrong(out, start):
         places = torch.arange(start, start + out.shape[1], device=out.device)
@@ -32,13 +33,13 @@ def off(first, last, sign=1.0):
 
 
 def tilted(out, start):
-    """Off by numbers whose sum is 0, later positions more."""
+    """Add errors whose sum is 0, larger at later positions."""
     places = torch.arange(start, start + out.shape[1], device=out.device)[:, None]
     return out + 0.1 * places * torch.linspace(-1, 1, out.shape[-1], device=out.device)
 
 
 def by_length(out, start):
-    """Off by more the longer the part is, as with a mask that is right for one length only."""
+    """Add errors that grow with the length of the part, as from a mask that is right for one length only."""
     return out + 0.1 * out.shape[1] * (1 + start)
 
 
@@ -48,7 +49,7 @@ def cut(tokens, parts):
 
 
 def all_steps(step, pieces):
-    """Run the parts one after another, each with the cache of the one before."""
+    """Run the parts one after another, each with the cache of the previous part."""
     cache, outputs = None, []
     for piece in pieces:
         output, cache = step(piece, cache)
@@ -65,10 +66,10 @@ def largest_gap(in_parts, at_once):
     inputs=_model_and_step,
     axes={"tokens": "1 seq"},
     hints=(
-        "After the first part, which two things does `step` return, and which of them does the next call need?",
-        "Cut the tokens into the parts. Run them in order: each call gets the cache that the call before returned, "
-        "and the first call gets `None`. Join the outputs along the tokens, and compare them with the model's own "
-        "outputs.",
+        "Which two things does `step` return after the first part, and which of the two does the next call need?",
+        "Cut the tokens into the parts. Run the parts in order: each call gets the cache that the previous call "
+        "returned, and the first call gets `None`. Join the outputs along the tokens, and compare them with the "
+        "model's own outputs.",
         "`for piece in tokens.split(parts, dim=…):`, `output, cache = step(piece, cache)`, then "
         "`(torch.cat(outputs, dim=…) - model(tokens)).abs().max()`",
     ),
@@ -108,42 +109,45 @@ _example("large outputs", scale=1000.0, wrong=off(5, 6))
 @same_with_cache.wrong(stage="pieces")
 class TheParts:
     def first_length_for_all(tokens, parts):
-        """All parts get the length of the first. `split` takes a number or a list: pass the whole list."""
+        """You cut all parts to the length of the first. `split` accepts a number or a list: pass the whole list."""
         return tokens.split(parts[0], dim=1)
 
     def one_at_a_time(tokens, parts):
-        """You run one token at a time, whatever `parts` says. A mistake that needs parts of several tokens then stays
-        hidden."""
+        """You run one token at a time, whatever `parts` says. A mistake that shows only in parts of several tokens then
+        stays hidden."""
         return tokens.split(1, dim=1)
 
     def all_at_once(tokens, parts):
-        """You pass all tokens in one part. Then there are as many queries as keys, and a mask in the wrong corner is
-        right by chance. Cut the tokens."""
+        """You pass all tokens in one part. There are then as many queries as keys, so a mask aligned with the wrong
+        corner is right by chance. Cut the tokens into parts."""
         return (tokens,)
 
     def as_many_parts(tokens, parts):
-        """You cut the tokens into as many parts as `parts` has numbers, of nearly equal length. The numbers are the
-        lengths."""
+        """You cut the tokens into as many parts as `parts` has numbers, of nearly equal length. The numbers in `parts`
+        are the lengths."""
         return tokens.tensor_split(len(parts), dim=1)
 
     def reversed_lengths(tokens, parts):
-        """The lengths are taken from the end: the first part has the last length. Take them in their order."""
+        """You use the lengths in reverse: the first part has the last length. Use them in their order."""
         return tokens.split(parts[::-1], dim=1)
 
 
 @same_with_cache.wrong(stage="run")
 class TheRun:
     def cache_forgotten(step, pieces):
-        """Every part begins with `None`: each call forgets what came before. Pass on the cache that `step` returned."""
+        """Every part begins with `None`, so each call loses the earlier tokens. Pass on the cache that `step`
+        returned."""
         return torch.cat([step(piece, None)[0] for piece in pieces], dim=1)
 
     def first_cache_kept(step, pieces):
-        """The cache of the first call is passed to all later ones. `step` returns a longer one each time."""
+        """You pass the cache of the first call to all later calls. Each call of `step` returns a longer cache: pass the
+        newest."""
         output, cache = step(pieces[0], None)
         return torch.cat([output, *(step(piece, cache)[0] for piece in pieces[1:])], dim=1)
 
     def newest_first(step, pieces):
-        """The outputs are joined in reverse: each new one is put in front. Put it behind those before it."""
+        """You join the outputs in reverse: each new output is put in front. Append each output after the earlier
+        outputs."""
         cache, outputs = None, []
         for piece in pieces:
             output, cache = step(piece, cache)
@@ -154,105 +158,109 @@ class TheRun:
 @same_with_cache.wrong(stage="gap")
 class TheGap:
     def signed(in_parts, at_once):
-        """The largest difference is taken with its sign: outputs that are too small give a negative number, or 0.
+        """You take the largest difference with its sign: outputs that are too small then give a negative number, or 0.
         Take the absolute value first."""
         return (in_parts - at_once).max()
 
     def signed_the_other_way(in_parts, at_once):
-        """The largest difference is taken with its sign: outputs that are too large give a negative number, or 0.
+        """You take the largest difference with its sign: outputs that are too large then give a negative number, or 0.
         Take the absolute value first."""
         return (at_once - in_parts).max()
 
     def averaged(in_parts, at_once):
-        """You take the mean of the differences. One wrong token in a long text hardly shows in it. Take the
-        largest."""
+        """You take the mean of the differences. In a long text, one wrong token hardly changes the mean. Take the
+        largest difference."""
         return (in_parts - at_once).abs().mean()
 
     def summed(in_parts, at_once):
-        """You add up the differences. Rounding then grows with the length of the text. Take the largest."""
+        """You add up the differences. Rounding then grows with the length of the text. Take the largest difference."""
         return (in_parts - at_once).abs().sum()
 
     def length_of_all(in_parts, at_once):
-        """You take the length of the difference, the root of a sum of squares. The task asks for the largest number."""
+        """You take the norm of the difference, the root of a sum of squares. The task asks for the largest
+        difference."""
         return (in_parts - at_once).norm()
 
     def mean_square(in_parts, at_once):
-        """You take the mean of the squares. A small error becomes a tiny one. Take the largest absolute
+        """You take the mean of the squares. The square of a small error is tiny. Take the largest absolute
         difference."""
         return (in_parts - at_once).square().mean()
 
     def of_sums(in_parts, at_once):
-        """You compare sums. Errors of opposite signs cancel in them. Subtract number by number first."""
+        """You compare sums, in which errors of opposite signs cancel. Subtract number by number first."""
         return (in_parts.sum() - at_once.sum()).abs()
 
     def of_means(in_parts, at_once):
-        """You compare means. Errors of opposite signs cancel in them. Subtract number by number first."""
+        """You compare means, in which errors of opposite signs cancel. Subtract number by number first."""
         return (in_parts.mean() - at_once.mean()).abs()
 
     def of_largest(in_parts, at_once):
-        """You compare the largest output of each. Subtract number by number first, then take the largest."""
+        """You compare the largest output in parts with the largest output at once. Subtract number by number first,
+        then take the largest difference."""
         return (in_parts.max() - at_once.max()).abs()
 
     def last_token_alone(in_parts, at_once):
-        """You compare the last token alone. A step that is wrong before it, and right there, passes."""
+        """You compare the last token alone. You miss a step that is wrong at earlier tokens but right at the last."""
         return (in_parts - at_once)[:, -1].abs().max()
 
     def first_token_alone(in_parts, at_once):
-        """You compare the first token alone, which needs no cache. Compare all of them. A mistake shows where
-        the cache is used."""
+        """You compare the first token alone, which needs no cache. Compare all tokens: a mistake shows where the cache
+        is used."""
         return (in_parts - at_once)[:, 0].abs().max()
 
     def all_but_the_last(in_parts, at_once):
-        """The last token is not compared, and a step may be wrong right there. Where does your slice end?"""
+        """You do not compare the last token, and a step may be wrong at the last token alone. Where does your slice
+        end?"""
         return (in_parts - at_once)[:, :-1].abs().max()
 
     def smallest(in_parts, at_once):
-        """You take the smallest difference. One right number then hides all wrong ones. Take the largest."""
+        """You take the smallest difference. One right number then hides all wrong numbers. Take the largest
+        difference."""
         return (in_parts - at_once).abs().min()
 
     def relative(in_parts, at_once):
-        """The difference is divided by the largest output. The task asks for the difference itself."""
+        """You divide the largest difference by the largest output. The task asks for the difference itself."""
         return (in_parts - at_once).abs().max() / at_once.abs().max()
 
     def relative_each(in_parts, at_once):
-        """Each difference is divided by its own output. The task asks for the largest difference itself."""
+        """You divide each difference by its own output. The task asks for the largest difference itself."""
         return ((in_parts - at_once) / at_once).abs().max()
 
     def whether(in_parts, at_once):
-        """You return whether the outputs agree. The task asks how far apart they are: a number tells rounding from
-        a mistake."""
+        """You return whether the outputs agree. The task asks how far apart they are: a number distinguishes rounding
+        from a mistake."""
         return torch.allclose(in_parts, at_once)
 
 
 @same_with_cache.wrong
 class TheWhole:
     def last_part_alone(model, step, tokens, parts):
-        """You compare the last part alone: is the comparison outside the loop, or `output` overwritten in it?"""
+        """You compare the last part alone. Is the comparison outside the loop, or does the loop overwrite `output`?"""
         cache = None
         for piece in tokens.split(parts, dim=1):
             output, cache = step(piece, cache)
         return float((output - model(tokens)[:, -parts[-1] :]).abs().max())
 
     def first_part_alone(model, step, tokens, parts):
-        """You compare the first part alone, which has no cache yet. Does your loop end after its first turn?"""
+        """You compare the first part alone, which has no cache yet. Does your loop end after its first iteration?"""
         output, _ = step(tokens[:, : parts[0]], None)
         return float((output - model(tokens)[:, : parts[0]]).abs().max())
 
     def yes_or_no(model, step, tokens, parts):
-        """You return whether the outputs agree, True or False. The task asks how far apart they are: a number tells
-        rounding from a mistake."""
+        """You return whether the outputs agree, `True` or `False`. The task asks how far apart they are: a number
+        distinguishes rounding from a mistake."""
         in_parts = all_steps(step, tokens.split(parts, dim=1))
         return torch.allclose(in_parts, model(tokens), atol=1e-5)
 
     def each_part_alone(model, step, tokens, parts):
-        """You compare each part with the model on that part alone, which knows nothing of the tokens before. Compare
+        """You compare each part with the outputs of the model on this part alone, without the earlier tokens. Compare
         with the outputs of the whole text."""
         pieces = tokens.split(parts, dim=1)
         alone = torch.cat([model(piece) for piece in pieces], dim=1)
         return float(largest_gap(all_steps(step, pieces), alone))
 
     def with_itself(model, step, tokens, parts):
-        """You compare the parts with the same step at once. Both use the code of the step. Compare with
-        `model(tokens)`."""
+        """You compare the parts with the same step run on all tokens at once. Both results come from the code of the
+        step. Compare with `model(tokens)`."""
         in_parts = all_steps(step, tokens.split(parts, dim=1))
         return float((in_parts - step(tokens, None)[0]).abs().max())

@@ -1,4 +1,4 @@
-"""Models of a few lines, whose mixing of tokens is a table: what the exercises on models are tried on."""
+"""Models of a few lines, which mix tokens by a table: the exercises on models are tested with them."""
 
 import torch
 
@@ -15,7 +15,7 @@ class Mixing:
 
 
 class Steps:
-    """A model as `step` calls it: the cache holds the tokens so far, and ``wrong`` may change what a step sees."""
+    """A model as `step` calls it: the cache holds the tokens so far, and ``wrong`` may change the outputs of a step."""
 
     def __init__(self, model, wrong=None):
         self.model, self.wrong = model, wrong
