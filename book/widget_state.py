@@ -38,7 +38,7 @@ def address_of(file, text):
 def with_files(state, large=True):
     """Return a lab's state with ``{"file": address}`` for what is fetched later, and the files by address.
 
-    What only some readers ask for always is, entry by entry; a large value, unless ``large`` is False.
+    Each entry of a trait in ``ON_TOUCH`` has a file of its own; so has, with ``large``, every value above ``LARGE``.
     """
     kind, files = state.get("_anywidget_id", ""), {}
 

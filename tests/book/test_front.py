@@ -28,6 +28,17 @@ def test_the_first_screen_has_purpose_button_and_lab(visit, site):  # noqa: F811
     assert page.url == f"{site}whole.html"
 
 
+def test_the_keyboards_place_in_the_head_is_visible(visit, site):  # noqa: F811
+    page = visit(f"{site}05_masks.html", viewport={"width": 1200, "height": 850})
+    page.keyboard.press("Tab")
+    buttons = page.locator(".bd-header-article :is(a, button)").locator("visible=true")
+    assert buttons.count() >= 3
+    for button in buttons.all():
+        button.focus()
+        assert button.evaluate("node => node.matches(':focus-visible')")
+        assert button.evaluate("node => getComputedStyle(node).outlineStyle") == "solid", button.inner_text()
+
+
 @pytest.mark.parametrize("width", [1280, 360])
 def test_nothing_moves_while_the_lab_is_drawn(visit, site, width):  # noqa: F811
     page = visit(f"{site}index.html", viewport={"width": width, "height": 900})

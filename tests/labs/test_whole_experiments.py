@@ -78,6 +78,33 @@ def test_words_are_sampled_and_sampled_again(show):
     assert words(page) == [*WholeLab(text="2003").answer, "<end>"]
 
 
+def test_a_count_stops_when_its_tab_is_left(show):
+    page = show(WholeLab(tool="break", off=["mask", "scale"]))
+    page.wait_for_function("document.querySelector('.tl-measured').textContent.endsWith('so far …')")
+    press(page, "Sample")
+    node = page.locator(".tl-measured")
+    left = node.text_content()
+    page.wait_for_timeout(300)
+    assert node.text_content() == left
+    press(page, "Break it")
+    page.wait_for_function("document.querySelector('.tl-measured').textContent.endsWith('counted here.')")
+
+
+def test_what_is_off_in_one_family_is_ignored_in_another(show):
+    page = show(WholeLab(tool="break", off=["cross"], text="7"))
+    assert page.locator(".off").count()
+    press(page, "decoder only")
+    assert page.locator(".off").count() == 0 and words(page) == ["seven", "<end>"]
+    assert counted(page) == "Right on 990 numbers that it never saw: > 99 %."
+
+
+def test_what_is_off_looks_off(show):
+    page = show(WholeLab(tool="break", off=["mask"]))
+    mask, other = (page.get_by_role("button", name=name, exact=True) for name in ("Mask", "√d"))
+    line = "node => getComputedStyle(node).textDecorationLine"
+    assert mask.evaluate(line) == "line-through" and other.evaluate(line) == "none"
+
+
 def test_the_state_is_in_the_address(show):
     page = show(WholeLab())
     press(page, "Break it")

@@ -182,6 +182,23 @@ def test_stored_accuracies_are_those_of_the_stored_models(engine):
             assert abs(whole - lab.learning["switches"][family][name]) <= 5
 
 
+def test_weights_that_cannot_be_fetched_are_reported_once(engine):
+    engine._context.eval(
+        """
+        const gone = { requests: [], drawings: 0 };
+        const page = {
+          get: (name) => ({ stored: [], checkpoints: [{ file: "gone.js" }] })[name],
+          load: async ({ file }) => { gone.requests.push(file); throw new Error("404"); },
+        };
+        const fetched = checkpointWeights(page, () => { gone.drawings += 1; });
+        fetched.at(0);
+        """
+    )
+    engine._context.eval("Promise.resolve().then(() => fetched.at(0))")
+    found = engine._context.eval("JSON.stringify([fetched.at(0), [...fetched.failed], gone, fetched.at(1)])")
+    assert json.loads(found) == [None, [0], {"requests": ["gone.js"], "drawings": 1}, []]
+
+
 def test_a_list_of_models_is_a_training():
     models = [small(tl.Transformer, seed, (12, 3, 2, 20), {}) for seed in range(3)]
     lab = lab_of(models)

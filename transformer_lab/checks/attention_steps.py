@@ -227,7 +227,8 @@ def over_the_table(scores):
 
 def over_everything(scores):
     """You divide by one sum over the whole tensor, batch and all, so all the weights together sum to one. `.sum()`
-    without an axis does so. Each query has a total weight of 1 for its keys: along which axis must the sum run?"""
+    without an axis adds up the whole tensor. Each query has a total weight of 1 for its keys: along which axis
+    must the sum run?"""
     return scores.flatten().softmax(0).reshape(scores.shape)
 
 

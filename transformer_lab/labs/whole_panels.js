@@ -135,7 +135,8 @@ const VIEWS = {
     const seen = range(keys.length).filter((key) => sees(i, key));
     const whole = sum(seen.map((key) => Math.exp(score(i, key))));
     const softmaxed = sees(i, j)
-      ? `Its weight, its share of all that it sees: e^${num(score(i, j))} / ${num(whole)} = ${least(weight(i, j))}`
+      ? `Its weight: e^${num(score(i, j))} ≈ ${num(Math.exp(score(i, j)))}, divided by the sum over all keys that it ` +
+        `sees, ${num(whole)}: ${least(weight(i, j))}`
       : "The mask hides it: its score becomes −∞, and e^−∞ = 0.";
     const values = {
       ...stacked([
@@ -241,16 +242,17 @@ const VIEWS = {
     const learned = weightOf(model, "output", word);
     const table = {
       ...stacked([row, learned, row.map((x, f) => x * learned[f])]),
-      names: ["last row", "the word’s", "products"],
+      names: ["last row", "its weights", "products"],
     };
     const name = quoted(model.target[word]);
+    const power = (temperature || 1) === 1 ? "e^logit" : `e^(logit / ${temperature})`;
     const parts = [
       { bars, pick: (i) => pick(at[1], words[i]), heads: [linear ? "logit" : "probability"] },
       `The decoder’s last row, times what it learned of ${name}: the products add up to the logit, ` +
         `${num(logits[word])}`,
       table,
-      `Its share of ${topK ? `the ${topK} likeliest words` : `all ${logits.length} words`}, as ` +
-        `${(temperature || 1) === 1 ? "e^logit" : `e^(logit / ${temperature})`}: ${share(probabilities[word])}`,
+      `Its probability: ${power}, divided by the sum of these powers over ` +
+        `${topK ? `the ${topK} likeliest words` : `all ${logits.length} words`}: ${share(probabilities[word])}`,
     ];
     const [first] = words;
     return { parts, said: `Next: ${quoted(model.target[first])}, ${share(probabilities[first])}` };

@@ -82,7 +82,7 @@ def cached_step(
     weights=weights_of,
     blend=blend_of,
 ):
-    """Return what the newest token collects, and the cache with its rotated key and its value."""
+    """Return the result of attention for the newest token, and the cache with its rotated key and its value."""
     here = position(keys)
     keys, values = longer_keys(keys, turn_key(key, here, base)), longer_values(values, value)
     return blend(weights(turn_query(query, here, base), keys), values), keys, values

@@ -205,8 +205,8 @@ class Angles:
         return torch.arange(seq)[:, None] * torch.exp(-evens(d_model) * math.log10(10000.0) / d_model)
 
     def power_before_division(seq, d_model):
-        """You raise 10000 to the power 2i, and then divide the result by `d_model`: `10000 ** i / d_model` does so,
-        because `**` is applied before `/`. Even the first pair does not turn by one radian from position to position.
+        """You raise 10000 to the power 2i, and then divide the result by `d_model`: in `10000 ** i / d_model`, Python
+        computes `**` before `/`. Even the first pair does not turn by one radian from position to position.
         Where are brackets missing?"""
         return torch.arange(seq)[:, None] / (10000 ** evens(d_model).float() / d_model)
 

@@ -103,9 +103,9 @@ class MeanSquare:
         return biased(x)
 
     def unbiased_variance_instead(x):
-        """You divide by the unbiased standard deviation, which `std()` and `var()` use by default. The mean square
-        needs no mean and no `d_model - 1`: for 1, 7, 1, 7 the mean square is 25, and this variance is 12. Look at what
-        you square."""
+        """You divide by the unbiased standard deviation: `std()` and `var()` divide by `d_model - 1` by default. The
+        mean square needs no mean and no `d_model - 1`: for 1, 7, 1, 7 the mean square is 25, and this variance is 12.
+        Look at what you square."""
         return Variance.unbiased(x)
 
     def sum_of_squares(x):

@@ -35,8 +35,8 @@ def added(vectors, pattern):
     axes={"tokens": "batch seq", "table": "vocab d_model", "return": "batch seq d_model"},
     hints=(
         "What does attention know about the order of the tokens, if each token is a row of the table and nothing else?",
-        "Look up the rows, `table[tokens]`, then add the result of `sinusoidal_positions`. Which axis of tokens is "
-        "that of the positions?",
+        "Look up the rows, `table[tokens]`, then add the result of `sinusoidal_positions`. How many positions "
+        "does it need: along which axis of `tokens` do positions count?",
         "`table[…] + sinusoidal_positions(…, …)`",
     ),
 )
