@@ -28,6 +28,11 @@ def test_the_first_screen_has_purpose_button_and_lab(visit, site):  # noqa: F811
     assert page.url == f"{site}whole.html"
 
 
+def test_the_list_of_sections_reaches_the_foot_of_the_window(visit, site):  # noqa: F811
+    page = visit(f"{site}05_masks.html", viewport={"width": 1200, "height": 850})
+    assert 840 < page.locator(".bd-sidebar-secondary").evaluate("node => node.getBoundingClientRect().bottom") <= 850
+
+
 def test_the_keyboards_place_in_the_head_is_visible(visit, site):  # noqa: F811
     page = visit(f"{site}05_masks.html", viewport={"width": 1200, "height": 850})
     page.keyboard.press("Tab")
