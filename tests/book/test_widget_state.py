@@ -36,7 +36,7 @@ def test_labs_that_share_a_script_come_to_life(show, tmp_path):
     def change(html):
         def shorter(match):
             data = json.loads(match[2])
-            kept, files = trimmed(data, list(data["state"]))
+            kept, files = trimmed(data, [lab.model_id for lab in labs])
             write(files, tmp_path)
             text = json.dumps(kept).replace("</", "<\\/")
             assert len(text) < 0.75 * len(match[2])
@@ -57,7 +57,7 @@ def test_large_values_of_a_later_lab_are_fetched_with_it(show, tmp_path):
     def change(html):
         def shorter(match):
             data = json.loads(match[2])
-            kept, files = trimmed(data, list(data["state"]))
+            kept, files = trimmed(data, [lab.model_id for lab in labs])
             write(files, tmp_path)
             (address,) = (place for place in files if place.startswith("heads-weights"))
             assert kept["state"][labs[1].model_id]["state"]["weights"] == {"file": address}
