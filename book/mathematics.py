@@ -16,6 +16,8 @@ from fontTools.ttLib import TTFont
 from latex2mathml.converter import convert_to_element
 from sphinx.util import logging
 
+from book.roles import colour_formula
+
 FONT = Path(__file__).parent / "fonts" / "stix-two-math.woff"
 STYLE = "mathematics.css"
 ARGUMENTS = {"mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 2, "msubsup": 3, "munderover": 3}
@@ -47,6 +49,7 @@ def mathml(tex, display="inline"):
         _check(element, tex)
     for element in root.iter():
         _correct(element)
+    colour_formula(root)
     meaning = Element("semantics")
     meaning.extend(root)
     SubElement(meaning, "annotation", encoding="application/x-tex").text = tex

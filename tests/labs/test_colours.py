@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib
@@ -11,6 +12,8 @@ import pytest
 from javascript import Engine
 from transformer_lab import plots
 from transformer_lab.labs.lab import _FOLDER, _SHARED, _join
+
+BOOK = Path(__file__).parents[2] / "book"
 
 
 @pytest.fixture(scope="module")
@@ -45,3 +48,11 @@ def test_legend_of_the_whole_lab_has_the_colours_of_the_maps(engine, name, legen
     stops = json.loads(engine._context.eval(f"JSON.stringify([{name}.light, {name}.dark])"))
     pairs = list(zip(*([bytes(stop).hex() for stop in theme] for theme in stops)))
     assert shown == [pair for pair in pairs if pair in shown] and {pairs[0], pairs[-1]} <= set(shown)
+
+
+@pytest.mark.parametrize("role", ["query", "key", "value"])
+def test_query_key_and_value_have_the_colours_of_the_prose(role):
+    lab, page = ((path / name).read_text("utf-8") for path, name in ((_FOLDER, "lab.css"), (BOOK, "style.css")))
+    assert re.search(rf"--{role}: (\d+);", lab)[1] == re.search(rf"\.role-{role} {{ --role: (\d+); }}", page)[1]
+    colour = re.search(r"\[data-role\] ({.*})", lab)[1]
+    assert colour in page

@@ -6,7 +6,7 @@ import { frame } from "./frame.js";
 import { blend, clamp, dot, softmax } from "./maths.js";
 import { animateFrom, positionsOf } from "./motion.js";
 import { button, choice, commit, element, field, getTraits, group, observe, reservedBox, reserveSpace } from "./ui.js";
-import { set, setText, sliderWithInput, widest } from "./ui.js";
+import { set, setText, sliderWithInput, widest, withRoles } from "./ui.js";
 import { minus, places, tuple } from "./words.js";
 
 /** @typedef {[number, number]} Point */
@@ -175,7 +175,7 @@ function planesPanel(model) {
   left.node.append(...keyLines, arrow, ...keys.map((key) => key.node), query.node);
   right.node.append(...valueLines, ...values.map((value) => value.node), blended);
 
-  const titled = (text, svg) => element("div", {}, element("p", { class: "tl-label" }, text), svg);
+  const titled = (text, svg) => element("div", {}, element("p", { class: "tl-label" }, withRoles(text)), svg);
   const node = element(
     "div",
     { class: "tl-planes" },

@@ -46,6 +46,13 @@ export function setText(node, text) {
   } else if (node.textContent !== text) node.textContent = text;
 }
 
+// The parts of a text, in which query, key and value have a colour each, as in the book's prose.
+/** @type {(text: string) => any[]} */
+export const withRoles = (text) =>
+  text
+    .split(/\b(quer(?:y|ies)|keys?|values?)\b/i)
+    .map((part, i) => (i % 2 ? element("span", { "data-role": part[0].toLowerCase() }, part) : part));
+
 // A box for a text that changes. Its height stays the same, so that nothing below it moves. `reserveSpace` puts hidden
 // copies of the longest texts of `node` into the box. In any font and at any width, a text needs no more lines than one
 // with as many words, each at least as wide; all digits are equally wide.

@@ -1,0 +1,58 @@
+"""Query, key and value in a colour each, wherever a paragraph or a formula names two of them.
+
+One alone needs no telling apart, and *value* alone is mostly a number. The colours are in ``style.css``, and for labs
+in ``lab.css``.
+"""
+
+import re
+
+from docutils import nodes
+
+from book.prose import LEFT_OUT, put, texts
+
+PAGES = re.compile(r"\d\d_\w+|glossary")
+ROLES = {"query": ("query", "queries", "q"), "key": ("key", "keys", "k"), "value": ("value", "values", "v")}
+ROLE = {word: role for role, words in ROLES.items() for word in words}
+WORD = re.compile(r"(?i)\b(?:quer(?:y|ies)|keys?|values?)\b")
+UNCOLOURED = tuple(kind for kind in LEFT_OUT if kind is not nodes.reference)
+
+
+def role_of(word):
+    """Return the role that a word, or the letter of a formula, names, or None."""
+    return ROLE.get(word.lower())
+
+
+def colour_prose(app, doctree, page):
+    if PAGES.fullmatch(page):
+        for paragraph in doctree.findall(nodes.paragraph):
+            colour(paragraph)
+
+
+def colour(paragraph):
+    codes = [code for code in paragraph.findall(nodes.literal) if role_of(code.astext())]
+    words = WORD.findall(paragraph.astext()) + [code.astext() for code in codes]
+    if len(set(map(role_of, words))) < 2:
+        return
+    for text in list(texts(paragraph, UNCOLOURED)):
+        link = text.parent if isinstance(text.parent, nodes.reference) else None
+        if link is None or "term" in link["classes"]:
+            put(text, [(*match.span(), coloured(match[0])) for match in WORD.finditer(text)])
+    for code in codes:
+        code["classes"].append(f"role-{role_of(code.astext())}")
+
+
+def coloured(word):
+    return nodes.inline("", word, classes=[f"role-{role_of(word)}"])
+
+
+def colour_formula(root):
+    """Give the letters of a formula, a tree of MathML, the class of their role."""
+    letters = [element for element in root.iter("mi") if role_of(element.text or "")]
+    if len({role_of(letter.text) for letter in letters}) > 1:
+        for letter in letters:
+            letter.set("class", f"role-{role_of(letter.text)}")
+
+
+def setup(app):
+    app.connect("doctree-resolved", colour_prose, priority=710)  # after links to terms
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,60 @@
+"""Query, key and value have a colour each where two of them are named together."""
+
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+from docutils import nodes
+
+from book.mathematics import mathml
+from book.roles import colour
+
+
+def coloured(*parts):
+    """The words of a paragraph that have a colour, each with its role."""
+    paragraph = nodes.paragraph("", "", *parts)
+    colour(paragraph)
+    return [
+        (node.astext(), name.removeprefix("role-"))
+        for node in paragraph.findall(nodes.Element)
+        for name in node.get("classes", ())
+        if name.startswith("role-")
+    ]
+
+
+def test_every_form_of_the_words_is_coloured_and_no_longer_word():
+    words = coloured(nodes.Text("A query, keys; Queries have values. Keyword arguments, valued."))
+    assert words == [("query", "query"), ("keys", "key"), ("Queries", "query"), ("values", "value")]
+
+
+def test_names_in_code_are_coloured_and_expressions_are_not():
+    assert coloured(nodes.literal("", "query"), nodes.literal("", "key.mT"), nodes.literal("", "V")) == [
+        ("query", "query"),
+        ("V", "value"),
+    ]
+
+
+def test_one_role_alone_stays_plain():
+    assert coloured(nodes.Text("The values of a tensor are its value.")) == []
+
+
+def test_a_link_keeps_its_colour_unless_it_is_a_term():
+    key = nodes.reference("", "", nodes.Text("key"), refuri="#key")
+    term = nodes.reference("", "", nodes.Text("value"), refuri="#value", classes=["term"])
+    assert coloured(nodes.Text("A query, its "), key, nodes.Text(" and "), term) == [
+        ("query", "query"),
+        ("value", "value"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tex", "roles"),
+    [
+        (r"QK^\top V", ["query", "key", "value"]),
+        (r"\frac{q \cdot k}{\sqrt d}", ["query", "key"]),
+        ("k + 1", []),
+    ],
+)
+def test_letters_of_a_formula_have_the_colours_of_the_words(tex, roles):
+    letters = BeautifulSoup(mathml(tex), "html.parser").find_all("mi", class_=re.compile("role-"))
+    assert [letter["class"][0].removeprefix("role-") for letter in letters] == roles
