@@ -1,14 +1,18 @@
 """Figures: their sizes, so that nothing moves when they arrive; a number and a caption to link to; their full size.
 
 A chapter's figure is *Figure 6.2*: the caption is the paragraph after it that begins so, or the first sentence of its
-description. Each figure is a link to its picture, which `figures.js` opens over the page.
+description. Each figure is a link to its picture, which `figures.js` opens over the page. A phone shows the panels of a
+wide figure one below the other.
 """
 
 import re
 from pathlib import Path
 from urllib.parse import unquote
 
+from PIL import Image
 from sphinx.errors import ExtensionError
+
+from book.stacked import stack
 
 IMAGE = re.compile(r'<img (?=[^>]*src="[^"]*_images/(?P<name>[^"]+\.(?:png|svg))")(?![^>]*(?:width|height)=)')
 DRAWN = re.compile(rb'<svg [^>]*?width="(\d+)" height="(\d+)"')
@@ -18,6 +22,7 @@ FIGURE = re.compile(
 )
 ALT = re.compile(r' alt="(?P<first>[^"]*?\.)(?: [^"]*)?"')
 WIDTH = re.compile(r' width="(\d+)"')
+PHONE = "(max-width: 576px)"
 WIDE = 560  # pixels: of a wider figure, a phone shows letters too small to read
 MENTION = re.compile(r"(?<!<strong>)\bFigure (\d+\.\d+)\b(?![^<>]*>)(?![^<>]*</a>)")  # and in no link
 
@@ -29,14 +34,22 @@ def size_of(head):
     return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
 
 
-def number_figures(body, chapter=None):
-    """Return a page's HTML with each figure as a link to its picture; a chapter's also with numbers and captions."""
+def number_figures(body, chapter=None, stacked=lambda source: None):
+    """Return a page's HTML with each figure as a link to its picture; a chapter's also with numbers and captions.
+
+    ``stacked`` returns the address and the size of a picture that has the same panels one below the other, or None.
+    """
     count = 0
 
     def as_link(image, source):
         width = WIDTH.search(image)
-        wide = " tl-wide-figure" if width and int(width[1]) > WIDE else ""
-        return f'<a class="tl-enlarge{wide}" href="{source}">{image}</a>'
+        if not width or int(width[1]) <= WIDE:
+            return f'<a class="tl-enlarge" href="{source}">{image}</a>'
+        if narrow := stacked(source):
+            address, (width, height) = narrow
+            source_for_phones = f'<source media="{PHONE}" srcset="{address}" width="{width}" height="{height}">'
+            return f'<a class="tl-enlarge" href="{source}"><picture>{source_for_phones}{image}</picture></a>'
+        return f'<a class="tl-enlarge tl-wide-figure" style="--width: {width[1]}px" href="{source}">{image}</a>'
 
     def numbered(match):
         nonlocal count
@@ -74,10 +87,23 @@ def add_figures(app, pagename, templatename, context, doctree):
             return f'<img width="{width}" height="{height}" loading="lazy" '
         return image[0]
 
+    def stacked(address):
+        """Write the stacked panels of a picture beside it."""
+        folder, _, name = unquote(address).rpartition("/")
+        if not name.endswith(".png") or name not in sources:
+            return None
+        with Image.open(Path(app.srcdir, sources[name])) as image:
+            whole = stack(image)
+        if whole:
+            place = Path(app.outdir, app.builder.imagedir, f"stacked-{name}")
+            place.parent.mkdir(exist_ok=True)
+            whole.save(place, optimize=True)
+        return whole and (f"{folder}/{place.name}", whole.size)
+
     if "body" in context:
         chapter = re.match(r"(\d\d)_", pagename)
         sized = IMAGE.sub(with_size, context["body"])
-        context["body"] = number_figures(sized, int(chapter[1]) if chapter else None)
+        context["body"] = number_figures(sized, int(chapter[1]) if chapter else None, stacked)
 
 
 def setup(app):

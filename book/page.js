@@ -9,8 +9,8 @@ function makeElement(tag, properties = {}, ...children) {
 }
 
 (() => {
-  // Makes wide formulas and tables focusable, so that the keyboard can scroll them.
-  const WIDE = ".formula, .pst-scrollable-table-container";
+  // Makes wide formulas, tables and figures focusable, so that the keyboard can scroll them.
+  const WIDE = ".formula, .pst-scrollable-table-container, .tl-wide-figure";
   function reach() {
     /** @type {NodeListOf<HTMLElement>} */
     const boxes = document.querySelectorAll(WIDE);

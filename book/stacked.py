@@ -1,0 +1,55 @@
+"""A figure of several panels for a phone: its panels one below the other, so that their letters can be read.
+
+The panels are what white bars that run through the whole figure separate.
+"""
+
+import numpy as np
+from PIL import Image
+
+BAR = 0.006, 0.012  # of a bar that separates, the least share of the figure's width or height
+PANEL = 0.15, 0.3  # and of a panel; what is less is a label of the panel after it, or at the end, of the one before
+WHITE = 250
+GAP = 12  # pixels
+
+
+def panels(image):
+    """Return the panels of a figure, row by row."""
+    rows = _cut(image, 1)
+    return [panel for row in rows for panel in _cut(row, 0)]
+
+
+def stack(image):
+    """Return the figure with its panels one below the other, or None if it has one panel, or one in each row."""
+    parts = panels(image)
+    width = max(part.width for part in parts)
+    if width > 0.75 * image.width:
+        return None
+    whole = Image.new("RGB", (width, sum(part.height for part in parts) + GAP * (len(parts) - 1)), "white")
+    top = 0
+    for part in parts:
+        whole.paste(part, (0, top))
+        top += part.height + GAP
+    return whole
+
+
+def _cut(image, axis):
+    """Cut a figure at the white bars across an axis: 0 at columns, 1 at rows."""
+    length = image.size[axis]
+    white = (np.asarray(image.convert("L")) >= WHITE).all(axis)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], ~white, [False]]).astype(int))).reshape(-1, 2)
+    spans = []
+    for begin, end in edges.tolist():
+        if spans and begin - spans[-1][1] < BAR[axis] * length:
+            spans[-1][1] = end
+        else:
+            spans.append([begin, end])
+    parts = []
+    for begin, end in reversed(spans):
+        if parts and end - begin < PANEL[axis] * length:
+            parts[0][0] = begin
+        else:
+            parts.insert(0, [begin, end])
+    if len(parts) > 1 and parts[-1][1] - parts[-1][0] < PANEL[axis] * length:
+        parts[-2:] = [[parts[-2][0], parts[-1][1]]]
+    other = image.size[1 - axis]
+    return [image.crop((b, 0, e, other) if axis == 0 else (0, b, other, e)) for b, e in parts]
