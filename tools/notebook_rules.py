@@ -323,7 +323,7 @@ def explains_every_option(notebook, path):
 
 @rule
 def begins_with_something_to_do(notebook, path):
-    """A chapter begins with questions, then a lab, and has another lab later, near the text that needs it."""
+    """A chapter begins with a lab, then questions, and has another lab later, near the text that needs it."""
     if not is_chapter(path):
         return
     part, labs = None, {}
@@ -333,8 +333,8 @@ def begins_with_something_to_do(notebook, path):
         part = headings[-1] if headings else part
         if part:
             labs[part] += count_labs(cell)
-    if list(labs)[:2] != ["Predict first", "Try it first"]:
-        yield f"its first two parts must be Predict first and Try it first, are {' and '.join(list(labs)[:2])}"
+    if list(labs)[:2] != ["Try it first", "Predict first"]:
+        yield f"its first two parts must be Try it first and Predict first, are {' and '.join(list(labs)[:2])}"
     elif not labs["Try it first"]:
         yield "Try it first must show a lab"
     if sum(labs.values()) < 2:

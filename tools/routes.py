@@ -201,12 +201,12 @@ def _row(number):
 
 
 def _opening(marked):
-    """The rows, one or none, of what comes before a chapter's first section: questions and a lab."""
+    """The rows, one or none, of what comes before a chapter's first section: a lab and questions."""
     for path in chapters():
         if path.stem.split("_")[0].lstrip("0") == _chapter(marked):
             cells = nbformat.read(path, 4).cells
             first = next(i for i, cell in enumerate(cells) if re.match(r"## \d", cell.source))
-            yield f"[Predict first, and try]({path.name}#predict-first)", round(reading_times.minutes(cells[:first]))
+            yield f"[Try it, and predict]({path.name}#try-it-first)", round(reading_times.minutes(cells[:first]))
 
 
 def table(marked):

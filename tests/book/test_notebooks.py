@@ -35,6 +35,8 @@ def sample(address=ADDRESS):
         new_markdown_cell(f"# Sample\n\n{link}"),
         new_code_cell(repository.first_cell(address)),
         new_code_cell("print(6 * 7)", outputs=[new_output("stream", text="42\n")]),
+        new_markdown_cell("## Try it first"),
+        lab_cell(),
         new_markdown_cell(
             "## Predict first\n\n<details><summary>A. <code>6 * 7</code></summary>\n\n"
             "**Right.** Six sevens are forty-two, and so are seven sixes.\n\n</details>\n"
@@ -50,8 +52,6 @@ def sample(address=ADDRESS):
             "# NBVAL_IGNORE_OUTPUT\nstart = time.perf_counter()\nprint(time.perf_counter() - start)\nassert start > 0",
             outputs=[new_output("stream", text="0.1\n")],
         ),
-        new_markdown_cell("## Try it first"),
-        lab_cell(),
         new_markdown_cell("## 1.1 Later", metadata={"section": "core"}),
         lab_cell(),
         new_markdown_cell(
@@ -63,8 +63,8 @@ def sample(address=ADDRESS):
     return notebooks.canonical(new_notebook(cells=cells))
 
 
-LAST, QUESTION, PICTURE, TIMED, PRINTED, INSTALLED = -1, 3, 4, 5, 2, 1
-TRIED, FIRST_LAB, LATER, SECOND_LAB = 6, 7, 8, 9
+LAST, QUESTION, PICTURE, TIMED, PRINTED, INSTALLED = -1, 5, 6, 7, 2, 1
+TRIED, FIRST_LAB, LATER, SECOND_LAB = 3, 4, 8, 9
 
 
 def with_text(source):

@@ -305,9 +305,9 @@ def cell_with_lab(source):
 CHAPTER = [
     new_markdown_cell(f"{HEAD.format(name=99, core=', 4 of them core', needs='chapter 1')}\n\n{LINK_TO_ASSIGNMENT}"),
     new_code_cell(repository.first_cell(None)),
-    new_markdown_cell(f"## Predict first\n\n{LINK_TO_ASSIGNMENT}"),
     new_markdown_cell("## Try it first"),
     cell_with_lab("lab"),
+    new_markdown_cell(f"## Predict first\n\n{LINK_TO_ASSIGNMENT}"),
     cell_with_lab("another_lab"),
     new_markdown_cell(f"## References\n\n- Ada, [A paper]({PAPER})"),
 ]
