@@ -75,7 +75,7 @@ def twice_as_many_features(function, seq, d_model):
 class Table:
     def one_query(seq):
         """Your number is proportional to `seq` instead of its square: it is the work for one query, such as one new
-        token that reads a cache. Each of the `seq` tokens has a score with all of them. Twice as long a text takes four
+        token that reads a cache. Each of the `seq` tokens has a score with all of them. A text twice as long takes four
         times the work here."""
         return seq
 
