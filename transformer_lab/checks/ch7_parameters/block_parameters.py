@@ -280,12 +280,12 @@ class WrongAnswers:
         return block_parameters.reference(d_model, d_ff, False) + 2 * d_model * bias
 
     @family(
-        bias_never_used=(False, "`bias=True` as without", "without any bias"),
-        biases_counted_always=(True, "`bias=False` as with biases", "that has them everywhere"),
+        bias_never_used=(False, "no biases", "without any bias"),
+        biases_counted_always=(True, "all biases", "with biases everywhere"),
     )
     def argument_not_used(always, d_model, d_ff, bias):
-        """Your count is the same with and without biases: your result is right for a layer {}. Does each of your terms
-        use the argument `bias`, and do you pass it to `attention_parameters`?"""
+        """Your count includes {}, whatever `bias` says: it is right for a layer {}. Does each of your terms use the
+        argument `bias`, and do you pass it to `attention_parameters`?"""
         return block_parameters.reference(d_model, d_ff, always)
 
     @with_text_of(of_attention.Biases.biases_the_wrong_way_round)
