@@ -334,12 +334,12 @@ class WrongAnswers:
 
     def a_whole_layer(d_model, bias):
         """You count a whole layer of an encoder: attention, feed-forward layer and two norms. The task asks for
-        attention alone. Which tensors of the list in the chapter's section 7.1 belong to it?"""
+        attention alone. Which tensors of the list in the chapter's section 7.1 belong to attention?"""
         return 12 * d_model**2 + (13 if bias else 2) * d_model
 
     def in_bytes(d_model, bias):
-        """Your count is four times too large. One number in float32 takes four bytes, but the task asks for how many
-        numbers there are. Or do you multiply by 4 twice for the four maps?"""
+        """Your count is four times too large. Do you count the four bytes of each number in float32, although the task
+        asks how many numbers there are, or do you multiply by 4 twice for the four maps?"""
         return 4 * attention_parameters.reference(d_model, bias)
 
     @family(
