@@ -198,32 +198,32 @@ class WrongAnswers:
 
     def softmax_counted_too(seq, d_model):
         """You count the two products, and also three operations for each entry of the table of scores: the softmax. The
-        products need hundreds for each entry, so by convention only products are counted. Read in the docstring what
-        the count includes."""
+        products need hundreds of operations for each entry, so by convention only products are counted. Read in the
+        docstring what the count includes."""
         return 4 * seq**2 * d_model + 3 * seq**2
 
     def scale_counted_too(seq, d_model):
         """You count the two products, and also one operation for each entry of the table of scores: most likely the
-        scale, or the exponential. The products need hundreds for each entry, so by convention only products are
-        counted. Read in the docstring what the count includes."""
+        scale, or the exponential. The products need hundreds of operations for each entry, so by convention only
+        products are counted. Read in the docstring what the count includes."""
         return 4 * seq**2 * d_model + seq**2
 
     def two_operations_on_each_score(seq, d_model):
         """You count the two products, and also two operations for each entry of the table of scores, such as the scale
-        and an exponential. The products need hundreds for each entry, so by convention only products are counted. Read
-        in the docstring what the count includes."""
+        and an exponential. The products need hundreds of operations for each entry, so by convention only products are
+        counted. Read in the docstring what the count includes."""
         return 4 * seq**2 * d_model + 2 * seq**2
 
     def four_operations_on_each_score(seq, d_model):
         """You count the two products, and also four operations for each entry of the table of scores: a softmax, or
-        most of it. The products need hundreds for each entry, so by convention only products are counted. Read in the
-        docstring what the count includes."""
+        most of it. The products need hundreds of operations for each entry, so by convention only products are counted.
+        Read in the docstring what the count includes."""
         return 4 * seq**2 * d_model + 4 * seq**2
 
     def five_operations_on_each_score(seq, d_model):
         """You count the two products, and also five operations for each entry of the table of scores: a softmax, step
-        by step. The products need hundreds for each entry, so by convention only products are counted. Read in the
-        docstring what the count includes."""
+        by step. The products need hundreds of operations for each entry, so by convention only products are counted.
+        Read in the docstring what the count includes."""
         return 4 * seq**2 * d_model + 5 * seq**2
 
     def first_addition_not_counted(seq, d_model):

@@ -264,8 +264,8 @@ class Angles:
         return positions[:, None] * base**-steps
 
     def exponent_doubled(positions, d_head, base):
-        """Your exponent is 4i / d_head, twice the right exponent. Do you multiply by 2 twice, although `arange(0,
-        d_head, 2)` already counts 2i, or divide by the number of pairs instead of d_head?"""
+        """Your exponent is 4i / d_head, twice the right exponent. Do you multiply by 2 again, although `arange(0,
+        d_head, 2)` already counts 2i, or do you divide by the number of pairs instead of d_head?"""
         return angles_of(positions, d_head, base**2)
 
     def exponent_not_divided(positions, d_head, base):
@@ -288,12 +288,12 @@ class AnglesAlone:
 
     def counted_from_the_first(positions, d_head, base):
         """You subtract the first position from all positions, so the first token of `x` is never rotated. `positions`
-        may begin at any number. Why do you need a difference?"""
+        may begin at any number. Which subtraction must you remove?"""
         return angles_of(positions - positions[0], d_head, base)
 
     def positions_without_gaps(positions, d_head, base):
         """You use only the first of `positions`, and count on from there. Positions need not be consecutive: where does
-        your function use the others?"""
+        your function use the other positions?"""
         return angles_of(positions[0] + torch.arange(len(positions), device=positions.device), d_head, base)
 
     def first_position_for_all(positions, d_head, base):
@@ -486,48 +486,48 @@ class Turn:
         return turned(a, b, -angle)
 
     def mirrored(a, b, angle):
-        """Your second result has the opposite sign: you mirror the pair instead of rotating it. At the angle 0 a pair
-        must not change: what does your function return for it?"""
+        """Your new second feature has the opposite sign: you mirror the pair instead of rotating it. At the angle 0 a
+        pair must not change: what does your function return for it?"""
         first, second = turned(a, b, angle)
         return first, -second
 
     def second_subtracts_b(a, b, angle):
-        """In your second result you subtract b · cos. At the angle 0 a pair must not change, but your function returns
-        (a, −b). Which sign belongs between the two terms?"""
+        """In the new second feature you subtract b · cos. At the angle 0 a pair must not change, but your function
+        returns (a, −b). Which sign belongs between the two terms?"""
         return turned(a, b, angle)[0], turned(a, -b, angle)[1]
 
     def minus_twice(a, b, angle):
-        """You subtract the sine's term in both results. In a rotation only one of the two subtracts it: rotate (1, 0)
-        by a quarter of a circle, and see where it must point."""
+        """You subtract the sine's term in both new features. In a rotation it is subtracted in only one of them: rotate
+        (1, 0) by a quarter of a circle, and see where it must point."""
         return turned(a, b, angle)[0], turned(a, b, -angle)[1]
 
     def second_overwritten(a, b, angle):
-        """You compute the first result from b *after* b was rotated. Both results need the old pair: keep it until you
-        have computed both."""
+        """You compute the new first feature from the *new* second feature instead of the old one. Both formulas need
+        the old pair: keep it until you have computed both features."""
         b = turned(a, b, angle)[1]
         return turned(a, b, angle)[0], b
 
     def cos_and_sin_exchanged(a, b, angle):
         """You exchange cosine and sine. At the angle 0 a pair must not change, and cos(0) is 1: by which of the two
-        must you multiply a in the first result?"""
+        must you multiply the old first feature in the new one?"""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         return a * sin - b * cos, a * cos + b * sin
 
     def partners_left_out(a, b, angle):
-        """You multiply both features of a pair by the cosine, and neither result contains the other feature. A rotation
-        adds a multiple of each feature to the other: where do you use the sine?"""
+        """You only multiply both features of a pair by the cosine: neither feature affects the other. A rotation adds a
+        multiple of each feature to the other: where do you use the sine?"""
         return a * angle.cos().to(a.dtype), b * angle.cos().to(a.dtype)
 
     def first_overwritten(a, b, angle):
-        """You compute the second result from a *after* a was rotated. Both results need the old pair: keep it until you
-        have computed both."""
+        """You compute the new second feature from the *new* first feature instead of the old one. Both formulas need
+        the old pair: keep it until you have computed both features."""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         a = a * cos - b * sin
         return a, a * sin + b * cos
 
     def same_sign_twice(a, b, angle):
-        """You add the sine's term in both results. In a rotation one of the two subtracts it: rotate (0, 1) by a
-        quarter of a circle, and see where it must point."""
+        """You add the sine's term in both new features. In a rotation it is subtracted in one of them: rotate (0, 1) by
+        a quarter of a circle, and see where it must point."""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         return a * cos + b * sin, a * sin + b * cos
 
@@ -535,37 +535,38 @@ class Turn:
 @rotate.wrong(stage="turn", alone=True)
 class TurnAlone:
     def mirrored_on_a_line(a, b, angle):
-        """The minus sign is in the wrong result: in the first you add the two terms, and in the second you subtract b ·
-        cos. This mirrors the pair. At the angle 0 a pair must not change: what does your function return for it?"""
+        """The minus sign is in the wrong feature: in the new first feature you add the two terms, and in the new second
+        feature you subtract b · cos. This mirrors the pair. At the angle 0 a pair must not change: what does your
+        function return for it?"""
         return turned(a, -b, angle)
 
     def cosines_left_out(a, b, angle):
-        """You keep only the sine's term of each result, so at the angle 0 both results are 0. By what must each feature
-        itself be multiplied?"""
+        """You keep only the sine's term of each new feature, so at the angle 0 both features are 0. Which term with the
+        cosine is missing from each?"""
         sin = angle.sin().to(a.dtype)
         return -b * sin, a * sin
 
     def each_times_both(a, b, angle):
-        """You multiply each feature by its cosine and by its sine, and add the two products: neither result contains
-        the other feature. In a rotation the sine multiplies the other feature of the pair."""
+        """You multiply each feature by its cosine and by its sine, and add the two products: neither feature affects
+        the other. In a rotation the sine multiplies the other feature of the pair."""
         both = (angle.cos() + angle.sin()).to(a.dtype)
         return a * both, b * both
 
     def each_from_itself(a, b, angle):
-        """You compute the first result from a alone, and the second from b alone. A rotation adds a multiple of each
-        feature to the other: which feature must the sine multiply in each line?"""
+        """You compute each new feature only from the same old feature. A rotation adds a multiple of each feature to
+        the other: which feature must the sine multiply in each line?"""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         return a * (cos - sin), b * (sin + cos)
 
     def same_products_twice(a, b, angle):
-        """Both of your results consist of a · cos and b · sin, with different signs. The second result of a rotation
-        multiplies a by the sine and b by the cosine."""
+        """Both of your new features consist of a · cos and b · sin, with different signs. The new second feature is a ·
+        sin + b · cos."""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         return a * cos - b * sin, a * cos + b * sin
 
     def one_table_for_each_number(a, b, angle):
-        """Your first result uses the cosine alone, and your second the sine alone. Each result needs both: rotate (1,
-        0) and (0, 1) by a quarter of a circle, and see where they must point."""
+        """Your new first feature uses the cosine alone, and your new second feature the sine alone. Each feature needs
+        both: rotate (1, 0) and (0, 1) by a quarter of a circle, and see where they must point."""
         return (a - b) * angle.cos().to(a.dtype), (a + b) * angle.sin().to(a.dtype)
 
     def second_left_as_it_was(a, b, angle):
@@ -579,13 +580,13 @@ class TurnAlone:
         return a, turned(a, b, angle)[1]
 
     def second_takes_nothing_of_the_first(a, b, angle):
-        """{Your first result is right, but} your second result is b · cos alone: it does not contain a. Which term with
-        the sine is missing?"""
+        """{Your new first feature is right, but} your new second feature is b · cos alone: it does not depend on the
+        first feature. Which term with the sine is missing?"""
         return turned(a, b, angle)[0], b * angle.cos().to(b.dtype)
 
     def first_takes_nothing_of_the_second(a, b, angle):
-        """{Your second result is right, but} your first result is a · cos alone: it does not contain b. Which term with
-        the sine is missing?"""
+        """{Your new second feature is right, but} your new first feature is a · cos alone: it does not depend on the
+        second feature. Which term with the sine is missing?"""
         return a * angle.cos().to(a.dtype), turned(a, b, angle)[1]
 
     def second_never_written(a, b, angle):
@@ -754,7 +755,7 @@ class WrongAnswers:
 
     def angles_as_for_halves(x, positions, base):
         """The partners are right, but the angles are in the order for halves: you concatenate the whole row of angles
-        with itself. The two features of a pair rotate by the same angle: where do its two copies belong?"""
+        with itself. The two features of a pair rotate by the same angle: where do the two copies of an angle belong?"""
         angle = angles_of(positions, x.shape[-1], base).repeat(1, 2)
         return _rotated_with_partners(x, _neighbours_exchanged(x), angle)
 
@@ -784,8 +785,9 @@ class WrongAnswers:
         return _rotated_with_partners(x, _neighbours_exchanged(x), angles_of(positions, x.shape[-1], base))
 
     def x_overwritten(x, positions, base):
-        """You write into the caller's `x`, and compute the second result from a *after* a was rotated, since `x[...,
-        0::2]` is a view of `x`. Create a new tensor, and keep the old pair until you have computed both results."""
+        """You write into the caller's `x`, and compute the new second feature from the *new* first feature, since
+        `x[..., 0::2]` is a view of `x`. Create a new tensor, and keep the old pair until you have computed both
+        features."""
         (a, b), angle = neighbours(x), angles_of(positions, x.shape[-1], base)
         a[:] = turned(a, b, angle)[0]
         b[:] = turned(a, b, angle)[1]

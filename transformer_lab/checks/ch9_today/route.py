@@ -318,8 +318,8 @@ class Shares:
         return by_their_sum(weights) * weights.shape[-1]
 
     def squares(weights):
-        """Your weights are proportional to the *squared* probabilities. Do you multiply each probability by itself, or
-        double the logits? Both have the same result."""
+        """Your weights are proportional to the *squared* probabilities. Do you square each probability, or double the
+        logits? Both have the same result."""
         return by_their_sum(weights**2)
 
     def rounded_to_the_best(weights):
