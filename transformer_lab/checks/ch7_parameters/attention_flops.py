@@ -187,7 +187,7 @@ class WrongAnswers:
 
     def multiply_adds_with_projections(seq, d_model):
         """You count the whole of attention, its four projections included, and you count every multiply-add as one
-        FLOP. The task asks for the part without parameters, the two products between the projections, and a
+        FLOP. The task asks only for the part without parameters: the two products between the projections. And a
         multiply-add is two FLOPs."""
         return 2 * seq**2 * d_model + 4 * seq * d_model**2
 
@@ -198,32 +198,32 @@ class WrongAnswers:
 
     def softmax_counted_too(seq, d_model):
         """You count the two products, and also three operations for each entry of the table of scores: the softmax. The
-        products need hundreds for each entry, so by convention only products are counted. Read in the docstring what
-        the count includes."""
+        products need hundreds of operations for each entry, so by convention only products are counted. Read in the
+        docstring what the count includes."""
         return 4 * seq**2 * d_model + 3 * seq**2
 
     def scale_counted_too(seq, d_model):
         """You count the two products, and also one operation for each entry of the table of scores: most likely the
-        scale, or the exponential. The products need hundreds for each entry, so by convention only products are
-        counted. Read in the docstring what the count includes."""
+        scale, or the exponential. The products need hundreds of operations for each entry, so by convention only
+        products are counted. Read in the docstring what the count includes."""
         return 4 * seq**2 * d_model + seq**2
 
     def two_operations_on_each_score(seq, d_model):
         """You count the two products, and also two operations for each entry of the table of scores, such as the scale
-        and an exponential. The products need hundreds for each entry, so by convention only products are counted. Read
-        in the docstring what the count includes."""
+        and an exponential. The products need hundreds of operations for each entry, so by convention only products are
+        counted. Read in the docstring what the count includes."""
         return 4 * seq**2 * d_model + 2 * seq**2
 
     def four_operations_on_each_score(seq, d_model):
         """You count the two products, and also four operations for each entry of the table of scores: a softmax, or
-        most of it. The products need hundreds for each entry, so by convention only products are counted. Read in the
-        docstring what the count includes."""
+        most of it. The products need hundreds of operations for each entry, so by convention only products are counted.
+        Read in the docstring what the count includes."""
         return 4 * seq**2 * d_model + 4 * seq**2
 
     def five_operations_on_each_score(seq, d_model):
         """You count the two products, and also five operations for each entry of the table of scores: a softmax, step
-        by step. The products need hundreds for each entry, so by convention only products are counted. Read in the
-        docstring what the count includes."""
+        by step. The products need hundreds of operations for each entry, so by convention only products are counted.
+        Read in the docstring what the count includes."""
         return 4 * seq**2 * d_model + 5 * seq**2
 
     def first_addition_not_counted(seq, d_model):
@@ -234,20 +234,20 @@ class WrongAnswers:
 
     def first_addition_of_each_score_not_counted(seq, d_model):
         """In each score you count one addition less than multiplications, because k − 1 additions are enough to add k
-        products. This is true, but it is not the convention: the sum starts at 0, so a product of matrices is exactly
-        two FLOPs for each multiply-add. In the blend you already count two."""
+        products. This is true, but by convention the sum starts at 0: a product of matrices is exactly two FLOPs for
+        each multiply-add. In the blend you already count two."""
         return 4 * seq**2 * d_model - seq**2
 
     def first_addition_of_both_not_counted(seq, d_model):
         """You count one addition less than multiplications: `2 * d_model - 1` FLOPs for each pair and product. It is
-        true that k − 1 additions are enough for k products, but it is not the convention: a product of matrices is two
-        FLOPs for each multiply-add."""
+        true that k − 1 additions are enough for k products, but by convention the sum starts at 0: a product of
+        matrices is two FLOPs for each multiply-add."""
         return 4 * seq**2 * d_model - 2 * seq**2
 
     def projections_beside_a_causal_mask(seq, d_model):
-        """You count the four projections too, and only those pairs that a causal mask leaves. The task asks for the
-        part without parameters, the two products between the projections, and the usual count, as the docstring says,
-        includes every query with every key."""
+        """You count the four projections too, and only those pairs that a causal mask leaves. The task asks only for
+        the part without parameters: the two products between the projections. And the usual count, as the docstring
+        says, includes every query with every key."""
         return 2 * seq * (seq + 1) * d_model + 8 * seq * d_model**2
 
     def one_product_with_one_addition_less(seq, d_model):

@@ -146,7 +146,7 @@ class Tokens:
 
     def no_table_of_tokens(vocab_size, d_model):
         """The table of tokens is missing: 38.6 million numbers in GPT-2. Some papers leave embeddings out when they
-        compare models. You also lose the table if you take it for part of the tied head, and count the head as 0. The
+        compare models. You also lose the table if you count it as part of the tied head, and count the head as 0. The
         table is learned, so it counts once."""
         return 0
 
@@ -241,8 +241,8 @@ class Vectors:
 @gpt2_parameters.wrong(stage="last_norm")
 class LastNorm:
     def no_last_norm(d_model):
-        """The norm after the last layer is missing. It belongs to no layer, so it gets lost when you multiply one layer
-        by the number of layers; pre-norm needs it, as chapter 6 shows. How many numbers does a norm learn?"""
+        """The norm after the last layer is missing. It belongs to no layer, so it is easily lost when you multiply one
+        layer by the number of layers; pre-norm needs it, as chapter 6 shows. How many numbers does a norm learn?"""
         return 0
 
     def last_norm_without_its_bias(d_model):

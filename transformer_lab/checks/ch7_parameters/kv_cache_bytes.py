@@ -208,14 +208,14 @@ class Size:
         return bytes_per_value / 8
 
     def always_four_bytes(bytes_per_value):
-        """Your number does not change with `bytes_per_value`, as if each number took four bytes, as in float32. (Eight
-        bytes, with only keys or only values, come to the same number.) Caches are often kept in 16 bits, to hold twice
-        as many tokens. Look at where you use the argument."""
+        """Your number does not change with `bytes_per_value`, as if each number took four bytes, as in float32. (If you
+        count only keys or only values, it is as if each took eight.) Caches are often kept in 16 bits, to hold twice as
+        many tokens. Look at where you use the argument."""
         return 4
 
     def always_two_bytes(bytes_per_value):
-        """Your number does not change with `bytes_per_value`, as if each number took two bytes. (Four bytes, with only
-        keys or only values, come to the same number.) Look at where you use the argument."""
+        """Your number does not change with `bytes_per_value`, as if each number took two bytes. (If you count only keys
+        or only values, it is as if each took four.) Look at where you use the argument."""
         return 2
 
 
@@ -293,5 +293,5 @@ class WrongAnswers:
 
 for _number, _what in enumerate(("the layers", "the features", "the tokens", "the sentences", "the bytes of a value")):
     _property = _twice(_number)
-    _property.__doc__ = f"Twice {_what} take twice the bytes."
+    _property.__doc__ = f"With twice {_what}, the cache takes twice as many bytes."
     kv_cache_bytes.property(_property)
