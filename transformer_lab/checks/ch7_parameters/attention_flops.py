@@ -187,7 +187,7 @@ class WrongAnswers:
 
     def multiply_adds_with_projections(seq, d_model):
         """You count the whole of attention, its four projections included, and you count every multiply-add as one
-        FLOP. The task asks only for the part without parameters: the two products between the projections. And a
+        FLOP. The task asks only for the part without parameters: the two products between the projections. A
         multiply-add is two FLOPs."""
         return 2 * seq**2 * d_model + 4 * seq * d_model**2
 
@@ -246,12 +246,12 @@ class WrongAnswers:
 
     def projections_beside_a_causal_mask(seq, d_model):
         """You count the four projections too, and only those pairs that a causal mask leaves. The task asks only for
-        the part without parameters: the two products between the projections. And the usual count, as the docstring
-        says, includes every query with every key."""
+        the part without parameters: the two products between the projections. The usual count, as the docstring says,
+        includes every query with every key."""
         return 2 * seq * (seq + 1) * d_model + 8 * seq * d_model**2
 
     def one_product_with_one_addition_less(seq, d_model):
         """You count only one of the two products, the scores, and in each score one addition less than multiplications.
-        The blend is as much work again. And by convention a sum starts at 0: a product of matrices is two FLOPs for
-        each multiply-add."""
+        The blend is as much work again. By convention a sum starts at 0: a product of matrices is two FLOPs for each
+        multiply-add."""
         return seq**2 * (2 * d_model - 1)

@@ -105,7 +105,7 @@ class Weights:
     def two_squares(d_model):
         """You count two weight matrices, but attention has four. PyTorch's `nn.MultiheadAttention` does show two, but
         the first of them, `in_proj_weight`, has `3 * d_model` rows: queries, keys and values are concatenated in it.
-        How many square matrices do the two tensors contain together?"""
+        How many square matrices do PyTorch's two weight tensors contain together?"""
         return 2 * d_model**2
 
     def square_of_four_widths(d_model):

@@ -147,8 +147,8 @@ class Features:
 
     def projections_instead_of_vectors(d_model):
         """Your number grows with the square of `d_model`. Only the matrices that *compute* keys and values are square;
-        they are parameters, and exist without any text. The cache keeps the results of these matrices, one vector for
-        each token."""
+        they are parameters, and exist without any text. The cache keeps the keys and values themselves, each a vector
+        of `d_model` numbers."""
         return d_model**2
 
 
