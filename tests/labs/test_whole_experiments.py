@@ -35,8 +35,9 @@ def test_a_switch_changes_answer_and_count_and_leads_to_its_section(show):
 
 
 def test_two_switches_at_once_are_counted_in_the_page(show):
-    page = show(WholeLab(tool="break", off=["mask"]))
-    press(page, "√d")
+    page = show(WholeLab(tool="break", off=["mask", "positions"]))
+    assert "2 parts of it are switched off." in page.locator(".tl-verdict").inner_text()
+    press(page, "Positions", "√d")
     page.wait_for_function("document.querySelector('.tl-measured').textContent.endsWith('counted here.')")
     assert re.fullmatch(r"Right on 990 numbers that it never saw: 100 % → [<>]? ?\d+ %, counted here\.", counted(page))
 

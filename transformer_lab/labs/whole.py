@@ -399,6 +399,7 @@ def _of_digits(models, made):
             "both": "It has only seen numbers of one to four digits, and none that begins with 0.",
             "other": "It learned from examples; no one told it a rule.",
             "off": "A part of it is switched off.",
+            "several": "~ parts of it are switched off.",
             "drawn": "Its words were drawn at random.",
             "early": "Its training had only begun.",
         },

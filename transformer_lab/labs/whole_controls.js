@@ -56,7 +56,7 @@ export function askPanel(model, parse, redraw) {
 // What the reader has changed, if it explains a wrong answer.
 /** @type {(now: State, last: number) => string} `last`: the checkpoint with the final weights */
 function changeOf({ model, sampling, checkpoint }, last) {
-  if (model.off.length) return "off";
+  if (model.off.length) return model.off.length > 1 ? "several" : "off";
   if (sampling.temperature) return "drawn";
   return checkpoint < last ? "early" : "";
 }
@@ -109,7 +109,7 @@ export function answerPanel(model, state, unread) {
       });
     }
     const wrong = `${words.length ? "" : "It writes nothing. "}Wrong: it is ${wanted}.`;
-    const says = right ? "Right." : `${wrong} ${wanted && (why[changeOf(now, last)] ?? reasonWrong(text, why))}`;
+    const says = right ? "Right." : `${wrong} ${wanted && (why[changeOf(now, last)]?.replace("~", used.off.length) ?? reasonWrong(text, why))}`;
     const vectors = `${counted(answer.source.length, "vector")}, and no answer.`;
     const typing = unread();
     const later = ready < answer.tokens.length;

@@ -54,13 +54,14 @@ export function sidePanel(model, state, shut) {
     fillBody(view.parts);
     set(close, { hidden: !id });
     node.classList.toggle("tl-opened", Boolean(now.part || model.get("tool")));
-    const { end, others, todo, ...words } = model.get("words");
+    const { end, others, again, todo, ...words } = model.get("words");
     const tool = tried.draw(now, Boolean(id));
     hello.innerHTML = id || tool ? "" : task[now.family] + todo + facts;
     const { title: name, about: text, ...where } = describePlace(words, id);
     for (const each of [head, taught, scale]) set(each, { hidden: Boolean(tool) });
     setText(title, name);
-    const more = now.step && now.ready === 1 && now.answer.tokens[1] !== undefined ? others : "";
+    const isEnd = id === "decoder.softmax" && now.stop?.lit[0] === id; // of a run of the decoder
+    const more = !isEnd ? "" : now.count ? again : now.answer.tokens[1] === undefined ? "" : others;
     setText(about, tool ? "" : text.replaceAll("~", String(now.model.width)) + more);
     const atEnd = now.step === now.stops.length;
     setText(lead, atEnd ? "Now build it. Start with " : "Taught in ");
