@@ -109,7 +109,9 @@ export function answerPanel(model, state, unread) {
       });
     }
     const wrong = `${words.length ? "" : "It writes nothing. "}Wrong: it is ${wanted}.`;
-    const says = right ? "Right." : `${wrong} ${wanted && (why[changeOf(now, last)]?.replace("~", used.off.length) ?? reasonWrong(text, why))}`;
+    const says = right
+      ? "Right."
+      : `${wrong} ${wanted && (why[changeOf(now, last)]?.replace("~", used.off.length) ?? reasonWrong(text, why))}`;
     const vectors = `${counted(answer.source.length, "vector")}, and no answer.`;
     const typing = unread();
     const later = ready < answer.tokens.length;
