@@ -168,10 +168,10 @@ class Variance:
         return x.square().mean(dim=-1, keepdim=True)
 
     def mean_of_squares_less_square_of_mean(x):
-        """Your variance loses digits where the mean is large, as does the mean of the squares minus the square of the
-        mean. Near 1,100 the squares are near 1,210,000, where float32 has steps of an eighth, and a variance of 18.44,
-        as in the check's second token, comes out as 18.5; near 16,384 a variance of 2.5 comes out as 0. In exact
-        arithmetic the two formulas are equal. Which do you do first, square or subtract?"""
+        """Your variance loses digits where the mean is large, probably because you compute the mean of the squares
+        minus the square of the mean. Near 1,100 the squares are near 1,210,000, where float32 has steps of an eighth,
+        and a variance of 18.44, as in the check's second token, comes out as 18.5; near 16,384 a variance of 2.5 comes
+        out as 0. In exact arithmetic the two formulas are equal. Which do you do first, square or subtract?"""
         return (x.square().mean(dim=-1, keepdim=True) - x.mean(dim=-1, keepdim=True).square()).clamp(min=0)
 
     def summed(x):

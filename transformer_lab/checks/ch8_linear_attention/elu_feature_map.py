@@ -210,8 +210,8 @@ class WrongAnswers:
         return torch.where(x > 0, x + 1, (-x.clamp(max=0)).exp())
 
     def added_before_elu(x):
-        """You add the 1 before `elu`, not after: elu(x + 1). Above zero the result is the same, but below −1 it is
-        negative. Where does the bracket close in elu(x) + 1?"""
+        """You add the 1 before `elu`, not after: elu(x + 1). Above zero the feature is the same, but below −1 the
+        feature is negative. Where does the bracket close in elu(x) + 1?"""
         return F.elu(x + 1)
 
     def one_too_many(x):
