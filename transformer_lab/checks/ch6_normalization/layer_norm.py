@@ -153,7 +153,7 @@ def fixed_eps(norm):
 @layer_norm.wrong(stage="mean")
 class Mean:
     def mean_kept(x):
-        """You divide by the right number, but you have not subtracted the mean before: with weight 1 and bias 0, the
+        """You divide by the right number, but without subtracting the mean first: with weight 1 and bias 0, the
         resulting tokens have a mean that is not 0. Adding 5 to `x` must not change the result at all. Which tensor do
         you divide?"""
         return torch.zeros_like(x[..., :1])
@@ -382,8 +382,8 @@ class WrongAnswers:
         return (x - mean_of_token(x)) / math.sqrt(biased(x) + eps) * weight + bias
 
     def eps_added_at_the_end(x, weight, bias, eps):
-        """You add `eps` at the very end, to the finished result, not to the variance. There `eps` cannot prevent a
-        division 0/0. Which number must `eps` keep away from 0?"""
+        """You add `eps` at the very end, to the finished result, not to the variance. There `eps` cannot prevent 0/0.
+        Which number must `eps` keep away from 0?"""
         return scaled_and_shifted(eps_inside(x - mean_of_token(x), biased(x), 0.0), weight, bias) + eps
 
     def weight_on_eps_alone(x, weight, bias, eps):

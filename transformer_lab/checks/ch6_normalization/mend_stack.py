@@ -41,8 +41,8 @@ def in_pre_norm(x, part, norm):
     inputs=_stack,
     axes=AXES,
     hints=(
-        "Replace every part by one that returns zeros, and leave out the final norm. What must a pre-norm stack return, "
-        "and what does the given program return?",
+        "Replace every part by one that returns zeros, and leave out the final norm. What must a pre-norm stack "
+        "return, and what does the given program return?",
         "Follow the name `x` through the loop: is the part's result added to the `x` that entered the layer? Then "
         "look at the arguments: is each of them used?",
         "`for part, norm in …:`, with one line in it that connects `part` and `norm` in pre-norm; after the loop, "
