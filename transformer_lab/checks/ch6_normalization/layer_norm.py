@@ -349,9 +349,9 @@ class WrongAnswers:
         return _over(x, weight, bias, eps, (0, 1, 2), correction=1)
 
     def rms_norm_instead(x, weight, bias, eps):
-        """This is RMS norm with a bias: you do not subtract the mean, neither from `x` nor inside the root. So `x` and
-        `x + 5` have different results, but the same result in layer norm. At which two places does the formula use the
-        mean?"""
+        """This is RMS norm with a bias: you subtract the mean neither from `x` nor inside the root. So `x` and `x + 5`
+        have different results, but layer norm returns the same result for them. At which two places does the formula
+        use the mean?"""
         return x / (x.square().mean(dim=-1, keepdim=True) + eps).sqrt() * weight + bias
 
     def no_axis_kept(x, weight, bias, eps):

@@ -214,9 +214,9 @@ class WrongAnswers:
         return _with_sums(query, key, value, key_mask, k=hidden(key, key_mask))
 
     def softmax_with_the_mask(query, key, value, key_mask):
-        """This is softmax attention with the mask. It hides the padding, but its weights are not those of linear
-        attention, and it compares every query with every key. The program computed linear attention and should still do
-        so: which of its lines is wrong?"""
+        """This is softmax attention with the mask. The softmax hides the padding, but its weights are not those of
+        linear attention, and the function compares every query with every key. The program computed linear attention
+        and should still do so: which of its lines is wrong?"""
         scores = query @ key.mT / query.shape[-1] ** 0.5
         return scores.masked_fill(~key_mask, -torch.inf).softmax(-1) @ value
 
@@ -527,9 +527,9 @@ class WrongAnswers:
         return mean.expand(*query.shape[:-1], -1)
 
     def softmax_with_the_mask_and_no_scale(query, key, value, key_mask):
-        """This is softmax attention with the mask, but without its scale. It hides the padding, but its weights are not
-        those of linear attention. The program computed linear attention and should still do so: which of its lines is
-        wrong?"""
+        """This is softmax attention with the mask, but without its scale. The softmax hides the padding, but its
+        weights are not those of linear attention. The program computed linear attention and should still do so: which
+        of its lines is wrong?"""
         return (query @ key.mT).masked_fill(~key_mask, -torch.inf).softmax(-1) @ value
 
     def scaled_softmax_of_similarities(query, key, value, key_mask):

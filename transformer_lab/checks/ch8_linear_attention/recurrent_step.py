@@ -531,7 +531,7 @@ class WrongAnswers:
 
     def written_into_the_pair(state, query, key, value):
         """The state is a tuple, and you cannot replace an entry of a tuple, so `state[0] = …` and `state[0] += …` raise
-        an error. The caller's tensors must not change either. Unpack the pair, and return a new one."""
+        an error. The caller's tensors must not change either. Unpack the pair, and return a new pair."""
         state[0] += one_product_more(state[0] * 0, positive(key), value)
 
 
