@@ -128,7 +128,7 @@ def in_the_hundreds(draw):
 
 @causal_linear_attention.property
 def later_tokens_change_nothing(function, query, key, value):
-    """Later tokens change nothing in the results of earlier ones."""
+    """Later tokens do not change the results of earlier tokens."""
     late = max(1, query.shape[-2] - 3)
     changed = []
     for x in (query, key, value):

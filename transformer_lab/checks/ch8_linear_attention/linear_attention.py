@@ -243,8 +243,8 @@ class Normalizer:
 
     def one_normalizer_for_all(q, k):
         """You divide all queries of a head by one number, the sum of the whole table of weights. The results of all
-        queries then add up to one mean, and each result is too small. Every query needs its own normalizer: over which
-        axis did you sum that should have been kept?"""
+        queries then add up to one mean, and each result is too small. Every query needs its own normalizer: you summed
+        over an axis that must stay. Which axis?"""
         return sum_of_weights(q, k).sum(-2, keepdim=True)
 
     def z_over_all_heads(q, k):
@@ -325,9 +325,9 @@ class WrongAnswers:
 
     def z_over_the_features(query, key, value):
         """You multiply the query's features with a tensor that has a row for each key, so `d_head` is aligned with
-        `k_len`: with a `z` that you summed over the features, or with keys that are not transposed. The product raises
-        an error; with as many keys as features it would be silently wrong. `S` and `z` are both sums over the keys.
-        With which axis must the query's features then be aligned?"""
+        `k_len`. This tensor is a `z` that you summed over the features, or the keys without a transpose. The product
+        raises an error; with as many keys as features it would be silently wrong. `S` and `z` are both sums over the
+        keys. With which axis must the query's features then be aligned?"""
         q, k = positive(query), positive(key)
         return (q @ (k.mT @ value)) / (q @ k.sum(-1, keepdim=True))
 
@@ -441,8 +441,8 @@ class WrongAnswers:
 
     def divided_by_length(query, key, value):
         """You divide by the number of keys, not by the sum of the weights. The results then do not grow with the
-        length, but they are not means: the weights of a query sum to its average similarity. What does a query read
-        from `z`?"""
+        length, but they are not means: the weights of a query sum to its mean similarity to the keys. What does a query
+        read from `z`?"""
         return sum_of_values(positive(query), positive(key), value) / key.shape[-2]
 
     def divided_by_root_of_d(query, key, value):

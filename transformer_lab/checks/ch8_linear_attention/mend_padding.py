@@ -31,7 +31,7 @@ def _with_sums(query, key, value, key_mask, q=None, k=None, v=None, z=None):
         "return": "batch heads q_len d_value",
     },
     hints=(
-        "What does the feature map make of the zeros in the padding, and which of the two sums does that change?",
+        "What are the features of the zeros in the padding, and which of the two sums do they change?",
         "A key must be left out of both sums, `S` and `z`. Which is zero in the program: the key, or its features? "
         "Print the normalizer with and without padding.",
         "`k = elu_feature_map(key).masked_fill(…, 0.0)`, with the mask's axes arranged so that k_len is second to last",
@@ -105,7 +105,7 @@ def huge_padding(draw):
 
 @mend_padding.property
 def padding_changes_nothing(function, query, key, value, key_mask):
-    """The keys and values in the padding change nothing."""
+    """The keys and values in the padding do not change the result."""
     other_key, other_value = (torch.where(key_mask.mT, x, 2.0) for x in (key, value))
     return is_like(function(query, other_key, other_value, key_mask), function(query, key, value, key_mask))
 
@@ -178,8 +178,8 @@ class WrongAnswers:
 
     def divided_by_real_keys(query, key, value, key_mask):
         """You divide by the number of real keys. The results no longer shrink with padding, but they are not means: the
-        weights of a query sum to its average similarity. The normalizer is a sum of features; which keys may it
-        count?"""
+        weights of a query sum to its mean similarity to the keys. The normalizer is a sum of features; which keys may
+        it count?"""
         k = _zeroed(positive(key), key_mask)
         return positive(query) @ (k.mT @ value) / key_mask.sum(-1, keepdim=True)
 
@@ -214,9 +214,9 @@ class WrongAnswers:
         return _with_sums(query, key, value, key_mask, k=hidden(key, key_mask))
 
     def softmax_with_the_mask(query, key, value, key_mask):
-        """This is softmax attention with the mask. It hides the padding, but its weights are not those of linear
-        attention, and it compares every query with every key. The program computed linear attention and should still do
-        so: which of its lines is wrong?"""
+        """This is softmax attention with the mask. The softmax hides the padding, but its weights are not those of
+        linear attention, and the function compares every query with every key. The program computed linear attention
+        and should still do so: which of its lines is wrong?"""
         scores = query @ key.mT / query.shape[-1] ** 0.5
         return scores.masked_fill(~key_mask, -torch.inf).softmax(-1) @ value
 
@@ -346,8 +346,8 @@ class WrongAnswers:
 
     def padding_counted_out_as_ones(query, key, value, key_mask):
         """You subtract 1 from the normalizer for every padded key. {The padded key's features are indeed ones, but} the
-        query multiplies them by its own features and sums, so each padded key weighs as much as the query's features
-        together. Subtract the ones from `z`, before the query reads it, or never add them."""
+        query multiplies a padded key's features by its own features and sums, so each padded key weighs as much as the
+        query's features together. Subtract the ones from `z`, before the query reads it, or never add them."""
         q, k = positive(query), positive(_zeroed(key, key_mask))
         counted = (~key_mask).sum(-1, keepdim=True)
         return (q @ (k.mT @ _zeroed(value, key_mask))) / (q @ k.sum(-2).unsqueeze(-1) - counted)
@@ -522,14 +522,14 @@ class WrongAnswers:
 
     def mean_of_the_real_values(query, key, value, key_mask):
         """You return the plain mean of the real values: every key has the same weight, for every query. In attention
-        the weights depend on the query. Where do queries and keys enter?"""
+        the weights depend on the query. Where must your function use queries and keys?"""
         mean = _zeroed(value, key_mask).sum(-2, keepdim=True) / key_mask.sum(-1, keepdim=True)
         return mean.expand(*query.shape[:-1], -1)
 
     def softmax_with_the_mask_and_no_scale(query, key, value, key_mask):
-        """This is softmax attention with the mask, but without its scale. It hides the padding, but its weights are not
-        those of linear attention. The program computed linear attention and should still do so: which of its lines is
-        wrong?"""
+        """This is softmax attention with the mask, but without its scale. The softmax hides the padding, but its
+        weights are not those of linear attention. The program computed linear attention and should still do so: which
+        of its lines is wrong?"""
         return (query @ key.mT).masked_fill(~key_mask, -torch.inf).softmax(-1) @ value
 
     def scaled_softmax_of_similarities(query, key, value, key_mask):
@@ -556,8 +556,8 @@ class WrongAnswers:
         return positive(query) @ (_zeroed(positive(key), key_mask).mT @ value) / key.shape[-2]
 
     def weights_returned(query, key, value, key_mask):
-        """You return the weights, (batch, heads, q_len, k_len){; those of the padding are zero, as they should be}. The
-        result is the sum of the values with these weights."""
+        """You return the weights, (batch, heads, q_len, k_len){; those of the padding are zero, as they should be}. You
+        must still sum the values with these weights."""
         weights = positive(query) @ positive(key).mT * key_mask
         return weights / weights.sum(-1, keepdim=True)
 
@@ -586,7 +586,7 @@ class WrongAnswers:
         return weights / weights.sum(-1, keepdim=True) @ value
 
     def mask_expanded_along_the_features(query, key, value, key_mask):
-        """You expand the mask, (batch, 1, 1, k_len), to the shape of the keys, (batch, heads, k_len, d_head): but the
+        """You expand the mask, (batch, 1, 1, k_len), to the shape of the keys, (batch, heads, k_len, d_head). But the
         mask's last axis counts keys, not features, so PyTorch raises an error. On which axis must the mask have its
         k_len?"""
         k = positive(key).masked_fill(~key_mask.expand_as(key), 0)

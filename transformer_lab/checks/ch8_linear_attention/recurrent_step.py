@@ -524,14 +524,14 @@ class WrongAnswers:
         return recurrent_step.reference(state, query, key, value, new_z=lambda z, k: z + positive(query))
 
     def scaled_query(state, query, key, value):
-        """You divide the query by √d_head before the feature map, as softmax attention does. There the scale keeps the
-        exponential small; here a factor outside the map would cancel in the division, and inside the map it changes the
-        features. Leave the scale out: what is the argument of φ in the formula?"""
+        """You divide the query by √d_head, as in softmax attention, but before the feature map. Linear attention needs
+        no scale: after the map a scale would cancel in the division, and before the map it changes the features. What
+        is the argument of φ in the formula?"""
         return recurrent_step.reference(state, query / query.shape[-1] ** 0.5, key, value)
 
     def written_into_the_pair(state, query, key, value):
         """The state is a tuple, and you cannot replace an entry of a tuple, so `state[0] = …` and `state[0] += …` raise
-        an error. The caller's tensors must not change either. Unpack the pair, and return a new one."""
+        an error. The caller's tensors must not change either. Unpack the pair, and return a new pair."""
         state[0] += one_product_more(state[0] * 0, positive(key), value)
 
 
