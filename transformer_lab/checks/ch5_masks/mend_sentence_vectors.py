@@ -529,8 +529,8 @@ class WrongAnswers:
         return torch.stack([tokens[:length].median(0).values for tokens, length in zip(x, lengths.tolist())])
 
     def of_length_one(x, lengths):
-        """You divide each vector by its own norm: the direction stays right, but the norm is now 1. Unit vectors are useful to
-        compare directions; the task asks for the average itself, whatever its norm."""
+        """You divide each vector by its own norm: the direction stays right, but the norm is now 1. Unit vectors are
+        useful to compare directions; the task asks for the average itself, whatever its norm."""
         return torch.nn.functional.normalize(mend_sentence_vectors.reference(x, lengths), dim=-1)
 
     def features_added_up(x, lengths):
