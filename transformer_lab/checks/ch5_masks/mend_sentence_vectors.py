@@ -387,8 +387,8 @@ class WrongAnswers:
 
     def all_sentences_in_one(x, lengths):
         """You return one vector for the whole batch, (d_model,). Indexing with a mask, `x[is_real]`, puts all real
-        tokens one after another, and does not keep the sentence of each token. Which operation leaves every token in
-        its place?"""
+        tokens one after another, so you no longer know the sentence of each token. Which operation leaves every token
+        in its place?"""
         return x[torch.arange(x.shape[1], device=x.device) < lengths[:, None]].mean(dim=0)
 
     def one_number_for_each_sentence(x, lengths):
