@@ -84,7 +84,7 @@ class Orders:
         three_times_the_first=(
             (0, 0, 0),
             "All three are the queries' weight, the rows at the top. A slice that was copied and not changed does "
-            "that. Which row do the keys' begin with, and which the values'?",
+            "that. At which rows do the keys' and the values' rows begin?",
         ),
         values_from_the_keys_rows=(
             (0, 1, 1),

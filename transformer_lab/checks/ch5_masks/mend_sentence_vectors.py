@@ -141,8 +141,8 @@ class Kept:
         return torch.cat([torch.zeros_like(x[:, :1]), real_tokens(x, lengths)[:, 1:]], dim=1)
 
     def very_negative_padding(x, lengths):
-        """You fill the padding with a large negative number such as -1e9, and add it up. Such a number belongs before a
-        softmax, whose exponential makes it zero. Which number leaves a sum unchanged?"""
+        """You fill the padding with a large negative number such as -1e9, and your sum includes it. Such a number
+        belongs before a softmax, whose exponential makes it zero. Which number leaves a sum unchanged?"""
         real = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
         return x.masked_fill(~real[..., None], -1e9)
 
@@ -414,8 +414,8 @@ class WrongAnswers:
         return x[:, 0]
 
     def numbers_that_are_not_zero(x, lengths):
-        """You count only what is not zero. A real token can be zero too: you then leave it out of the count, and its
-        sentence's vector is too large. Which argument holds the number of tokens of each sentence?"""
+        """You count only what is not zero. A real token can be zero too: you then leave it out of the count, and the
+        vector of its sentence is too large. Which argument holds the number of tokens of each sentence?"""
         kept = real_tokens(x, lengths)
         return kept.sum(1) / (kept != 0).any(-1).sum(1, keepdim=True)
 

@@ -91,8 +91,8 @@ class Group:
         return n_heads // x.shape[1] + 1
 
     def one_copy_too_few(x, n_heads):
-        """Each head is copied once too seldom: your count leaves out the original. How often must a head be in the
-        result, so that each query of its group has one?"""
+        """Each head is copied one time too few: your count leaves out the original. How many times must a head be in
+        the result, so that each query of its group has one?"""
         return n_heads // x.shape[1] - 1
 
 
