@@ -220,7 +220,7 @@ class TurnQueryAlone:
 
     def query_turned_twice(query, position, base):
         """You rotate the query twice, by twice its position in all. Once is enough: which line rotates it, and which
-        line does so again?"""
+        line rotates it again?"""
         return _rotated(query, 2 * position, base)
 
 
@@ -251,7 +251,7 @@ class TurnKeyAlone:
 
     def key_turned_twice(key, position, base):
         """You rotate the new key twice, by twice its position in all. Once is enough: which line rotates it, and which
-        line does so again?"""
+        line rotates it again?"""
         return _rotated(key, 2 * position, base)
 
 

@@ -82,7 +82,7 @@ def column_0_begins_the_text(function, tokens, batch):
 
 @mend_columns.property
 def no_token_twice(function, tokens, batch):
-    """No token stands in two places."""
+    """No token is in two places."""
     result = function(tokens, batch)
     return len(result.unique()) == result.numel()
 
@@ -313,7 +313,7 @@ class LeftOver:
 class Length:
     def one_token_kept_back(tokens, batch):
         """Where no token is left over, one row is missing: you compute the length from one token fewer than there are.
-        Training loops do so when they keep the last token back as a target. Here every full row counts."""
+        Training loops use this length when they keep the last token back as a target. Here every full row counts."""
         seq = (len(tokens) - 1) // batch
         return tokens[: seq * batch].view(batch, seq).transpose(0, 1)
 

@@ -211,8 +211,8 @@ class Entries:
         return strides_of.reference(shape)[::-1]
 
     def number_of_elements_in_front(shape):
-        """There is one entry too many: the product of all sizes stands in front, and (2, 3, 4) gives (24, 12, 4, 1). 24
-        is the number of elements, not a stride. Every axis has one stride: how many entries must the tuple have?"""
+        """There is one entry too many: the product of all sizes comes first, and (2, 3, 4) gives (24, 12, 4, 1). 24 is
+        the number of elements, not a stride. Every axis has one stride: how many entries must the tuple have?"""
         return (math.prod(shape), *strides_of.reference(shape))
 
     def last_stride_zero(shape):

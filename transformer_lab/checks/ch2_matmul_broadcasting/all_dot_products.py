@@ -106,8 +106,8 @@ class Transposed:
 
     def all_axes_reversed(query, key):
         """You reverse all axes of `key` instead of swapping the last two: four axes become (d_head, k_len, heads,
-        batch). `.T` does so, and it is right for matrices only. Which two axes must change places, and which stay in
-        front?"""
+        batch). `.T` reverses all axes, which is right for matrices only. Which two axes must change places, and which
+        stay in front?"""
         return query @ key.permute(tuple(reversed(range(key.ndim))))  # key.T without its warning
 
     def axes_zero_and_one(query, key):

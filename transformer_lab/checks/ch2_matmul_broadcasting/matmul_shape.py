@@ -386,7 +386,7 @@ class Axes:
 
     def rows_against_columns(a, b):
         """You compare the rows of the left with the columns of the right, and keep the two inner sizes. The rule is the
-        other way round: the inner two must be equal, and the outer two stay."""
+        reverse: the inner two must be equal, and the outer two stay."""
         left, right = row_and_column(a, b)
         must_agree(left[-2], right[-1])
         return (*broadcast_shape.reference(left[:-2], right[:-2]), left[-1], right[-2])

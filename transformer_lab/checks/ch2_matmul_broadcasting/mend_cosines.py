@@ -149,8 +149,8 @@ class Keys:
         return key * key.norm(dim=-1, keepdim=True)
 
     def sizes_of_the_keys_numbers_added(key):
-        """You divide each key by the sum of its numbers without their signs: `norm` with `p=1` does so. The key (3, 4)
-        has the length 5, not 7. The length is the root of the sum of squares."""
+        """You divide each key by the sum of its numbers without their signs, as `norm` with `p=1` computes it. The key
+        (3, 4) has the length 5, not 7. The length is the root of the sum of squares."""
         return key / key.abs().sum(dim=-1, keepdim=True)
 
     def keys_by_their_largest_number(key):

@@ -291,8 +291,8 @@ class Quotient:
         return x - total
 
     def divided_twice(x, total):
-        """You divide by the sum twice: the rows sum to one over their sum. Is a row normalized before the line that
-        normalizes it?"""
+        """You divide by the sum twice: each row then sums to the reciprocal of its sum. Is a row normalized before the
+        line that normalizes it?"""
         return x / total / total
 
     def the_sums_alone(x, total):
@@ -343,7 +343,8 @@ class OtherFunctions:
 
     def standardized(x):
         """Your rows have mean 0 and variance 1: you subtract the mean and divide by the standard deviation.
-        Normalization layers do so, in chapter 6. Here divide each row by its sum, and subtract nothing."""
+        Normalization layers standardize like this, in chapter 6. Here divide each row by its sum, and subtract
+        nothing."""
         mean = x.mean(dim=-1, keepdim=True)
         variance = ((x - mean) ** 2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)  # x.std warns for a single number
         return (x - mean) / variance.sqrt()

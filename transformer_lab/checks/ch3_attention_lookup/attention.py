@@ -179,8 +179,8 @@ class Results:
         return attention_weights.reference(query, key)
 
     def output_and_weights(query, key, value):
-        """You return two things, the output and the weights. PyTorch's `nn.MultiheadAttention` does so, and a caller
-        who expects one tensor gets a pair. Here, return the output alone."""
+        """You return two things, the output and the weights. PyTorch's `nn.MultiheadAttention` returns both too, but a
+        caller who expects one tensor gets a pair. Here, return the output alone."""
         return attention.reference(query, key, value), attention_weights.reference(query, key)
 
     def divided_by_the_number_of_keys(query, key, value):
@@ -231,7 +231,8 @@ class OutputAlone:
 
     def weights_with_the_first_axis_of_the_values(weights, value):
         """`tensordot` with the number 1 sums over the last axis of the weights and the first of the values, which
-        counts the sentences. Sum over the keys in both, in each head of each sentence. Which product does so?"""
+        counts the sentences. Sum over the keys in both, in each head of each sentence. Which product sums over these
+        two axes?"""
         return torch.tensordot(weights, value, 1)
 
 

@@ -42,7 +42,7 @@ def in_turns(angles, d_model):
     ),
 )
 def sinusoidal_positions(seq, d_model, *, angles=one_angle_for_two, layout=in_turns):
-    """Return the sines and cosines that tell a token where it stands: (seq, d_model), float32."""
+    """Return the sines and cosines that encode a token's position: (seq, d_model), float32."""
     return layout(angles(seq, d_model), d_model)
 
 
@@ -171,8 +171,8 @@ class Angles:
 
     def pairs_minus_one(seq, d_model):
         """You divide the exponent by the number of pairs less one, so the last divisor is 10000 itself. Some libraries
-        do so, but in the formula here the last divisor is below 10000. Compare the divisor of your last pair with the
-        formula."""
+        use this divisor, but in the formula here the last divisor is below 10000. Compare the divisor of your last pair
+        with the formula."""
         pairs = torch.arange((d_model + 1) // 2)
         return torch.arange(seq)[:, None] / 10000 ** (pairs / max(d_model / 2 - 1, 1))
 

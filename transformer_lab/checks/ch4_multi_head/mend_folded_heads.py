@@ -231,8 +231,8 @@ class Folding:
 
     def sentences_side_by_side(query, key, value):
         """Your result is (heads, seq, batch · d_head): the outputs of all sentences are side by side, where those of
-        all heads should be. Each output is {right but} in the wrong place. Along which axis must sentences follow one
-        another, and along which axis heads?"""
+        all heads should be. Each output is {right but} in the wrong place. Which axis of the result must count the
+        sentences, and on which axis must the heads be side by side?"""
         return scaled_dot_product_attention(query, key, value).permute(1, 2, 0, 3).flatten(2)
 
     def heads_left_apart(query, key, value):
@@ -284,8 +284,8 @@ class Attention:
         return mend_folded_heads.reference(query / query.shape[1] ** 0.5, key, value)
 
     def one_table_for_all_heads(query, key, value):
-        """You merge the heads before you compare queries with keys, so one table compares all features of a sentence. A
-        token then has only one set of weights for the other tokens. What does each head need of its own?"""
+        """You merge the heads before you compare queries with keys, so all features are compared in one table for each
+        sentence. A token then has only one set of weights for the other tokens. What does each head need of its own?"""
         return scaled_dot_product_attention(*(merge_heads.reference(x) for x in (query, key, value)))
 
     def bmm_of_four_axes(query, key, value):

@@ -356,9 +356,9 @@ class WrongAnswers:
         return multi_head_attention.reference(x, w_q * wider, w_k, w_v, w_o, 1)
 
     def seq_comes_first(x, w_q, w_k, w_v, w_o, n_heads):
-        """Your result is (seq, batch, d_model): PyTorch's older modules expect and return `seq` first, and you
-        exchanged the axes of the input for them, or your own axes. {The numbers are right.} Exchange the axes of the
-        result again."""
+        """Your result is (seq, batch, d_model). PyTorch's older modules expect and return `seq` first: perhaps you
+        exchanged the axes of the input for such a module, or wrote your own code in this order. {The numbers are
+        right.} Exchange the axes of the result back."""
         return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads).transpose(0, 1)
 
     def input_added(x, w_q, w_k, w_v, w_o, n_heads):

@@ -83,7 +83,7 @@ class Axes:
         seq_and_features_exchanged=(
             "batch, d_head, heads, seq",
             "({}): you exchanged `seq` and the features, not `seq` and `heads`. Axes are counted from 0. "
-            "Which two numbers do `seq` and `heads` have after the cut?",
+            "Which two numbers do `seq` and `heads` have after the split?",
         ),
         features_in_place_of_heads=(
             "batch, d_head, seq, heads",
@@ -93,7 +93,7 @@ class Axes:
         batch_and_heads_exchanged=(
             "heads, seq, batch, d_head",
             "({}): you exchanged `batch` and `heads`, not `seq` and `heads`. Axes are counted from 0. "
-            "Which two numbers do `seq` and `heads` have after the cut?",
+            "Which two numbers do `seq` and `heads` have after the split?",
         ),
         batch_moved_behind_the_heads=(
             "seq, heads, batch, d_head",
@@ -117,7 +117,7 @@ class Axes:
         return x.reshape(seq, batch, n_heads, d_model // n_heads).transpose(1, 2)
 
     def cut_in_the_other_order_alone(x, n_heads):
-        """Your result is (batch, seq, d_head, heads): you split the last axis into its two sizes in reverse order, so
+        """Your result is (batch, seq, d_head, heads): you split the last axis into (d_head, heads), the wrong order, so
         that a head gets every `n_heads`-th feature, and `heads` stays last. Which features must be side by side?"""
         return x.unflatten(-1, (-1, n_heads))
 

@@ -141,8 +141,8 @@ class Kept:
         return torch.cat([torch.zeros_like(x[:, :1]), real_tokens(x, lengths)[:, 1:]], dim=1)
 
     def very_negative_padding(x, lengths):
-        """You fill the padding with a large negative number such as -1e9, and add it up. Such a number belongs before a
-        softmax, whose exponential makes it zero. Which number leaves a sum unchanged?"""
+        """You fill the padding with a large negative number such as -1e9, and your sum includes it. Such a number
+        belongs before a softmax, whose exponential makes it zero. Which number leaves a sum unchanged?"""
         real = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
         return x.masked_fill(~real[..., None], -1e9)
 
@@ -387,8 +387,8 @@ class WrongAnswers:
 
     def all_sentences_in_one(x, lengths):
         """You return one vector for the whole batch, (d_model,). Indexing with a mask, `x[is_real]`, puts all real
-        tokens one after another, and does not keep the sentence of each token. Which operation leaves every token in
-        its place?"""
+        tokens one after another, so you no longer know the sentence of each token. Which operation leaves every token
+        in its place?"""
         return x[torch.arange(x.shape[1], device=x.device) < lengths[:, None]].mean(dim=0)
 
     def one_number_for_each_sentence(x, lengths):
@@ -414,8 +414,8 @@ class WrongAnswers:
         return x[:, 0]
 
     def numbers_that_are_not_zero(x, lengths):
-        """You count only what is not zero. A real token can be zero too: you then leave it out of the count, and its
-        sentence's vector is too large. Which argument holds the number of tokens of each sentence?"""
+        """You count only what is not zero. A real token can be zero too: you then leave it out of the count, and the
+        vector of its sentence is too large. Which argument holds the number of tokens of each sentence?"""
         kept = real_tokens(x, lengths)
         return kept.sum(1) / (kept != 0).any(-1).sum(1, keepdim=True)
 

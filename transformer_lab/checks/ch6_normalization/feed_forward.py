@@ -198,8 +198,8 @@ class Activated:
         return F.relu6(hidden)
 
     def squared(hidden):
-        """You square the result of ReLU. Some newer models do so; this exercise requires the layer of the paper of
-        2017, with max(0, ·) as it is."""
+        """You square the result of ReLU. Some newer models use this activation; this exercise requires the layer of the
+        paper of 2017, with max(0, ·) as it is."""
         return hidden.relu().square()
 
     def ones_where_positive(hidden):

@@ -133,9 +133,9 @@ class PlacesOfTheNorm:
     """Mistakes that pre-norm shares."""
 
     def norm_of_the_change(x, sublayer, norm):
-        """You normalize only the sublayer's result, before you add it to `x`. Some models do so: this is a third way,
-        neither post-norm nor pre-norm. Read your line from the inside out: what is normalized, and when do you compute
-        the sum?"""
+        """You normalize only the sublayer's result, before you add it to `x`. Some models work like this: it is a third
+        way, neither post-norm nor pre-norm. Read your line from the inside out: what is normalized, and when do you
+        compute the sum?"""
         return x + norm(sublayer(x))
 
     def norm_of_x_beside_the_change(x, sublayer, norm):
@@ -214,8 +214,8 @@ class WrongAnswers:
         return norm(x + sublayer(x))
 
     def norm_around_the_sublayer(x, sublayer, norm):
-        """The norm acts twice, on the sublayer's input and on the sublayer's result, but not on the sum. Some models do
-        so, such as Gemma 2. Post-norm has one norm, and it acts last."""
+        """The norm acts twice, on the sublayer's input and on the sublayer's result, but not on the sum. Some models
+        have both norms, such as Gemma 2. Post-norm has one norm, and it acts last."""
         return x + norm(sublayer(norm(x)))
 
     def change_and_sum_normed(x, sublayer, norm):

@@ -125,8 +125,8 @@ class WrongAnswers:
         return change
 
     def norm_around_the_sublayer(x, sublayer, norm):
-        """The norm acts twice: on the sublayer's input and on the sublayer's result. Some models do so, such as Gemma
-        2. Pre-norm has one norm, before the sublayer, and adds the sublayer's result as it is."""
+        """The norm acts twice: on the sublayer's input and on the sublayer's result. Some models have both norms, such
+        as Gemma 2. Pre-norm has one norm, before the sublayer, and adds the sublayer's result as it is."""
         return x + norm(sublayer(norm(x)))
 
     def sum_into_the_sublayer(x, sublayer, norm):

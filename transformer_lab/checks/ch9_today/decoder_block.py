@@ -326,7 +326,8 @@ class WrongAnswers:
         return x + feed_forward(x)
 
     def normalized_at_the_end(x, attention, feed_forward, norm1, norm2):
-        """Your block normalizes its result. In pre-norm only the whole stack does so, once, after its last block."""
+        """Your block normalizes its result. In pre-norm only the whole stack normalizes its result, once, after its
+        last block."""
         x = x + attention(norm1(x))
         return norm2(x + feed_forward(norm2(x)))
 

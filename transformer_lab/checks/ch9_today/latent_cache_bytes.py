@@ -32,7 +32,7 @@ def so_many_bytes(bytes_per_value):
 
 
 @exercise(
-    # The features can be divided among the heads: whoever does so gets the same number in each order of the steps.
+    # The features can be divided among the heads: the number is then the same in each order of the steps.
     inputs=lambda draw: (3, 6, 22, 8, 7, 5, 4),
     axes={},
     hints=(
