@@ -69,7 +69,7 @@ function breakPanel(model) {
     const node = element("div", { class: "tl-switch" }, button(label, toggle), element("span", {}, `${says} `, link));
     return { name, node, link, page, section };
   });
-  const picker = element("select", { "aria-label": switches.head[0], "class": "tl-input" });
+  const picker = element("select", { "aria-label": switches.head[0], "class": "tl-input tl-heads" });
   set(picker, { onchange: () => put([...off().filter((each) => !isHead(each)), picker.value].filter(Boolean)) });
   const why = element("a");
   const heads = element("div", { class: "tl-switch" }, picker, element("span", {}, `${switches.head[1]} `, why));
@@ -175,13 +175,11 @@ function samplePanel(model) {
     element("div", { class: "tl-row" }, again, said),
   );
   /** @type {(now: State) => void} */
-  function draw({ sampling, sure, family }) {
+  function draw({ sampling, sure }) {
     temperature.show(sampling.temperature);
     topK.show(sampling.topK);
-    const drawn = sampling.temperature
-      ? `An answer that is drawn with probability ${share(sure)}.`
-      : `Probability of the answer: ${share(sure)}.`;
-    setText(said, family === "encoder" ? "An encoder alone writes nothing." : drawn);
+    const drawn = `The probability ${sampling.temperature ? "that this answer is drawn" : "of this answer"}`;
+    setText(said, `${drawn} is ${share(sure)}.`);
   }
   return { node, draw };
 }
@@ -209,15 +207,18 @@ export function experiments(model) {
   const node = element("div", {}, about, count ? count.node : [], shown);
   /** @type {(now: State, isOpen: boolean) => string} */
   function draw(now, isOpen) {
-    const tool = model.get("tool") in panels ? model.get("tool") : "";
+    const alone = now.family === "encoder";
+    const chosen = model.get("tool");
+    const tool = chosen in panels && !(alone && chosen === "sample") ? chosen : "";
     tabs.show(isOpen ? null : tool);
+    set(tabs.buttons.at(-1), { hidden: alone }); // an encoder alone writes nothing that could be sampled
     set(node, { hidden: isOpen || !tool });
-    const counts = count && !node.hidden && tool !== "sample" && now.family !== "encoder";
+    const counts = count && !node.hidden && tool !== "sample" && !alone;
     if (count) set(count.node, { hidden: !counts });
     if (counts) count.draw(now);
     else count?.stop();
     if (node.hidden) return "";
-    setText(about, tools[tool][1]);
+    setText(about, tools[tool][alone ? 2 : 1]);
     for (const [name, panel] of Object.entries(panels)) set(panel.node, { hidden: name !== tool });
     panels[tool].draw(now);
     return tool;

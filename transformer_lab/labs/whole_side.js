@@ -54,9 +54,12 @@ export function sidePanel(model, state, shut) {
     fillBody(view.parts);
     set(close, { hidden: !id });
     node.classList.toggle("tl-opened", Boolean(now.part || model.get("tool")));
-    const { end, others, again, todo, ...words } = model.get("words");
+    const { end, others, again, todo, ends, ...words } = model.get("words");
     const tool = tried.draw(now, Boolean(id));
-    hello.innerHTML = id || tool ? "" : task[now.family] + todo + facts;
+    const alone = now.family === "encoder";
+    const [fails, leads] = ends[alone ? now.family : ""];
+    const toDo = todo.replace("~", fails).replace("~", leads);
+    hello.innerHTML = id || tool ? "" : task[now.family] + toDo + (alone ? "" : facts);
     const { title: name, about: text, ...where } = describePlace(words, id);
     for (const each of [head, taught, scale]) set(each, { hidden: Boolean(tool) });
     setText(title, name);
