@@ -404,6 +404,8 @@ def _of_digits(models, made):
             "drawn": "Its words were drawn at random.",
             "early": "Its training had only begun.",
         },
+        "longest": "Wrong: it is seven hundred and seventy seven thousand seven hundred and seventy seven. It has only "
+        "seen numbers of one to four digits. 100 % sure, and wrong. Dashed words are not written yet.",
     }
 
 

@@ -44,6 +44,9 @@ export function sidePanel(model, state, shut) {
   const props = { "class": "tl-side", "tabindex": "0", "role": "group", "aria-label": "What is inside" };
   const node = element("div", props, tried.tabs, head, about, who, hello, tried.node, body, taught, scale);
 
+  const mark = () => node.classList.toggle("tl-more", node.scrollHeight - node.scrollTop - node.clientHeight > 24);
+  set(node, { onscroll: mark });
+
   // Returns a description of what is shown.
   /** @type {(now: State, id: string) => string} */
   function draw(now, id) {
@@ -77,6 +80,7 @@ export function sidePanel(model, state, shut) {
       set(each, { "hidden": i >= names.length, "aria-pressed": String(i === token) });
       setText(each, names[i] ?? "");
     }
+    mark();
     return view.said;
   }
   return { node, draw };
