@@ -384,15 +384,16 @@ def _of_digits(models, made):
         "about": {
             "both": "It reads a number in digits and writes it in English, word by word, on this page. "
             f"{_sizes(both)}.",
-            "encoder": f"It turns each digit into a vector of {width} numbers that knows its neighbours. "
+            "encoder": f"It turns each digit into a vector of {width} numbers, which also depends on the digits around it. "
             f"{_counted(both['nLayers'], 'layer')}, {_counted(both['nHeads'], 'head')}. "
             "It writes nothing: a classifier or a search would read these vectors.",
             "decoder": f"It continues one sequence: the digits, then the words. {_sizes(alone)}.",
         },
-        "facts": f"Both models learned from {made['trained_on']:,} of the numbers 0 to 9,999. On the "
-        f"{made['held_out']} that they never saw, encoder and decoder make {mistakes}, the decoder alone makes "
-        f"{others}. Of {total(made['asked'], unlike):,} numbers that are longer or begin with 0, they get "
-        f"{right or 'none'} right: they learned numbers of up to four digits, not a rule.",
+        "facts": f"The lab has two models: an encoder–decoder and a decoder alone. Both were trained on "
+        f"{made['trained_on']:,} of the numbers 0 to 9,999. On the {made['held_out']} that they never saw, the "
+        f"encoder–decoder makes {mistakes}, and the decoder alone makes {others}. Of {total(made['asked'], unlike):,} "
+        f"numbers that are longer or begin with 0, they get {right or 'none'} right: they learned numbers of up to "
+        "four digits, not a rule.",
         "why": {
             "long": "It has only seen numbers of one to four digits.",
             "zero": "It has never seen a number that begins with 0.",
@@ -403,6 +404,8 @@ def _of_digits(models, made):
             "drawn": "Its words were drawn at random.",
             "early": "Its training had only begun.",
         },
+        "longest": "Wrong: it is seven hundred and seventy seven thousand seven hundred and seventy seven. It has only "
+        "seen numbers of one to four digits. 100 % sure, and wrong. Dashed words are not written yet.",
     }
 
 
