@@ -18,14 +18,28 @@ def test_the_first_screen_has_purpose_button_and_lab(visit, site):  # noqa: F811
     page = visit(f"{site}index.html", viewport={"width": 1200, "height": 850})
     lab, start = page.locator("[data-lab=ready]"), page.locator(".tl-start a")
     assert page.locator("[data-lab]").count() == lab.count() == 1
-    assert start.all_inner_texts() == ["Attention in an afternoon", "The whole course"]
+    assert start.all_inner_texts() == ["Play with it", "Start: chapter 1"]
     assert start.first.bounding_box()["y"] < lab.bounding_box()["y"] < 300
     page.set_viewport_size({"width": 320, "height": 850})
     first, last = start.first.bounding_box(), start.last.bounding_box()
     assert last["y"] - first["y"] - first["height"] >= 4, "one button touches the other"
     start.last.click()
     page.wait_for_load_state()
-    assert page.url == f"{site}whole.html"
+    assert page.url == f"{site}{CHAPTERS[0]}"
+    page.go_back()
+    page.locator(".tl-front").wait_for()
+    assert "PyTorch" in page.locator(".tl-front > p").first.inner_text()
+    start.first.click()
+    page.wait_for_function("Math.abs(document.getElementById('play').getBoundingClientRect().top) < 90")
+    hours = page.locator(".tl-front > p").last.inner_text()
+    assert "hours" in hours and "hours" not in page.locator(".tl-front h1").inner_text()
+
+
+def test_the_front_page_has_a_promise_and_other_pages_call_it_by_the_books_name():
+    assert soup("index.html").select_one("h1").get_text().startswith("See every number inside a Transformer.")
+    for name in ("index.html", CHAPTERS[0]):
+        home = soup(name).select_one(".bd-links a[href='index.html'], .bd-links a[href='#']")
+        assert home.get_text().strip() == "Transformer Lab"
 
 
 def test_the_list_of_sections_reaches_the_foot_of_the_window(visit, site):  # noqa: F811
