@@ -1,12 +1,13 @@
 """The built front page, and the small Transformer at the head of each chapter: as files, and in a browser."""
 
 import sys
+from itertools import pairwise
 
 import pytest
 from test_book import CHAPTERS, ROOT, site, soup, visit  # noqa: F401
 
 sys.path.append(str(ROOT))
-from book.you_are_here import PARTS, PLACES
+from book.you_are_here import PARTS, PLACES, WORDS
 
 each_chapter = pytest.mark.parametrize("name", CHAPTERS)
 
@@ -110,6 +111,30 @@ def test_a_chapter_says_where_it_is(name):
     for part, arrow, here, _ in groups(name):
         assert here == bool({part, arrow.split(".")[-1], "arrow" if arrow else part} & set(marked)), (part, arrow)
     assert any(here for *_, here, _ in groups(name))
+
+
+@each_chapter
+def test_a_word_is_beside_each_marked_part(name):
+    drawing = soup(name).select_one("nav.tl-here > svg")
+    words = [text.get_text() for text in drawing.select("text.word")]
+    marked = {WORDS[part] for part, _, here, _ in groups(name) if here and part in WORDS}
+    assert words and set(words) == (marked - {"masked"} if "attention" in marked else marked)
+    assert len(words) == len(set(words))
+    assert soup(name).select_one(".tl-here .marks").get_text() == f"Marked: {', '.join(words)}"
+
+
+@pytest.mark.parametrize("name", [CHAPTERS[4], CHAPTERS[9]])
+def test_the_words_of_the_drawing_can_be_read(visit, site, name):  # noqa: F811
+    page = visit(site + name, viewport={"width": 1200, "height": 800})
+    boxes = [word.bounding_box() for word in page.locator(".tl-here text.word").all()]
+    place = page.locator(".tl-here").bounding_box()
+    for box in boxes:
+        assert box["height"] >= 10 and box["x"] >= place["x"] - 20
+        assert box["x"] + box["width"] <= place["x"] + place["width"] + 1
+    boxes.sort(key=lambda box: box["y"])
+    assert all(a["y"] + a["height"] * 0.8 <= b["y"] + 1 for a, b in pairwise(boxes))
+    page.set_viewport_size({"width": 360, "height": 800})
+    assert page.locator(".tl-here .marks").is_visible() and not page.locator(".tl-here text.word").first.is_visible()
 
 
 @each_chapter
