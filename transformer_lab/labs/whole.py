@@ -383,7 +383,8 @@ def _of_digits(models, made):
         "about": {
             "both": "It reads a number in digits and writes it in English, word by word, on this page. "
             f"{_sizes(both)}.",
-            "encoder": f"It turns each digit into a vector of {width} numbers, which also depends on the digits around it. "
+            "encoder": f"It turns each digit into a vector of {width} numbers, which also depends on the digits around "
+            "it. "
             f"{_counted(both['nLayers'], 'layer')}, {_counted(both['nHeads'], 'head')}. "
             "It writes nothing: a classifier or a search would read these vectors.",
             "decoder": f"It continues one sequence: the digits, then the words. {_sizes(alone)}.",
