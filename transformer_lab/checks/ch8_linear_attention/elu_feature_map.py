@@ -8,7 +8,7 @@ from ..exercise import exercise, family
 
 def positive(x):
     """Make the features: elu(x) + 1."""
-    # The exponential of a large number overflows, also where `where` does not take it, and its gradient is NaN there.
+    # The exponential of a large number overflows, even where `where` does not take it, and its gradient is NaN there.
     # At zero, where clamp's gradient is 1 or 0 by the version of PyTorch, the other side is taken.
     return torch.where(x < 0, x.clamp(max=0).exp(), x + 1)
 
