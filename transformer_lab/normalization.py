@@ -22,8 +22,11 @@ from .arguments import (
 from .conversion import load_copies
 from .precision import accumulation_dtype, is_autocast, upcast
 
+EPS = 1e-5  # of all norms but RMS norm, as in PyTorch
+RMS_NORM_EPS = 1e-6
 
-def standardize(x: Tensor, dims: int | Sequence[int], eps: float = 1e-5) -> Tensor:
+
+def standardize(x: Tensor, dims: int | Sequence[int], eps: float = EPS) -> Tensor:
     """Shift and scale the entries that share a mean and a variance: to mean 0 and variance 1.
 
     Parameters
@@ -73,7 +76,7 @@ def batch_norm(
     bias: Tensor | None = None,
     training: bool = False,
     momentum: float = 0.1,
-    eps: float = 1e-5,
+    eps: float = EPS,
 ) -> Tensor:
     """Standardize every channel over the whole batch.
 
@@ -139,7 +142,7 @@ def batch_norm(
     return _scale_and_shift(standardize(x_wide, dims, eps), weight, bias, x)
 
 
-def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = EPS) -> Tensor:
     """Standardize each channel of each example: ``standardize(x, all axes but 0 and 1)``.
 
     Parameters
@@ -175,7 +178,7 @@ def instance_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None =
 
 
 def group_norm(
-    x: Tensor, n_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+    x: Tensor, n_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = EPS
 ) -> Tensor:
     """Standardize each group of neighbouring channels of each example.
 
@@ -216,7 +219,7 @@ def group_norm(
     return _scale_and_shift(normalized, weight, bias, x)
 
 
-def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = EPS) -> Tensor:
     """Standardize every token over its own features: ``standardize(x, -1) * weight + bias``, in one fused pass.
 
     Parameters
@@ -253,7 +256,7 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
     return F.layer_norm(x, shape, weight, bias, eps)
 
 
-def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -> Tensor:
+def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = RMS_NORM_EPS) -> Tensor:
     """Divide every token by the root of its features' mean square: layer norm without subtracting the mean.
 
     ``x / sqrt(mean(x²) + eps) * weight``, in one fused pass.
@@ -310,7 +313,7 @@ class LayerNorm(nn.Module):
     tensor([[-1.,  1.]], grad_fn=<NativeLayerNormBackward0>)
     """
 
-    def __init__(self, d_model: int, eps: float = 1e-5, bias: bool = True):
+    def __init__(self, d_model: int, eps: float = EPS, bias: bool = True):
         super().__init__()
         require_sizes(d_model=d_model)
         _require_eps(eps)
@@ -358,7 +361,7 @@ class RMSNorm(nn.Module):
     tensor([[1.0000, 1.0000]])
     """
 
-    def __init__(self, d_model: int, eps: float = 1e-6):
+    def __init__(self, d_model: int, eps: float = RMS_NORM_EPS):
         super().__init__()
         require_sizes(d_model=d_model)
         _require_eps(eps)

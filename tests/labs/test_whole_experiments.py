@@ -35,8 +35,9 @@ def test_a_switch_changes_answer_and_count_and_leads_to_its_section(show):
 
 
 def test_two_switches_at_once_are_counted_in_the_page(show):
-    page = show(WholeLab(tool="break", off=["mask"]))
-    press(page, "√d")
+    page = show(WholeLab(tool="break", off=["mask", "positions"]))
+    assert "2 parts of it are switched off." in page.locator(".tl-verdict").inner_text()
+    press(page, "Positions", "√d")
     page.wait_for_function("document.querySelector('.tl-measured').textContent.endsWith('counted here.')")
     assert re.fullmatch(r"Right on 990 numbers that it never saw: 100 % → [<>]? ?\d+ %, counted here\.", counted(page))
 
@@ -49,6 +50,30 @@ def test_one_head_is_chosen_from_a_list(show):
     assert page.locator(".off[data-part=cross_attention]").count() == 1
     press(page, "decoder only")
     assert heads.locator("option").count() == 1 + 8
+
+
+@pytest.mark.parametrize("width", [1100, 360])
+def test_the_name_of_a_head_fits_its_list(show, width):
+    page = show(WholeLab(tool="break"), width=width)
+    heads = page.get_by_label("One head")
+    heads.select_option(label="decoder layer 2, cross-attention, head 4")
+    needed = heads.evaluate("""list => {
+        const ink = document.createElement("canvas").getContext("2d");
+        ink.font = getComputedStyle(list).font;
+        return Math.max(...[...list.options].map((each) => ink.measureText(each.text).width)) + 24; // and the arrow
+    }""")
+    assert heads.bounding_box()["width"] >= needed
+
+
+def test_an_encoder_alone_is_not_said_to_answer(show):
+    page = show(WholeLab(family="encoder", tool="sample"))
+    tabs = page.get_by_role("group", name="What to try").get_by_role("button")
+    assert tabs.all_inner_texts() == ["About", "Break it", "Watch it learn"]
+    for name in tabs.all_inner_texts():
+        press(page, name)
+        assert not re.search("answer|word|fail|models", side(page)), name
+    press(page, "decoder only")
+    assert "Sample" in tabs.all_inner_texts()
 
 
 def test_the_checkpoints_waver(show):

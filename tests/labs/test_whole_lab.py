@@ -351,9 +351,11 @@ def test_words_appear_with_their_step(show):
     slider = page.get_by_label("Walk through the model")
     slider.press("ArrowRight")
     assert page.locator(".tl-later:visible").count() == 5
-    assert "from here only the result" in side(page)
+    assert "Each further word runs the decoder again" in side(page)
     slider.press("ArrowRight")
-    assert "from here only the result" not in side(page)
+    assert "For this word the decoder ran again" in side(page) and "Each further word" not in side(page)
+    part(page, "linear").locator("rect").click()
+    assert "ran again" not in side(page), "it is said of the step, not of what else is open"
     slider.press("End")
     assert "Now build it. Start with chapter 1" in side(page)
     slider.press("Home")

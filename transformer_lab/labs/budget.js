@@ -399,7 +399,7 @@ function configPanel(model, el, world) {
     return { node: element("tr", {}, element("th", { scope: "row" }, name), cells), texts, count, write };
   });
   const named = names.map((each) => element("th", { scope: "col" }, reservedBox(each)));
-  const heads = [element("th", { scope: "col" }), named, element("th", { scope: "col" }, "ratio")];
+  const heads = [element("td"), named, element("th", { scope: "col" }, "ratio")];
   const body = element(
     "tbody",
     {},

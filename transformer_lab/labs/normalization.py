@@ -7,7 +7,7 @@ import torch
 import traitlets
 
 from ..arguments import format_value
-from ..normalization import standardize
+from ..normalization import EPS, standardize
 from .lab import Lab, as_option, as_tensor, script, style, tensor_trait
 
 LARGEST = (4, 6, 6)
@@ -116,7 +116,7 @@ class NormalizationLab(Lab):
     limits = traitlets.Dict({"reach": REACH, "moved": MOVED}).tag(sync=True)
 
     def __init__(
-        self, x=X, norm="layer", *, dims=None, n_groups=None, eps=1e-5, lengths=None, index=None, controls=None
+        self, x=X, norm="layer", *, dims=None, n_groups=None, eps=EPS, lengths=None, index=None, controls=None
     ):
         x = _values("x", x)
         own = _settings(norm, x.shape[2])

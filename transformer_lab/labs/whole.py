@@ -12,7 +12,7 @@ import traitlets
 from ..arguments import format_value, type_name
 from ..attention import scaled_dot_product_attention
 from ..multi_head import MultiHeadAttention
-from ..normalization import LayerNorm, RMSNorm
+from ..normalization import EPS, LayerNorm, RMSNorm
 from ..transformer import LanguageModel, Transformer
 from .lab import Lab, as_integer, as_number, as_option, as_strings, script, style
 
@@ -26,7 +26,6 @@ FAMILIES = {"both": ("both", "encoder"), "decoder": ("decoder",)}  # the views o
 GENERAL = ("mask", "positions", "residual", "scale", "cross")  # switches that are not for a single head
 DIGITS = 6  # the most that can be typed for the course's two models
 EXAMPLES = ("342", "13", "30", "2003", "1000", "0342", "12345")
-EPS = 1e-5
 
 
 def pack(model, source, target, bos, eos, dtype="float32"):
@@ -384,24 +383,29 @@ def _of_digits(models, made):
         "about": {
             "both": "It reads a number in digits and writes it in English, word by word, on this page. "
             f"{_sizes(both)}.",
-            "encoder": f"It turns each digit into a vector of {width} numbers that knows its neighbours. "
+            "encoder": f"It turns each digit into a vector of {width} numbers, which also depends on the digits around "
+            "it. "
             f"{_counted(both['nLayers'], 'layer')}, {_counted(both['nHeads'], 'head')}. "
             "It writes nothing: a classifier or a search would read these vectors.",
             "decoder": f"It continues one sequence: the digits, then the words. {_sizes(alone)}.",
         },
-        "facts": f"Both models learned from {made['trained_on']:,} of the numbers 0 to 9,999. On the "
-        f"{made['held_out']} that they never saw, encoder and decoder make {mistakes}, the decoder alone makes "
-        f"{others}. Of {total(made['asked'], unlike):,} numbers that are longer or begin with 0, they get "
-        f"{right or 'none'} right: they learned numbers of up to four digits, not a rule.",
+        "facts": f"The lab has two models: an encoder–decoder and a decoder alone. Both were trained on "
+        f"{made['trained_on']:,} of the numbers 0 to 9,999. On the {made['held_out']} that they never saw, the "
+        f"encoder–decoder makes {mistakes}, and the decoder alone makes {others}. Of {total(made['asked'], unlike):,} "
+        f"numbers that are longer or begin with 0, they get {right or 'none'} right: they learned numbers of up to "
+        "four digits, not a rule.",
         "why": {
             "long": "It has only seen numbers of one to four digits.",
             "zero": "It has never seen a number that begins with 0.",
             "both": "It has only seen numbers of one to four digits, and none that begins with 0.",
             "other": "It learned from examples; no one told it a rule.",
             "off": "A part of it is switched off.",
+            "several": "~ parts of it are switched off.",
             "drawn": "Its words were drawn at random.",
             "early": "Its training had only begun.",
         },
+        "longest": "Wrong: it is seven hundred and seventy seven thousand seven hundred and seventy seven. It has only "
+        "seen numbers of one to four digits. 100 % sure, and wrong. Dashed words are not written yet.",
     }
 
 

@@ -69,7 +69,7 @@ function breakPanel(model) {
     const node = element("div", { class: "tl-switch" }, button(label, toggle), element("span", {}, `${says} `, link));
     return { name, node, link, page, section };
   });
-  const picker = element("select", { "aria-label": switches.head[0], "class": "tl-input" });
+  const picker = element("select", { "aria-label": switches.head[0], "class": "tl-input tl-heads" });
   set(picker, { onchange: () => put([...off().filter((each) => !isHead(each)), picker.value].filter(Boolean)) });
   const why = element("a");
   const heads = element("div", { class: "tl-switch" }, picker, element("span", {}, `${switches.head[1]} `, why));
@@ -99,12 +99,33 @@ function breakPanel(model) {
   return { node, draw };
 }
 
-// The points of a curve of losses on a logarithmic scale. Each loss is the mean over as many steps of the training.
-/** @type {(losses: number[]) => string[][]} */
-function curveOf(losses) {
-  const [low, high] = [Math.min(...losses), Math.max(...losses)].map(Math.log);
-  const depth = (x) => 80 - (76 * (Math.log(x) - low)) / (high - low);
-  return losses.map((x, i) => [4 + (312 * (i + 0.5)) / losses.length, depth(x)].map((each) => each.toFixed(1)));
+// The curve of losses, each the mean over as many steps, on a logarithmic scale. The checkpoints divide the axis of the
+// steps evenly, as they divide the slider. `at(step)` is the loss after a step, `x(step)` and `y(loss)` are places.
+/** @type {(losses: number[], steps: number[]) => any} */
+function curveOf(losses, steps) {
+  const last = steps.length - 1;
+  const size = steps[last] / losses.length;
+  const logs = losses.map(Math.log);
+  const [low, high] = [Math.min(...logs), Math.max(...logs)];
+  const x = (step) => {
+    const i = clamp(steps.filter((each) => each <= step).length, 1, last);
+    return (300 * (i - 1 + (step - steps[i - 1]) / (steps[i] - steps[i - 1]))) / last;
+  };
+  const y = (loss) => 80 - (76 * (Math.log(loss) - low)) / (high - low);
+  const at = (step) => {
+    const place = clamp(step / size - 0.5, 0, losses.length - 1);
+    const [i, j] = [Math.floor(place), Math.ceil(place)];
+    return Math.exp(logs[i] + (place - i) * (logs[j] - logs[i]));
+  };
+  const ends = [0, ...losses.map((_, i) => (i + 0.5) * size), steps[last]];
+  const marks = [1, 0.1, 0.01, 0.001].filter((loss) => loss >= Math.exp(low));
+  return {
+    x,
+    y,
+    at,
+    marks,
+    line: `M${ends.map((step) => [x(step), y(at(step))].map((each) => each.toFixed(1))).join("L")}`,
+  };
 }
 
 // The loss of the training, on a logarithmic scale, and a slider over the checkpoints below it.
@@ -118,13 +139,15 @@ function learnPanel(model) {
   const said = element("p");
   const line = element("path", { class: "line" });
   const dot = element("circle", { r: 4.5, class: "dot" });
-  const curve = element("svg", { "class": "tl-loss", "viewBox": "0 0 320 84", "aria-hidden": "true" }, line, dot);
-  const named = element(
-    "p",
-    { class: "tl-note" },
-    "The loss of its training, repeated from the same seed, on a logarithmic scale:",
-  );
-  const node = element("div", { class: "tl-learn" }, loss ? [named, curve] : [], place, said);
+  const rules = element("path", { class: "rules" });
+  const seen = { "viewBox": "0 0 300 84", "aria-hidden": "true" };
+  const curve = element("svg", { class: "tl-loss", ...seen }, rules, line, dot);
+  const depths = element("div", { class: "tl-depths", ...seen });
+  const named = element("p", { class: "tl-note" }, model.get("words").loss);
+  const ticks = steps.map((each) => element("span", {}, grouped(each)));
+  const plot = element("div", { class: "tl-plot" }, loss ? [depths, curve] : [], place);
+  if (loss) plot.append(element("div", { "class": "tl-ticks", "aria-hidden": "true" }, ticks));
+  const node = element("div", { class: "tl-learn" }, loss ? named : [], plot, said);
   /** @type {(now: State) => void} */
   function draw({ family, checkpoint, missing }) {
     place.value = model.get("checkpoint");
@@ -134,12 +157,12 @@ function learnPanel(model) {
       : `model ${checkpoint + 1} of ${last + 1}`;
     set(place, { "aria-valuetext": text });
     if (!loss) return setText(said, `This is ${text}.`);
-    const losses = loss[family === "decoder" ? family : "both"];
-    const points = curveOf(losses);
-    const here = clamp(Math.round((step / steps[last]) * losses.length - 0.5), 0, losses.length - 1);
-    set(line, { d: `M${points.join("L")}` });
-    set(dot, { cx: points[here][0], cy: points[here][1] });
-    setText(said, missing || `The model ${text}, where the loss is ${losses[here].toPrecision(2)}.`);
+    const { x, y, at, marks, line: d } = curveOf(loss[family === "decoder" ? family : "both"], steps);
+    set(line, { d });
+    set(rules, { d: marks.map((each) => `M0 ${y(each)}H300`).join("") });
+    depths.replaceChildren(...marks.map((each) => element("span", { style: `top: ${y(each) / 0.84}%` }, each)));
+    set(dot, { cx: x(step), cy: y(at(step)) });
+    setText(said, missing || `This is the model ${text}. There the loss is ${at(step).toPrecision(2)}.`);
   }
   return { node, draw };
 }
@@ -175,13 +198,11 @@ function samplePanel(model) {
     element("div", { class: "tl-row" }, again, said),
   );
   /** @type {(now: State) => void} */
-  function draw({ sampling, sure, family }) {
+  function draw({ sampling, sure }) {
     temperature.show(sampling.temperature);
     topK.show(sampling.topK);
-    const drawn = sampling.temperature
-      ? `An answer that is drawn with probability ${share(sure)}.`
-      : `Probability of the answer: ${share(sure)}.`;
-    setText(said, family === "encoder" ? "An encoder alone writes nothing." : drawn);
+    const drawn = `The probability ${sampling.temperature ? "that this answer is drawn" : "of this answer"}`;
+    setText(said, `${drawn} is ${share(sure)}.`);
   }
   return { node, draw };
 }
@@ -209,15 +230,18 @@ export function experiments(model) {
   const node = element("div", {}, about, count ? count.node : [], shown);
   /** @type {(now: State, isOpen: boolean) => string} */
   function draw(now, isOpen) {
-    const tool = model.get("tool") in panels ? model.get("tool") : "";
+    const alone = now.family === "encoder";
+    const chosen = model.get("tool");
+    const tool = chosen in panels && !(alone && chosen === "sample") ? chosen : "";
     tabs.show(isOpen ? null : tool);
+    set(tabs.buttons.at(-1), { hidden: alone }); // an encoder alone writes nothing that could be sampled
     set(node, { hidden: isOpen || !tool });
-    const counts = count && !node.hidden && tool !== "sample" && now.family !== "encoder";
+    const counts = count && !node.hidden && tool !== "sample" && !alone;
     if (count) set(count.node, { hidden: !counts });
     if (counts) count.draw(now);
     else count?.stop();
     if (node.hidden) return "";
-    setText(about, tools[tool][1]);
+    setText(about, tools[tool][alone ? 2 : 1]);
     for (const [name, panel] of Object.entries(panels)) set(panel.node, { hidden: name !== tool });
     panels[tool].draw(now);
     return tool;

@@ -28,7 +28,7 @@ import { range, softmax } from "./maths.js";
  */
 /** @typedef {Stored & { parameters: Parameters, width: number, off: Switches }} Model `width` is d_model. */
 
-const EPS = 1e-5; // of all norms
+export const EPS = 1e-5; // of all norms, as in transformer_lab/normalization.py
 
 /** @type {(stored: Stored) => Model} */
 export function openModel(stored) {

@@ -1,7 +1,7 @@
 // The content of the side panel: the computation at the open place.
 
 import { clamp, dot, range, sum } from "./maths.js";
-import { isOn } from "./whole_maths.js";
+import { EPS, isOn } from "./whole_maths.js";
 import { axesText, placeOf, share } from "./whole_words.js";
 import { places, quoted } from "./words.js";
 
@@ -13,6 +13,8 @@ import { places, quoted } from "./words.js";
  * @property {string} id The open place.
  * @property {Record<string, string[]>} names The input tokens of each side.
  * @property {Record<string, number[]>} ids
+ * @property {number} count How many tokens of the answer the model reads.
+ * @property {{ tokens: number[] }} answer
  * @property {number[]} at The selected head, row and column.
  * @property {(head: number, row: number, column: number) => void} choose
  * @property {import("./whole_learning.js").Sampling} sampling
@@ -97,7 +99,7 @@ const VIEWS = {
   },
 
   // Attention: the weights of all heads, and the computation for one query of one head.
-  self({ trace, id, names, at, model, choose }) {
+  self({ trace, id, ids, count, answer, names, at, model, choose }) {
     const { side, kind } = placeOf(id);
     const get = (part) => trace[`${id}.${part}`];
     const queries = names[side];
@@ -145,7 +147,10 @@ const VIEWS = {
       ]),
       names: [...keys.map((name, key) => `${least(weight(i, key))} · ${name}`), "= mixture"],
     };
-    const looks = `ead ${h + 1}: ${quoted(queries[i])} looks at`;
+    // A row of the decoder has the name of the word that is read there; the word that is written there comes after it.
+    const next = side === "decoder" && model.target[answer.tokens[i + 1 + count - ids.decoder.length]];
+    const to = next ? `, to write ${quoted(next)} after ${quoted(queries[i])},` : `: ${quoted(queries[i])}`;
+    const looks = `ead ${h + 1}${to} looks at`;
     const said = `, h${looks} ${quoted(keys[j])} (${least(weight(i, j))})`;
     const pick = (key) => choose(h, i, key);
     return {
@@ -174,7 +179,7 @@ const VIEWS = {
     const raw = model.normFirst ? came : whole;
     const mean = sum(raw) / raw.length;
     // As in layer norm: eps avoids a division by zero.
-    const deviation = Math.sqrt(sum(raw.map((x) => (x - mean) ** 2)) / raw.length + 1e-5);
+    const deviation = Math.sqrt(sum(raw.map((x) => (x - mean) ** 2)) / raw.length + EPS);
     const order = model.normFirst ? [0, 3, 1, 2] : [0, 1, 2, 3];
     const table = {
       ...stacked(order.map((i) => [came, made, whole, normed][i])),

@@ -1,0 +1,96 @@
+"""The tables of CONTRIBUTING that say where to look: their files exist, and none is forgotten."""
+
+import json
+import re
+import subprocess
+from fnmatch import fnmatch
+from functools import cache
+from itertools import product
+
+import pytest
+
+import notebooks
+from notebooks import ROOT
+from transformer_lab import labs
+
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+WHERE = CONTRIBUTING.partition("## I want to change …\n")[2].partition("\n## ")[0]
+FILE = re.compile(r"[\w*./{},-]*\.(?:cff|css|js|json|md|ipynb|py|sh|svg|toml|txt|yml)")
+# A colour as figures, and in CSS as a function; in code it begins a text. (#123 in a sentence is an issue's number.)
+HEX = r"#(?:[\da-f]{8}|[\da-f]{6}|[\da-f]{3,4})\b"
+FUNCTION = r"\b(?:rgb|hsl|hwb|oklab|oklch)a?\("
+STYLE_COLOUR = re.compile(rf"(?<!\w){HEX}|{FUNCTION}", re.IGNORECASE)
+CODE_COLOUR = re.compile(rf"[\"'`]{HEX}[\"'`]|{FUNCTION}\d", re.IGNORECASE)
+
+
+@cache
+def tracked():
+    """The repository's files, without those that git would not keep."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.split("\n")
+    return [name for name in listed if name and (ROOT / name).exists()] or pytest.skip("no copy of git's")
+
+
+def files_named(text):
+    """Every file between backticks; one with braces is several."""
+    for quoted in re.findall(r"`([^`]+)`", text):
+        if FILE.fullmatch(quoted):
+            parts = [part.split(",") for part in re.split(r"[{}]", quoted)]
+            yield from ("".join(choice) for choice in product(*parts))
+
+
+def row(what):
+    return re.search(rf"(?m)^\| {what} \| (.+) \|$", WHERE)[1]
+
+
+def test_every_file_that_the_tables_name_exists():
+    placeholder = re.compile(r"(^|/)name(_\w+)?\.|config\.json$|_…")
+    missing = [
+        name
+        for name in files_named(WHERE)
+        if not placeholder.search(name) and not any(fnmatch(f"/{path}", f"*/{name}") for path in tracked())
+    ]
+    assert missing == []
+
+
+def test_every_file_that_pages_are_made_with_is_in_a_table():
+    named = {name.rpartition("/")[2] for name in files_named(WHERE)}
+    files = [path for path in tracked() if re.fullmatch(r"book/\w+\.(py|js|css)", path)]
+    assert [path for path in files if path.rpartition("/")[2] not in named | {"globals.d.ts"}] == []
+
+
+def code_of(notebook):
+    cells = json.loads(notebook)["cells"]
+    return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+
+
+def has_colour(path):
+    text = (ROOT / path).read_text("utf-8")
+    if path.endswith(".ipynb"):
+        return bool(CODE_COLOUR.search(code_of(text)))
+    return bool((STYLE_COLOUR if path.endswith((".css", ".svg")) else CODE_COLOUR).search(text))
+
+
+def test_row_of_colours_names_every_file_that_has_one():
+    named = [name if "/" in name else f"*/{name}" for name in files_named(row("a colour")) if "test_" not in name]
+    shipped = re.compile(r"(book|chapters|transformer_lab)/.+\.(css|html|ipynb|js|py|svg)")
+    have = {path for path in tracked() if shipped.fullmatch(path) and has_colour(path)}
+    assert [path for path in sorted(have) if not any(fnmatch(f"/{path}", f"*/{name}") for name in named)] == []
+    assert [name for name in named if not any(fnmatch(f"/{path}", f"*/{name}") for path in have)] == []
+
+
+def test_table_of_labs_names_every_lab_and_the_chapters_that_show_it():
+    table = {
+        stem: (chapters, shows)
+        for stem, chapters, shows in re.findall(r"(?m)^\| `(\w+)` \| ((?:\d|front|page).*?) \| (.+) \|$", WHERE)
+    }
+    classes = {getattr(labs, name).__module__.rpartition(".")[2]: name for name in labs.__all__}
+    assert sorted(table) == sorted(classes)
+    for stem, name in classes.items():
+        shown = [
+            str(int(path.name[:2]))
+            for path in notebooks.chapters()
+            if f"labs.{name}(" in code_of(path.read_text("utf-8"))
+        ]
+        assert re.findall(r"\d+", table[stem][0]) == shown, stem
