@@ -108,7 +108,7 @@ class Kept:
         return real_tokens(x, lengths - 1)
 
     def the_padding_only(x, lengths):
-        """The mask is inverted: you add up the padding, and leave out the real tokens."""
+        """The mask is inverted: you add up the padding of each sentence, and leave out its real tokens."""
         return x - real_tokens(x, lengths)
 
     def one_number_of_the_mask_for_each_token(x, lengths):
