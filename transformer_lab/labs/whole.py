@@ -15,6 +15,7 @@ from ..multi_head import MultiHeadAttention
 from ..normalization import LayerNorm, RMSNorm
 from ..transformer import LanguageModel, Transformer
 from .lab import Lab, as_integer, as_number, as_option, as_strings, script, style
+from .whole_course import course
 
 _FOLDER = Path(__file__).parent
 MOST = {"n_layers": 4, "n_heads": 8, "d_model": 64, "d_ff": 256}  # of a user's model
@@ -81,14 +82,6 @@ def switch_names(family, n_layers, n_heads):
     ]
     without = {"both": (), "encoder": ("mask", "cross"), "decoder": ("cross",)}[family]
     return [*(name for name in GENERAL if name not in without), *heads]
-
-
-def _course():
-    """The course's models, their checkpoints, and what was measured in their training."""
-    final = json.loads((_FOLDER / "whole_weights.json").read_text("utf-8"))
-    learning = json.loads((_FOLDER / "whole_learning.json").read_text("utf-8"))
-    files = [_FOLDER / f"whole_checkpoint_{step}.json" for step in learning["steps"][:-1]]
-    return final, [json.loads(file.read_text("utf-8")) for file in files], learning
 
 
 class WholeLab(Lab):
@@ -222,9 +215,9 @@ class WholeLab(Lab):
             for name, value in given.items():
                 if value is not None:
                     raise ValueError(f"{name} must come with a model, got {format_value(value)} alone")
-            course, checkpoints, learning = _course()
-            stored, limits, first = course["models"], LIMITS | {"tokens": DIGITS}, EXAMPLES[0]
-            about = {"examples": list(EXAMPLES), "says": _of_digits(stored, course["made"])}
+            final, checkpoints, learning = course()
+            stored, limits, first = final["models"], LIMITS | {"tokens": DIGITS}, EXAMPLES[0]
+            about = {"examples": list(EXAMPLES), "says": _of_digits(stored, final["made"])}
         else:
             *checkpoints, stored = [[each] for each in _pack_all(model, tokens, tgt_tokens, bos, eos)]
             limits, learning = LIMITS, {"steps": list(range(len(checkpoints) + 1))} if checkpoints else {}
@@ -384,7 +377,7 @@ def _of_digits(models, made):
         "about": {
             "both": "It reads a number in digits and writes it in English, word by word, on this page. "
             f"{_sizes(both)}.",
-            "encoder": f"It turns each digit into a vector of {width} numbers, which also depends on the digits around it. "
+            "encoder": f"It turns each digit into a vector of {width} numbers, which depends on all digits. "
             f"{_counted(both['nLayers'], 'layer')}, {_counted(both['nHeads'], 'head')}. "
             "It writes nothing: a classifier or a search would read these vectors.",
             "decoder": f"It continues one sequence: the digits, then the words. {_sizes(alone)}.",
