@@ -161,8 +161,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
     if (flow) hit("", item.querySelector(".line").getAttribute("d"));
     if (high) area(LEFT[side], top - 8, WIDTH, high + 16);
     if (box) {
-      const [x, width] = ["x", "width"].map((name) => box.getAttribute(name));
-      area(x, depth(item) - TARGET / 2, width, TARGET);
+      area(box.getAttribute("x"), depth(item) - TARGET / 2, box.getAttribute("width"), TARGET);
     }
     if (normFirst && first) setText(item.querySelector("text"), first); // the order of a pre-norm model
   }

@@ -83,6 +83,5 @@ export function sidePanel(model, state, shut) {
     mark();
     return view.said;
   }
-  const reveal = () => title.scrollIntoView({ block: "nearest" });
-  return { node, draw, reveal };
+  return { node, draw, title };
 }
