@@ -357,9 +357,9 @@ def test_words_appear_with_their_step(show):
     slider = page.get_by_label("Walk through the model")
     slider.press("ArrowRight")
     assert page.locator(".tl-later:visible").count() == 5
-    assert "Each further word runs the decoder again" in side(page)
+    assert "For each further word the decoder runs again" in side(page)
     slider.press("ArrowRight")
-    assert "For this word the decoder ran again" in side(page) and "Each further word" not in side(page)
+    assert "For this word the decoder ran again" in side(page) and "For each further" not in side(page)
     part(page, "linear").locator("rect").click()
     assert "ran again" not in side(page), "it is said of the step, not of what else is open"
     slider.press("End")

@@ -330,7 +330,7 @@ class WholeLab(Lab):
 def _sizes(stored):
     weights = sum(math.prod(shape) for _, shape in stored["layout"])
     layers = _counted(stored["nLayers"], "layer") + (" on each side" if stored["family"] == "both" else "")
-    return f"{layers}, {_counted(stored['nHeads'], 'head')}, {weights:,} weights"
+    return f"{layers}, {_counted(stored['nHeads'], 'head')} and {weights:,} weights"
 
 
 def _counted(count, one):
@@ -348,11 +348,11 @@ def _of_tokens(stored):
         "unknown": f"“~” is not among the model’s tokens: {listed}.",
         "many": f"At most {most} tokens here; this has ~.",
         "about": {
-            "both": f"Your model: {_sizes(stored)}.",
+            "both": f"Your model has {_sizes(stored)}.",
             "encoder": "The encoder of your model: it turns each token into a vector, and writes nothing.",
         }
         if stored["family"] == "both"
-        else {"decoder": f"Your model: {_sizes(stored)}."},
+        else {"decoder": f"Your model has {_sizes(stored)}."},
     }
 
 
@@ -376,11 +376,11 @@ def _of_digits(models, made):
         "many": f"At most {DIGITS} digits; this has ~.",
         "about": {
             "both": "It reads a number in digits and writes it in English, word by word, on this page. "
-            f"{_sizes(both)}.",
+            f"It has {_sizes(both)}.",
             "encoder": f"It turns each digit into a vector of {width} numbers, which depends on all digits. "
-            f"{_counted(both['nLayers'], 'layer')}, {_counted(both['nHeads'], 'head')}. "
+            f"It has {_counted(both['nLayers'], 'layer')} and {_counted(both['nHeads'], 'head')}. "
             "It writes nothing: a classifier or a search would read these vectors.",
-            "decoder": f"It continues one sequence: the digits, then the words. {_sizes(alone)}.",
+            "decoder": f"It continues one sequence: the digits, then the words. It has {_sizes(alone)}.",
         },
         "facts": f"The lab has two models: an encoder–decoder and a decoder alone. Both were trained on "
         f"{made['trained_on']:,} of the numbers 0 to 9,999. On the {made['held_out']} that they never saw, the "

@@ -138,7 +138,7 @@ const VIEWS = {
     const seen = range(keys.length).filter((key) => sees(i, key));
     const whole = sum(seen.map((key) => Math.exp(score(i, key))));
     const softmaxed = sees(i, j)
-      ? `Its weight: e^${num(score(i, j))} ≈ ${num(Math.exp(score(i, j)))}, divided by the sum over all keys that it ` +
+      ? `Its weight is e^${num(score(i, j))} ≈ ${num(Math.exp(score(i, j)))}, divided by the sum over all keys that it ` +
         `sees, ${num(whole)}: ${least(weight(i, j))}`
       : says.hidden;
     const values = {
@@ -182,7 +182,7 @@ const VIEWS = {
     const order = model.normFirst ? [0, 3, 1, 2] : [0, 1, 2, 3];
     const table = {
       ...stacked(order.map((i) => [came, made, whole, normed][i])),
-      names: order.map((i) => ["came in", "result", "sum", "norm"][i]),
+      names: order.map((i) => ["input", "result", "sum", "norm"][i]),
       at: [3, j],
       pick: (_, column) => pick(t, column),
     };
@@ -194,7 +194,7 @@ const VIEWS = {
     const parts = [
       table,
       sums,
-      `${model.normFirst ? "What came in" : "The sum"}: mean ${num(mean)}, standard deviation ${num(deviation)}, ` +
+      `${model.normFirst ? "The input" : "The sum"}: mean ${num(mean)}, standard deviation ${num(deviation)}, ` +
         `over ${model.width} features`,
       `Norm: (${num(raw[j])} − ${factor(mean)}) / ${num(deviation)} = ${num((raw[j] - mean) / deviation)}, ` +
         `times ${num(weight)}, plus ${factor(bias)}: ${num(normed[j])}`,
@@ -252,10 +252,10 @@ const VIEWS = {
     const power = (temperature || 1) === 1 ? "e^logit" : `e^(logit / ${temperature})`;
     const parts = [
       { bars, pick: (i) => pick(at[1], words[i]), heads: [linear ? "logit" : "probability"] },
-      `The decoder’s last row, times what it learned of ${name}: the products add up to the logit, ` +
+      `The decoder’s last row times the weights of ${name}: the products add up to the logit, ` +
         `${num(logits[word])}`,
       table,
-      `Its probability: ${power}, divided by the sum of these powers over ` +
+      `Its probability is ${power}, divided by the sum of these powers over ` +
         `${topK ? `the ${topK} likeliest words` : `all ${logits.length} words`}: ${share(probabilities[word])}`,
     ];
     const [first] = words;
