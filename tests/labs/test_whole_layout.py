@@ -22,7 +22,7 @@ def test_words_that_are_not_written_yet_can_be_read(show):
     assert words(page) == ["three", "hundred", "and", "forty", "two", "<end>"]
     names = page.locator(".tl-later").evaluate_all("all => all.map((each) => each.ariaLabel)")
     assert [name for name in names if name] == [f"{word}, not written yet" for word in ("and", "forty", "two", "<end>")]
-    page.get_by_text("Dashed words are not written yet.").wait_for()
+    page.get_by_text("Dashed words are not written yet.", exact=True).wait_for()
 
 
 @pytest.mark.parametrize("part", ["encoder.1.self", "decoder.1.cross"])
