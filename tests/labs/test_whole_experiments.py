@@ -87,7 +87,22 @@ def test_the_checkpoints_waver(show):
         shares.append(int(re.search(r"(\d+) %", counted(page))[1]))
     assert shares == sorted(shares, reverse=True) and shares[-1] == 0 and len(answers) > 2
     assert "The model after 0 of 1,500 steps, where the loss is 3." in side(page)
-    assert page.locator(".tl-loss .line").get_attribute("d").count("L") == 59
+    assert page.locator(".tl-loss .line").get_attribute("d").count("L") == 61
+
+
+def test_the_dot_of_the_loss_is_above_the_thumb_and_both_axes_have_numbers(show):
+    lab = WholeLab(tool="learn")
+    page = show(lab, width=933)
+    assert page.locator(".tl-ticks > span").all_inner_texts() == ["0", "100", "150", "200", "300", "1,500"]
+    assert page.locator(".tl-depths > span").all_inner_texts() == ["1", "0.1", "0.01"]
+    rail = page.get_by_label("Checkpoint").bounding_box()
+    for checkpoint in range(5, -1, -1):
+        thumb = rail["x"] + 8 + (rail["width"] - 16) * checkpoint / 5  # its middle: it is 16 pixels wide
+        dot, tick = (
+            page.locator(name).bounding_box() for name in (".dot", f".tl-ticks > :nth-child({checkpoint + 1})")
+        )
+        assert abs(dot["x"] + dot["width"] / 2 - thumb) < 1.5 and abs(tick["x"] + tick["width"] / 2 - thumb) < 1.5
+        page.get_by_label("Checkpoint").press("ArrowLeft")
 
 
 def test_words_are_sampled_and_sampled_again(show):

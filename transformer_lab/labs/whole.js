@@ -82,6 +82,10 @@ function render(view) {
   const panels = [asking, answerPanel(model, state, unread), familyPanel(model), steps];
   const [ask, answer, family, walking] = panels.map((panel) => panel.node);
   const stage = element("div", { class: "tl-stage" }, family, drawing.node, side.node, walking);
+  // What a key chooses has its name in sight, where the panel is beside the drawing.
+  set(drawing.node, {
+    onkeydown: () => side.node.offsetTop <= drawing.node.offsetTop && side.title.scrollIntoView({ block: "nearest" }),
+  });
   set(stage, { onkeydown: ({ key }) => key === "Escape" && shut() });
   const urlState = traitsInUrl("whole", {
     text: textCodec(read),

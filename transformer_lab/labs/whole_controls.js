@@ -87,6 +87,7 @@ export function answerPanel(model, state, unread) {
     chips.map(({ node }) => node),
   );
   const next = button("Next word", writeNext);
+  const { hints } = model.get("words");
   const hint = element("span", { class: "tl-note" });
   const certain = element("span", { class: "tl-sure" });
   const judged = element("span");
@@ -117,7 +118,7 @@ export function answerPanel(model, state, unread) {
     const later = ready < answer.tokens.length;
     setText(judged, typing ? `Still showing ${text}.` : writes ? wanted && says : vectors);
     for (const each of [next, hint]) set(each, { hidden: !writes });
-    setText(hint, later ? "Dashed words are not written yet." : "Click a word for its softmax.");
+    setText(hint, hints[+later]);
     const kind = typing || !writes ? "" : later ? "tl-unsaid" : right ? "tl-right" : "tl-wrong";
     set(judged, { class: `tl-verdict ${kind}` });
     setText(certain, `${percent(sure)} sure${kind === "tl-wrong" ? ", and wrong" : ""}.`);

@@ -1,6 +1,5 @@
 // What the reader can change about the model: parts switched off, an earlier checkpoint, and how it chooses its words.
 
-import { clamp } from "./maths.js";
 import { button, choice, commit, element, set, setText, slider, sliderWithInput } from "./ui.js";
 import { accuracy, questionsOf } from "./whole_learning.js";
 import { linkToLesson, percent, share } from "./whole_words.js";
@@ -99,39 +98,10 @@ function breakPanel(model) {
   return { node, draw };
 }
 
-// The curve of losses, each the mean over as many steps, on a logarithmic scale. The checkpoints divide the axis of the
-// steps evenly, as they divide the slider. `at(step)` is the loss after a step, `x(step)` and `y(loss)` are places.
-/** @type {(losses: number[], steps: number[]) => any} */
-function curveOf(losses, steps) {
-  const last = steps.length - 1;
-  const size = steps[last] / losses.length;
-  const logs = losses.map(Math.log);
-  const [low, high] = [Math.min(...logs), Math.max(...logs)];
-  const x = (step) => {
-    const i = clamp(steps.filter((each) => each <= step).length, 1, last);
-    return (300 * (i - 1 + (step - steps[i - 1]) / (steps[i] - steps[i - 1]))) / last;
-  };
-  const y = (loss) => 80 - (76 * (Math.log(loss) - low)) / (high - low);
-  const at = (step) => {
-    const place = clamp(step / size - 0.5, 0, losses.length - 1);
-    const [i, j] = [Math.floor(place), Math.ceil(place)];
-    return Math.exp(logs[i] + (place - i) * (logs[j] - logs[i]));
-  };
-  const ends = [0, ...losses.map((_, i) => (i + 0.5) * size), steps[last]];
-  const marks = [1, 0.1, 0.01, 0.001].filter((loss) => loss >= Math.exp(low));
-  return {
-    x,
-    y,
-    at,
-    marks,
-    line: `M${ends.map((step) => [x(step), y(at(step))].map((each) => each.toFixed(1))).join("L")}`,
-  };
-}
-
 // The loss of the training, on a logarithmic scale, and a slider over the checkpoints below it.
 /** @type {(model: Model) => Panel} */
 function learnPanel(model) {
-  const { steps, loss } = model.get("learning");
+  const { steps, curves } = model.get("learning");
   const last = steps.length - 1;
   const place = slider("Checkpoint", 0, last, (checkpoint) => commit(model, { checkpoint, step: 0 }), {
     class: "tl-steps",
@@ -145,24 +115,27 @@ function learnPanel(model) {
   const depths = element("div", { class: "tl-depths", ...seen });
   const named = element("p", { class: "tl-note" }, model.get("words").loss);
   const ticks = steps.map((each) => element("span", {}, grouped(each)));
-  const plot = element("div", { class: "tl-plot" }, loss ? [depths, curve] : [], place);
-  if (loss) plot.append(element("div", { "class": "tl-ticks", "aria-hidden": "true" }, ticks));
-  const node = element("div", { class: "tl-learn" }, loss ? named : [], plot, said);
+  const plot = element("div", { class: "tl-plot" }, curves ? [depths, curve] : [], place);
+  if (curves) plot.append(element("div", { "class": "tl-ticks", "aria-hidden": "true" }, ticks));
+  const node = element("div", { class: "tl-learn" }, curves ? named : [], plot, said);
   /** @type {(now: State) => void} */
   function draw({ family, checkpoint, missing }) {
     place.value = model.get("checkpoint");
     const step = steps[checkpoint];
-    const text = loss
+    const text = curves
       ? `after ${grouped(step)} of ${grouped(steps[last])} steps`
       : `model ${checkpoint + 1} of ${last + 1}`;
     set(place, { "aria-valuetext": text });
-    if (!loss) return setText(said, `This is ${text}.`);
-    const { x, y, at, marks, line: d } = curveOf(loss[family === "decoder" ? family : "both"], steps);
+    if (!curves) return setText(said, `This is ${text}.`);
+    const { line: d, marks, dots } = curves[family === "decoder" ? family : "both"];
+    const [x, y, mean] = dots[checkpoint];
     set(line, { d });
-    set(rules, { d: marks.map((each) => `M0 ${y(each)}H300`).join("") });
-    depths.replaceChildren(...marks.map((each) => element("span", { style: `top: ${y(each) / 0.84}%` }, each)));
-    set(dot, { cx: x(step), cy: y(at(step)) });
-    setText(said, missing || `This is the model ${text}. There the loss is ${at(step).toPrecision(2)}.`);
+    set(dot, { cx: x, cy: y });
+    set(rules, { d: marks.map(([, height]) => `M0 ${height}H300`).join("") });
+    depths.replaceChildren(
+      ...marks.map(([mark, height]) => element("span", { style: `top: ${height / 0.84}%` }, mark)),
+    );
+    setText(said, missing || `This is the model ${text}, where the loss is ${mean}.`);
   }
   return { node, draw };
 }
@@ -172,19 +145,20 @@ function learnPanel(model) {
 function samplePanel(model) {
   const { target } = model.get("stored")[0];
   const { temperatures, seeds } = model.get("limits");
+  const { sampling: notes } = model.get("words");
   const dial = (label, trait, ends, options) =>
     sliderWithInput(label, { head: element("p", { class: "tl-label" }, options.note), ends, ...options }, (value) =>
       commit(model, { [trait]: value, step: 0 }),
     );
   const temperature = dial("Temperature", "temperature", temperatures, {
-    note: "Temperature: 0 always writes the likeliest word",
+    note: notes[0],
     whole: false,
     write: String,
     parse: (text) => parseNumber(text, "Temperature", temperatures, { whole: false, write: String }),
     placeOf: (value) => Math.round(value * 10),
     valueAt: (at) => at / 10,
   });
-  const topK = dial("Top-k", "top_k", [0, target.length], { note: "Top-k: only the k likeliest words; 0 keeps all" });
+  const topK = dial("Top-k", "top_k", [0, target.length], { note: notes[1] });
   const again = button("Sample again", () => {
     const seed = (model.get("seed") + 1) % (seeds[1] + 1);
     commit(model, { seed, temperature: model.get("temperature") || 1, step: 0 });

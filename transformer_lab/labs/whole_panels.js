@@ -13,6 +13,7 @@ import { places, quoted } from "./words.js";
  * @property {string} id The open place.
  * @property {Record<string, string[]>} names The input tokens of each side.
  * @property {Record<string, number[]>} ids
+ * @property {Record<string, string>} says Sentences of the panels.
  * @property {number} count How many tokens of the answer the model reads.
  * @property {{ tokens: number[] }} answer
  * @property {number[]} at The selected head, row and column.
@@ -99,7 +100,7 @@ const VIEWS = {
   },
 
   // Attention: the weights of all heads, and the computation for one query of one head.
-  self({ trace, id, ids, count, answer, names, at, model, choose }) {
+  self({ trace, id, ids, count, answer, names, at, model, choose, says }) {
     const { side, kind } = placeOf(id);
     const get = (part) => trace[`${id}.${part}`];
     const queries = names[side];
@@ -137,9 +138,9 @@ const VIEWS = {
     const seen = range(keys.length).filter((key) => sees(i, key));
     const whole = sum(seen.map((key) => Math.exp(score(i, key))));
     const softmaxed = sees(i, j)
-      ? `Its weight: e^${num(score(i, j))} ≈ ${num(Math.exp(score(i, j)))}, divided by the sum over all keys that it ` +
+      ? `Its weight is e^${num(score(i, j))} ≈ ${num(Math.exp(score(i, j)))}, divided by the sum over all keys that it ` +
         `sees, ${num(whole)}: ${least(weight(i, j))}`
-      : "The mask hides it: its score becomes −∞, and e^−∞ = 0.";
+      : says.hidden;
     const values = {
       ...stacked([
         ...range(keys.length).map((key) => rowOf(get("value"), h * keys.length + key)),
@@ -160,9 +161,7 @@ const VIEWS = {
         { bars, pick, heads: ["score", "weight"] },
         product,
         softmaxed,
-        isOn(model, `${id}.${h}`)
-          ? "The values, by their weights, add up to the mixture:"
-          : "This head is switched off: in place of the mixture of its values it returns zeros.",
+        isOn(model, `${id}.${h}`) ? says.mixture : says.off,
         values,
       ],
       said,
@@ -183,7 +182,7 @@ const VIEWS = {
     const order = model.normFirst ? [0, 3, 1, 2] : [0, 1, 2, 3];
     const table = {
       ...stacked(order.map((i) => [came, made, whole, normed][i])),
-      names: order.map((i) => ["came in", "result", "sum", "norm"][i]),
+      names: order.map((i) => ["input", "result", "sum", "norm"][i]),
       at: [3, j],
       pick: (_, column) => pick(t, column),
     };
@@ -195,7 +194,7 @@ const VIEWS = {
     const parts = [
       table,
       sums,
-      `${model.normFirst ? "What came in" : "The sum"}: mean ${num(mean)}, standard deviation ${num(deviation)}, ` +
+      `${model.normFirst ? "The input" : "The sum"}: mean ${num(mean)}, standard deviation ${num(deviation)}, ` +
         `over ${model.width} features`,
       `Norm: (${num(raw[j])} − ${factor(mean)}) / ${num(deviation)} = ${num((raw[j] - mean) / deviation)}, ` +
         `times ${num(weight)}, plus ${factor(bias)}: ${num(normed[j])}`,
@@ -204,7 +203,7 @@ const VIEWS = {
   },
 
   // The feed-forward block: its active hidden units, the computation of one of them, and the output.
-  feed_forward({ trace, id, names, at, model, pick }) {
+  feed_forward({ trace, id, names, at, model, pick, says }) {
     const { side, layer } = placeOf(id);
     const [hidden, output] = [trace[`${id}.hidden`], trace[`${id}.output`]];
     const units = hidden.shape[1];
@@ -222,7 +221,7 @@ const VIEWS = {
     const parts = [
       { ...cells(hidden), names: names[side], at: [i, j], pick },
       said,
-      "What they add to each token:",
+      says.added,
       { ...cells(output), names: names[side] },
     ];
     return { parts, said };
@@ -253,10 +252,10 @@ const VIEWS = {
     const power = (temperature || 1) === 1 ? "e^logit" : `e^(logit / ${temperature})`;
     const parts = [
       { bars, pick: (i) => pick(at[1], words[i]), heads: [linear ? "logit" : "probability"] },
-      `The decoder’s last row, times what it learned of ${name}: the products add up to the logit, ` +
+      `The decoder’s last row times the weights of ${name}: the products add up to the logit, ` +
         `${num(logits[word])}`,
       table,
-      `Its probability: ${power}, divided by the sum of these powers over ` +
+      `Its probability is ${power}, divided by the sum of these powers over ` +
         `${topK ? `the ${topK} likeliest words` : `all ${logits.length} words`}: ${share(probabilities[word])}`,
     ];
     const [first] = words;

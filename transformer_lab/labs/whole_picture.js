@@ -1,7 +1,7 @@
 // The interactive drawing of the whole Transformer: its blocks and arrows can be opened.
 
 import { element, set, setText } from "./ui.js";
-import { LEFT, links, ROOM, strips, WIDTH } from "./whole_strips.js";
+import { LEFT, links, strips, WIDTH } from "./whole_strips.js";
 
 /**
  * The state of the drawing.
@@ -75,9 +75,6 @@ function isOff({ part = "", flow = "", side, of }, { off, layer }) {
 
 const TARGET = 27; // units of the drawing: 24 pixels on a phone
 const FLIGHT = 240; // milliseconds of a word from the output to the input
-// The labels of blocks in pre-norm models.
-const BLOCKS = { self: "Norm, attention", cross: "Norm, cross-att.", feed_forward: "Norm, feed-forw." };
-
 const isRight = ({ dataset }) => dataset.side === "decoder";
 // The y coordinate of a block, or of the start of an arrow.
 function depth(node) {
@@ -102,7 +99,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
   const items = [...svg.querySelectorAll("[data-part], [data-flow]")].sort(byFlow);
   set(svg, {
     role: "group",
-    "aria-label": "The model. Up and Down follow the numbers, Left and Right change the side.",
+    "aria-label": svg.dataset.label,
   });
   /** @type {Shown} */
   let shown;
@@ -154,21 +151,19 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
     },
   });
   for (const item of items) {
-    const { flow, part, of, side } = item.dataset;
+    const { flow, side, room, first } = item.dataset;
     set(item, { role: "button", tabindex: -1 });
     // What can be pressed: more than the line of an arrow, its strip, and TARGET units of height for a block.
     const hit = (kind, d) => item.prepend(element("path", { class: `hit ${kind}`, d }));
     const area = (left, top, width, height) => hit("area", `M${left} ${top}h${width}v${height}h-${width}z`);
     const box = item.querySelector("rect");
-    const [top, high] = ROOM[side][flow] ?? [];
+    const [top, high] = room?.split(" ").map(Number) ?? [];
     if (flow) hit("", item.querySelector(".line").getAttribute("d"));
     if (high) area(LEFT[side], top - 8, WIDTH, high + 16);
     if (box) {
-      const [x, width] = ["x", "width"].map((name) => box.getAttribute(name));
-      area(x, depth(item) - TARGET / 2, width, TARGET);
+      area(box.getAttribute("x"), depth(item) - TARGET / 2, box.getAttribute("width"), TARGET);
     }
-    if (!flow && normFirst && of in BLOCKS)
-      setText(item.querySelector("text"), part === "add_norm" ? "Add" : BLOCKS[of]);
+    if (normFirst && first) setText(item.querySelector("text"), first); // the order of a pre-norm model
   }
 
   function draw(now) {

@@ -50,14 +50,14 @@ export function sidePanel(model, state, shut) {
   // Returns a description of what is shown.
   /** @type {(now: State, id: string) => string} */
   function draw(now, id) {
-    shown = { ...now, id, choose };
+    const { end, others, again, todo, ends, says, ...words } = model.get("words");
+    shown = { ...now, id, choose, says };
     const view = id ? viewOf(shown) : { parts: [], said: "" };
     const { side, layer } = placeOf(id);
     const names = now.names[side] ?? [];
     fillBody(view.parts);
     set(close, { hidden: !id });
     node.classList.toggle("tl-opened", Boolean(now.part || model.get("tool")));
-    const { end, others, again, todo, ends, ...words } = model.get("words");
     const tool = tried.draw(now, Boolean(id));
     const alone = now.family === "encoder";
     const [fails, leads] = ends[alone ? now.family : ""];
@@ -83,5 +83,5 @@ export function sidePanel(model, state, shut) {
     mark();
     return view.said;
   }
-  return { node, draw };
+  return { node, draw, title };
 }

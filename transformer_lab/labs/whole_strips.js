@@ -12,31 +12,7 @@ const VIEW = { left: 0, top: 0, width: 340, height: 610 }; // of the drawing
 const ROW = 12; // the most that a token's strip is high
 const LEGIBLE = 10.5; // the least for a label
 
-// Where an arrow has room: top and height; the columns are equally wide.
-export const ROOM = {
-  encoder: {
-    "embedding": [531, 19],
-    "input": [460, 39],
-    "self.output": [384, 36],
-    "self.norm": [315, 38],
-    "feed_forward.output": [246, 36],
-    "memory": [175, 24],
-    "vectors": [175, 24],
-  },
-  decoder: {
-    "embedding": [531, 19],
-    "input": [460, 39],
-    "self.output": [402, 18],
-    "self.norm": [350, 18],
-    "cross.output": [300, 18],
-    "cross.norm": [248, 18],
-    "feed_forward.output": [198, 18],
-    "past": [278, 60],
-    "last": [130, 18],
-    "logits": [81, 17],
-    "probabilities": [33, 17],
-  },
-};
+// An arrow’s `data-room` in the drawing says where its strip is: top and height. The columns are equally wide.
 export const LEFT = { encoder: 32, decoder: 192 };
 export const WIDTH = 116;
 const LENS = 164; // the width of the box with links
@@ -97,7 +73,11 @@ export function strips(svg) {
       if (positions && !isGone("positions", side)) {
         shown.push({ place: `${side}.positions`, tensor: positions, box: BESIDE[side], theme });
       }
-      for (const [flow, [top, most]] of Object.entries(ROOM[side])) {
+      /** @type {NodeListOf<SVGElement>} */
+      const arrows = svg.querySelectorAll(`[data-side=${side}][data-room]`);
+      for (const arrow of arrows) {
+        const { flow, room } = arrow.dataset;
+        const [top, most] = room.split(" ").map(Number);
         const tensor = isGone(flow, side) ? null : trace[idOf(flow, side)];
         if (!tensor) continue;
         const height = Math.min(most, ROW * tensor.shape[0]);

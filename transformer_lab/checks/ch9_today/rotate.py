@@ -10,7 +10,7 @@ from ..probes import strided_with_whole_rows
 
 
 # With base 16, and 4 or 8 features, all speeds are powers of 2, which float32 holds: angles are exact there, and agree
-# with those of float64 also where a mistake makes them large. No other size is d_head / 2.
+# with those of float64 even where a mistake makes them large. No other size is d_head / 2.
 def _heads_and_positions(draw, batch=3, heads=5, seq=7, d_head=4):
     if d_head % 2:  # whole pairs, in the smallest input as well
         raise ValueError(f"d_head must be even, got {d_head}")
