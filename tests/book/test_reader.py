@@ -9,6 +9,8 @@ from test_book import CHAPTERS, HTML, serious, site, soup, visit  # noqa: F401
 
 from accessibility import violations
 from sampling import sample
+from transformer_lab.labs import Practice
+from transformer_lab.practice import topics
 
 KEY = "transformer-lab.reader"
 THIRD = CHAPTERS[2]
@@ -417,3 +419,26 @@ def test_your_record_fits_and_is_accessible(record, width):
     record.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     assert record.evaluate("document.documentElement.scrollWidth") == width
     assert accessible(record)
+
+
+# Questions from earlier chapters
+
+
+def test_a_chapter_ends_with_questions_from_the_chapters_before_it():
+    practice = Practice()
+    assert not soup(CHAPTERS[0]).select(".tl-earlier")
+    for name in CHAPTERS[1:]:
+        (link,) = soup(name).select(".tl-earlier a")
+        assert "Check yourself" in link.find_parent("section").h2.get_text()
+        page, _, choice = link["href"].partition("?practice.choice=")
+        practice.choice = choice  # which refuses what it does not know
+        assert page == "practice.html" and int(choice.removeprefix("to")) < int(name[:2])
+
+
+def test_the_link_at_a_chapters_end_asks_a_question_from_before(visit, site):  # noqa: F811
+    page = visit(f"{site}{THIRD}")
+    page.locator(".tl-earlier a").click()
+    page.locator("p.tl-question").wait_for()
+    assert page.locator(".tl-picked").inner_text().endswith("From chapters 1 to 2")
+    titles = [topic.title for topic in topics().values() if topic.chapter < 3]
+    assert page.locator(".tl-score").inner_text().startswith(tuple(titles))

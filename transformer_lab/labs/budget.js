@@ -13,7 +13,7 @@ import { NO_CACHE, ofEachToken, attentionCostText, baselineText, ruleText, share
 import { times, trainingText, warningText, windowsText } from "./budget_words.js";
 import { frame } from "./frame.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
-import { parsedInput, setText, sliderWithInput, sortedByWidth, widest } from "./ui.js";
+import { EXAMPLES, parsedInput, setText, sliderWithInput, sortedByWidth, widest } from "./ui.js";
 import { counted, grouped, parseNumber } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -52,6 +52,7 @@ function presetPanel(model, { all }) {
     "Start from",
     all.map((each, i) => [i, each.name]),
     pick,
+    EXAMPLES,
   );
   const published = element("p");
   const other = element("option", { value: "other", hidden: true });
