@@ -32,9 +32,10 @@ def unfold(x, batch):
     },
     hints=(
         "The program is right for one sentence. What can go wrong only when there are two?",
-        "Two sentences with two heads make four tables. Write down whose they are, in the order in which the folded "
-        "axis holds them. In which order does the program split them?",
-        "Folding puts `batch` outside and `heads` inside: `view(…, …, seq, …)` must split them in this order.",
+        "Two sentences with two heads make four tables. For each table, in the order of the folded axis, write down "
+        "the sentence and the head to which it belongs. In which order does the program split the folded axis?",
+        "In the folded axis, `batch` is the outer axis and `heads` the inner one: `view(…, …, seq, …)` must split "
+        "them in this order.",
     ),
 )
 def mend_folded_heads(

@@ -29,9 +29,9 @@ def output_projection(merged, w_o):
     inputs=_layer,
     axes={"x": "batch seq d_model", "return": "batch seq d_model"},
     hints=(
-        "Which of the steps have you written already, and in which order does a tensor pass through them?",
-        "Project, split, attend in every head (with the scale of one head), merge, project. The weights are (out, in), "
-        "so each is transposed.",
+        "Which of the steps have you written already, and in which order does a tensor go through them?",
+        "Project, split, attend in every head (with the scale of one head), merge, project. The weights are stored as "
+        "(out, in), so transpose each weight.",
         "`q, k, v = (split_heads(x @ w.T, n_heads) for w in …)`, `scores = q @ k.mT / …`, "
         "`merge_heads(scores.softmax(…) @ v) @ …`",
     ),

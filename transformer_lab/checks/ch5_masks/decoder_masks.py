@@ -39,11 +39,11 @@ def own_mask_first(own, cross):
         "return": "batch heads t_len t_len, batch heads q_len s_len",
     },
     hints=(
-        "The decoder looks twice: at its own tokens and at the encoder's. Whose keys are they each time, and which of "
-        "them must it not see?",
-        "Among its own tokens: not the future, and no padding, both at once. At the encoder's: no padding of the "
-        "source. There is no future there.",
-        "first `causal_mask(…) … padding_mask(…, …)`, then, as a second mask, `padding_mask(…, …)`",
+        "The decoder attends twice: to its own tokens and to the encoder's tokens. To whom do the keys belong each "
+        "time, and which of the keys must the decoder not see?",
+        "For the decoder's own tokens, hide the future and the padding, both at once. For the encoder's tokens, hide "
+        "the padding of the source. The source is complete, so there is no future to hide.",
+        "First `causal_mask(…) … padding_mask(…, …)`, then, as the second mask, `padding_mask(…, …)`",
     ),
 )
 def decoder_masks(

@@ -31,9 +31,10 @@ def by_the_length(total, lengths, seq):
     inputs=_vectors,
     axes={"x": "batch seq d_model", "lengths": "batch", "return": "batch d_model"},
     hints=(
-        "Give the program the same sentence with more padding. Which of its two steps lets the padding in?",
-        "The padding is set to zero before the average, so the sum is right. By how many numbers does an average "
-        "divide?",
+        "Call the program on the same sentence with more padding. Which of its two steps lets the padding change the "
+        "result?",
+        "The padding is set to zero before the average, so the sum is right. By which number does the average divide "
+        "the sum?",
         "`(x * …).sum(dim=…) / lengths[:, …]`",
     ),
 )

@@ -41,8 +41,8 @@ def in_pre_norm(x, part, norm):
     inputs=_stack,
     axes=AXES,
     hints=(
-        "Silence every part and leave the final norm out. What must come out of a pre-norm stack, and what does come "
-        "out here?",
+        "Let every part return zeros, and leave the final norm out. What must a pre-norm stack return then, and what "
+        "does this program return?",
         "Follow the name `x` through the loop: is the part's result added to the `x` that entered the layer? Then "
         "look at the arguments: is each of them used?",
         "`for part, norm in …:`, with one line in it that connects `part` and `norm` in pre-norm; after the loop, "

@@ -56,10 +56,10 @@ def _numbers(draw, batch=2, heads=3, seq=7, d_head=5):
     inputs=_numbers,
     axes={"x": "batch heads seq d_head", "return": "batch heads seq d_head"},
     hints=(
-        "The map has two cases. What does each case give at 2, at 0 and at −3, and which case may be computed for a "
-        "number that belongs to the other?",
-        "`torch.where(condition, a, b)` computes both sides everywhere and then selects one. exp(100) is infinite in "
-        "float32: use `clamp` to cut off what would overflow.",
+        "The map has two cases. What does each case return at 2, at 0 and at −3? And which of the two formulas can be "
+        "computed safely even for numbers that belong to the other case?",
+        "`torch.where(condition, a, b)` computes both `a` and `b` everywhere and then selects one of them. exp(100) "
+        "is infinite in float32: use `clamp` to limit the numbers that would overflow.",
         "`torch.where(x < 0, x.clamp(max=…).exp(), …)`",
     ),
 )

@@ -31,10 +31,11 @@ def _with_sums(query, key, value, key_mask, q=None, k=None, v=None, z=None):
         "return": "batch heads q_len d_value",
     },
     hints=(
-        "What does the feature map make of the zeros in the padding, and which of the two sums does that change?",
-        "A key must be left out of both sums, `S` and `z`. Which is zero in the program: the key, or its features? "
-        "Print the normalizer with and without padding.",
-        "`k = elu_feature_map(key).masked_fill(…, 0.0)`, with the mask's axes arranged so that k_len is second to last",
+        "What does the feature map return for the zeros in the padding, and which of the two sums does this change?",
+        "A key must be left out of both sums, `S` and `z`. What does the program set to zero: the key, or the key's "
+        "features? Print the normalizer with and without padding.",
+        "`k = elu_feature_map(key).masked_fill(…, 0.0)`, with the mask's axes arranged so that k_len is the "
+        "second-to-last axis",
     ),
 )
 def mend_padding(query, key, value, key_mask):
