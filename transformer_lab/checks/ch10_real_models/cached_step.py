@@ -59,8 +59,8 @@ def blend_of(weights, values):
     },
     hints=(
         "Five tokens are in the cache. What is the position of the new token, counted from 0?",
-        "Query and key of the new token are rotated by its position; each key in the cache has already been rotated "
-        "by its own position. Values are never rotated. The new token sees itself, too.",
+        "Rotate the query and the key of the new token by the token's position; each key in the cache has already "
+        "been rotated by its own position. Values are never rotated. The new token sees itself, too.",
         "`position = torch.tensor([keys.shape[…]])`, `keys = torch.cat([keys, rotate(key, …)], dim=…)`, the same for "
         "`values`, then softmax and blend as always: `return …, keys, values`",
     ),

@@ -14,8 +14,9 @@ def _text(draw, batch=3, seq=7, left_over=2):
     axes={"return": "seq batch"},
     hints=(
         "Read column 0 of the result from top to bottom. Do its tokens follow one another in the text?",
-        "Tokens that follow one another in the text must end up one below the other. Cutting in reading order puts "
-        "them side by side. So first cut the text so that each stretch is a row, then turn rows into columns.",
+        "Tokens that follow one another in the text must be in the same column, one below the other. If you reshape "
+        "in reading order, they are side by side in a row. So first cut the text so that each stretch is a row, then "
+        "turn rows into columns.",
         "`tokens[: …].view(…, …).…(0, 1)`",
     ),
 )

@@ -13,10 +13,10 @@ from ..exercise import exercise, family
     inputs=lambda draw: ((2, 3, 4),),
     axes={},
     hints=(
-        "Take one step along an axis of a fresh tensor. How many numbers do you pass, and which sizes does that depend "
-        "on?",
-        "The stride of an axis is the product of all sizes to its right. So the last one is known at once, and each "
-        "axis further left takes one more size into the product.",
+        "Take one step along an axis of a fresh tensor. How many numbers do you skip, and on which sizes does this "
+        "number depend?",
+        "The stride of an axis is the product of all sizes to its right. So you know the stride of the last axis at "
+        "once, and for each axis further left, the product has one more factor.",
         "Begin with `step = 1` and go through the sizes from the right: append `step` to a list, then "
         "`step = step * …`. Reverse the list at the end.",
     ),

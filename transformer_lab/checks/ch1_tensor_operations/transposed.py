@@ -15,10 +15,10 @@ def _two_axes(draw, batch=2, heads=3, seq=7, d_head=5):
     inputs=_two_axes,
     axes={"x": "batch heads seq d_head"},
     hints=(
-        "No number moves. Of the four things that a tensor is made of (storage, shape, strides, offset), which two "
-        "have to change?",
-        "`x.as_strided(sizes, strides)` reads the storage of `x` with the sizes and strides that you give. Take both "
-        "from `x` itself, `x.shape` and `x.stride()`, since `x` may have any strides.",
+        "No number moves in storage. Of the four things that a tensor is made of (storage, shape, strides, offset), "
+        "which two have to change?",
+        "`x.as_strided(sizes, strides)` reads the storage of `x` with the sizes and strides that you pass. Start from "
+        "the tensor's own `x.shape` and `x.stride()`, since `x` may have any strides.",
         "`sizes, strides = list(…), list(…)`; swap entries `dim0` and `dim1` in both, with `a, b = b, a`; "
         "`return x.as_strided(…, …)`.",
     ),

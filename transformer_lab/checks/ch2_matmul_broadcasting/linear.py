@@ -24,10 +24,11 @@ def added(y, bias):
     inputs=_layer,
     axes={"x": "batch seq d_in", "weight": "d_out d_in", "bias": "d_out", "return": "batch seq d_out"},
     hints=(
-        "The weight is stored as (d_out, d_in). Which of its axes must be summed over with the last axis of `x`, and "
-        "which axis must it be for `@`?",
-        "The product sums over the last axis of `x`, whatever comes before it. The weight is a matrix, so its "
-        "transpose is `.T`. The bias has one number for each output feature, and broadcasting puts it there.",
+        "The weight is stored as (d_out, d_in). Which of its axes must be summed over together with the last axis of "
+        "`x`, and at which place does `@` expect this axis?",
+        "The product sums over the last axis of `x`, whatever axes come before it. The weight is a matrix, so its "
+        "transpose is `.T`. The bias has one number for each output feature, and broadcasting lines it up with the "
+        "last axis.",
         "`y = x @ …`, then `return y + …`: no loop, and no axis that has to be moved in `x`",
     ),
 )

@@ -26,9 +26,10 @@ def divided(x, total):
     inputs=_positive,
     axes={"x": "batch rows columns", "return": "batch rows columns"},
     hints=(
-        "Every row has one sum. What shape must the sums have, to stretch along the row that they belong to?",
-        "A sum removes its axis, and the sums then line up with the columns. An argument of `sum` keeps the axis, with "
-        "size 1. Count the axis from the end: there may be any number of axes before it.",
+        "Every row has one sum. Which shape must the tensor of sums have, so that each sum broadcasts along its own "
+        "row?",
+        "`sum` removes its axis, so that the sums then line up with the columns. An argument of `sum` keeps the axis, "
+        "with size 1. Count the axis from the end: there may be any number of axes before it.",
         "`x / x.sum(dim=…, keepdim=…)`",
     ),
 )

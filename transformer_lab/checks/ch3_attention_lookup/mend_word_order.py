@@ -33,11 +33,11 @@ def add_rows_of_positions(x, positions):
         "return": "batch seq d_value",
     },
     hints=(
-        "Take a batch of two sentences. Which row of `positions` does the second word of sentence 0 get, and which "
-        "the second word of sentence 1?",
-        "Write a shape beside every line: of `x`, of the rows that are cut from `positions`, and of the sum. "
-        "Which axis of `x` do the rows meet, and which should they meet?",
-        "`x + positions[: …]`, and broadcasting does the rest",
+        "Take a batch of two sentences. Which row of `positions` is added to the second word of sentence 0, and which "
+        "row to the second word of sentence 1?",
+        "Beside every line, write the shapes of `x`, of the rows that are cut from `positions`, and of the sum. With "
+        "which axis of `x` do the rows line up, and with which axis should they line up?",
+        "`x + positions[: …]`; broadcasting does the rest",
     ),
 )
 def mend_word_order(x, positions, w_q, w_k, w_v, *, place=add_rows_of_positions, lookup=attention.reference):

@@ -33,10 +33,10 @@ def in_turns(angles, d_model):
     inputs=_sizes,
     axes={"return": "seq d_model"},
     hints=(
-        "Features 2i and 2i + 1 share one angle. How many different angles does a position have, and how "
-        "does each follow from the pair's number?",
-        "Make the table of angles first, (seq, number of pairs), by broadcasting a column of positions against a "
-        "row of divisors. `torch.arange(0, d_model, 2)` counts 0, 2, 4, …: that is 2i already.",
+        "Features 2i and 2i + 1 use the same angle. How many different angles does a position have, and how does each "
+        "angle follow from the number of its pair?",
+        "Make the table of angles first, (seq, number of pairs), by broadcasting a column of positions against a row "
+        "of divisors. `torch.arange(0, d_model, 2)` counts 0, 2, 4, …: these numbers are already 2i.",
         "`angles = torch.arange(seq)[:, None] / 10000 ** (… / d_model)`, then `table[:, 0::2] = …` and `table[:, "
         "1::2] = …`",
     ),

@@ -32,10 +32,10 @@ def over_their_sum(exp, dim):
     inputs=_rows,
     axes={},  # any shape
     hints=(
-        "Softmax sees differences only. Which number may you subtract from all the scores of a row, so that `exp` "
-        "never meets a large one?",
-        "`x.amax(dim)` is the largest along `dim`, `x.sum(dim)` the sum. Both lose the axis `dim`, and then no "
-        "longer line up with `x`: look up `keepdim`.",
+        "Softmax depends only on the differences of the scores. Which number may you subtract from all the scores of "
+        "a row, so that the argument of `exp` is never large?",
+        "`x.amax(dim)` is the largest number along `dim`, and `x.sum(dim)` is the sum. Both functions remove the axis "
+        "`dim`, so their results no longer line up with `x`: look up `keepdim`.",
         "`exp = (x - x.amax(…, keepdim=…)).exp()`, then `exp / exp.sum(…, keepdim=…)`",
     ),
 )

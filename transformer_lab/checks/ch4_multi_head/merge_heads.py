@@ -14,7 +14,8 @@ def _heads(draw, batch=2, heads=3, seq=7, d_value=5):
     inputs=_heads,
     axes={"x": "batch heads seq d_value", "return": "batch seq d_model"},
     hints=(
-        "After the merge, a token's features are side by side again. Which axes have to be neighbours for that?",
+        "After the merge, a token's features are side by side again. Which two axes have to be neighbours before the "
+        "merge?",
         "Bring `heads` next to the features first. What does `view` say about a tensor whose axes have been swapped?",
         "`x.transpose(…, …).contiguous().view(batch, seq, …)`, or `reshape` in place of the last two calls",
     ),

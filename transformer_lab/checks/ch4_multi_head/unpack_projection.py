@@ -14,7 +14,8 @@ def _packed(draw, d_model=5):
     inputs=_packed,
     axes={"in_proj_weight": "3·d_model d_model", "return": "d_model d_model, d_model d_model, d_model d_model"},
     hints=(
-        "A linear map's weight is (out, in). Three maps were stacked: along which of the two axes, and in which order?",
+        "The weight of a linear map is stored as (out, in). Three such weights were stacked: along which of the two "
+        "axes, and in which order?",
         "The first axis has 3 · d_model rows. `chunk` cuts an axis into equal parts.",
         "`w_q, w_k, w_v = in_proj_weight.…(3, dim=…)`",
     ),

@@ -29,7 +29,8 @@ def minus_infinity(bias, hidden):
     inputs=_random_mask,
     axes={"mask": "q_len k_len", "return": "q_len k_len"},
     hints=(
-        "What must be added to a score so that it stays as it is, and what so that its weight becomes zero?",
+        "Which number can you add to a score without changing it, and which number must you add so that the weight "
+        "becomes zero?",
         "Begin with zeros of the mask's shape, in float32, and fill in -inf where the mask is `False`. Multiplying by "
         "infinity is a trap: 0 · inf is NaN.",
         "`torch.zeros(mask.shape).masked_fill(…, …)`",

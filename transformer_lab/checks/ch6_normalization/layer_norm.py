@@ -38,11 +38,11 @@ def scaled_and_shifted(normalized, weight, bias):
     inputs=tokens,
     axes={"x": "batch seq d_model", "weight": "d_model", "bias": "d_model", "return": "batch seq d_model"},
     hints=(
-        "Write 1, 7, 9, 15 on paper and normalize them by hand. Which numbers share a mean, and what shape must the "
-        "mean have so that it can be subtracted from `x`?",
-        "Only the numbers along the last axis share a mean and a variance; `keepdim=True` keeps that axis, with size "
-        "1. The variance is the mean of the squared distances, without a minus 1, and eps is added to it before the "
-        "root.",
+        "Write 1, 7, 9, 15 on paper and normalize the four numbers by hand. Which numbers share a mean, and which "
+        "shape must the mean have so that you can subtract it from `x`?",
+        "Only the numbers along the last axis share a mean and a variance; `keepdim=True` keeps this axis, with size "
+        "1. The variance is the mean of the squared distances: divide by the number of features, not by one less. Add "
+        "eps to the variance before you take the root.",
         "`mean = x.mean(…)`, `variance = (… - …).square().mean(…)`, `return (…) / (… + eps).sqrt() * … + …`",
     ),
 )

@@ -10,10 +10,10 @@ from .residual import AXES, added, change_of, connected, norm_of, nothing, some_
     inputs=connected,
     axes=AXES,
     hints=(
-        "Post-norm: the norm comes after something. After what, and what has been added up by then?",
-        "The sublayer receives the token as it is, and its result is a change. The sum of both goes through the norm, "
-        "which is the last step.",
-        "`return norm(…)`, where the … is a sum of two terms, one of which is `sublayer(…)`",
+        "In post-norm, the norm comes after something. What does it come after, and what has been added up by then?",
+        "The sublayer receives the token as it is and returns a change. Add this change to the token; the norm of the "
+        "sum is the last step.",
+        "`return norm(…)`, where … is a sum of two terms, one of which is `sublayer(…)`",
     ),
 )
 def post_norm(x, sublayer, norm, *, change=change_of, total=added, output=norm_of):

@@ -21,8 +21,8 @@ def two_products(d_model):
     hints=(
         "Between its projections, attention multiplies matrices twice: queries by keys, and weights by values. Which "
         "shapes are multiplied in each product, and how many FLOPs does a product of (n, k) and (k, m) take?",
-        "The chapter's section 7.4 counts one product, and 7.5 explains the 4 in its formula. Write both products for "
-        "2 tokens of 1 feature on paper, number by number.",
+        "The chapter's section 7.4 counts the FLOPs of one product, and section 7.5 explains the 4 in its formula. "
+        "Write both products for 2 tokens of 1 feature on paper, number by number.",
         "`scores = 2 * … * … * …`, `blend = 2 * … * … * …`, and `return scores + blend`",
     ),
 )

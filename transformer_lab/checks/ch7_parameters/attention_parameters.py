@@ -25,13 +25,13 @@ def four_biases(d_model, bias):
     inputs=lambda draw: (3, True),
     axes={},
     hints=(
-        "A linear map from `a` features to `b` features learns a matrix, and with a bias also a vector. How many "
-        "numbers are in each, and how many such maps does attention have?",
+        "A linear map from `a` features to `b` features learns a matrix and, if it has a bias, also a vector. How "
+        "many numbers are in each of the two, and how many such maps does attention have?",
         "The chapter's section 7.1 lists the parameters of a layer of width 4, tensor by tensor: 64 weights and 16 "
-        "biases belong to attention. Write down the four maps with their shapes, and then see how each grows with the "
-        "width.",
-        "`weights = … * d_model**…`, then `biases = … * d_model if bias else 0`, each on a line of its own, and "
-        "`return weights + biases`",
+        "biases belong to attention. Write down the four maps with their shapes, and then find out how the number of "
+        "weights and the number of biases grow with the width.",
+        "`weights = … * d_model**…`, then `biases = … * d_model if bias else 0`, each on its own line, and `return "
+        "weights + biases`",
     ),
 )
 def attention_parameters(d_model, bias, *, weights=four_squares, biases=four_biases):

@@ -40,10 +40,11 @@ def tied(vocab_size, d_model):
     axes={},
     hints=(
         "Follow a token through the model: two tables, the layers one after another, a last norm, the head. Which of "
-        "these does your `block_parameters` count, and how often do you need that count?",
-        "The chapter's section 7.2 counts a very small GPT and prints the components. Try your function with the same "
-        "sizes: 1 layer, width 4, 10 tokens, 6 positions. The table of that section names everything that the rule of "
-        "thumb leaves out; its last column says which of these parts GPT-2 has.",
+        "these parts does your `block_parameters` count, and how often do you need this count?",
+        "The chapter's section 7.2 counts the parameters of a very small GPT and prints them by component. Try your "
+        "function with the same sizes: 1 layer, width 4, 10 tokens, 6 positions. The table of that section names "
+        "everything that the rule of thumb leaves out; the last column of the table says which of these parts GPT-2 "
+        "has.",
         "`tables = (… + …) * d_model`, `layers = n_layers * block_parameters(d_model, …, …)`, and the last norm",
     ),
 )

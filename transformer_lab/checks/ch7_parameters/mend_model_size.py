@@ -44,10 +44,10 @@ def _small_gpt(tie=True):
     inputs=lambda draw: (_small_gpt(),),
     axes={},
     hints=(
-        "What does a `state_dict` hold: the parameters, each once, or something else? And how many bytes does a "
-        "number take?",
-        "The chapter's section 7.14 prints what you count with `state_dict()` for a tied head and for a batch norm. "
-        "For the bytes, section 7.8 has a function that adds them up, tensor by tensor.",
+        "What does a `state_dict` contain: each parameter exactly once, or something else? And how many bytes does "
+        "one number take?",
+        "The chapter's section 7.14 prints what `state_dict()` makes you count for a tied head and for a batch norm. "
+        "Section 7.8 has a function that adds up the bytes, tensor by tensor.",
         "`parameters = list(model.…())`, then one sum of `….numel()`, and one of `….numel() * ….…()`",
     ),
 )

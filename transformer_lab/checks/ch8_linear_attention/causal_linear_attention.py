@@ -36,11 +36,11 @@ def weights_so_far(q, k):
         "return": "batch heads seq d_value",
     },
     hints=(
-        "Query 0 sees one key, query 1 sees two. What are `S` and `z` for each of them, and what must be added to get "
-        "from one to the next?",
+        "Query 0 sees one key, query 1 sees two. What are `S` and `z` for each of these queries, and what must you "
+        "add to get from the first to the second?",
         "Both sums run over the keys up to and including the query's own place. You can use a loop over the places, "
         "`cumsum` along `seq`, or, for short sequences, the table of weights with the entries of later keys set to "
-        "zero. Numerator and normalizer must see the same keys.",
+        "zero. Numerator and normalizer must use the same keys.",
         "`S, z = 0, 0`, then for each place i: `S = S + …`, `z = z + …`, and the result `(q_i.unsqueeze(…) @ "
         "S).squeeze(…) / …`. At the end, `torch.stack(results, dim=…)`.",
     ),

@@ -46,7 +46,7 @@ def read(q, S, z):
         "return": "batch heads d_head d_value, batch heads d_head, batch heads d_value",
     },
     hints=(
-        "A token sees itself. So which comes first: do you add the token to the sums, or does the query read them?",
+        "A token sees itself. So what comes first: do you add the token to the sums, or does the query read the sums?",
         "`S` grows by the outer product of φ(key) and value, one table (d_head, d_value) in each head: insert two new "
         "axes of size 1 to compute it. `z` grows by φ(key). Make new tensors: `+=` would change the caller's state.",
         "`S, z = state`, then `S = S + k.unsqueeze(…) * value.unsqueeze(…)`, `z = z + …`, `output = (q.unsqueeze(…) @ "

@@ -20,10 +20,10 @@ def side_by_side(x, group):
     axes={"x": "batch kv_heads seq d_head", "return": "batch heads seq d_head"},
     hints=(
         "Six heads of queries share two heads of keys. Which head of keys do the query heads 0, 1 and 2 read, and "
-        "which do 3, 4 and 5?",
-        "Neighbouring heads of queries share one head of keys. Each head of keys appears once for each member of its "
-        "group, before the next head of keys.",
-        "`x.repeat_interleave(…, dim=…)`: how often, and along which axis?",
+        "which one do the query heads 3, 4 and 5 read?",
+        "Neighbouring heads of queries share one head of keys. So repeat each head of keys, once for each query head "
+        "of its group, before the next head of keys begins.",
+        "`x.repeat_interleave(…, dim=…)`: how many times, and along which axis?",
     ),
 )
 def repeat_keys(x, n_heads, *, group=in_a_group, copies=side_by_side):
