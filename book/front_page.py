@@ -1,4 +1,4 @@
-"""The front page: the links to the routes become buttons, the list of chapters cards with pictures."""
+"""The front page: the link to the first chapter becomes a button beside one to the lab, the list of chapters cards."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from sphinx.errors import ExtensionError
 from book.you_are_here import PLACES
 
 THUMBNAILS = Path(__file__).parent / "thumbnails"
-FIRST_ROUTE = "afternoon"  # the first of the two buttons
+PLAY = "play"  # the lab's anchor
 
 
 def thumbnail(chapter):
@@ -27,16 +27,25 @@ def lay_out(app, doctree, docname):
     for paragraph in list(doctree.findall(nodes.paragraph)):
         link, place = paragraph[0], paragraph.parent
         chapter = isinstance(link, nodes.reference) and Path(link["refuri"]).stem
-        if chapter not in PLACES and chapter != FIRST_ROUTE:
+        if chapter not in PLACES:
             continue
         if isinstance(place, nodes.section):
             place["classes"].append("tl-front")
             paragraph["classes"].append("tl-start")
+            paragraph.insert(0, nodes.reference("", "Play with it", refuri=f"#{PLAY}", internal=True))
+            lab = next(node for node in place.children if isinstance(node, nodes.container))
+            lab["ids"].append(PLAY)
         if isinstance(place, nodes.list_item):
             place.parent["classes"] = ["tl-cards"]
             paragraph.insert(0, thumbnail(chapter))
 
 
+def name_book(app, env):
+    """Links to the front page, as in the list of pages, say the book's name; its heading is a promise."""
+    env.titles[app.config.root_doc] = nodes.title("", app.config.html_title)
+
+
 def setup(app):
+    app.connect("env-updated", name_book)
     app.connect("doctree-resolved", lay_out)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

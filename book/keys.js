@@ -6,6 +6,7 @@
     [["←", "→"], "the page before, the page after"],
     [["/"], "search; with Ctrl + K, too"],
     [["↑", "↓"], "in a search: choose a hit, and Enter opens it"],
+    [["1", "2", "3"], "in a question: choose an answer; with A, B and C, too"],
     [["?"], "this card"],
     [["Tab", "Enter"], "go from link to link, and follow one"],
     [["Esc"], "close a search, a list or this card"],
@@ -44,7 +45,7 @@
       makeElement("table", {}, makeElement("tbody", {}, ...rows)),
       makeElement("p", { textContent: IN_LABS }),
       makeElement("p", { textContent: MARKS }),
-      makeElement("label", {}, on, " Use the keys ← → / and ?"),
+      makeElement("label", {}, on, " Use the keys ← → /, 1 to 3 and ?"),
       close,
     );
     card.setAttribute("aria-labelledby", heading.id);

@@ -98,7 +98,7 @@
 
   // The front page's button leads a reader who comes back to the place.
   /** @type {HTMLAnchorElement} */
-  const start = document.querySelector(".tl-front .tl-start a");
+  const start = document.querySelector(".tl-front .tl-start a:last-child");
   const original = start && { href: start.getAttribute("href"), text: start.textContent };
   function showPlace(record) {
     const place = start && PROGRESS.goOn(record);

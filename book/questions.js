@@ -1,6 +1,7 @@
-// A question is a row of fold-outs, one per option, whose texts begin with "Right." or "No.". This script marks an
-// option as right or wrong when it is opened, and shows below each section how many questions were right at the first
-// try. The reader's record keeps the answers.
+// A question is a row of fold-outs, one per option, whose texts begin with "Right." or "No.". This script makes choices
+// of them, each with its letter in a disc. The first that is opened is the answer; then the others can be opened, too.
+// Below each section is how many questions were right at the first try, and at the end of the page the total, with what
+// to look at again. The reader's record keeps the answers.
 (() => {
   const VERDICTS = { "Right.": "right", "No.": "wrong" };
   const WORDS = { right: "✓ Right", wrong: "✗ No" };
@@ -14,10 +15,21 @@
     for (const fold of document.querySelectorAll(".bd-article details")) {
       if (!isOption(fold)) continue;
       if (isOption(fold.previousElementSibling)) questions.at(-1).options.push(fold);
-      else questions.push({ options: [fold], first: null });
+      else questions.push({ options: [fold], first: null, opened: [] });
     }
     for (const question of questions) question.key = keyOf(question);
     return questions;
+  }
+
+  // “A. Eight” has its letter in a disc. Its text stays the same.
+  function drawLetter(fold) {
+    const text = fold.querySelector("summary").firstChild;
+    const [start, letter] = text.textContent.match(/^\s*([A-Z])\.\s/) ?? [];
+    if (!letter) return;
+    text.textContent = text.textContent.slice(start.length);
+    const dot = makeElement("span", { className: "tl-dot", textContent: ". " });
+    text.before(makeElement("span", { className: "tl-letter", textContent: letter }, dot));
+    fold.dataset.option = letter;
   }
 
   // A question is identified by its words: after an edit, it counts as a new question.
@@ -37,19 +49,23 @@
     return `${right} of ${answered.length} right at the first try${left ? `, ${open} to go.` : "."}`;
   }
 
-  function mark(fold) {
-    const verdict = verdictOf(fold);
-    fold.dataset.answer = verdict;
-    const sign = Object.assign(document.createElement("span"), { className: "verdict", textContent: WORDS[verdict] });
-    fold.querySelector("summary").append(" ", sign);
-  }
-  function unmark(fold) {
-    if (!fold.dataset.answer) return;
-    delete fold.dataset.answer;
-    fold.open = false;
-    const sign = fold.querySelector("summary > .verdict");
-    sign.previousSibling.remove(); // the space before it
-    sign.remove();
+  // Shows which option was chosen, which were opened after it, and that the others can be.
+  function draw({ options, opened }) {
+    for (const [at, fold] of options.entries()) {
+      const verdict = opened.includes(at) ? verdictOf(fold) : null;
+      const sign = verdict
+        ? makeElement("span", { className: "verdict", textContent: WORDS[verdict] })
+        : makeElement("span", { className: "tl-why", textContent: "Why?" });
+      const summary = fold.querySelector("summary");
+      for (const old of summary.querySelectorAll(".verdict, .tl-why")) {
+        old.previousSibling.remove(); // the space before it
+        old.remove();
+      }
+      if (opened.length) summary.append(" ", sign);
+      fold.toggleAttribute("data-chosen", opened[0] === at);
+      if (verdict) fold.dataset.answer = verdict;
+      else delete fold.dataset.answer;
+    }
   }
 
   const { pagename } = DOCUMENTATION_OPTIONS;
@@ -58,14 +74,12 @@
     const answer = stored[question.key];
     if (!answer) return;
     question.first = answer.first;
-    for (const at of answer.opened) if (question.options[at]) mark(question.options[at]);
+    question.opened = answer.opened.filter((at) => question.options[at]);
   }
-  function save(question, section, at) {
+  function save({ key, first, opened }, section) {
     RECORD.change(({ answers }) => {
       answers[pagename] ??= {};
-      const { key, first } = question;
-      const { opened } = answers[pagename][key] ?? { opened: [] };
-      answers[pagename][key] = { section, first, opened: [...opened, at] };
+      answers[pagename][key] = { section, first, opened: [...opened] };
     });
   }
   function forget(questions) {
@@ -74,43 +88,83 @@
     });
   }
 
-  const sections = Map.groupBy(findQuestions(), ({ options }) => options[0].closest("section"));
+  // The total, and the questions that were missed, each with the sections that its explanations name.
+  const all = findQuestions();
+  const sections = Map.groupBy(all, ({ options }) => options[0].closest("section"));
+  const total = makeElement("div", { className: "tl-total" });
+  const link = (textContent, href) => makeElement("a", { textContent, href });
+  function missedItem(question) {
+    const section = question.options[0].closest("section");
+    const title = section.querySelector("h2, h3").firstChild.textContent.trim();
+    const name = `${title}, question ${sections.get(section).indexOf(question) + 1}`;
+    const named = question.options.flatMap((fold) => [...fold.querySelectorAll("a.internal")]);
+    const numbered = named.map((a) => [a.textContent.match(/\d+\.\d+/)?.[0], a.getAttribute("href")]);
+    const addresses = new Map(numbered.filter(([number]) => number));
+    const links = [...addresses].flatMap(([number, href]) => [" · ", link(`section ${number}`, href)]);
+    return makeElement("li", {}, link(name, `#${question.id}`), ...links);
+  }
+  function showTotal() {
+    total.hidden = !all.some(({ first }) => first);
+    const missed = all.filter(({ first }) => first === "wrong");
+    const list = [
+      makeElement("p", { textContent: "Look again at:" }),
+      makeElement("ul", {}, ...missed.map((question) => missedItem(question))),
+    ];
+    const sum = makeElement("p", {}, makeElement("b", { textContent: "The whole page: " }), describe(all));
+    total.replaceChildren(sum, ...(missed.length ? list : []));
+  }
+
+  // 1 to 3, or A to C, choose an option while the focus is in its question.
+  const at = ({ key }) => (/^[1-9]$/.test(key) ? key - 1 : "abcdefghi".indexOf(key.toLowerCase()));
+  function chooseByKey(event, { options }) {
+    const { key, target, altKey, ctrlKey, metaKey } = event;
+    const summary = key.length === 1 && options[at(event)]?.querySelector("summary");
+    if (!summary || altKey || ctrlKey || metaKey || target.closest("input, textarea, select, .tl-lab")) return;
+    if (!RECORD.read().keys) return;
+    event.preventDefault();
+    summary.focus();
+    if (!summary.parentElement.open) summary.click();
+  }
+
   for (const [section, questions] of sections) {
-    const score = document.createElement("p");
-    score.className = "score";
+    const score = makeElement("p", { className: "score" });
     score.setAttribute("role", "status");
-    const again = Object.assign(document.createElement("button"), {
-      type: "button",
-      className: "again",
-      textContent: "Answer again",
-    });
+    const again = makeElement("button", { type: "button", className: "again", textContent: "Answer again" });
     again.addEventListener("click", () => {
       for (const question of questions) {
-        question.first = null;
-        question.options.forEach(unmark);
+        Object.assign(question, { first: null, opened: [] });
+        for (const fold of question.options) fold.open = false;
       }
       forget(questions);
       show();
       questions[0].options[0].querySelector("summary").focus();
     });
     const show = () => {
+      questions.forEach(draw);
       score.textContent = describe(questions);
       again.hidden = !questions.some(({ first }) => first);
+      showTotal();
     };
-    questions.forEach(recall);
-    show();
-    questions.at(-1).options.at(-1).after(score, again);
-    for (const question of questions) {
+    for (const [i, question] of questions.entries()) {
+      question.options.forEach(drawLetter);
+      recall(question);
+      question.id = `${section.id}-question-${i + 1}`;
+      const [{ previousElementSibling: text }] = question.options;
+      if (text && !text.id) text.id = question.id;
       question.options.forEach((fold, at) => {
         // Only a click, by mouse or keyboard, is an answer: fold-outs also open for printing and for searches.
         fold.querySelector("summary").addEventListener("click", () => {
-          if (fold.dataset.answer) return;
-          mark(fold);
+          if (question.opened.includes(at)) return;
+          question.opened.push(at);
           question.first ??= verdictOf(fold);
-          save(question, section.id, at);
+          save(question, section.id);
           show();
         });
+        fold.addEventListener("keydown", (event) => chooseByKey(event, question));
       });
     }
+    questions.at(-1).options.at(-1).after(score, again);
+    if (questions.at(-1) === all.at(-1)) again.after(total);
+    show();
   }
 })();

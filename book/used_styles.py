@@ -1,8 +1,8 @@
-"""The theme's style sheets without the rules for classes that no page has and no script names.
+"""The theme's style sheets without the rules for classes that no page has and no script names, and what only they use.
 
 The themes bring Bootstrap and much else: most of what a first visit would fetch before it sees anything. A rule stays
 if every class and id of one of its selectors is a word of a page's markup or of a script; Bootstrap's own script names
-all of Bootstrap, and counts only for what pages ask of it.
+all of Bootstrap, and counts only for what pages ask of it. A custom property stays if anything reads it.
 """
 
 import re
@@ -25,6 +25,8 @@ WORD = re.compile(r"[\w-]+")
 # What a rule begins with, up to its brace or, for a statement, its semicolon; strings are whole.
 PRELUDE = re.compile(r"""((?:[^{};"']|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')*)([{;}])""")
 NAME = re.compile(r"[.#]((?:\\.|[\w-])+)")
+READ = re.compile(r"var\(\s*(--[\w-]+)|[\"'](--[\w-]+)[\"']")  # in a style, or by name in a script
+DECLARATION = re.compile(r"""(?:[^;"'(]|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\((?:[^()]|\([^()]*\))*\))+""")
 NESTED_SELECTOR = re.compile(r":[\w-]+\([^()]*\)")
 
 
@@ -99,17 +101,54 @@ def only_used(css, words):
     return "".join(kept)
 
 
+def only_read(css, others):
+    """Return a style sheet without the custom properties that neither it nor ``others``, one text, reads."""
+    while True:
+        read = {name for text in (css, others) for names in READ.findall(text) for name in names}
+        shorter = _without_properties(css, read)
+        if shorter == css:
+            return css
+        css = shorter  # what an omitted property has read may now be read by nothing
+
+
+def _without_properties(css, read):
+    kept = []
+    for prelude, body in rules(css):
+        if body is None:
+            kept.append(f"{prelude};")
+        elif prelude.startswith(("@media", "@supports", "@container")):
+            if inside := _without_properties(body, read):
+                kept.append(f"{prelude}{{{inside}}}")
+        else:
+            parts = [part.strip() for part in DECLARATION.findall(body)]
+            parts = [part for part in parts if part and (part[:2] != "--" or part.split(":")[0].strip() in read)]
+            if parts:
+                kept.append(f"{prelude}{{{';'.join(parts)}}}")
+    return "".join(kept)
+
+
 def shorten(app, exception):
     if exception or app.builder.name != "html":
         return
-    static, whole = Path(app.outdir, "_static"), Path(app.doctreedir, "styles")
+    out, whole = Path(app.outdir), Path(app.doctreedir, "styles")
     whole.mkdir(parents=True, exist_ok=True)
-    words = words_of_pages(Path(app.outdir))
-    for sheet in (path for pattern in SHEETS for path in static.glob(pattern)):
+    words, used = words_of_pages(out), {}
+    for sheet in (path for pattern in SHEETS for path in out.glob(f"_static/{pattern}")):
         text, original = sheet.read_text("utf-8"), whole / sheet.name
         if not text.startswith(MARK):  # Sphinx has copied it in this build
             original.write_text(text, "utf-8")
-        sheet.write_text(f"{MARK}\n{only_used(original.read_text('utf-8'), words)}\n", "utf-8")
+        used[sheet] = only_used(original.read_text("utf-8"), words)
+    reading = "".join(
+        path.read_text("utf-8")
+        for kind in ("*.html", "*.js", "*.css")
+        for path in out.rglob(kind)
+        if path not in used and "bootstrap" not in path.name
+    )
+    for sheet in used:
+        used[sheet] = only_read(
+            used[sheet], "".join([reading, *(css for other, css in used.items() if other != sheet)])
+        )
+        sheet.write_text(f"{MARK}\n{used[sheet]}\n", "utf-8")
 
 
 def setup(app):

@@ -30,6 +30,19 @@ PARTS = {
     "add_norm": ("add and norm", "06_normalization"),
     "feed_forward": ("feed-forward", "06_normalization"),
 }
+# The word beside a marked part, once for each word. Those of the decoder's own parts are where nothing else is.
+WORDS = {
+    "tokens": "tokens",
+    "embedding": "embedding",
+    "positions": "positions",
+    "self_attention": "attention",
+    "masked_attention": "masked",
+    "add_norm": "add & norm",
+    "feed_forward": "feed-forward",
+    "linear": "linear",
+    "softmax": "softmax",
+}
+ROOM = 190  # for the words, beside the drawing, which is 340 wide
 ATTENTION = ("self_attention", "masked_attention", "cross_attention")
 # For each chapter its topic, and what is marked in the drawing: parts; "arrow", for all arrows; or the last word of an
 # arrow's name.
@@ -57,6 +70,24 @@ def require_places(app, env, names):
             raise ExtensionError(f"{name} has no place in the Transformer: give PLACES in book/you_are_here.py its row")
         if name in PLACES and name not in running_example.TENSORS:
             raise ExtensionError(f"{name} has no tensor: give TENSORS in book/running_example.py its row")
+
+
+def words(drawing):
+    """Return the words for the marked parts, each with its place in the drawing: ``(word, x, y, anchor)``."""
+    marked = {}
+    for group in drawing.iter(f"{SVG}g"):
+        if group.get("class") == "here" and group.get("data-part") in WORDS:
+            marked.setdefault(group.get("data-part"), group)
+    if "self_attention" in marked:
+        marked.pop("masked_attention", None)  # all are attention
+    for part, group in marked.items():
+        block = group.find(f"{SVG}rect")
+        x, y, width, height = (float(block.get(name)) for name in ("x", "y", "width", "height"))
+        middle = y + height / 2 + 10
+        if part == "masked_attention":
+            yield WORDS[part], x + width + 34, middle, "start"
+        else:
+            yield WORDS[part], x - 10 if part in ("linear", "softmax") else -8, middle, "end"
 
 
 def draw(here, address, title):
@@ -88,10 +119,21 @@ def draw(here, address, title):
             ElementTree.SubElement(link, f"{SVG}title").text = f"{name.capitalize()}: chapter {title(chapter)}"
             parent[list(parent).index(group)] = link
             link.append(group)
+    named = list(words(drawing))
+    for word, x, y, anchor in named:
+        place = {"class": "word", "x": f"{x:g}", "y": f"{y:g}", "style": f"text-anchor: {anchor}"}
+        ElementTree.SubElement(drawing, f"{SVG}text", place).text = word
+    left, top, width, height = map(float, drawing.get("viewBox").split())
+    if any(anchor == "end" for *_, anchor in named):
+        left -= ROOM
+        drawing.set("class", f"{drawing.get('class')} words-first")
+    drawing.set("viewBox", f"{left:g} {top:g} {width + ROOM:g} {height:g}")
     ElementTree.register_namespace("", SVG[1:-1])
     label = escape(f"Where you are in the Transformer: {about}")
     picture = ElementTree.tostring(drawing, encoding="unicode")
-    said = f"<p>You are here: <b>{escape(about)}</b></p>{running_example.link(here, address('index'))}"
+    marks = escape(", ".join(word for word, *_ in named))
+    said = f"<p>You are here: <b>{escape(about)}</b></p><p class='marks' aria-hidden='true'>Marked: {marks}</p>"
+    said += running_example.link(here, address("index"))
     return f'<nav class="tl-here" aria-label="{label}">{picture}<div>{said}</div></nav>'
 
 

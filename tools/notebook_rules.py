@@ -420,6 +420,14 @@ def is_core_or_further(notebook, path):
 
 
 @rule
+def names_every_column(notebook, path):
+    for number, cell in _cells(notebook, "markdown"):
+        for head in re.findall(r"(?m)^(\|.*\|)\n\|[ :|-]+\|$", cell.source):
+            if not all(name.strip() for name in head.strip("|").split("|")):
+                yield f"cell {number}: a column of the table has no name, which a screen reader would read: {head}"
+
+
+@rule
 def has_ordered_headings(notebook, path):
     levels = []
     for number, cell in _cells(notebook, "markdown"):

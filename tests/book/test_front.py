@@ -1,12 +1,13 @@
 """The built front page, and the small Transformer at the head of each chapter: as files, and in a browser."""
 
 import sys
+from itertools import pairwise
 
 import pytest
 from test_book import CHAPTERS, ROOT, site, soup, visit  # noqa: F401
 
 sys.path.append(str(ROOT))
-from book.you_are_here import PARTS, PLACES
+from book.you_are_here import PARTS, PLACES, WORDS
 
 each_chapter = pytest.mark.parametrize("name", CHAPTERS)
 
@@ -18,14 +19,28 @@ def test_the_first_screen_has_purpose_button_and_lab(visit, site):  # noqa: F811
     page = visit(f"{site}index.html", viewport={"width": 1200, "height": 850})
     lab, start = page.locator("[data-lab=ready]"), page.locator(".tl-start a")
     assert page.locator("[data-lab]").count() == lab.count() == 1
-    assert start.all_inner_texts() == ["Attention in an afternoon", "The whole course"]
+    assert start.all_inner_texts() == ["Play with it", "Start: chapter 1"]
     assert start.first.bounding_box()["y"] < lab.bounding_box()["y"] < 300
     page.set_viewport_size({"width": 320, "height": 850})
     first, last = start.first.bounding_box(), start.last.bounding_box()
     assert last["y"] - first["y"] - first["height"] >= 4, "one button touches the other"
     start.last.click()
     page.wait_for_load_state()
-    assert page.url == f"{site}whole.html"
+    assert page.url == f"{site}{CHAPTERS[0]}"
+    page.go_back()
+    page.locator(".tl-front").wait_for()
+    assert "PyTorch" in page.locator(".tl-front > p").first.inner_text()
+    start.first.click()
+    page.wait_for_function("Math.abs(document.getElementById('play').getBoundingClientRect().top) < 90")
+    hours = page.locator(".tl-front > p").last.inner_text()
+    assert "hours" in hours and "hours" not in page.locator(".tl-front h1").inner_text()
+
+
+def test_the_front_page_has_a_promise_and_other_pages_call_it_by_the_books_name():
+    assert soup("index.html").select_one("h1").get_text().startswith("See every number inside a Transformer.")
+    for name in ("index.html", CHAPTERS[0]):
+        home = soup(name).select_one(".bd-links a[href='index.html'], .bd-links a[href='#']")
+        assert home.get_text().strip() == "Transformer Lab"
 
 
 def test_the_list_of_sections_reaches_the_foot_of_the_window(visit, site):  # noqa: F811
@@ -96,6 +111,30 @@ def test_a_chapter_says_where_it_is(name):
     for part, arrow, here, _ in groups(name):
         assert here == bool({part, arrow.split(".")[-1], "arrow" if arrow else part} & set(marked)), (part, arrow)
     assert any(here for *_, here, _ in groups(name))
+
+
+@each_chapter
+def test_a_word_is_beside_each_marked_part(name):
+    drawing = soup(name).select_one("nav.tl-here > svg")
+    words = [text.get_text() for text in drawing.select("text.word")]
+    marked = {WORDS[part] for part, _, here, _ in groups(name) if here and part in WORDS}
+    assert words and set(words) == (marked - {"masked"} if "attention" in marked else marked)
+    assert len(words) == len(set(words))
+    assert soup(name).select_one(".tl-here .marks").get_text() == f"Marked: {', '.join(words)}"
+
+
+@pytest.mark.parametrize("name", [CHAPTERS[4], CHAPTERS[9]])
+def test_the_words_of_the_drawing_can_be_read(visit, site, name):  # noqa: F811
+    page = visit(site + name, viewport={"width": 1200, "height": 800})
+    boxes = [word.bounding_box() for word in page.locator(".tl-here text.word").all()]
+    place = page.locator(".tl-here").bounding_box()
+    for box in boxes:
+        assert box["height"] >= 10 and box["x"] >= place["x"] - 20
+        assert box["x"] + box["width"] <= place["x"] + place["width"] + 1
+    boxes.sort(key=lambda box: box["y"])
+    assert all(a["y"] + a["height"] * 0.8 <= b["y"] + 1 for a, b in pairwise(boxes))
+    page.set_viewport_size({"width": 360, "height": 800})
+    assert page.locator(".tl-here .marks").is_visible() and not page.locator(".tl-here text.word").first.is_visible()
 
 
 @each_chapter

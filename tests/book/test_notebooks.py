@@ -207,6 +207,7 @@ SPOILED = [
     (notebook_rules.is_core_or_further, with_words(LATER, "Later", "Later\n\n*Further: skip it, and you miss it.*")),
     (notebook_rules.is_core_or_further, lambda notebook: notebook.cells[TRIED].metadata.update(section="core")),
     (notebook_rules.is_core_or_further, with_text("## In the middle")),
+    (notebook_rules.names_every_column, with_text("| | size |\n|---|---|\n| x | 1 |")),
     (notebook_rules.has_ordered_headings, with_text("# Another")),
     (notebook_rules.has_ordered_headings, with_text("#### Too deep")),
     (notebook_rules.has_ordered_headings, with_words(0, "# Sample", "Sample")),

@@ -9,6 +9,8 @@ from test_book import CHAPTERS, HTML, serious, site, soup, visit  # noqa: F401
 
 from accessibility import violations
 from sampling import sample
+from transformer_lab.labs import Practice
+from transformer_lab.practice import topics
 
 KEY = "transformer-lab.reader"
 THIRD = CHAPTERS[2]
@@ -65,6 +67,60 @@ def test_a_question_that_was_rewritten_is_asked_again(visit, site):  # noqa: F81
     assert page.locator(".verdict").count() == 0
 
 
+def test_options_are_choices_and_the_others_open_after_one_is_chosen(visit, site):  # noqa: F811
+    page = visit(f"{site}{THIRD}#predict-first")
+    options = page.locator("#predict-first details")
+    discs = options.locator(".tl-letter")
+    assert [text.strip(". ") for text in discs.all_text_contents()] == list("ABC") * 3
+    assert options.first.locator("summary").text_content().startswith("A. One becomes"), "the words stay the same"
+    assert page.locator(".tl-why").count() == 0
+    options.nth(1).locator("summary").click()
+    options.nth(2).locator("summary").click()
+    chosen = options.evaluate_all("folds => folds.map((fold) => 'chosen' in fold.dataset)")
+    assert chosen == [False, True, *[False] * 7], "the second that was opened is no choice"
+    assert page.locator(".tl-why").count() == 1 and options.first.locator(".tl-why").is_visible()
+    colours = discs.evaluate_all("discs => discs.slice(0, 3).map((disc) => getComputedStyle(disc).backgroundColor)")
+    assert colours[1] != colours[0] == colours[2]
+
+
+def test_keys_choose_an_option_while_the_focus_is_in_its_question(visit, site):  # noqa: F811
+    page = visit(f"{site}{THIRD}#predict-first")
+    options, score = page.locator("#predict-first details"), page.locator("#predict-first .score")
+    page.keyboard.press("2")
+    assert score.inner_text() == "3 questions. Your first choice counts."
+    options.nth(3).locator("summary").focus()
+    page.keyboard.press("9")
+    page.keyboard.press("2")
+    assert options.nth(4).get_attribute("data-answer") == "right"
+    assert page.evaluate("document.activeElement.parentElement.open")
+    page.keyboard.press("c")
+    assert score.inner_text() == "1 of 1 right at the first try, 2 questions to go."
+    assert options.nth(5).get_attribute("data-answer") == "wrong"
+    store(page, keys=False)
+    options.nth(6).locator("summary").focus()
+    page.keyboard.press("1")
+    assert options.nth(6).get_attribute("data-answer") is None
+
+
+def test_a_chapter_ends_with_the_total_and_what_to_look_at_again(visit, site):  # noqa: F811
+    page = visit(f"{site}{THIRD}#predict-first")
+    total = page.locator(".tl-total")
+    assert not total.is_visible()
+    options, last = page.locator("#predict-first details"), page.locator("section:has(> .tl-total) details")
+    options.nth(1).locator("summary").click()  # wrong
+    last.nth(2).locator("summary").click()  # right
+    assert total.locator("p").first.inner_text() == "The whole page: 1 of 2 right at the first try, 6 questions to go."
+    links = total.locator("a").evaluate_all("links => links.map((link) => link.textContent)")
+    assert links == ["Predict first, question 1", "section 3.3"]
+    for link in total.locator("a").all():
+        assert page.locator(link.get_attribute("href")).count() == 1
+    assert accessible(page)
+    page.reload()
+    assert total.locator("a").count() == 2
+    page.locator("#predict-first .again").click()
+    assert total.locator("a").count() == 0 and total.is_visible()
+
+
 # Sections and the place
 
 
@@ -77,7 +133,7 @@ def test_a_section_is_read_after_a_while_at_its_end_and_the_book_goes_on_there(v
     page.evaluate("document.querySelector('#all-queries-at-once').scrollIntoView({ block: 'end' })")
     page.clock.run_for(1_000)
     page.goto(f"{site}index.html")
-    start = page.locator(".tl-start a").first
+    start = page.locator(".tl-start a").last
     assert start.inner_text().startswith("Continue: 3.4 Why divide by")
     assert start.get_attribute("href") == f"{THIRD}#why-divide-by-d"
 
@@ -108,7 +164,7 @@ def test_scrolling_through_a_chapter_reads_nothing(visit, site):  # noqa: F811
 
 def test_the_front_page_of_a_new_reader_is_as_it_was_written(visit, site):  # noqa: F811
     page = visit(f"{site}index.html")
-    assert page.locator(".tl-start a").first.inner_text() == soup("index.html").select_one(".tl-start a").text
+    assert page.locator(".tl-start a").all_inner_texts() == ["Play with it", "Start: chapter 1"]
     assert page.locator(".tl-far").count() == 0
 
 
@@ -306,7 +362,7 @@ def test_a_practice_that_is_weak_opens_at_its_topic(record):
     record.reload()
     record.locator(".tl-weak-list a", has_text="Causal masks").click()
     record.locator(".tl-practice").wait_for()
-    assert record.locator(".tl-practice select").input_value() == "causal_places"
+    assert record.locator(".tl-practice .tl-picked").inner_text().endswith("Causal masks")
 
 
 def test_the_record_goes_into_a_file_and_comes_back(record, tmp_path):
@@ -363,3 +419,26 @@ def test_your_record_fits_and_is_accessible(record, width):
     record.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     assert record.evaluate("document.documentElement.scrollWidth") == width
     assert accessible(record)
+
+
+# Questions from earlier chapters
+
+
+def test_a_chapter_ends_with_questions_from_the_chapters_before_it():
+    practice = Practice()
+    assert not soup(CHAPTERS[0]).select(".tl-earlier")
+    for name in CHAPTERS[1:]:
+        (link,) = soup(name).select(".tl-earlier a")
+        assert "Check yourself" in link.find_parent("section").h2.get_text()
+        page, _, choice = link["href"].partition("?practice.choice=")
+        practice.choice = choice  # which refuses what it does not know
+        assert page == "practice.html" and int(choice.removeprefix("to")) < int(name[:2])
+
+
+def test_the_link_at_a_chapters_end_asks_a_question_from_before(visit, site):  # noqa: F811
+    page = visit(f"{site}{THIRD}")
+    page.locator(".tl-earlier a").click()
+    page.locator("p.tl-question").wait_for()
+    assert page.locator(".tl-picked").inner_text().endswith("From chapters 1 to 2")
+    titles = [topic.title for topic in topics().values() if topic.chapter < 3]
+    assert page.locator(".tl-score").inner_text().startswith(tuple(titles))

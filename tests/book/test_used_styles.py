@@ -13,7 +13,7 @@ from notebooks import ROOT
 from sampling import sample
 
 sys.path.append(str(ROOT))
-from book.used_styles import only_used
+from book.used_styles import only_read, only_used
 
 SHEET = """
 @charset "utf-8";
@@ -33,9 +33,19 @@ def test_a_rule_stays_if_one_of_its_selectors_is_used():
     assert re.sub(r"\s", "", actual) == re.sub(r"\s", "", expected)
 
 
+def test_a_custom_property_stays_if_anything_reads_it():
+    sheet = (
+        """:root { --a: var(--b, url("x;y")); --b: 1px; --c: 2; --d: 3 } @media (min-width: 10px) { .e { --f: 4; } }"""
+    )
+    expected = """:root{--a:var(--b, url("x;y"));--b:1px;--c:2}"""
+    others = ".g { color: var( --a) } style.setProperty('--c', 5)"
+    assert re.sub(r":\s", ":", only_read(sheet, others)) == expected
+    assert only_read(sheet, "") == ""
+
+
 def test_the_theme_s_styles_are_short():
     sheets = list(HTML.glob("_static/styles/*.css"))
-    assert sum(path.stat().st_size for path in sheets) <= 120_000
+    assert sum(path.stat().st_size for path in sheets) <= 85_000
 
 
 # Of each element, all that its style is.

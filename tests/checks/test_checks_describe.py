@@ -753,7 +753,7 @@ def bits_taken_for_bytes(n_layers, d_model, seq, batch, bytes_per_value):
 
 def test_a_number_that_has_several_causes_names_them_all():
     message = " ".join(message_of(checks.kv_cache_bytes, bits_taken_for_bytes).split())
-    assert "Or the 2 for both is there, and another factor takes it away again." in message
+    assert "or does another factor cancel your 2 for keys and values?" in message
     assert "are forgotten" not in message and "You count numbers" not in message
 
 

@@ -46,7 +46,7 @@ def test_a_class_of_the_package_is_right():
 
 def test_other_parameters_are_named(written):
     report = tl.checks.masked_multi_head(without_biases(written["MaskedMultiHead"]))
-    assert report.status == "error" and "of another shape: k_proj.bias" in report.message
+    assert report.status == "error" and "of a wrong shape: k_proj.bias" in report.message
 
 
 def test_a_class_that_is_no_module_is_reported():
@@ -71,4 +71,4 @@ def test_a_class_that_is_not_written_yet_is_not_attempted():
 
 def test_a_module_in_place_of_the_class(written):
     report = tl.checks.masked_multi_head(written["MaskedMultiHead"](12, 3))
-    assert report.status == "error" and "no layer made of it" in report.message, report
+    assert report.status == "error" and "not a layer made from it" in report.message, report

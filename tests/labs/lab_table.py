@@ -238,6 +238,12 @@ def touch_whole(page):
     return opened and status(page) == "An encoder alone: vectors for “342”, and no words."
 
 
+def mixed(*topics):
+    practice = Practice(*topics)
+    practice.choice = "all"
+    return practice
+
+
 def play_with_practice(page):
     answer = page.get_by_label("Your answer", exact=True).first
     answer.fill("1, 2, 3")
@@ -713,6 +719,7 @@ LABS = {
             lambda: Practice("head_1"),
             lambda: Practice("order_of_a_block"),
             lambda: Practice("offset", "head_1", "decoder"),
+            lambda: mixed("offset", "head_1", "decoder"),
         ],
         sent={"case": 3, "answer": "20, 5, 1", "state": "checked"},
         refused={"case": 24, "answer": "1" * 401, "state": "x", "topic": "offset", "choice": "offset"},

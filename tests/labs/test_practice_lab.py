@@ -1,5 +1,7 @@
 """The practice in a browser: its feedback, its stored progress, and every form of answer."""
 
+import re
+
 import pytest
 
 from gestures import drag, status
@@ -55,6 +57,18 @@ def give(page, text):
     page.keyboard.press("Enter")
 
 
+def choose(page, choice):
+    """Choose a practice by its tile."""
+    back = page.get_by_role("button", name="All practices")
+    if back.is_visible():
+        back.click()
+    page.locator(f".tl-tile[data-choice='{choice}']").click()
+
+
+def texts_of(page, choice):
+    return page.locator(f".tl-tile[data-choice='{choice}'] > span > span").all_inner_texts()
+
+
 def number_asked(page):
     return int(page.locator("p.tl-question code").inner_text())
 
@@ -107,20 +121,86 @@ def test_progress_is_stored_if_the_browser_allows_it(practise):
 
 
 def test_no_colon_follows_a_question_mark(practise):
-    page = practise(Practice("shares_storage", "strides_of"))
-    assert "A view, a copy, or an error? 0 of 24 solved" in page.locator(".tl-lab").inner_text()
+    page = practise(Practice("shares_storage", "which_axis"))
+    choose(page, "all")
+    assert re.search(r"\w\? 0 of \d+ solved$", page.locator(".tl-score").inner_text())
 
 
 def test_chosen_topic_is_in_the_url(practise):
     page = practise(Practice("offset", "strides_of"))
-    page.get_by_label("What to practise").select_option("strides_of")
+    choose(page, "strides_of")
     page.wait_for_function("location.search.includes('choice=strides_of')")
     page.goto(page.url)
     page.locator(".tl-lab").wait_for()
-    assert page.get_by_label("What to practise").input_value() == "strides_of"
+    assert page.locator(".tl-picked").inner_text().endswith("Strides of a fresh tensor")
     for _ in range(4):
         page.get_by_role("button", name="Another").click()
         assert "Strides of a fresh tensor" in page.locator(".tl-lab").inner_text()
+
+
+def test_a_practice_of_several_topics_starts_with_a_tile_for_each(practise):
+    page = practise(Practice("offset", "strides_of", "head_1"))
+    tiles = page.locator(".tl-tile")
+    names = tiles.locator(".tl-name").all_inner_texts()
+    assert names == [
+        "Everything, mixed",
+        *("Chapter 1, mixed", "Where an element lies", "Strides of a fresh tensor"),
+        "What a head gets",  # a chapter with one topic has no mixture
+    ]
+    assert not page.locator("p.tl-question").is_visible() and status(page) == "Choose what to practise."
+    store = "localStorage.setItem('transformer-lab.practice', JSON.stringify({ offset: "
+    page.evaluate(store + "{ solved: [0, 1, 2, 3, 4, 5], missed: {}, due: [] } }))")
+    page = again(page)
+    assert texts_of(page, "offset") == ["Where an element lies", "6 of 24 solved"]
+    assert texts_of(page, "1")[1] == "6 of 48 solved" and texts_of(page, "all")[1] == "6 of 72 solved"
+    far = page.locator(".tl-ring").evaluate_all("rings => rings.map((ring) => ring.style.getPropertyValue('--far'))")
+    assert float(far[2]) == 0.25 and float(far[3]) == 0
+    tiles.nth(2).focus()
+    page.keyboard.press("Enter")
+    assert page.locator("p.tl-question").is_visible() and not tiles.first.is_visible()
+    assert page.locator(".tl-score").inner_text() == "6 of 24 solved"
+    page.keyboard.press("Enter")  # on the button that leads back
+    assert page.evaluate("document.activeElement.dataset.choice") == "offset"
+
+
+def test_a_row_of_right_first_answers_is_counted(practise):
+    page = practise(ask(Number(places=1)))
+    score = page.locator(".tl-score")
+    for row in (1, 2, 3):
+        give(page, f"{number_asked(page)}/2")
+        assert score.inner_text().endswith("solved" if row == 1 else f"solved · {row} right in a row")
+        page.keyboard.press("Enter")
+    give(page, "0")
+    assert score.inner_text() == "3 of 24 solved"
+    give(page, f"{number_asked(page)}/2")  # right, at the second try
+    page.keyboard.press("Enter")
+    for _ in range(2):
+        give(page, f"{number_asked(page)}/2")
+        page.keyboard.press("Enter")
+    assert score.inner_text().endswith("2 right in a row")
+    page.get_by_role("button", name="Show answer").click()
+    assert score.inner_text().endswith("solved")
+
+
+def test_the_main_button_is_check_until_the_answer_is_right(practise):
+    page = practise(ask(Number(places=1)))
+    main = page.locator("button.tl-main")
+    give(page, "0")
+    assert status(page).startswith("Not right.") and main.all_inner_texts() == ["Check"]
+    give(page, f"{number_asked(page)}/2")
+    assert main.all_inner_texts() == ["Another"]
+
+
+def test_three_questions_from_earlier_chapters(practise):
+    lab = Practice("offset", "which_axis", "head_1")
+    lab.choice = "to2"
+    page = practise(lab)
+    assert page.locator(".tl-picked").inner_text().endswith("From chapters 1 to 2")
+    for number in (1, 2, 3):
+        assert not page.locator(".tl-score").inner_text().startswith("What a head gets")
+        page.get_by_role("button", name="Show answer").click()
+        assert ("Three questions are done." in status(page)) == (number == 3)
+        page.get_by_role("button", name="Another").click()
 
 
 def test_shown_answer_is_announced_after_invalid_input(practise):
@@ -134,7 +214,7 @@ def test_shown_answer_is_announced_after_invalid_input(practise):
 
 def test_mixed_practice_lists_weaknesses(practise):
     page = practise(Practice("offset", "strides_of"))
-    page.get_by_label("What to practise").select_option("strides_of")
+    choose(page, "strides_of")
     for _ in range(2):
         shape = page.locator("p.tl-question code").inner_text()
         give(page, shape)
@@ -142,7 +222,7 @@ def test_mixed_practice_lists_weaknesses(practise):
         assert "Strides of a fresh tensor" in page.locator(".tl-lab").inner_text()
     page.get_by_text("What to look at again").click()
     assert page.locator(".tl-weak li span").all_inner_texts() == ["Twice: You gave the sizes themselves."]
-    page.get_by_label("What to practise").select_option("offset")
+    choose(page, "offset")
     page.locator(".tl-weak").get_by_role("button", name="Strides of a fresh tensor").click()
     assert "fresh tensor" in page.locator("p.tl-question").inner_text()
     page.get_by_role("button", name="Forget all").click()

@@ -35,8 +35,9 @@ def test_a_switch_changes_answer_and_count_and_leads_to_its_section(show):
 
 
 def test_two_switches_at_once_are_counted_in_the_page(show):
-    page = show(WholeLab(tool="break", off=["mask"]))
-    press(page, "√d")
+    page = show(WholeLab(tool="break", off=["mask", "positions"]))
+    assert "2 parts of it are switched off." in page.locator(".tl-verdict").inner_text()
+    press(page, "Positions", "√d")
     page.wait_for_function("document.querySelector('.tl-measured').textContent.endsWith('counted here.')")
     assert re.fullmatch(r"Right on 990 numbers that it never saw: 100 % → [<>]? ?\d+ %, counted here\.", counted(page))
 
@@ -51,6 +52,30 @@ def test_one_head_is_chosen_from_a_list(show):
     assert heads.locator("option").count() == 1 + 8
 
 
+@pytest.mark.parametrize("width", [1100, 360])
+def test_the_name_of_a_head_fits_its_list(show, width):
+    page = show(WholeLab(tool="break"), width=width)
+    heads = page.get_by_label("One head")
+    heads.select_option(label="decoder layer 2, cross-attention, head 4")
+    needed = heads.evaluate("""list => {
+        const ink = document.createElement("canvas").getContext("2d");
+        ink.font = getComputedStyle(list).font;
+        return Math.max(...[...list.options].map((each) => ink.measureText(each.text).width)) + 24; // and the arrow
+    }""")
+    assert heads.bounding_box()["width"] >= needed
+
+
+def test_an_encoder_alone_is_not_said_to_answer(show):
+    page = show(WholeLab(family="encoder", tool="sample"))
+    tabs = page.get_by_role("group", name="What to try").get_by_role("button")
+    assert tabs.all_inner_texts() == ["About", "Break it", "Watch it learn"]
+    for name in tabs.all_inner_texts():
+        press(page, name)
+        assert not re.search("answer|word|fail|models", side(page)), name
+    press(page, "decoder only")
+    assert "Sample" in tabs.all_inner_texts()
+
+
 def test_the_checkpoints_waver(show):
     page = show(WholeLab())
     press(page, "Watch it learn")
@@ -62,7 +87,22 @@ def test_the_checkpoints_waver(show):
         shares.append(int(re.search(r"(\d+) %", counted(page))[1]))
     assert shares == sorted(shares, reverse=True) and shares[-1] == 0 and len(answers) > 2
     assert "The model after 0 of 1,500 steps, where the loss is 3." in side(page)
-    assert page.locator(".tl-loss .line").get_attribute("d").count("L") == 59
+    assert page.locator(".tl-loss .line").get_attribute("d").count("L") == 61
+
+
+def test_the_dot_of_the_loss_is_above_the_thumb_and_both_axes_have_numbers(show):
+    lab = WholeLab(tool="learn")
+    page = show(lab, width=933)
+    assert page.locator(".tl-ticks > span").all_inner_texts() == ["0", "100", "150", "200", "300", "1,500"]
+    assert page.locator(".tl-depths > span").all_inner_texts() == ["1", "0.1", "0.01"]
+    rail = page.get_by_label("Checkpoint").bounding_box()
+    for checkpoint in range(5, -1, -1):
+        thumb = rail["x"] + 8 + (rail["width"] - 16) * checkpoint / 5  # its middle: it is 16 pixels wide
+        dot, tick = (
+            page.locator(name).bounding_box() for name in (".dot", f".tl-ticks > :nth-child({checkpoint + 1})")
+        )
+        assert abs(dot["x"] + dot["width"] / 2 - thumb) < 1.5 and abs(tick["x"] + tick["width"] / 2 - thumb) < 1.5
+        page.get_by_label("Checkpoint").press("ArrowLeft")
 
 
 def test_words_are_sampled_and_sampled_again(show):

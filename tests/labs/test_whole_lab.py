@@ -223,7 +223,9 @@ def test_attention_panel_computes_with_the_models_numbers(show):
         for key, text in enumerate(bars):
             shown = number(re.search(rf"{NUMBER}$", text)[1])
             assert shown == pytest.approx(weights[head, row, key].item(), abs=0.0101 if "<" in text else 0.0051)
-        assert status(page).startswith(f"Cross-attention, decoder layer 2, head {head + 1}: ")
+        assert status(page).startswith(
+            f"Cross-attention, decoder layer 2, head {head + 1}, to write “three” after “<st"
+        )
 
 
 def test_causal_mask_hides_later_tokens(show):
@@ -246,7 +248,10 @@ def test_single_column_models_hide_the_other_column(show):
     assert part(page, "cross_attention").get_attribute("aria-hidden") == "true"
     assert words(page) == [*WholeLab(family="decoder").answer, "<end>"]
     part(page, "masked_attention").locator("rect").click()
-    assert status(page).startswith("Masked self-attention, decoder layer 1, head 1: “two” looks at “")
+    said = "Masked self-attention, decoder layer 1, head 1, to write “<end>” after “two”, looks at “"
+    assert status(page).startswith(said)
+    page.get_by_role("group", name="Token").get_by_role("button").first.click()
+    assert status(page).endswith("head 1: “3” looks at “3” (1.00)"), "before the answer it writes no word"
 
 
 def test_hover_previews_an_arrow_and_leaving_restores_the_open_part(show):
@@ -331,9 +336,10 @@ def test_escape_closes_the_panel_and_keeps_the_focus(show):
 def test_attention_opens_at_the_largest_weight(show):
     page = show(WholeLab())
     part(page, "cross_attention").locator("rect").click()
-    assert status(page) == "Cross-attention, decoder layer 1, head 1: “two” looks at “2” (1.00)"
+    where = "Cross-attention, decoder layer 1, head 1, "
+    assert status(page) == f"{where}to write “<end>” after “two”, looks at “2” (1.00)"
     page.get_by_role("group", name="Token").get_by_role("button", name="<start>").click()
-    assert status(page) == "Cross-attention, decoder layer 1, head 1: “<start>” looks at “3” (1.00)"
+    assert status(page) == f"{where}to write “three” after “<start>”, looks at “3” (1.00)"
     assert "= 0.00" not in side(page)
 
 
@@ -351,9 +357,11 @@ def test_words_appear_with_their_step(show):
     slider = page.get_by_label("Walk through the model")
     slider.press("ArrowRight")
     assert page.locator(".tl-later:visible").count() == 5
-    assert "from here only the result" in side(page)
+    assert "For each further word the decoder runs again" in side(page)
     slider.press("ArrowRight")
-    assert "from here only the result" not in side(page)
+    assert "For this word the decoder ran again" in side(page) and "For each further" not in side(page)
+    part(page, "linear").locator("rect").click()
+    assert "ran again" not in side(page), "it is said of the step, not of what else is open"
     slider.press("End")
     assert "Now build it. Start with chapter 1" in side(page)
     slider.press("Home")
@@ -536,7 +544,7 @@ def test_a_wrong_answer_says_how_sure_the_model_is(show):
 
 def test_one_screen(show):
     page = show(WholeLab(), width=933)
-    assert page.locator(".tl-lab").bounding_box()["height"] <= 850
+    assert page.locator(".tl-lab").bounding_box()["height"] <= 850 - 48  # the header of the book's pages
     box = page.locator(".tl-status").bounding_box()
     assert box["width"] <= 1 and box["height"] <= 1, "for screen readers alone"
 

@@ -45,8 +45,9 @@ def keys_not_turned(query, key):
 
 
 def all_axes_turned(query, key):
-    """You reverse all the axes of `key`, including the batch: `.T` does so with more than two axes. Sentences are then
-    compared with other sentences, and usually the sizes do not fit. Only the last two axes must change places."""
+    """You reverse all the axes of `key`, including the batch: `.T` reverses every axis, even of a tensor with more than
+    two. Sentences are then compared with other sentences, and usually the sizes do not fit. Only the last two axes must
+    change places."""
     return query @ key.permute(*range(key.ndim - 1, -1, -1))
 
 
@@ -135,9 +136,9 @@ def by_half_of_d(scores, d_head):
 
 
 def by_twice_d(scores, d_head):
-    """You divide the scores by twice `d_head`: `scores / d_head ** 1 / 2` does so, and `scores * d_head ** -1 / 2`,
-    because `**` is applied before `/`. The exponent is 1, and the 2 divides the result once more. Look at how you write
-    the root."""
+    """You divide the scores by twice `d_head`: `scores / d_head ** 1 / 2` divides by 2 · d_head, and so does `scores *
+    d_head ** -1 / 2`, because `**` is applied before `/`. The exponent is 1, and the 2 divides the result once more.
+    Look at how you write the root."""
     return scores / (2 * d_head)
 
 

@@ -16,9 +16,9 @@ MIN_LENGTH = 8  # of a table: a shorter result is wrong for a different reason
 
 
 def left_in_float32(exercise):
-    """The numbers {are right, and they} come in float32 whatever the dtype of the tensors that went in: of numbers in
-    float64, half of the digits are lost. A `.float()` does that, and so does a tensor made by `torch.zeros` or
-    `torch.empty` without a dtype, into which the result is written. Which line brings float32 in?"""
+    """The numbers {are right, but they} come in float32 whatever the dtype of the arguments: float64 numbers lose half
+    of their digits. The cause is a `.float()`, or a tensor made by `torch.zeros` or `torch.empty` without a dtype, into
+    which the result is written. Which line makes the numbers float32?"""
 
     def in_float32(*arguments):
         return each_tensor(_to_float32, exercise.reference(*arguments))
@@ -43,10 +43,10 @@ def cut_off(exercise):
 
 
 def float_for_int(exercise):
-    """Your result is a float, such as `6.0`, and an int is asked for. Python prints and compares the two alike, and
-    `range`, an index and a shape take the int alone; a float also loses digits, from 2**53 on. A division with `/`
-    gives a float, also where nothing is left over, and so does every product with a number such as `2.0`. `//` keeps
-    ints."""
+    """Your result is a float, such as `6.0`, but the exercise asks for an int. Python prints and compares the two
+    alike, but `range`, an index and a shape accept the int alone; a float also loses digits, from 2**53 on. A division
+    with `/` returns a float even where nothing is left over, as does every product with a number such as `2.0`. `//`
+    keeps ints."""
 
     def as_float(function):
         @functools.wraps(function)

@@ -33,10 +33,11 @@ HINTS = (
     "Which outputs may move when you replace one token? And which two ways to compute the same outputs does the model "
     "offer?",
     "Replace each token in turn and look at all outputs, with the weights as they are and with weights 3,000 times as "
-    "large. Then compare: alone and padded, in front and behind; packed and apart; in parts and at once; the loss "
-    "with your own; twice in evaluation; training with evaluation.",
+    "large. Then compare a text alone with the same text padded, in front and behind; packed documents with separate "
+    "ones; a text in parts with the whole text; the model's loss with your own; two runs in evaluation mode; and "
+    "training mode with evaluation mode.",
     "`for j in range(seq):`, `other = tokens.clone()`, `moved = (model(other) - model(tokens)).abs().amax(…)`, `assert "
-    "moved[:j].max() < …`; then one `assert torch.allclose(…, atol=…)` for each pair of ways",
+    "moved[:j].max() < …`; then one `assert torch.allclose(…, atol=…)` for each of the comparisons",
 )
 
 

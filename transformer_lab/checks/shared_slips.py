@@ -2,7 +2,7 @@
 
 No exercise lists them among its mistakes. A slip can be undone: the outcome of a function becomes the outcome that it
 would have without the slip. `diagnose` then compares the new outcomes with the known mistakes, so that a mistake is
-recognised beside a slip. The text of a slip must be true whatever else is wrong.
+recognized beside a slip. The text of a slip must be true whatever else is wrong.
 
 `common_mistakes` is different: it adds a mistake to those exercises that call it.
 """
@@ -194,17 +194,17 @@ VISIBLE_SLIPS = (
     Slip(
         "as_float",
         _changing_values(_to_int),
-        "Your result is a float, such as `6.0`, and an int is asked for. Python prints and compares the two alike, and "
-        "`range`, an index and a shape take the int alone; a float also loses digits, from 2**53 on. A division with "
-        "`/` gives a float, also where nothing is left over, and so does every product with a number such as `2.0`. "
-        "`//` keeps ints.",
+        "Your result is a float, such as `6.0`, but the exercise asks for an int. Python prints and compares the two "
+        "alike, but `range`, an index and a shape accept the int alone; a float also loses digits, from 2**53 on. A "
+        "division with `/` returns a float even where nothing is left over, as does every product with a number such "
+        "as `2.0`. `//` keeps ints.",
     ),
     Slip(
         "in_float32",
         _changing_dtype(lambda mine, right: mine == torch.float32 and right.is_floating_point),
-        "It comes in float32 whatever the dtype of the tensors that go in: of numbers in float64, half of the digits "
-        "are lost. A `.float()` does that, and so does a tensor made by `torch.zeros` or `torch.empty` without a "
-        "dtype, into which the result is written. Which line brings float32 in?",
+        "It comes in float32 whatever the dtype of the arguments: float64 numbers lose half of their digits. The cause "
+        "is a `.float()`, or a tensor made by `torch.zeros` or `torch.empty` without a dtype, into which the result is "
+        "written. Which line makes the numbers float32?",
     ),
     Slip(
         "in_float64",
@@ -228,8 +228,8 @@ VISIBLE_SLIPS = (
     Slip(
         "error_of_another_class",
         _to_error_class,
-        "Your function raises an error of another class than the docstring names. Whoever calls it catches that class, "
-        "and no other. `raise` names a class; an `assert` always raises `AssertionError`, and PyTorch mostly "
+        "Your function raises an error of a different class from the one in the docstring. The caller catches that "
+        "class, but no other. `raise` names a class; an `assert` always raises `AssertionError`, and PyTorch mostly "
         "`RuntimeError`.",
     ),
 )
@@ -268,10 +268,10 @@ def _restoring_axes(order):
 
 
 AXES = (
-    "The axes of your result come in the order {}, counted as in the one that is asked for. Which `transpose` or "
+    "The axes of your result come in the order {}, counted as in the right result. Which `transpose` or "
     "`permute` is missing, or one too many?"
 )
-ITEMS = "What you return comes in another order than is asked for. What comes first in the docstring?"
+ITEMS = "Your results come in the wrong order. What comes first in the docstring?"
 CUT_OFF_TEXT = (
     "No gradient flows back through the result: a model with such a function runs, and nothing in front of it learns. "
     "`.detach()`, `.data`, `.item()`, `torch.no_grad()` and a new tensor made from numbers cut it off."

@@ -13,7 +13,7 @@ import { NO_CACHE, ofEachToken, attentionCostText, baselineText, ruleText, share
 import { times, trainingText, warningText, windowsText } from "./budget_words.js";
 import { frame } from "./frame.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
-import { parsedInput, setText, sliderWithInput, sortedByWidth, widest } from "./ui.js";
+import { EXAMPLES, parsedInput, setText, sliderWithInput, sortedByWidth, widest } from "./ui.js";
 import { counted, grouped, parseNumber } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -52,6 +52,7 @@ function presetPanel(model, { all }) {
     "Start from",
     all.map((each, i) => [i, each.name]),
     pick,
+    EXAMPLES,
   );
   const published = element("p");
   const other = element("option", { value: "other", hidden: true });
@@ -399,7 +400,7 @@ function configPanel(model, el, world) {
     return { node: element("tr", {}, element("th", { scope: "row" }, name), cells), texts, count, write };
   });
   const named = names.map((each) => element("th", { scope: "col" }, reservedBox(each)));
-  const heads = [element("th", { scope: "col" }), named, element("th", { scope: "col" }, "ratio")];
+  const heads = [element("td"), named, element("th", { scope: "col" }, "ratio")];
   const body = element(
     "tbody",
     {},

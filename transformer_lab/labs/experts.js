@@ -8,7 +8,7 @@ import { vectorText } from "./experts_words.js";
 import { frame } from "./frame.js";
 import { range, sum } from "./maths.js";
 import { button, choice, commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace } from "./ui.js";
-import { set, setText, sliderWithInput, widest } from "./ui.js";
+import { action, onOff, set, setText, sliderWithInput, widest } from "./ui.js";
 import { counted, legible, places, quoted } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -133,7 +133,7 @@ function settingsPanel(model) {
   const counts = range(model.get("bias").length, 1).map((k) => [k, String(k)]);
   const k = choice("Experts per token, k", counts, (n_active) => commit(model, { n_active }));
   const orders = choice("Order", Object.entries(ORDERS), (order) => commit(model, { order }));
-  const toggle = (trait, text) => button(text, () => commit(model, { [trait]: !model.get(trait) }));
+  const toggle = (trait, text) => onOff(text, () => commit(model, { [trait]: !model.get(trait) }));
   const renormalize = toggle("renormalize", "renormalize");
   const shared = toggle("shared", "shared expert");
   const hasShared = model.get("sizes").shared > 0;
@@ -146,17 +146,18 @@ function settingsPanel(model) {
         "router",
         part("Experts per token, k", k.node),
         part("How the weights come about", orders.node),
-        part("Divide by their sum", renormalize),
+        part("Divide by their sum", renormalize.node),
       ),
-      hasShared ? group("shared", part("For every token", shared)) : [],
+      hasShared ? group("shared", part("For every token", shared.node)) : [],
     ),
   ];
   function draw(state) {
     k.show(state.n_active);
     orders.show(state.order);
     const always = state.order === "topk-softmax"; // a softmax over the chosen sums to one already
-    set(renormalize, { "aria-pressed": String(always || state.renormalize), disabled: always });
-    set(shared, { "aria-pressed": String(state.shared) });
+    renormalize.show(always || state.renormalize);
+    set(renormalize.node, { disabled: always });
+    shared.show(state.shared);
   }
   return { nodes, draw };
 }
@@ -171,7 +172,7 @@ function balancePanel(model, names) {
   return element(
     "div",
     { class: "tl-row tl-balance" },
-    button("Balance: 1 step", steps(1)),
+    action("Balance: 1 step", steps(1)),
     button("10 steps", steps(10)),
     button("All biases 0", () => commit(model, { bias: model.get("bias").map(() => 0) })),
     element("span", { class: "tl-note" }, rule),

@@ -5,8 +5,8 @@ import { BLUES, cellColours } from "./colours.js";
 import { frame } from "./frame.js";
 import { depthOf, moveText, influenceText, nameOf, verdictText } from "./influence_words.js";
 import { range } from "./maths.js";
-import { button, choice, commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace } from "./ui.js";
-import { set, setText } from "./ui.js";
+import { choice, commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace } from "./ui.js";
+import { EXAMPLES, onOff, set, setText } from "./ui.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./influence_words.js").Table} Table */
@@ -79,7 +79,7 @@ function tablePanel(model) {
 /** @type {(model: Model, stored: Stored[], verdicts: string[][]) =>
  *   { node: HTMLElement, draw: (state: State, shown: Stored) => void, reserveAll: () => void }} */
 function verdictPanel(model, stored, verdicts) {
-  const pick = choice("What do you say of this model?", verdicts, (verdict) => commit(model, { verdict }));
+  const pick = choice("What do you say of this model?", verdicts, (verdict) => commit(model, { verdict }), EXAMPLES);
   const story = element("p", { class: "tl-story" });
   const link = element("a", { target: "_blank", rel: "noreferrer" });
   const thread = element("p", { class: "tl-note" }, link);
@@ -116,7 +116,7 @@ function render({ model, el }) {
   );
   const claim = element("span", { class: "tl-said" });
   const row = choice("What the model reads", rows, (row) => commit(model, { row }));
-  const loud = button("weights × 3,000", () => commit(model, { loud: !model.get("loud") }));
+  const loud = onOff("weights × 3,000", () => commit(model, { loud: !model.get("loud") }));
   const eight = rowsPanel(model);
   const table = tablePanel(model);
   const shownModels = stored.filter(({ letter }) => letters.includes(letter));
@@ -140,7 +140,7 @@ function render({ model, el }) {
           element("div", {}, label("Model"), models.node),
           element("p", {}, "It is said to be ", reservedBox(claim)),
         ),
-    isOwn ? [] : group("switches", element("div", { class: "tl-row" }, row.node, loud)),
+    isOwn ? [] : group("switches", element("div", { class: "tl-row" }, row.node, loud.node)),
     eight.node,
     element("div", { class: "tl-columns" }, group("table", table.node), isOwn ? [] : group("verdict", verdict.node)),
   );
@@ -165,7 +165,7 @@ function render({ model, el }) {
       models.show(state.chosen);
       setText(claim, `${shown.said}.`);
       row.show(state.row);
-      set(loud, { "aria-pressed": String(state.loud) });
+      loud.show(state.loud);
       verdict.draw(state, shown);
       answer = verdictText(state.verdict, shown.verdict, names);
     }

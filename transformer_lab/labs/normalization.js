@@ -11,7 +11,7 @@ import { disturbed, leaks, sliderRange, smallestSplit, standardize } from "./nor
 import { asCode, changeText, entryText, movedText, numberText, QUESTIONS } from "./normalization_words.js";
 import { ruleText } from "./normalization_words.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
-import { setText, sliderWithInput, widest, widthInEms } from "./ui.js";
+import { EXAMPLES, onOff, setText, sliderWithInput, widest, widthInEms } from "./ui.js";
 import { minus, parseNumber, short } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -62,12 +62,12 @@ function normPanel(model, { shape }) {
     divisors(features).map((n) => [n, String(n)]),
     (n_groups) => commit(model, { n_groups }),
   );
-  const centring = button("subtract the mean", () => commit(model, { center: !model.get("center") }));
+  const centring = onOff("subtract the mean", () => commit(model, { center: !model.get("center") }));
   const code = element("span", { class: "tl-code" });
   const note = element("span", { class: "tl-note" });
   const rule = element("p", {}, code, note);
   const words = element("p");
-  const axesChoice = element("div", { class: "tl-choice", role: "group", "aria-label": "Axes that share" }, axes);
+  const axesChoice = element("div", { class: EXAMPLES, role: "group", "aria-label": "Axes that share" }, axes);
   const noted = (text, control) => element("div", {}, element("span", { class: "tl-note" }, text), control);
   const nodes = [
     group("norm", element("div", { class: "tl-row" }, norms.node)),
@@ -78,7 +78,7 @@ function normPanel(model, { shape }) {
         { class: "tl-row tl-settings" },
         noted("Axes that share", axesChoice),
         noted("Groups of features", groups.node),
-        noted("Centring", element("div", { class: "tl-choice" }, centring)),
+        noted("Centring", centring.node),
       ),
     ),
     element("div", { class: "tl-rule" }, reservedBox(rule), reservedBox(words)),
@@ -90,7 +90,7 @@ function normPanel(model, { shape }) {
     for (const [axis, each] of axes.entries()) set(each, { "aria-pressed": String(norm.dims.includes(axis)) });
     groups.show(norm.groups);
     for (const each of groups.buttons) set(each, { disabled: !norm.dims.includes(2) });
-    set(centring, { "aria-pressed": String(norm.center) });
+    centring.show(norm.center);
     setText(code, asCode(shape, norm.dims, norm.groups, norm.center));
     setText(note, known[own]?.note ?? "");
     setText(words, ruleText(norm));

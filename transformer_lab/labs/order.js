@@ -19,7 +19,7 @@ import {
   ORDER_NAMES,
 } from "./order_words.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
-import { setText, sliderWithInput, sortedByWidth, widthInEms } from "./ui.js";
+import { action, setText, sliderWithInput, sortedByWidth, widthInEms } from "./ui.js";
 import { grouped } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -424,7 +424,7 @@ function memoryPanel(seq, D, M) {
 // Buttons Back and Next, and a slider through all tokens.
 function walkControls(model, seq) {
   const by = (step) => () => commit(model, { token: clamp(model.get("token") + step, 1, seq) });
-  const [back, on] = [button("Back", by(-1)), button("Next token", by(1))];
+  const [back, on] = [button("Back", by(-1)), action("Next token", by(1))];
   const reading = element("p");
   const pick = (token) => commit(model, { token });
   const { node, input, typed, show } = sliderWithInput("Token", { ends: [1, seq], props: { disabled: seq < 2 } }, pick);

@@ -5,6 +5,7 @@ import { frame } from "./frame.js";
 import { answerIn, ERROR, inWords, knownOf, matches, textOf, upper } from "./practice_answers.js";
 import { INPUTS } from "./practice_inputs.js";
 import { forgetAll, isDue, nextCase, recordMissed, recordOf, recordSolved } from "./practice_record.js";
+import { choicesOf, practiceRing, START, startPanel } from "./practice_start.js";
 import { button, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set, setText } from "./ui.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -18,6 +19,7 @@ const INSTRUCTIONS = {
   choice: "Choose one, then check.",
   order: "Move the steps into order, then check.",
 };
+const END_OF_SET = "Three questions are done. Go on with another, or go back to your chapter.";
 const BACK = "You missed one like this. Here it is with other numbers.";
 
 // Text between backticks is code.
@@ -70,7 +72,7 @@ function allStatusTexts(table) {
   const named = table.cases.flatMap((it) =>
     it.wrong.map(([, numbers]) => mistakesText(numbers.map((i) => table.mistakes[i]))),
   );
-  return [...named, shownText(table.cases[0], table), INSTRUCTIONS[table.kind], BACK];
+  return [...named, `${shownText(table.cases[0], table)} ${END_OF_SET}`, INSTRUCTIONS[table.kind], BACK];
 }
 
 // “Three times: The products run over the sizes to the left.”, by descending frequency.
@@ -92,6 +94,8 @@ function render({ model, el }) {
   const topics = model.get("topics");
   const names = topics.map((topic) => topic.name);
   const many = topics.length > 1;
+  const choices = choicesOf(topics);
+  const SET = 3; // questions from earlier chapters
   const tables = new Map();
   const tableOf = (name) => {
     if (!tables.has(name)) tables.set(name, JSON.parse(topics[names.indexOf(name)].table));
@@ -106,7 +110,11 @@ function render({ model, el }) {
 
   let back = ""; // the case announced as a repetition
   let isIncomplete = false; // Check was pressed without a complete answer
+  let streak = 0; // questions answered right at the first try, one after another
+  let missedNow = false; // whether this question was answered wrong, or its answer shown
+  let answered = 0; // questions answered since a choice was made
   const score = element("span");
+  const ring = practiceRing();
   const question = element("p", { class: "tl-question" });
   const given = element("pre", { class: "tl-given" });
   const answers = element("div", { class: "tl-reserved tl-answers" });
@@ -125,13 +133,22 @@ function render({ model, el }) {
     const found = answerIn(answer, table, it);
     isIncomplete = found === null || invalidInput(answers) !== null;
     if (isIncomplete || state === "checked") return draw();
-    if (matches(found, it.right, table)) recordSolved(topic, at);
-    else
+    if (matches(found, it.right, table)) {
+      recordSolved(topic, at);
+      answered += 1;
+      if (!missedNow) streak += 1;
+    } else {
       recordMissed(
         topic,
         mistakesIn(found, it, table).map(([id]) => id),
       );
+      endStreak();
+    }
     commit(model, { answer: answer || textOf(found, table), state: "checked" });
+  }
+  function endStreak() {
+    streak = 0;
+    missedNow = true;
   }
   function submit() {
     const { state } = now();
@@ -146,41 +163,38 @@ function render({ model, el }) {
     const next = many ? from[Math.floor(Math.random() * from.length)] : topic;
     const found = nextCase(tableOf(next), next === topic ? at : recordOf(next).solved.length - 1);
     back = found.back ? `${next} ${found.at}` : "";
-    isIncomplete = false;
+    isIncomplete = missedNow = false;
     commit(model, { topic: next, case: found.at, answer: "", state: "open" });
     if (byKey) queueMicrotask(() => input.focus());
   }
   function reveal() {
     const { topic, table, it, state } = now();
     if (state !== "checked") recordMissed(topic, []);
+    if (state !== "shown" && !(state === "checked" && isRight(now()))) {
+      endStreak();
+      answered += 1;
+    }
     isIncomplete = false;
     commit(model, { answer: textOf(it.right, table), state: "shown" });
   }
 
-  // Chooses what to practise: everything, a chapter, or one topic.
-  const chapters = [...new Set(topics.map((topic) => topic.chapter))];
-  const option = (value, text) => element("option", { value }, text);
-  const select = element(
-    "select",
-    { class: "tl-input", "aria-label": "What to practise", onchange: () => choose(select.value) },
-    option("all", "Everything, mixed"),
-    chapters.map((chapter) =>
-      element(
-        "optgroup",
-        { label: `Chapter ${chapter}` },
-        option(String(chapter), `Chapter ${chapter}, mixed`),
-        topics.filter((topic) => topic.chapter === chapter).map(({ name, title }) => option(name, title)),
-      ),
-    ),
-  );
-  const among = () => {
-    const fits = ({ name, chapter }) => ["all", name, String(chapter)].includes(model.get("choice"));
-    return topics.filter(fits).map((topic) => topic.name);
-  };
-  const choose = (choice) => {
+  // Chooses what to practise: everything, a chapter, the chapters up to one, or one topic.
+  const among = () => topics.filter(choices[model.get("choice")].includes).map((topic) => topic.name);
+  function choose(choice) {
     model.set("choice", choice);
+    answered = 0;
     another();
-  };
+    draw(); // a button that is hidden takes no focus
+    goBack.focus();
+  }
+  const start = startPanel(topics, choices, (name) => tableOf(name).cases.length, choose);
+  const goBack = button("All practices", () => {
+    const { choice } = now();
+    commit(model, { choice: START, answer: "", state: "open" });
+    draw();
+    start.focus(choice);
+  });
+  const chosen = element("span", { class: "tl-chosen-practice" });
 
   const main = { check: button("Check", check), another: button("Another", () => another()) };
   const buttons = element(
@@ -202,27 +216,26 @@ function render({ model, el }) {
     forget,
   );
 
+  const asking = element(
+    "div",
+    {},
+    many ? element("div", { class: "tl-row tl-picked" }, goBack, chosen) : [],
+    group("score", element("p", { class: "tl-label tl-score" }, ring.node, score)),
+    reservedBox(question),
+    reservedBox(given),
+    answers,
+    buttons,
+  );
+
   const urlState = traitsInUrl("practice", {
-    choice: optionCodec(["all", ...chapters.map(String), ...names]),
+    choice: optionCodec(Object.keys(choices)),
     topic: optionCodec(names),
     case: integerCodec(0, 99),
     answer: textCodec((text) => (text.length <= 400 ? { value: text } : { error: "too long" }), String, "an answer"),
     state: optionCodec(["open", "checked", "shown"]),
   });
   const title = many ? "Practice" : `Practice: ${topics[0].title}`;
-  const { status } = frame(
-    { model, el },
-    "practice",
-    title,
-    urlState,
-    many ? element("div", { class: "tl-row" }, select) : [],
-    group("score", element("p", { class: "tl-label" }, score)),
-    reservedBox(question),
-    reservedBox(given),
-    answers,
-    buttons,
-    reviewList,
-  );
+  const { status } = frame({ model, el }, "practice", title, urlState, many ? start.node : [], asking, reviewList);
 
   const makeInput = (it, table) => INPUTS[table.kind]({ form: table, it, answer, submit });
   function drawTopic({ topic, table }) {
@@ -251,21 +264,28 @@ function render({ model, el }) {
     forget.hidden = !items.length;
   }
 
+  // Three questions from earlier chapters end a chapter.
+  const isEndOfSet = () => model.get("choice").startsWith("to") && answered === SET;
   function statusText({ topic, at, table, it, answer, state }) {
     if (invalidInput(answers)) return `Not read: ${answers.querySelector(".tl-error").textContent}`;
     if (isIncomplete) return `There is no whole answer yet. ${INSTRUCTIONS[table.kind]}`;
-    if (state === "shown") return shownText(it, table);
+    if (state === "shown") return `${shownText(it, table)} ${isEndOfSet() ? END_OF_SET : ""}`.trim();
     if (state === "open") return back === `${topic} ${at}` ? BACK : INSTRUCTIONS[table.kind];
     const found = answerIn(answer, table, it);
     if (found === null) return INSTRUCTIONS[table.kind];
-    if (matches(found, it.right, table)) return "Right.";
+    if (matches(found, it.right, table)) return many && isEndOfSet() ? `Right. ${END_OF_SET}` : "Right.";
     const mistakes = mistakesIn(found, it, table);
     return mistakes.length ? mistakesText(mistakes) : `Not right. ${knownOf(found, it, table)}`.trim();
   }
 
   function draw() {
     const all = now();
-    const { topic, table, it, at, answer: text, state } = all;
+    const { topic, table, it, at, answer: text, state, choice } = all;
+    const isStart = many && choice === START;
+    set(start.node, { hidden: !isStart });
+    set(asking, { hidden: isStart });
+    if (many) drawWeak();
+    if (isStart) return drawStart();
     drawTopic(all);
     if (drawnQuestion !== `${topic} ${at}`) {
       drawnQuestion = `${topic} ${at}`;
@@ -276,18 +296,31 @@ function render({ model, el }) {
       answers.replaceChildren(input.node, tallest);
     }
     if (!(isIncomplete && invalidInput(answers))) input.show(text); // invalid input stays in the field
-    select.value = all.choice;
+    setText(chosen, choices[choice].title);
     const done = state === "shown" || (state === "checked" && isRight(all));
     const wrong = state === "checked" && !done;
     status.parentElement.classList.toggle("tl-right", state === "checked" && done);
     status.parentElement.classList.toggle("tl-not-right", wrong);
-    set(main.check, { class: state === "open" ? "tl-main" : null });
-    set(main.another, { class: state === "open" ? null : "tl-main" });
+    set(main.check, { class: done ? null : "tl-main" }); // after a wrong answer one may try again
+    set(main.another, { class: done ? "tl-main" : null });
     writeWithCode(status, statusText(all));
-    const solved = `${recordOf(topic).solved.length} of ${table.cases.length} solved`;
-    setText(score, many ? `${table.title}${table.title.endsWith("?") ? "" : ":"} ${solved}` : solved);
-    if (many) drawWeak();
+    const far = { solved: recordOf(topic).solved.length, cases: table.cases.length };
+    ring.show(far);
+    const solved = `${far.solved} of ${far.cases} solved`;
+    const inRow = streak > 1 ? ` · ${streak} right in a row` : "";
+    const named = many && choice !== topic; // the bar above has the name of a single topic
+    setText(score, `${named ? `${table.title}${table.title.endsWith("?") ? "" : ":"} ` : ""}${solved}${inRow}`);
   }
+  function drawStart() {
+    start.draw();
+    drawnTopic = "";
+    reserveSpace(status);
+    status.parentElement.classList.remove("tl-right", "tl-not-right");
+    setText(status, "Choose what to practise.");
+  }
+  // A link that names a choice of several topics leads to one of its questions.
+  const isUntouched = () => names.indexOf(model.get("topic")) === 0 && !model.get("case") && !model.get("answer");
+  if (many && !["all", START, ...names].includes(model.get("choice")) && isUntouched()) another();
   return observe(model, urlState.names, draw);
 }
 

@@ -22,7 +22,8 @@ class Practice(Lab):
     Attributes
     ----------
     choice
-        What questions are drawn from, where there are several topics: ``"all"``, a chapter's number, or a topic's name.
+        What questions are drawn from, where there are several topics: ``"all"``, a chapter's number, ``"to3"`` for the
+        chapters up to the third, or a topic's name. ``"start"`` shows them all to choose from.
     topic, case, answer, state
         What is asked, by the topic's name and the number of the case; what the reader has answered, as text; and
         whether that is ``"open"``, has been ``"checked"``, or the right answer is ``"shown"``.
@@ -33,7 +34,7 @@ class Practice(Lab):
     Practice(topic='strides_of', case=0)
     """
 
-    _esm = script("practice_answers", "practice_inputs", "practice_record", "practice")
+    _esm = script("practice_answers", "practice_inputs", "practice_record", "practice_start", "practice")
     _css = style("practice")
     shown = ("topic", "case")
     groups = ("solution", "score")
@@ -49,12 +50,15 @@ class Practice(Lab):
         known = practice.topics()
         own = (topic if isinstance(topic, Topic) else known[as_option("topic", topic, list(known))] for topic in topics)
         states = [_as_state(topic) for topic in (own if topics else known.values())]
-        super().__init__(topics=states, topic=states[0]["name"], controls=controls)
+        choice = "start" if len(states) > 1 else "all"
+        super().__init__(topics=states, topic=states[0]["name"], choice=choice, controls=controls)
 
     @traitlets.validate("choice")
     def _check_choice(self, proposal):
-        chapters = dict.fromkeys(str(topic["chapter"]) for topic in self.topics)
-        return as_option("choice", proposal.value, ["all", *chapters, *(topic["name"] for topic in self.topics)])
+        chapters = list(dict.fromkeys(str(topic["chapter"]) for topic in self.topics))
+        up_to = [f"to{chapter}" for chapter in chapters[:-1]]
+        names = [topic["name"] for topic in self.topics]
+        return as_option("choice", proposal.value, ["start", "all", *up_to, *chapters, *names])
 
     @traitlets.validate("topic")
     def _check_topic(self, proposal):

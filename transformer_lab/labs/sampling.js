@@ -6,7 +6,7 @@ import { randomNumber, range, sum } from "./maths.js";
 import { choose, drawnPlace } from "./sampling_maths.js";
 import { choiceText, drawText, othersText, parseStep, parseTopK, shareText, tokenText } from "./sampling_words.js";
 import { button, choice, commit, element, field, getTraits, group, observe, reservedBox, reserveSpace } from "./ui.js";
-import { set, setText, sliderWithInput, widest } from "./ui.js";
+import { action, EXAMPLES, set, setText, sliderWithInput, widest } from "./ui.js";
 import { grouped, parseNumber } from "./words.js";
 
 /** @typedef {import("./sampling_maths.js").Choice} Choice */
@@ -23,7 +23,7 @@ const MANY = 100; // draws at once
  */
 function promptPanel(model, prompts) {
   const options = prompts.map(({ key }) => [key, key]);
-  const buttons = choice("Prompt", options, (prompt) => commit(model, { prompt }));
+  const buttons = choice("Prompt", options, (prompt) => commit(model, { prompt }), EXAMPLES);
   const text = element("p", { class: "tl-prompt" });
   const shown = ({ text, chat }) => `${chat ? "Asked" : "Text"}: ${text} …`;
   const node = element("div", {}, buttons.node, reservedBox(text));
@@ -131,7 +131,7 @@ function render({ model, el }) {
   const minP = slider("Min-p", "min_p", "Min-p: at least this fraction of the best");
   const cuts = element("div", { class: "tl-cuts" }, topK.node, topP.node, minP.node);
   const drawMore = (more) => () => commit(model, { draws: Math.min(model.get("draws") + more, limits.draws) });
-  const one = button("Draw", drawMore(1));
+  const one = action("Draw", drawMore(1));
   const many = button(`Draw ${MANY}`, drawMore(MANY));
   const clear = button("Clear", () => commit(model, { draws: 0 }));
   const seed = field(

@@ -7,8 +7,8 @@ import { tensorGrid } from "./grid.js";
 import { product, range, ravel, unravel } from "./maths.js";
 import { animateFrom, positionsOf } from "./motion.js";
 import { journeySteps, namesIn, steps, tokensOfHead } from "./split_journey.js";
-import { button, commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace, set } from "./ui.js";
-import { setText } from "./ui.js";
+import { commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace } from "./ui.js";
+import { onOff, setText } from "./ui.js";
 import { quotedAt, shapeText } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -105,8 +105,7 @@ function journeyPanel(model) {
   const example = model.get("example");
   const { features, letter, tokenOf, nameOf, byHead, rowOf, isMisplaced } = namesIn(example);
   const bar = stageBar(model, steps(false, false).length);
-  const toggle = (trait, text) =>
-    button(text, () => commit(model, { [trait]: !model.get(trait) }), { "aria-pressed": "false" });
+  const toggle = (trait, text) => onOff(text, () => commit(model, { [trait]: !model.get(trait) }));
   const toggles = {
     split_by_view: toggle("split_by_view", "view alone to split"),
     merge_by_view: toggle("merge_by_view", "view alone to merge"),
@@ -119,7 +118,7 @@ function journeyPanel(model) {
   const mistakes = element(
     "div",
     { class: "tl-choice", role: "group", "aria-label": "A mistake" },
-    Object.values(toggles),
+    Object.values(toggles).map(({ node }) => node),
   );
   const nodes = [
     label("Choose a step"),
@@ -171,8 +170,8 @@ function journeyPanel(model) {
     const lengths = { batch: 1, seq: queries, q_len: queries, k_len: queries, heads };
     const widths = { d_model: whole ?? "d_model", d_head: whole ? whole / heads : "d_head" };
     bar.draw(stepTexts, stage, { ...lengths, ...widths });
-    set(toggles.split_by_view, { "aria-pressed": String(split) });
-    set(toggles.merge_by_view, { "aria-pressed": String(merge) });
+    toggles.split_by_view.show(split);
+    toggles.merge_by_view.show(merge);
     // A transpose that is left out changes nothing, so the tensor before it is the input of the view.
     const start = stage - (stepTexts[stage].wrong && stage !== 2 && stage !== 8 ? 2 : 1);
     picture.draw(way, [start, stage], `${split} ${merge}`, cell);

@@ -9,7 +9,7 @@ import { animateFrom, positionsOf } from "./motion.js";
 import { parseChain, run, textOf } from "./strides_chain.js";
 import { isContiguous, placeOf, storagePlaces } from "./strides_rules.js";
 import { button, choice, commit, element, field, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
-import { setText, sliderWithInput } from "./ui.js";
+import { EXAMPLES, setText, sliderWithInput } from "./ui.js";
 import { counted, parseNumber, parseShape, shapeText } from "./words.js";
 
 /** @typedef {import("./strides_rules.js").Strided} Strided */
@@ -62,7 +62,7 @@ function chainPanel(model, el) {
     (steps) => pickChain(textOf(steps)),
   );
   set(chain.node, { class: "tl-field tl-wide" });
-  const offers = choice("Add an operation", [], pickChain).node;
+  const offers = choice("Add an operation", [], pickChain, EXAMPLES).node;
   const list = element("ol", { class: "tl-steps" });
   const refusal = element("p", { class: "tl-refusal", role: "alert" });
 

@@ -241,19 +241,31 @@ export function sliderWithInput(label, { ends, head = [], marks = [], props, ste
   return { node, input, typed: number.input, show };
 }
 
-// Buttons for several options, one of them pressed: options are [value, label] pairs.
+// Buttons for several options, one of them pressed: options are [value, label] pairs. What can be chosen has a look:
+// modes are joined, and examples to begin with are chips.
+export const MODES = "tl-choice tl-modes";
+export const EXAMPLES = "tl-choice tl-chips";
 /**
- * @type {(label: string, options: any[][], pick: (value: any) => void) =>
+ * @type {(label: string, options: any[][], pick: (value: any) => void, look?: string) =>
  *   { node: HTMLElement, buttons: HTMLButtonElement[], show: (value: any) => void }}
  */
-export function choice(label, options, pick) {
+export function choice(label, options, pick, look = MODES) {
   const buttons = options.map(([value, text]) => button(text, () => pick(value), { "aria-pressed": "false" }));
-  const node = element("div", { class: "tl-choice", role: "group", "aria-label": label }, buttons);
+  const node = element("div", { class: look, role: "group", "aria-label": label }, buttons);
   const show = (value) => {
     for (const [i, each] of buttons.entries()) set(each, { "aria-pressed": String(options[i][0] === value) });
   };
   return { node, buttons, show };
 }
+
+// What is on or off, as a switch; and the button for a lab's one action.
+/** @type {(text: string, flip: () => void) => { node: HTMLButtonElement, show: (on: boolean) => void }} */
+export function onOff(text, flip) {
+  const node = button(text, flip, { class: "tl-on-off", "aria-pressed": "false" });
+  return { node, show: (on) => set(node, { "aria-pressed": String(on) }) };
+}
+/** @type {(text: string, onclick: () => void) => HTMLButtonElement} */
+export const action = (text, onclick) => button(text, onclick, { class: "tl-main" });
 
 // A radio group: one Tab stop, and arrow keys to move inside it.
 /**

@@ -70,7 +70,7 @@ function render(view) {
     draw();
     // On a phone the panel covers the lower half of the window: the place that is open goes into the upper half.
     const { bottom } = drawing.node.querySelector(".open").getBoundingClientRect();
-    const hidden = bottom + side.node.offsetHeight + 60 - innerHeight; // with room for its links
+    const hidden = bottom + side.node.offsetHeight + 8 - innerHeight;
     if (getComputedStyle(side.node).position === "sticky" && hidden > 0) scrollBy({ top: hidden, behavior: "instant" });
   };
   const titleOf = (id) => describePlace(model.get("words"), id).title;
@@ -82,6 +82,10 @@ function render(view) {
   const panels = [asking, answerPanel(model, state, unread), familyPanel(model), steps];
   const [ask, answer, family, walking] = panels.map((panel) => panel.node);
   const stage = element("div", { class: "tl-stage" }, family, drawing.node, side.node, walking);
+  // What a key chooses has its name in sight, where the panel is beside the drawing.
+  set(drawing.node, {
+    onkeydown: () => side.node.offsetTop <= drawing.node.offsetTop && side.title.scrollIntoView({ block: "nearest" }),
+  });
   set(stage, { onkeydown: ({ key }) => key === "Escape" && shut() });
   const urlState = traitsInUrl("whole", {
     text: textCodec(read),
@@ -122,7 +126,7 @@ function render(view) {
     }
     const open = placeOf(now.part);
     const layerText = (side) =>
-      open.side === side && open.layer !== null ? `${open.layer + 1} of ${layers}` : `× ${layers}`;
+      open.side === side && open.layer !== null ? `${open.layer + 1}/${layers}` : `× ${layers}`;
     drawing.draw({
       family: now.family,
       layers,

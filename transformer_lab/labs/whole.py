@@ -12,9 +12,10 @@ import traitlets
 from ..arguments import format_value, type_name
 from ..attention import scaled_dot_product_attention
 from ..multi_head import MultiHeadAttention
-from ..normalization import EPS, LayerNorm, RMSNorm
+from ..normalization import LayerNorm, RMSNorm
 from ..transformer import LanguageModel, Transformer
 from .lab import Lab, as_integer, as_number, as_option, as_strings, script, style
+from .whole_course import course
 
 _FOLDER = Path(__file__).parent
 LARGEST_SIZES = {"n_layers": 4, "n_heads": 8, "d_model": 64, "d_ff": 256}  # of a user's model
@@ -26,6 +27,7 @@ FAMILIES = {"both": ("both", "encoder"), "decoder": ("decoder",)}  # the views o
 MODEL_SWITCHES = ("mask", "positions", "residual", "scale", "cross")  # switches that are not for a single head
 DIGITS = 6  # the most that can be typed for the course's two models
 EXAMPLES = ("342", "13", "30", "2003", "1000", "0342", "12345")
+EPS = 1e-5
 
 
 def pack(model, source, target, bos, eos, dtype="float32"):
@@ -80,14 +82,6 @@ def switch_names(family, n_layers, n_heads):
     ]
     without = {"both": (), "encoder": ("mask", "cross"), "decoder": ("cross",)}[family]
     return [*(name for name in MODEL_SWITCHES if name not in without), *heads]
-
-
-def _course():
-    """The course's models, their checkpoints, and what was measured in their training."""
-    final = json.loads((_FOLDER / "whole_weights.json").read_text("utf-8"))
-    learning = json.loads((_FOLDER / "whole_learning.json").read_text("utf-8"))
-    files = [_FOLDER / f"whole_checkpoint_{step}.json" for step in learning["steps"][:-1]]
-    return final, [json.loads(file.read_text("utf-8")) for file in files], learning
 
 
 class WholeLab(Lab):
@@ -221,9 +215,9 @@ class WholeLab(Lab):
             for name, value in given.items():
                 if value is not None:
                     raise ValueError(f"{name} must come with a model, got {format_value(value)} alone")
-            course, checkpoints, learning = _course()
-            stored, limits, first = course["models"], LIMITS | {"tokens": DIGITS}, EXAMPLES[0]
-            about = {"examples": list(EXAMPLES), "says": _of_digits(stored, course["made"])}
+            final, checkpoints, learning = course()
+            stored, limits, first = final["models"], LIMITS | {"tokens": DIGITS}, EXAMPLES[0]
+            about = {"examples": list(EXAMPLES), "says": _of_digits(stored, final["made"])}
         else:
             *checkpoints, stored = [[each] for each in _pack_all(model, tokens, tgt_tokens, bos, eos)]
             limits, learning = LIMITS, {"steps": list(range(len(checkpoints) + 1))} if checkpoints else {}
@@ -336,7 +330,7 @@ class WholeLab(Lab):
 def _sizes(stored):
     weights = sum(math.prod(shape) for _, shape in stored["layout"])
     layers = _counted(stored["nLayers"], "layer") + (" on each side" if stored["family"] == "both" else "")
-    return f"{layers}, {_counted(stored['nHeads'], 'head')}, {weights:,} weights"
+    return f"{layers}, {_counted(stored['nHeads'], 'head')} and {weights:,} weights"
 
 
 def _counted(count, one):
@@ -354,11 +348,11 @@ def _of_tokens(stored):
         "unknown": f"“~” is not among the model’s tokens: {listed}.",
         "many": f"At most {most} tokens here; this has ~.",
         "about": {
-            "both": f"Your model: {_sizes(stored)}.",
+            "both": f"Your model has {_sizes(stored)}.",
             "encoder": "The encoder of your model: it turns each token into a vector, and writes nothing.",
         }
         if stored["family"] == "both"
-        else {"decoder": f"Your model: {_sizes(stored)}."},
+        else {"decoder": f"Your model has {_sizes(stored)}."},
     }
 
 
@@ -382,25 +376,29 @@ def _of_digits(models, made):
         "many": f"At most {DIGITS} digits; this has ~.",
         "about": {
             "both": "It reads a number in digits and writes it in English, word by word, on this page. "
-            f"{_sizes(both)}.",
-            "encoder": f"It turns each digit into a vector of {width} numbers that knows its neighbours. "
-            f"{_counted(both['nLayers'], 'layer')}, {_counted(both['nHeads'], 'head')}. "
+            f"It has {_sizes(both)}.",
+            "encoder": f"It turns each digit into a vector of {width} numbers, which depends on all digits. "
+            f"It has {_counted(both['nLayers'], 'layer')} and {_counted(both['nHeads'], 'head')}. "
             "It writes nothing: a classifier or a search would read these vectors.",
-            "decoder": f"It continues one sequence: the digits, then the words. {_sizes(alone)}.",
+            "decoder": f"It continues one sequence: the digits, then the words. It has {_sizes(alone)}.",
         },
-        "facts": f"Both models learned from {made['trained_on']:,} of the numbers 0 to 9,999. On the "
-        f"{made['held_out']} that they never saw, encoder and decoder make {mistakes}, the decoder alone makes "
-        f"{others}. Of {total(made['asked'], unlike):,} numbers that are longer or begin with 0, they get "
-        f"{right or 'none'} right: they learned numbers of up to four digits, not a rule.",
+        "facts": f"The lab has two models: an encoder–decoder and a decoder alone. Both were trained on "
+        f"{made['trained_on']:,} of the numbers 0 to 9,999. On the {made['held_out']} that they never saw, the "
+        f"encoder–decoder makes {mistakes}, and the decoder alone makes {others}. Of {total(made['asked'], unlike):,} "
+        f"numbers that are longer or begin with 0, they get {right or 'none'} right: they learned numbers of up to "
+        "four digits, not a rule.",
         "why": {
             "long": "It has only seen numbers of one to four digits.",
             "zero": "It has never seen a number that begins with 0.",
             "both": "It has only seen numbers of one to four digits, and none that begins with 0.",
             "other": "It learned from examples; no one told it a rule.",
             "off": "A part of it is switched off.",
+            "several": "~ parts of it are switched off.",
             "drawn": "Its words were drawn at random.",
             "early": "Its training had only begun.",
         },
+        "longest": "Wrong: it is seven hundred and seventy seven thousand seven hundred and seventy seven. It has only "
+        "seen numbers of one to four digits. 100 % sure, and wrong. Dashed words are not written yet.",
     }
 
 

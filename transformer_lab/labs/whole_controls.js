@@ -56,7 +56,7 @@ export function askPanel(model, parse, redraw) {
 // What the reader has changed, if it explains a wrong answer.
 /** @type {(now: State, last: number) => string} `last`: the checkpoint with the final weights */
 function changeOf({ model, sampling, checkpoint }, last) {
-  if (model.off.length) return "off";
+  if (model.off.length) return model.off.length > 1 ? "several" : "off";
   if (sampling.temperature) return "drawn";
   return checkpoint < last ? "early" : "";
 }
@@ -64,7 +64,7 @@ function changeOf({ model, sampling, checkpoint }, last) {
 // The answer, token by token with probabilities, and the verdict.
 /** @type {(model: Model, state: () => State, unread: () => string) => any} */
 export function answerPanel(model, state, unread) {
-  const { why } = model.get("says");
+  const { why, longest } = model.get("says");
   const last = model.get("checkpoints").length;
   const goTo = (word) => {
     const { stops, answer } = state();
@@ -87,10 +87,11 @@ export function answerPanel(model, state, unread) {
     chips.map(({ node }) => node),
   );
   const next = button("Next word", writeNext);
-  const hint = element("span", { class: "tl-note" }, "Click a word for its softmax.");
+  const { hints } = model.get("words");
+  const hint = element("span", { class: "tl-note" });
   const certain = element("span", { class: "tl-sure" });
-  const onWord = element("span", { class: "tl-on-word" }, next, hint, certain);
-  const judged = element("p");
+  const judged = element("span");
+  const said = element("p", {}, judged, " ", certain, " ", hint);
   /** @type {(state: State) => void} */
   function draw(now) {
     const { model: used, answer, words, family, ready, text, step, wanted, right, sure } = now;
@@ -104,24 +105,28 @@ export function answerPanel(model, state, unread) {
       const later = i >= ready;
       node.classList.toggle("tl-later", later);
       set(node, {
-        "aria-label": later ? "not written yet" : `${word}, probability ${share(answer.probabilities[i])}`,
+        "aria-label": `${word}, ${later ? "not written yet" : `probability ${share(answer.probabilities[i])}`}`,
         "aria-pressed": String(step > 0 && i === ready - 1),
       });
     }
     const wrong = `${words.length ? "" : "It writes nothing. "}Wrong: it is ${wanted}.`;
-    const says = right ? "Right." : `${wrong} ${wanted && (why[changeOf(now, last)] ?? reasonWrong(text, why))}`;
+    const says = right
+      ? "Right."
+      : `${wrong} ${wanted && (why[changeOf(now, last)]?.replace("~", used.off.length) ?? reasonWrong(text, why))}`;
     const vectors = `${counted(answer.source.length, "vector")}, and no answer.`;
     const typing = unread();
     const later = ready < answer.tokens.length;
     setText(judged, typing ? `Still showing ${text}.` : writes ? wanted && says : vectors);
-    set(onWord, { hidden: !writes });
+    for (const each of [next, hint]) set(each, { hidden: !writes });
+    setText(hint, hints[+later]);
     const kind = typing || !writes ? "" : later ? "tl-unsaid" : right ? "tl-right" : "tl-wrong";
     set(judged, { class: `tl-verdict ${kind}` });
     setText(certain, `${percent(sure)} sure${kind === "tl-wrong" ? ", and wrong" : ""}.`);
     set(certain, { "hidden": !/right|wrong/.test(kind) || !wanted, "data-verdict": kind });
+    reserveSpace(said, longest ?? `Still showing ${text}.`);
   }
-  const row = element("div", { class: "tl-said" }, all, onWord);
-  return { node: element("div", { class: "tl-answer" }, row, judged), draw };
+  const row = element("div", { class: "tl-said" }, next, reservedBox(said));
+  return { node: element("div", { class: "tl-answer" }, all, row), draw };
 }
 
 // Controls for the walk: a slider, Back, Next, and Play.

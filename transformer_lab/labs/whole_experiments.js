@@ -1,6 +1,5 @@
 // What the reader can change about the model: parts switched off, an earlier checkpoint, and how it chooses its words.
 
-import { clamp } from "./maths.js";
 import { button, choice, commit, element, set, setText, slider, sliderWithInput } from "./ui.js";
 import { accuracy, questionsOf } from "./whole_learning.js";
 import { linkToLesson, percent, share } from "./whole_words.js";
@@ -69,7 +68,7 @@ function breakPanel(model) {
     const node = element("div", { class: "tl-switch" }, button(label, toggle), element("span", {}, `${says} `, link));
     return { name, node, link, page, section };
   });
-  const picker = element("select", { "aria-label": switches.head[0], "class": "tl-input" });
+  const picker = element("select", { "aria-label": switches.head[0], "class": "tl-input tl-heads" });
   set(picker, { onchange: () => put([...off().filter((each) => !isHead(each)), picker.value].filter(Boolean)) });
   const why = element("a");
   const heads = element("div", { class: "tl-switch" }, picker, element("span", {}, `${switches.head[1]} `, why));
@@ -99,18 +98,10 @@ function breakPanel(model) {
   return { node, draw };
 }
 
-// The points of a curve of losses on a logarithmic scale. Each loss is the mean over as many steps of the training.
-/** @type {(losses: number[]) => string[][]} */
-function curveOf(losses) {
-  const [low, high] = [Math.min(...losses), Math.max(...losses)].map(Math.log);
-  const depth = (x) => 80 - (76 * (Math.log(x) - low)) / (high - low);
-  return losses.map((x, i) => [4 + (312 * (i + 0.5)) / losses.length, depth(x)].map((each) => each.toFixed(1)));
-}
-
 // The loss of the training, on a logarithmic scale, and a slider over the checkpoints below it.
 /** @type {(model: Model) => Panel} */
 function learnPanel(model) {
-  const { steps, loss } = model.get("learning");
+  const { steps, curves } = model.get("learning");
   const last = steps.length - 1;
   const place = slider("Checkpoint", 0, last, (checkpoint) => commit(model, { checkpoint, step: 0 }), {
     class: "tl-steps",
@@ -118,28 +109,33 @@ function learnPanel(model) {
   const said = element("p");
   const line = element("path", { class: "line" });
   const dot = element("circle", { r: 4.5, class: "dot" });
-  const curve = element("svg", { "class": "tl-loss", "viewBox": "0 0 320 84", "aria-hidden": "true" }, line, dot);
-  const named = element(
-    "p",
-    { class: "tl-note" },
-    "The loss of its training, repeated from the same seed, on a logarithmic scale:",
-  );
-  const node = element("div", { class: "tl-learn" }, loss ? [named, curve] : [], place, said);
+  const rules = element("path", { class: "rules" });
+  const seen = { "viewBox": "0 0 300 84", "aria-hidden": "true" };
+  const curve = element("svg", { class: "tl-loss", ...seen }, rules, line, dot);
+  const depths = element("div", { class: "tl-depths", ...seen });
+  const named = element("p", { class: "tl-note" }, model.get("words").loss);
+  const ticks = steps.map((each) => element("span", {}, grouped(each)));
+  const plot = element("div", { class: "tl-plot" }, curves ? [depths, curve] : [], place);
+  if (curves) plot.append(element("div", { "class": "tl-ticks", "aria-hidden": "true" }, ticks));
+  const node = element("div", { class: "tl-learn" }, curves ? named : [], plot, said);
   /** @type {(now: State) => void} */
   function draw({ family, checkpoint, missing }) {
     place.value = model.get("checkpoint");
     const step = steps[checkpoint];
-    const text = loss
+    const text = curves
       ? `after ${grouped(step)} of ${grouped(steps[last])} steps`
       : `model ${checkpoint + 1} of ${last + 1}`;
     set(place, { "aria-valuetext": text });
-    if (!loss) return setText(said, `This is ${text}.`);
-    const losses = loss[family === "decoder" ? family : "both"];
-    const points = curveOf(losses);
-    const here = clamp(Math.round((step / steps[last]) * losses.length - 0.5), 0, losses.length - 1);
-    set(line, { d: `M${points.join("L")}` });
-    set(dot, { cx: points[here][0], cy: points[here][1] });
-    setText(said, missing || `The model ${text}, where the loss is ${losses[here].toPrecision(2)}.`);
+    if (!curves) return setText(said, `This is ${text}.`);
+    const { line: d, marks, dots } = curves[family === "decoder" ? family : "both"];
+    const [x, y, mean] = dots[checkpoint];
+    set(line, { d });
+    set(dot, { cx: x, cy: y });
+    set(rules, { d: marks.map(([, height]) => `M0 ${height}H300`).join("") });
+    depths.replaceChildren(
+      ...marks.map(([mark, height]) => element("span", { style: `top: ${height / 0.84}%` }, mark)),
+    );
+    setText(said, missing || `This is the model ${text}, where the loss is ${mean}.`);
   }
   return { node, draw };
 }
@@ -149,19 +145,20 @@ function learnPanel(model) {
 function samplePanel(model) {
   const { target } = model.get("stored")[0];
   const { temperatures, seeds } = model.get("limits");
+  const { sampling: notes } = model.get("words");
   const dial = (label, trait, ends, options) =>
     sliderWithInput(label, { head: element("p", { class: "tl-label" }, options.note), ends, ...options }, (value) =>
       commit(model, { [trait]: value, step: 0 }),
     );
   const temperature = dial("Temperature", "temperature", temperatures, {
-    note: "Temperature: 0 always writes the likeliest word",
+    note: notes[0],
     whole: false,
     write: String,
     parse: (text) => parseNumber(text, "Temperature", temperatures, { whole: false, write: String }),
     placeOf: (value) => Math.round(value * 10),
     valueAt: (at) => at / 10,
   });
-  const topK = dial("Top-k", "top_k", [0, target.length], { note: "Top-k: only the k likeliest words; 0 keeps all" });
+  const topK = dial("Top-k", "top_k", [0, target.length], { note: notes[1] });
   const again = button("Sample again", () => {
     const seed = (model.get("seed") + 1) % (seeds[1] + 1);
     commit(model, { seed, temperature: model.get("temperature") || 1, step: 0 });
@@ -175,13 +172,11 @@ function samplePanel(model) {
     element("div", { class: "tl-row" }, again, said),
   );
   /** @type {(now: State) => void} */
-  function draw({ sampling, sure, family }) {
+  function draw({ sampling, sure }) {
     temperature.show(sampling.temperature);
     topK.show(sampling.topK);
-    const drawn = sampling.temperature
-      ? `An answer that is drawn with probability ${share(sure)}.`
-      : `Probability of the answer: ${share(sure)}.`;
-    setText(said, family === "encoder" ? "An encoder alone writes nothing." : drawn);
+    const drawn = `The probability ${sampling.temperature ? "that this answer is drawn" : "of this answer"}`;
+    setText(said, `${drawn} is ${share(sure)}.`);
   }
   return { node, draw };
 }
@@ -209,15 +204,18 @@ export function experiments(model) {
   const node = element("div", {}, about, count ? count.node : [], shown);
   /** @type {(now: State, isOpen: boolean) => string} */
   function draw(now, isOpen) {
-    const tool = model.get("tool") in panels ? model.get("tool") : "";
+    const alone = now.family === "encoder";
+    const chosen = model.get("tool");
+    const tool = chosen in panels && !(alone && chosen === "sample") ? chosen : "";
     tabs.show(isOpen ? null : tool);
+    set(tabs.buttons.at(-1), { hidden: alone }); // an encoder alone writes nothing that could be sampled
     set(node, { hidden: isOpen || !tool });
-    const counts = count && !node.hidden && tool !== "sample" && now.family !== "encoder";
+    const counts = count && !node.hidden && tool !== "sample" && !alone;
     if (count) set(count.node, { hidden: !counts });
     if (counts) count.draw(now);
     else count?.stop();
     if (node.hidden) return "";
-    setText(about, tools[tool][1]);
+    setText(about, tools[tool][alone ? 2 : 1]);
     for (const [name, panel] of Object.entries(panels)) set(panel.node, { hidden: name !== tool });
     panels[tool].draw(now);
     return tool;

@@ -13,6 +13,9 @@ import { places, quoted } from "./words.js";
  * @property {string} id The open place.
  * @property {Record<string, string[]>} names The input tokens of each side.
  * @property {Record<string, number[]>} ids
+ * @property {Record<string, string>} says Sentences of the panels.
+ * @property {number} count How many tokens of the answer the model reads.
+ * @property {{ tokens: number[] }} answer
  * @property {number[]} at The selected head, row and column.
  * @property {(head: number, row: number, column: number) => void} choose
  * @property {import("./whole_learning.js").Sampling} sampling
@@ -97,7 +100,7 @@ const VIEWS = {
   },
 
   // Attention: the weights of all heads, and the computation for one query of one head.
-  self({ trace, id, names, at, model, choose }) {
+  self({ trace, id, ids, count, answer, names, at, model, choose, says }) {
     const { side, kind } = placeOf(id);
     const get = (part) => trace[`${id}.${part}`];
     const queries = names[side];
@@ -135,9 +138,9 @@ const VIEWS = {
     const seen = range(keys.length).filter((key) => sees(i, key));
     const whole = sum(seen.map((key) => Math.exp(score(i, key))));
     const softmaxed = sees(i, j)
-      ? `Its weight: e^${num(score(i, j))} ≈ ${num(Math.exp(score(i, j)))}, divided by the sum over all keys that it ` +
+      ? `Its weight is e^${num(score(i, j))} ≈ ${num(Math.exp(score(i, j)))}, divided by the sum over all keys that it ` +
         `sees, ${num(whole)}: ${least(weight(i, j))}`
-      : "The mask hides it: its score becomes −∞, and e^−∞ = 0.";
+      : says.hidden;
     const values = {
       ...stacked([
         ...range(keys.length).map((key) => rowOf(get("value"), h * keys.length + key)),
@@ -145,7 +148,10 @@ const VIEWS = {
       ]),
       names: [...keys.map((name, key) => `${least(weight(i, key))} · ${name}`), "= mixture"],
     };
-    const looks = `ead ${h + 1}: ${quoted(queries[i])} looks at`;
+    // A row of the decoder has the name of the word that is read there; the word that is written there comes after it.
+    const next = side === "decoder" && model.target[answer.tokens[i + 1 + count - ids.decoder.length]];
+    const to = next ? `, to write ${quoted(next)} after ${quoted(queries[i])},` : `: ${quoted(queries[i])}`;
+    const looks = `ead ${h + 1}${to} looks at`;
     const said = `, h${looks} ${quoted(keys[j])} (${least(weight(i, j))})`;
     const pick = (key) => choose(h, i, key);
     return {
@@ -155,9 +161,7 @@ const VIEWS = {
         { bars, pick, heads: ["score", "weight"] },
         product,
         softmaxed,
-        isOn(model, `${id}.${h}`)
-          ? "The values, by their weights, add up to the mixture:"
-          : "This head is switched off: in place of the mixture of its values it returns zeros.",
+        isOn(model, `${id}.${h}`) ? says.mixture : says.off,
         values,
       ],
       said,
@@ -178,7 +182,7 @@ const VIEWS = {
     const order = model.normFirst ? [0, 3, 1, 2] : [0, 1, 2, 3];
     const table = {
       ...stacked(order.map((i) => [came, made, whole, normed][i])),
-      names: order.map((i) => ["came in", "result", "sum", "norm"][i]),
+      names: order.map((i) => ["input", "result", "sum", "norm"][i]),
       at: [3, j],
       pick: (_, column) => pick(t, column),
     };
@@ -190,7 +194,7 @@ const VIEWS = {
     const parts = [
       table,
       sums,
-      `${model.normFirst ? "What came in" : "The sum"}: mean ${num(mean)}, standard deviation ${num(deviation)}, ` +
+      `${model.normFirst ? "The input" : "The sum"}: mean ${num(mean)}, standard deviation ${num(deviation)}, ` +
         `over ${model.width} features`,
       `Norm: (${num(raw[j])} − ${factor(mean)}) / ${num(deviation)} = ${num((raw[j] - mean) / deviation)}, ` +
         `times ${num(weight)}, plus ${factor(bias)}: ${num(normed[j])}`,
@@ -199,7 +203,7 @@ const VIEWS = {
   },
 
   // The feed-forward block: its active hidden units, the computation of one of them, and the output.
-  feed_forward({ trace, id, names, at, model, pick }) {
+  feed_forward({ trace, id, names, at, model, pick, says }) {
     const { side, layer } = placeOf(id);
     const [hidden, output] = [trace[`${id}.hidden`], trace[`${id}.output`]];
     const units = hidden.shape[1];
@@ -217,7 +221,7 @@ const VIEWS = {
     const parts = [
       { ...cells(hidden), names: names[side], at: [i, j], pick },
       said,
-      "What they add to each token:",
+      says.added,
       { ...cells(output), names: names[side] },
     ];
     return { parts, said };
@@ -248,10 +252,10 @@ const VIEWS = {
     const power = (temperature || 1) === 1 ? "e^logit" : `e^(logit / ${temperature})`;
     const parts = [
       { bars, pick: (i) => pick(at[1], words[i]), heads: [linear ? "logit" : "probability"] },
-      `The decoder’s last row, times what it learned of ${name}: the products add up to the logit, ` +
+      `The decoder’s last row times the weights of ${name}: the products add up to the logit, ` +
         `${num(logits[word])}`,
       table,
-      `Its probability: ${power}, divided by the sum of these powers over ` +
+      `Its probability is ${power}, divided by the sum of these powers over ` +
         `${topK ? `the ${topK} likeliest words` : `all ${logits.length} words`}: ${share(probabilities[word])}`,
     ];
     const [first] = words;

@@ -1,7 +1,7 @@
 // The interactive drawing of the whole Transformer: its blocks and arrows can be opened.
 
 import { element, set, setText } from "./ui.js";
-import { links, strips } from "./whole_strips.js";
+import { LEFT, links, strips, WIDTH } from "./whole_strips.js";
 
 /**
  * The state of the drawing.
@@ -73,16 +73,14 @@ function isOff({ part = "", flow = "", side, of }, { off, layer }) {
   );
 }
 
+const TARGET = 27; // units of the drawing: 24 pixels on a phone
 const FLIGHT = 240; // milliseconds of a word from the output to the input
-// The labels of blocks in pre-norm models.
-const BLOCKS = { self: "Norm, attention", cross: "Norm, cross-att.", feed_forward: "Norm, feed-forw." };
-
 const isRight = ({ dataset }) => dataset.side === "decoder";
 // The y coordinate of a block, or of the start of an arrow.
 function depth(node) {
   const rect = node.querySelector("rect");
   if (rect) return +rect.getAttribute("y") + rect.getAttribute("height") / 2;
-  return +/^M\S+ ([\d.]+)/.exec(node.querySelector("path").getAttribute("d"))[1];
+  return +/^M\S+ ([\d.]+)/.exec(node.querySelector(".line").getAttribute("d"))[1];
 }
 // Sorts parts in the order of computation: column by column, from bottom to top.
 const byFlow = (a, b) => Number(isRight(a)) - Number(isRight(b)) || depth(b) - depth(a);
@@ -101,7 +99,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
   const items = [...svg.querySelectorAll("[data-part], [data-flow]")].sort(byFlow);
   set(svg, {
     role: "group",
-    "aria-label": "The model. Up and Down follow the numbers, Left and Right change the side.",
+    "aria-label": svg.dataset.label,
   });
   /** @type {Shown} */
   let shown;
@@ -153,13 +151,19 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
     },
   });
   for (const item of items) {
-    const { flow, part, of } = item.dataset;
+    const { flow, side, room, first } = item.dataset;
     set(item, { role: "button", tabindex: -1 });
-    if (flow) {
-      item.prepend(
-        set(item.querySelector("path").cloneNode(), { class: /residual|memory/.test(flow) ? "hit" : "hit wide" }),
-      );
-    } else if (normFirst && of in BLOCKS) setText(item.querySelector("text"), part === "add_norm" ? "Add" : BLOCKS[of]);
+    // What can be pressed: more than the line of an arrow, its strip, and TARGET units of height for a block.
+    const hit = (kind, d) => item.prepend(element("path", { class: `hit ${kind}`, d }));
+    const area = (left, top, width, height) => hit("area", `M${left} ${top}h${width}v${height}h-${width}z`);
+    const box = item.querySelector("rect");
+    const [top, high] = room?.split(" ").map(Number) ?? [];
+    if (flow) hit("", item.querySelector(".line").getAttribute("d"));
+    if (high) area(LEFT[side], top - 8, WIDTH, high + 16);
+    if (box) {
+      area(box.getAttribute("x"), depth(item) - TARGET / 2, box.getAttribute("width"), TARGET);
+    }
+    if (normFirst && first) setText(item.querySelector("text"), first); // the order of a pre-norm model
   }
 
   function draw(now) {
@@ -204,8 +208,8 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
     const flying = element("text", { class: "flying" }, word);
     svg.append(flying);
     const transform = [
-      [250, 33],
-      [318, 40],
+      [250, 19],
+      [318, 26],
       [318, 580],
       [257, 599],
     ].map(([x, y]) => `translate(${x}px, ${y}px)`);

@@ -44,23 +44,30 @@ export function sidePanel(model, state, shut) {
   const props = { "class": "tl-side", "tabindex": "0", "role": "group", "aria-label": "What is inside" };
   const node = element("div", props, tried.tabs, head, about, who, hello, tried.node, body, taught, scale);
 
+  const mark = () => node.classList.toggle("tl-more", node.scrollHeight - node.scrollTop - node.clientHeight > 24);
+  set(node, { onscroll: mark });
+
   // Returns a description of what is shown.
   /** @type {(now: State, id: string) => string} */
   function draw(now, id) {
-    shown = { ...now, id, choose };
+    const { end, others, again, todo, ends, says, ...words } = model.get("words");
+    shown = { ...now, id, choose, says };
     const view = id ? viewOf(shown) : { parts: [], said: "" };
     const { side, layer } = placeOf(id);
     const names = now.names[side] ?? [];
     fillBody(view.parts);
     set(close, { hidden: !id });
     node.classList.toggle("tl-opened", Boolean(now.part || model.get("tool")));
-    const { end, others, todo, ...words } = model.get("words");
     const tool = tried.draw(now, Boolean(id));
-    hello.innerHTML = id || tool ? "" : task[now.family] + todo + facts;
+    const alone = now.family === "encoder";
+    const [fails, leads] = ends[alone ? now.family : ""];
+    const toDo = todo.replace("~", fails).replace("~", leads);
+    hello.innerHTML = id || tool ? "" : task[now.family] + toDo + (alone ? "" : facts);
     const { title: name, about: text, ...where } = describePlace(words, id);
     for (const each of [head, taught, scale]) set(each, { hidden: Boolean(tool) });
     setText(title, name);
-    const more = now.step && now.ready === 1 && now.answer.tokens[1] !== undefined ? others : "";
+    const isEnd = id === "decoder.softmax" && now.stop?.lit[0] === id; // of a run of the decoder
+    const more = !isEnd ? "" : now.count ? again : now.answer.tokens[1] === undefined ? "" : others;
     setText(about, tool ? "" : text.replaceAll("~", String(now.model.width)) + more);
     const atEnd = now.step === now.stops.length;
     setText(lead, atEnd ? "Now build it. Start with " : "Taught in ");
@@ -73,7 +80,8 @@ export function sidePanel(model, state, shut) {
       set(each, { "hidden": i >= names.length, "aria-pressed": String(i === token) });
       setText(each, names[i] ?? "");
     }
+    mark();
     return view.said;
   }
-  return { node, draw };
+  return { node, draw, title };
 }

@@ -80,6 +80,7 @@ function walk(layers, family, words) {
 export function stateOf(model, weights) {
   const { written: most, switches } = model.get("limits");
   const { why } = model.get("says");
+  const { fetching } = model.get("words");
   const last = model.get("checkpoints").length;
   const { target } = weights.at(last)[0];
   const of = memoize((writes, checkpoint, ...off) => {
@@ -112,8 +113,7 @@ export function stateOf(model, weights) {
   return (writing = null) => {
     const now = getTraits(model, TRAITS);
     const { text, family, part, at } = now;
-    const reason = weights.failed.has(now.checkpoint) ? "Its weights could not be fetched." : "Fetching its weights …";
-    const missing = weights.at(now.checkpoint) ? "" : reason;
+    const missing = weights.at(now.checkpoint) ? "" : fetching[+weights.failed.has(now.checkpoint)];
     const checkpoint = missing ? last : now.checkpoint;
     // Another family may lack what is switched off in this one.
     const which = [checkpoint, ...now.off.filter((name) => switches[family].includes(name))];

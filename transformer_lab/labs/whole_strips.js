@@ -8,37 +8,13 @@ import { paintCells } from "./whole_cells.js";
 /** @typedef {{ trace: import("./whole_maths.js").Trace, names: Record<string, string[]> }} Data */
 /** @typedef {(flow: string, side: string) => string} IdOf The tensor of an arrow in the visible layer. */
 
-const VIEW = { left: 0, top: 14, width: 340, height: 596 }; // of the drawing
+const VIEW = { left: 0, top: 0, width: 340, height: 610 }; // of the drawing
 const ROW = 12; // the most that a token's strip is high
 const LEGIBLE = 10.5; // the least for a label
 
-// Where an arrow has room: top and height; the columns are equally wide.
-const ROOM = {
-  encoder: {
-    "embedding": [531, 19],
-    "input": [460, 39],
-    "self.output": [384, 36],
-    "self.norm": [315, 38],
-    "feed_forward.output": [246, 36],
-    "memory": [175, 24],
-    "vectors": [175, 24],
-  },
-  decoder: {
-    "embedding": [531, 19],
-    "input": [460, 39],
-    "self.output": [402, 18],
-    "self.norm": [350, 18],
-    "cross.output": [300, 18],
-    "cross.norm": [248, 18],
-    "feed_forward.output": [198, 18],
-    "past": [278, 60],
-    "last": [144, 18],
-    "logits": [95, 17],
-    "probabilities": [47, 17],
-  },
-};
-const LEFT = { encoder: 32, decoder: 192 };
-const WIDTH = 116;
+// An arrow’s `data-room` in the drawing says where its strip is: top and height. The columns are equally wide.
+export const LEFT = { encoder: 32, decoder: 192 };
+export const WIDTH = 116;
 const LENS = 164; // the width of the box with links
 // The strip of the positions is on an arrow from the side.
 const BESIDE = { encoder: [60, 510, 15, 16], decoder: [265, 510, 15, 16] };
@@ -97,7 +73,11 @@ export function strips(svg) {
       if (positions && !isGone("positions", side)) {
         shown.push({ place: `${side}.positions`, tensor: positions, box: BESIDE[side], theme });
       }
-      for (const [flow, [top, most]] of Object.entries(ROOM[side])) {
+      /** @type {NodeListOf<SVGElement>} */
+      const arrows = svg.querySelectorAll(`[data-side=${side}][data-room]`);
+      for (const arrow of arrows) {
+        const { flow, room } = arrow.dataset;
+        const [top, most] = room.split(" ").map(Number);
         const tensor = isGone(flow, side) ? null : trace[idOf(flow, side)];
         if (!tensor) continue;
         const height = Math.min(most, ROW * tensor.shape[0]);
@@ -123,7 +103,7 @@ export function strips(svg) {
   return { node, draw };
 }
 
-// Links between the tokens of an attention block, over the block: as wide as the weights of the chosen head.
+// Links from each query to its keys, above an attention block: as wide as the weights of the chosen head.
 /** @typedef {{ id: string, tensor: Tensor, keys: string[], queries: string[], head: number, row: number }} Links */
 /** @type {() => { node: SVGElement, draw: (shown: Links | null) => void }} */
 export function links() {
@@ -144,11 +124,11 @@ export function links() {
     const { tensor, keys, queries, head, row } = shown;
     const [side, , kind] = shown.id.split(".");
     const [, seq, kLen] = tensor.shape;
-    const middle = kind === "cross" ? 331 : 433;
+    const bottom = kind === "cross" ? 312 : 414; // above the block
     const step = Math.min(13.5, 175 / Math.max(seq, kLen));
     const height = step * Math.max(seq, kLen) + 20;
     const left = LEFT[side] - 24;
-    const top = Math.min(middle - height / 2, 606 - height);
+    const top = bottom - height;
     set(box, { x: left, y: top, width: LENS, height });
     set(title, { x: left + LENS / 2, y: top + 12 });
     setText(title, `head ${head + 1} of ${tensor.shape[0]}`);
@@ -159,7 +139,7 @@ export function links() {
       for (const j of range(kLen)) {
         const weight = tensor.values[(head * seq + i) * kLen + j];
         if (weight < 0.02) continue;
-        const [from, to] = [y(j, kLen), y(i, seq)];
+        const [from, to] = [y(i, seq), y(j, kLen)];
         const middle = (a + b) / 2;
         paths.push({
           "d": `M${a} ${from}C${middle} ${from} ${middle} ${to} ${b} ${to}`,
@@ -171,8 +151,8 @@ export function links() {
     while (lines.children.length > paths.length) lines.lastChild.remove();
     for (const [i, path] of paths.entries()) set(lines.children[i] ?? lines.appendChild(element("path")), path);
     const names = [
-      ...keys.map((name, j) => ({ name, x: a - 4, y: y(j, kLen), end: "end" })),
-      ...queries.map((name, i) => ({ name, x: b + 4, y: y(i, seq), end: "start" })),
+      ...queries.map((name, i) => ({ name, x: a - 4, y: y(i, seq), end: "end" })),
+      ...keys.map((name, j) => ({ name, x: b + 4, y: y(j, kLen), end: "start" })),
     ];
     while (texts.children.length > names.length) texts.lastChild.remove();
     for (const [i, { name, x, y, end }] of names.entries()) {

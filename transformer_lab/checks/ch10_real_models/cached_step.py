@@ -59,8 +59,8 @@ def blend_of(weights, values):
     },
     hints=(
         "Five tokens are in the cache. What is the position of the new token, counted from 0?",
-        "Query and key of the new token are rotated by its position; each key in the cache has already been rotated "
-        "by its own position. Values are never rotated. The new token sees itself, too.",
+        "Rotate the query and the key of the new token by the token's position; each key in the cache has already "
+        "been rotated by its own position. Values are never rotated. The new token sees itself, too.",
         "`position = torch.tensor([keys.shape[…]])`, `keys = torch.cat([keys, rotate(key, …)], dim=…)`, the same for "
         "`values`, then softmax and blend as always: `return …, keys, values`",
     ),
@@ -220,7 +220,7 @@ class TurnQueryAlone:
 
     def query_turned_twice(query, position, base):
         """You rotate the query twice, by twice its position in all. Once is enough: which line rotates it, and which
-        line does so again?"""
+        line rotates it again?"""
         return _rotated(query, 2 * position, base)
 
 
@@ -251,7 +251,7 @@ class TurnKeyAlone:
 
     def key_turned_twice(key, position, base):
         """You rotate the new key twice, by twice its position in all. Once is enough: which line rotates it, and which
-        line does so again?"""
+        line rotates it again?"""
         return _rotated(key, 2 * position, base)
 
 

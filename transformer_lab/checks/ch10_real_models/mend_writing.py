@@ -63,7 +63,7 @@ def what_is_new(text, seq, most):
     hints=(
         "The scores have the shape (1, seq, vocab). On which of these axes are the tokens that could come next?",
         "A softmax over the wrong axis changes which score is the highest. Then look for `stop`: where does the loop "
-        "use it?",
+        "use this argument?",
         "`token = model(…)[:, -1].argmax(…)`, `if token == stop: …`, and return what follows the first `seq` tokens",
     ),
 )

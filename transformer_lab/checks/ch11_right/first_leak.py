@@ -54,8 +54,8 @@ def first_of(leaks):
     hints=(
         "The entry at (j, i) says how far output i moves when token j is replaced. For which pairs must the entry be 0 "
         "in a causal model?",
-        "A leak is a pair with j > i, below the diagonal, whose entry is too large for rounding. Compare it with "
-        "the largest entry of the table.",
+        "A leak is a pair with j > i, below the diagonal, whose entry is too large to be due to rounding. Compare the "
+        "entry with the largest entry of the table.",
         "`for j in range(len(table)):`, `for i in range(…):`, `if table[j, i] > 1e-5 * …: return j, i`; and `None` at "
         "the end",
     ),

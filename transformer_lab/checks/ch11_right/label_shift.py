@@ -43,7 +43,7 @@ def nearest(losses, loss):
     inputs=_logits_and_loss,
     axes={"logits": "batch seq vocab", "tokens": "batch seq"},
     hints=(
-        "With a shift of 2, the logits at place 0 are scored with the token at place 2. How many places have such a "
+        "With a shift of 2, the logits at place 0 are compared with the token at place 2. How many places have such a "
         "token?",
         "For each shift, leave out the last places of the logits and the first places of the tokens, so that logits "
         "and tokens have the same length. Compute the mean of minus the log of the probability. Then find which of the "

@@ -67,7 +67,7 @@ def largest_gap(in_parts, at_once):
     axes={"tokens": "1 seq"},
     hints=(
         "Which two things does `step` return after the first part, and which of the two does the next call need?",
-        "Cut the tokens into the parts. Run the parts in order: each call gets the cache that the previous call "
+        "Split the tokens into the parts. Run the parts in order: each call gets the cache that the previous call "
         "returned, and the first call gets `None`. Join the outputs along the tokens, and compare them with the "
         "model's own outputs.",
         "`for piece in tokens.split(parts, dim=…):`, `output, cache = step(piece, cache)`, then "

@@ -15,9 +15,9 @@ from ..exercise import exercise, family, with_text_of
     axes={},
     hints=(
         "How many places does one step along an axis move you, and how many steps does the index ask for on that axis?",
-        "Section 1.1 has the formula. You count from the tensor's first element, so leave its offset out. The rest "
-        "needs only the two tuples: each index meets the stride of its own "
-        "axis, and `zip` walks through both at once.",
+        "Section 1.1 has the formula. You count from the tensor's first element, so leave the tensor's offset out. "
+        "For the rest you need only the two tuples: each index is multiplied by the stride of its own axis, and `zip` "
+        "walks through both tuples at once.",
         "`place = 0`, then a loop `for i, stride in zip(…, …)` that adds `…` to `place`. The `return` comes after "
         "the loop.",
     ),
@@ -362,14 +362,14 @@ class Axes:
         return sum(index[axis] * strides[axis] for axis in range(axes))
 
     def two_axes_unpacked(index, strides):
-        """Your function takes the tuples apart into two numbers each, and a tensor of any other number of axes raises.
-        A loop over both tuples counts as many axes as there are."""
+        """Your function unpacks the tuples into two numbers each, so a tensor with any other number of axes raises. A
+        loop over both tuples works for any number of axes."""
         (row, column), (down, right) = index, strides
         return row * down + column * right
 
     def three_axes_unpacked(index, strides):
-        """Your function takes the tuples apart into three numbers each, and a tensor of any other number of axes
-        raises. A loop over both tuples counts as many axes as there are."""
+        """Your function unpacks the tuples into three numbers each, so a tensor with any other number of axes raises. A
+        loop over both tuples works for any number of axes."""
         (i, j, k), (far, near, next_to) = index, strides
         return i * far + j * near + k * next_to
 

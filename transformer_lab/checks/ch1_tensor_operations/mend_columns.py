@@ -14,8 +14,9 @@ def _text(draw, batch=3, seq=7, left_over=2):
     axes={"return": "seq batch"},
     hints=(
         "Read column 0 of the result from top to bottom. Do its tokens follow one another in the text?",
-        "Tokens that follow one another in the text must end up one below the other. Cutting in reading order puts "
-        "them side by side. So first cut the text so that each stretch is a row, then turn rows into columns.",
+        "Tokens that follow one another in the text must be in the same column, one below the other. If you reshape "
+        "in reading order, they are side by side in a row. So first cut the text so that each stretch is a row, then "
+        "turn rows into columns.",
         "`tokens[: …].view(…, …).…(0, 1)`",
     ),
 )
@@ -82,7 +83,7 @@ def column_0_begins_the_text(function, tokens, batch):
 
 @mend_columns.property
 def no_token_twice(function, tokens, batch):
-    """No token stands in two places."""
+    """No token is in two places."""
     result = function(tokens, batch)
     return len(result.unique()) == result.numel()
 
@@ -313,7 +314,7 @@ class LeftOver:
 class Length:
     def one_token_kept_back(tokens, batch):
         """Where no token is left over, one row is missing: you compute the length from one token fewer than there are.
-        Training loops do so when they keep the last token back as a target. Here every full row counts."""
+        Training loops use this length when they keep the last token back as a target. Here every full row counts."""
         seq = (len(tokens) - 1) // batch
         return tokens[: seq * batch].view(batch, seq).transpose(0, 1)
 

@@ -17,10 +17,10 @@ def _transposed_heads(draw, batch=2, seq=7, heads=3, d_head=5):
     inputs=_transposed_heads,
     axes={"x": "batch seq heads d_head", "return": "batch seq d_model"},
     hints=(
-        "Which operation of section 1.4 keeps the reading order, makes a view where there can be one, and copies only "
-        "where there cannot?",
-        "Write down the new shape first: all sizes but the last two, then their product. `x.shape[:-2]` works for any "
-        "number of axes.",
+        "Which operation of section 1.4 keeps the reading order, returns a view if possible, and copies only if "
+        "necessary?",
+        "Write down the new shape first: all sizes except the last two, then the product of these two. `x.shape[:-2]` "
+        "works for any number of axes.",
         "`x.…(*x.shape[:-2], x.shape[…] * x.shape[…])`",
     ),
     facts=lambda arguments, result, made: origin(lambda x: x.flatten(-2), arguments, result),

@@ -13,10 +13,10 @@ from ..exercise import exercise, family
     inputs=lambda draw: ((2, 3, 4),),
     axes={},
     hints=(
-        "Take one step along an axis of a fresh tensor. How many numbers do you pass, and which sizes does that depend "
-        "on?",
-        "The stride of an axis is the product of all sizes to its right. So the last one is known at once, and each "
-        "axis further left takes one more size into the product.",
+        "Take one step along an axis of a fresh tensor. How many numbers do you skip, and on which sizes does this "
+        "number depend?",
+        "The stride of an axis is the product of all sizes to its right. So you know the stride of the last axis at "
+        "once, and for each axis further left, the product has one more factor.",
         "Begin with `step = 1` and go through the sizes from the right: append `step` to a list, then "
         "`step = step * …`. Reverse the list at the end.",
     ),
@@ -211,8 +211,8 @@ class Entries:
         return strides_of.reference(shape)[::-1]
 
     def number_of_elements_in_front(shape):
-        """There is one entry too many: the product of all sizes stands in front, and (2, 3, 4) gives (24, 12, 4, 1). 24
-        is the number of elements, not a stride. Every axis has one stride: how many entries must the tuple have?"""
+        """There is one entry too many: the product of all sizes comes first, and (2, 3, 4) gives (24, 12, 4, 1). 24 is
+        the number of elements, not a stride. Every axis has one stride: how many entries must the tuple have?"""
         return (math.prod(shape), *strides_of.reference(shape))
 
     def last_stride_zero(shape):

@@ -15,10 +15,10 @@ def _two_axes(draw, batch=2, heads=3, seq=7, d_head=5):
     inputs=_two_axes,
     axes={"x": "batch heads seq d_head"},
     hints=(
-        "No number moves. Of the four things that a tensor is made of (storage, shape, strides, offset), which two "
-        "have to change?",
-        "`x.as_strided(sizes, strides)` reads the storage of `x` with the sizes and strides that you give. Take both "
-        "from `x` itself, `x.shape` and `x.stride()`, since `x` may have any strides.",
+        "No number moves in storage. Of the four things that a tensor is made of (storage, shape, strides, offset), "
+        "which two have to change?",
+        "`x.as_strided(sizes, strides)` reads the storage of `x` with the sizes and strides that you pass. Start from "
+        "the tensor's own `x.shape` and `x.stride()`, since `x` may have any strides.",
         "`sizes, strides = list(…), list(…)`; swap entries `dim0` and `dim1` in both, with `a, b = b, a`; "
         "`return x.as_strided(…, …)`.",
     ),
@@ -79,7 +79,7 @@ def swapped_twice(function, x, dim0, dim1):
 
 @transposed.property
 def one_axis_for_the_other(function, x, dim0, dim1):
-    """What stands at index 1 of the one axis stood at index 1 of the other."""
+    """The numbers at index 1 of one axis were at index 1 of the other."""
     result = function(x, dim0, dim1)
     return torch.equal(result.select(dim0, 1).flatten().sort().values, x.select(dim1, 1).flatten().sort().values)
 
@@ -205,7 +205,7 @@ class Axes:
         return torch.einsum("ij->ji", x)
 
     def negative_axes_overlooked(x, dim0, dim1):
-        """Axes counted from the end are not recognised: with `-1` and `-3` nothing is swapped. A comparison such as
+        """Axes counted from the end are not recognized: with `-1` and `-3` nothing is swapped. A comparison such as
         `axis == dim0` is never true for a negative number. An index into a list may be negative: a list counts it from
         the end."""
         order = [dim1 if axis == dim0 else dim0 if axis == dim1 else axis for axis in range(x.ndim)]
@@ -221,8 +221,8 @@ class Axes:
 @transposed.wrong
 class Copies:
     def cut_in_reading_order(x, dim0, dim1):
-        """{The shape is right but} the numbers stay in reading order, only cut into rows of a different length:
-        `reshape` does so, and `as_strided` with the strides of a fresh tensor. Column 0 of `x` should be row 0 of the
+        """{The shape is right but} the numbers stay in reading order, only cut into rows of a different length. The
+        cause is `reshape`, or `as_strided` with the strides of a fresh tensor. Column 0 of `x` should be row 0 of the
         result. The new tensor needs the strides of `x`, in a different order."""
         return x.reshape(_swapped(x.shape, dim0, dim1))
 

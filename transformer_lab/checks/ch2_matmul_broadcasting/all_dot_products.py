@@ -20,10 +20,10 @@ def _queries_and_keys(draw, batch=2, heads=3, q_len=7, k_len=6, d_head=5):
         "return": "batch heads q_len k_len",
     },
     hints=(
-        "A product sums over the last axis of the left factor and the second-to-last axis of the right factor. Which "
-        "axis of `key` is `d_head`, and which must it be?",
-        "The last two axes of `key` have to change places, and no others. Count them from the end, so that it does not "
-        "matter how many axes come before. `einsum` can name the axes instead.",
+        "A product sums over the last axis of the left factor and the second-to-last axis of the right factor. At "
+        "which place is the axis `d_head` of `key`, and at which place must it be?",
+        "Swap the last two axes of `key`, and no others. Count the axes from the end, so that it does not matter how "
+        "many axes come before. Alternatively, `einsum` can name the axes.",
         "`query @ key.transpose(…, …)` or `torch.einsum('...qd,…->…', query, key)`",
     ),
 )
@@ -106,8 +106,8 @@ class Transposed:
 
     def all_axes_reversed(query, key):
         """You reverse all axes of `key` instead of swapping the last two: four axes become (d_head, k_len, heads,
-        batch). `.T` does so, and it is right for matrices only. Which two axes must change places, and which stay in
-        front?"""
+        batch). `.T` reverses all axes, which is right for matrices only. Which two axes must change places, and which
+        stay in front?"""
         return query @ key.permute(tuple(reversed(range(key.ndim))))  # key.T without its warning
 
     def axes_zero_and_one(query, key):

@@ -33,9 +33,10 @@ def equal_or_stretched(m, n):
     axes={},
     raises=ValueError,
     hints=(
-        "Write the two shapes one over the other. Which of their ends line up, and what fills up the shorter one?",
-        "First give both shapes the same number of axes: ones, on the side where axes are missing. Then go from column "
-        "to column. Three cases give a size (the two are equal, the first is 1, the second is 1); all others raise.",
+        "Write one shape below the other. Which of their ends line up, and what fills up the shorter shape?",
+        "First give both shapes the same number of axes: pad the shorter shape with axes of size 1, on the side where "
+        "axes are missing. Then compare the shapes axis by axis. Three cases give a size (the sizes are equal, the "
+        "first is 1, the second is 1); in all other cases, raise the error.",
         "`a = (1,) * … + a`, the same for `b`, then `for m, n in zip(a, b): if … elif … else: raise ValueError(…)`",
     ),
 )

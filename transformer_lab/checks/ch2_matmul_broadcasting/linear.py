@@ -24,10 +24,11 @@ def added(y, bias):
     inputs=_layer,
     axes={"x": "batch seq d_in", "weight": "d_out d_in", "bias": "d_out", "return": "batch seq d_out"},
     hints=(
-        "The weight is stored as (d_out, d_in). Which of its axes must be summed over with the last axis of `x`, and "
-        "which axis must it be for `@`?",
-        "The product sums over the last axis of `x`, whatever comes before it. The weight is a matrix, so its "
-        "transpose is `.T`. The bias has one number for each output feature, and broadcasting puts it there.",
+        "The weight is stored as (d_out, d_in). Which of its axes must be summed over together with the last axis of "
+        "`x`, and at which place does `@` expect this axis?",
+        "The product sums over the last axis of `x`, whatever axes come before it. The weight is a matrix, so its "
+        "transpose is `.T`. The bias has one number for each output feature, and broadcasting lines it up with the "
+        "last axis.",
         "`y = x @ …`, then `return y + …`: no loop, and no axis that has to be moved in `x`",
     ),
 )
@@ -74,7 +75,7 @@ def zeros_give_the_bias(function, x, weight, bias):
 
 @linear.property
 def tokens_on_their_own(function, x, weight, bias):
-    """Tokens do not meet: with the tokens in another order, the results come in that order."""
+    """Each token is computed alone: if the tokens come in a different order, the results come in this order too."""
     return torch.allclose(function(x.flip(-2), weight, bias), function(x, weight, bias).flip(-2), atol=1e-5)
 
 
@@ -179,8 +180,8 @@ class Plus:
         return y + bias[:, None]
 
     def activation_added(y, bias):
-        """Your result has no negative number: you apply a ReLU after the layer. A network often does so, but a linear
-        layer has no ReLU. Return the product plus the bias."""
+        """Your result has no negative number: you apply a ReLU after the layer. A network often has a ReLU there, but a
+        linear layer does not. Return the product plus the bias."""
         return (y + bias).relu()
 
     def bias_once_for_each_output(y, bias):
@@ -214,8 +215,8 @@ class Turned:
         return (weight @ x.mT).mT + bias
 
     def all_axes_reversed_and_back(x, weight, bias):
-        """The weight is on the left and all axes of `x` are reversed, those of the batch too: `.T` does so with more
-        than two axes. With `x` on the left of the product, you need not transpose it."""
+        """The weight is on the left and all axes of `x` are reversed, including those of the batch: `.T` reverses every
+        axis, even of a tensor with more than two. With `x` on the left of the product, you need not transpose it."""
         turned = weight @ x.permute(*range(x.ndim - 1, -1, -1))  # x.T without its warning
         return turned.permute(*range(turned.ndim - 1, -1, -1)) + bias
 
@@ -310,8 +311,8 @@ class Bias:
         return x @ weight.T + x.shape[-1] * bias
 
     def bias_on_the_wrong_side_of_the_weight(x, weight, bias):
-        """You join the bias to the weight in front, but the ones to `x` at the end, or the other way round. So every
-        feature is multiplied by the weight of its neighbour. Put both at the end, or both in front."""
+        """You join the bias to the weight in front but the ones to `x` at the end, or the reverse. So every feature is
+        multiplied by the weight of its neighbour. Put both at the end, or both in front."""
         ones = torch.ones_like(x[..., :1])
         return torch.cat([x, ones], -1) @ torch.cat([bias[:, None], weight], 1).mT
 

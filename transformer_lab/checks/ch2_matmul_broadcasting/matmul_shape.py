@@ -41,9 +41,10 @@ def without_added_axes(a, b, rows, columns):
     axes={},
     raises=ValueError,
     hints=(
-        "A product of two matrices needs one size of each to agree. Which? And what happens to the axes further left?",
-        "Four steps: a vector becomes a row or a column; the two inner sizes are compared; the batch axes broadcast, "
-        "which your `broadcast_shape` can do; and the axis that a vector was given is taken away again.",
+        "In a product of two matrices, one size of the first must equal one size of the second. Which two sizes? And "
+        "what happens to the axes further left?",
+        "There are four steps. A vector becomes a row or a column; the two inner sizes are compared; the batch axes "
+        "broadcast, which your `broadcast_shape` can do; and the axis that was added to a vector is removed again.",
         "`left = (1, *a) if len(a) == 1 else a`, `right = … if len(b) == 1 else b`, `if left[…] != right[…]: raise …`, "
         "`shape = broadcast_shape(left[:-2], right[:-2])`, then append `left[…]` if `a` was not a vector, and "
         "`right[…]` if `b` was not one",
@@ -386,7 +387,7 @@ class Axes:
 
     def rows_against_columns(a, b):
         """You compare the rows of the left with the columns of the right, and keep the two inner sizes. The rule is the
-        other way round: the inner two must be equal, and the outer two stay."""
+        reverse: the inner two must be equal, and the outer two stay."""
         left, right = row_and_column(a, b)
         must_agree(left[-2], right[-1])
         return (*broadcast_shape.reference(left[:-2], right[:-2]), left[-1], right[-2])

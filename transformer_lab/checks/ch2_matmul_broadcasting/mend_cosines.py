@@ -24,10 +24,10 @@ def table_of_products(query, key):
     inputs=_vectors,
     axes={"query": "q_len d_head", "key": "k_len d_head", "return": "q_len k_len"},
     hints=(
-        "A vector and itself have the cosine 1. How long is each row of `query` and of `key` after the first two "
+        "The cosine of a vector with itself is 1. How long is each row of `query` and of `key` after the first two "
         "lines?",
-        "Print the shapes of the two norms, and write each under the shape that it divides. One number for each row, "
-        "or one for each column?",
+        "Print the shapes of the two norms, and write each shape below the shape of the tensor that the norm divides. "
+        "Is there one number for each row, or one for each column?",
         "`key = key / key.norm(dim=…, keepdim=…)`",
     ),
 )
@@ -149,8 +149,8 @@ class Keys:
         return key * key.norm(dim=-1, keepdim=True)
 
     def sizes_of_the_keys_numbers_added(key):
-        """You divide each key by the sum of its numbers without their signs: `norm` with `p=1` does so. The key (3, 4)
-        has the length 5, not 7. The length is the root of the sum of squares."""
+        """You divide each key by the sum of its numbers without their signs, as `norm` with `p=1` computes it. The key
+        (3, 4) has the length 5, not 7. The length is the root of the sum of squares."""
         return key / key.abs().sum(dim=-1, keepdim=True)
 
     def keys_by_their_largest_number(key):

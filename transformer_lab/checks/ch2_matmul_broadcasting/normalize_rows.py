@@ -26,9 +26,10 @@ def divided(x, total):
     inputs=_positive,
     axes={"x": "batch rows columns", "return": "batch rows columns"},
     hints=(
-        "Every row has one sum. What shape must the sums have, to stretch along the row that they belong to?",
-        "A sum removes its axis, and the sums then line up with the columns. An argument of `sum` keeps the axis, with "
-        "size 1. Count the axis from the end: there may be any number of axes before it.",
+        "Every row has one sum. Which shape must the tensor of sums have, so that each sum broadcasts along its own "
+        "row?",
+        "`sum` removes its axis, so that the sums then line up with the columns. An argument of `sum` keeps the axis, "
+        "with size 1. Count the axis from the end: there may be any number of axes before it.",
         "`x / x.sum(dim=…, keepdim=…)`",
     ),
 )
@@ -291,8 +292,8 @@ class Quotient:
         return x - total
 
     def divided_twice(x, total):
-        """You divide by the sum twice: the rows sum to one over their sum. Is a row normalized before the line that
-        normalizes it?"""
+        """You divide by the sum twice: each row then sums to the reciprocal of its sum. Is a row normalized before the
+        line that normalizes it?"""
         return x / total / total
 
     def the_sums_alone(x, total):
@@ -343,7 +344,8 @@ class OtherFunctions:
 
     def standardized(x):
         """Your rows have mean 0 and variance 1: you subtract the mean and divide by the standard deviation.
-        Normalization layers do so, in chapter 6. Here divide each row by its sum, and subtract nothing."""
+        Normalization layers standardize like this, in chapter 6. Here divide each row by its sum, and subtract
+        nothing."""
         mean = x.mean(dim=-1, keepdim=True)
         variance = ((x - mean) ** 2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)  # x.std warns for a single number
         return (x - mean) / variance.sqrt()

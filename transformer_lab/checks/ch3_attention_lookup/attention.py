@@ -32,8 +32,8 @@ def query_key_value(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4, d_value=
         "return": "batch heads q_len d_value",
     },
     hints=(
-        "Each query gets one blend of all the values. Which axis do the weights and the values share, to be summed "
-        "over?",
+        "Each query gets one blend of all the values. The product sums over an axis that the weights and the values "
+        "have in common. Which axis is it?",
         "A row of the weights has one number for each key, and each key has one value. A matrix product sums over "
         "exactly that axis, with nothing transposed.",
         "`weights = attention_weights(…, …)`, then `… @ …`",
@@ -179,8 +179,8 @@ class Results:
         return attention_weights.reference(query, key)
 
     def output_and_weights(query, key, value):
-        """You return two things, the output and the weights. PyTorch's `nn.MultiheadAttention` does so, and a caller
-        who expects one tensor gets a pair. Here, return the output alone."""
+        """You return two things, the output and the weights. PyTorch's `nn.MultiheadAttention` returns both too, but a
+        caller who expects one tensor gets a pair. Here, return the output alone."""
         return attention.reference(query, key, value), attention_weights.reference(query, key)
 
     def divided_by_the_number_of_keys(query, key, value):
@@ -231,7 +231,8 @@ class OutputAlone:
 
     def weights_with_the_first_axis_of_the_values(weights, value):
         """`tensordot` with the number 1 sums over the last axis of the weights and the first of the values, which
-        counts the sentences. Sum over the keys in both, in each head of each sentence. Which product does so?"""
+        counts the sentences. Sum over the keys in both, in each head of each sentence. Which product sums over these
+        two axes?"""
         return torch.tensordot(weights, value, 1)
 
 

@@ -24,10 +24,10 @@ def query_and_key(draw, batch=2, heads=3, q_len=7, k_len=9, d_head=4):
         "return": "batch heads q_len k_len",
     },
     hints=(
-        "Every query meets every key. Over which axis do the dot products sum, and along which must the weights "
-        "sum to one?",
-        "A matrix product sums over the last axis of the left factor and the second-to-last of the right: make two "
-        "axes of `key` change places. What you divide by comes from the number of terms in one dot product.",
+        "Every query is compared with every key. Over which axis do the dot products sum, and along which axis must "
+        "the weights sum to one?",
+        "A matrix product sums over the last axis of the left factor and the second-to-last axis of the right factor: "
+        "swap two axes of `key`. The divisor depends on the number of terms in one dot product.",
         "`scores = query @ key.transpose(…, …) / …`, then `softmax(scores, dim=…)`",
     ),
 )

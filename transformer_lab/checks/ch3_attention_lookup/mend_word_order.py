@@ -33,11 +33,11 @@ def add_rows_of_positions(x, positions):
         "return": "batch seq d_value",
     },
     hints=(
-        "Take a batch of two sentences. Which row of `positions` does the second word of sentence 0 get, and which "
-        "the second word of sentence 1?",
-        "Write a shape beside every line: of `x`, of the rows that are cut from `positions`, and of the sum. "
-        "Which axis of `x` do the rows meet, and which should they meet?",
-        "`x + positions[: …]`, and broadcasting does the rest",
+        "Take a batch of two sentences. Which row of `positions` is added to the second word of sentence 0, and which "
+        "row to the second word of sentence 1?",
+        "Beside every line, write the shapes of `x`, of the rows that are cut from `positions`, and of the sum. With "
+        "which axis of `x` do the rows line up, and with which axis should they line up?",
+        "`x + positions[: …]`; broadcasting does the rest",
     ),
 )
 def mend_word_order(x, positions, w_q, w_k, w_v, *, place=add_rows_of_positions, lookup=attention.reference):
@@ -86,7 +86,7 @@ def no_row_to_spare(draw):
 
 @mend_word_order.property
 def a_sentence_is_the_same_everywhere(function, x, *rest):
-    """A sentence that stands twice in the batch gets the same result twice."""
+    """A sentence that comes twice in the batch gets the same result twice."""
     output = function(torch.cat((x, x)), *rest)
     return nearly_equal(output[: len(x)], output[len(x) :])
 
@@ -100,9 +100,9 @@ def word_order_matters(function, x, *rest):
 @mend_word_order.wrong(stage="place")
 class Place:
     def as_given(x, positions):
-        """This is the program as it was given. Run it on a sentence and on the same words in another order: every word
-        gets the same vector in both. Then run it on a batch that holds one sentence twice: the two copies get different
-        vectors. What do the positions number here, if not the words?"""
+        """This is the program as it was given. Run it on a sentence and on the same words in a different order: every
+        word gets the same vector in both. Then run it on a batch that holds one sentence twice: the two copies get
+        different vectors. What do the positions number here, if not the words?"""
         return x + positions[: x.shape[0]].unsqueeze(1)
 
     def no_places(x, positions):
@@ -167,10 +167,10 @@ class Place:
         return x + positions[: x.shape[-1]]
 
     def each_row_repeated_on_the_spot(x, positions):
-        """Each row of `positions` is repeated in its own place, as often as there are sentences, and the rows are then
-        cut into sentences. With two sentences, the first two words of the first get row 0, and its next two row 1.
-        `repeat_interleave` does so. Each sentence needs the whole block of rows, and broadcasting repeats it for
-        you."""
+        """Each row of `positions` is repeated in its own place, as often as there are sentences, for example by
+        `repeat_interleave`, and the rows are then cut into sentences. With two sentences, the first two words of the
+        first get row 0, and its next two row 1. Each sentence needs the whole block of rows, and broadcasting repeats
+        it for you."""
         return x + positions[: x.shape[1]].repeat_interleave(x.shape[0], dim=0).reshape(x.shape)
 
     def repeated_and_cut_otherwise(x, positions):
@@ -225,9 +225,9 @@ class PlaceAlone:
         return x + positions.expand_as(x)
 
     def tokens_as_row_numbers(x, positions):
-        """The tokens themselves are used to pick rows of `positions`, hence the `IndexError`: a token is a vector of
-        features, and no index. The row of a word follows from where it stands. Which rows are those, for all the words
-        of a sentence?"""
+        """You use the tokens themselves to pick rows of `positions`, hence the `IndexError`: a token is a vector of
+        features, not an index. The row of a word follows from its place in the sentence. Which rows are those, for all
+        the words of a sentence?"""
         return x + positions[x]
 
 
@@ -236,23 +236,23 @@ class Placement:
     @family(
         values_without_places=(
             "qk",
-            "Queries and keys know their places, and the values are made of the tokens as they were. Some models do "
-            "that on purpose",
+            "Queries and keys contain the positions, but the values are made from the tokens without them. Some models "
+            "do this on purpose",
         ),
         places_in_the_values_only=(
             "v",
-            "Only the values know their places; queries and keys are made of the tokens as they were, so whom a word "
-            "looks at does not depend on the order",
+            "Only the values contain the positions; queries and keys are made from the tokens without them, so the "
+            "weights of a word do not depend on the order",
         ),
         places_in_the_queries_only=(
             "q",
-            "Only the queries know their places; keys and values are made of the tokens as they were. A query cannot "
-            "tell where a key stands",
+            "Only the queries contain the positions; keys and values are made from the tokens without them. The score "
+            "of a query and a key does not depend on the key's place",
         ),
         places_in_the_keys_only=(
             "k",
-            "Only the keys know their places; queries and values are made of the tokens as they were. A word then "
-            "looks at the same places wherever it stands itself",
+            "Only the keys contain the positions; queries and values are made from the tokens without them. A word "
+            "then prefers the same places, whatever its own place is",
         ),
     )
     def some_know_their_places(some, x, positions, w_q, w_k, w_v):
@@ -303,8 +303,8 @@ class Placement:
 
 @mend_word_order.mistake_around
 def tokens_made_larger(function):
-    """You multiply the tokens by √d_model before you add the positions. The original Transformer does so with its
-    embeddings; the program here adds the positions to the unscaled tokens."""
+    """You multiply the tokens by √d_model before you add the positions. The original Transformer scales its embeddings
+    like this; the program here adds the positions to the unscaled tokens."""
 
     @functools.wraps(function)
     def of_larger_tokens(x, *rest):

@@ -40,8 +40,8 @@ def not_projected(x, w):
     hints=(
         "Each token has three roles. Which matrix projects a token to its query, which to its key, and which to its "
         "value?",
-        "Each projection is a product of `x` with one matrix, the matrix on the right. You have already written the "
-        "rest.",
+        "Each projection is the product of `x` and one matrix, with the matrix on the right. You have already written "
+        "the rest.",
         "`attention(x @ …, x @ …, x @ …)`",
     ),
 )

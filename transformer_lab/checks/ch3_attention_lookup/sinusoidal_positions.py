@@ -33,16 +33,16 @@ def in_turns(angles, d_model):
     inputs=_sizes,
     axes={"return": "seq d_model"},
     hints=(
-        "Features 2i and 2i + 1 share one angle. How many different angles does a position have, and how "
-        "does each follow from the pair's number?",
-        "Make the table of angles first, (seq, number of pairs), by broadcasting a column of positions against a "
-        "row of divisors. `torch.arange(0, d_model, 2)` counts 0, 2, 4, …: that is 2i already.",
+        "Features 2i and 2i + 1 use the same angle. How many different angles does a position have, and how does each "
+        "angle follow from the number of its pair?",
+        "Make the table of angles first, (seq, number of pairs), by broadcasting a column of positions against a row "
+        "of divisors. `torch.arange(0, d_model, 2)` counts 0, 2, 4, …: these numbers are already 2i.",
         "`angles = torch.arange(seq)[:, None] / 10000 ** (… / d_model)`, then `table[:, 0::2] = …` and `table[:, "
         "1::2] = …`",
     ),
 )
 def sinusoidal_positions(seq, d_model, *, angles=one_angle_for_two, layout=in_turns):
-    """Return the sines and cosines that tell a token where it stands: (seq, d_model), float32."""
+    """Return the sines and cosines that encode a token's position: (seq, d_model), float32."""
     return layout(angles(seq, d_model), d_model)
 
 
@@ -171,8 +171,8 @@ class Angles:
 
     def pairs_minus_one(seq, d_model):
         """You divide the exponent by the number of pairs less one, so the last divisor is 10000 itself. Some libraries
-        do so, but in the formula here the last divisor is below 10000. Compare the divisor of your last pair with the
-        formula."""
+        use this divisor, but in the formula here the last divisor is below 10000. Compare the divisor of your last pair
+        with the formula."""
         pairs = torch.arange((d_model + 1) // 2)
         return torch.arange(seq)[:, None] / 10000 ** (pairs / max(d_model / 2 - 1, 1))
 

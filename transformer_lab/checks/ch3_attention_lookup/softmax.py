@@ -32,10 +32,10 @@ def over_their_sum(exp, dim):
     inputs=_rows,
     axes={},  # any shape
     hints=(
-        "Softmax sees differences only. Which number may you subtract from all the scores of a row, so that `exp` "
-        "never meets a large one?",
-        "`x.amax(dim)` is the largest along `dim`, `x.sum(dim)` the sum. Both lose the axis `dim`, and then no "
-        "longer line up with `x`: look up `keepdim`.",
+        "Softmax depends only on the differences of the scores. Which number may you subtract from all the scores of "
+        "a row, so that the argument of `exp` is never large?",
+        "`x.amax(dim)` is the largest number along `dim`, and `x.sum(dim)` is the sum. Both functions remove the axis "
+        "`dim`, so their results no longer line up with `x`: look up `keepdim`.",
         "`exp = (x - x.amax(…, keepdim=…)).exp()`, then `exp / exp.sum(…, keepdim=…)`",
     ),
 )
@@ -174,9 +174,8 @@ class Shift:
 @softmax.wrong(stage="shift", alone=True)
 class ShiftAlone:
     def pair_taken_for_a_tensor(x, dim):
-        """`max` with an axis returns a pair: the largest numbers, and the places where they stand. A pair cannot be
-        subtracted from a tensor, hence the `TypeError`. Take `.values` of it, or use `amax`, which returns the numbers
-        alone."""
+        """`max` with an axis returns a pair: the largest numbers, and their places. A pair cannot be subtracted from a
+        tensor, hence the `TypeError`. Take `.values` of it, or use `amax`, which returns the numbers alone."""
         return x - x.max(dim, keepdim=True)
 
     def scores_cut_off_above(x, dim):
@@ -210,7 +209,7 @@ class ShiftAlone:
 @softmax.wrong(stage="exp")
 class Exp:
     def powers_of_two(shifted):
-        """You take powers of 2 instead of e. The weights sum to one, and are nearer to one another than they should be:
+        """You take powers of 2 instead of e. The weights sum to one, but they are closer together than they should be:
         0 and ln 3 must get ¼ and ¾. Which function has e as its base?"""
         return shifted.exp2()
 
@@ -303,8 +302,8 @@ class Divide:
         return exp / exp.sum(dim).unsqueeze(-1)
 
     def one_more_in_the_sum(exp, dim):
-        """A 1 is added to the sum, so that the weights sum to less than one. Some models do so, to let a query ignore
-        all keys. Here the weights must sum to one."""
+        """You add 1 to the sum, so the weights sum to less than one. Some models do this on purpose, to let a query
+        ignore all keys. Here the weights must sum to one."""
         return exp / (1 + exp.sum(dim, keepdim=True))
 
     def logarithm_of_the_sum(exp, dim):
@@ -412,8 +411,8 @@ class OtherFunctions:
         return x / x.sum(dim, keepdim=True)
 
     def logarithms(x, dim):
-        """You return the logarithms of the weights: none is above zero. `log_softmax` does that, and so does a last
-        `exp` left out after `logsumexp`. Losses want the logarithms; a weighted mean wants the weights."""
+        """You return the logarithms of the weights: none is above zero. The cause is `log_softmax`, or a missing `exp`
+        after `logsumexp`. Losses need the logarithms; a weighted mean needs the weights."""
         return x.log_softmax(dim)
 
     def taken_twice(x, dim):

@@ -18,7 +18,7 @@ def fold(x):
 
 
 def unfold(x, batch):
-    """Cut the joined axis into batch and heads again."""
+    """Split the joined axis into batch and heads again."""
     return x.unflatten(0, (batch, -1))
 
 
@@ -32,9 +32,9 @@ def unfold(x, batch):
     },
     hints=(
         "The program is right for one sentence. What can go wrong only when there are two?",
-        "Two sentences with two heads make four tables. Write down whose they are, in the order in which the folded "
-        "axis holds them. In which order does the program split them?",
-        "Folding puts `batch` outside and `heads` inside: `view(…, …, seq, …)` must split them in this order.",
+        "Two sentences with two heads make four tables. Write down the sentence and the head of each, as the folded "
+        "axis orders them. In which order does the program unfold them?",
+        "The folded axis has `batch` outside and `heads` inside: `view(…, …, seq, …)` must unfold them in this order.",
     ),
 )
 def mend_folded_heads(
@@ -92,32 +92,32 @@ mend_folded_heads.example("scores in the hundreds", lambda draw: tuple(15 * x fo
 
 @mend_folded_heads.property
 def folded_sentences_apart(function, query, key, value):
-    """A sentence in a batch has the outputs that it has alone."""
+    """A sentence has the same outputs in a batch as alone."""
     alone = function(query[:1], key[:1], value[:1])
     return torch.allclose(function(query, key, value)[:1], alone, atol=1e-5)
 
 
-# The one that is folded otherwise, the others, and the effect
-QUERIES_ALONE = "queries", "the keys", "Queries of one sentence then meet keys"
-KEYS_ALONE = "keys", "queries and values", "Queries of one sentence then meet keys"
-VALUES_ALONE = "values", "queries and keys", "The weights of one sentence then blend values"
+# What is folded in a different order, the rest, and the effect
+QUERIES_ALONE = "queries", "the keys", "Queries of one sentence are then compared with keys"
+KEYS_ALONE = "keys", "the queries and values", "Queries of one sentence are then compared with keys"
+VALUES_ALONE = "values", "the queries and keys", "The weights of one sentence are then applied to values"
 
 
 @mend_folded_heads.wrong(stage="folded")
 class Folded:
     def folded_otherwise(x):
-        """The folding was changed, to `heads` outside and `batch` inside, or mixes the two up; taken apart it is with
-        `batch` outside. {The tables are right, and} the outputs land in other places. Folding and taking apart must
-        agree: change one of the two."""
+        """You fold with `heads` outside and `batch` inside, or mix the two orders, but unfold with `batch` outside.
+        {The tables are right, but} the outputs are in the wrong places. The two orders must agree: change one of
+        them."""
         return x.transpose(0, 1).flatten(0, 1)
 
 
 @mend_folded_heads.wrong(stage="folded", alone=True)
 class FoldedAlone:
     def folded_by_view(x):
-        """{Right for ordinary input, and `view` raises for one whose axes were exchanged, as a split into heads leaves
-        it:} batch and heads do not lie side by side in memory there, and `view` never copies. `reshape` copies where it
-        must."""
+        """{Your function is right for ordinary input.} `view` raises for an input whose axes were exchanged, as a split
+        into heads leaves them: `batch` and `heads` are then not side by side in memory, and `view` never copies.
+        `reshape` copies where it must."""
         return x.view(-1, *x.shape[2:])
 
 
@@ -125,47 +125,47 @@ class FoldedAlone:
 class Weights:
     def over_the_folded_axis(scores):
         """The softmax runs over the folded axis: for each query and key, the weights of all heads of all sentences sum
-        to one. `F.softmax` without a `dim` takes axis 0 when there are three. Over which axis must the weights sum to
-        one?"""
+        to one. `F.softmax` without a `dim` uses axis 0 of a tensor with three axes. Over which axis must the weights
+        sum to one?"""
         return scores.softmax(0)
 
 
 @mend_folded_heads.wrong(stage="unfolded")
 class Unfolded:
     def as_given(output, batch):
-        """This does what the given program does: right for one sentence, and with two, some heads of one sentence end
-        up in the other. Give it two sentences, then each of them alone, and compare the outputs feature by feature:
-        which block of features has moved?"""
+        """Your function does the same as the given program: it is right for one sentence, but with two sentences, some
+        heads of one sentence end up in the other. Run it on two sentences, then on each of them alone, and compare the
+        outputs feature by feature: which block of features has moved?"""
         return output.unflatten(0, (-1, batch)).transpose(0, 1)
 
     def heads_and_batch_not_exchanged(output, batch):
-        """The result is taken apart as (heads, batch), and left so: sentences and heads have changed places. The folded
-        axis was made of `batch` outside and `heads` inside."""
+        """You unfold the result as (heads, batch), and leave these axes where they are: sentences and heads are
+        exchanged. The folded axis has `batch` outside and `heads` inside."""
         return output.unflatten(0, (-1, batch))
 
 
 @mend_folded_heads.wrong
 class Folding:
     def only_the_cut_was_mended(query, key, value):
-        """{The folded axis is taken apart as (batch, heads), which is right, and} the order in which the axes are moved
-        still fits (heads, batch). The shape comes out right, and tokens of several sentences end up in one. Name the
-        four axes before the move and after it: which one must stay in front?"""
+        """{You unfold the axis as (batch, heads), which is right, but} the order in which you move the axes still fits
+        (heads, batch). The shape is right, but tokens of several sentences end up in one sentence. Name the four axes
+        before and after the move: which axis must stay in front?"""
         batch, heads, seq, d_head = query.shape
         output = scaled_dot_product_attention(query, key, value)
         return output.permute(1, 2, 0, 3).reshape(batch, seq, heads * d_head)
 
     def only_the_move_was_mended(query, key, value):
-        """The axes are moved as if they were (batch, heads, seq, d_head), which they should be, and the folded axis is
-        still taken apart as (heads, batch). The shape comes out right, and the numbers are scrambled. In which order do
-        sentences and heads follow one another in the folded axis?"""
+        """You move the axes as if they were (batch, heads, seq, d_head), which they should be, but you still unfold the
+        axis as (heads, batch). The shape is right, but the numbers are scrambled. In which order do sentences and heads
+        follow one another in the folded axis?"""
         batch, heads, seq, d_head = query.shape
         output = scaled_dot_product_attention(query, key, value).reshape(heads, batch, seq, d_head)
         return output.transpose(1, 2).reshape(batch, seq, heads * d_head)
 
     def folded_the_other_way(query, key, value):
-        """The keys are folded in another order than queries and values, with `heads` outside and `batch` inside:
-        queries of one sentence then meet keys of another. All three must be folded alike, and taken apart in that
-        order."""
+        """You fold the keys in a different order from the queries and values, with `heads` outside and `batch` inside:
+        queries of one sentence are then compared with keys of another. Fold all three in the same order, and unfold in
+        that order."""
         return mend_folded_heads.reference(query, fold(key.transpose(0, 1)).unflatten(0, key.shape[:2]), value)
 
     @family(
@@ -182,71 +182,71 @@ class Folding:
         values_with_heads_outside_unfold=((2, unfold), *VALUES_ALONE),
     )
     def one_folded_otherwise(heads_outside, query, key, value):
-        """The {} are folded in another order than {}: in one folded axis `batch` stands outside, in the other `heads`.
-        {} of another. All three must be folded alike, and taken apart in that order."""
+        """You fold the {} in a different order from {}: in one folded axis `batch` is outside, in the other `heads`. {}
+        of another sentence. Fold all three in the same order, and unfold in that order."""
         *heads_outside, taken_apart = heads_outside
         each = (query, key, value)
         folded = [fold(x.transpose(0, 1) if number in heads_outside else x) for number, x in enumerate(each)]
         return merge_heads.reference(taken_apart(scaled_dot_product_attention(*folded), len(query)))
 
     def heads_of_a_token_folded_together(query, key, value):
-        """The folded axis is made of `batch` and `seq`, so that each table compares the heads of one token with each
-        other, and no token sees another one. What belongs in front is whatever has a table of its own: which two
-        axes?"""
+        """Your folded axis consists of `batch` and `seq`, so each table compares the heads of one token with each
+        other, and no token attends to a different token. Fold the two axes that have separate tables: which two axes
+        are they?"""
         query, key, value = (x.transpose(1, 2) for x in (query, key, value))
         return scaled_dot_product_attention(query, key, value).flatten(2)
 
     def sentences_see_one_another(query, key, value):
-        """The tokens of all sentences share one table in each head, so that a token attends to other sentences as well:
-        `seq` was folded with `batch`. Each sentence needs a table of its own in each head. Which two axes belong in
-        front?"""
+        """The tokens of all sentences share one table in each head, so a token also attends to other sentences: you
+        folded `seq` with `batch`. Each sentence needs its own table in each head. Which two axes belong in front?"""
         batch = len(query)
         joined = [x.transpose(0, 1).flatten(1, 2) for x in (query, key, value)]
         output = scaled_dot_product_attention(*joined)
         return output.unflatten(1, (batch, -1)).permute(1, 2, 0, 3).flatten(2)
 
     def heads_see_one_another(query, key, value):
-        """The tokens of all heads share one table in each sentence, so that a query meets the keys of other heads as
-        well: `seq` was folded with `heads`. Each head needs a table of its own. Which two axes belong in front?"""
+        """The tokens of all heads share one table in each sentence, so a query is also compared with the keys of other
+        heads: you folded `seq` with `heads`. Each head needs its own table. Which two axes belong in front?"""
         joined = [x.flatten(1, 2) for x in (query, key, value)]
         output = scaled_dot_product_attention(*joined)
         return output.unflatten(1, query.shape[1:3]).transpose(1, 2).flatten(2)
 
     def heads_of_a_sentence_in_one_long_text(query, key, value):
-        """Your result is (batch, heads · seq, d_head): `seq` was folded with `heads`, and never taken apart. A query
-        then meets the keys of other heads as well. Each head needs a table of its own: which two axes belong in
+        """Your result is (batch, heads · seq, d_head): you folded `seq` with `heads`, and never unfolded them. A query
+        is then also compared with the keys of other heads. Each head needs its own table: which two axes belong in
         front?"""
         return scaled_dot_product_attention(*(x.flatten(1, 2) for x in (query, key, value)))
 
     def first_sentence_for_all(query, key, value):
-        """All sentences get the outputs of the first. The program was right for one sentence, and that is how it was
-        kept right; the others are lost. Where do the tables of the second sentence stand in the folded axis?"""
+        """All sentences get the outputs of the first sentence. The program was right for one sentence, and yours
+        computes only that one; the other sentences are lost. Where in the folded axis are the tables of the second
+        sentence?"""
         output = mend_folded_heads.reference(query[:1], key[:1], value[:1])
         return output.expand(len(query), -1, -1).clone()
 
     def left_folded(query, key, value):
-        """Your result is (batch · heads, seq, d_head): it is still folded. Sentences and heads share the first axis.
-        Take them apart, in the order in which they were folded, then put the heads side by side."""
+        """Your result is (batch · heads, seq, d_head): sentences and heads still share the first axis. Unfold it, in
+        the order in which you folded it, then put the heads side by side."""
         return scaled_dot_product_attention(query, key, value).flatten(0, 1)
 
     def sentences_side_by_side(query, key, value):
-        """Your result is (heads, seq, batch · d_head): the outputs of all sentences stand side by side, where those of
-        all heads should. Each output is {right and} in the wrong place. Along which axis does a sentence go on, and
-        along which do its heads?"""
+        """Your result is (heads, seq, batch · d_head): the outputs of all sentences are side by side, where those of
+        all heads should be. Each output is {right but} in the wrong place. Which axis of the result must count the
+        sentences, and on which axis must the heads be side by side?"""
         return scaled_dot_product_attention(query, key, value).permute(1, 2, 0, 3).flatten(2)
 
     def heads_left_apart(query, key, value):
-        """Your result is (batch, heads, seq, d_head): the folded axis is taken apart as it should be, and the heads are
-        not put side by side any more. The given program did that in its last line, and so must yours."""
+        """Your result is (batch, heads, seq, d_head): you unfold the axis correctly, but no longer put the heads side
+        by side. The last line of the given program does this, and yours must do it too."""
         return scaled_dot_product_attention(query, key, value)
 
     def last_two_axes_left_apart(query, key, value):
-        """The heads stand beside the features, (batch, seq, heads, d_head), and are not joined with them: the last step
-        is missing. The result is (batch, seq, heads · d_head)."""
+        """The heads are next to the features, (batch, seq, heads, d_head), but not joined with them: the last step is
+        missing. The result must be (batch, seq, heads · d_head)."""
         return scaled_dot_product_attention(query, key, value).transpose(1, 2)
 
     def view_after_the_move(query, key, value):
-        """`view` refuses to join the axes: after the move, heads and features do not lie side by side in memory, and
+        """`view` refuses to join the axes: after the move, heads and features are not side by side in memory, and
         `view` never copies. `reshape` copies where it must."""
         output = unfold(
             steps.over_keys(steps.by_root_d(steps.dot_products(fold(query), fold(key)), query.shape[-1])) @ fold(value),
@@ -258,9 +258,9 @@ class Folding:
 @mend_folded_heads.wrong
 class Attention:
     def keys_and_values_exchanged(query, key, value):
-        """Keys and values have changed places: the queries are compared with the values, and the keys are blended. With
-        equal widths it runs and returns the right shape. Look at the order of the arguments wherever you hand three
-        on."""
+        """You exchange keys and values: the queries are compared with the values, and the keys are averaged. If all
+        have equally many features, this runs and returns the right shape. Check the order of the arguments wherever you
+        pass the three."""
         return mend_folded_heads.reference(query, value, key)
 
     def over_the_heads(query, key, value):
@@ -271,31 +271,32 @@ class Attention:
         return merge_heads.reference(weights @ value)
 
     def over_the_batch(query, key, value):
-        """The softmax runs over the sentences of the batch: they compete for weight, and in a batch of one every weight
-        is 1. Without folding, axis 0 counts the sentences. Over which axis must the weights sum to one?"""
+        """The softmax runs over the sentences of the batch: for each query and key, the weights of all sentences sum to
+        one, and in a batch of one every weight is 1. Without folding, axis 0 counts the sentences. Over which axis must
+        the weights sum to one?"""
         weights = steps.over_batch(steps.by_root_d(steps.dot_products(query, key), query.shape[-1]))
         return merge_heads.reference(weights @ value)
 
     def by_root_d_model(query, key, value):
-        """The scores are divided by the root of all heads' features together, √(heads · d_head). Each head compares its
-        own features only, so its dot products spread like √d_head, and divided by more its weights are too even. How
-        many terms does one score sum?"""
+        """You divide the scores by the root of the number of all heads' features, √(heads · d_head). Each head compares
+        only its own features, so the standard deviation of its dot products grows with √d_head; a larger divisor makes
+        the weights too even. How many terms are added up in one score?"""
         return mend_folded_heads.reference(query / query.shape[1] ** 0.5, key, value)
 
     def one_table_for_all_heads(query, key, value):
-        """The heads are merged before the queries meet the keys, so that all features are compared in one table for
-        each sentence. A token can then look in one way only. What does each head need of its own?"""
+        """You merge the heads before you compare queries with keys, so all features are compared in one table for each
+        sentence. A token then has only one set of weights for the other tokens. What does each head need of its own?"""
         return scaled_dot_product_attention(*(merge_heads.reference(x) for x in (query, key, value)))
 
     def bmm_of_four_axes(query, key, value):
-        """`bmm` multiplies tensors of exactly three axes, and gets four. That is what the folding is for; `@` and
-        `matmul` take any number of axes in front. Fold, or use one of these."""
+        """`bmm` multiplies tensors with exactly three axes, but you pass tensors with four. This is why programs fold;
+        `@` and `matmul` accept any number of axes in front. Fold, or use `@` or `matmul`."""
         return torch.bmm(query, key.mT)
 
     def heads_and_keys_exchanged(query, key, value):
-        """In `key`, the axes 1 and 2 have changed places. After folding these are the last two; with four axes they are
-        `heads` and `seq`. Count from the end: which two must change places so that the features of a key stand second
-        to last?"""
+        """You exchange axes 1 and 2 of `key`. After folding, these are the last two axes; with four axes they are
+        `heads` and `seq`. Count from the end: which two axes must change places, so that the features of a key are
+        second to last?"""
         return query @ key.transpose(1, 2)
 
 

@@ -21,7 +21,7 @@ def with_weights(x, w_q, w_k, w_v):
 
 
 def output_projection(merged, w_o):
-    """Multiply what is merged by the last weight, transposed."""
+    """Multiply the merged heads by the last weight, transposed."""
     return linear(merged, w_o)
 
 
@@ -29,7 +29,7 @@ def output_projection(merged, w_o):
     inputs=_layer,
     axes={"x": "batch seq d_model", "return": "batch seq d_model"},
     hints=(
-        "Which of the steps have you written already, and in which order does a tensor pass through them?",
+        "Which steps have you written already, and in which order does a tensor pass through them?",
         "Project, split, attend in every head (with the scale of one head), merge, project. The weights are (out, in), "
         "so each is transposed.",
         "`q, k, v = (split_heads(x @ w.T, n_heads) for w in …)`, `scores = q @ k.mT / …`, "
@@ -53,7 +53,7 @@ def multi_head_attention(
     merge=merge_heads.reference,
     combined=output_projection,
 ):
-    """Attend to oneself in every head: (batch, seq, d_model) in and out, weights (d_model, d_model) as PyTorch stores
+    """Use self-attention in every head: (batch, seq, d_model) in and out, weights (d_model, d_model) as PyTorch stores
     them."""
     query, key, value = (split(y, n_heads) for y in projections(x, w_q, w_k, w_v))
     table = weights(scale(scores(query, key), query.shape[-1]))
@@ -130,7 +130,7 @@ def order_of_tokens(function, x, *rest):
 
 @multi_head_attention.property
 def sentences_apart(function, x, *rest):
-    """Change one sentence of the batch, and the others keep their outputs."""
+    """Change one sentence of the batch, and the outputs of the other sentences stay the same."""
     changed = x.clone()
     changed[-1] += 1
     return torch.allclose(function(changed, *rest)[:-1], function(x, *rest)[:-1], atol=1e-4)
@@ -139,75 +139,74 @@ def sentences_apart(function, x, *rest):
 @multi_head_attention.wrong(stage="projections")
 class Projections:
     def weights_not_turned(x, w_q, w_k, w_v):
-        """The projections multiply by the weights as they are stored, `x @ w`. PyTorch stores (out, in), so the product
-        needs the weight transposed. With square weights nothing complains, and every projection is another one than was
-        meant."""
+        """The projections multiply by the weights as they are stored, `x @ w`. PyTorch stores a weight as (out, in), so
+        the product needs its transpose. With square weights nothing raises, but every projection is a different map
+        from the one you want."""
         return x @ w_q, x @ w_k, x @ w_v
 
 
 @multi_head_attention.wrong(stage="projections", alone=True)
 class ProjectionsAlone:
     @family(
-        queries_not_turned=((0,), "queries are"),
-        keys_not_turned=((1,), "keys are"),
-        values_not_turned=((2,), "values are"),
-        queries_and_keys_not_turned=((0, 1), "queries and the keys are"),
-        queries_and_values_not_turned=((0, 2), "queries and the values are"),
-        keys_and_values_not_turned=((1, 2), "keys and the values are"),
+        queries_not_turned=((0,), "queries"),
+        keys_not_turned=((1,), "keys"),
+        values_not_turned=((2,), "values"),
+        queries_and_keys_not_turned=((0, 1), "queries and the keys"),
+        queries_and_values_not_turned=((0, 2), "queries and the values"),
+        keys_and_values_not_turned=((1, 2), "keys and the values"),
     )
     def some_weights_not_turned(not_turned, x, *weights):
-        """The {} made with the weight as it is stored, `x @ w`, and the rest with the transposed one. PyTorch stores
-        (out, in), so each product needs the weight transposed. With square weights nothing complains. Look at your
-        three projections character by character."""
+        """You make the {} with the weight as it is stored, `x @ w`, and the rest with its transpose. PyTorch stores a
+        weight as (out, in), so each product needs the transpose. With square weights nothing raises. Compare your three
+        projections character by character."""
         return tuple(x @ w if number in not_turned else linear(x, w) for number, w in enumerate(weights))
 
     def no_projections(x, w_q, w_k, w_v):
-        """The heads are cut out of the input itself: the three projections are not used. Queries and keys are then the
-        same, so token 1 matches token 2 as token 2 matches token 1, and a head reads only the features of its own
-        block."""
+        """You split the input itself into heads, without the three projections. Queries and keys are then the same, so
+        token 1 matches token 2 as token 2 matches token 1, and a head reads only the features of its own block."""
         return x, x, x
 
     def keys_and_values_exchanged(x, w_q, w_k, w_v):
-        """Keys and values are exchanged: the values' weights make the keys, and the keys' weights make the values. It
-        comes from unpacking three results in another order than they were made in. Look at the names on both sides of
-        the `=`."""
+        """You exchange keys and values: the values' weights make the keys, and the keys' weights make the values. This
+        happens when three results are unpacked in a different order from the order in which they were made. Compare the
+        names on the two sides of the `=`."""
         return linear(x, w_q), linear(x, w_v), linear(x, w_k)
 
     def queries_and_keys_exchanged(x, w_q, w_k, w_v):
-        """Queries and keys have changed places: the table of scores is the transpose of the right one, and what token 1
-        looks for in token 2 is taken for what token 2 looks for in token 1. Look at the names on both sides of the `=`,
-        and at the order in which your attention takes them."""
+        """You exchange queries and keys: the table of scores is the transpose of the right table, so the score of token
+        1's query with token 2's key is in the place of the score of token 2's query with token 1's key. Compare the
+        names on the two sides of the `=`, and check the order of the arguments of your attention."""
         return linear(x, w_k), linear(x, w_q), linear(x, w_v)
 
     def values_from_the_keys(x, w_q, w_k, w_v):
-        """The values are made with the keys' weights: what a token answers to and what it passes on become the same.
-        Often a line that was copied and changed in one of two places. Look at which weight makes the values."""
+        """You make the values with the keys' weights: what a token is matched by and what it passes on become the same.
+        Often a line was copied and changed in one of two places. Check which weight makes the values."""
         return linear(x, w_q), linear(x, w_k), linear(x, w_k)
 
     def keys_from_the_queries(x, w_q, w_k, w_v):
-        """The keys are made with the queries' weights, or the queries are compared with themselves. Each score is then
-        the same both ways, and each token tends to match itself best. One of the four weights is unused: which?"""
+        """You make the keys with the queries' weights, or compare the queries with themselves. The score of two tokens
+        is then the same in both directions, and each token tends to match itself best. One of the four weights is
+        unused: which one?"""
         return linear(x, w_q), linear(x, w_q), linear(x, w_v)
 
     def values_from_the_queries(x, w_q, w_k, w_v):
-        """What is blended are the queries, not the values. A query says what a token looks for, a value what it hands
-        over. One of the four weights is unused: which?"""
+        """You average the queries, not the values. A query says what a token looks for, a value what the token passes
+        on. One of the four weights is unused: which one?"""
         return linear(x, w_q), linear(x, w_k), linear(x, w_q)
 
     def input_for_values(x, w_q, w_k, w_v):
-        """The input itself is blended, without the values' projection. Queries and keys are projected rightly. One of
-        the four weights is unused: which?"""
+        """You average the input itself, without the values' projection. Queries and keys are projected correctly. One
+        of the four weights is unused: which one?"""
         return linear(x, w_q), linear(x, w_k), x
 
     def all_from_the_queries(x, w_q, w_k, w_v):
-        """Queries, keys and values are all made with the same weights, `w_q`. A line that was copied twice and not
-        changed does that. Two of the four weights are unused: which?"""
+        """You make queries, keys and values with the same weights, `w_q`. Perhaps you copied a line twice without
+        changing the copies. Two of the four weights are unused: which ones?"""
         return (linear(x, w_q),) * 3
 
     def queries_and_values_exchanged(x, w_q, w_k, w_v):
-        """Queries and values have changed places: what is compared with the keys belongs in the blend, and what is
-        blended are the queries. All the sizes fit. Look at the order of the three wherever you make them or hand them
-        on."""
+        """You exchange queries and values: the values are compared with the keys, and the queries are averaged. All the
+        sizes fit. Check the order of the three wherever you make them or pass them to a function."""
         return linear(x, w_v), linear(x, w_k), linear(x, w_q)
 
 
@@ -216,101 +215,100 @@ class ScoresAlone:
     # Several causes give the same error about sizes; the text covers all of them.
 
     def factors_do_not_fit(query, key):
-        """A matrix product raises: its left factor has d_head features last, its right factor has tokens second to
-        last, and a product sums over these two. Either the keys are not transposed for the scores (or meet the queries
-        number by number), or the values stand on the left of the weights. Write the shapes beside both products: which
-        axis is summed over in each?"""
+        """A matrix product raises: the last axis of its left factor holds d_head features, the second to last axis of
+        its right factor holds tokens, and a product sums over these two axes. Either you do not transpose the keys for
+        the scores (or you multiply them by the queries elementwise), or the values are on the left of the weights.
+        Write the shapes beside both products: over which axis does each product sum?"""
         return query @ key
 
 
 @multi_head_attention.wrong(stage="scale")
 class Scale:
     def scaled_by_d_model(scores, d_head):
-        """The scores are divided by √d_model instead of √d_head. A head's dot product sums d_head terms, so that is how
-        far it spreads; divided by more, the weights of every head come out too even. With one head the two are the
-        same, which is why a test with one head does not see it."""
+        """You divide the scores by √d_model instead of √d_head. A head's dot product is a sum of d_head terms, so its
+        standard deviation grows with √d_head; a larger divisor makes the weights of every head too even. With one head
+        the two roots are equal, so a test with one head does not notice the mistake."""
         return scores / (scores.shape[1] * d_head) ** 0.5
 
 
 @multi_head_attention.wrong(stage="scale", alone=True)
 class ScaleAlone:
     def by_d_model(scores, d_head):
-        """The scores are divided by d_model itself. They come out much too small, and every head's weights nearly even.
-        It is a root that belongs there, and the root of another number: how many products does one score of one head
-        sum?"""
+        """You divide the scores by d_model itself. The scores become much too small, and every head's weights nearly
+        even. Divide by a root, and by the root of a different number: how many products are added up in one score of
+        one head?"""
         return scores / (scores.shape[1] * d_head)
 
 
 @multi_head_attention.wrong(stage="merge", alone=True)
 class MergeAlone:
     def heads_joined_along_the_tokens(x):
-        """The last projection raises: what reaches it has heads · seq tokens of d_head features each. The heads were
-        joined along `seq`. Concatenate along the features: a token stays one token."""
+        """The last projection raises: its input has heads · seq tokens of d_head features each. You joined the heads
+        along `seq`. Concatenate along the features, so that a token stays one token."""
         return x.flatten(1, 2)
 
     def heads_not_side_by_side(x):
-        """The last projection raises: it takes d_model features for every token and gets those of one head, d_head. The
-        heads were averaged or added up, or only one is left of them. Mixed like that, nothing can tell them apart
-        again; side by side, `w_o` can weigh each of them."""
+        """The last projection raises: it needs d_model features for every token, but gets the d_head features of one
+        head. You averaged the heads, added them up, or kept only one. Nothing can separate an average or a sum again;
+        if the heads are side by side, `w_o` can weigh each of them."""
         return x.mean(dim=1)
 
     def tokens_joined_with_features(x):
-        """The last projection raises: what reaches it is (batch, heads, seq · d_head). When the last two axes were
-        joined, `heads` stood before `seq`, so that a head's tokens were strung together instead of a token's heads. The
-        split or the merge lacks an exchange of axes: write down the shape beside each of them."""
+        """The last projection raises: its input is (batch, heads, seq · d_head). When you joined the last two axes,
+        `heads` was before `seq`, so a head's tokens were concatenated instead of a token's heads. The split or the
+        merge lacks an exchange of axes: write down the shape beside each of them."""
         return x.flatten(2)
 
 
 @multi_head_attention.wrong(stage="combined")
 class Combined:
     def no_output_projection(merged, w_o):
-        """The last projection is missing: the merged heads are returned as they are. Each output feature then belongs
-        to one head alone, and no layer of this kind can combine what two heads found. One of the four weights is
-        unused."""
+        """The last projection is missing: you return the merged heads as they are. Each output feature then comes from
+        one head alone, and no output can combine the results of two heads. One of the four weights is unused."""
         return merged
 
     def output_weight_not_turned(merged, w_o):
-        """The last projection multiplies by `w_o` as it is stored. PyTorch stores (out, in), so the product needs it
-        transposed. The matrix is square, so nothing complains."""
+        """The last projection multiplies by `w_o` as it is stored. PyTorch stores a weight as (out, in), so the product
+        needs its transpose. The matrix is square, so nothing raises."""
         return merged @ w_o
 
 
 @multi_head_attention.wrong(stage="combined", alone=True)
 class CombinedAlone:
     def last_weight_on_the_left(merged, w_o):
-        """The last projection has the weight on the left: the product then sums over its last axis and the second to
-        last of the tokens, which counts them. The features of a token are the last axis of what was merged. On which
-        side of the weight must it stand?"""
+        """The last projection has the weight on the left: the product then sums over the last axis of `w_o` and the
+        second to last axis of the merged heads, which counts tokens. The features of a token are on the last axis of
+        the merged heads. On which side of the weight must the merged heads be?"""
         return w_o @ merged
 
 
 @multi_head_attention.wrong
 class WrongAnswers:
     def scale_after_softmax(x, w_q, w_k, w_v, w_o, n_heads):
-        """The scale comes after the softmax: the weights (or the output) are divided by √d_head, not the scores. The
+        """The scale comes after the softmax: you divide the weights (or the output) by √d_head, not the scores. The
         weights then sum to 1/√d_head, and the softmax has saturated already. The scale is there to keep the scores
-        small: before which step must it stand?"""
+        small: before which step must it come?"""
         after = {"scale": steps.no_scale, "weights": lambda scores: scores.softmax(-1) / (x.shape[-1] / n_heads) ** 0.5}
         return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, **after)
 
     def blocks_only(x, w_q, w_k, w_v, w_o, n_heads):
-        """Each head projects its own block of the input's features, with the square on the diagonal of each weight. The
-        rest of the weights is unused, so nothing that stands in another block can reach a head. A head owns a block of
-        the projection's outputs, and all of its inputs: project whole tokens, then split."""
+        """Each head projects its own block of the input's features, with one square on the diagonal of each weight. The
+        rest of the weights is unused, so no feature outside its block can reach a head. A head has a block of the
+        projection's outputs, but all of its inputs: project whole tokens, then split."""
         head = torch.arange(len(w_q)) // (len(w_q) // n_heads)
         own = (head[:, None] == head).to(w_q)  # ones on the diagonal blocks
         return multi_head_attention.reference(x, w_q * own, w_k * own, w_v * own, w_o, n_heads)
 
     def all_heads_alike(x, w_q, w_k, w_v, w_o, n_heads):
-        """All heads do the same: each uses the first d_head rows of the weights. Side by side stand as many copies of
-        one head as there are heads. In a loop over the heads, what must change from one turn to the next?"""
+        """All heads are the same: each uses the first d_head rows of the weights. Your merge joins as many copies of
+        one head as there are heads. In a loop over the heads, what must change from one iteration to the next?"""
         first = (w[: len(w) // n_heads].repeat(n_heads, 1) for w in (w_q, w_k, w_v))
         return multi_head_attention.reference(x, *first, w_o, n_heads)
 
     def one_table_averaged_over_the_heads(x, w_q, w_k, w_v, w_o, n_heads):
-        """The heads' tables of weights are averaged to one, and all features of the values are blended with that. What
-        one head found is lost in the mean of all. `nn.MultiheadAttention` shows its weights averaged, and computes with
-        each table on its own. Which features of the values belong to which table?"""
+        """You average the heads' tables of weights to one table, and compute all features of the output with it. The
+        average loses what each head found. `nn.MultiheadAttention` returns averaged weights, but computes with each
+        table separately. Which features of the values belong to which table?"""
 
         def averaged(scores):
             return steps.over_keys(scores).mean(1, keepdim=True).expand_as(scores)
@@ -318,8 +316,9 @@ class WrongAnswers:
         return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, weights=averaged)
 
     def averaged_and_w_o_cut(x, w_q, w_k, w_v, w_o, n_heads):
-        """The heads are averaged, and a part of the last weight was made to fit the average. An average mixes what the
-        heads found, and nothing after it can tell them apart. Put them side by side, and all of `w_o` fits."""
+        """You average the heads, and use only a part of the last weight, so that it fits the average. An average mixes
+        the results of the heads, and nothing after it can separate them. Put the heads side by side, and all of `w_o`
+        fits."""
 
         def cut(merged, w_o):
             return merged @ w_o[:, : merged.shape[-1]].T
@@ -329,65 +328,67 @@ class WrongAnswers:
         )
 
     def heads_of_a_token_compared(x, w_q, w_k, w_v, w_o, n_heads):
-        """The scores compare the heads of one token with each other: `heads` stands after `seq` when the matrix product
-        takes its last two axes. The tables are heads × heads, and no token ever sees another one: change one token, and
-        only its own output changes. Which two axes must stand last?"""
+        """The scores compare the heads of one token with each other: `heads` comes after `seq` in the matrix product,
+        which works on the last two axes. The tables are heads × heads, and no token ever sees a different token: change
+        one token, and only its own output changes. Which two axes must be the last?"""
         query, key, value = (linear(x, w).unflatten(-1, (n_heads, -1)) for w in (w_q, w_k, w_v))
         return linear((steps.over_keys(steps.by_root_d(query @ key.mT, key.shape[-1])) @ value).flatten(2), w_o)
 
     def over_the_batch(x, w_q, w_k, w_v, w_o, n_heads):
-        """The tokens are compared along the batch: each position attends to the same position of the other sentences.
-        That is what code for (seq, batch, d_model) does with (batch, seq, d_model), as `nn.MultiheadAttention` does
-        without `batch_first=True`. Change one sentence: the outputs of the other must stay, and yours do not."""
+        """You compare the tokens along the batch: each position attends to the same position of the other sentences.
+        Code for (seq, batch, d_model) does this with a (batch, seq, d_model) input, for example `nn.MultiheadAttention`
+        without `batch_first=True`. If one sentence changes, the outputs of the others must stay the same, but yours
+        change."""
         turned = multi_head_attention.reference(x.transpose(0, 1), w_q, w_k, w_v, w_o, n_heads)
         return turned.transpose(0, 1)
 
     def one_head_only(x, w_q, w_k, w_v, w_o, n_heads):
-        """All features are compared in one table: there is one head, whatever `n_heads` says, and the result is the
-        same for every `n_heads`. A token can then look in one way only. Split before the scores, so that every head has
-        a table of its own."""
+        """You compare all features in one table: there is one head, whatever `n_heads` is, and the result is the same
+        for every `n_heads`. A token then has only one set of weights for the other tokens. Split before the scores, so
+        that every head has its own table."""
         return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, 1)
 
     def one_table_for_all_heads(x, w_q, w_k, w_v, w_o, n_heads):
-        """The scale is that of one head, and the scores are not: all features are compared in one table, with no split
-        before it. A token can then look in one way only. What does each head need of its own?"""
+        """The scale is that of one head, but the scores are not: you compare all features in one table, with no
+        split before it. A token then has only one set of weights for the other tokens. What does each head need of
+        its own?"""
         wider = n_heads**0.5  # √d_model over √d_head
         return multi_head_attention.reference(x, w_q * wider, w_k, w_v, w_o, 1)
 
     def seq_comes_first(x, w_q, w_k, w_v, w_o, n_heads):
-        """Your result is (seq, batch, d_model): PyTorch's older modules take and give `seq` first, and you turned the
-        input round for them, or your own axes. {The numbers are right.} Turn the result back."""
+        """Your result is (seq, batch, d_model). PyTorch's older modules expect and return `seq` first: perhaps you
+        exchanged the axes of the input for such a module, or wrote your own code in this order. {The numbers are
+        right.} Exchange the axes of the result back."""
         return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads).transpose(0, 1)
 
     def input_added(x, w_q, w_k, w_v, w_o, n_heads):
-        """The input is added to the output. Layers of a transformer do that, around their attention; it is the residual
-        connection of chapter 6. Here, return what attention gives."""
+        """You add the input to the output. Layers of a Transformer do this around their attention; it is the residual
+        connection of chapter 6. Here, return the result of attention alone."""
         return x + multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads)
 
     def output_and_weights(x, w_q, w_k, w_v, w_o, n_heads):
-        """You return two things, the output and the weights. `nn.MultiheadAttention` does so, with the weights averaged
-        over the heads, and a caller who expects one tensor gets a pair. Here, return the output alone."""
+        """You return two things, the output and the weights. `nn.MultiheadAttention` returns both too, with the weights
+        averaged over the heads, but a caller who expects one tensor gets a pair. Here, return the output alone."""
         query, key = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k))
         weights = steps.over_keys(steps.by_root_d(steps.dot_products(query, key), query.shape[-1]))
         return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads), weights.mean(1)
 
     def weights_returned_too(x, w_q, w_k, w_v, w_o, n_heads):
-        """You return a tuple, the result and the weights of the heads. That is useful for a look at the weights; here
-        the result alone is asked for."""
+        """You return a tuple, the result and the weights of the heads. The tuple is useful if you want to look at the
+        weights, but the exercise asks for the result alone."""
         query, key = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k))
         weights = steps.over_keys(steps.by_root_d(steps.dot_products(query, key), query.shape[-1]))
         return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads), weights
 
     def features_of_one_head_projected(x, w_q, w_k, w_v, w_o, n_heads):
-        """The last weight got d_head features, and takes d_model: the heads were averaged or added up, or all but one
-        are gone. Merging loses nothing: the features of all heads come to lie side by side."""
+        """The last weight needs d_model features, but gets d_head: you averaged the heads, added them up, or lost all
+        but one. A merge loses nothing: it puts the features of all heads side by side."""
         query, key, value = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k, w_v))
         return scaled_dot_product_attention(query, key, value).mean(1) @ w_o.T
 
     def weights_packed_side_by_side(x, w_q, w_k, w_v, w_o, n_heads):
-        """The three weights are packed along axis 1, their inputs, and the transpose of that takes three times d_model
-        features. A weight is (out, in), and three maps of one input are stacked along their outputs. Which axis is
-        that?"""
+        """You pack the three weights along axis 1, their inputs, so the transpose needs three times d_model features. A
+        weight is (out, in), and three maps of one input are concatenated along their outputs. Which axis is that?"""
         return x @ torch.cat([w_q, w_k, w_v], dim=1).T
 
     @family(
@@ -395,10 +396,10 @@ class WrongAnswers:
         last_projection_before_the_merge=lambda x, w, n_heads: split_heads.reference(linear(x, w), n_heads),
     )
     def pieces_projected(piece, x, w_q, w_k, w_v, w_o, n_heads):
-        """A projection raises: a weight takes all d_model features of a token, and gets the d_head features of one
-        head's piece. Either the input is split before it is projected, or the last projection comes before the merge.
-        Write the five steps in a row, as in the task above: what are the first and the last of them done with, whole
-        tokens or pieces?"""
+        """A projection raises: a weight needs all d_model features of a token, but gets the d_head features of one
+        head's piece. Either you split the input before you project it, or the last projection comes before the merge.
+        Write down the five steps of the task in order: do the first and the last step work on whole tokens or on
+        pieces?"""
         query, key, value = (piece(x, w, n_heads) for w in (w_q, w_k, w_v))
         return merge_heads.reference(scaled_dot_product_attention(query, key, value) @ w_o.T)
 

@@ -1,4 +1,4 @@
-"""PyTorch's packed weights, taken apart."""
+"""Unpacking PyTorch's packed weights."""
 
 import torch
 
@@ -14,7 +14,8 @@ def _packed(draw, d_model=5):
     inputs=_packed,
     axes={"in_proj_weight": "3·d_model d_model", "return": "d_model d_model, d_model d_model, d_model d_model"},
     hints=(
-        "A linear map's weight is (out, in). Three maps were stacked: along which of the two axes, and in which order?",
+        "The weight of a linear map is stored as (out, in). Three such weights were stacked: along which of the two "
+        "axes, and in which order?",
         "The first axis has 3 · d_model rows. `chunk` cuts an axis into equal parts.",
         "`w_q, w_k, w_v = in_proj_weight.…(3, dim=…)`",
     ),
@@ -70,8 +71,8 @@ class Orders:
     @family(
         in_another_order=(
             (1, 0, 2),
-            "The three are in another order than PyTorch packs them: first the queries', then the keys', then the "
-            "values'. Yours come as keys, queries, values, and attention with them compares the wrong way round.",
+            "The three weights are in the wrong order. PyTorch packs first the queries', then the keys', then the "
+            "values'. Yours come as keys, queries, values, so attention exchanges queries and keys.",
         ),
         backwards=(
             (2, 1, 0),
@@ -84,7 +85,7 @@ class Orders:
         three_times_the_first=(
             (0, 0, 0),
             "All three are the queries' weight, the rows at the top. A slice that was copied and not changed does "
-            "that. Which row do the keys' begin with, and which the values'?",
+            "that. At which rows do the keys' and the values' rows begin?",
         ),
         values_from_the_keys_rows=(
             (0, 1, 1),
@@ -275,15 +276,15 @@ class Parts:
         return in_proj_weight.unflatten(0, (3, -1))
 
     def rows_of_the_same_number_together(in_proj_weight):
-        """You return d_model parts of three rows: the first row of each weight, then the second of each, and so on. The
-        rows are cut into three blocks as they should be, and then another axis is taken apart. Which axis of (3,
-        d_model, d_model) counts the weights?"""
+        """You return d_model parts of three rows: the first row of each weight, then the second of each, and so on. You
+        cut the rows into three blocks correctly, but then split along a different axis. Which axis of (3, d_model,
+        d_model) counts the weights?"""
         return in_proj_weight.unflatten(0, (3, -1)).unbind(1)
 
     def columns_of_the_same_number_together(in_proj_weight):
-        """You return d_model parts: the first column of each weight, then the second of each, and so on. The rows are
-        cut into three blocks as they should be, and then another axis is taken apart. Which axis of (3, d_model,
-        d_model) counts the weights?"""
+        """You return d_model parts: the first column of each weight, then the second of each, and so on. You cut the
+        rows into three blocks correctly, but then split along a different axis. Which axis of (3, d_model, d_model)
+        counts the weights?"""
         return in_proj_weight.unflatten(0, (3, -1)).unbind(-1)
 
 

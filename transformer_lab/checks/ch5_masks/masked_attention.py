@@ -107,11 +107,12 @@ def zeros_for_empty_rows(weights, mask):
         "return": "batch heads q_len d_value",
     },
     hints=(
-        "The weights of a query must sum to one over the keys that it may see. At which point, before the softmax or "
-        "after it, is the mask still in time?",
-        "Minus infinity gets the weight zero, or a number far below any score, such as `torch.finfo(dtype).min`. What "
-        "does the softmax make of a row in which every score is like that? `mask.any(dim=-1, keepdim=True)` says of "
-        "each row whether it sees anything, and `masked_fill` can set the weights of the rows that do not.",
+        "The weights of a query must sum to one over the keys that it may see. So where must the mask be applied: "
+        "before the softmax, or after it?",
+        "Give hidden keys the score minus infinity, or a number far below any score, such as "
+        "`torch.finfo(dtype).min`: their weight becomes zero. What does the softmax return for a row in which every "
+        "score is such a number? `mask.any(dim=-1, keepdim=True)` says for each row whether the query sees any key, "
+        "and `masked_fill` can set the weights of the other rows to zero.",
         "`scores.masked_fill(…, …)`, softmax, then zeros for the rows without any `True`, then `@ value`",
     ),
 )

@@ -40,14 +40,14 @@ def as_function(answer):
     @functools.wraps(answer if is_class else as_function, updated=())
     def masked_multi_head(query, key, value, mask, n_heads):
         if not is_class:
-            raise ValueError("the check takes the class itself, a subclass of `nn.Module`, and no layer made of it")
+            raise ValueError("pass the class itself to the check, a subclass of `nn.Module`, not a layer made from it")
         layer = answer(query.shape[-1], n_heads).to(query)
         numbers, named = parameters(query), {name: tuple(p.shape) for name, p in layer.named_parameters()}
         if named != (wanted := {name: tuple(number.shape) for name, number in numbers.items()}):
             different = sorted(name for name in {*named, *wanted} if named.get(name) != wanted.get(name))
             raise ValueError(
                 "the parameters must be those of four layers `nn.Linear(d_model, d_model)`: q_proj, k_proj, v_proj "
-                f"and out_proj, each with a bias; missing, not needed or of another shape: {', '.join(different)}"
+                f"and out_proj, each with a bias; missing, not needed or of a wrong shape: {', '.join(different)}"
             )
         arguments = (query, key, value) if mask is None else (query, key, value, mask)
         return functional_call(layer, numbers, arguments)
@@ -61,7 +61,7 @@ def three_projections(query, key, value):
 
 
 def output_projection(merged):
-    """Apply the last layer to what is merged."""
+    """Apply the last layer to the merged heads."""
     return project(merged, "out_proj")
 
 
@@ -84,10 +84,10 @@ def _inputs(draw, batch=2, heads=3, q_len=7, k_len=6, d_head=4):
         "return": "batch q_len d_model",
     },
     hints=(
-        "You have written the split, the merge and attention under a mask. In which order does a token pass through "
-        "them and through the four layers?",
+        "You have written the split, the merge and attention under a mask. In which order does a token go through "
+        "these three steps and through the four layers?",
         "Project `query`, `key` and `value`, each with its own layer; split; attend under the mask in every head; "
-        "merge; project. What does your attention do without a mask, and what for a query that sees nothing?",
+        "merge; project. What does your attention do without a mask, and for a query that sees nothing?",
         "in `__init__`: `self.q_proj = nn.Linear(…, …)` and three more; in `forward`: `query = "
         "self.q_proj(query).unflatten(…).transpose(…)`, …, `if mask is None:`, …, `return self.out_proj(…)`",
     ),
@@ -208,7 +208,7 @@ def large_scores(draw):
 
 @masked_multi_head.property
 def hidden_tokens_change_nothing(function, query, key, value, mask, n_heads):
-    """Change a token that no query may see, and no output changes."""
+    """Change a token that no query may see, and all outputs stay the same."""
     seen = torch.ones(1, 1, 1, key.shape[1], dtype=torch.bool)
     seen[..., -1] = False
     other_key, other_value = key.clone(), value.clone()
@@ -220,7 +220,7 @@ def hidden_tokens_change_nothing(function, query, key, value, mask, n_heads):
 
 @masked_multi_head.property
 def sentences_apart(function, query, key, value, mask, n_heads):
-    """Change one sentence of the batch, and the others keep their outputs."""
+    """Change one sentence of the batch, and the outputs of the other sentences stay the same."""
     if mask is not None and mask.ndim > 3:
         mask = mask[:1].expand(len(query), *mask.shape[1:])
     changed = value.clone()
@@ -232,60 +232,61 @@ def sentences_apart(function, query, key, value, mask, n_heads):
 @masked_multi_head.wrong(stage="projections")
 class Sources:
     def all_from_the_queries(query, key, value):
-        """Queries, keys and values are all made from `query`. That is right in self-attention, where the three are the
-        same tensor. In cross-attention keys and values come from another sequence. Which argument does each layer
-        take?"""
+        """You make queries, keys and values all from `query`. This is right in self-attention, where the three
+        arguments are the same tensor. In cross-attention, keys and values come from a different sequence. Which
+        argument does each layer need?"""
         return project(query, "q_proj"), project(query, "k_proj"), project(query, "v_proj")
 
     def values_from_the_keys(query, key, value):
-        """The values are made from `key`, with the values' layer. Mostly keys and values are the same tensor, and
-        nothing shows. Which argument belongs in the third layer?"""
+        """You make the values from `key`, with the values' layer. Usually keys and values are the same tensor, so the
+        mistake does not show. Which argument belongs in the third layer?"""
         return project(query, "q_proj"), project(key, "k_proj"), project(key, "v_proj")
 
 
 @masked_multi_head.wrong(stage="projections", alone=True)
 class Projections:
     def keys_with_the_queries_layer(query, key, value):
-        """The keys are made with `q_proj`, and so one of the four layers is unused. Which one? Look at the names in
-        the three lines."""
+        """You make the keys with `q_proj`, so one of the four layers is unused. Which one? Check the names in the three
+        lines."""
         return project(query, "q_proj"), project(key, "q_proj"), project(value, "v_proj")
 
     def values_with_the_keys_layer(query, key, value):
-        """The values are made with `k_proj`, and so one of the four layers is unused. Which one? Look at the names in
-        the three lines."""
+        """You make the values with `k_proj`, so one of the four layers is unused. Which one? Check the names in the
+        three lines."""
         return project(query, "q_proj"), project(key, "k_proj"), project(value, "k_proj")
 
     def keys_and_values_exchanged(query, key, value):
-        """The keys are made with `v_proj`, and the values with `k_proj`. Look at the names on both sides of the `=`."""
+        """You make the keys with `v_proj`, and the values with `k_proj`. Compare the names on the two sides of the
+        `=`."""
         return project(query, "q_proj"), project(key, "v_proj"), project(value, "k_proj")
 
     def queries_and_keys_exchanged(query, key, value):
-        """The queries are made with `k_proj`, and the keys with `q_proj`. Look at the names on both sides of the
+        """You make the queries with `k_proj`, and the keys with `q_proj`. Compare the names on the two sides of the
         `=`."""
         return project(query, "k_proj"), project(key, "q_proj"), project(value, "v_proj")
 
     def no_projections(query, key, value):
-        """The three inputs are split as they are: `q_proj`, `k_proj` and `v_proj` are not used. What does each of them
-        do to a token before the split?"""
+        """You split the three inputs as they are, without `q_proj`, `k_proj` and `v_proj`. What does each of these
+        layers do to a token before the split?"""
         return query, key, value
 
     def values_not_projected(query, key, value):
-        """The values are split as they are: `v_proj` is not used. What does it do to a token before the split?"""
+        """You split the values as they are, without `v_proj`. What does this layer do to a token before the split?"""
         return project(query, "q_proj"), project(key, "k_proj"), value
 
 
 @masked_multi_head.wrong(stage="combined")
 class LastLayer:
     def no_output_projection(merged):
-        """The last layer is missing: the heads are merged, and `out_proj` is not applied. Without it, no output feature
-        can use what two heads found. What comes after the merge?"""
+        """The last layer is missing: you merge the heads, but do not apply `out_proj`. Without it, no output feature
+        can combine the results of two heads. What comes after the merge?"""
         return merged
 
 
 @masked_multi_head.wrong(stage="combined", alone=True)
 class Combined:
     def with_the_values_layer(merged):
-        """The last layer is `v_proj` a second time, and `out_proj` is unused. Look at the name in the last line."""
+        """You apply `v_proj` again as the last layer, and `out_proj` is unused. Check the name in the last line."""
         return project(merged, "v_proj")
 
 
@@ -315,21 +316,21 @@ class WrongModules:
 
     @ways(by_any=lambda mask: mask.any(dim=-1, keepdim=True), by_inverting=lambda mask: ~mask)
     def needs_a_mask(use, query, key, value, mask, n_heads):
-        """Without a mask your layer raises: `mask` is None then, and None has neither `any` nor an inverse. The
-        signature says `mask=None`: every query sees every key. What must be asked before the mask is used?"""
+        """Without a mask your layer raises: `mask` is then None, and None has neither `any` nor an inverse. The
+        signature says `mask=None`: every query sees every key. What must you check before you use the mask?"""
         use(mask)
         return masked_multi_head.reference(query, key, value, mask, n_heads)
 
     def causal_whatever_the_mask(query, key, value, mask, n_heads):
-        """The argument `mask` has no effect: each query sees the keys up to its own place, as `is_causal=True` makes
-        it. The caller decides which mask it is; it may hide padding, or there may be none. What should be used in its
-        place?"""
+        """The argument `mask` has no effect: each query sees the keys up to its own place, as with `is_causal=True`.
+        The caller chooses the mask; it may hide padding, or there may be no mask. What should your layer use in place
+        of the causal mask?"""
         causal = torch.ones(query.shape[1], key.shape[1], dtype=torch.bool, device=query.device).tril()
         return masked_multi_head.reference(query, key, value, causal, n_heads)
 
     def mask_for_the_first_head_alone(query, key, value, mask, n_heads):
-        """Only head 0 is masked, and all other heads see every key. A mask with an axis of size 1 for the heads holds
-        for all of them. Which axis does your index take a part of?"""
+        """You mask head 0 alone, and all other heads see every key. A mask whose axis for the heads has size 1 applies
+        to all heads. Along which axis does your index select a part?"""
         if mask is None:
             return masked_multi_head.reference(query, key, value, mask, n_heads)
         every = torch.ones(1, n_heads, 1, 1, dtype=torch.bool, device=mask.device)
@@ -337,9 +338,9 @@ class WrongModules:
         return masked_multi_head.reference(query, key, value, mask | every, n_heads)
 
     def heads_of_a_token_compared(query, key, value, mask, n_heads):
-        """The scores compare the heads of one token with each other: `heads` comes after the tokens when the product
-        takes its last two axes. The tables are heads × heads, so most masks do not fit, and no token ever sees another
-        one. Which two axes must be the last?"""
+        """The scores compare the heads of one token with each other: `heads` comes after the tokens in the matrix
+        product, which works on the last two axes. The tables are heads × heads, so most masks do not fit, and no token
+        ever sees a different token. Which two axes must be the last?"""
         query, key, value = (x.unflatten(-1, (n_heads, -1)) for x in three_projections(query, key, value))
         table = steps.by_root_d(query @ key.mT, query.shape[-1])
         if mask is None:
@@ -348,14 +349,14 @@ class WrongModules:
         return output_projection((zeros_for_empty_rows(weights, mask) @ value).flatten(2))
 
     def one_head_only(query, key, value, mask, n_heads):
-        """All features are compared in one table: there is one head, whatever `n_heads` says. Split before the scores,
-        so that every head has a table of its own."""
+        """You compare all features in one table: there is one head, whatever `n_heads` is. Split before the scores, so
+        that every head has its own table."""
         one = mask if mask is None or mask.ndim != 3 else mask[:1]
         return masked_multi_head.reference(query, key, value, one, 1)
 
     def output_and_weights(query, key, value, mask, n_heads):
-        """You return two things, the output and the weights. `nn.MultiheadAttention` does so; here the output alone is
-        asked for."""
+        """You return two things, the output and the weights. `nn.MultiheadAttention` returns both too, but here the
+        exercise asks for the output alone."""
         output = masked_multi_head.reference(query, key, value, mask, n_heads)
         query, key, _ = _split_projections(query, key, value, n_heads)
         table = steps.by_root_d(query @ key.mT, query.shape[-1])
@@ -364,8 +365,8 @@ class WrongModules:
         return output, zeros_for_empty_rows(steps.over_keys(with_a_large_negative_number(table, mask)), mask)
 
     def zeros_after_the_output_projection(query, key, value, mask, n_heads):
-        """A query that sees nothing gets zeros from your layer. The zeros belong one step earlier: every head gives
-        such a query zeros, and `out_proj` then adds its bias, as for every other token."""
+        """Your layer returns zeros for a query that sees nothing. The zeros belong one step earlier: the output of
+        every head for such a query is zero, and `out_proj` then adds its bias, as for every other token."""
         output = masked_multi_head.reference(query, key, value, mask, n_heads)
         if mask is None:
             return output

@@ -39,9 +39,10 @@ def between_batch_and_keys(visible):
     inputs=_lengths,
     axes={"lengths": "batch", "return": "batch heads q_len k_len"},
     hints=(
-        "A sentence of 2 tokens, filled up to 4: which of the keys 0, 1, 2, 3 may be looked at, and by which queries?",
-        "Compare the positions 0, 1, … with the lengths. Broadcasting makes the table, if each has its axis in the "
-        "right place; then the axes of `heads` and `q_len`, of size 1, go in between.",
+        "A sentence of 2 tokens is padded to 4. Which of the keys 0, 1, 2, 3 may be attended to, and by which queries?",
+        "Compare the positions 0, 1, … with the lengths. Broadcasting makes a table (batch, k_len) if the axis of the "
+        "lengths is in the right place. Then insert axes of size 1 for `heads` and `q_len` between the two axes of "
+        "the table.",
         "`torch.arange(k_len) … lengths[:, …]`, then `[:, None, None, :]`",
     ),
 )

@@ -29,7 +29,8 @@ def minus_infinity(bias, hidden):
     inputs=_random_mask,
     axes={"mask": "q_len k_len", "return": "q_len k_len"},
     hints=(
-        "What must be added to a score so that it stays as it is, and what so that its weight becomes zero?",
+        "Which number can you add to a score without changing it, and which number must you add so that the weight "
+        "becomes zero?",
         "Begin with zeros of the mask's shape, in float32, and fill in -inf where the mask is `False`. Multiplying by "
         "infinity is a trap: 0 · inf is NaN.",
         "`torch.zeros(mask.shape).masked_fill(…, …)`",
@@ -142,15 +143,15 @@ class Filled:
         return bias.masked_fill(hidden, -1e9)
 
     def minus_ten_thousand(bias, hidden):
-        """Hidden places get -10000 instead of -inf. Older programs do so, because `float16` ends at 65504. The weights
-        are zero with both as long as some key is visible and no score is that large. In a row that sees nothing all
-        scores decrease by the same amount, and no key is hidden. The docstring asks for -inf."""
+        """Hidden places get -10000 instead of -inf. Older programs use -10000, because `float16` ends at 65504. The
+        weights are zero with both as long as some key is visible and no score is that large. In a row that sees nothing
+        all scores decrease by the same amount, and no key is hidden. The docstring asks for -inf."""
         return bias.masked_fill(hidden, -1e4)
 
     def lowest_number(bias, hidden):
-        """Hidden places get the lowest number of float32 instead of -inf. Many libraries do so, to avoid NaN in rows
-        that see nothing; such rows then attend to all keys equally. The sum of two such masks overflows. The docstring
-        asks for -inf."""
+        """Hidden places get the lowest number of float32 instead of -inf. Many libraries use this number, to avoid NaN
+        in rows that see nothing; such rows then attend to all keys equally. The sum of two such masks overflows. The
+        docstring asks for -inf."""
         return bias.masked_fill(hidden, torch.finfo(torch.float32).min)
 
     def nothing_filled(bias, hidden):

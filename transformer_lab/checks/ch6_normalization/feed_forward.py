@@ -36,10 +36,10 @@ def second_map(activated, w2, b2):
         "return": "batch seq d_model",
     },
     hints=(
-        "Write down the shapes: the last axis of `x` is d_model, and `w1` is stored as (d_ff, d_model). What must "
-        "happen to `w1` before the product, and which shape comes out?",
+        "Write down the shapes: the last axis of `x` is d_model, and `w1` is stored as (d_ff, d_model). What must you "
+        "do with `w1` before the product, and which shape does the product have?",
         "Linear, ReLU, linear: the ReLU comes between the two maps and nowhere else, and each bias belongs to its own "
-        "map. `F.linear(x, weight, bias)` uses weights as they are stored.",
+        "map. `F.linear(x, weight, bias)` expects weights as they are stored here.",
         "`hidden = x @ … + …`, `return ….relu() @ … + …`",
     ),
 )
@@ -198,8 +198,8 @@ class Activated:
         return F.relu6(hidden)
 
     def squared(hidden):
-        """You square the result of ReLU. Some newer models do so; this exercise requires the layer of the paper of
-        2017, with max(0, ·) as it is."""
+        """You square the result of ReLU. Some newer models use this activation; this exercise requires the layer of the
+        paper of 2017, with max(0, ·) as it is."""
         return hidden.relu().square()
 
     def ones_where_positive(hidden):

@@ -33,7 +33,7 @@ def _final_norm(x):
 
 
 def in_pre_norm(x, part, norm):
-    """Add to `x` what each part makes of the normalized `x`, for one part after the other."""
+    """For each part in turn, add to `x` the part's result for the normalized `x`."""
     return x + part(norm(x))
 
 
@@ -41,8 +41,8 @@ def in_pre_norm(x, part, norm):
     inputs=_stack,
     axes=AXES,
     hints=(
-        "Silence every part and leave the final norm out. What must come out of a pre-norm stack, and what does come "
-        "out here?",
+        "Replace every part by one that returns zeros, and leave out the final norm. What must a pre-norm stack "
+        "return, and what does the given program return?",
         "Follow the name `x` through the loop: is the part's result added to the `x` that entered the layer? Then "
         "look at the arguments: is each of them used?",
         "`for part, norm in …:`, with one line in it that connects `part` and `norm` in pre-norm; after the loop, "
@@ -94,14 +94,14 @@ class RightAnswers:
 
 @mend_stack.property
 def final_norm_of_x_alone(function, x, parts, norms, final_norm):
-    """With parts that return zeros, the final norm of `x` comes out."""
+    """With parts that return zeros, the result is the final norm of `x`."""
     silent = nn.ModuleList(_Layer(nothing, 0.0) for _ in parts)
     return bool(torch.allclose(function(x, silent, norms, final_norm), final_norm(x), atol=1e-5))
 
 
 @mend_stack.property
 def final_norm_once(function, x, parts, norms, final_norm):
-    """The final norm is called once, and its result is what comes out."""
+    """The final norm is called once, and its result is returned."""
     made = []
     y = function(x, parts, norms, lambda y: made.append(final_norm(y)) or made[-1])
     return len(made) == 1 and bool(torch.equal(y, made[0]))
@@ -110,110 +110,110 @@ def final_norm_once(function, x, parts, norms, final_norm):
 @mend_stack.wrong(stage="layer")
 class Layer:
     def stream_through_the_norm(x, part, norm):
-        """What a part's result is added to has been through the norm, so every layer loses what came in. With parts
-        that return zeros, the final norm should be given `x` itself. What does the name `x` stand for in each line of
-        the loop?"""
+        """You add a part's result to the normalized stream, so every layer loses what came in. With parts that return
+        zeros, the final norm should get `x` itself. Which tensor does the name `x` hold in each line of the loop?"""
         x = norm(x)
         return x + part(x)
 
     def post_norm_layer(x, part, norm):
-        """Each layer of yours is post-norm: its norm acts on the sum. The stack asked for is pre-norm, where a norm
-        acts on what goes into the part and nothing on the sum, so that `x` has a path to the end that meets only the
-        final norm."""
+        """Each of your layers is post-norm: its norm is applied to the sum. The exercise asks for pre-norm, where a
+        norm is applied to the part's input but never to the sum, so that `x` reaches the end through no norm except the
+        final one."""
         return norm(x + part(x))
 
     def norm_before_and_after(x, part, norm):
-        """Each norm acts twice: on what goes into the part, and on the sum. In pre-norm nothing acts on the sum, so
-        that `x` has a path to the end that meets only the final norm. Which of your two norms belongs to pre-norm?"""
+        """You apply each norm twice: to the part's input, and to the sum. In pre-norm no norm is applied to the sum, so
+        that `x` reaches the end through no norm except the final one. Which of your two norms belongs to pre-norm?"""
         return norm(x + part(norm(x)))
 
     def residual_dropped(x, part, norm):
-        """There is no residual connection: each part's result takes the place of the stream, and is not added to it.
-        With parts that return zeros, nothing is left of `x`. What is a part's result added to?"""
+        """There is no residual connection: each part's result replaces the stream instead of being added to it. With
+        parts that return zeros, nothing is left of `x`. To what must you add a part's result?"""
         return part(norm(x))
 
     def norm_on_the_branch(x, part, norm):
-        """Each norm acts on what its part returns, and the part is given the stream as it is. In pre-norm the norm
-        stands in front of the part. Read your line from the inside out: which of the two is called first?"""
+        """You apply each norm to the part's result, but pass the stream to the part as it is. In pre-norm the norm
+        comes before the part. Read your line from the inside out: which of the two do you call first?"""
         return x + norm(part(x))
 
     def norms_dropped(x, part, norm):
-        """The norms of the layers are not used: each part is given the stream as it is, which grows with every layer.
-        The final norm hides this at the end. Where does pre-norm have its norm?"""
+        """You do not use the norms of the layers: each part gets the stream as it is, which grows with every layer. The
+        final norm hides this at the end. Where does pre-norm have its norm?"""
         return x + part(x)
 
     def stack_changes_its_input(x, part, norm):
-        """Your function changes its argument `x`: the caller finds the stream in its own tensor. `+=` does that, for
+        """Your function changes its argument `x`: the caller's own tensor becomes the stream. `+=` has this effect, for
         instance. The sum must be a new tensor."""
         x += part(norm(x))
         return x
 
     def norm_added_as_well(x, part, norm):
-        """Each layer adds up three things: what came in, its norm, and what the part makes of that. That happens where
-        `x` is replaced by its norm, the part's result is added to it, and the residual is added last. With parts that
-        return zeros, `x` must go through the layers unchanged."""
+        """Each layer adds three tensors: its input, the norm of its input, and the part's result. This happens if you
+        replace `x` by its norm, add the part's result to it, and add the residual last. With parts that return zeros,
+        `x` must pass through the layers unchanged."""
         normalized = norm(x)
         return x + normalized + part(normalized)
 
     def norm_on_the_stream_alone(x, part, norm):
-        """The norm acts on what the part's result is added to, and the part is given the stream without one. In
-        pre-norm it is the other way round: the part is given the norm, and the stream goes on as it is. Which of the
-        two places in your line wants the norm?"""
+        """You normalize the tensor to which you add the part's result, but pass the stream to the part without a norm.
+        Pre-norm is the reverse: the part gets the normalized stream, and you add its result to the stream as it is.
+        Which of the two places in your line needs the norm?"""
         return norm(x) + part(x)
 
     def norm_twice_in_front(x, part, norm):
-        """The norm acts twice: the stream is replaced by its norm, and that goes through the norm again on its way into
-        the part. The first of the two was the fault of the given program. Which line is too many?"""
+        """You apply the norm twice: you replace the stream by its norm, and then normalize it again before the part.
+        The first norm is the fault of the given program. Which line is one too many?"""
         x = norm(x)
         return x + part(norm(x))
 
     def norm_around_the_part(x, part, norm):
-        """Each norm acts twice: on what goes into the part, and on what it returns. In pre-norm a layer has one norm,
-        in front of its part, and the part's result is added as it is."""
+        """You apply each norm twice: to the part's input, and to its result. In pre-norm a layer has one norm, before
+        its part, and you add the part's result as it is."""
         return x + norm(part(norm(x)))
 
     def sum_into_the_part(x, part, norm):
-        """The stream and its norm are added up, and the part is given the sum; its result then takes the place of the
-        stream. In pre-norm the part is given the norm alone, and the sum comes last. What is added to `x`, and when?"""
+        """You add the stream and its norm, pass the sum to the part, and replace the stream by the part's result. In
+        pre-norm the part gets only the normalized stream, and the sum comes last. What must you add to `x`, and
+        when?"""
         return part(x + norm(x))
 
     def stream_doubled(x, part, norm):
-        """The stream is added twice in every layer, and the part's result once. With parts that return zeros, `x` must
-        go through the layers as it is, and yours doubles it each time. Is it added in two lines?"""
+        """In every layer you add the stream twice, and the part's result once. With parts that return zeros, `x` must
+        pass through the layers unchanged, but your layers double it each time. Do you add it in two lines?"""
         return x + x + part(norm(x))
 
     def norm_first_and_last(x, part, norm):
-        """Each norm acts first and last: the stream is replaced by its norm, and the sum goes through it again. In
-        pre-norm the norm's result is for the part alone, and nothing acts on the stream until the final norm."""
+        """You apply each norm twice: you replace the stream by its norm, and then normalize the sum as well. In
+        pre-norm only the part gets the norm's result, and no norm is applied to the stream until the final norm."""
         x = norm(x)
         return norm(x + part(x))
 
     def result_of_a_part_changed(x, part, norm):
-        """You add the stream to the tensor that the part returned, in place. A part may return its very input, as
-        dropout does outside training, and so may a norm that is switched off: then it is the stream that has been
-        changed, and in the first layer the caller's `x`. `+=` and names that end in an underscore write so. Make the
-        sum a new tensor."""
+        """You add the stream in place to the tensor that the part returned. A part may return its own input, as dropout
+        does outside training, and a norm that is switched off may as well: you then change the stream itself, and in
+        the first layer the caller's `x`. `+=` and names that end in an underscore write in place. Make the sum a new
+        tensor."""
         y = part(norm(x))
         y += x
         return y
 
     def result_of_the_part_doubled(x, part, norm):
-        """Each layer adds the part's result to itself, and what came in is lost: `x = part(x)` gives the name `x` to
-        the result, and `x + x` is then twice that. Keep what came into the layer under a name of its own."""
+        """Each layer adds the part's result to itself, and its input is lost: `x = part(x)` assigns the result to the
+        name `x`, so `x + x` is twice the result. Keep the layer's input under a different name."""
         x = part(norm(x))
         return x + x
 
     def bare_result_doubled(x, part, norm):
-        """Each layer adds the part's result to itself, what came in is lost, and no norm acts: `x = part(x)` gives the
-        name `x` to the result, and `x + x` is then twice that. Keep what came into the layer under a name of its own.
-        What is the part to be given?"""
+        """Each layer adds the part's result to itself, its input is lost, and no norm is applied: `x = part(x)` assigns
+        the result to the name `x`, so `x + x` is twice the result. Keep the layer's input under a different name. Which
+        tensor must the part get?"""
         x = part(x)
         return x + x
 
     def result_and_its_norm_added(x, part, norm):
-        """Each layer adds the part's result and the norm of that result, and what came in is lost: `x = part(x)` gives
-        the name `x` to the result too early. In pre-norm the part is given the norm of what came in. Which name keeps
-        what came in?"""
+        """Each layer adds the part's result and the norm of this result, and the layer's input is lost: `x = part(x)`
+        assigns the result to the name `x` too early. In pre-norm the part gets the norm of the layer's input. Which
+        name keeps this input?"""
         x = part(x)
         return x + norm(x)
 
@@ -221,17 +221,17 @@ class Layer:
 @mend_stack.wrong(stage="end")
 class End:
     def no_final_norm(x, final_norm):
-        """The last sum leaves the stack without any norm, so its size depends on the depth. Every layer adds to the
-        stream, and nothing on its way brings it back to size. Is each of the four arguments used?"""
+        """The last sum leaves the stack without a norm, so its size depends on the depth: every layer adds to the
+        stream, and nothing in the stack rescales it. Do you use each of the four arguments?"""
         return x
 
     def final_norm_beside_the_stream(x, final_norm):
-        """The final norm is added to the stream: what leaves the stack is the last sum and its norm together. A final
-        norm brings the stream back to size, so that its result alone must come out."""
+        """You add the final norm to the stream: your stack returns the sum of the stream and its norm. A final norm
+        rescales the stream, so you must return only its result."""
         return x + final_norm(x)
 
     def final_norm_not_called(x, final_norm):
-        """You return the function `final_norm` itself, and not what it makes of the stream. What is missing after its
+        """You return the function `final_norm` itself, not its result for the stream. What is missing after its
         name?"""
         return final_norm
 
@@ -239,110 +239,112 @@ class End:
 @mend_stack.wrong
 class WrongAnswers:
     def as_given(x, parts, norms, final_norm):
-        """This is the program as it was given, or one that does the same. Run it with parts that return zeros and a
-        final norm that returns its input: a pre-norm stack gives `x` back, and this one gives something else. There are
-        two faults in it, and each shows without the other."""
+        """This is the given program, or one with the same results. Run it with parts that return zeros and a final norm
+        that returns its input: a pre-norm stack returns `x` unchanged, but this program does not. It has two faults,
+        and each of them shows without the other."""
         for part, norm in zip(parts, norms):
             x = norm(x)
             x = x + part(x)
         return x
 
     def final_norm_in_every_layer(x, parts, norms, final_norm):
-        """The final norm acts in every layer, on the sum. The stream then meets a norm on its way, which is what
-        pre-norm avoids. It is called final because it comes once, after the last layer. How far is its line
+        """You apply the final norm in every layer, to the sum. So the stream passes through a norm in each layer, which
+        pre-norm avoids. The norm is called final because it comes once, after the last layer. How far is its line
         indented?"""
         for part, norm in zip(parts, norms):
             x = final_norm(x + part(norm(x)))
         return x
 
     def final_norm_first(x, parts, norms, final_norm):
-        """The final norm acts on what comes into the stack, and nothing acts on what leaves it. It is called final
-        because it comes last: the stream has grown by then, and is brought back to size."""
+        """You apply the final norm to the input of the stack, and no norm to its result. The norm is called final
+        because it comes last: the stream has grown by then, and the norm rescales it."""
         x = final_norm(x)
         for part, norm in zip(parts, norms):
             x = x + part(norm(x))
         return x
 
     def input_of_the_stack_added(x, parts, norms, final_norm):
-        """Every part's result is added to the `x` that came into the stack, not to what came into its layer. So what
-        the layers before have found is lost on the path past the part. Note 004 makes the same slip in a block of two
-        parts. If you keep the residual under a name of its own, when must that happen?"""
+        """You add every part's result to the `x` that entered the stack, not to the input of its layer. So the results
+        of earlier layers are lost on the path past the part. Note 004 makes the same mistake in a block of two parts.
+        If you keep the residual under a name of its own, when must you assign this name?"""
         y = x
         for part, norm in zip(parts, norms):
             y = x + part(norm(y))
         return final_norm(y)
 
     def parts_given_the_input(x, parts, norms, final_norm):
-        """{The sum is right, but} every part is given the norm of the `x` that came into the stack. The parts then work
-        side by side, and none sees what the one before has found. Which name goes into the norm, and what does it stand
-        for in the second round?"""
+        """{The sum is right, but} every part gets the norm of the `x` that entered the stack. So the parts work side by
+        side, and no part sees the results of the parts before it. Which name do you pass to the norm, and which tensor
+        does the name hold in the second round?"""
         y = x
         for part, norm in zip(parts, norms):
             y = y + part(norm(x))
         return final_norm(y)
 
     def added_once_at_the_end(x, parts, norms, final_norm):
-        """The residual is added once, after the last layer: inside the loop each part's result takes the place of the
-        stream. A residual connection goes around every part, so that the part need only find a change."""
+        """You add the residual once, after the last layer: inside the loop each part's result replaces the stream. A
+        residual connection goes around every part, so that the part only has to learn a change."""
         y = x
         for part, norm in zip(parts, norms):
             y = part(norm(y))
         return final_norm(x + y)
 
     def last_layer_only(x, parts, norms, final_norm):
-        """Only one layer has left a trace, the last: the loop ends with it, and what the others made was thrown away.
-        That happens where the result of each round has a new name, and the next round starts from `x` again."""
+        """Only the last layer changes the result: the results of the other layers are lost. This happens if you assign
+        the result of each round to a new name, and the next round starts from `x` again."""
         for part, norm in zip(parts, norms):
             y = x + part(norm(x))
         return final_norm(y)
 
     def first_layer_only(x, parts, norms, final_norm):
-        """Only the first layer has left a trace: your function returns when the loop has run once. How far is the line
-        with `return` indented?"""
+        """Only the first layer changes the result: your function returns after the first round of the loop. How far is
+        the line with `return` indented?"""
         for part, norm in zip(parts, norms):
             x = x + part(norm(x))
             return final_norm(x)
 
     def input_added_behind_the_final_norm(x, parts, norms, final_norm):
-        """The `x` that came into the stack is added once more, after the final norm. What came in is in the stream
-        already: each layer has added to it. Nothing comes after the final norm."""
+        """You add the `x` that entered the stack again after the final norm. The stream already contains this `x`: each
+        layer has added to it. Nothing comes after the final norm."""
         y = x
         for part, norm in zip(parts, norms):
             y = y + part(norm(y))
         return x + final_norm(y)
 
     def last_layer_s_norm_at_the_end(x, parts, norms, final_norm):
-        """The norm of the last layer stands where the final norm should. After a loop its names keep the last values,
-        so that `norm(x)` raises no error there. Is each of the four arguments used?"""
+        """You use the norm of the last layer instead of the final norm. After a loop its names keep the last values, so
+        `norm(x)` raises no error there. Do you use each of the four arguments?"""
         for part, norm in zip(parts, norms):
             x = x + part(norm(x))
         return norms[-1](x)
 
     def final_norm_in_every_layer_and_behind(x, parts, norms, final_norm):
-        """The final norm acts in every layer, and after the last one again. The stream then meets a norm on its way,
-        which is what pre-norm avoids. It is called final because it comes once. Which of the two lines is left?"""
+        """You apply the final norm in every layer, and again after the last one. So the stream passes through a norm in
+        each layer, which pre-norm avoids. The norm is called final because it comes once. Which of the two lines must
+        stay?"""
         for part, norm in zip(parts, norms):
             x = final_norm(x + part(norm(x)))
         return final_norm(x)
 
     def final_norm_for_all(x, parts, norms, final_norm):
-        """Every part is given the final norm of the stream, and the norms of the layers are not used. `norms[i]`
-        belongs to `parts[i]`: each has learned a weight and a bias for its own place. Which name comes out of `zip`?"""
+        """Every part gets the final norm of the stream, and you do not use the norms of the layers. `norms[i]` belongs
+        to `parts[i]`: each norm has learned a weight and a bias for its own place. Which names does your loop get from
+        `zip`?"""
         for part in parts:
             x = x + part(final_norm(x))
         return final_norm(x)
 
     def one_loop_in_the_other(x, parts, norms, final_norm):
-        """You have two loops, one inside the other: every part meets every norm, and the stack has many times as many
-        layers. `norms[i]` belongs to `parts[i]`. Which function goes through two lists side by side?"""
+        """You have two loops, one inside the other: you combine every part with every norm, so the stack has many times
+        as many layers. `norms[i]` belongs to `parts[i]`. Which function goes through two lists in parallel?"""
         for part in parts:
             for norm in norms:
                 x = x + part(norm(x))
         return final_norm(x)
 
     def parts_first_then_norms(x, parts, norms, final_norm):
-        """All parts come first and all norms after them, in two loops. Each norm belongs in front of its own part.
-        Which function goes through two lists side by side?"""
+        """You run all parts first and all norms after them, in two loops. Each norm belongs before its own part. Which
+        function goes through two lists in parallel?"""
         for part in parts:
             x = x + part(x)
         for norm in norms:
@@ -350,15 +352,15 @@ class WrongAnswers:
         return final_norm(x)
 
     def last_layer_missing(x, parts, norms, final_norm):
-        """The last layer is missing: your loop ends one layer early. `range(n)` ends before n already, and a slice
-        before its end. How many rounds does a stack of one layer need?"""
+        """The last layer is missing: your loop ends one layer early. `range(n)` already ends before n, and a slice ends
+        before its end index. How many rounds does a stack of one layer need?"""
         for part, norm in zip(parts[:-1], norms[:-1]):
             x = x + part(norm(x))
         return final_norm(x)
 
     def layers_from_last_to_first(x, parts, norms, final_norm):
-        """The layers run from the last to the first. They were trained in the order in which they stand: what the first
-        has found is what the second looks at. Is a list reversed somewhere?"""
+        """You run the layers from the last to the first. They were trained in the order of the list: the second layer
+        needs the result of the first. Do you reverse a list somewhere?"""
         for part, norm in zip(reversed(parts), reversed(norms)):
             x = x + part(norm(x))
         return final_norm(x)
@@ -366,8 +368,8 @@ class WrongAnswers:
 
 @mend_stack.mistake_around
 def first_norm_for_all(function):
-    """Every layer uses the first layer's norm. Each norm has learned a weight and a bias of its own, for its own place
-    in the depth. Does your loop move on in `norms` as it does in `parts`?"""
+    """You use the first layer's norm in every layer. Each norm has learned a weight and a bias for its own place in the
+    stack. Does your loop advance in `norms` as it does in `parts`?"""
 
     def with_the_first_norm(x, parts, norms, final_norm):
         return function(x, parts, nn.ModuleList([norms[0]] * len(norms)), final_norm)

@@ -10,10 +10,10 @@ from .residual import AXES, added, change_of, connected, norm_of, nothing, some_
     inputs=connected,
     axes=AXES,
     hints=(
-        "Post-norm: the norm comes after something. After what, and what has been added up by then?",
-        "The sublayer receives the token as it is, and its result is a change. The sum of both goes through the norm, "
-        "which is the last step.",
-        "`return norm(…)`, where the … is a sum of two terms, one of which is `sublayer(…)`",
+        "In post-norm, the norm comes after something. What does it come after, and what has been added up by then?",
+        "The sublayer receives the token as it is and returns a change. Add this change to the token; the norm of the "
+        "sum is the last step.",
+        "`return norm(…)`, where … is a sum of two terms, one of which is `sublayer(…)`",
     ),
 )
 def post_norm(x, sublayer, norm, *, change=change_of, total=added, output=norm_of):
@@ -133,9 +133,9 @@ class PlacesOfTheNorm:
     """Mistakes that pre-norm shares."""
 
     def norm_of_the_change(x, sublayer, norm):
-        """You normalize only the sublayer's result, before you add it to `x`. Some models do so: this is a third way,
-        neither post-norm nor pre-norm. Read your line from the inside out: what is normalized, and when do you compute
-        the sum?"""
+        """You normalize only the sublayer's result, before you add it to `x`. Some models work like this: it is a third
+        way, neither post-norm nor pre-norm. Read your line from the inside out: what is normalized, and when do you
+        compute the sum?"""
         return x + norm(sublayer(x))
 
     def norm_of_x_beside_the_change(x, sublayer, norm):
@@ -214,8 +214,8 @@ class WrongAnswers:
         return norm(x + sublayer(x))
 
     def norm_around_the_sublayer(x, sublayer, norm):
-        """The norm acts twice, on the sublayer's input and on the sublayer's result, but not on the sum. Some models do
-        so, such as Gemma 2. Post-norm has one norm, and it acts last."""
+        """The norm acts twice, on the sublayer's input and on the sublayer's result, but not on the sum. Some models
+        have both norms, such as Gemma 2. Post-norm has one norm, and it acts last."""
         return x + norm(sublayer(norm(x)))
 
     def change_and_sum_normed(x, sublayer, norm):

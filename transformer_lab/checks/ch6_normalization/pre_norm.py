@@ -11,10 +11,10 @@ from .residual import AXES, added, change_of, connected, norm_of, nothing
     inputs=connected,
     axes=AXES,
     hints=(
-        "Pre-norm: the norm comes before something. Before what, and is there a path from input to output that passes "
-        "no norm?",
-        "The normalized tokens are for the sublayer only. The tensor that is added to the sublayer's result is `x` as "
-        "it came in.",
+        "In pre-norm, the norm comes before something. What does it come before, and is there a path from input to "
+        "output that goes through no norm?",
+        "Only the sublayer reads the normalized tokens. The tensor that is added to the sublayer's result is `x` as "
+        "it was passed in.",
         "`return … + …(…(…))`, with `x` in two of the places",
     ),
 )
@@ -125,8 +125,8 @@ class WrongAnswers:
         return change
 
     def norm_around_the_sublayer(x, sublayer, norm):
-        """The norm acts twice: on the sublayer's input and on the sublayer's result. Some models do so, such as Gemma
-        2. Pre-norm has one norm, before the sublayer, and adds the sublayer's result as it is."""
+        """The norm acts twice: on the sublayer's input and on the sublayer's result. Some models have both norms, such
+        as Gemma 2. Pre-norm has one norm, before the sublayer, and adds the sublayer's result as it is."""
         return x + norm(sublayer(norm(x)))
 
     def sum_into_the_sublayer(x, sublayer, norm):

@@ -31,8 +31,8 @@ def scaled(normalized, weight):
     hints=(
         "Normalize 1, 7, 1, 7 by hand: it becomes 0.2, 1.4, 0.2, 1.4. What was each number divided by, and is the "
         "mean needed anywhere?",
-        "Read the name from the right: square, mean, root. The mean runs over the features of one token, and eps is "
-        "added before the root.",
+        "Read the name from right to left: square, mean, root. Take the mean over the features of one token, and add "
+        "eps before you take the root.",
         "`mean_square = (…).mean(…)`, `return … / (… + …).sqrt() * …`",
     ),
 )

@@ -11,7 +11,7 @@ def every_query_and_key(seq):
 
 
 def two_products(d_model):
-    """Count two products for each pair, and two FLOPs for each of their terms."""
+    """Count two products for each pair, with a multiply-add (two FLOPs) for each feature."""
     return 2 * 2 * d_model
 
 
@@ -21,8 +21,8 @@ def two_products(d_model):
     hints=(
         "Between its projections, attention multiplies matrices twice: queries by keys, and weights by values. Which "
         "shapes are multiplied in each product, and how many FLOPs does a product of (n, k) and (k, m) take?",
-        "The chapter's section 7.4 counts one product, and 7.5 explains the 4 in its formula. Write both products for "
-        "2 tokens of 1 feature on paper, number by number.",
+        "The chapter's section 7.4 counts the FLOPs of one product, and section 7.5 explains the 4 in its formula. "
+        "Write both products for 2 tokens of 1 feature on paper, number by number.",
         "`scores = 2 * … * … * …`, `blend = 2 * … * … * …`, and `return scores + blend`",
     ),
 )
@@ -61,7 +61,7 @@ class RightAnswers:
 
 @attention_flops.property
 def twice_as_long(function, seq, d_model):
-    """Twice as long a text takes four times the work."""
+    """A text twice as long takes four times the work."""
     return function(2 * seq, d_model) == 4 * function(seq, d_model)
 
 
@@ -74,82 +74,84 @@ def twice_as_many_features(function, seq, d_model):
 @attention_flops.wrong(stage="table")
 class Table:
     def one_query(seq):
-        """Your number grows with `seq`, and not with its square: so much is the work for one query, or for one token
-        that looks at a cache. Each of the `seq` tokens asks all of them. Twice as long a text takes four times the work
-        here."""
+        """Your number is proportional to `seq` instead of its square: it is the work for one query, such as one new
+        token that reads a cache. Each of the `seq` tokens has a score with all of them. A text twice as long takes four
+        times the work here."""
         return seq
 
     def pairs_under_the_causal_mask(seq):
-        """You count only the pairs that a causal mask leaves: each query with itself and the keys before it. (The
-        scores of all queries and the blend of only one give the same number.) A fast program may skip hidden pairs; the
-        usual count, and the docstring, include every query with every key."""
+        """You count only the pairs that a causal mask leaves: each query with its own key and the keys before it. (The
+        scores of all queries with the blend of only one have the same number of FLOPs.) A fast program may skip hidden
+        pairs, but the usual count, and that of the docstring, includes every query with every key."""
         return seq * (seq + 1) // 2
 
     def pairs_of_different_tokens(seq):
-        """You leave out the pairs of a token with itself. A query meets its own key as well: for one token your number
-        is 0, and it should not be. How many entries does the table of scores have?"""
+        """You leave out the pairs of a token with itself. A query also has a score with its own key: for a single token
+        your number is 0, and that is wrong. How many entries does the table of scores have?"""
         return seq * (seq - 1)
 
 
 @attention_flops.wrong(stage="work")
 class Work:
     def half_of_the_work(d_model):
-        """For each pair of a query and a key you count half of what there is. Three ways lead there: a multiply-add
-        taken for one FLOP, when it is two; one of the two products left out, scores or blend; or the causal mask, which
-        this count ignores. Which of them is yours?"""
+        """For each pair of a query and a key you count half of the work. Three mistakes lead to this number: a
+        multiply-add counted as one FLOP instead of two; one of the two products (scores or blend) left out; or the
+        causal mask, which this count ignores. Which of them is yours?"""
         return 2 * d_model
 
     def a_quarter_of_the_work(d_model):
         """For each pair of a query and a key you count `d_model`: the multiply-adds of one product. There are two
-        products, scores and blend, and a multiply-add is two FLOPs. Count both for 2 tokens of 1 feature, on paper."""
+        products, scores and blend, and a multiply-add is two FLOPs. Count both products for 2 tokens of 1 feature, on
+        paper."""
         return d_model
 
     def one_product_in_multiply_adds(d_model):
-        """For each pair you count three times `d_model`, where there are four: one of the two products has the 2 for a
-        multiply-add, and the other has not. Scores and blend are as much work as each other. Lay your two terms side by
-        side: which factor stands in one only?"""
+        """For each pair you count three times `d_model` instead of four times: one of the two products has the 2 for a
+        multiply-add, but the other product lacks it. Scores and blend are the same amount of work. Write your two terms
+        one below the other: which factor is missing from one of them?"""
         return 3 * d_model
 
     def three_products(d_model):
-        """You count three products of matrices for each pair, perhaps one each for queries, keys and values. There are
-        only two products: queries with keys, then weights with values. The maps that *make* queries, keys and values
-        are projections, and are not asked for."""
+        """You count three products of matrices, perhaps one each for queries, keys and values. There are only two
+        products: queries with keys, then weights with values. The maps that *compute* queries, keys and values are
+        projections, which the task does not count."""
         return 6 * d_model
 
     def twice_the_work(d_model):
-        """For each pair you count twice the right number. The 2 for a multiply-add has probably come in twice, or one
-        for the two products a second time. Count both for 2 tokens of 1 feature, on paper."""
+        """For each pair you count twice the right number. Probably you multiply twice by the 2 for a multiply-add, or
+        twice by the 2 for the two products. Count both products for 2 tokens of 1 feature, on paper."""
         return 8 * d_model
 
     def work_of_training(d_model):
-        """You count three times the work of the two products: that is forward *and* backward, a training step. Here the
-        forward pass alone is asked for."""
+        """You count three times the work of the two products: this is forward *and* backward, a training step. The task
+        asks for the forward pass alone."""
         return 12 * d_model
 
     def features_squared(d_model):
-        """Your number grows with the square of `d_model`. In the projections it is so, where each feature meets each
-        feature. In scores and blend a feature of a query meets the same feature of a key: twice the width is twice the
-        work."""
+        """Your number grows with the square of `d_model`. This is true of the projections, where each input feature has
+        a weight for each output feature. In scores and blend, a feature of a query is multiplied only by the same
+        feature of a key: twice the width is twice the work."""
         return 4 * d_model**2
 
     def features_left_out(d_model):
         """Your number does not change with `d_model`: you count a multiply-add for each pair and product. A score is
-        the product of two *vectors*, and has a multiply-add for each of their features; so has each use of a weight."""
+        the product of two *vectors*, and needs a multiply-add for each of their features. In the blend, too, a weight
+        is multiplied by every feature of a value."""
         return 4
 
 
 @attention_flops.wrong
 class WrongAnswers:
     def blend_without_its_features(seq, d_model):
-        """{Your scores are right, and} the blend has two FLOPs for each pair of tokens, as if a value were one number.
-        A weight is multiplied with every feature of a value. Write the shapes of the blend's two factors, (seq, …) and
-        (…, …): which three sizes meet?"""
+        """{Your scores are right, but} in the blend you count two FLOPs for each pair of tokens, as if a value were one
+        number. A weight is multiplied by every feature of a value. Write the shapes of the blend's two factors, (seq,
+        …) and (…, …): which three sizes must be multiplied?"""
         return 2 * seq**2 * d_model + 2 * seq**2
 
     def one_product_with_a_square_of_features(seq, d_model):
-        """One of your two products grows with the square of `d_model`{, and the other is right}: that is a product with
-        a matrix of weights, as in the projections. In scores and blend two tables meet that both come from the text.
-        Which sizes does the other one have?"""
+        """One of your two products grows with the square of `d_model`{; the other is right}. This is a product with a
+        learned matrix, as in the projections. In scores and blend, both factors are computed from the text. Which shape
+        does the second factor of this product have?"""
         return 2 * seq**2 * d_model + 2 * seq * d_model**2
 
     @with_text_of(parameters.Weights.caret_for_a_power)
@@ -157,97 +159,99 @@ class WrongAnswers:
         return 4 * seq ^ (2 * d_model)
 
     def linear_in_the_length(seq, d_model):
-        """You have the square on the wrong size: your number grows with `seq` and with the square of `d_model`. That is
-        the work of products with weights, or of linear attention in one head. In scores and blend each token meets each
-        token, feature by feature."""
+        """You square the wrong size: your number grows with `seq` and with the square of `d_model`. This is the work of
+        products with learned matrices, or of linear attention in one head. In scores and blend every query has a
+        product with every key, feature by feature."""
         return 4 * seq * d_model**2
 
     def projections_alone(seq, d_model):
         """You count the four projections: eight times `seq` times the square of `d_model`. They are the part of
-        attention with weights. The task asks for what has none, the two products between the projections."""
+        attention that has parameters. The task asks for the part without parameters: the two products between the
+        projections."""
         return 8 * seq * d_model**2
 
     def projections_counted_too(seq, d_model):
-        """You count the whole of attention, its four projections included. The task asks for what has no weights: the
-        two products between the projections, which grow with the square of the length."""
+        """You count the whole of attention, its four projections included. The task asks for the part without
+        parameters: the two products between the projections, which grow with the square of the length."""
         return 4 * seq**2 * d_model + 8 * seq * d_model**2
 
     def three_projections_counted_too(seq, d_model):
-        """You count the two products, and with them the maps that make queries, keys and values. Those are projections.
-        The task asks for what lies between them: what has no weights."""
+        """You count the two products, and also the maps that compute queries, keys and values. These maps are
+        projections. The task asks for the part without parameters, between the projections."""
         return 4 * seq**2 * d_model + 6 * seq * d_model**2
 
     def one_projection_counted_too(seq, d_model):
-        """You count the two products, and with them one map with a square matrix of weights: most likely the output
-        projection, after the heads. The task asks for what lies between the projections: what has no weights."""
+        """You count the two products, and also one map with a square matrix: most likely the output projection, after
+        the heads. The task asks for the part without parameters, between the projections."""
         return 4 * seq**2 * d_model + 2 * seq * d_model**2
 
     def multiply_adds_with_projections(seq, d_model):
-        """You count the whole of attention, its four projections included, and every multiply-add as one FLOP. The task
-        asks for what has no weights, the two products between the projections; and a multiply-add is two FLOPs."""
+        """You count the whole of attention, its four projections included, and you count every multiply-add as one
+        FLOP. The task asks only for the part without parameters: the two products between the projections. A
+        multiply-add is two FLOPs."""
         return 2 * seq**2 * d_model + 4 * seq * d_model**2
 
     def whole_layer_counted(seq, d_model):
         """You count a whole layer: its projections and its feed-forward layer are in your number. The task asks for the
-        part that has no weights, the two products between the projections."""
+        part of attention without parameters, the two products between the projections."""
         return 4 * seq**2 * d_model + 24 * seq * d_model**2
 
     def softmax_counted_too(seq, d_model):
-        """You count the two products, and with them some operations for each entry of the table: the softmax. It costs
-        a few where the products cost hundreds, so by custom only products are counted. Read in the docstring what
-        belongs to the count."""
+        """You count the two products, and also three operations for each entry of the table of scores: the softmax. The
+        products need hundreds of operations for each entry, so by convention only products are counted. Read in the
+        docstring what the count includes."""
         return 4 * seq**2 * d_model + 3 * seq**2
 
     def scale_counted_too(seq, d_model):
-        """You count the two products, and with them one operation for each entry of the table: the scale, most likely,
-        or the exponential. It is one where the products have hundreds, so by custom only products are counted. Read in
-        the docstring what belongs to the count."""
+        """You count the two products, and also one operation for each entry of the table of scores: most likely the
+        scale, or the exponential. The products need hundreds of operations for each entry, so by convention only
+        products are counted. Read in the docstring what the count includes."""
         return 4 * seq**2 * d_model + seq**2
 
     def two_operations_on_each_score(seq, d_model):
-        """You count the two products, and with them two operations for each entry of the table, such as the scale and
-        an exponential. They are two where the products have hundreds, so by custom only products are counted. Read in
-        the docstring what belongs to the count."""
+        """You count the two products, and also two operations for each entry of the table of scores, such as the scale
+        and an exponential. The products need hundreds of operations for each entry, so by convention only products are
+        counted. Read in the docstring what the count includes."""
         return 4 * seq**2 * d_model + 2 * seq**2
 
     def four_operations_on_each_score(seq, d_model):
-        """You count the two products, and with them four operations for each entry of the table: a softmax, or most of
-        one. They are four where the products have hundreds, so by custom only products are counted. Read in the
-        docstring what belongs to the count."""
+        """You count the two products, and also four operations for each entry of the table of scores: a softmax, or
+        most of it. The products need hundreds of operations for each entry, so by convention only products are counted.
+        Read in the docstring what the count includes."""
         return 4 * seq**2 * d_model + 4 * seq**2
 
     def five_operations_on_each_score(seq, d_model):
-        """You count the two products, and with them five operations for each entry of the table: a softmax, step by
-        step. They are five where the products have hundreds, so by custom only products are counted. Read in the
-        docstring what belongs to the count."""
+        """You count the two products, and also five operations for each entry of the table of scores: a softmax, step
+        by step. The products need hundreds of operations for each entry, so by convention only products are counted.
+        Read in the docstring what the count includes."""
         return 4 * seq**2 * d_model + 5 * seq**2
 
     def first_addition_not_counted(seq, d_model):
-        """You count one addition less in every sum: to add k products, k − 1 additions are enough. That is correct
-        arithmetic, but it is not how FLOPs are usually counted: the sum starts at 0, so that a product of matrices is
-        exactly two FLOPs for each multiply-add. The chapter's section 7.4 says so."""
+        """You count one addition less in every sum, because k − 1 additions are enough to add k products. The
+        arithmetic is correct, but FLOPs are not usually counted like this: the sum starts at 0, so a product of
+        matrices is exactly two FLOPs for each multiply-add. The chapter's section 7.4 explains the rule."""
         return seq**2 * (2 * d_model - 1) + seq * d_model * (2 * seq - 1)
 
     def first_addition_of_each_score_not_counted(seq, d_model):
-        """In each score you count one addition less than multiplications: to add k products, k − 1 additions are
-        enough. True, and not the custom: the sum starts at 0, so that a product of matrices is exactly two FLOPs for
-        each multiply-add. In the blend you count it so already."""
+        """In each score you count one addition less than multiplications, because k − 1 additions are enough to add k
+        products. This is true, but by convention the sum starts at 0: a product of matrices is exactly two FLOPs for
+        each multiply-add. In the blend you already count two."""
         return 4 * seq**2 * d_model - seq**2
 
     def first_addition_of_both_not_counted(seq, d_model):
-        """You count one addition less than multiplications, `2 * d_model - 1` FLOPs for each pair and product. It is
-        true that k − 1 additions are enough for k products, and it is not the custom: a product of matrices is two
-        FLOPs for each multiply-add."""
+        """You count one addition less than multiplications: `2 * d_model - 1` FLOPs for each pair and product. It is
+        true that k − 1 additions are enough for k products, but by convention the sum starts at 0: a product of
+        matrices is two FLOPs for each multiply-add."""
         return 4 * seq**2 * d_model - 2 * seq**2
 
     def projections_beside_a_causal_mask(seq, d_model):
-        """You count the four projections too, and of the pairs only those that a causal mask leaves. The task asks for
-        what has no weights, the two products between the projections; and the usual count, as the docstring says,
+        """You count the four projections too, and only those pairs that a causal mask leaves. The task asks only for
+        the part without parameters: the two products between the projections. The usual count, as the docstring says,
         includes every query with every key."""
         return 2 * seq * (seq + 1) * d_model + 8 * seq * d_model**2
 
     def one_product_with_one_addition_less(seq, d_model):
-        """You count one of the two products, the scores, and in each score one addition less than multiplications. The
-        blend is as much work again. And by custom a sum starts at 0: a product of matrices is two FLOPs for each
+        """You count only one of the two products, the scores, and in each score one addition less than multiplications.
+        The blend is as much work again. By convention a sum starts at 0: a product of matrices is two FLOPs for each
         multiply-add."""
         return seq**2 * (2 * d_model - 1)

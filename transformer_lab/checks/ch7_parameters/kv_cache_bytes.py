@@ -13,7 +13,7 @@ def keys_and_values():
 
 
 def all_layers(n_layers):
-    """Count them in every layer."""
+    """Count keys and values in every layer."""
     return n_layers
 
 
@@ -42,11 +42,11 @@ def so_many_bytes(bytes_per_value):
     axes={},
     hints=(
         "Take one token of one sentence in one layer. Which of its vectors does the cache keep, and how many numbers "
-        "does each have?",
+        "does each of these vectors have?",
         "The chapter's section 7.10 works out the bytes for one token of GPT-2 by hand. If you double any of your "
-        "five arguments, the bytes double; one more factor is not an argument.",
-        "`per_token = … * n_layers * …`, the numbers that the cache keeps for a token in all layers, and `return "
-        "per_token * … * … * …`",
+        "five arguments, the bytes double, so each argument is a factor; one more factor is not an argument.",
+        "`per_token = … * n_layers * …` counts the numbers that the cache keeps for a token in all layers; then "
+        "`return per_token * … * … * …`",
     ),
 )
 def kv_cache_bytes(
@@ -113,21 +113,20 @@ def _twice(number):
 @kv_cache_bytes.wrong(stage="kinds")
 class Kinds:
     def one_vector_for_a_token(*sizes):
-        """For each token and layer your number is that of one vector: half of the cache is missing. Two ways lead
-        there. Either you count the keys alone, or the values alone, where an output needs both, the keys to compare and
-        the values to blend. Or the 2 for both is there, and another factor takes it away again. Which of them is
-        yours?"""
+        """For each token and layer you count one vector: half of the cache is missing. Attention needs the keys for the
+        scores and the values for the blend, so the cache keeps both kinds of vectors. Do you count only the keys or
+        only the values, or does another factor cancel your 2 for keys and values?"""
         return 1
 
     def queries_kept_as_well(*sizes):
-        """You count three vectors for each token and layer, as if queries were kept beside keys and values. A query is
-        used once, in the step of its own token, and never again. Which of the three do later tokens look at?"""
+        """You count three vectors for each token and layer, as if the cache kept queries beside keys and values. A
+        query is used once, in the step of its own token, and never again. Which of the three do later tokens need?"""
         return 3
 
     def four_vectors_for_a_token(*sizes):
-        """You count four vectors for each token and layer, and the cache keeps two, a key and a value. A factor 2 has
-        probably come in twice. Two more are kept in a decoder that looks at a source, for the source's tokens; a GPT
-        has no source."""
+        """You count four vectors for each token and layer, but the cache keeps two, a key and a value. Probably your
+        formula contains the factor 2 twice. The decoder of a model with a source also keeps keys and values of the
+        source's tokens, but a GPT has no source."""
         return 4
 
 
@@ -135,160 +134,164 @@ class Kinds:
 class Layers:
     def cache_of_one_layer(n_layers):
         """You count the cache of one layer: your number does not change with `n_layers`. Every layer has keys and
-        values of its own, since each has projections of its own."""
+        values of its own, since each layer has projections of its own."""
         return 1
 
 
 @kv_cache_bytes.wrong(stage="features")
 class Features:
     def vectors_instead_of_numbers(d_model):
-        """You count vectors, and not their numbers: the result does not change with `d_model`. A key has `d_model`
-        numbers, all heads together, and so has a value."""
+        """You count vectors instead of the numbers in them: your result does not change with `d_model`. A key has
+        `d_model` numbers, all heads together, and a value has as many."""
         return 1
 
     def projections_instead_of_vectors(d_model):
-        """Your number grows with the square of `d_model`. Square are the matrices that *make* keys and values; those
-        are parameters, and are there without any text. The cache keeps what comes out of them, a vector for each
-        token."""
+        """Your number grows with the square of `d_model`. Only the matrices that *compute* keys and values are square;
+        they are parameters, and exist without any text. The cache keeps the keys and values themselves, each a vector
+        of `d_model` numbers."""
         return d_model**2
 
 
 @kv_cache_bytes.wrong(stage="tokens")
 class Tokens:
     def one_token_only(seq):
-        """Your number does not change with `seq`: it is what one token adds to the cache. All tokens up to now are in
-        it; that is what it is for."""
+        """Your number does not change with `seq`: it is what one token adds to the cache. The cache holds the keys and
+        values of all tokens so far."""
         return 1
 
     def table_of_pairs(seq):
-        """Your number grows with the square of `seq`. So does the table of attention weights, which is used and thrown
-        away. The cache has an entry for each token, not for each pair."""
+        """Your number grows with the square of `seq`, like the table of attention weights, which is used and then
+        discarded. The cache has an entry for each token, not for each pair."""
         return seq**2
 
     def last_token_left_out(seq):
-        """You count one token less than the cache holds. The newest token looks at itself too, so its key and its value
-        are there before its scores are formed. And `seq` is how many the cache *holds*, says the docstring."""
+        """You count one token less than the cache holds. The newest token attends to itself too, so its key and its
+        value are in the cache before its scores are computed. And `seq`, says the docstring, is the number of tokens
+        that the cache *holds*."""
         return seq - 1
 
     def one_token_more(seq):
-        """You count one token more than the cache holds. The token that is about to be written has no key yet: it gets
-        one when it goes through the model, in the next step. And `seq` is how many the cache *holds*, says the
-        docstring."""
+        """You count one token more than the cache holds. The token that the model writes next has no key yet: its key
+        is computed when the token goes through the model, in the next step. And `seq`, says the docstring, is the
+        number of tokens that the cache *holds*."""
         return seq + 1
 
     def caches_of_all_steps(seq):
-        """You add up the caches of all steps, 1 + 2 + … + `seq` tokens, as if each step kept one of its own. There is
-        one cache, and each step adds a token to it. How many tokens does it hold in the end?"""
+        """You add up the caches of all steps, 1 + 2 + … + `seq` tokens, as if each step had a cache of its own. There
+        is only one cache, and each step adds a token to it. How many tokens does the cache hold in the end?"""
         return seq * (seq + 1) // 2
 
 
 @kv_cache_bytes.wrong(stage="sentences")
 class Sentences:
     def one_sentence_only(batch):
-        """Your number does not change with `batch`. Weights are shared by all sentences of a batch; a cache is not,
-        since each sentence has tokens of its own."""
+        """Your number does not change with `batch`. All sentences of a batch share the weights, but not the cache: each
+        sentence has tokens of its own."""
         return 1
 
 
 @kv_cache_bytes.wrong(stage="size")
 class Size:
     def numbers_instead_of_bytes(bytes_per_value):
-        """Your number does not change with `bytes_per_value`: it is as if each value took one byte. A number in float32
-        takes four bytes, one in float16 two. Look at where you use the argument."""
+        """Your number does not change with `bytes_per_value`, as if each number took one byte. A number in float32
+        takes four bytes, and a number in float16 takes two. Look at where you use the argument."""
         return 1
 
     def bits_instead_of_bytes(bytes_per_value):
-        """Your number is eight times too large, as if you counted bits, eight for each byte. A value's size is given in
-        bytes here, so nothing has to be converted; the 32 in `float32` is what counts bits."""
+        """Your number is eight times too large, as if you counted bits, eight for each byte. The size of a number is
+        already in bytes here, so no conversion is needed; only the 32 in `float32` counts bits."""
         return 8 * bytes_per_value
 
     def an_eighth_of_the_bytes(bytes_per_value):
-        """Your number is an eighth of the right one, as if the sizes were given in bits. They are bytes already, as the
+        """Your number is an eighth of the right number, as if the sizes were in bits. They are already in bytes, as the
         name `bytes_per_value` says. What do you divide by?"""
         return bytes_per_value / 8
 
     def always_four_bytes(bytes_per_value):
-        """Your number does not change with `bytes_per_value`: it is as if each took four bytes, as in float32. (Or
-        eight, if only keys or only values are counted: that comes to the same.) Caches are often kept in 16 bits, to
-        have room for twice as many tokens. Look at where you use the argument."""
+        """Your number does not change with `bytes_per_value`, as if each number took four bytes, as in float32. (If you
+        count only keys or only values, it is as if each took eight.) Caches are often kept in 16 bits, to hold twice as
+        many tokens. Look at where you use the argument."""
         return 4
 
     def always_two_bytes(bytes_per_value):
-        """Your number does not change with `bytes_per_value`: it is as if each took two bytes. (Or four, if only keys
-        or only values are counted: that comes to the same.) Look at where you use the argument."""
+        """Your number does not change with `bytes_per_value`, as if each number took two bytes. (If you count only keys
+        or only values, it is as if each took four.) Look at where you use the argument."""
         return 2
 
 
 @kv_cache_bytes.wrong
 class WrongAnswers:
     def tokens_and_sentences_added(n_layers, d_model, seq, batch, bytes_per_value):
-        """You add `seq` and `batch`, where they should be multiplied: each of the `batch` sentences has `seq` tokens in
-        the cache. How many tokens do 5 sentences of 7 tokens have?"""
+        """You add `seq` and `batch` instead of multiplying them: each of the `batch` sentences has `seq` tokens in the
+        cache. How many tokens do 5 sentences of 7 tokens have?"""
         return 2 * n_layers * d_model * (seq + batch) * bytes_per_value
 
     def six_vectors_for_a_token(n_layers, d_model, seq, batch, bytes_per_value):
-        """You count six vectors for each token and layer, and the cache keeps two, a key and a value. Six is three
-        times two: queries are not kept, or the 2 for keys and values came on top of a 3 for the same."""
+        """You count six vectors for each token and layer, but the cache keeps two, a key and a value. Six is three
+        times two: perhaps you count queries and also multiply by 2 for keys and values. The cache keeps no queries."""
         return 6 * n_layers * d_model * seq * batch * bytes_per_value
 
     def weights_of_the_projections_too(n_layers, d_model, seq, batch, bytes_per_value):
-        """{The cache is right, and} you add the matrices that *make* keys and values. Those are parameters: they are
-        there without any text, and nobody caches them. What is in the cache before the first token?"""
+        """{The cache is right, but} you also count the matrices that *compute* keys and values. These matrices are
+        parameters: they exist without any text, and the cache does not keep them. What is in the cache before the first
+        token?"""
         cache = kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value)
         return cache + 2 * n_layers * d_model**2 * bytes_per_value
 
     def divided_by_the_bytes(n_layers, d_model, seq, batch, bytes_per_value):
-        """You divide by `bytes_per_value`, where you should multiply: numbers of two bytes would then take more room
-        than numbers of four. Every number takes so many bytes. What do 10 numbers of 4 bytes take?"""
+        """You divide by `bytes_per_value` instead of multiplying by it: by your count, numbers of two bytes need more
+        memory than numbers of four. Each number takes `bytes_per_value` bytes. How many bytes do 10 numbers of 4 bytes
+        take?"""
         return 2 * n_layers * d_model * seq * batch // bytes_per_value
 
     def projections_of_keys_and_values(n_layers, d_model, seq, batch, bytes_per_value):
-        """You count the matrices that *make* keys and values: your number changes neither with `seq` nor with `batch`.
-        Those are parameters, and are there without any text. The cache keeps what comes out of them, for each token."""
+        """You count the matrices that *compute* keys and values: your number changes neither with `seq` nor with
+        `batch`. These matrices are parameters, and exist without any text. The cache keeps their results, for each
+        token."""
         return 2 * n_layers * d_model**2 * bytes_per_value
 
     def length_in_place_of_the_width(n_layers, d_model, seq, batch, bytes_per_value):
-        """`seq` comes in twice in your number and `d_model` not at all. A table of attention weights has `seq` numbers
-        for each token; a key has `d_model`. Look at which argument stands where."""
+        """Your number contains `seq` twice and `d_model` not at all. A table of attention weights has `seq` numbers for
+        each token, but a key has `d_model` numbers. Compare each factor of your product with the arguments."""
         return 2 * n_layers * seq * seq * batch * bytes_per_value
 
     def cache_in_megabytes(n_layers, d_model, seq, batch, bytes_per_value):
-        """You return megabytes of a million bytes each. The task asks for bytes; divide where you print, so that
-        nothing is lost on the way."""
+        """You return megabytes of a million bytes each. The task asks for bytes: divide only where you print the
+        number, so that no digits are lost."""
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 1e6
 
     def cache_in_mebibytes(n_layers, d_model, seq, batch, bytes_per_value):
-        """You return your result in units of 1024 · 1024 bytes. The task asks for bytes; divide where you print, and
-        say then which unit it is: these are mebibytes, and five per cent larger than megabytes."""
+        """You return your result in units of 1024 · 1024 bytes. The task asks for bytes: divide only where you print
+        the number, and name the unit there. These are mebibytes, which are five per cent larger than megabytes."""
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 2**20
 
     def cache_in_kibibytes(n_layers, d_model, seq, batch, bytes_per_value):
-        """You return your result in units of 1024 bytes. The task asks for bytes; divide where you print, so that
-        nothing is lost on the way."""
+        """You return your result in units of 1024 bytes. The task asks for bytes: divide only where you print the
+        number, so that no digits are lost."""
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 1024
 
     def cache_in_gigabytes(n_layers, d_model, seq, batch, bytes_per_value):
-        """You return gigabytes of a thousand million bytes each. The task asks for bytes; divide where you print, so
-        that nothing is lost on the way."""
+        """You return gigabytes of a thousand million bytes each. The task asks for bytes: divide only where you print
+        the number, so that no digits are lost."""
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 1e9
 
     def cache_in_gibibytes(n_layers, d_model, seq, batch, bytes_per_value):
-        """You return your result in units of 1024 · 1024 · 1024 bytes. The task asks for bytes; divide where you print,
-        so that nothing is lost on the way."""
+        """You return your result in units of 1024 · 1024 · 1024 bytes. The task asks for bytes: divide only where you
+        print the number, so that no digits are lost."""
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 2**30
 
     def cache_in_whole_mebibytes(n_layers, d_model, seq, batch, bytes_per_value):
-        """You return whole units of 1024 · 1024 bytes, and for a small cache 0. The task asks for bytes; divide where
-        you print, so that nothing is lost on the way."""
+        """You return whole units of 1024 · 1024 bytes, which is 0 for a small cache. The task asks for bytes: divide
+        only where you print the number, so that no digits are lost."""
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) // 2**20
 
     def cache_in_whole_kibibytes(n_layers, d_model, seq, batch, bytes_per_value):
-        """You return whole units of 1024 bytes, and what is left over is lost. The task asks for bytes; divide where
-        you print, so that nothing is lost on the way."""
+        """You return whole units of 1024 bytes, and the remainder is lost. The task asks for bytes: divide only where
+        you print the number, so that no digits are lost."""
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) // 1024
 
 
 for _number, _what in enumerate(("the layers", "the features", "the tokens", "the sentences", "the bytes of a value")):
     _property = _twice(_number)
-    _property.__doc__ = f"Twice {_what}, twice the bytes."
+    _property.__doc__ = f"With twice {_what}, the cache takes twice as many bytes."
     kv_cache_bytes.property(_property)

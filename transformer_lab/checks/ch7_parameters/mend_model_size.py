@@ -10,12 +10,12 @@ from ..exercise import exercise, family
 
 
 def each_once(model):
-    """Take each parameter once."""
+    """Count each parameter once."""
     return list(model.parameters())
 
 
 def by_its_type(parameter):
-    """Count the bytes that a number of its type takes."""
+    """Count the bytes that a number of the parameter's dtype takes."""
     return parameter.element_size()
 
 
@@ -25,7 +25,7 @@ def _size_of(tensors):
 
 
 def _small_gpt(tie=True):
-    """A model that nobody runs: two tables, a layer, a norm, and a head."""
+    """A model for counting only: two tables, a layer, a norm, and a head."""
     model = nn.ModuleDict(
         {
             "token": nn.Embedding(11, 6),
@@ -44,10 +44,10 @@ def _small_gpt(tie=True):
     inputs=lambda draw: (_small_gpt(),),
     axes={},
     hints=(
-        "What does a `state_dict` hold: the parameters, each once, or something else? And how many bytes does a "
-        "number take?",
-        "The chapter's section 7.14 prints what you count with `state_dict()` for a tied head and for a batch norm. "
-        "For the bytes, section 7.8 has a function that adds them up, tensor by tensor.",
+        "What does a `state_dict` contain: each parameter exactly once, or something else? And how many bytes does "
+        "one number take?",
+        "The chapter's section 7.14 prints what `state_dict()` makes you count for a tied head and for a batch norm. "
+        "Section 7.8 has a function that adds up the bytes, tensor by tensor.",
         "`parameters = list(model.…())`, then one sum of `….numel()`, and one of `….numel() * ….…()`",
     ),
 )
@@ -90,7 +90,7 @@ def layer_used_twice(draw):
 
 @mend_model_size.probe(plain=True)
 def parameter_in_no_layer(draw):
-    """a parameter that stands in no layer"""
+    """a parameter outside all layers"""
     model = nn.Sequential(nn.Linear(3, 5), nn.ReLU())
     model.register_parameter("scale", nn.Parameter(torch.ones(7)))
     return (model,)
@@ -135,7 +135,7 @@ def eight_bytes_in_float64(function, model):
 
 @mend_model_size.property
 def buffers_do_not_count(function, model):
-    """A buffer more changes nothing: it is not learned."""
+    """One more buffer changes nothing: it is not learned."""
     larger = deepcopy(model)
     larger.register_buffer("steps", torch.zeros(7))
     return function(larger) == function(deepcopy(model))
@@ -143,7 +143,7 @@ def buffers_do_not_count(function, model):
 
 @mend_model_size.property
 def second_names_do_not_count(function, model):
-    """A second name for a layer that is there already changes nothing."""
+    """A second name for a layer of the model changes nothing."""
     larger = nn.ModuleDict({"first": deepcopy(model)})
     larger["second"] = larger["first"]
     return function(larger) == function(deepcopy(model))
@@ -152,193 +152,199 @@ def second_names_do_not_count(function, model):
 @mend_model_size.wrong(stage="counted")
 class Counted:
     def everything_saved(model):
-        """You count what `state_dict()` holds. It is made for saving: it lists a tied matrix under both of its names,
-        and it holds buffers, which nobody learns. In this way you find 163 million parameters in a GPT-2, instead of
-        124. What does a module give you that has each parameter once?"""
+        """You count what `state_dict()` contains. It is made for saving: it lists a tied matrix under both of its
+        names, and it includes buffers, which are not learned. For a GPT-2 you find 163 million parameters in this way,
+        instead of 124 million. Which method of a module returns each parameter once?"""
         return list(model.state_dict().values())
 
     def tied_under_both_names(model):
-        """You count a tied matrix under each of its names: a parameter that is used twice is there twice. Buffers are
-        gone, so half of the mending is done. You go through all names, or through all modules, and meet the tied one
-        twice. How can you tell that a second name leads to an object that you have counted?"""
+        """You count a tied matrix under each of its names: a parameter that is used twice counts twice. You no longer
+        count buffers, so half of the repair is done. Your function goes through all names, or through all modules, and
+        reaches the tied matrix twice. How can you tell that a second name leads to an object that you have already
+        counted?"""
         return [parameter for _, parameter in model.named_parameters(remove_duplicate=False)]
 
     def buffers_counted(model):
-        """{Tied matrices are right, and} buffers are counted: the running mean of a batch norm, its running variance,
-        and a counter of steps. No optimizer sees them. They are stored with the model, and not learned."""
+        """{Tied matrices are right, but} you count buffers: the running mean of a batch norm, its running variance, and
+        a counter of steps. No optimizer changes them. Buffers are stored with the model, but they are not learned."""
         return list(model.parameters()) + list(model.buffers())
 
     def once_for_each_module_around(model):
-        """You go through all submodules and ask each for its `parameters()`, which gives those of *its* submodules too.
-        So a parameter counts once for every module around it: the layer of the chapter's section 7.14 has 716 instead
-        of 244. Ask one module, the outermost."""
+        """You go through all submodules and call `parameters()` of each, which also returns the parameters of *its*
+        submodules. So a parameter counts once for every module around it: the layer of the chapter's section 7.14 has
+        716 instead of 244. Call `parameters()` of only one module, the outermost."""
         return [parameter for module in model.modules() for parameter in module.parameters()]
 
     def trainable_alone(model):
-        """Frozen parameters are missing from your count: you ask for `requires_grad`. Freezing a layer does not make
-        the model smaller. The task asks for the size of the model, and not what this training changes."""
+        """Frozen parameters are missing from your count: you count only those with `requires_grad`. Freezing a layer
+        does not make the model smaller. The task asks for the size of the model, not for what training changes."""
         return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
     def head_never_counted(model):
-        """You leave out what is called `head`. {That is right for a tied head by luck; one that is not tied has a
-        matrix of its own, which then is missing.} Whether it is tied does not show in its name."""
+        """You leave out every parameter whose name contains `head`. {For a tied head this is right by luck, but a head
+        that is not tied has a matrix of its own, which is then missing.} The name does not show whether the head is
+        tied."""
         return [parameter for name, parameter in model.named_parameters() if "head" not in name]
 
 
 @mend_model_size.wrong(stage="size")
 class Size:
     def four_bytes(parameter):
-        """You count four bytes for every number, as in float32. A model in half precision has as many parameters, and
-        they take half the room. Ask each tensor how large its numbers are."""
+        """You count four bytes for every number, as in float32. A model in half precision has as many parameters, but
+        they take half as many bytes. Read the size of a number from each tensor."""
         return 4
 
     def bits(parameter):
-        """You count bits, eight for each byte. The numbers in `float32` and in `finfo(…).bits` are bits; eight of them
-        are a byte."""
+        """You count bits instead of bytes. The numbers in `float32` and in `finfo(…).bits` are bits; eight of them are
+        a byte."""
         return 8 * parameter.element_size()
 
     def sixteen_bits_or_four_bytes(parameter):
-        """You know two sizes of a number: two bytes for the types of 16 bits, and four for all others. float64 has
-        eight, and there are types of one byte. Ask each tensor how large its numbers are, and you need no list."""
+        """Your function knows only two sizes of a number: two bytes for the 16-bit dtypes, and four for all others. A
+        number in float64 takes eight bytes, and there are dtypes of one byte. Read the size of a number from each
+        tensor, and you need no list."""
         return 2 if parameter.dtype in (torch.float16, torch.bfloat16) else 4
 
     def four_bytes_in_float32_alone(parameter):
-        """You know two sizes of a number: four bytes for float32, and two for all others. float64 has eight, and there
-        are types of one byte. Ask each tensor how large its numbers are, and you need no list."""
+        """Your function knows only two sizes of a number: four bytes for float32, and two for all other dtypes. A
+        number in float64 takes eight bytes, and there are dtypes of one byte. Read the size of a number from each
+        tensor, and you need no list."""
         return 4 if parameter.dtype == torch.float32 else 2
 
 
 @mend_model_size.wrong
 class WrongAnswers:
     def as_given(model):
-        """This acts like the program as it was given. Three things do not fit: a tied table counts twice, the buffers
-        of a batch norm count too, and in half precision the bytes are too many. Print the names that the loop goes
-        through. Which of these tensors are parameters, and which came before under another name?"""
+        """Your function returns the same as the given program. Three things are wrong: a tied table counts twice, the
+        buffers of a batch norm count too, and in half precision there are too many bytes. Print the names in the loop.
+        Which of these tensors are parameters, and which have already appeared under another name?"""
         numbers = sum(tensor.numel() for tensor in model.state_dict().values())
         return numbers, 4 * numbers
 
     def bytes_of_all_that_is_saved(model):
-        """{The parameters are right.} The bytes are still those of the `state_dict`, with tied matrices twice and with
-        buffers. Add the bytes up over the same tensors as the count."""
+        """{The number of parameters is right.} The bytes are still those of the `state_dict`, with tied matrices
+        counted twice and with buffers. Add up the bytes of the same tensors that you count."""
         count = mend_model_size.reference(model)[0]
         return count, sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
 
     def all_saved_but_the_head(model):
-        """You count what `state_dict()` holds, without what is called `head`. A tied head is right by that; one that is
-        not tied has a matrix of its own, which then is missing; and the buffers of a batch norm are still counted.
-        Whether a matrix is tied does not show in its name."""
+        """You count what `state_dict()` contains, except every tensor whose name contains `head`. This is right for a
+        tied head, but a head that is not tied has a matrix of its own, which is then missing; and you still count the
+        buffers of a batch norm. The name does not show whether a matrix is tied."""
         return _size_of([tensor for name, tensor in model.state_dict().items() if "head" not in name])
 
     def of_the_outermost_alone(model):
-        """You count the parameters that the outermost module holds itself, and those of its submodules are missing.
-        Mostly that is none at all: a model's parameters are held by its layers. Look at what `recurse` does in
-        `parameters`."""
+        """You count only the parameters that the outermost module itself owns; those of its submodules are missing.
+        Usually it owns none: a model's parameters belong to its layers. Look at what `recurse` does in `parameters`."""
         return _size_of(model.parameters(recurse=False))
 
     def those_with_a_gradient(model):
-        """You find no parameters at all, in any model. That happens if you ask for a gradient: before the first
-        backward pass no parameter has one. The size of a model does not depend on whether it has been trained."""
+        """You find no parameters at all, in any model. This happens if you count only parameters with a gradient:
+        before the first backward pass no parameter has a gradient. The size of a model does not depend on whether it
+        has been trained."""
         return _size_of([])
 
     def those_called_weight(model):
-        """You count what is called `weight`. Biases are missing, and so is every parameter with a name of its own. What
-        makes a tensor a parameter is not its name."""
+        """You count only parameters whose name contains `weight`. Biases are missing, and so is every parameter with a
+        different name. A tensor is not a parameter because of its name."""
         return _size_of([parameter for name, parameter in model.named_parameters() if "weight" in name])
 
     def one_of_each_shape(model):
-        """You take two tensors of one shape for the same tensor, and count them once. A tied matrix does have the shape
-        of its twin; so do the weight and the bias of a norm, which are two. What makes two names mean one parameter?"""
+        """You treat two tensors of the same shape as the same tensor, and count them once. The two names of a tied
+        matrix do have the same shape, but so do the weight and the bias of a norm, which are two tensors. When do two
+        names refer to one parameter?"""
         return _size_of(list({tuple(parameter.shape): parameter for parameter in model.parameters()}.values()))
 
     def one_at_each_address(model):
-        """You tell parameters apart by where their numbers lie in memory. On the device `meta` nothing lies anywhere:
-        all have the address 0 there, and one of them is left. Two names mean one parameter when they are the same
+        """You distinguish parameters by their address in memory. On the device `meta` tensors have no memory: all of
+        them have the address 0, so you count only one. Two names refer to one parameter when they are the same
         *object*."""
         return _size_of(list({parameter.data_ptr(): parameter for parameter in model.parameters()}.values()))
 
     def matrices_alone(model):
-        """Biases and norms are missing from your count: you take matrices only. The rule of thumb does so as well. Here
-        each parameter counts, whatever its shape."""
+        """Biases and norms are missing from your count: you count only matrices, as the rule of thumb does. Here each
+        parameter counts, whatever its shape."""
         return _size_of([parameter for parameter in model.parameters() if parameter.ndim > 1])
 
     def embeddings_left_out(model):
-        """The embeddings are missing from your count. Some papers leave them out to compare models; in GPT-2 that is
-        nearly a third. They are learned, so they count, and a tied head does not bring them back."""
+        """The embeddings are missing from your count. Some papers leave them out to compare models; in GPT-2 they are
+        nearly a third of the parameters. Embeddings are learned, so they count, even if a tied head uses them too."""
         tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
         return _size_of([parameter for parameter in model.parameters() if id(parameter) not in tables])
 
     def two_bytes(model):
-        """You count two bytes for every number, as in half precision. In float32 a number has four. Ask each tensor how
-        large its numbers are."""
+        """You count two bytes for every number, as in half precision. In float32 a number takes four. Read the size of
+        a number from each tensor."""
         return mend_model_size.reference(model, size=lambda parameter: 2)
 
     def bytes_of_training(model):
-        """You count four times the bytes of the parameters. That is what training with Adam takes: weights, gradients,
-        and the two means of the optimizer. The task asks for the parameters alone."""
+        """You count four times the bytes of the parameters. Training with Adam needs this much memory: weights,
+        gradients, and the optimizer's two running means. The task asks for the parameters alone."""
         return mend_model_size.reference(model, size=lambda parameter: 4 * parameter.element_size())
 
     def two_or_four_bytes(model):
-        """You know two sizes of a number: two bytes for float16, four for all others. There are more types: bfloat16
-        has two as well, float64 has eight. Ask each tensor how large its numbers are."""
+        """Your function knows only two sizes of a number: two bytes for float16, four for all other dtypes. A number in
+        bfloat16 also takes two bytes, and a number in float64 takes eight. Read the size of a number from each
+        tensor."""
         return mend_model_size.reference(model, size=lambda parameter: 2 if parameter.dtype == torch.float16 else 4)
 
     def first_type_for_all(model):
-        """You take the type of one parameter for that of all. In mixed precision a model may keep its norms in float32
-        and its matrices in 16 bits. Add up the bytes tensor by tensor."""
+        """You use the dtype of the first parameter for all parameters. In mixed precision a model may keep its norms in
+        float32 and its matrices in 16 bits. Add up the bytes tensor by tensor."""
         parameters = list(model.parameters())
         count = sum(parameter.numel() for parameter in parameters)
         return count, count * parameters[0].element_size() if parameters else 0
 
     def bytes_with_buffers(model):
-        """{The count is right, and} your bytes are those of parameters *and* buffers. On a disk both take room; asked
-        for are the parameters. Add the bytes up over the same tensors as the count."""
+        """{The count is right, but} your bytes are those of parameters *and* buffers. Both take space on a disk, but
+        the task asks for the parameters. Add up the bytes of the same tensors that you count."""
         return mend_model_size.reference(model)[0], _size_of([*model.parameters(), *model.buffers()])[1]
 
     def bytes_of_the_trainable_alone(model):
-        """{The count is right, and} your bytes are those of the parameters that are trained: frozen ones are missing,
-        and they take as much room as the others. Add the bytes up over the same tensors as the count."""
+        """{The count is right, but} your bytes are only those of the trainable parameters: frozen parameters are
+        missing, although they take as much memory as the others. Add up the bytes of the same tensors that you
+        count."""
         return mend_model_size.reference(model)[0], _size_of(Counted.trainable_alone(model))[1]
 
     def weight_and_bias_of_each_module(model):
-        """You collect the parameters module by module. A tied matrix is then counted under each of its modules, and
-        what is not the `weight` or the `bias` of one of them is not counted at all. The model itself can give you all
-        of its parameters, each once: by which method?"""
+        """You collect the `weight` and the `bias` of each module. A tied matrix is then counted once for each of its
+        modules, and a parameter with a different name is not counted at all. The model itself can return all of its
+        parameters, each once: with which method?"""
         tensors = [getattr(module, name, None) for module in model.modules() for name in ("weight", "bias")]
         return _size_of([tensor for tensor in tensors if tensor is not None])
 
     def type_of_the_module(model):
-        """You ask the model for its `dtype`, and it has none: some libraries give their models one, PyTorch's modules
-        have none. Even so it could be only one for all, and in one model the types may differ. Who knows the type of a
-        parameter?"""
+        """You read `model.dtype`, but a PyTorch module has no such attribute: only the models of some libraries have
+        it. And one attribute would be one dtype for all parameters, while in one model the dtypes may differ. Which
+        object stores the dtype of a parameter?"""
         count = mend_model_size.reference(model)[0]
         return count, count * model.dtype.itemsize
 
     def bytes_of_one_number_each(model):
-        """Your bytes are those of one number for each tensor: `element_size()` says how large a single number is, and
-        you add that up. A tensor of 66 numbers takes 66 times as much. With what must the size of one number be
-        multiplied?"""
+        """For each tensor you count the bytes of a single number: you add up `element_size()`, the size of one number.
+        A tensor of 66 numbers takes 66 times as many bytes. By what must you multiply the size of one number?"""
         count = mend_model_size.reference(model)[0]
         return count, sum(parameter.element_size() for parameter in model.parameters())
 
     def size_of_the_python_objects(model):
-        """Your bytes are those of the Python objects: `sys.getsizeof` sees the little object that *points* to the
-        numbers, and not the numbers. It says the same for a bias and for a large matrix. Which method of a tensor knows
-        how large one of its numbers is?"""
+        """Your bytes are those of the Python objects: `sys.getsizeof` measures the small object that *points* to the
+        numbers, not the numbers. It returns the same for a bias and for a large matrix. Which method of a tensor
+        returns the size of one of its numbers?"""
         return mend_model_size.reference(model)[0], sum(sys.getsizeof(parameter) for parameter in model.parameters())
 
     def last_parameter_alone(model):
-        """You return the size of one tensor, the last: each turn of the loop forgets what the turns before have found.
-        Which sign adds to a name, and which replaces what it held?"""
+        """You return the size of only the last tensor: each pass of the loop overwrites the result of the passes before
+        it. Which operator adds to a variable, and which replaces its value?"""
         return _size_of(list(model.parameters())[-1:])
 
     def count_alone(model):
-        """You return one number, the count. The task asks for two: how many parameters there are, and how many bytes
-        they take. `return a, b` returns both."""
+        """You return one number, the count. The task asks for two numbers: how many parameters there are, and how many
+        bytes they take. `return a, b` returns both."""
         return mend_model_size.reference(model)[0]
 
     def rows_counted(model):
-        """You count the rows of each tensor: `len` says how long the first axis is, and so does `shape[0]`. {The bytes
-        are right.} A matrix of 11 rows of 6 has 66 numbers; which method gives you that?"""
+        """You count the rows of each tensor: `len` returns the length of the first axis, and so does `shape[0]`. {The
+        bytes are right.} A matrix of 11 rows of 6 has 66 numbers; which method returns this number?"""
         return sum(len(parameter) for parameter in model.parameters()), mend_model_size.reference(model)[1]
 
     def bytes_before_the_count(model):
@@ -346,30 +352,31 @@ class WrongAnswers:
         return mend_model_size.reference(model)[::-1]
 
     def tensors_counted(model):
-        """Your count is that of the *tensors*: how many parameters `model.parameters()` gives. A tensor holds many
-        numbers, and each of them is learned. Ask each tensor how many it has."""
+        """You count the *tensors* that `model.parameters()` returns. A tensor contains many numbers, and each of them
+        is learned. Which method of a tensor returns how many numbers it contains?"""
         return len(list(model.parameters())), mend_model_size.reference(model)[1]
 
     @family(
-        size_in_megabytes=(1e6, "megabytes, and asked for are bytes. Divide"),
-        size_in_mebibytes=(2**20, "your bytes in units of 1024 · 1024 bytes. The task asks for bytes; divide"),
+        size_in_megabytes=(1e6, "megabytes"),
+        size_in_mebibytes=(2**20, "units of 1024 · 1024 bytes"),
     )
     def in_another_unit(unit, model):
-        """You return {} where you print, so that nothing is lost on the way."""
+        """You return the size in {}. The task asks for bytes: divide only where you print the number, so that no digits
+        are lost."""
         count, size = mend_model_size.reference(model)
         return count, size / unit
 
     def walked_through_once(model):
-        """{Your count is right, and} your bytes are always 0. `model.parameters()` can be gone through once: the first
-        sum uses it up, and the second finds nothing left. What keeps the parameters, so that both sums can go through
-        them?"""
+        """{Your count is right, but} your bytes are always 0. `model.parameters()` is an iterator, which works only
+        once: the first sum uses it up, and nothing is left for the second. How can you keep the parameters, so that
+        both sums can use them?"""
         parameters = model.parameters()
         return sum(parameter.numel() for parameter in parameters), sum(parameter.nbytes for parameter in parameters)
 
     def walked_through_once_for_the_bytes(model):
-        """{Your bytes are right, and} your count is always 0. `model.parameters()` can be gone through once: the first
-        sum uses it up, and the second finds nothing left. What keeps the parameters, so that both sums can go through
-        them?"""
+        """{Your bytes are right, but} your count is always 0. `model.parameters()` is an iterator, which works only
+        once: the first sum uses it up, and nothing is left for the second. How can you keep the parameters, so that
+        both sums can use them?"""
         parameters = model.parameters()
         size = sum(parameter.nbytes for parameter in parameters)
         return sum(parameter.numel() for parameter in parameters), size

@@ -17,13 +17,13 @@ def _sequence(draw, batch=2, heads=3, seq=7, d_head=5, d_value=4):
 
 
 def values_so_far(q, k, value):
-    """Multiply each query's features by `S`, the sum up to its own place of features times value."""
+    """Multiply each query's features by `S`, the sum of features times value up to the query's own place."""
     S = (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-3)  # (batch, heads, seq, d_head, d_value)
     return (q.unsqueeze(-2) @ S).squeeze(-2)
 
 
 def weights_so_far(q, k):
-    """Multiply each query's features by `z`, the sum of the keys' features up to its own place."""
+    """Multiply each query's features by `z`, the sum of the keys' features up to the query's own place."""
     return (q * k.cumsum(-2)).sum(-1, keepdim=True)
 
 
@@ -36,11 +36,11 @@ def weights_so_far(q, k):
         "return": "batch heads seq d_value",
     },
     hints=(
-        "Query 0 sees one key, query 1 sees two. What are `S` and `z` for each of them, and what must be added to get "
-        "from one to the next?",
+        "Query 0 sees one key, query 1 sees two. What are `S` and `z` for each of these queries, and what must you "
+        "add to get from the first to the second?",
         "Both sums run over the keys up to and including the query's own place. You can use a loop over the places, "
         "`cumsum` along `seq`, or, for short sequences, the table of weights with the entries of later keys set to "
-        "zero. Numerator and normalizer must see the same keys.",
+        "zero. Numerator and normalizer must use the same keys.",
         "`S, z = 0, 0`, then for each place i: `S = S + …`, `z = z + …`, and the result `(q_i.unsqueeze(…) @ "
         "S).squeeze(…) / …`. At the end, `torch.stack(results, dim=…)`.",
     ),
@@ -128,7 +128,7 @@ def in_the_hundreds(draw):
 
 @causal_linear_attention.property
 def later_tokens_change_nothing(function, query, key, value):
-    """What stands at later tokens changes nothing at earlier ones."""
+    """Later tokens do not change the results of earlier tokens."""
     late = max(1, query.shape[-2] - 3)
     changed = []
     for x in (query, key, value):
@@ -146,13 +146,13 @@ def ones_stay_ones(function, query, key, value):
 
 @causal_linear_attention.property
 def first_token_gets_its_value(function, query, key, value):
-    """The first token, which sees itself alone, gets its own value."""
+    """The first token, which sees only itself, gets its own value."""
     return is_like(function(query, key, value)[..., 0, :], value[..., 0, :])
 
 
 @causal_linear_attention.property
 def last_token_sees_all(function, query, key, value):
-    """The last token sees all keys: it gets what linear attention that is not causal gives it."""
+    """The last token sees all keys: it gets the same result as from linear attention that is not causal."""
     return is_like(function(query, key, value)[..., -1, :], linear_attention.reference(query, key, value)[..., -1, :])
 
 
@@ -187,191 +187,194 @@ class Numerator:
     # Wrong sums over the places
 
     def future_in_the_numerator(q, k, value):
-        """Above the line, every query reads the sum over all keys, later ones too; below the line it reads those up to
-        its own place. So later tokens leak into earlier results, and the weights sum to more than one. Which of the two
-        sums must still stop at the query's place?"""
+        """In the numerator every query reads the sum over all keys, including later ones; in the normalizer it reads
+        the sum up to its own place. So later tokens leak into earlier results, and the weights sum to more than one.
+        Which of the two sums must still stop at the query's place?"""
         return sum_of_values(q, k, value)
 
     def one_too_few_in_the_numerator(q, k, value):
-        """The values are summed up to the token before, and the normalizer up to the token itself. Token 0 gets zeros,
-        and every other misses its own value. In which order do you update the sum and read it?"""
+        """You sum the values up to the previous token, but the normalizer up to the token itself. Token 0 gets zeros,
+        and every later token misses its own value. In which order do you update the sum and read it?"""
         return values_so_far(q, k, value) - (q * k).sum(-1, keepdim=True) * value
 
     def summed_over_features(q, k, value):
-        """Your running sum over the products of keys and values runs along the features, not along the tokens: the axis
-        counted from the end is another once a product has both `d_head` and `d_value`. So tokens never meet. Which axis
-        of the product counts the tokens?"""
+        """Your running sum over the products of keys and values runs along the features, not along the tokens: axis -2
+        of a key counts tokens, but axis -2 of a product, which has both `d_head` and `d_value`, counts features. So no
+        token sees another. Which axis of the product counts the tokens?"""
         S = (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-2)
         return (q.unsqueeze(-2) @ S).squeeze(-2)
 
     def own_value_alone(q, k, value):
-        """Above the line there is only the token's own key and value; below it, all keys so far. The sum of key times
-        value starts anew at each place, or is overwritten instead of added to. {Token 0 is right, and} all later tokens
-        fall short. What happens to `S` from one token to the next?"""
+        """The numerator contains only the token's own key and value; the normalizer contains all keys so far. The sum
+        of key times value restarts at each place, or is overwritten instead of added to. {Token 0 is right, but} the
+        results of all later tokens are too small. What happens to `S` from one token to the next?"""
         return (q * k).sum(-1, keepdim=True) * value
 
     def mean_of_products_so_far(q, k, value):
-        """Above the line you take the mean of the products so far, below it a sum. The result of each token is too
-        small by its place: half for the second, a third for the third. Take the sum in both, or the mean in both."""
+        """In the numerator you take the mean of the products so far, but in the normalizer a sum. So each result is too
+        small: the second token gets half of what it should get, and the third token a third. Use the sum in both
+        places, or the mean in both."""
         return values_so_far(q, k, value) / torch.arange(1, k.shape[-2] + 1).unsqueeze(-1).to(k)
 
 
 @causal_linear_attention.wrong(stage="normalizer")
 class Normalizer:
     def future_in_the_normalizer(q, k):
-        """You divide by the sum over all keys, while the values are summed up to the query's place. The weights of
-        early tokens then sum to much less than one: token 0 gets a fraction of its own value. This is also what comes
-        of normalizing a table before its later part is set to zero. Which keys may the normalizer see?"""
+        """You divide by the sum over all keys, but sum the values only up to the query's place. The weights of early
+        tokens then sum to much less than one: token 0 gets a fraction of its own value. The same happens if you
+        normalize a table of weights and only then set the later keys to zero. Which keys may the normalizer see?"""
         return sum_of_weights(q, k)
 
     def one_too_few_in_the_normalizer(q, k):
-        """The normalizer is summed up to the token before, and the values up to the token itself. Token 0 is divided by
-        zero, and every later weight comes out too large. In which order do you update the sum and read it?"""
+        """You sum the normalizer up to the previous token, but the values up to the token itself. Token 0 is divided by
+        zero, and every later weight is too large. In which order do you update the sum and read it?"""
         return weights_so_far(q, k) - (q * k).sum(-1, keepdim=True)
 
     def own_key_alone(q, k):
-        """Below the line there is only the token's own key; above it, all so far. {Token 0 is right, and} the results
-        of later tokens grow with their place. What happens to `z` from one token to the next?"""
+        """The normalizer contains only the token's own key; the numerator contains all keys so far. {Token 0 is right,
+        but} the results of later tokens grow with their place. What happens to `z` from one token to the next?"""
         return (q * k).sum(-1, keepdim=True)
 
     def keys_so_far_alone(q, k):
-        """You divide by the sum of all features of the keys so far, and the query's features have no part in it. So the
-        weights of a query do not sum to one: what a query finds by multiplying its own features into `S`, it must also
-        find in `z`. What is multiplied with `z`?"""
+        """You divide by the sum of all features of the keys so far, without the query's features. So the weights of a
+        query do not sum to one: in the numerator the query's features multiply `S`. What must the query's features
+        multiply in the normalizer?"""
         return k.cumsum(-2).sum(-1, keepdim=True)
 
     def mean_of_keys_so_far(q, k):
-        """Below the line you take the mean of the keys so far, above it a sum. The result of each token is too large by
-        its place: twice for the second, three times for the third. Take the sum in both, or the mean in both."""
+        """In the normalizer you take the mean of the keys so far, but in the numerator a sum. So each result is too
+        large: the second token gets twice what it should get, the third token three times as much. Use the sum in both
+        places, or the mean in both."""
         return weights_so_far(q, k) / torch.arange(1, k.shape[-2] + 1).unsqueeze(-1).to(k)
 
     def z_runs_over_the_features(q, k):
-        """`z` is a running sum along the features, and not along the tokens: each token's `z` knows its own key alone.
-        The axes are (batch, heads, seq, d_head): which one must `cumsum` run along?"""
+        """`z` is a running sum along the features, not along the tokens: each token's `z` contains only the token's own
+        key. The axes are (batch, heads, seq, d_head). Along which of these axes must `cumsum` run?"""
         return (q * k.cumsum(-1)).sum(-1, keepdim=True)
 
 
 @causal_linear_attention.wrong
 class WrongAnswers:
     def sees_the_future(query, key, value):
-        """Every query reads the sums over all keys, later ones too: this is linear attention that is not causal, or a
-        chunk in which nothing is hidden. No shape tells, and the last token is even right. A model trained like this
-        sees the very word that it has to guess. Where do the sums stop for query 0?"""
+        """Every query reads the sums over all keys, including later ones: this is linear attention that is not causal,
+        or a chunk in which nothing is hidden. All shapes are right, and so is the last token's result. A model trained
+        with this function sees the very word that it has to predict. Where do the sums stop for query 0?"""
         return linear_attention.reference(query, key, value)
 
     def sees_only_what_follows(query, key, value):
-        """Each query sees the keys from its own place on, and none before: the first token sees all, and the last
-        itself alone. The wrong half of the table is set to zero, or the running sum runs backwards. Which corner of a
-        table (q_len, k_len) holds the later keys?"""
+        """Each query sees the keys from its own place on, but no earlier ones: the first token sees all keys, and the
+        last token sees only itself. The wrong half of the table is set to zero, or the running sum runs backwards.
+        Which corner of a table (q_len, k_len) holds the later keys?"""
         return _by_table(query, key, value, torch.triu)
 
     def sees_only_later_keys(query, key, value):
-        """Each query sees the keys after its own place, and neither itself nor those before; the last, which has none,
-        gets NaN. The mask is the wrong way round: `masked_fill` writes where its mask is `True`, and in this course
-        `True` means that a key may be seen. Is a `~` missing?"""
+        """Each query sees only the keys after its own place; the last query, which has no such keys, gets NaN. The mask
+        is inverted: `masked_fill` writes where its mask is `True`, but in this course `True` means that a key may be
+        seen. Is a `~` missing?"""
         return _by_table(query, key, value, lambda weights: weights.triu(1))
 
     def sees_one_ahead(query, key, value):
-        """Each query sees one key too many: the one after its own place. A diagonal was counted wrongly, or the sum
-        runs one place too far. Token 0 should get its own value, unmixed. How many keys does it see?"""
+        """Each query sees one key too many, the one after its own place. The diagonal is off by one, or the sum runs
+        one place too far. Token 0 should get its own value and nothing else. How many keys does token 0 see?"""
         return _by_table(query, key, value, lambda weights: weights.tril(1))
 
     def summed_over_heads(query, key, value):
-        """Your running sums run along axis 1, which counts the heads: head 1 reads head 0 as well, and tokens never
-        meet. Which axis counts the tokens in (batch, heads, seq, d_head)?"""
+        """Your running sums run along axis 1, which counts the heads: head 1 reads head 0 as well, and no token sees
+        another. Which axis counts the tokens in (batch, heads, seq, d_head)?"""
         q, k = positive(query), positive(key)
         S = (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(1)
         return (q.unsqueeze(-2) @ S).squeeze(-2) / (q * k.cumsum(1)).sum(-1, keepdim=True)
 
     def misses_itself(query, key, value):
-        """No token sees itself: each gets the mean over those before it, and the first, which has none, gets 0/0, which
-        is NaN. You read the sums before you add the token, or the diagonal of the table is hidden as well. In which
-        order do you update the state and read it?"""
+        """No token sees itself: each token gets the mean over the tokens before it, and the first token, which has none
+        before it, gets 0/0, which is NaN. You read the sums before you add the token, or you also hide the diagonal of
+        the table. In which order do you update the state and read it?"""
         return _by_table(query, key, value, lambda weights: weights.tril(-1))
 
     def misses_itself_and_starts_at_zero(query, key, value):
-        """No token sees itself: each gets the mean over those before it, and the first, which has none, gets zeros. You
-        read the sums before you add the token, or the diagonal of the table is hidden as well, and something turns the
-        first 0/0 into 0. In which order do you update the state and read it?"""
+        """No token sees itself: each token gets the mean over the tokens before it, and the first token, which has none
+        before it, gets zeros. You read the sums before you add the token, or you also hide the diagonal of the table,
+        and something turns the 0/0 of the first token into 0. In which order do you update the state and read it?"""
         return WrongAnswers.misses_itself(query, key, value).nan_to_num()
 
     def misses_itself_but_the_first(query, key, value):
-        """No token sees itself but the first, which has a case of its own: each other gets the mean over those before
-        it. You read the sums before you add the token, and for token 0, which would then read nothing, you return its
-        value. If every token were added first, would token 0 need a case?"""
+        """No token sees itself except the first, which is treated separately: each later token gets the mean over the
+        tokens before it. You read the sums before you add the token, and for token 0, which would then read nothing,
+        you return its value. If you added every token first, would token 0 need separate treatment?"""
         result = WrongAnswers.misses_itself(query, key, value)
         return torch.cat([value[:, :, :1], result[:, :, 1:]], dim=2)
 
     def minus_infinity(query, key, value):
-        """You hide later keys with −∞, as before a softmax. Here no exponential follows that would make zero of it: −∞
-        goes into the sums, and all results but the last token's are NaN. What must the weight of a hidden key be, when
-        the weights are the similarities themselves?"""
+        """You hide later keys with −∞, as before a softmax. But no exponential follows here that would turn −∞ into
+        zero: −∞ is added to the sums, and all results except the last token's are NaN. What must the weight of a hidden
+        key be, when the weights are the similarities themselves?"""
         return _by_table(query, key, value, later_hidden)
 
     def large_negative_number(query, key, value):
-        """You hide later keys with a large negative number such as −1e9, as before a softmax. Here no exponential
-        follows that would make zero of it: the hidden keys outweigh all others, with weights that are nearly equal.
-        What must the weight of a hidden key be, when the weights are the similarities themselves?"""
+        """You hide later keys with a large negative number such as −1e9, as before a softmax. But no exponential
+        follows here that would turn this number into zero: the hidden keys outweigh all others, with nearly equal
+        weights. What must the weight of a hidden key be, when the weights are the similarities themselves?"""
         return _by_table(query, key, value, lambda weights: later_hidden(weights).clamp(min=-1e9))
 
     def softmax_of_hidden_zeros(query, key, value):
-        """You set the similarities of later keys to zero and take a softmax. exp(0) is 1: later keys still get weight.
-        And the similarities are the weights already, up to a factor for each query. What do you divide them by, so that
-        they sum to one?"""
+        """You set the similarities of later keys to zero and apply a softmax. exp(0) is 1, so later keys still get
+        weight. And the similarities are already the weights, up to a factor for each query. By what must you divide the
+        similarities of a query, so that they sum to one?"""
         return (positive(query) @ positive(key).mT).tril().softmax(-1) @ value
 
     def divided_by_place(query, key, value):
-        """You divide by how many keys there are so far, and not by the sum of their weights. Results then do not grow
-        along the sequence, but they are no means: token 0 does not get its own value. What does a query find in `z`?"""
+        """You divide by the number of keys so far, not by the sum of their weights. The results then do not grow along
+        the sequence, but they are not means: token 0 does not get its own value. What does a query read from `z`?"""
         places = torch.arange(1, query.shape[-2] + 1).unsqueeze(-1)
         return values_so_far(positive(query), positive(key), value) / places.to(query)
 
     def state_overwritten(query, key, value):
-        """Every token gets its own value back, unchanged. That is what is left when the state is overwritten at each
-        token, in place of being added to: the only weight is then one. What happens to `S` and `z` from one token to
-        the next?"""
+        """Every token gets its own value back, unchanged. This happens if each token overwrites the state instead of
+        being added to it: the token then has the only weight, which is one. What happens to `S` and `z` from one token
+        to the next?"""
         return value.clone()
 
     def total_of_values_less_what_follows(query, key, value):
-        """You take `S` over all keys, and subtract the later ones again; `z` you add up from the front. On paper that
-        is right, and with ordinary numbers too. But when a later key is huge, the sum keeps none of the digits of the
-        small ones, and what is left after the subtraction is wrong. What has not been added need not be taken away."""
+        """You sum `S` over all keys and then subtract the later ones; `z` you sum from the front. The formula is
+        correct, and works for ordinary numbers. But if a later key is huge, the sum keeps none of the digits of the
+        small keys, and the difference is wrong. If you sum `S` from the front as well, there is nothing to subtract."""
         q, k = positive(query), positive(key)
         products = k.unsqueeze(-1) * value.unsqueeze(-2)
         S = products.sum(-3, keepdim=True) - (products.flip(-3).cumsum(-3).flip(-3) - products)
         return (q.unsqueeze(-2) @ S).squeeze(-2) / weights_so_far(q, k)
 
     def tokens_in_front_of_heads(query, key, value):
-        """{The numbers are right, and} the result has the axes (batch, seq, heads, d_value): the tokens' results were
-        put side by side along axis 1, in front of the heads. They must come back where they stood, after the heads.
-        Which number names that place in `torch.stack`?"""
+        """{The numbers are right, but} the result has the axes (batch, seq, heads, d_value): you stacked the tokens'
+        results along axis 1, before the heads. The token axis must come after the heads, as in `query`. Which `dim` of
+        `torch.stack` puts it there?"""
         return causal_linear_attention.reference(query, key, value).transpose(1, 2)
 
     def query_without_its_row(query, key, value):
-        """You multiply the queries with a running `S`, (batch, heads, seq, d_head, d_value), as they are. `@` takes
-        their last two axes, (seq, d_head), for a matrix, so that the rest does not fit, and it raises. Every token has
-        an `S` of its own, and meets it as a row: where does the query need an axis of size 1?"""
+        """You multiply the queries as they are with a running `S`, (batch, heads, seq, d_head, d_value). `@` treats the
+        last two axes of the queries, (seq, d_head), as a matrix, so the other axes do not match, and the product raises
+        an error. Every token has an `S` of its own, which its query must multiply as a row: where does the query need
+        an axis of size 1?"""
         q, k = positive(query), positive(key)
         return q @ (k.unsqueeze(-1) * value.unsqueeze(-2)).cumsum(-3)
 
     def normalizer_without_its_axis(query, key, value):
-        """Your normalizer has a number for each query, (batch, heads, seq), and no last axis. Sizes are aligned from
-        the end, so it meets `d_value`, and it raises; with equal sizes it would be silently wrong. What gives it, or
-        leaves it, a last axis of size 1?"""
+        """Your normalizer has one number for each query, (batch, heads, seq), and no last axis. Shapes are aligned from
+        the right, so `seq` is aligned with `d_value`, and the division raises an error; with equal sizes it would be
+        silently wrong. Which operation adds, or keeps, a last axis of size 1?"""
         q, k = positive(query), positive(key)
         return values_so_far(q, k, value) / weights_so_far(q, k).squeeze(-1)
 
     def keys_and_values_without_new_axes(query, key, value):
-        """You multiply keys and values element by element: `d_head` meets `d_value`, and it raises; with equal sizes it
-        would be silently wrong. What is added up to `S` has every feature times every number of the value, a table
-        for each token. Where does each of the two need a new axis of size 1?"""
+        """You multiply keys and values element by element: `d_head` is aligned with `d_value`, which raises an error;
+        with equal sizes it would be silently wrong. The terms of `S` hold every feature times every number of the
+        value, a table for each token. Where do keys and values each need a new axis of size 1?"""
         q, k = positive(query), positive(key)
         return q * (k * value).cumsum(-2)
 
     def tokens_in_front_of_all(query, key, value):
-        """{The numbers are right, and} the result has the axes (seq, batch, heads, d_value): the tokens' results were
-        put one after another along a new first axis, as `torch.stack` does where no axis is named. They must come back
-        where they stood, after the heads. Which number names that place?"""
+        """{The numbers are right, but} the result has the axes (seq, batch, heads, d_value): you stacked the tokens'
+        results along a new first axis, as `torch.stack` does by default. The token axis must come after the heads, as
+        in `query`. Which `dim` puts it there?"""
         return causal_linear_attention.reference(query, key, value).movedim(2, 0)
 
     @with_text_of(without_order.WrongAnswers.divided_feature_by_feature)
@@ -379,9 +382,9 @@ class WrongAnswers:
         return _quotients(positive(query), positive(key), value)
 
     def quotients_averaged(query, key, value):
-        """You divide `S` by `z` feature by feature, and the query takes a mean of the quotients. Values that are all
-        one stay one, and the weights are other ones: each feature counts alike, however little of it the keys have. The
-        query must read both sums first."""
+        """You divide `S` by `z` feature by feature, and the query averages the quotients. Values that are all one stay
+        one, but the weights are different: only the query decides how much a feature counts, however small the feature
+        is in the keys. The query must read both sums before you divide."""
         q = positive(query)
         return _quotients(q, positive(key), value) / q.sum(-1, keepdim=True)
 
@@ -390,9 +393,9 @@ class WrongAnswers:
         S_with_its_axes_exchanged_in_a_loop=lambda q, S: q[:, :, 0].unsqueeze(-2) @ S[:, :, 0],
     )
     def S_turned(read, query, key, value):
-        """Your `S` has its axes in the order (d_value, d_head), so that the query's features meet the values' numbers.
-        It raises; with equal sizes it would be silently wrong. The query must find its own features on the last axis
-        but one of `S`: which of key and value gets its new axis at the end?"""
+        """Your `S` has its axes in the order (d_value, d_head), so the query's features are multiplied with the wrong
+        axis. The product raises an error; with equal sizes it would be silently wrong. The features must be on the last
+        axis but one of `S`: which of key and value gets its new axis at the end?"""
         return read(positive(query), value.unsqueeze(-1) * positive(key).unsqueeze(-2)).squeeze(-2)
 
 
@@ -411,9 +414,9 @@ with_other_similarities(causal_linear_attention, hidden=later_hidden)
 
 @causal_linear_attention.mistake(sign=_digits_lost_to_a_later_key)
 def total_less_what_follows(query, key, value):
-    """You take a sum that holds later keys as well, and subtract them again. On paper that is right, and with ordinary
-    numbers too. But when a later key is huge, the sum keeps none of the digits of the small ones, and what is left
-    after the subtraction is zero. Add up from the front: what has not been added need not be taken away."""
+    """You compute a sum that includes later keys, and then subtract them. The formula is correct, and works for
+    ordinary numbers. But if a later key is huge, the sum keeps none of the digits of the small keys, and the difference
+    is zero. If you sum from the front, there is nothing to subtract."""
     q, k = positive(query), positive(key)
     products = k.unsqueeze(-1) * value.unsqueeze(-2)
     S = products.sum(-3, keepdim=True) - (products.flip(-3).cumsum(-3).flip(-3) - products)

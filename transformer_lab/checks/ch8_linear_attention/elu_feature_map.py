@@ -8,7 +8,7 @@ from ..exercise import exercise, family
 
 def positive(x):
     """Make the features: elu(x) + 1."""
-    # The exponential of a large number overflows, also where `where` does not take it, and its gradient is NaN there.
+    # The exponential of a large number overflows, even where `where` does not take it, and its gradient is NaN there.
     # At zero, where clamp's gradient is 1 or 0 by the version of PyTorch, the other side is taken.
     return torch.where(x < 0, x.clamp(max=0).exp(), x + 1)
 
@@ -17,34 +17,34 @@ def positive(x):
 
 
 def elu_alone(x):
-    """Your features are elu(x), without the 1: they go down to −1. Negative features make negative weights, and a
-    normalizer that can be zero, so that results fly far off. What does the formula add to `elu`?"""
+    """Your features are elu(x), without the 1: they go down to −1. Negative features can make weights negative and the
+    normalizer zero, so that results become huge. What does the formula add to `elu`?"""
     return F.elu(x)
 
 
 def relu_alone(x):
     """Your features are max(x, 0): zero for every negative number. A key whose numbers are all negative is never seen,
-    and a query of that kind gets 0/0, which is NaN. The features must be greater than zero everywhere: what does the
-    formula say below zero?"""
+    and a query whose numbers are all negative gets 0/0, which is NaN. The features must be greater than zero
+    everywhere: what does the formula say below zero?"""
     return F.relu(x)
 
 
 def one_below_zero(x):
-    """Your features are max(x, 0) + 1: right above zero, and 1 for every negative number, be it −0.1 or −100. Such
-    numbers can then not be told apart, and no gradient flows through them. What does the formula say below zero?"""
+    """Your features are max(x, 0) + 1: right above zero, but 1 for every negative number, whether −0.1 or −100.
+    Negative numbers then all look the same, and get no gradient. What does the formula say below zero?"""
     return F.relu(x) + 1
 
 
 def exponential_everywhere(x):
-    """Your features are exp(x) everywhere: right below zero only. Above it they grow far too fast: 20 becomes 485
-    million instead of 21, and 100 overflows float32. Which of the two cases has the exponential?"""
+    """Your features are exp(x) everywhere, which is right only below zero. Above zero they grow far too fast: 20
+    becomes 485 million instead of 21, and 100 overflows float32. Which of the two cases has the exponential?"""
     return x.exp()
 
 
 def no_map(x):
-    """You multiply the numbers as they are, with no feature map. Each query's weights may still sum to one, but they
-    can be negative, and where their sum comes close to zero the result flies far off. Both queries and keys need
-    features: did you compute them and then go on with the old name?"""
+    """You multiply queries and keys as they are, without a feature map. Each query's weights may still sum to one, but
+    they can be negative, and where their sum is close to zero the result is huge. Both queries and keys need features:
+    did you compute the features and then use the old name?"""
     return x
 
 
@@ -56,8 +56,8 @@ def _numbers(draw, batch=2, heads=3, seq=7, d_head=5):
     inputs=_numbers,
     axes={"x": "batch heads seq d_head", "return": "batch heads seq d_head"},
     hints=(
-        "The map has two cases. What does each case give at 2, at 0 and at −3, and which case may be computed for a "
-        "number that belongs to the other?",
+        "The map has two cases. What does each case return for 2, 0 and −3, and which case may you compute for a "
+        "number that belongs to the other case?",
         "`torch.where(condition, a, b)` computes both sides everywhere and then selects one. exp(100) is infinite in "
         "float32: use `clamp` to cut off what would overflow.",
         "`torch.where(x < 0, x.clamp(max=…).exp(), …)`",
@@ -132,174 +132,176 @@ for _mistake in (elu_alone, relu_alone, one_below_zero, exponential_everywhere):
 @elu_feature_map.wrong
 class WrongAnswers:
     def cases_exchanged(x):
-        """The two cases have changed places: you take the exponential above zero and x + 1 below. Numbers below −1 get
-        negative features, and the features of those above zero grow far too fast. Which value does your `where` take
+        """You have exchanged the two cases: you take the exponential above zero and x + 1 below. Numbers below −1 get
+        negative features, and the features of those above zero grow far too fast. Which value does your `where` return
         where its condition holds?"""
         return torch.where(x > 0, x.exp(), x + 1)
 
     def jump_at_zero(x):
-        """Above zero your features are x itself, without the 1. The two cases then do not meet: the feature of −0.01 is
-        0.99, and that of 0.01 is 0.01. What must the upper case give at zero for the two to meet?"""
+        """Above zero your features are x itself, without the 1. So the map jumps at zero: the feature of −0.01 is 0.99,
+        but that of 0.01 is 0.01. What must the upper case return at zero for the two cases to agree?"""
         return torch.where(x > 0, x, x.clamp(max=0).exp())
 
     def one_added_below_too(x):
-        """Below zero your features are exp(x) + 1, one too many: they go down to 1 instead of 0. `elu` is exp(x) − 1
-        there, and its 1 and the 1 that is added cancel. What do you get at −1? It should be 0.37."""
+        """Below zero your features are exp(x) + 1, which is too large by 1: they go down to 1 instead of 0. `elu` is
+        exp(x) − 1 there, so its −1 and the 1 that is added cancel. What do you get at −1? The feature should be
+        0.37."""
         return torch.where(x > 0, x + 1, x.clamp(max=0).exp() + 1)
 
     def elu_below_only(x):
-        """Below zero your features are exp(x) − 1, which is negative: the 1 is added above zero only. Where x is below
-        zero, `elu` is exp(x) − 1; what is that plus 1?"""
+        """Below zero your features are exp(x) − 1, which is negative: you add the 1 only above zero. Where x is below
+        zero, `elu` is exp(x) − 1; what is exp(x) − 1 plus 1?"""
         return torch.where(x > 0, x + 1, x.clamp(max=0).exp() - 1)
 
     def zero_below(x):
-        """Below zero your features are zero{, and above it they are right}: that is where exp(x) should stand. A key
-        whose numbers are all negative would never be seen, and a query of that kind would get 0/0. Was a case
-        multiplied away by its condition?"""
+        """Below zero your features are zero{, but above zero they are right}: they should be exp(x) there. A key whose
+        numbers are all negative would never be seen, and a query whose numbers are all negative would get 0/0. Did a
+        condition remove the lower case?"""
         return torch.where(x > 0, x + 1, 0.0)
 
     def magnitudes(x):
-        """Your features are |x| + 1: right above zero, and growing again below it, where they should fall towards zero.
-        A key and its opposite would then look the same. What does the formula say below zero?"""
+        """Your features are |x| + 1: right above zero, but below zero they grow again, where they should fall towards
+        zero. A key and its negative would then look the same. What does the formula say below zero?"""
         return x.abs() + 1
 
     def both_cases_at_zero(x):
-        """At zero your feature is 2: both cases hold there, `<=` and `>=`, and you add what they give. Padding and
-        fresh tensors are full of zeros. To which one of the cases does zero belong?"""
+        """At zero your feature is 2: both conditions, `<=` and `>=`, hold at zero, and you add the two cases. Padding
+        and newly created tensors are full of zeros. To which of the two cases does zero belong?"""
         return (x <= 0) * x.clamp(max=0).exp() + (x >= 0) * (x + 1)
 
     def neither_case_at_zero(x):
-        """At zero your feature is 0: neither case holds there, `<` and `>`, and nothing is left. Padding and fresh
-        tensors are full of zeros. To which one of the cases does zero belong?"""
+        """At zero your feature is 0: neither condition, `<` nor `>`, holds at zero, so you add nothing. Padding and
+        newly created tensors are full of zeros. To which of the two cases does zero belong?"""
         return (x < 0) * x.clamp(max=0).exp() + (x > 0) * (x + 1)
 
     def cases_exchanged_and_cut_off(x):
-        """The two cases have changed places: above zero all your features are 1, which is exp(x) cut off at zero, and
-        below it they are x + 1, which is negative from −1 down. Which value does your `where` take where its condition
+        """You have exchanged the two cases: above zero all your features are 1, which is exp(x) cut off at zero, and
+        below zero they are x + 1, which is negative below −1. Which value does your `where` return where its condition
         holds?"""
         return x.clamp(max=0) + 1
 
     def straight_line(x):
-        """Your features are x + 1 below zero too, where exp(x) should stand: from −1 down they are negative. Is the
-        exponential missing, or did one case win for the whole tensor, as happens with `any()`? Each number has a case
-        of its own."""
+        """Your features are x + 1 below zero too, where they should be exp(x): below −1 they are negative. Is the
+        exponential missing, or do you choose one case for the whole tensor, as with `any()`? Each number needs its own
+        case."""
         return x + 1
 
     def cut_off_at_zero(x):
-        """Your features are x + 1, and where that is negative, zero. From −1 down all numbers look the same, and a key
-        of such numbers is never seen; between −1 and 0 they are too small. The features must be greater than zero
+        """Your features are x + 1, or zero where x + 1 is negative. Below −1 all numbers look the same, and a key of
+        such numbers is never seen; between −1 and 0 the features are too small. The features must be greater than zero
         everywhere: what does the formula say below zero?"""
         return F.relu(x + 1)
 
     def one_above_zero(x):
-        """Above zero all your features are 1{, and below it they are right}: you have cut off the numbers at zero, and
-        then used what was left for both cases. 2 and 200 look the same then. Which of the two cases needs the cut, and
-        which needs x as it came?"""
+        """Above zero all your features are 1{, but below zero they are right}: you have cut off the numbers at zero,
+        and then used the result for both cases. So 2 and 200 look the same. Which of the two cases needs numbers that
+        are cut off, and which needs x itself?"""
         return x.clamp(max=0).exp()
 
     def exponential_not_cut_off(x):
-        """Above zero your features have an exponential too many{, and below it they are right}: you add max(x, 0) and
-        exp(x), and exp(x) goes on growing. If the two are added, the exponential must stop at 1. Where must x be cut
-        off for that?"""
+        """Above zero your features grow far too fast{, but below zero they are right}: you add max(x, 0) and exp(x),
+        and exp(x) keeps growing. If you add the two, the exponential must stop at 1. Where must you cut off x for
+        that?"""
         return x.exp() + F.relu(x)
 
     def sign_turned_below(x):
-        """Below zero you take exp(−x), which grows: −5 gets 148, where it should get 0.007. x is negative there
-        already, so that exp(x) falls towards zero by itself. Which sign is one too many?"""
+        """Below zero you compute exp(−x), which grows: −5 gets 148, but should get 0.007. x is already negative there,
+        so exp(x) falls towards zero without a sign. Which sign is one too many?"""
         return torch.where(x > 0, x + 1, (-x.clamp(max=0)).exp())
 
     def added_before_elu(x):
-        """You add the 1 before `elu`, not after: elu(x + 1). Above zero that is the same, and below −1 it is negative.
-        Where do the brackets close in elu(x) + 1?"""
+        """You add the 1 before `elu`, not after: elu(x + 1). Above zero the feature is the same, but below −1 the
+        feature is negative. Where does the bracket close in elu(x) + 1?"""
         return F.elu(x + 1)
 
     def one_too_many(x):
-        """All your features are too large by 1: zero gets 2, and what is far below zero gets 1. The two cases x + 1 and
-        exp(x) are elu(x) + 1 already. Where is 1 added a second time?"""
+        """All your features are too large by 1: that of zero is 2, and that of a number far below zero is 1. The two
+        cases x + 1 and exp(x) already include the 1 of elu(x) + 1. Where do you add 1 again?"""
         return positive(x) + 1
 
     def softplus_and_one(x):
-        """Your features are log(1 + exp(x)) + 1: the softplus, another map that looks much like it, plus 1. It never
-        falls below 1, and gives 1.69 at 0 instead of 1. What does `elu(x) + 1` give at 0?"""
+        """Your features are log(1 + exp(x)) + 1: the softplus, a different map that looks similar, plus 1. They never
+        fall below 1, and the feature of 0 is 1.69 instead of 1. What is `elu(x) + 1` at 0?"""
         return F.softplus(x) + 1
 
     def one_question_to_all_numbers(x):
-        """You ask the whole tensor with one `if`, and it raises: `x > 0` is a bool for each number, and `if` needs a
-        single one. Each number has a case of its own, so the choice must be made element by element. Which function
-        does that in one call?"""
+        """You test the whole tensor with one `if`, which raises an error: `x > 0` is a bool for each number, but `if`
+        needs a single bool. Each number has its own case, so you must choose element by element. Which function chooses
+        for all elements in one call?"""
         if x > 0:
             return x + 1
         return x.exp()
 
     def softmax_of_features(x):
-        """You take the softmax over the features of each token. That makes them positive, and ties them to one another:
-        they sum to one. The map of this chapter acts element by element; what does it make of a single number?"""
+        """You apply a softmax over the features of each token. A softmax makes the features positive, but also
+        dependent on one another: they sum to one. The map of this chapter acts element by element; what does it return
+        for a single number?"""
         return x.softmax(-1)
 
     def exponential_of_what_is_not_taken(x):
-        """{The features are right, but} the gradient is NaN for numbers in the hundreds. exp(300) is infinite, and it
-        is computed even where its result is not chosen: `backward` multiplies that infinity by 0. What smaller number
-        can the exponential get wherever its result is not used?"""
+        """{The features are right, but} the gradient is NaN for numbers in the hundreds. exp(300) is infinite, and you
+        compute it even where you do not select its result: `backward` multiplies that infinity by 0. Which smaller
+        number can you pass to the exponential wherever its result is not used?"""
         return torch.where(x > 0, x + 1, x.exp())
 
     def infinity_times_zero(x):
-        """You compute both cases for every number and multiply each by its condition. For a number in the hundreds
-        exp(x) is infinite, and infinity times zero is NaN, not zero. How can the exponential be kept from seeing what
-        is not meant for it?"""
+        """You compute both cases for every number and multiply each case by its condition. For a number in the hundreds
+        exp(x) is infinite, and infinity times zero is NaN, not zero. How can you keep large numbers out of the
+        exponential?"""
         return (x > 0) * (x + 1) + (x <= 0) * x.exp()
 
     def second_case_on_top_of_the_first(x):
-        """You write the lower case into x first, and ask afterwards which numbers are above zero. By then all are:
-        exp(x) is positive, so they get the other case as well. x itself is changed, too. Ask for both cases before you
-        write, and write into a new tensor."""
+        """You write the lower case into x first, and then test which numbers are above zero. By then all of them are,
+        since exp(x) is positive, so the upper case adds 1 to every number. You also change x itself. Compute both
+        conditions before you write, and write into a new tensor."""
         x[x <= 0] = x[x <= 0].exp()
         x[x > 0] += 1
         return x
 
     def written_into_float32(x):
-        """A tensor made by `torch.zeros` or `torch.empty` without a dtype is of float32, and refuses numbers of float64
-        that are written into it by an index. `zeros_like` and `empty_like` take shape and dtype of the tensor that they
-        are given."""
+        """A tensor created by `torch.zeros` or `torch.empty` without a dtype has the dtype float32, and raises an error
+        when you write float64 numbers into it by an index. `zeros_like` and `empty_like` copy shape and dtype of their
+        argument."""
         features, is_positive = torch.zeros(x.shape, device=x.device), x > 0
         features[is_positive] = x[is_positive] + 1
         features[~is_positive] = x[~is_positive].exp()
         return features
 
     def cases_exchanged_without_the_one(x):
-        """The two cases have changed places, and the 1 is missing: above zero you take exp(x) − 1, and below it x
-        itself. Negative numbers have negative features then. Which value does your `where` take where its condition
-        holds, and what does the formula add?"""
+        """You have exchanged the two cases, and the 1 is missing: you take exp(x) − 1 above zero, and x itself below.
+        So negative numbers have negative features. Which value does your `where` return where its condition holds, and
+        what does the formula add?"""
         return torch.where(x > 0, x.exp() - 1, x)
 
     def cases_exchanged_and_x_itself(x):
-        """The two cases have changed places, and the 1 is missing from x + 1: above zero you take exp(x), and below it
-        x itself, which is negative. Which value does your `where` take where its condition holds, and what does the
+        """You have exchanged the two cases, and the 1 of x + 1 is missing: you take exp(x) above zero, and x itself
+        below, which is negative. Which value does your `where` return where its condition holds, and what does the
         formula add to x?"""
         return torch.where(x > 0, x.exp(), x)
 
     @family(**{f"cut_off_above_{limit}": limit for limit in (10, 20, 30, 50, 80, 88, 100)})
     def cut_off_above(limit, x):
-        """All numbers beyond a certain limit get the same feature: they are cut off in both cases. Only the exponential
-        can overflow, and x + 1 needs x as it came. To which of the two cases does the `clamp` belong?"""
+        """All numbers above a certain limit get the same feature: you cut them off in both cases. Only the exponential
+        can overflow; x + 1 needs x itself. To which of the two cases does the `clamp` belong?"""
         return positive(x.clamp(max=limit))
 
     @family(selu_and_one=F.selu, gelu_and_one=F.gelu, silu_and_one=F.silu, leaky_relu_and_one=F.leaky_relu)
     def another_and_one(activation, x):
-        """You add 1 to an activation other than `elu`: several have similar names. Compare with the formula at −1,
-        where it gives exp(−1), which is 0.37, and at 2, where it gives 3."""
+        """You add 1 to a different activation from `elu`: several have similar names. Compare your map with the formula
+        at −1, where the formula gives exp(−1), which is 0.37, and at 2, where it gives 3."""
         return activation(x) + 1
 
 
 @elu_feature_map.mistake
 def softplus(x):
-    """Your features are log(1 + exp(x)). They are positive and grow as they should, but it is another map: at 0 it
-    gives 0.69 and not 1, and at 2 it gives 2.13 and not 3. What does `elu(x) + 1` give at 0?"""
+    """Your features are log(1 + exp(x)). They are positive and grow as they should, but this is a different map: at 0
+    its feature is 0.69 instead of 1, and at 2 it is 2.13 instead of 3. What is `elu(x) + 1` at 0?"""
     return F.softplus(x)
 
 
 @elu_feature_map.mistake(sign=_has_another_alpha)
 def another_alpha(x):
-    """Below zero your features are α · (exp(x) − 1) + 1, with an α that is not 1{; above zero they are right}. `elu`
-    has that number as an argument, and SELU has another than 1 built in. With a larger α features become negative, with
-    a smaller one they stay away from 0. Which number stands before the exponential in the formula?"""
+    """Below zero your features are α · (exp(x) − 1) + 1, with an α that is not 1{, but above zero they are right}.
+    `elu` has α as an argument, and SELU uses a fixed α other than 1. With a larger α, features become negative; with a
+    smaller α, they stay away from 0. Which number multiplies the exponential in the formula?"""
     return F.elu(x, alpha=0.5) + 1

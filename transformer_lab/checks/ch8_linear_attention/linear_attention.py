@@ -76,7 +76,8 @@ def _compares_every_pair(arguments, result, made):
     hints=(
         "Which two of the three matrices can be multiplied without using the queries?",
         "`S` is the sum over the keys of features times value, (d_head, d_value) in each head; `z` is the sum of the "
-        "features, (d_head). Each query reads both, and its result from `S` is divided by its result from `z`.",
+        "features, (d_head). Each query reads both sums, and what it reads from `S` is divided by what it reads from "
+        "`z`.",
         "`q, k = φ(query), φ(key)`, then `S = k.mT @ …`, `z = k.sum(dim=…)` and `(q @ S) / (q @ z.unsqueeze(…))`",
     ),
     facts=_compares_every_pair,
@@ -170,7 +171,7 @@ def ones_stay_ones(function, query, key, value):
 
 @linear_attention.property
 def within_the_values(function, query, key, value):
-    """No result lies outside the values: no weight is negative."""
+    """No result is outside the range of the values: no weight is negative."""
     return is_within(function(query, key, value), value)
 
 
@@ -181,8 +182,8 @@ def keys_in_any_order(function, query, key, value):
 
 
 def no_normalizer(numerator, normalizer):
-    """You never divide: these are sums of values, not means, and they grow with the number of keys. Values that are all
-    one should stay one. Which second sum, `z`, does each query read besides `S`?"""
+    """You never divide: your results are sums of values, not means, and they grow with the number of keys. Values that
+    are all one should stay one. Which second sum, `z`, does each query read besides `S`?"""
     return numerator
 
 
@@ -193,13 +194,14 @@ RARE_MAPS = (relu_alone, one_below_zero, exponential_everywhere, softplus)
 @linear_attention.wrong(stage="features", alone=True)
 class FeaturesAlone:
     def softmax_over_features(x):
-        """Your map is a softmax over the features of each token. That makes them positive, and ties them to one
-        another: they sum to one. The map of this chapter acts element by element: x + 1 above zero, exp(x) below."""
+        """Your map is a softmax over the features of each token. A softmax makes the features positive, but also
+        dependent on one another: they sum to one. The map of this chapter acts element by element: x + 1 above zero,
+        exp(x) below."""
         return x.softmax(-1)
 
     def mapped_twice(x):
-        """Queries and keys go through the feature map twice: once in a line of yours and once more in the next, or in a
-        function that maps them itself. A feature is positive, so the second time it only gets 1 more. Which of the two
+        """Queries and keys go through the feature map twice: once in one line and again in the next, or in a function
+        that applies the map itself. A feature is positive, so the second map only adds 1 to it. Which of the two calls
         is one too many?"""
         return positive(positive(x))
 
@@ -209,268 +211,271 @@ class Numerator:
     """Wrong sums. A query comes as its features, as keys do."""
 
     def mean_of_products(q, k, value):
-        """Above the line you take a mean over the keys, and below it a sum. The result is too small by the number of
-        keys: values that are all one come out as 1/k_len. Take the sum in both, or the mean in both."""
+        """In the numerator you take a mean over the keys, but in the normalizer a sum. The result is too small by a
+        factor of k_len: values that are all one come out as 1/k_len. Use the sum in both places, or the mean in
+        both."""
         return sum_of_values(q, k, value) / k.shape[-2]
 
     def S_over_all_heads(q, k, value):
-        """`S` is added up over the heads as well, so that every head reads the values of all heads. Each head has an
-        `S` of its own. Which letter has your `einsum` left out on its right side, or which axes does your sum run
-        over?"""
+        """You also sum `S` over the heads, so every head reads the values of all heads. Each head has an `S` of its
+        own. Which letter is missing on the right side of your `einsum`, or over which axes does your sum run?"""
         return q @ (k.mT @ value).sum(1, keepdim=True)
 
 
 @linear_attention.wrong(stage="normalizer")
 class Normalizer:
     def mean_of_keys(q, k):
-        """Below the line you take the mean of the keys' features, and above it a sum over the keys. The result is too
-        large by the number of keys: values that are all one come out as k_len. Take the sum in both, or the mean in
-        both."""
+        """In the normalizer you take the mean of the keys' features, but in the numerator a sum over the keys. The
+        result is too large by a factor of k_len: values that are all one come out as k_len. Use the sum in both places,
+        or the mean in both."""
         return sum_of_weights(q, k) / k.shape[-2]
 
     def keys_alone(q, k):
-        """You divide by the sum of all features of all keys, and the query's features have no part in it. So the
-        weights of a query do not sum to one: what a query finds by multiplying its own features into `S`, it must also
-        find in `z`. What is multiplied with `z`?"""
+        """You divide by the sum of all features of all keys, without the query's features. So the weights of a query do
+        not sum to one: in the numerator the query's features multiply `S`. What must the query's features multiply in
+        the normalizer?"""
         return k.sum((-2, -1), keepdim=True)
 
     def queries_alone(q, k):
-        """You divide by the sum of the query's own features. The keys have no part in it, so that the weights do not
-        sum to one and grow with the number of keys. The normalizer is what the query would get if all values were one.
+        """You divide by the sum of the query's own features, without the keys. So the weights do not sum to one, and
+        they grow with the number of keys. The normalizer is what the query would read from `S` if all values were one.
         Which sum is that?"""
         return q.sum(-1, keepdim=True)
 
     def one_normalizer_for_all(q, k):
-        """You divide by one number for all queries of a head: the sum of the whole table of weights. The results of all
-        queries then add up to one mean, and each by itself is too small. Every query needs its own normalizer: which
-        axis was summed that should have stayed?"""
+        """You divide all queries of a head by one number, the sum of the whole table of weights. The results of all
+        queries then add up to one mean, and each result is too small. Every query needs its own normalizer: you summed
+        over an axis that must stay. Which axis?"""
         return sum_of_weights(q, k).sum(-2, keepdim=True)
 
     def z_over_all_heads(q, k):
-        """`z` is added up over the heads as well, so that every head is divided by what the keys of all heads weigh.
-        Each head has a `z` of its own. Which letter has your `einsum` left out on its right side, or which axes does
-        your sum run over?"""
+        """You also sum `z` over the heads, so every head is divided by the weights of the keys of all heads. Each head
+        has a `z` of its own. Which letter is missing on the right side of your `einsum`, or over which axes does your
+        sum run?"""
         return q @ k.sum((1, 2)).unsqueeze(1).unsqueeze(-1)
 
 
 @linear_attention.wrong(stage="normalizer", alone=True)
 class NormalizerAlone:
     def one_number_for_everything(q, k):
-        """You divide by a single number: all normalizers of all queries, heads and sequences, added up. Every query
-        needs its own. Which argument of `sum` says over which axis, and is there anything left to sum after the product
-        with `z`?"""
+        """You divide by a single number, the sum of the normalizers of all queries, heads and sequences. Every query
+        needs its own normalizer. Which argument of `sum` names the axis, and is there anything left to sum after the
+        product with `z`?"""
         return sum_of_weights(q, k).sum()
 
     def z_of_the_queries(q, k):
-        """`z` is a sum of the queries' features, and should be one of the keys': the normalizer is what a query would
-        read if all values were one, and values belong to keys. Which letter stands in the line of `z`?"""
+        """`z` is a sum of the queries' features, but should be a sum of the keys' features: the normalizer is what a
+        query would read if all values were one, and values belong to keys. Which tensor do you sum in the line that
+        computes `z`?"""
         return q @ q.sum(-2).unsqueeze(-1)
 
 
 @linear_attention.wrong(stage="output")
 class Output:
     def softmax_of_the_result(numerator, normalizer):
-        """You take a softmax over the features of the result. It makes each result sum to one over `d_value`, where the
-        weights should sum to one over the keys. There is no softmax in linear attention: what takes its place is a
-        division. By what?"""
+        """You apply a softmax over the features of the result. So each result sums to one over `d_value`, but the
+        weights should sum to one over the keys. Linear attention has no softmax: it divides instead. By what?"""
         return numerator.softmax(-1)
 
     def divided_by_its_own_sum(numerator, normalizer):
-        """You divide each result by the sum of its own numbers. So the numbers of a result sum to one over `d_value`,
-        where the weights should sum to one over the keys; and values may have any sign, so that such a sum can be zero.
-        What would a query find if all values were one? By that you must divide."""
+        """You divide each result by the sum of its own numbers. So each result sums to one over `d_value`, but the
+        weights should sum to one over the keys; and values may have any sign, so the sum of a result can be zero.
+        Divide by what the query would read from `S` if all values were one. What would that be?"""
         return numerator / numerator.sum(-1, keepdim=True)
 
     def heads_added_up(numerator, normalizer):
-        """The results of the heads are added up, and the axis of the heads is gone: (batch, q_len, d_value). What a
-        head has found stays its own until the heads are merged. Which letter has your `einsum` left out on its right
-        side, or which axis does a sum run over?"""
+        """You sum the results over the heads, so the axis of the heads is missing: (batch, q_len, d_value). The results
+        of the heads stay separate until the heads are merged. Which letter is missing on the right side of your
+        `einsum`, or over which axis does a sum run?"""
         return mean(numerator, normalizer).sum(1)
 
     def sums_without_the_heads(numerator, normalizer):
-        """Both what stands above the line and the normalizer are added up over the heads before you divide, and the
-        axis of the heads is gone: (batch, q_len, d_value). Each head has a mean of its own. Which letter has your
-        `einsum` left out on its right side?"""
+        """You sum the numerator and the normalizer over the heads before you divide, so the axis of the heads is
+        missing: (batch, q_len, d_value). Each head has a mean of its own. Which letter is missing on the right side of
+        your `einsum`?"""
         return numerator.sum(1) / normalizer.sum(1)
 
 
 @linear_attention.wrong
 class WrongAnswers:
     def features_meet_keys(query, key, value):
-        """In one of your products the features of one side meet the keys of the other, `d_head` against `k_len`. It
-        raises; with as many keys as features it would be silently wrong. Either `key` goes into its product
-        untransposed, or `z` was summed over the features, so that it still counts keys. Both sums run over the keys:
-        which axis is left?"""
+        """In one of your products, features are aligned with keys, `d_head` with `k_len`. The product raises an error;
+        with as many keys as features it would be silently wrong. Either `key` is not transposed before its product, or
+        you summed `z` over the features, so that its axis still counts keys. Both sums run over the keys: which axis is
+        left?"""
         return query @ (key @ value)
 
     def features_meet_values(query, key, value):
-        """In one of your products the features of a query or key, `d_head`, meet those of a value, `d_value`, which
-        have nothing to do with each other. It raises; with equal sizes it would be silently wrong. Most often `S` has
-        its axes in the order (d_value, d_head): which of the two must the query's features find?"""
+        """In one of your products, the features of a query or key, `d_head`, are aligned with those of a value,
+        `d_value`, which are unrelated. The product raises an error; with equal sizes it would be silently wrong. Most
+        often `S` has its axes in the order (d_value, d_head): with which of the two must the query's features be
+        aligned?"""
         return query @ (value.mT @ key)
 
     def keys_not_transposed(query, key, value):
-        """You multiply the keys' features with the values as they stand, (k_len, d_head) with (k_len, d_value). It
-        raises; with as many keys as features it would be silently wrong. `S` is a sum over the keys: which axis must
-        then be the last of the first factor, and how do you put it there?"""
+        """You multiply the keys' features with the values without transposing them, (k_len, d_head) with (k_len,
+        d_value). The product raises an error; with as many keys as features it would be silently wrong. `S` is a sum
+        over the keys: which axis must then be the last of the first factor, and which method moves it there?"""
         return positive(query) @ (positive(key) @ value)
 
     def S_with_its_axes_exchanged(query, key, value):
-        """Your `S` has its axes in the order (d_value, d_head), so that the query's features meet the values' numbers.
-        It raises; with equal sizes it would be silently wrong. The query must find its own features on the last axis
-        but one of `S`: which factor comes first in the product that makes it?"""
+        """Your `S` has its axes in the order (d_value, d_head), so the query's features are multiplied with the wrong
+        axis. The product raises an error; with equal sizes it would be silently wrong. The features must be on the last
+        axis but one of `S`: which factor comes first in the product that computes `S`?"""
         return positive(query) @ (value.mT @ positive(key))
 
     def z_over_the_features(query, key, value):
-        """The query's features are multiplied with something that has a row for each key, `d_head` against `k_len`:
-        with a `z` that was summed over the features, or with the keys as they stand. It raises; with as many keys as
-        features it would be silently wrong. `S` and `z` are both sums over the keys. Which axis is left for the query
-        to meet?"""
+        """You multiply the query's features with a tensor that has a row for each key, so `d_head` is aligned with
+        `k_len`. This tensor is a `z` that you summed over the features, or the keys without a transpose. The product
+        raises an error; with as many keys as features it would be silently wrong. `S` and `z` are both sums over the
+        keys. With which axis must the query's features then be aligned?"""
         q, k = positive(query), positive(key)
         return (q @ (k.mT @ value)) / (q @ k.sum(-1, keepdim=True))
 
     def z_over_the_heads(query, key, value):
-        """The query's features are multiplied with something that counts keys on its axis 1, where heads should be, and
-        it raises. That comes of a `z` that was summed along axis 1, or of keys that were transposed in the wrong axes.
-        In (batch, heads, k_len, d_head) the keys are counted on the last axis but one. Which number names it?"""
+        """You multiply the query's features with a tensor whose axis 1 counts keys, where it should count heads, and
+        the product raises an error. Either you summed `z` along axis 1, or you transposed the wrong axes of the keys.
+        In (batch, heads, k_len, d_head) the keys are counted on the last axis but one. Which number names this axis?"""
         q, k = positive(query), positive(key)
         return (q @ (k.mT @ value)) / (q @ k.sum(1).unsqueeze(-1))
 
     def z_as_a_row(query, key, value):
-        """`z` is a row, (1, d_head), and the query's features cannot be multiplied with it: in `q @ …` the last axis of
-        the first meets the last but one of the second. As a column, (d_head, 1), it would do. On which side must `z`
-        get its axis of size 1?"""
+        """`z` is a row, (1, d_head), and the query's features cannot be multiplied with a row: `q @ …` aligns the last
+        axis of `q` with the last but one of the second factor. `z` must be a column, (d_head, 1). On which side of its
+        features does `z` need the axis of size 1?"""
         q, k = positive(query), positive(key)
         return (q @ (k.mT @ value)) / (q @ k.sum(-2, keepdim=True))
 
     def z_as_a_matrix(query, key, value):
-        """`z` has the axes (batch, heads, d_head), one fewer than the queries, and `@` takes its last two for those of
-        a matrix: heads are multiplied with features. It raises. `z` must be a column in each head, (batch, heads,
-        d_head, 1). Which call gives it that axis?"""
+        """`z` has the axes (batch, heads, d_head), one fewer than the queries, and `@` treats the last two as a matrix,
+        so features are aligned with heads. The product raises an error. `z` must be a column in each head, (batch,
+        heads, d_head, 1). Which call adds that axis?"""
         q, k = positive(query), positive(key)
         return (q @ (k.mT @ value)) / (q @ k.sum(-2))
 
     def z_without_its_axis(query, key, value):
-        """`z` has the axes (batch, heads, d_head), one fewer than the queries. Sizes are aligned from the end, so its
-        heads meet the queries' tokens, and it raises. All queries of a head read the same `z`: where does it need an
-        axis of size 1, and which argument of `sum` keeps one?"""
+        """`z` has the axes (batch, heads, d_head), one fewer than the queries. Shapes are aligned from the right, so
+        the heads of `z` are aligned with the queries' tokens, which raises an error. All queries of a head read the
+        same `z`: where does it need an axis of size 1, and which argument of `sum` keeps one?"""
         q, k = positive(query), positive(key)
         return (q @ (k.mT @ value)) / (q * k.sum(-2)).sum(-1, keepdim=True)
 
     def normalizer_without_its_axis(query, key, value):
-        """Your normalizer has a number for each query, (batch, heads, q_len), and no last axis. Sizes are aligned from
-        the end, so it meets `d_value`, and it raises; with equal sizes it would be silently wrong. What gives it a
-        last axis of size 1?"""
+        """Your normalizer has one number for each query, (batch, heads, q_len), and no last axis. Shapes are aligned
+        from the right, so `q_len` is aligned with `d_value`, and the division raises an error; with equal sizes it
+        would be silently wrong. Which operation adds a last axis of size 1?"""
         q, k = positive(query), positive(key)
         return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True)).sum(-1)
 
     def normalizer_of_every_feature(query, key, value):
-        """You divide by `d_head` numbers, one for each feature, and the result has `d_value`. It raises; with equal
-        sizes it would be silently wrong. The normalizer is one number for each query, φ(query) · `z`. Over which axis
-        does a dot product sum?"""
+        """You divide by `d_head` numbers, one for each feature, but the result has `d_value` numbers. The division
+        raises an error; with equal sizes it would be silently wrong. The normalizer is one number for each query,
+        φ(query) · `z`. Over which axis does a dot product sum?"""
         q, k = positive(query), positive(key)
         return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True))
 
     def features_in_place_of_queries(query, key, value):
-        """You divide by `z` itself, as a column: it has a number for each feature, and the result has a row for each
-        query. It raises; with as many queries as features it would be silently wrong. A query must meet `z` first:
-        which product makes one number of the two?"""
+        """You divide by `z` itself, as a column: it has a row for each feature, but the result has a row for each
+        query. The division raises an error; with as many queries as features it would be silently wrong. The normalizer
+        needs the query as well: which product turns a query and `z` into one number?"""
         q, k = positive(query), positive(key)
         return (q @ (k.mT @ value)) / k.sum(-2).unsqueeze(-1)
 
     def keys_in_place_of_queries(query, key, value):
-        """You divide by the sum of each key's features, a number for each key, and the result has a row for each query.
-        With as many queries as keys it is silently wrong, and otherwise it raises. The normalizer is a number for
-        each query. Which sum over the keys does it read?"""
+        """You divide by the sum of each key's features: a number for each key, but the result has a row for each query.
+        With as many queries as keys the division is silently wrong; otherwise it raises an error. The normalizer is one
+        number for each query. Which sum over the keys does a query read?"""
         q, k = positive(query), positive(key)
         return (q @ (k.mT @ value)) / k.sum(-1, keepdim=True)
 
     def other_axes_exchanged(query, key, value):
-        """You transpose the keys, and not in the last two axes: `.T` reverses all of them, and `transpose(1, 2)`
-        exchanges heads and keys. It raises when they meet the values. Here the axes are (batch, heads, k_len, d_head).
-        How do you exchange the last two, and only those?"""
+        """You transpose the keys, but not only in the last two axes: `.T` reverses all axes, and `transpose(1, 2)`
+        exchanges heads and keys. The product with the values then raises an error. Here the axes are (batch, heads,
+        k_len, d_head). How do you exchange only the last two?"""
         return positive(query) @ (positive(key).transpose(1, 2) @ value)
 
     def queries_and_keys_exchanged(query, key, value):
-        """Queries and keys have changed places: `S` sums over the queries, and they are not as many as the values. It
-        raises; with as many queries as keys it would be silently wrong. A value belongs to a key. Whose features meet
-        the values in `S`?"""
+        """You have exchanged queries and keys: `S` sums over the queries, whose number differs from that of the values.
+        The product raises an error; with as many queries as keys it would be silently wrong. A value belongs to a key.
+        Whose features are multiplied with the values in `S`?"""
         return linear_attention.reference(key, query, value)
 
     def z_of_the_bare_keys(query, key, value):
-        """`z` is a sum of the keys as they are, and `S` of the keys' features. The two then count the same keys
-        differently, and the normalizer can become zero or negative. Which of the two names, before or after the map,
-        stands in the line of `z`?"""
+        """You compute `z` from the keys as they are, but `S` from the keys' features. So the two sums give the same key
+        different weights, and the normalizer can become zero or negative. Which name does the line of `z` use: the one
+        from before the map or the one from after it?"""
         return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(q, key))
 
     def S_of_the_bare_keys(query, key, value):
-        """`S` takes the keys as they are, and `z` the keys' features. The two then count the same keys differently, and
-        the weights do not sum to one. Which of the two names, before or after the map, stands in the line of `S`?"""
+        """You compute `S` from the keys as they are, but `z` from the keys' features. So the two sums give the same key
+        different weights, and the weights do not sum to one. Which name does the line of `S` use: the one from before
+        the map or the one from after it?"""
         return linear_attention.reference(query, key, value, numerator=lambda q, k, value: sum_of_values(q, key, value))
 
     def bare_queries_below_the_line(query, key, value):
-        """Above the line the query's features read `S`, and below it the query as it is reads `z`. The weights do not
-        sum to one, and the normalizer can become zero or negative. Which of the two names, before or after the map, is
-        multiplied with `z`?"""
+        """In the numerator the query's features read `S`, but in the normalizer the query without the map reads `z`.
+        The weights do not sum to one, and the normalizer can become zero or negative. Which name do you multiply with
+        `z`: the one from before the map or the one from after it?"""
         return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(query, k))
 
     def relu_and_a_small_number(query, key, value):
-        """Your features are max(x, 0), and a small number in the normalizer saves you from 0/0. A key whose numbers are
-        all negative is still never seen, and a query of that kind gets zeros. The features must be greater than zero
-        everywhere: what does the formula say below zero?"""
+        """Your features are max(x, 0), and a small number in the normalizer prevents 0/0. But a key whose numbers are
+        all negative is still never seen, and a query with only negative numbers gets zeros. The features must be
+        greater than zero everywhere: what does the formula say below zero?"""
         return linear_attention.reference(
             query, key, value, features=relu_alone, output=lambda numerator, normalizer: numerator / (normalizer + 1e-6)
         )
 
     def softmax_as_the_map(query, key, value):
-        """You take a softmax of the queries over their features, and of the keys over the tokens, and need no division.
-        That form exists, as *efficient attention*; it is another one. Here φ acts element by element, and a division by
-        φ(query) · `z` makes the weights sum to one. What is φ in the docstring?"""
+        """You apply a softmax to the queries over their features, and to the keys over the tokens, so no division is
+        needed. This attention exists under the name *efficient attention*, but it is a different one. Here φ acts
+        element by element, and a division by φ(query) · `z` makes the weights sum to one. What is φ in the
+        docstring?"""
         return query.softmax(-1) @ (key.softmax(-2).mT @ value)
 
     def divided_feature_by_feature(query, key, value):
         """You divide `S` by `z` feature by feature, and the query reads the quotients. Values that are all one then
-        come out as the sum of the query's features. The query must read both sums first: one division of two numbers
-        for each value, at the end."""
+        come out as the sum of the query's features. The query must read both sums first. Then a single division is
+        left, at the end."""
         q, k = positive(query), positive(key)
         return q @ (k.mT @ value / k.sum(-2).unsqueeze(-1))
 
     def divided_by_length(query, key, value):
-        """You divide by the number of keys, and not by the sum of the weights. Results then do not grow with the
-        length, but they are no means: the weights of a query sum to whatever its similarities happen to be on average.
-        What does a query find in `z`?"""
+        """You divide by the number of keys, not by the sum of the weights. The results then do not grow with the
+        length, but they are not means: the weights of a query sum to its mean similarity to the keys. What does a query
+        read from `z`?"""
         return sum_of_values(positive(query), positive(key), value) / key.shape[-2]
 
     def divided_by_root_of_d(query, key, value):
-        """You divide by √d_head, and by nothing else. The root belongs to softmax attention, where it keeps scores from
-        growing. Here the weights are the similarities themselves, and to sum to one they need a normalizer: another
+        """You divide only by √d_head. The root belongs to softmax attention, where it keeps the scores from growing.
+        Here the weights are the similarities themselves, and need a normalizer in order to sum to one: a different
         number for each query."""
         return sum_of_values(positive(query), positive(key), value) / query.shape[-1] ** 0.5
 
     def mean_divided_by_root_of_d(query, key, value):
-        """{Your numbers are right, but} you divide by √d_head besides. The root belongs to softmax attention, where it
-        keeps scores from growing. Here the normalizer makes the weights sum to one, and after that nothing may divide.
-        What becomes of values that are all one?"""
+        """{Your means are right, but} you also divide by √d_head. The root belongs to softmax attention, where it keeps
+        the scores from growing. Here the normalizer makes the weights sum to one, and nothing more may be divided after
+        it. What does your function return for values that are all one?"""
         return linear_attention.reference(query, key, value) / query.shape[-1] ** 0.5
 
     def last_key_alone_in_S(query, key, value):
-        """`S` holds the last key and its value alone, and `z` all keys: in a loop over the keys each turn replaces what
-        the turns before have added. Which sign adds to a name, and which replaces what it held?"""
+        """`S` contains only the last key and its value, but `z` contains all keys: in a loop over the keys each round
+        overwrites what the earlier rounds have added. Which operator adds to a name, and which replaces its value?"""
         return linear_attention.reference(
             query, key, value, numerator=lambda q, k, value: sum_of_values(q, k[..., -1:, :], value[..., -1:, :])
         )
 
     def each_pair_compared(query, key, value):
         """{The numbers are right, but} you still compare every query with every key, one by one or in a table of q_len
-        × k_len similarities, which linear attention is there to avoid. Three matrices are multiplied: which two do you
+        × k_len similarities, which linear attention exists to avoid. You multiply three matrices: which two do you
         multiply first, and how large is the result?"""
         weights = positive(query) @ positive(key).mT
         return weights @ value / weights.sum(-1, keepdim=True)
 
     def row_by_row(query, key, value):
-        """The numbers are right, at the old cost: for each query you compute its similarity to every key. No table is
-        kept, but as many similarities are computed as it has. What do you do for each query that is the same for all of
-        them, and could be done once?"""
+        """The numbers are right, but the cost is the old one: for each query you compute its similarity to every key.
+        You keep no table, but compute as many similarities as a table has entries. Which computation is the same for
+        all queries, so that you need it only once?"""
         q, k = positive(query), positive(key)
         rows = []
         for i in range(q.shape[2]):
@@ -479,70 +484,70 @@ class WrongAnswers:
         return torch.stack(rows, dim=2)
 
     def normalized_over_queries(query, key, value):
-        """Your weights sum to one over the queries, and should over the keys. A key then shares itself out among the
-        queries, and values that are all one do not stay one. Whose features are summed in `z`?"""
+        """Your weights sum to one over the queries, but should sum to one over the keys. Each key then divides its
+        weight among the queries, and values that are all one do not stay one. Whose features are summed in `z`?"""
         q, k = positive(query), positive(key)
         return q @ ((k / (k @ q.sum(-2).unsqueeze(-1))).mT @ value)
 
     def features_normalized(query, key, value):
-        """You divide the features themselves: each feature of the keys by its sum over the keys, and each query's by
-        their sum. The weights of a query do sum to one, but they are different weights: a rare feature counts as much
-        as a common one. The similarities are divided by their sum, after the features have met."""
+        """You divide the features themselves: each feature of the keys by its sum over the keys, and the features of
+        each query by their sum. The weights of a query sum to one, but they are different weights: a rare feature
+        counts as much as a common one. Compute the similarities first, and divide them by their sum."""
         q, k = positive(query), positive(key)
         return q / q.sum(-1, keepdim=True) @ ((k / k.sum(-2, keepdim=True)).mT @ value)
 
     def z_of_the_summed_keys(query, key, value):
-        """For `z` you add up the keys first, and take the features of the sum. The map is not linear: the features of a
-        sum are not the sum of the features, and the weights do not sum to one. Which comes first, map or sum?"""
+        """For `z` you sum the keys first and apply the map to the sum. The map is not linear: the features of a sum are
+        not the sum of the features, so the weights do not sum to one. Which must come first, the map or the sum?"""
         z = positive(key.sum(-2, keepdim=True))
         return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(q, z))
 
     def sums_over_all_heads(query, key, value):
-        """`S` and `z` are added up over the heads as well, so that every head reads what all heads have seen. Each head
-        has an `S` and a `z` of its own. Which letters has your `einsum` left out on its right side, or which axes does
-        your sum run over?"""
+        """You also sum `S` and `z` over the heads, so every head reads the keys and values of all heads. Each head has
+        an `S` and a `z` of its own. Which letters are missing on the right side of your `einsum`, or over which axes
+        does your sum run?"""
         k = positive(key)
         S, z = (k.mT @ value).sum(1, keepdim=True), k.sum((1, 2), keepdim=True)
         return positive(query) @ S / (positive(query) @ z.mT)
 
     def sums_over_batch_and_heads(query, key, value):
-        """`S` and `z` are added up over the sentences and the heads as well, so that every query reads the keys of the
-        whole batch. Each head of each sentence has an `S` and a `z` of its own. Which letters has your `einsum` left
-        out on its right side, or which axes does your sum run over?"""
+        """You also sum `S` and `z` over the sentences and the heads, so every query reads the keys of the whole batch.
+        Each head of each sentence has an `S` and a `z` of its own. Which letters are missing on the right side of your
+        `einsum`, or over which axes does your sum run?"""
         k = positive(key)
         S, z = (k.mT @ value).sum((0, 1)), k.sum((0, 1, 2))
         return positive(query) @ S / (positive(query) @ z[:, None])
 
     def softmax_as_the_map_with_a_scale(query, key, value):
-        """You take a softmax of the queries over their features, and of the keys over the tokens, and divide by
-        √d_head. Published linear attentions do so, and it is another form: its weights do not sum to one. Here φ acts
-        element by element, and a division by φ(query) · `z` comes last. What is φ in the docstring?"""
+        """You apply a softmax to the queries over their features, and to the keys over the tokens, and divide by
+        √d_head. Published linear attentions do this, but it is a different attention: its weights do not sum to one.
+        Here φ acts element by element, and a division by φ(query) · `z` comes last. What is φ in the docstring?"""
         return query.softmax(-1) / query.shape[-1] ** 0.5 @ (key.softmax(-2).mT @ value)
 
     def softmax_over_features_not_divided(query, key, value):
         """Your map is a softmax over the features of each token, and you never divide. The features are positive and
-        sum to one; the weights of a query over the keys do not. Here φ acts element by element. By what must a query's
-        sum be divided?"""
+        sum to one; the weights of a query over the keys do not. Here φ acts element by element. By what must you divide
+        what a query reads from `S`?"""
         return query.softmax(-1) @ (key.softmax(-1).mT @ value)
 
     def z_of_the_bare_keys_and_one(query, key, value):
-        """`z` is a sum of key + 1, and `S` a sum of the keys' features times the values. φ is elu(x) + 1: for keys
-        below zero key + 1 is something else, and can be negative, so that the weights do not sum to one. Which name
-        holds the features?"""
+        """You compute `z` as a sum of key + 1, but `S` from the keys' features. φ is elu(x) + 1: where a key is below
+        zero, its feature is not key + 1, which can be negative. So the weights do not sum to one. Which name holds the
+        features?"""
         return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(q, key + 1))
 
     def one_added_to_the_bare_z(query, key, value):
-        """You add up the keys as they are for `z`, and add 1 to the sum. The 1 of elu(x) + 1 belongs to each feature of
-        each key, and `elu` as well. Which name holds the features?"""
+        """For `z` you sum the keys as they are, and add 1 to the sum. Both `elu` and the 1 of elu(x) + 1 belong to each
+        feature of each key, before the sum. Which name holds the features?"""
         return linear_attention.reference(
             query, key, value, normalizer=lambda q, k: q @ (key.sum(-2) + 1).unsqueeze(-1)
         )
 
     @family(**{f"relu_and_1e_{power}": 10.0**-power for power in (1, 2, 3, 4, 6)})
     def relu_and(number, query, key, value):
-        """Your features are max(x, 0) plus a small number. That keeps the normalizer from 0, and below zero all numbers
-        look the same: −0.1 and −100 get one feature, and no gradient. Some Performers have this map. What does the
-        formula of φ say below zero?"""
+        """Your features are max(x, 0) plus a small number. The number keeps the normalizer from being 0, but below zero
+        all numbers look the same: −0.1 and −100 get the same feature, and no gradient. Some Performers use this map.
+        What does the formula of φ say below zero?"""
         return linear_attention.reference(query, key, value, features=lambda x: relu_alone(x) + number)
 
 

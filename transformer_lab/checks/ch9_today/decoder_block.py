@@ -35,8 +35,8 @@ def after_feed_forward(x, feed_forward, norm2):
     hints=(
         "There are two parts, two norms and two sums. What does the second sum begin with: the `x` that came in, or "
         "the result of the first sum?",
-        "Each part reads its input through its own norm, and its result is added to the input without the norm. The "
-        "second part reads the result of the first sum.",
+        "Each part reads its input through its own norm, and its result is added to the input as it was before the "
+        "norm. The second part reads the result of the first sum.",
         "`x = x + …(…(x))`, then once more with the other two functions",
     ),
 )
@@ -326,7 +326,8 @@ class WrongAnswers:
         return x + feed_forward(x)
 
     def normalized_at_the_end(x, attention, feed_forward, norm1, norm2):
-        """Your block normalizes its result. In pre-norm only the whole stack does so, once, after its last block."""
+        """Your block normalizes its result. In pre-norm only the whole stack normalizes its result, once, after its
+        last block."""
         x = x + attention(norm1(x))
         return norm2(x + feed_forward(norm2(x)))
 

@@ -53,8 +53,8 @@ def as_it_is(result, x):
         "return": "batch seq d_model",
     },
     hints=(
-        "There are three maps: two lead from `x` to d_ff features, and one leads back. Which of the two goes through "
-        "SiLU?",
+        "There are three maps: two lead from `x` to d_ff features, and one leads back. Which of the first two goes "
+        "through SiLU?",
         "The gate goes through SiLU; the other map does not. The two results are multiplied element by element, and "
         "the third map takes the product back to d_model features.",
         "`return (F.silu(x @ …) * (x @ …)) @ …`, with weights as they are stored, (out, in)",

@@ -32,14 +32,15 @@ def so_many_bytes(bytes_per_value):
 
 
 @exercise(
-    # The features can be divided among the heads: whoever does so gets the same number in each order of the steps.
+    # The features can be divided among the heads: the number is then the same in each order of the steps.
     inputs=lambda draw: (3, 6, 22, 8, 7, 5, 4),
     axes={},
     hints=(
-        "Take one token in one layer. Which of its vectors does the cache keep, and how many heads read each of them?",
+        "Take one token in one layer. Which of its vectors does the cache keep, and how many heads read each of these "
+        "vectors?",
         "Every layer keeps one latent vector for each token, from which all heads compute keys and values, and one "
         "rotary key, which all heads share. One of the arguments is not needed at all.",
-        "`per_token = n_layers * (… + …)`, the numbers that a token leaves in all layers, and "
+        "`per_token = n_layers * (… + …)` counts the numbers that the cache keeps for one token in all layers; then "
         "`return per_token * … * … * …`",
     ),
 )

@@ -63,10 +63,11 @@ def added(mixed, common, x):
         "return": "batch seq d_model",
     },
     hints=(
-        "Which tokens does expert 2 read? And by which weight is its result multiplied for each of them: does the "
-        "weight depend on the place of 2 among the token's experts?",
-        "Merge batch and seq into one axis. For each expert find the rows and the places at which `indices` names it, "
-        "pass these rows to the expert, multiply by the weights there, and add the results to the same rows.",
+        "Which tokens does expert 2 read? And by which weight is its result multiplied for each of these tokens: does "
+        "the weight depend on the place of expert 2 among the token's experts?",
+        "Merge batch and seq into one axis. For each expert, find the rows and the places at which `indices` names "
+        "it, pass these rows to the expert, multiply its results by the weights at these places, and add the products "
+        "to the same rows.",
         "`for number, expert in enumerate(experts): row, place = (indices == number).nonzero(as_tuple=True)`, then "
         "`mixed[row] += weights[row, place, None] * …`; at the end `+ shared(…)`",
     ),

@@ -20,10 +20,10 @@ def side_by_side(x, group):
     axes={"x": "batch kv_heads seq d_head", "return": "batch heads seq d_head"},
     hints=(
         "Six heads of queries share two heads of keys. Which head of keys do the query heads 0, 1 and 2 read, and "
-        "which do 3, 4 and 5?",
-        "Neighbouring heads of queries share one head of keys. Each head of keys appears once for each member of its "
-        "group, before the next head of keys.",
-        "`x.repeat_interleave(…, dim=…)`: how often, and along which axis?",
+        "which one do the query heads 3, 4 and 5 read?",
+        "Neighbouring heads of queries share one head of keys. So repeat each head of keys, once for each query head "
+        "of its group, before the next head of keys begins.",
+        "`x.repeat_interleave(…, dim=…)`: how many times, and along which axis?",
     ),
 )
 def repeat_keys(x, n_heads, *, group=in_a_group, copies=side_by_side):
@@ -91,8 +91,8 @@ class Group:
         return n_heads // x.shape[1] + 1
 
     def one_copy_too_few(x, n_heads):
-        """Each head is copied once too seldom: your count leaves out the original. How often must a head stand there in
-        all, so that each query of its group has one?"""
+        """Each head is copied one time too few: your count leaves out the original. How many times must a head be in
+        the result, so that each query of its group has one?"""
         return n_heads // x.shape[1] - 1
 
 
@@ -165,21 +165,22 @@ class Copies:
         return x.repeat_interleave(group)
 
     def wrong_order_in_view(x, group):
-        """The repeated heads are reshaped along another order of the axes, so that tokens and heads are mixed. The axis
-        of the group belongs right after that of the heads before the two are merged."""
+        """You reshape the repeated heads with their axes in the wrong order, so tokens and heads are mixed. The axis of
+        the group belongs right after the axis of the heads before you merge the two."""
         batch, kv_heads, seq, d_head = x.shape
         return x.repeat_interleave(group, dim=2).reshape(batch, kv_heads * group, seq, d_head)
 
     def features_mixed_in_view(x, group):
-        """Single numbers were copied, one beside the other, and then reshaped into heads, so that the numbers of a head
-        are mixed. `reshape` never moves an axis: the copies must stand right after the heads before the two are
-        merged."""
+        """You copy single numbers, one beside the other, and then reshape them into heads, so the numbers of a head are
+        mixed. `reshape` never moves an axis: the axis of the copies must come right after the axis of the heads before
+        you merge the two."""
         batch, kv_heads, seq, d_head = x.shape
         return x.repeat_interleave(group, dim=3).reshape(batch, kv_heads * group, seq, d_head)
 
     def sentences_mixed_in_view(x, group):
-        """Copies of the whole batch are put in front of one another and then reshaped into heads: a sentence gets heads
-        of another one. `reshape` never moves an axis: on which axis must the copies stand before two are merged?"""
+        """You concatenate copies of the whole batch, and then reshape them into heads: a sentence gets heads of a
+        different sentence. `reshape` never moves an axis: on which axis must the copies be before you merge two
+        axes?"""
         return x.repeat(group, 1, 1, 1).reshape(x.shape[0], -1, *x.shape[2:])
 
     def backwards(x, group):
@@ -193,8 +194,8 @@ class Copies:
         return torch.stack([x, *[torch.zeros_like(x)] * (group - 1)], dim=2).flatten(1, 2)
 
     def first_group_alone(x, group):
-        """Only the copies of the first head come back. A `return` inside a loop ends it in the first round, and so does
-        an index that is always 0: what of the other heads?"""
+        """You return the copies of the first head alone. The cause is a `return` inside a loop, which ends the function
+        in the first iteration, or an index that is always 0. Where do the other heads go?"""
         return x[:, :1].repeat_interleave(group, dim=1)
 
     def last_group_alone(x, group):
@@ -228,19 +229,19 @@ class Copies:
         return x[:, :, None].repeat(1, 1, group, 1, 1)
 
     def copies_in_front_of_the_heads(x, group):
-        """The copies have an axis to themselves, in front of that of the heads: your result has five axes. Merged as
-        they stand, these two give 0, 1, 2, 0, 1, 2. Where must the axis of the copies stand, so that copies of one head
-        are neighbours?"""
+        """The copies have a separate axis, in front of that of the heads: your result has five axes. Merged in this
+        order, these two give 0, 1, 2, 0, 1, 2. Where must the axis of the copies be, so that copies of one head are
+        neighbours?"""
         return x[:, None].repeat(1, group, 1, 1, 1)
 
     def copies_in_front_of_all(x, group):
-        """The copies of `x` stand on a new first axis, as `stack` puts them: your result has five axes. Where must the
-        axis of the copies stand, and with which one is it merged?"""
+        """The copies of `x` are on a new first axis, where `stack` puts them: your result has five axes. Where must the
+        axis of the copies be, and with which axis must you merge it?"""
         return x.repeat(group, 1, 1, 1, 1)
 
     def copies_behind_the_tokens(x, group):
-        """The copies have an axis to themselves, after that of the tokens: your result has five axes. To become heads
-        they must stand right after the heads, and be merged with them."""
+        """The copies have a separate axis, after that of the tokens: your result has five axes. To become heads, the
+        copies must be on an axis right after the heads, which you then merge with that of the heads."""
         return x[:, :, :, None].repeat(1, 1, 1, group, 1)
 
     def heads_merged_with_the_batch(x, group):
@@ -249,8 +250,8 @@ class Copies:
         return x[:, :, None].repeat(1, 1, group, 1, 1).flatten(0, 1)
 
     def heads_in_front(x, group):
-        """The heads {are right, and they} stand in front of the batch: `torch.stack` puts them on a new first axis
-        unless it is told otherwise. Which axis must they be on?"""
+        """The heads {are right, but they} come in front of the batch: `torch.stack` puts them on a new first axis
+        unless you pass a different `dim`. Which axis must they be on?"""
         return x.repeat_interleave(group, dim=1).transpose(0, 1)
 
     def tokens_before_heads(x, group):
@@ -298,8 +299,8 @@ class Copies:
 @repeat_keys.wrong(stage="copies", alone=True)
 class CopiesAlone:
     def copies_behind_the_originals(x, group):
-        """All heads of keys come once, and their other copies stand after them. Neighbours share one: 0, 0, 1, 1, 2, 2.
-        Where does the second copy of head 0 belong?"""
+        """All heads of keys come once, and their other copies come after them. Neighbours share a head: 0, 0, 1, 1, 2,
+        2. Where does the second copy of head 0 belong?"""
         return torch.cat([x, x.repeat_interleave(max(group - 1, 0), dim=1)], dim=1)
 
     def first_head_for_all(x, group):
@@ -325,13 +326,13 @@ class CopiesAlone:
         return torch.stack([x[head] for head in range(x.shape[1]) for _ in range(group)], dim=axis)
 
     def indices_of_sentences(x, group):
-        """You pick sentences for heads: your indices stand at the first axis, and that is the batch. How are places of
-        the second axis picked?"""
+        """You pick sentences instead of heads: your indices are on the first axis, which counts the batch. How do you
+        pick places of the second axis?"""
         return x[torch.arange(x.shape[1]).repeat_interleave(group)]
 
     def indices_of_tokens(x, group):
-        """You pick tokens for heads: your indices stand at axis 2, and that is seq. Count the axes of (batch, kv_heads,
-        seq, d_head) from 0."""
+        """You pick tokens instead of heads: your indices are on axis 2, which is seq. Count the axes of (batch,
+        kv_heads, seq, d_head) from 0."""
         return x[:, :, torch.arange(x.shape[1]).repeat_interleave(group)]
 
     def repeat_with_dim(x, group):
@@ -391,7 +392,7 @@ class InWhichOrder:
 
 @repeat_keys.wrong
 class ShapeOfTheResult:
-    """Right copies in a result of another shape."""
+    """Right copies in a result with the wrong shape."""
 
     def list_of_heads_with_their_axis(x, n_heads):
         """You return a list of heads, each (batch, 1, seq, d_head), and no tensor. They have an axis for the heads
@@ -430,8 +431,8 @@ class PyTorchRefuses:
         return heads
 
     def assertion_of_ones_own(x, n_heads):
-        """Your own `assert` refuses what the task allows: `n_heads` is a multiple of the heads of keys, and not the
-        other way round. Try it with 3 and 6."""
+        """Your own `assert` refuses what the task allows: `n_heads` is a multiple of the number of heads of keys, not
+        the reverse. Try it with 3 and 6."""
         assert x.shape[1] % n_heads == 0
         return repeat_keys.reference(x, n_heads)
 

@@ -10,7 +10,7 @@ from ..probes import strided_with_whole_rows
 
 
 # With base 16, and 4 or 8 features, all speeds are powers of 2, which float32 holds: angles are exact there, and agree
-# with those of float64 also where a mistake makes them large. No other size is d_head / 2.
+# with those of float64 even where a mistake makes them large. No other size is d_head / 2.
 def _heads_and_positions(draw, batch=3, heads=5, seq=7, d_head=4):
     if d_head % 2:  # whole pairs, in the smallest input as well
         raise ValueError(f"d_head must be even, got {d_head}")
@@ -19,7 +19,7 @@ def _heads_and_positions(draw, batch=3, heads=5, seq=7, d_head=4):
 
 
 def neighbours(x):
-    """Take features 0 and 1 as a pair, 2 and 3, and so on."""
+    """Pair feature 0 with feature 1, 2 with 3, and so on."""
     return x[..., 0::2], x[..., 1::2]
 
 
@@ -30,13 +30,13 @@ def angles_of(positions, d_head, base):
 
 
 def turned(a, b, angle):
-    """Turn each pair by its angle."""
+    """Rotate each pair by its angle."""
     cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
     return a * cos - b * sin, a * sin + b * cos
 
 
 def back_in_place(a, b):
-    """Put both features of a pair back where they were."""
+    """Put both features of a pair back in their places."""
     return torch.stack([a, b], dim=-1).flatten(-2)
 
 
@@ -44,17 +44,17 @@ def back_in_place(a, b):
     inputs=_heads_and_positions,
     axes={"x": "batch heads seq d_head", "positions": "seq", "return": "batch heads seq d_head"},
     hints=(
-        "Rotate the pair (1, 0) by a quarter of a circle: where does it point? Which of cos and sin gives each of the "
-        "two numbers?",
-        "Feature 0 is rotated with feature 1, 2 with 3. Pair i has the angle position · base^(−2i / d_head): one row "
-        "of angles for each position, one column for each pair.",
+        "Rotate the pair (1, 0) by a quarter of a circle: in which direction does it point? Which of the two numbers "
+        "is cos, and which is sin?",
+        "Feature 0 is rotated with feature 1, and 2 with 3. The angle of pair i is position · base^(−2i / d_head): "
+        "the table of angles has one row for each position and one column for each pair.",
         "`a, b = x[..., 0::2], x[..., 1::2]`, `angle = positions[:, None] * …`, then `torch.stack([a * … - b * …, "
         "a * … + b * …], dim=-1).flatten(-2)`",
     ),
     scattered=strided_with_whole_rows,
 )
 def rotate(x, positions, base, *, pairs=neighbours, angles=angles_of, turn=turned, joined=back_in_place):
-    """Turn pair i of every token's features by the angle position · base^(−2i / d_head)."""
+    """Rotate pair i of every token's features by the angle position · base^(−2i / d_head)."""
     a, b = pairs(x)
     return joined(*turn(a, b, angles(positions, x.shape[-1], base)))
 
@@ -110,7 +110,7 @@ class RightAnswers:
 
 @rotate.property
 def lengths_stay(function, x, positions, base):
-    """A turn changes no token's length."""
+    """A rotation does not change the norm of any token."""
     return bool(torch.allclose(function(x, positions, base).norm(dim=-1), x.norm(dim=-1), rtol=1e-3))
 
 
@@ -122,8 +122,9 @@ def nothing_at_position_0(function, x, positions, base):
 
 @rotate.mistake
 def halves(x, positions, base):
-    """You pair feature i with feature i + d_head/2, as `transformers` does for Llama. In this file neighbours are a
-    pair: 0 and 1, 2 and 3. Both are rotary positions, and the weights decide which one is right."""
+    """You pair feature i with feature i + d_head/2, as `transformers` does for Llama. In this exercise neighbouring
+    features form a pair: 0 with 1, 2 with 3. Both layouts are rotary positions, and the layout must fit the model's
+    weights."""
     a, b = turned(*x.chunk(2, dim=-1), angles_of(positions, x.shape[-1], base))
     return torch.cat([a, b], dim=-1)
 
@@ -168,35 +169,35 @@ def _rest_unchanged(probe, got, expected):
 @rotate.wrong(stage="pairs")
 class Pairs:
     def halves_taken(x):
-        """You take the features apart in halves, and put them together as neighbours. One of the two must change: which
-        two features are a pair?"""
+        """You split the features into halves, but put the results together as neighbours. You must change one of the
+        two steps: which two features form a pair?"""
         return x.chunk(2, dim=-1)
 
     @family(
-        first_features_twice=(0, "first feature: the second", "odd"),
-        second_features_twice=(1, "second feature: the first", "even"),
+        first_features_twice=(0, "first", "odd"),
+        second_features_twice=(1, "second", "even"),
     )
     def one_feature_twice(first, x):
-        """Both numbers of your pairs are the {} one, of the {} number, is never read. Where does each of your two
-        slices begin?"""
+        """You use the {} feature of each pair twice, and never read the features with {} numbers. At which feature does
+        each of your two slices begin?"""
         return x[..., first::2], x[..., first::2]
 
     def partners_exchanged(x):
-        """You take the second feature of each pair for the first, and the other way round. In a pair (a, b) which of
-        the two has the even number?"""
+        """You exchange the two features of each pair: you use the second as the first. In a pair (a, b), which feature
+        has the even number?"""
         return neighbours(x)[::-1]
 
     def in_float64(x):
-        """The features come out in float64, twice as large in memory, whatever came in. Angles may have so many digits;
-        the result has the dtype of `x`. Which tensor brings the 64 bits in, and where do they end?"""
+        """Your result is in float64, whatever the dtype of `x`: it takes twice the memory of float32. Angles may be in
+        float64, but the result needs the dtype of `x`. Which tensor is in float64, and where do you convert back?"""
         return neighbours(x.double())
 
 
 @rotate.wrong(stage="pairs", alone=True)
 class PairsAlone:
     def pieces_of_two(x):
-        """`split(2)` makes pieces of two features each, and not two pieces: how many come out depends on d_head. Which
-        slices take every second feature?"""
+        """`split(2)` splits the features into pieces of two features each, not into two pieces: the number of pieces
+        depends on d_head. Which slices contain every second feature?"""
         a, b = x.split(2, dim=-1)
         return a, b
 
@@ -204,324 +205,329 @@ class PairsAlone:
 @rotate.wrong(stage="angles")
 class Angles:
     def base_upside_down(positions, d_head, base):
-        """Your later pairs turn faster than the first: the exponent's sign is missing. Pair 0 turns by 1 for each
-        position, and all others more slowly."""
+        """Your later pairs rotate faster than the first: the minus sign of the exponent is missing. Pair 0 rotates by
+        the angle 1 for each position, and all other pairs rotate more slowly."""
         return angles_of(positions, d_head, 1 / base)
 
     def exponent_without_the_two(positions, d_head, base):
-        """Your exponent is i / d_head, half of what it should be. Pair i holds the features 2i and 2i + 1: with the 2,
-        the speeds reach almost down to 1 / base."""
+        """Your exponent is i / d_head, half of the right exponent. Pair i contains the features 2i and 2i + 1: with the
+        factor 2, the slowest speed is near 1 / base."""
         return angles_of(positions, d_head, base**0.5)
 
     def degrees(positions, d_head, base):
-        """Your angles are taken for degrees and converted. They are radians already: at position 1, pair 0 turns by 1,
-        a sixth of a circle."""
+        """You convert the angles from degrees to radians, but they already are radians: at position 1, pair 0 rotates
+        by 1 radian, about a sixth of a circle."""
         return torch.deg2rad(angles_of(positions, d_head, base))
 
     def whole_circles(positions, d_head, base):
-        """You multiply the angles by 2π. They are not counted in circles: at position 1, pair 0 turns by 1."""
+        """You multiply the angles by 2π. They already are radians: at position 1, pair 0 rotates by the angle 1."""
         return angles_of(positions, d_head, base) * 2 * torch.pi
 
     def counted_from_one(positions, d_head, base):
-        """Every token is turned one position too far. Scores would not show it, since they see distances; position 0
-        must leave a token as it is."""
+        """You rotate every token as if its position were one larger. Scores do not show the mistake, since they depend
+        only on distances, but a token at position 0 must not change."""
         return angles_of(positions + 1, d_head, base)
 
     def places_for_positions(positions, d_head, base):
-        """You number the tokens 0, 1, 2 … yourself, and `positions` is not used. In a step with a cache the only token
-        given has a late position: where does your function learn it?"""
+        """You number the tokens 0, 1, 2 … yourself, and never use `positions`. In a step with a cache, the function
+        receives a single token with a late position: where does your function read this position?"""
         return angles_of(torch.arange(len(positions), device=positions.device), d_head, base)
 
     def first_pair_alone(positions, d_head, base):
-        """Only pair 0 is turned, and all others come back as they were. Does a loop end too early, with a `return`
-        inside it, perhaps? Or are the speeds whole numbers, of which all but the first become 0?"""
+        """You rotate only pair 0, and return all other pairs unchanged. Does a loop end too early, perhaps with a
+        `return` inside it? Or are your speeds integers, so that all but the first become 0?"""
         return angles_of(positions, d_head, base) * (torch.arange(d_head // 2, device=positions.device) == 0)
 
     def last_pair_left(positions, d_head, base):
-        """The last pair comes back as it was; the others are turned. How many pairs are there, and where does your loop
+        """You return the last pair unchanged, and rotate all others. How many pairs are there, and where does your loop
         end?"""
         pairs = torch.arange(d_head // 2, device=positions.device)
         return angles_of(positions, d_head, base) * (pairs < d_head // 2 - 1)
 
     @family(
-        base_always_100000=(100000.0, "100,000", "That is this model's, and others have another"),
-        base_never_used=(10000.0, "10,000", "This model has 100,000"),
+        base_always_100000=(100000.0, "100,000", "The model of chapter 10 has this base, but other models do not"),
+        base_never_used=(10000.0, "10,000", "Many models have this base, but others do not"),
     )
     def base_always(number, positions, d_head, base):
-        """Your base is always {}, whatever is given. {}: where is the argument `base` used?"""
+        """Your base is always {}, whatever the argument is. {}. Where do you use the argument `base`?"""
         return angles_of(positions, d_head, number)
 
     def one_speed(positions, d_head, base):
-        """All of your pairs turn by the same angle. Each has a speed of its own, base^(−2i / d_head): where is the
-        i?"""
+        """All of your pairs rotate by the same angle. Each pair has a speed of its own, base^(−2i / d_head): where does
+        your formula use i?"""
         return positions[:, None].double().expand(-1, d_head // 2)
 
     def divided_by_the_pairs_less_one(positions, d_head, base):
-        """Your exponent goes from 0 to 1, both ends included, as `linspace` does. It is 2i / d_head, which stops one
-        step before 1."""
+        """Your exponents run from 0 to 1, both ends included, as in `linspace`. The exponent is 2i / d_head, and its
+        last value is one step below 1."""
         steps = torch.linspace(0, 1, d_head // 2, dtype=torch.float64, device=positions.device)
         return positions[:, None] * base**-steps
 
     def exponent_doubled(positions, d_head, base):
-        """Your exponent is 4i / d_head, twice what it should be. Has the 2 come in twice, as with `arange(0, d_head,
-        2)`, which counts 2i already, or with a division by the number of pairs?"""
+        """Your exponent is 4i / d_head, twice the right exponent. Do you multiply by 2 again, although `arange(0,
+        d_head, 2)` already counts 2i, or do you divide by the number of pairs instead of d_head?"""
         return angles_of(positions, d_head, base**2)
 
     def exponent_not_divided(positions, d_head, base):
-        """Your exponent is 2i, and not divided by d_head: from pair to pair the speed falls by the square of the base.
-        The slowest pair should come only near 1 / base."""
+        """Your exponent is 2i, without the division by d_head: each pair is slower than the pair before it by the
+        square of the base. Only the slowest pair should have a speed near 1 / base."""
         return angles_of(positions, d_head, base**d_head)
 
     def pairs_counted_from_one(positions, d_head, base):
-        """You count the pairs from 1: each turns at the speed of the next. Pair 0 must turn by 1 for each position,
-        since base^0 is 1."""
+        """You count the pairs from 1: each pair rotates with the speed of the next. Pair 0 must rotate by the angle 1
+        for each position, since base^0 is 1."""
         return angles_of(positions, d_head, base) * base ** (-2 / d_head)
 
 
 @rotate.wrong(stage="angles", alone=True)
 class AnglesAlone:
     def counted_from_one_less(positions, d_head, base):
-        """Every token is turned one position too little. Scores would not show it, since they see distances; a token at
-        position 1 must be turned by 1, and not left as it is."""
+        """You rotate every token as if its position were one smaller. Scores do not show the mistake, since they depend
+        only on distances, but pair 0 of a token at position 1 must rotate by the angle 1."""
         return angles_of(positions - 1, d_head, base)
 
     def counted_from_the_first(positions, d_head, base):
-        """You subtract the first position from all of them, so that the first token given is never turned. `positions`
-        says where the tokens stand: may they begin anywhere?"""
+        """You subtract the first position from all positions, so the first token of `x` is never rotated. `positions`
+        may begin at any number. Which subtraction must you remove?"""
         return angles_of(positions - positions[0], d_head, base)
 
     def positions_without_gaps(positions, d_head, base):
-        """Of `positions` you take only the first, and count on from there. They need not follow one another: where does
-        your function use the others?"""
+        """You use only the first of `positions`, and count on from there. Positions need not be consecutive: where does
+        your function use the other positions?"""
         return angles_of(positions[0] + torch.arange(len(positions), device=positions.device), d_head, base)
 
     def first_position_for_all(positions, d_head, base):
-        """All of your tokens are turned by the position of the first. Each has its own: one row of angles for each
-        position."""
+        """You rotate all tokens by the position of the first token. Each token has a position of its own: the table of
+        angles needs one row for each position."""
         return angles_of(positions[:1].expand(len(positions)), d_head, base)
 
     def divided_after_the_power(positions, d_head, base):
-        """You take the power first, and divide by d_head afterwards: `**` binds more tightly than `/`. Pair 0 must turn
-        by 1 for each position. Which part belongs in brackets?"""
+        """You compute the power first, and then divide by d_head: Python computes `**` before `/`. Pair 0 must rotate
+        by the angle 1 for each position. Which part belongs in brackets?"""
         return angles_of(positions, d_head, base**d_head) / d_head
 
     def one_speed_from_the_base(positions, d_head, base):
-        """All of your pairs turn by the same angle, position · base^(−2 / d_head). Each has a speed of its own: where
-        is the i?"""
+        """All of your pairs rotate by the same angle, position · base^(−2 / d_head). Each pair has a speed of its own:
+        where does your formula use i?"""
         return (positions[:, None] * base ** (-2 / d_head)).double().expand(-1, d_head // 2)
 
     def pair_times_the_power(positions, d_head, base):
-        """The i stands beside the power and not in it: you multiply base^(−2 / d_head) with the number of the pair, so
-        that pair 0 is never turned. Which part belongs in the exponent?"""
+        """You multiply base^(−2 / d_head) by i, the number of the pair, instead of using i in the exponent, so pair 0
+        is never rotated. Which part belongs in the exponent?"""
         pairs = torch.arange(d_head // 2, device=positions.device)
         return positions[:, None] * pairs * base ** (-2 / d_head)
 
     def pair_outside_the_power(positions, d_head, base):
-        """Only −2 is in your exponent, and i / d_head stands beside the power: `**` binds more tightly than `*` and
-        `/`. Pair 0 is then never turned. Which part belongs in brackets?"""
+        """Your exponent is only −2, and you multiply the power by i / d_head: Python computes `**` before `*` and `/`.
+        Pair 0 is then never rotated. Which part belongs in brackets?"""
         pairs = torch.arange(d_head // 2, device=positions.device)
         return positions[:, None] * (base**-2 * pairs / d_head).double()
 
     def nothing_raised_to_a_power(positions, d_head, base):
-        """The base is multiplied with the exponent, and not raised to it: pair 0 is never turned, and the next ones
-        turn very fast. Which sign means *to the power of* in Python?"""
+        """You multiply the base by the exponent instead of raising it to a power: pair 0 is never rotated, and the next
+        pairs rotate very fast. Which operator computes a power in Python?"""
         pairs = torch.arange(d_head // 2, device=positions.device)
         return positions[:, None] * (base * -2 * pairs / d_head).double()
 
     def as_at_position_1(positions, d_head, base):
-        """Every token is turned as if it stood at position 1: your angles are the speeds themselves. What are these to
-        be multiplied with?"""
+        """You rotate every token as if its position were 1: your angles are the speeds themselves. By what must you
+        multiply the speeds?"""
         return angles_of(torch.ones_like(positions), d_head, base)
 
     def positions_as_shares(positions, d_head, base):
-        """Your positions are divided by their number, so that they become shares of the length. They count tokens as
-        they are: the token at position 1 turns pair 0 by 1, however long the text is."""
+        """You divide the positions by their number, so they become fractions of the length. Use the positions
+        themselves: at position 1, pair 0 rotates by the angle 1, however long the text is."""
         return angles_of(positions, d_head, base) / len(positions)
 
     def exponents_rounded_down(positions, d_head, base):
-        """All of your pairs but the first turn at the speed 1 / base: their exponents are whole numbers, rounded down
-        as `//` does. Which division keeps what stands after the point?"""
+        """All of your pairs except the first rotate with the speed 1 / base: their exponents are integers, rounded down
+        as `//` does. Which division keeps the digits after the decimal point?"""
         pairs = torch.arange(d_head // 2, device=positions.device)
         return positions[:, None] * base ** -(pairs > 0).double()
 
     def e_for_the_base(positions, d_head, base):
-        """Your speeds are powers of e, as `exp` makes them, and the argument `base` plays no part. How does base^y
-        become a power of e?"""
+        """Your speeds are powers of e, as `exp` computes them, and you never use the argument `base`. How can you write
+        base^y as a power of e?"""
         return angles_of(positions, d_head, math.e)
 
     @family(logarithm_to_base_10=(math.log10, "10"), logarithm_to_base_2=(math.log2, "2"))
     def another_logarithm(logarithm, positions, d_head, base):
-        """You go through `exp` and a logarithm, and these two do not belong together: `exp` undoes the natural
-        logarithm, and yours is the one to base {}."""
+        """You use `exp` and a logarithm, but they do not fit together: `exp` is the inverse of the natural logarithm,
+        and you use the logarithm to base {}."""
         return angles_of(positions, d_head, math.exp(logarithm(base)))
 
     def position_in_the_power(positions, d_head, base):
-        """The position has come into the power: you raise position · base to −2i / d_head. Only the base is raised, and
-        the position is multiplied with what comes out. Which part belongs in brackets?"""
+        """The position is inside the power: you raise position · base to the power −2i / d_head. Raise only the base to
+        this power, and multiply the result by the position. Which part belongs in brackets?"""
         exponents = torch.arange(0, d_head, 2, dtype=torch.float64, device=positions.device) / d_head
         return (positions[:, None] * base) ** -exponents
 
     def whole_angles(positions, d_head, base):
-        """Your angles are whole numbers: all that stands after the point has been cut off. Which dtype do they have?"""
+        """Your angles are integers: all digits after the decimal point are lost. Which dtype does your table of angles
+        have?"""
         return angles_of(positions, d_head, base).long().double()
 
     def half_the_angle(positions, d_head, base):
-        """Every pair is turned by half of its angle. At position 1, pair 0 turns by 1: where do you divide by 2?"""
+        """You rotate every pair by half of its angle. At position 1, pair 0 rotates by the angle 1: where do you divide
+        by 2?"""
         return angles_of(positions, d_head, base) / 2
 
     def twice_the_angle(positions, d_head, base):
-        """Every pair is turned by twice its angle: either the angle is doubled, or the turn is made twice. At position
-        1, pair 0 turns by 1."""
+        """You rotate every pair by twice its angle: either you double the angle, or you rotate twice. At position 1,
+        pair 0 rotates by the angle 1."""
         return angles_of(positions, d_head, base) * 2
 
     def half_circles(positions, d_head, base):
-        """You multiply the angles by π. They are radians already: at position 1, pair 0 turns by 1."""
+        """You multiply the angles by π. They already are radians: at position 1, pair 0 rotates by the angle 1."""
         return angles_of(positions, d_head, base) * torch.pi
 
     def into_degrees(positions, d_head, base):
-        """You convert the angles into degrees, and `cos` and `sin` take radians. They are radians already: at position
-        1, pair 0 turns by 1, a sixth of a circle."""
+        """You convert the angles to degrees, but `cos` and `sin` need radians. The angles already are radians: at
+        position 1, pair 0 rotates by 1 radian, about a sixth of a circle."""
         return torch.rad2deg(angles_of(positions, d_head, base))
 
     def first_pair_left(positions, d_head, base):
-        """Pair 0 comes back as it was; the others are turned. Its exponent is 0, and its speed is 1: it turns fastest
-        of all."""
+        """You return pair 0 unchanged, and rotate all others. The exponent of pair 0 is 0, so its speed is 1: it
+        rotates faster than all other pairs."""
         return angles_of(positions, d_head, base) * (torch.arange(d_head // 2, device=positions.device) > 0)
 
     def first_token_alone(positions, d_head, base):
-        """Only the first token is turned, and all others come back as they were. Does a loop end too early, with a
-        `return` inside it, perhaps?"""
+        """You rotate only the first token, and return all other tokens unchanged. Does a loop end too early, perhaps
+        with a `return` inside it?"""
         return (
             angles_of(positions, d_head, base) * (torch.arange(len(positions), device=positions.device) == 0)[:, None]
         )
 
     def last_token_left(positions, d_head, base):
-        """The last token comes back as it was; the others are turned. How many tokens are there, and where does your
+        """You return the last token unchanged, and rotate all others. How many tokens are there, and where does your
         loop end?"""
         tokens = torch.arange(len(positions), device=positions.device)
         return angles_of(positions, d_head, base) * (tokens < len(positions) - 1)[:, None]
 
     def half_of_the_pairs_left(positions, d_head, base):
-        """Only the pairs in the first half of the features are turned. There are d_head / 2 pairs, and they reach to
+        """You rotate only the pairs in the first half of the features. There are d_head / 2 pairs, and they extend to
         the last feature: where does your loop end?"""
         pairs = torch.arange(d_head // 2, device=positions.device)
         return angles_of(positions, d_head, base) * (2 * pairs < d_head // 2)
 
     def table_of_too_few_rows(positions, d_head, base):
-        """Your table has a row for each token given, and you look the positions up in it: they reach beyond its end.
-        Positions need not begin at 0. Do you need a table, or can you multiply the positions with the speeds?"""
+        """Your table has a row for each token of `x`, but you index it with `positions`, which can be larger than its
+        last row. Positions need not begin at 0. Do you need a table, or can you multiply the positions by the
+        speeds?"""
         return Angles.places_for_positions(positions, d_head, base)[positions]
 
     def axis_behind_the_pairs(positions, d_head, base):
-        """Your table of angles has an axis of length 1 after that of the pairs, which then meets that of the tokens.
-        Axes are compared from the right: which should the last one be?"""
+        """Your table of angles has an axis of length 1 after its pairs, so its pairs line up with the tokens of `x`.
+        Broadcasting compares axes from the right: which axis must be the last?"""
         return angles_of(positions, d_head, base)[..., None]
 
     def tokens_before_heads(positions, d_head, base):
-        """Your table of angles meets the axis of the heads, as if `x` were (batch, seq, heads, d_head). Here the heads
-        come first: on which axis do the tokens lie, counted from the end?"""
+        """The positions of your table of angles line up with the heads, as if `x` were (batch, seq, heads, d_head).
+        Here the heads come before the tokens: counted from the end, which axis is that of the tokens?"""
         return angles_of(positions, d_head, base)[:, None]
 
     def angles_transposed(positions, d_head, base):
-        """Your table of angles lies on its side: one row for each pair, one column for each position. The last axis of
-        the features counts the pairs: which axis must that be in your table?"""
+        """Your table of angles is transposed: it has one row for each pair and one column for each position. The last
+        axis of the split features counts the pairs: which axis of your table must count them?"""
         return angles_of(positions, d_head, base).T
 
     def angle_for_each_feature(positions, d_head, base):
-        """Your table has an angle for each feature, and `x` has been taken apart into pairs: there are half as many.
-        How many speeds does a head have?"""
+        """Your table has an angle for each feature, but you split `x` into pairs, and there are half as many pairs as
+        features. How many speeds does a head have?"""
         return angles_of(positions, 2 * d_head, base)
 
     def positions_beside_speeds(positions, d_head, base):
-        """You multiply positions and speeds one by one, and there are not as many of the one as of the other. Every
-        position meets every speed: which shape makes rows of the positions?"""
+        """You multiply positions and speeds element by element, but they have different lengths. Every position must be
+        multiplied by every speed: which shape turns the positions into a column?"""
         return positions * _speeds(positions, d_head, base)
 
     def floating_positions_beside_speeds(positions, d_head, base):
-        """You multiply the positions, as floating-point numbers, and the speeds one by one, and there are not as many
-        of the one as of the other. Every position meets every speed: which shape makes rows of the positions?"""
+        """You multiply positions, converted to floating-point numbers, and speeds element by element, but they have
+        different lengths. Every position must be multiplied by every speed: which shape turns the positions into a
+        column?"""
         return positions.float() * _speeds(positions, d_head, base)
 
     def speeds_beside_positions(positions, d_head, base):
-        """You multiply speeds and positions one by one, and there are not as many of the one as of the other. Every
-        position meets every speed: which shape makes rows of the positions?"""
+        """You multiply speeds and positions element by element, but they have different lengths. Every position must be
+        multiplied by every speed: which shape turns the positions into a column?"""
         return _speeds(positions, d_head, base) * positions
 
     def positions_in_a_row(positions, d_head, base):
-        """The positions lie in a row, as the speeds do, and the two rows do not fit. Every position meets every speed:
-        one of the two must be a column. Which one, if each token has a row of angles?"""
+        """Your positions are a row, like the speeds, but the two rows have different lengths. Every position must be
+        multiplied by every speed, so one of the two must be a column. Which one, if each token has a row of angles?"""
         return positions[None] * _speeds(positions, d_head, base)
 
     def whole_positions_in_a_product(positions, d_head, base):
-        """You make the table by `@`, and a matrix product wants one dtype: the positions are whole numbers, the speeds
-        are not. What must become of the positions first? Or is there a product that takes both?"""
+        """You compute the table with `@`, but a matrix product needs one dtype: the positions are integers, and the
+        speeds are floating-point numbers. To which dtype must you convert the positions? Or is there a product that
+        accepts both dtypes?"""
         return positions[:, None] @ _speeds(positions, d_head, base).float()[None]
 
     def odd_features_counted(positions, d_head, base):
-        """Your exponent counts 1, 3, 5 … where it should count 0, 2, 4 …: 2i + 1 stands for 2i. Pair 0 must turn by 1
-        for each position."""
+        """Your exponent counts 1, 3, 5 … instead of 0, 2, 4 …: you use 2i + 1 instead of 2i. Pair 0 must rotate by the
+        angle 1 for each position."""
         return angles_of(positions, d_head, base) * base ** (-1 / d_head)
 
     def slowest_first(positions, d_head, base):
-        """Your speeds are in reverse order: the first pair is the slowest, and the last turns by 1 for each position.
-        It is pair 0 that must be the fastest."""
+        """Your speeds are in reverse order: the first pair is the slowest, and the last rotates by the angle 1 for each
+        position. Pair 0 must be the fastest."""
         return angles_of(positions, d_head, base).flip(-1)
 
     def divided_by_d_head_less_one(positions, d_head, base):
-        """Your exponent is divided by d_head − 1. It is 2i / d_head: by what do you divide?"""
+        """You divide the exponent by d_head − 1. The right exponent is 2i / d_head: where do you subtract 1?"""
         return angles_of(positions, d_head, base ** (d_head / (d_head - 1)))
 
 
 @rotate.wrong(stage="turn")
 class Turn:
     def backwards(a, b, angle):
-        """You turn the other way: the signs of the two sines are exchanged. Turn (1, 0) by a quarter of a circle: it
-        must become (0, 1)."""
+        """You rotate in the wrong direction: the signs of the two sines are exchanged. Rotate (1, 0) by a quarter of a
+        circle: the result must be (0, 1)."""
         return turned(a, b, -angle)
 
     def mirrored(a, b, angle):
-        """Your second number comes out with the opposite sign: the pair is mirrored, and not turned. At the angle 0 a
-        pair must stay as it is: does yours?"""
+        """Your new second feature has the opposite sign: you mirror the pair instead of rotating it. At the angle 0 a
+        pair must not change: what does your function return for it?"""
         first, second = turned(a, b, angle)
         return first, -second
 
     def second_subtracts_b(a, b, angle):
-        """Your second number subtracts b · cos. At the angle 0 a pair must stay as it is, and yours becomes (a, −b).
-        Which sign stands between the two parts there?"""
+        """In the new second feature you subtract b · cos. At the angle 0 a pair must not change, but your function
+        returns (a, −b). Which sign belongs between the two terms?"""
         return turned(a, b, angle)[0], turned(a, -b, angle)[1]
 
     def minus_twice(a, b, angle):
-        """Both of your numbers subtract the sine's part. In a turn only one of the two does: turn (1, 0) by a quarter
-        of a circle, and see where it must lie."""
+        """You subtract the sine's term in both new features. In a rotation it is subtracted in only one of them: rotate
+        (1, 0) by a quarter of a circle, and see where it must point."""
         return turned(a, b, angle)[0], turned(a, b, -angle)[1]
 
     def second_overwritten(a, b, angle):
-        """The first number is made from the second one *after* it was turned. Both need the old pair: keep it until
-        both are there."""
+        """You compute the new first feature from the *new* second feature instead of the old one. Both formulas need
+        the old pair: keep it until you have computed both features."""
         b = turned(a, b, angle)[1]
         return turned(a, b, angle)[0], b
 
     def cos_and_sin_exchanged(a, b, angle):
-        """The cosine stands where the sine belongs. At the angle 0 a pair must stay as it is, and cos(0) is 1: which
-        number does that keep?"""
+        """You exchange cosine and sine. At the angle 0 a pair must not change, and cos(0) is 1: by which of the two
+        must you multiply the old first feature in the new one?"""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         return a * sin - b * cos, a * cos + b * sin
 
     def partners_left_out(a, b, angle):
-        """You multiply both numbers by the cosine, and neither takes anything of its partner. A turn moves part of each
-        into the other: where is the sine?"""
+        """You only multiply both features of a pair by the cosine: neither feature affects the other. A rotation adds a
+        multiple of each feature to the other: where do you use the sine?"""
         return a * angle.cos().to(a.dtype), b * angle.cos().to(a.dtype)
 
     def first_overwritten(a, b, angle):
-        """The second number is made from the first one *after* it was turned. Both need the old pair: keep it until
-        both are there."""
+        """You compute the new second feature from the *new* first feature instead of the old one. Both formulas need
+        the old pair: keep it until you have computed both features."""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         a = a * cos - b * sin
         return a, a * sin + b * cos
 
     def same_sign_twice(a, b, angle):
-        """Both of your numbers add the sine's part. In a turn one of the two subtracts it: turn (0, 1) by a quarter of
-        a circle, and see where it must lie."""
+        """You add the sine's term in both new features. In a rotation it is subtracted in one of them: rotate (0, 1) by
+        a quarter of a circle, and see where it must point."""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         return a * cos + b * sin, a * sin + b * cos
 
@@ -529,77 +535,78 @@ class Turn:
 @rotate.wrong(stage="turn", alone=True)
 class TurnAlone:
     def mirrored_on_a_line(a, b, angle):
-        """The minus has come into the wrong number: your first adds its two parts, and your second subtracts b · cos.
-        That mirrors the pair. At the angle 0 a pair must stay as it is: does yours?"""
+        """The minus sign is in the wrong feature: in the new first feature you add the two terms, and in the new second
+        feature you subtract b · cos. This mirrors the pair. At the angle 0 a pair must not change: what does your
+        function return for it?"""
         return turned(a, -b, angle)
 
     def cosines_left_out(a, b, angle):
-        """You keep only the sine's part of each number, so that at the angle 0 nothing is left of the pair. What does a
-        number keep of itself?"""
+        """You keep only the sine's term of each new feature, so at the angle 0 both features are 0. Which term with the
+        cosine is missing from each?"""
         sin = angle.sin().to(a.dtype)
         return -b * sin, a * sin
 
     def each_times_both(a, b, angle):
-        """You multiply each number by its cosine and by its sine, and add the two: neither takes anything of its
-        partner. In a turn the sine is multiplied with the other number of the pair."""
+        """You multiply each feature by its cosine and by its sine, and add the two products: neither feature affects
+        the other. In a rotation the sine multiplies the other feature of the pair."""
         both = (angle.cos() + angle.sin()).to(a.dtype)
         return a * both, b * both
 
     def each_from_itself(a, b, angle):
-        """Your first number is made of a alone, and your second of b alone. A turn moves part of each into the other:
-        which of the two does the sine belong to in each line?"""
+        """You compute each new feature only from the same old feature. A rotation adds a multiple of each feature to
+        the other: which feature must the sine multiply in each line?"""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         return a * (cos - sin), b * (sin + cos)
 
     def same_products_twice(a, b, angle):
-        """Both of your numbers are made of a · cos and b · sin, with another sign in between. The second number of a
-        turn has a with the sine and b with the cosine."""
+        """Both of your new features consist of a · cos and b · sin, with different signs. The new second feature is a ·
+        sin + b · cos."""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         return a * cos - b * sin, a * cos + b * sin
 
     def one_table_for_each_number(a, b, angle):
-        """Your first number uses the cosine alone, and your second the sine alone. Each of the two needs both: turn (1,
-        0) and (0, 1) by a quarter of a circle, and see where they must lie."""
+        """Your new first feature uses the cosine alone, and your new second feature the sine alone. Each feature needs
+        both: rotate (1, 0) and (0, 1) by a quarter of a circle, and see where they must point."""
         return (a - b) * angle.cos().to(a.dtype), (a + b) * angle.sin().to(a.dtype)
 
     def second_left_as_it_was(a, b, angle):
-        """The first feature of each pair is turned, and the second comes back as it was. A turn makes two new
-        numbers."""
+        """You rotate the first feature of each pair, but return the second unchanged. A rotation changes both
+        features."""
         return turned(a, b, angle)[0], b
 
     def first_left_as_it_was(a, b, angle):
-        """The second feature of each pair is turned, and the first comes back as it was. A turn makes two new
-        numbers."""
+        """You rotate the second feature of each pair, but return the first unchanged. A rotation changes both
+        features."""
         return a, turned(a, b, angle)[1]
 
     def second_takes_nothing_of_the_first(a, b, angle):
-        """{Your first number is right, and} your second number is b · cos alone: it takes nothing of its partner. What
-        does the sine bring over?"""
+        """{Your new first feature is right, but} your new second feature is b · cos alone: it does not depend on the
+        first feature. Which term with the sine is missing?"""
         return turned(a, b, angle)[0], b * angle.cos().to(b.dtype)
 
     def first_takes_nothing_of_the_second(a, b, angle):
-        """{Your second number is right, and} your first number is a · cos alone: it takes nothing of its partner. What
-        does the sine bring over?"""
+        """{Your new second feature is right, but} your new first feature is a · cos alone: it does not depend on the
+        second feature. Which term with the sine is missing?"""
         return a * angle.cos().to(a.dtype), turned(a, b, angle)[1]
 
     def second_never_written(a, b, angle):
-        """The second feature of each pair comes out as 0: only the first ones are written. A turn makes two new
-        numbers."""
+        """The second feature of each pair is 0 in your result: you write only the first features. A rotation computes
+        both features."""
         return turned(a, b, angle)[0], 0 * b
 
     def first_never_written(a, b, angle):
-        """The first feature of each pair comes out as 0: only the second ones are written. A turn makes two new
-        numbers."""
+        """The first feature of each pair is 0 in your result: you write only the second features. A rotation computes
+        both features."""
         return 0 * a, turned(a, b, angle)[1]
 
     def added_to_what_was_there(a, b, angle):
-        """You add the turned pair to the pair as it was. A turn replaces the old pair: what does a token at position 0
-        look like?"""
+        """You add the rotated pair to the old pair. A rotation replaces the old pair: what must your function return
+        for a token at position 0?"""
         first, second = turned(a, b, angle)
         return a + first, b + second
 
     def python_s_math_on_a_tensor(a, b, angle):
-        """`math.cos` and `math.sin` take a single number, and you give them a whole table of angles. PyTorch has
+        """`math.cos` and `math.sin` accept a single number, but you pass them a whole table of angles. PyTorch has
         functions of the same names: where are they?"""
         cos, sin = math.cos(angle), math.sin(angle)
         return a * cos - b * sin, a * sin + b * cos
@@ -608,84 +615,84 @@ class TurnAlone:
 @rotate.wrong(stage="joined")
 class Joined:
     def joined_as_halves(a, b):
-        """The pairs are turned, and their features do not return to their places: all first ones stand before all
-        second ones. Feature 1 is the partner of feature 0: what stands beside it now?"""
+        """The pairs are rotated, but their features are not back in their places: all first features come before all
+        second features. Feature 1 is the partner of feature 0: which feature comes after feature 0 in your result?"""
         return torch.cat([a, b], dim=-1)
 
 
 @rotate.wrong(stage="joined", alone=True)
 class JoinedAlone:
     def second_put_first(a, b):
-        """Both features of each pair are turned as they should be, and have changed places afterwards: the second
-        stands first. In which order are they put together?"""
+        """You rotate both features of each pair correctly, but exchange them afterwards: the second feature comes
+        first. In which order do you join them?"""
         return back_in_place(b, a)
 
     def pairs_on_an_axis(a, b):
-        """{The numbers are right, and} the two features of a pair have an axis of their own at the end: the result has
-        five axes. It must have the shape of `x`: which two axes become one?"""
+        """{The numbers are right, but} the two features of a pair have an axis of their own at the end: the result has
+        five axes. It must have the shape of `x`: which two axes must you merge?"""
         return torch.stack([a, b], dim=-1)
 
     def pairs_on_an_axis_before_them(a, b):
-        """The first features of all pairs and the second ones lie on an axis of their own, the last but one: the result
-        has five axes. It must have the shape of `x`, with the two of a pair side by side."""
+        """The two features of a pair have an axis of their own, the last but one: the result has five axes. It must
+        have the shape of `x`, with the two features of a pair side by side."""
         return torch.stack([a, b], dim=-2)
 
     def pairs_on_an_axis_in_front(a, b):
-        """The first features of all pairs and the second ones lie on a new axis in front, as `stack` makes it when no
-        `dim` is given. The result must have the shape of `x`, with the two of a pair side by side."""
+        """The two features of a pair have a new axis in front, where `stack` puts it without a `dim`. The result must
+        have the shape of `x`, with the two features of a pair side by side."""
         return torch.stack([a, b])
 
     def one_long_row(a, b):
-        """All numbers come out in one single row: `flatten()` without an argument joins every axis. Which two should
-        become one?"""
+        """Your result is one long row: `flatten()` without an argument merges every axis. Which two axes must you
+        merge?"""
         return back_in_place(a, b).flatten()
 
     def tokens_joined_too(a, b):
-        """You join one axis too many: the features of all tokens of a head lie in one row. The result must have the
-        shape of `x`: from which axis on may `flatten` join?"""
+        """You merge one axis too many: the features of all tokens of a head form one long row. The result must have the
+        shape of `x`: at which axis must `flatten` begin?"""
         return back_in_place(a, b).flatten(-2)
 
     def in_another_order(a, b):
-        """The shape {is right, and} is forced: first features of all tokens are written in one after the other, and
-        then all second ones. `reshape` keeps the order in which numbers lie. On which axis must the two of a pair be
-        stacked?"""
+        """The shape {is right, but} is forced: the result contains the first features of all tokens, and then all
+        second features. `reshape` keeps the order of the numbers in memory. On which axis must you stack the two
+        features of a pair?"""
         return torch.stack([a, b]).reshape(*a.shape[:-1], -1)
 
     def joined_along_the_tokens(a, b):
-        """You join first and second features along the axis of the tokens, which becomes twice as long, while each
-        token has half of its features. Where do the two of a pair belong?"""
+        """You concatenate first and second features along the axis of the tokens, which becomes twice as long, while
+        each token keeps half of its features. Where do the two features of a pair belong?"""
         return torch.cat([a, b], dim=-2)
 
     def joined_along_the_batch(a, b):
-        """You join first and second features along the axis of the batch, as `cat` does when no `dim` is given. Each
-        token has half of its features then. Where do the two of a pair belong?"""
+        """You concatenate first and second features along the axis of the batch, as `cat` does without a `dim`. Each
+        token then has half of its features. Where do the two features of a pair belong?"""
         return torch.cat([a, b])
 
     def tokens_and_heads_exchanged(a, b):
-        """{The turn is right, and} in the result the axes of heads and tokens have changed places. Do you transpose `x`
-        first? Then it must be transposed back at the end."""
+        """{The rotation is right, but} in the result the axes of heads and tokens are exchanged. Do you transpose `x`
+        first? Then you must transpose the result back at the end."""
         return back_in_place(a, b).transpose(1, 2)
 
     def two_tensors(a, b):
-        """You return two tensors, the first features of all pairs and the second ones. The result is one tensor of the
-        shape of `x`: how do the two of a pair come to lie side by side?"""
+        """You return two tensors, the first features of all pairs and the second features. The result is one tensor of
+        the shape of `x`: how can you put the two features of a pair side by side?"""
         return a, b
 
     def first_features_alone(a, b):
-        """You return the first feature of each pair alone, so that half of the features is missing. Where have the
-        second ones gone?"""
+        """You return only the first feature of each pair, so half of the features are missing. Where does your function
+        lose the second features?"""
         return a
 
     def complex_numbers(a, b):
-        """{The turn is right, and} you return complex numbers, one for each pair. The result has the shape of `x`, in
-        real numbers: which function leads back?"""
+        """{The rotation is right, but} you return complex numbers, one for each pair. The result has the shape of `x`,
+        in real numbers: which function converts complex numbers back?"""
         return torch.complex(a, b)
 
 
 @rotate.wrong
 class WrongAnswers:
     def not_turned(x, positions, base):
-        """You return `x` as it came in: nothing has been turned. Where does the result of your work go?"""
+        """You return `x` unchanged: nothing is rotated. What happens to the rotated features in your function?"""
         return x.clone()
 
     @family(
@@ -693,96 +700,102 @@ class WrongAnswers:
         added_like_cosines=(-1, "cosines and sines", "adds its positions"),
     )
     def added(order, x, positions, base):
-        """You add {} to the features, as the paper of 2017 {}. Rotary positions multiply: they turn each pair, and add
-        nothing to it."""
+        """You add {} to the features, as the Transformer of 2017 {}. Rotary positions multiply: they rotate each pair,
+        and add nothing to it."""
         angle = angles_of(positions, x.shape[-1], base)
         return x + torch.stack([angle.sin(), angle.cos()][::order], dim=-1).flatten(-2).to(x.dtype)
 
     def speeds_outside(x, positions, base):
-        """You take cosine and sine of the position alone, and multiply them with the speed afterwards. The speed
-        belongs to the angle: what are cosine and sine taken of?"""
+        """You compute cosine and sine of the position alone, and multiply them by the speed afterwards. The speed
+        belongs to the angle: of which product must you compute cosine and sine?"""
         a, b = turned(*neighbours(x), Angles.one_speed(positions, x.shape[-1], base))
         speeds = _speeds(positions, x.shape[-1], base).to(x.dtype)
         return back_in_place(a * speeds, b * speeds)
 
     def halves_with_half_the_exponent(x, positions, base):
-        """Two things go wrong here: you pair feature i with feature i + d_head/2, and your exponent is i / d_head, half
-        of what it should be. In this file neighbours are a pair: 0 and 1, 2 and 3."""
+        """You make two mistakes: you pair feature i with feature i + d_head/2, and your exponent is i / d_head, half of
+        the right exponent. In this exercise neighbouring features form a pair: 0 with 1, 2 with 3."""
         return halves(x, positions, base**0.5)
 
     def halves_from_position_one(x, positions, base):
-        """Two things go wrong here: you pair feature i with feature i + d_head/2, and every token is turned one
-        position too far. In this file neighbours are a pair, and position 0 leaves a token as it is."""
+        """You make two mistakes: you pair feature i with feature i + d_head/2, and you rotate every token as if its
+        position were one larger. In this exercise neighbouring features form a pair, and a token at position 0 does not
+        change."""
         return halves(x, positions + 1, base)
 
     def halves_without_positions(x, positions, base):
-        """Two things go wrong here: you pair feature i with feature i + d_head/2, and you number the tokens 0, 1, 2 …
-        yourself. In this file neighbours are a pair, and `positions` says where the tokens stand."""
+        """You make two mistakes: you pair feature i with feature i + d_head/2, and you number the tokens 0, 1, 2 …
+        yourself. In this exercise neighbouring features form a pair, and `positions` contains the position of each
+        token."""
         return halves(x, torch.arange(len(positions), device=positions.device), base)
 
     def halves_with_a_base_of_10000(x, positions, base):
-        """Two things go wrong here: you pair feature i with feature i + d_head/2, and your base is always 10,000. In
-        this file neighbours are a pair, and `base` is given."""
+        """You make two mistakes: you pair feature i with feature i + d_head/2, and your base is always 10,000. In this
+        exercise neighbouring features form a pair, and `base` is an argument."""
         return halves(x, positions, 10000.0)
 
     def halves_with_the_base_upside_down(x, positions, base):
-        """Two things go wrong here: you pair feature i with feature i + d_head/2, and your later pairs turn faster than
-        the first. In this file neighbours are a pair, and the exponent has a minus."""
+        """You make two mistakes: you pair feature i with feature i + d_head/2, and your later pairs rotate faster than
+        the first. In this exercise neighbouring features form a pair, and the exponent has a minus sign."""
         return halves(x, positions, 1 / base)
 
     def halves_backwards(x, positions, base):
-        """Two things go wrong here: you pair feature i with feature i + d_head/2, and you turn the other way. In this
-        file neighbours are a pair, 0 with 1, and (1, 0) turned by a quarter of a circle becomes (0, 1)."""
+        """You make two mistakes: you pair feature i with feature i + d_head/2, and you rotate in the wrong direction.
+        In this exercise neighbouring features form a pair, 0 with 1, and (1, 0) rotated by a quarter of a circle
+        becomes (0, 1)."""
         angle = angles_of(positions, x.shape[-1], base).repeat(1, 2)
         return _rotated_with_partners(x, -_halves_exchanged(x), angle)
 
     def partners_from_the_other_half(x, positions, base):
-        """Your angles stand as for neighbours, each twice side by side, and the sine is multiplied with a feature from
-        the other half. Neighbours are a pair: 0 with 1, 2 with 3. How do you make each feature's partner?"""
+        """Your angles are in the order for neighbours, each angle twice side by side, but you multiply the sine by a
+        feature from the other half. Neighbouring features form a pair: 0 with 1, 2 with 3. How do you compute each
+        feature's partner?"""
         angle = angles_of(positions, x.shape[-1], base).repeat_interleave(2, -1)
         return _rotated_with_partners(x, _halves_exchanged(x), angle)
 
     def angles_as_for_halves(x, positions, base):
-        """The partners are the right ones, and the angles stand as for halves: the whole row of them, and then the row
-        once more. The two features of a pair turn by one angle: where do its two copies belong?"""
+        """The partners are right, but the angles are in the order for halves: you concatenate the whole row of angles
+        with itself. The two features of a pair rotate by the same angle: where do the two copies of an angle belong?"""
         angle = angles_of(positions, x.shape[-1], base).repeat(1, 2)
         return _rotated_with_partners(x, _neighbours_exchanged(x), angle)
 
     def angle_of_its_own_for_each_feature(x, positions, base):
-        """The two features of a pair turn by different angles: there is a speed for each feature. A pair has one angle,
-        which both features share."""
+        """The two features of a pair rotate by different angles: you compute a speed for each feature. A pair has one
+        angle, which both features share."""
         angle = angles_of(positions, 2 * x.shape[-1], base)
         return _rotated_with_partners(x, _neighbours_exchanged(x), angle)
 
     def partners_joined_as_halves(x, positions, base):
-        """The sine is multiplied with features that are no partners: you put all negated odd ones first, and then all
-        even ones. Beside each cosine of a feature its own neighbour must stand: how are the two interleaved?"""
+        """You multiply the sine by features that are not partners: you concatenate all negated odd features and then
+        all even features. Each feature's partner must be in the same column as the feature: how can you interleave the
+        two?"""
         angle = angles_of(positions, x.shape[-1], base).repeat_interleave(2, -1)
         a, b = neighbours(x)
         return _rotated_with_partners(x, torch.cat([-b, a], dim=-1), angle)
 
     def repeated_without_an_axis(x, positions, base):
-        """`repeat_interleave` without a `dim` makes one long row of your table of angles. Along which axis does each
-        angle come twice?"""
+        """`repeat_interleave` without a `dim` flattens your table of angles into one long row. Along which axis must
+        you repeat each angle?"""
         angle = angles_of(positions, x.shape[-1], base).repeat_interleave(2)
         return _rotated_with_partners(x, _neighbours_exchanged(x), angle)
 
     def each_angle_once(x, positions, base):
-        """You multiply all features of `x` with a table that has an angle for each pair: half as many. Either `x` is
-        taken apart into pairs, or each angle comes twice."""
+        """You multiply all features of `x` by a table that has an angle for each pair: half as many angles as features.
+        Either split `x` into pairs, or repeat each angle."""
         return _rotated_with_partners(x, _neighbours_exchanged(x), angles_of(positions, x.shape[-1], base))
 
     def x_overwritten(x, positions, base):
-        """You write into the caller's `x`, and the second number is made from the first one *after* it was turned,
-        since `x[..., 0::2]` is a view of `x`. Make a new tensor, and keep the old pair until both numbers are there."""
+        """You write into the caller's `x`, and compute the new second feature from the *new* first feature, since
+        `x[..., 0::2]` is a view of `x`. Create a new tensor, and keep the old pair until you have computed both
+        features."""
         (a, b), angle = neighbours(x), angles_of(positions, x.shape[-1], base)
         a[:] = turned(a, b, angle)[0]
         b[:] = turned(a, b, angle)[1]
         return x
 
     def cut_off_from_gradients(x, positions, base):
-        """Your function works outside of PyTorch's record of what was computed, so that no gradient passes through the
-        turn and nothing before it can learn."""
+        """PyTorch does not record the operations of your function, so no gradient passes through the rotation, and
+        nothing before it can learn."""
         return rotate.reference(x.detach(), positions, base)
 
 
@@ -794,9 +807,9 @@ fixed_length(rotate, table_of_fixed_length, "300 tokens from position 5,000 on")
 
 @rotate.mistake(sign=_rest_unchanged)
 def partly_turned(x, positions, base):
-    """Only the first features of every head are turned; the others come back as they were. GPT-NeoX and Phi do so on
-    purpose (`partial_rotary_factor`), and a loop or a slice that ends too early does so by mistake. Here all `d_head`
-    features are turned. Where does your slice, or your loop, end?"""
+    """You rotate only the first features of every head, and return the others unchanged. GPT-NeoX and Phi do this on
+    purpose (`partial_rotary_factor`), but a loop or a slice that ends too early does it by mistake. In this exercise
+    all `d_head` features are rotated. Where does your slice, or your loop, end?"""
     part = max(2, x.shape[-1] // 2)
     return torch.cat([rotate.reference(x[..., :part], positions, base), x[..., part:]], dim=-1)
 
@@ -814,8 +827,8 @@ class HalvesWithOtherSpeeds:
         halves_and_one_speed=Angles.one_speed,
     )
     def halves_and_other_angles(angles, x, positions, base):
-        """Two things go wrong here: you pair feature i with feature i + d_head/2, and your pairs have other speeds than
-        base^(−2i / d_head). In this file neighbours are a pair: 0 and 1, 2 and 3. At position 1, by which angle must
-        pair 1 be turned, and by which is yours?"""
+        """You make two mistakes: you pair feature i with feature i + d_head/2, and the speeds of your pairs are not
+        base^(−2i / d_head). In this exercise neighbouring features form a pair: 0 with 1, 2 with 3. At position 1, by
+        which angle must pair 1 rotate, and by which angle does yours?"""
         a, b = turned(*x.chunk(2, dim=-1), angles(positions, x.shape[-1], base))
         return torch.cat([a, b], dim=-1)

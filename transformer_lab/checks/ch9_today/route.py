@@ -12,7 +12,7 @@ def _logits(draw, batch=2, seq=7, n_experts=6, n_active=3):
 
 
 def of_all_experts(logits):
-    """Take the softmax of a token's logits over all experts."""
+    """Compute the softmax of a token's logits over all experts."""
     return logits.softmax(dim=-1)
 
 
@@ -107,123 +107,126 @@ def a_constant_changes_nothing(function, logits, n_active):
 @route.wrong(stage="scores")
 class Scores:
     @family(
-        over_the_tokens=(1, "the tokens of a sentence: they compete for an expert"),
-        over_the_batch=(0, "the sentences of the batch: token 3 of one competes with token 3 of the others"),
+        over_the_tokens=(1, "the tokens of a sentence, so tokens compete for an expert"),
+        over_the_batch=(
+            0,
+            "the sentences of the batch, so token 3 of one sentence competes with token 3 of the others",
+        ),
     )
     def softmax(axis, logits):
         """Your softmax runs over {}. Each token chooses among its experts, so the probabilities of one token sum to 1.
-        Which axis of `logits` holds the experts?"""
+        Which axis of `logits` is that of the experts?"""
         return logits.softmax(dim=axis)
 
     def no_softmax(logits):
-        """There is no softmax: the weights are made of the logits themselves. Logits can be negative, and so are your
-        weights then. What makes positive numbers of them?"""
+        """There is no softmax: you compute the weights from the logits themselves. Logits can be negative, so your
+        weights can be negative too. Which function turns logits into positive numbers?"""
         return logits
 
     def sigmoid(logits):
-        """Your scores are sigmoids: each expert is scored by itself. The router of DeepSeek-V3 does that; this one
-        takes a softmax, in which a token's experts compete."""
+        """Your scores are sigmoids: each expert gets a score of its own, independent of the others. The router of
+        DeepSeek-V3 uses sigmoids, but this router uses a softmax, in which a token's experts compete."""
         return logits.sigmoid()
 
     def exponential_of_large_logits(logits):
-        """Large logits overflow, or very small ones vanish: you take `exp` without subtracting the largest logit of a
-        token first. What does float32 make of exp(300)? `softmax` subtracts the maximum by itself."""
+        """Large logits overflow, or very small ones become 0: you compute `exp` without first subtracting the largest
+        logit of a token. What is exp(300) in float32? `softmax` subtracts the maximum automatically."""
         return logits.exp()
 
     def logarithms(logits):
-        """Your scores are logarithms of probabilities. {The order of the experts is right.} But the weights are shares
-        of negative numbers: the best expert gets the smallest. Is there a `log_softmax`?"""
+        """Your scores are logarithms of probabilities. {The order of the experts is right.} But you divide negative
+        numbers by their negative sum, so the best expert gets the smallest weight. Do you use `log_softmax`?"""
         return logits.log_softmax(dim=-1)
 
     def scaled_by_the_root(logits):
-        """Your logits are divided by √n_experts before the softmax, as scores are by √d_head in attention. A router has
-        no scale: its softmax takes the logits as they are."""
+        """You divide the logits by √n_experts before the softmax, as attention divides its scores by √d_head. A router
+        has no scale: compute the softmax of the logits themselves."""
         return (logits / logits.shape[-1] ** 0.5).softmax(dim=-1)
 
     def sign_turned(logits):
-        """Your softmax takes the logits with the sign turned: the smallest logit gets the largest probability. Is there
-        a minus too much?"""
+        """Your softmax uses the negative logits: the smallest logit gets the largest probability. Which minus sign must
+        you remove?"""
         return (-logits).softmax(dim=-1)
 
     def softplus(logits):
-        """Your scores are softplus, log(1 + exp(logit)). That makes positive numbers as well; asked for is the softmax
-        of a token's logits."""
+        """Your scores are softplus, log(1 + exp(logit)). Softplus is positive too, but the exercise asks for the
+        softmax of a token's logits."""
         return F.softplus(logits)
 
 
 @route.wrong(stage="chosen")
 class Chosen:
     def least_probable(scores, n_active):
-        """You choose the experts with the *smallest* logits. `argsort` begins with the smallest, and `topk` has the
-        argument `largest`. Which end do you take?"""
+        """You choose the experts with the *smallest* logits. `argsort` sorts in ascending order, and `topk` has the
+        argument `largest`. Which end of the order do you use?"""
         return scores.topk(n_active, dim=-1, largest=False)
 
     def largest_last(scores, n_active):
-        """{The experts are the right ones, and} the largest logit comes last; the docstring wants it first. `argsort`
-        begins with the smallest: how do you turn the order round?"""
+        """{You choose the right experts, but} the expert with the largest logit comes last in your result; the
+        docstring asks for it first. `argsort` sorts in ascending order: how can you reverse it?"""
         weights, indices = scores.topk(n_active, dim=-1)
         return weights.flip(-1), indices.flip(-1)
 
     def in_order_of_the_experts(scores, n_active):
-        """{The experts are the right ones, each with its weight, and} they are in the order of their numbers. The
-        docstring wants the one with the largest logit first."""
+        """{You choose the right experts, each with its weight, but} your experts are in the order of their numbers. The
+        docstring asks for the expert with the largest logit first."""
         indices = scores.topk(n_active, dim=-1).indices.sort(dim=-1).values
         return scores.gather(-1, indices), indices
 
     def indices_sorted_alone(scores, n_active):
-        """You sort the indices, and the weights stay in the order that they had: experts get the weights of others.
-        Sorted or not, a weight and its index must stay together. The docstring wants the largest first."""
+        """You sort the indices, but not the weights: experts get the weights of other experts. Each weight must keep
+        its index when you sort. The docstring asks for the largest weight first."""
         weights, indices = scores.topk(n_active, dim=-1)
         return weights, indices.sort(dim=-1).values
 
     @family(one=1, two=2)
     def always(count, scores, n_active):
-        """`n_active` changes nothing: each token goes to {} of the experts, whatever it says. How many does the
+        """Your result does not depend on `n_active`: each token always goes to {} of the experts. How many does the
         docstring ask for?"""
         return scores.topk(count, dim=-1)
 
     def one_too_many(scores, n_active):
-        """Each token goes to one expert too many. Shared experts, which every token uses, are not the router's: where
-        does the additional one come from?"""
+        """Each token goes to one expert too many. If you want to include the shared expert: every token uses it without
+        the router. Where do you add 1 to `n_active`?"""
         return scores.topk(n_active + 1, dim=-1)
 
     def best_left_out(scores, n_active):
-        """The best expert of each token is left out: you begin with the second. Indices count from 0. Where does your
+        """You leave out the best expert of each token, and begin with the second. Indices count from 0. Where does your
         slice begin?"""
         weights, indices = scores.sort(dim=-1, descending=True)
         return weights[..., 1 : n_active + 1], indices[..., 1 : n_active + 1]
 
     def first_experts(scores, n_active):
-        """Every token goes to the experts 0, 1, 2, …: nothing is chosen. Is it the indices of `topk` that you return,
-        or places in a result that is sorted already?"""
+        """Every token goes to the experts 0, 1, 2, …: your function makes no choice. Do you return the indices of
+        `topk`, or positions in an array that you have already sorted?"""
         indices = torch.arange(n_active, device=scores.device).expand(*scores.shape[:-1], -1)
         return scores.gather(-1, indices), indices
 
     def places_in_the_sorted(scores, n_active):
-        """{The weights are right, and} your indices are 0, 1, 2, …: places in a result that is sorted already. Which
-        experts stood there? `sort` and `topk` return these numbers as well."""
+        """{The weights are right, but} your indices are 0, 1, 2, …: positions in an array that you have already sorted.
+        `sort` and `topk` return two tensors: which of them contains the experts' numbers?"""
         weights = scores.topk(n_active, dim=-1).values
         return weights, torch.arange(n_active, device=scores.device).expand_as(weights)
 
     def first_token_for_all(scores, n_active):
-        """All tokens of a sentence go where its first token goes, with that token's weights. Each token has logits of
-        its own, so each chooses by itself."""
+        """All tokens of a sentence go to the experts of its first token, with the weights of that token. Each token has
+        logits of its own, so each token has experts of its own."""
         weights, indices = scores[:, :1].expand_as(scores).topk(n_active, dim=-1)
         return weights, indices
 
     def last_token_for_all(scores, n_active):
-        """All tokens of a sentence go where its last token goes, with that token's weights. Each token has logits of
-        its own, so each chooses by itself."""
+        """All tokens of a sentence go to the experts of its last token, with the weights of that token. Each token has
+        logits of its own, so each token has experts of its own."""
         return scores[:, -1:].expand_as(scores).topk(n_active, dim=-1)
 
     def mean_of_the_sentence(scores, n_active):
-        """A sentence chooses as a whole: the scores of its tokens are averaged first, and all tokens go to the same
-        experts. Each token chooses by itself."""
+        """You choose experts for a whole sentence: you average the scores of its tokens first, so all tokens go to the
+        same experts. Choose experts for each token separately."""
         return scores.mean(dim=1, keepdim=True).expand_as(scores).topk(n_active, dim=-1)
 
     def chosen_by_the_first_token(scores, n_active):
-        """The first token of a sentence chooses the experts of all its tokens. {The weights are each token's own.} Each
-        token chooses by itself."""
+        """All tokens of a sentence go to the experts of its first token. {Each token has its own weights for them.}
+        Choose experts for each token separately."""
         indices = scores[:, :1].topk(n_active, dim=-1).indices.expand(-1, scores.shape[1], -1)
         return scores.gather(-1, indices), indices
 
@@ -232,33 +235,35 @@ class Chosen:
 class ChosenAlone:
     def experts_choose_tokens(scores, n_active):
         """Your `topk` runs over the tokens: each expert chooses `n_active` tokens. Such routers exist (*expert
-        choice*); here each token chooses experts. Over which axis must `topk` run?"""
+        choice*), but here each token chooses experts. Over which axis must `topk` run?"""
         return scores.topk(n_active, dim=1)
 
     def one_too_few(scores, n_active):
-        """Each token goes to one expert too few. `topk(n_active)` returns so many; what is subtracted from it?"""
+        """Each token goes to one expert too few. `topk(n_active)` already returns the right number: where do you
+        subtract 1?"""
         return scores.topk(n_active - 1, dim=-1)
 
     def half_of_the_experts(scores, n_active):
-        """`n_active` changes nothing: each token goes to half of the experts, whatever it says. How many does the
+        """Your result does not depend on `n_active`: each token always goes to half of the experts. How many does the
         docstring ask for?"""
         return scores.topk(scores.shape[-1] // 2, dim=-1)
 
     def not_chosen_are_zero(scores, n_active):
-        """Your weights are as wide as all experts, with zeros for those that were not chosen. {The numbers are right.}
-        The docstring asks for (batch, seq, n_active): the weights of the chosen alone, beside their indices."""
+        """Your weights have an entry for every expert, and 0 for the experts that were not chosen. {The numbers are
+        right.} The docstring asks for (batch, seq, n_active): only the weights of the chosen experts, in the order of
+        the indices."""
         weights, indices = scores.topk(n_active, dim=-1)
         return torch.zeros_like(scores).scatter(-1, indices, weights), indices
 
     def ones_and_zeros_for_indices(scores, n_active):
-        """In place of indices you return a table of ones and zeros: whether an expert was chosen. The docstring asks
-        for the experts' numbers, (batch, seq, n_active)."""
+        """Instead of indices you return a table of ones and zeros, which says whether an expert was chosen. The
+        docstring asks for the experts' numbers, (batch, seq, n_active)."""
         weights, indices = scores.topk(n_active, dim=-1)
         return weights, torch.zeros_like(scores).scatter(-1, indices, 1).long()
 
     def indices_as_one_hot_vectors(scores, n_active):
-        """Each index is a vector of ones and zeros, one-hot, in your result. The docstring asks for the experts'
-        numbers, (batch, seq, n_active)."""
+        """In your result each index is a one-hot vector of ones and zeros. The docstring asks for the experts' numbers,
+        (batch, seq, n_active)."""
         weights, indices = scores.topk(n_active, dim=-1)
         return weights, F.one_hot(indices, scores.shape[-1])
 
@@ -266,65 +271,65 @@ class ChosenAlone:
 @route.wrong(stage="shares")
 class Shares:
     def as_they_are(weights):
-        """Your weights are the probabilities as the softmax over all experts gives them: they do not sum to 1. OLMoE
-        leaves them so; here, as in Mixtral, the chosen share the whole. What must the weights of a token be divided
-        by?"""
+        """Your weights are the probabilities of the softmax over all experts: they do not sum to 1. OLMoE uses them
+        like this, but here, as in Mixtral, the weights of the chosen experts sum to 1. By what must you divide the
+        weights of a token?"""
         return weights
 
     def all_alike(weights):
-        """All experts of a token get the same weight. {The choice is right, but} how sure the router was is lost, and
-        no gradient reaches it. Which numbers did `topk` choose by?"""
+        """All experts of a token get the same weight. {The choice is right, but} you lose how sure the router was, and
+        no gradient reaches it. By which numbers does `topk` choose?"""
         return weights * 0 + 1 / weights.shape[-1]
 
     def by_the_largest(weights):
-        """You divide by the largest weight, so that the best expert has the weight 1. The weights of a token must sum
-        to 1: what do you divide by then?"""
+        """You divide by the largest weight, so the best expert has the weight 1. The weights of a token must sum to 1:
+        by what must you divide them?"""
         return weights / weights.max(dim=-1, keepdim=True).values
 
     def by_the_length(weights):
-        """You divide by the root of the sum of squares, as a vector is normalized. The weights of a token must sum to
-        1: what do you divide by then? `F.normalize` has an argument `p` for it."""
+        """You divide by the norm of the weights, the root of the sum of their squares. The weights of a token must sum
+        to 1: by what must you divide them? `F.normalize` has an argument `p` for this."""
         return F.normalize(weights, dim=-1)
 
     def softmax_again(weights):
-        """The weights go through a softmax after they have been chosen among probabilities: they are nearly alike.
-        Either the softmax of the chosen *logits*, or the chosen probabilities divided by their sum."""
+        """You compute a second softmax, of the chosen probabilities: your weights are nearly equal. Use either the
+        softmax of the chosen *logits*, or the chosen probabilities divided by their sum."""
         return weights.softmax(dim=-1)
 
     @family(
         over_the_tokens_of_a_sentence=(1, "over the tokens of a sentence"),
         over_the_sentences=(0, "over the sentences of the batch"),
         over_tokens_and_experts=((1, 2), "over all tokens and experts of a sentence"),
-        over_everything=((0, 1, 2), "over everything there is"),
+        over_everything=((0, 1, 2), "over the whole tensor"),
     )
     def summed(axes, weights):
-        """Your weights are divided by a sum {}. The weights of *one token* must sum to 1. Over which axis do you
+        """You divide your weights by a sum {}. The weights of *one token* must sum to 1. Over which axis must you
         add?"""
         return weights / weights.sum(dim=axes, keepdim=True)
 
     def by_the_number(weights):
-        """The probabilities are divided by `n_active`, as for a mean. The weights of a token must sum to 1: divide by
-        what they sum to now."""
+        """You divide the probabilities by `n_active`, as for a mean. The weights of a token must sum to 1: divide the
+        chosen probabilities by their sum."""
         return weights / weights.shape[-1]
 
     def sum_of_n_active(weights):
-        """The weights of a token sum to `n_active`: {they are shares of 1, and} each is multiplied by the number of
-        active experts. The sum must be 1, so that the mixture is a mean of experts."""
+        """The weights of a token sum to `n_active`: {they would sum to 1, but} you multiply each of them by the number
+        of active experts. The sum must be 1, so that the result is a weighted mean of the experts."""
         return by_their_sum(weights) * weights.shape[-1]
 
     def squares(weights):
-        """Your weights are shares of the *squared* probabilities. Is each probability multiplied by itself, or are the
-        logits doubled? Both come to the same."""
+        """Your weights are proportional to the *squared* probabilities. Do you square each probability, or double the
+        logits? Both have the same result."""
         return by_their_sum(weights**2)
 
     def rounded_to_the_best(weights):
-        """The best expert gets the weight 1 and the others 0. Then they need not be computed at all; here every chosen
-        expert has its share."""
+        """The best expert gets the weight 1, and the others get 0. A model need not compute an expert of weight 0; here
+        every chosen expert has a weight above 0."""
         return (weights == weights.max(dim=-1, keepdim=True).values).to(weights.dtype) + 0 * weights
 
     def one_added_to_the_sum(weights):
-        """The sum that you divide by has something added to it, 1 perhaps: the weights do not sum to 1. The sum of
-        probabilities is never 0, so no safeguard is needed."""
+        """You add something, perhaps 1, to the sum by which you divide: the weights do not sum to 1. The sum of
+        probabilities is never 0, so the division is safe."""
         return weights / (1 + weights.sum(dim=-1, keepdim=True))
 
 
@@ -337,71 +342,71 @@ class WrongAnswers:
         return weights, indices
 
     def probabilities_first(logits, n_active):
-        """You return what `topk` returns: the weights first, the indices second, and the weights as the softmax over
-        all experts gives them. The docstring asks for the indices first, and for weights that sum to 1."""
+        """You return what `topk` returns: the weights first, the indices second, and the weights are probabilities of
+        the softmax over all experts. The docstring asks for the indices first, and for weights that sum to 1."""
         weights, indices = logits.softmax(dim=-1).topk(n_active, dim=-1)
         return weights, indices
 
     def chosen_by_the_logits_beside_them(logits, n_active):
-        """The weights are the logits of the chosen, as they are: no softmax, and no division. {The indices are right.}
-        What makes shares of 1 of them?"""
+        """Your weights are the logits of the chosen experts, without a softmax and without a division. {The indices are
+        right.} Which function turns logits into weights that sum to 1?"""
         weights, indices = logits.topk(n_active, dim=-1)
         return indices, weights
 
     def zeros_before_the_softmax(logits, n_active):
-        """You set the logits of the other experts to 0 before the softmax. A logit of 0 still has exp(0) = 1, so they
-        keep a share. Which number has no share after a softmax?"""
+        """You set the logits of the other experts to 0 before the softmax. A logit of 0 still has exp(0) = 1, so these
+        experts keep a probability. Which logit has the probability 0 after a softmax?"""
         indices = logits.topk(n_active, dim=-1).indices
         kept = torch.zeros_like(logits).scatter(-1, indices, logits.gather(-1, indices))
         return indices, kept.softmax(dim=-1).gather(-1, indices)
 
     def chosen_over_the_tokens(logits, n_active):
-        """{The experts are the right ones.} The softmax of their logits runs over the tokens of the sentence: the
-        weights of *one token* must sum to 1. Which axis holds the experts of a token?"""
+        """{You choose the right experts.} The softmax of their logits runs over the tokens of the sentence, but the
+        weights of *one token* must sum to 1. Which axis is that of a token's experts?"""
         chosen, indices = logits.topk(n_active, dim=-1)
         return indices, chosen.softmax(dim=1)
 
     def weights_the_other_way_round(logits, n_active):
-        """{The experts are the right ones, the largest logit first, and} their weights stand the other way round: the
-        best expert gets the smallest. Are the two sorted in one step?"""
+        """{You choose the right experts, with the largest logit first, but} the weights are in reverse order: the best
+        expert gets the smallest weight. Do you sort experts and weights in one step?"""
         indices, weights = route.reference(logits, n_active)
         return indices, weights.flip(-1)
 
     def divided_by_all_experts(logits, n_active):
-        """The probabilities are divided by the number of *all* experts. The weights of a token must sum to 1: divide by
-        what those of the chosen sum to."""
+        """You divide the probabilities by the number of *all* experts. The weights of a token must sum to 1: divide the
+        chosen probabilities by their sum."""
         weights, indices = logits.softmax(dim=-1).topk(n_active, dim=-1)
         return indices, weights / logits.shape[-1]
 
     def halved_logits(logits, n_active):
-        """Your logits are divided by 2 before the softmax, as by a temperature. A router has none: its softmax takes
-        the logits as they are."""
+        """You divide the logits by 2 before the softmax, as a temperature does. A router has no temperature: compute
+        the softmax of the logits themselves."""
         weights, indices = (logits / 2).softmax(dim=-1).topk(n_active, dim=-1)
         return indices, by_their_sum(weights)
 
     def tokens_of_all_sentences_joined(logits, n_active):
-        """The sentences are joined: your results have one axis for all tokens. {The numbers are right.} Give them the
-        batch back: (batch, seq, n_active)."""
+        """You merge the axes of batch and tokens: your results have one axis for all tokens. {The numbers are right.}
+        Reshape them to (batch, seq, n_active)."""
         return tuple(result.flatten(0, 1) for result in route.reference(logits, n_active))
 
     def weights_alone(logits, n_active):
-        """You return the weights alone. Who reads them must also know which experts they belong to: the docstring asks
-        for the indices, and then the weights."""
+        """You return only the weights. The caller must also know to which experts they belong: the docstring asks for
+        the indices, and then the weights."""
         return route.reference(logits, n_active)[1]
 
     def indices_alone(logits, n_active):
-        """You return the indices alone. The experts are chosen; how much each of them counts is missing. The docstring
-        asks for the indices, and then the weights."""
+        """You return only the indices. The experts are chosen, but their weights are missing. The docstring asks for
+        the indices, and then the weights."""
         return route.reference(logits, n_active)[0]
 
     def last_sentence_alone(logits, n_active):
-        """Your result has one sentence, however many come in. Does a loop return, or overwrite, what it made of the
-        sentences before?"""
+        """Your result always has one sentence, the last, however many the batch has. Does your loop overwrite the
+        results of the sentences before?"""
         return tuple(result[-1:] for result in route.reference(logits, n_active))
 
     def best_of_each_group(logits, n_active):
-        """You divide the experts into `n_active` groups, and take the best of each. Some routers do limit the groups;
-        this one takes the best experts, wherever they are."""
+        """You divide the experts into `n_active` groups, and choose the best expert of each group. Some routers do
+        choose by groups, but this router chooses the best experts of all."""
         parts = logits.tensor_split(n_active, dim=-1)
         starts = torch.tensor([0, *(part.shape[-1] for part in parts[:-1])], device=logits.device).cumsum(0)
         indices = torch.stack([part.argmax(dim=-1) for part in parts], dim=-1) + starts

@@ -34,9 +34,9 @@ def added(vectors, pattern):
     inputs=_tokens,
     axes={"tokens": "batch seq", "table": "vocab d_model", "return": "batch seq d_model"},
     hints=(
-        "What does attention know about the order of the tokens, if each token is a row of the table and nothing else?",
-        "Look up the rows, `table[tokens]`, then add the result of `sinusoidal_positions`. How many positions "
-        "does it need: along which axis of `tokens` do positions count?",
+        "What does attention know about the order of the tokens if each token is only a row of the table?",
+        "Look up the rows, `table[tokens]`, then add the result of `sinusoidal_positions`. How many positions do you "
+        "need: along which axis of `tokens` are the positions?",
         "`table[…] + sinusoidal_positions(…, …)`",
     ),
 )

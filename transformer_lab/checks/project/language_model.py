@@ -41,9 +41,10 @@ def tied_head(x, table):
     inputs=_model_inputs,
     axes={"tokens": "batch seq", "weights": "vocab d_model", "return": "batch seq vocab"},
     hints=(
-        "The last vector of each token must become one number for each word of the vocabulary. Which matrix already "
-        "has a row for each word?",
-        "Embed, run all blocks one after the other, normalize once more, multiply by the transposed table.",
+        "The last vector of each token must become one number for each token of the vocabulary. Which matrix already "
+        "has a row for each token?",
+        "Embed the tokens, run all blocks one after the other, normalize once more, and multiply by the transposed "
+        "table.",
         '`x = embed(…)`, `for … in weights["blocks"]: x = block(…)`, then `layer_norm(…) @ weights["table"].T`',
     ),
 )

@@ -32,7 +32,7 @@ def mean_cross_entropy(logits, targets):
     inputs=_logits_and_tokens,
     axes={"logits": "batch seq vocab", "tokens": "batch seq", "return": ""},
     hints=(
-        "The logits at position 3 are a guess at which token? And which position has nothing to be compared with?",
+        "The logits at position 3 are a guess at which token? And which position has no token to be compared with?",
         "Leave out the last logits and the first token: then each guess lines up with its answer. `cross_entropy` "
         "expects the classes on the second axis, so flatten batch and seq into one axis.",
         "`F.cross_entropy(logits[:, …].flatten(0, 1), tokens[:, …].flatten())`",

@@ -30,7 +30,7 @@ def last_projection(x, weights):
     axes={"x": "batch seq d_model", "return": "batch seq d_model"},
     hints=(
         "`attend` takes heads and returns heads. In multi-head attention, which steps come before `attend`, and which "
-        "after it?",
+        "steps after it?",
         "Project three times, split, `attend(query, key, value)`, merge, project. `attend` does the scaling and the "
         "masking.",
         "`attend(*(split_heads(x @ weights[…].T, n_heads) for … in …))`, then `merge_heads(…) @ …`",

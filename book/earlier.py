@@ -1,0 +1,43 @@
+"""Three questions from earlier chapters at the end of each chapter: a link to the practice, mixed up to the one before.
+
+What has not been practised for some chapters is then asked again, when it is nearly forgotten.
+"""
+
+import re
+
+from docutils import nodes
+
+from transformer_lab import practice
+
+PAGE = "practice"
+CHECK_YOURSELF = re.compile(r"\d+\.\d+ Check yourself")
+
+
+def link(number):
+    """Return the words of a chapter's link and the query of its address, or None where nothing comes before."""
+    earlier = [topic.chapter for topic in practice.topics().values() if topic.chapter < number]
+    if not earlier:
+        return None
+    first, last = min(earlier), max(earlier)
+    chapters = f"chapter {first}" if first == last else f"chapters {first} to {last}"
+    return f"three questions from {chapters}", f"practice.choice=to{last}"
+
+
+def add_link(app, doctree, docname):
+    number = re.match(r"(\d\d)_", docname)
+    found = number and link(int(number[1]))
+    if not found:
+        return
+    words, query = found
+    address = f"{app.builder.get_relative_uri(docname, PAGE)}?{query}"
+    for section in doctree.findall(nodes.section):
+        if CHECK_YOURSELF.fullmatch(section.next_node(nodes.title).astext()):
+            start = nodes.strong("", "From earlier chapters.")
+            to = nodes.reference("", words, refuri=address, internal=True)
+            texts = nodes.Text(" Answer "), nodes.Text(", before you forget what you learned there.")
+            section += nodes.paragraph("", "", start, texts[0], to, texts[1], classes=["tl-earlier"])
+
+
+def setup(app):
+    app.connect("doctree-resolved", add_link)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,42 @@
+"""The kinds of controls: what a button does can be seen, in every lab in the same way."""
+
+import pytest
+
+from lab_table import LABS
+from transformer_lab.labs import MaskLab, NormalizationLab, SamplingLab
+
+KINDS = ".tl-modes > *, .tl-chips > *, .tl-on-off"
+# What marks a place on a slider or a word of the answer, and what the whole lab shows in its panels.
+OTHERS = ".tl-root, .tl-mark, .tl-marks *, .tl-aside *, .tl-dial *, .tl-answers *, .tl-whole *"
+
+
+@pytest.mark.parametrize("name", [name for name in LABS if name not in ("practice", "painting", "whole")])
+def test_every_button_that_stays_pressed_is_of_a_kind_and_one_action_is_filled(show, name):
+    page = show(LABS[name].make())
+    pressed = page.locator("button[aria-pressed]")
+    plain = pressed.evaluate_all(
+        "(buttons, kinds) => buttons.filter((each) => !each.matches(kinds)).map((each) => each.textContent)",
+        f"{KINDS}, {OTHERS}",
+    )
+    assert plain == []
+    assert page.locator(".tl-main").count() <= 1
+
+
+def test_each_kind_has_its_look(show):
+    page = show(NormalizationLab(), MaskLab(), SamplingLab())
+    first, second = (page.locator(".tl-modes > button").nth(i).bounding_box() for i in (0, 1))
+    assert abs(first["x"] + first["width"] - second["x"]) < 0.5, "modes are joined"
+    chips = [page.locator(".tl-presets .tl-chips > button").nth(i) for i in (0, 1)]
+    first, second = (chip.bounding_box() for chip in chips)
+    assert second["x"] - first["x"] - first["width"] > 3
+    radius = chips[0].evaluate("chip => parseFloat(getComputedStyle(chip).borderRadius)")
+    assert radius >= first["height"] / 2 - 1, "an example is a chip"
+    switch = page.get_by_role("button", name="subtract the mean")
+    track = "node => getComputedStyle(node, '::before').backgroundImage"
+    before = switch.evaluate(track)
+    switch.click()
+    assert "radial-gradient" in before and switch.evaluate(track) != before
+    action = page.get_by_role("button", name="Draw", exact=True)
+    other = page.get_by_role("button", name="Draw 100")
+    ground = "node => getComputedStyle(node).backgroundColor"
+    assert action.evaluate(ground) != other.evaluate(ground)

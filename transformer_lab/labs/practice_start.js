@@ -1,0 +1,87 @@
+// The first page of a practice of several topics: a tile for each, with a ring that fills as its cases are solved.
+
+import { recordOf } from "./practice_record.js";
+import { button, element, set, setText } from "./ui.js";
+
+/** @typedef {{ name: string, title: string, chapter: number }} PracticeTopic */
+
+export const START = "start";
+/** @type {(chapter: number) => string} */
+export const upTo = (chapter) => `to${chapter}`;
+
+// The choices of several topics, by name, each with its title and whether it includes a topic.
+/**
+ * @type {(topics: PracticeTopic[]) =>
+ *   Record<string, { title: string, includes: (topic: PracticeTopic) => boolean }>}
+ */
+export function choicesOf(topics) {
+  const chapters = [...new Set(topics.map(({ chapter }) => chapter))];
+  const first = chapters[0];
+  const before = chapters.slice(0, -1).map((last) => [
+    upTo(last),
+    {
+      title: last === first ? `From chapter ${first}` : `From chapters ${first} to ${last}`,
+      includes: ({ chapter }) => chapter <= last,
+    },
+  ]);
+  const mixed = chapters.map((each) => [
+    String(each),
+    { title: `Chapter ${each}, mixed`, includes: ({ chapter }) => chapter === each },
+  ]);
+  const single = topics.map(({ name, title }) => [name, { title, includes: (topic) => topic.name === name }]);
+  const all = [
+    [START, { title: "All practices", includes: () => true }],
+    ["all", { title: "Everything, mixed", includes: () => true }],
+  ];
+  return Object.fromEntries([...all, ...before, ...mixed, ...single]);
+}
+
+// A ring, filled as far as `solved` is of `cases`.
+export function practiceRing() {
+  const node = element("span", { class: "tl-ring", "aria-hidden": "true" });
+  const show = ({ solved, cases }) => {
+    set(node, { class: solved >= cases ? "tl-ring tl-full" : "tl-ring", style: `--far: ${solved / cases}` });
+  };
+  return { node, show };
+}
+
+/**
+ * @type {(
+ *   topics: PracticeTopic[], choices: ReturnType<typeof choicesOf>, casesOf: (name: string) => number,
+ *   choose: (choice: string) => void) =>
+ *   { node: HTMLElement, draw: () => void, focus: (choice: string) => void }}
+ */
+export function startPanel(topics, choices, casesOf, choose) {
+  const tiles = new Map();
+  function tile(choice) {
+    const ring = practiceRing();
+    const count = element("span", { class: "tl-note" });
+    const words = element("span", {}, element("span", { class: "tl-name" }, choices[choice].title), count);
+    const node = button("", () => choose(choice), { class: "tl-tile", "data-choice": choice });
+    node.append(ring.node, words);
+    tiles.set(choice, { node, ring, count });
+    return node;
+  }
+  const chapters = [...new Set(topics.map(({ chapter }) => chapter))];
+  const ofChapter = (chapter) => {
+    const inIt = topics.filter((topic) => topic.chapter === chapter).map(({ name }) => name);
+    return element(
+      "div",
+      { role: "group", "aria-label": `Chapter ${chapter}` },
+      element("p", { class: "tl-label" }, `Chapter ${chapter}`),
+      element("div", { class: "tl-tiles" }, (inIt.length > 1 ? [String(chapter), ...inIt] : inIt).map(tile)),
+    );
+  };
+  const node = element("div", {}, element("div", { class: "tl-tiles" }, tile("all")), chapters.map(ofChapter));
+  function draw() {
+    for (const [choice, { ring, count }] of tiles) {
+      const names = topics.filter(choices[choice].includes).map(({ name }) => name);
+      const sum = (of) => names.map(of).reduce((a, b) => a + b, 0);
+      const far = { solved: sum((name) => recordOf(name).solved.length), cases: sum(casesOf) };
+      ring.show(far);
+      setText(count, `${far.solved} of ${far.cases} solved`);
+    }
+  }
+  const focus = (choice) => (tiles.get(choice) ?? tiles.get("all")).node.focus();
+  return { node, draw, focus };
+}

@@ -1,0 +1,51 @@
+"""The course's models in the whole lab, and the loss of their training as a curve with marks on both axes."""
+
+import json
+import math
+from pathlib import Path
+
+_FOLDER = Path(__file__).parent
+WIDTH, TOP, BOTTOM = 300, 4, 80  # of the drawing
+MARKS = (1, 0.1, 0.01, 0.001)  # on the axis of the loss
+
+
+def course():
+    """Return the course's models, their checkpoints, and what was measured in their training, the losses as curves."""
+    final, learning = (
+        json.loads((_FOLDER / f"whole_{name}.json").read_text("utf-8")) for name in ("weights", "learning")
+    )
+    files = [_FOLDER / f"whole_checkpoint_{step}.json" for step in learning["steps"][:-1]]
+    curves = {family: curve(losses, learning["steps"]) for family, losses in learning.pop("loss").items()}
+    return final, [json.loads(file.read_text("utf-8")) for file in files], learning | {"curves": curves}
+
+
+def curve(losses, steps):
+    """Return the path of the losses, the marks with their heights, and the place and loss of each checkpoint.
+
+    Each loss is the mean over equally many training steps. Its axis is logarithmic. The checkpoints ``steps`` are
+    equally far apart, as they are on the slider below the curve.
+    """
+    size = steps[-1] / len(losses)
+    logs = [math.log(loss) for loss in losses]
+    low, high = min(logs), max(logs)
+
+    def across(step):
+        i = min(max(sum(each <= step for each in steps), 1), len(steps) - 1)
+        done = (step - steps[i - 1]) / (steps[i] - steps[i - 1])
+        return round(WIDTH * (i - 1 + done) / (len(steps) - 1), 1)
+
+    def height(log):
+        return round(BOTTOM - (BOTTOM - TOP) * (log - low) / (high - low), 1)
+
+    def log_at(step):
+        place = min(max(step / size - 0.5, 0), len(logs) - 1)
+        i = min(int(place), len(logs) - 2)
+        return logs[i] + (place - i) * (logs[i + 1] - logs[i])
+
+    middles = [(i + 0.5) * size for i in range(len(losses))]
+    points = [f"{across(step)} {height(log_at(step))}" for step in (0, *middles, steps[-1])]
+    return {
+        "line": f"M{'L'.join(points)}",
+        "marks": [[mark, height(math.log(mark))] for mark in MARKS if math.log(mark) >= low],
+        "dots": [[across(step), height(log_at(step)), f"{math.exp(log_at(step)):#.2g}"] for step in steps],
+    }
