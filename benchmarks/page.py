@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
 PEERS = ROOT / "_build" / "benchmark-peers"
 PACKAGES = {"requirejs": "2.3.4", "@jupyter-widgets/html-manager": "1.0.6"}  # those that myst-nb names
-USUAL = (
+USUAL_SETTINGS = (
     '<script src="/peers/requirejs@2.3.4/require.js"></script>'
     '<script src="/peers/@jupyter-widgets/html-manager@1.0.6/dist/embed-amd.js"'
     ' data-jupyter-widgets-cdn="/peers/"></script>'
@@ -161,7 +161,7 @@ class Site(SimpleHTTPRequestHandler):
             return self.send_error(404)
         body = file.read_bytes()
         if path.startswith("/usual/") and file.suffix == ".html":
-            body = STATE.sub(repeat_texts, MOUNT.sub(USUAL, body.decode())).encode()
+            body = STATE.sub(repeat_texts, MOUNT.sub(USUAL_SETTINGS, body.decode())).encode()
         self.send_response(200)
         self.send_header("Content-Type", self.guess_type(str(file)))
         self.send_header("Content-Length", str(len(body)))

@@ -2,30 +2,30 @@
 
 from time import perf_counter
 
-started = perf_counter()
+last_call = perf_counter()
 
 
 def seconds_since_last_call():
     """Return the seconds since the last call."""
-    global started
-    before, started = started, perf_counter()
-    return started - before
+    global last_call
+    before, last_call = last_call, perf_counter()
+    return last_call - before
 
 
-def read(app, env, names):
+def print_reading(app, env, names):
     seconds_since_last_call()
     print(f"  reading {len(names)} pages … ", end="", flush=True)
 
 
-def write(app, env):
+def print_writing(app, env):
     print(f"{seconds_since_last_call():.0f} s\n  writing … ", end="", flush=True)
 
 
-def end(app, error):
+def print_end(app, error):
     print(f"{seconds_since_last_call():.0f} s", flush=True)
 
 
 def setup(app):
-    app.connect("env-before-read-docs", read)
-    app.connect("env-updated", write)
-    app.connect("build-finished", end, priority=900)  # after the other handlers
+    app.connect("env-before-read-docs", print_reading)
+    app.connect("env-updated", print_writing)
+    app.connect("build-finished", print_end, priority=900)  # after the other handlers

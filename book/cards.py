@@ -10,15 +10,15 @@ from pathlib import Path
 
 from docutils import nodes
 
-from book.descriptions import PAGES
+from book.descriptions import TITLES_AND_DESCRIPTIONS
 from book.mentions import headings
 from book.outline import as_json
 from book.search_index import words
 from book.terms import GLOSSARY, entries
 
-SHORT = 40  # characters of a first sentence that says little alone
+SHORT_SENTENCE = 40  # characters of a first sentence that says little alone
 ENTRY = 300  # characters of an entry: whole sentences
-END = re.compile(r"(?<!\bal)(?<!\bvs)[.?!:][”’)]*(?=\s+[^\sa-z]|$)")
+SENTENCE_END = re.compile(r"(?<!\bal)(?<!\bvs)[.?!:][”’)]*(?=\s+[^\sa-z]|$)")
 # First paragraphs that say how long something takes, or how hard it is.
 NO_SENTENCE = re.compile(r"About \d+ minutes|[★☆]")
 SECTIONS = re.compile(r" \((?:\d+\.\d+(?:, )?)+\)")  # where the glossary's entries lead
@@ -26,7 +26,7 @@ SECTIONS = re.compile(r" \((?:\d+\.\d+(?:, )?)+\)")  # where the glossary's entr
 
 def sentences(text):
     """Return a text cut after each of its sentences."""
-    ends = [0, *(match.end() for match in END.finditer(text))]
+    ends = [0, *(match.end() for match in SENTENCE_END.finditer(text))]
     return [text[begin:end].strip() for begin, end in pairwise(ends)]
 
 
@@ -40,7 +40,7 @@ def beginning(section):
     shown = ""
     for sentence in next((candidates for text in paragraphs(section) if (candidates := sentences(text))), []):
         shown = f"{shown} {sentence}".strip()
-        if len(shown) >= SHORT:
+        if len(shown) >= SHORT_SENTENCE:
             break
     return re.sub(r":$", ".", shown)
 
@@ -63,7 +63,11 @@ def cards(env):
             doctree = env.get_doctree(page)
             section = find(doctree, anchor)
             title = " ".join(words(section.next_node(nodes.title)).split())
-            text = PAGES[page][1] if page in PAGES and not anchor else beginning(section)
+            text = (
+                TITLES_AND_DESCRIPTIONS[page][1]
+                if page in TITLES_AND_DESCRIPTIONS and not anchor
+                else beginning(section)
+            )
             by_page.setdefault(page, {})[anchor] = [title, text]
     for section in dict.fromkeys(entries(env).values()):
         title = section.next_node(nodes.title).astext()

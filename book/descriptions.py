@@ -1,11 +1,11 @@
-"""Title and description of each page for search results and shared links: a title, and one or two sentences.
+"""Title and description of each page, for search results, shared links, the browser's tab and cards of links.
 
-A reader of the book sees neither. Pages that are not named here have their own title and their first paragraph.
+A page that is not named here has its own title and its first paragraph.
 """
 
 FRONT = "index"
 # For each page its title and its description, in at most 160 characters, as many as result lists show.
-PAGES = {
+TITLES_AND_DESCRIPTIONS = {
     FRONT: (
         "Transformer Lab: an interactive course on Transformers in PyTorch",
         "Write every part of a Transformer in PyTorch, from attention to a model that writes. Live figures in your "

@@ -8,7 +8,7 @@ import json
 import shutil
 from pathlib import Path
 
-from book.widget_state import STATE, VIEW, address_of, minified, with_files, write
+from book.widget_state import STATE, VIEW, address_of, minify_script, with_files, write_files
 
 FOLDER = "_static/embed"
 ROOM = '<div class="lab-room"'
@@ -60,10 +60,10 @@ def write_labs(app, pagename, templatename, context, doctree):
         count += 1
         name = f"{pagename.replace('/', '-')}-{count}"
         parts[place] = f' data-embed="{context["pathto"]("embed.html", 1)}?lab={name}"{parts[place]}'
-        text = minified(entry["state"]["_esm"])
+        text = minify_script(entry["state"]["_esm"])
         code = address_of(f"embed/{kind}.code.js", text)
         values, files = with_files(entry["state"], large=False)
-        write({code: text, **files}, folder.parent)
+        write_files({code: text, **files}, folder.parent)
         state = {**entry, "state": {**values, "_esm": {"file": code}}}
         lab = {
             "state": {"state": {model: state}},

@@ -15,7 +15,7 @@ from sphinx.errors import ExtensionError
 from book.stacked import stack
 
 IMAGE = re.compile(r'<img (?=[^>]*src="[^"]*_images/(?P<name>[^"]+\.(?:png|svg))")(?![^>]*(?:width|height)=)')
-DRAWN = re.compile(rb'<svg [^>]*?width="(\d+)" height="(\d+)"')
+DRAWING_SIZE = re.compile(rb'<svg [^>]*?width="(\d+)" height="(\d+)"')
 FIGURE = re.compile(
     r'(?P<image><img [^>]*?src="(?P<source>[^"]*_images/[^"]+)"[^>]*>)'
     r"(?P<ends>(?:\s*</(?:div|details)>)*\s*)(?:<p><strong>(?P<caption>Figure \d+\.\d+)\.</strong>)?"
@@ -23,13 +23,13 @@ FIGURE = re.compile(
 ALT = re.compile(r' alt="(?P<first>[^"]*?\.)(?: [^"]*)?"')
 WIDTH = re.compile(r' width="(\d+)"')
 PHONE = "(max-width: 576px)"
-WIDE = 560  # pixels: of a wider figure, a phone shows letters too small to read
+WIDE_FIGURE = 560  # pixels: of a wider figure, a phone shows letters too small to read
 MENTION = re.compile(r"(?<!<strong>)\bFigure (\d+\.\d+)\b(?![^<>]*>)(?![^<>]*</a>)")  # and in no link
 
 
 def size_of(head):
     """Return the width and height in the first bytes of a PNG or SVG file."""
-    if drawn := DRAWN.search(head):
+    if drawn := DRAWING_SIZE.search(head):
         return int(drawn[1]), int(drawn[2])
     return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
 
@@ -43,7 +43,7 @@ def number_figures(body, chapter=None, stacked=lambda source: None):
 
     def as_link(image, source):
         width = WIDTH.search(image)
-        if not width or int(width[1]) <= WIDE:
+        if not width or int(width[1]) <= WIDE_FIGURE:
             return f'<a class="tl-enlarge" href="{source}">{image}</a>'
         if narrow := stacked(source):
             address, (width, height) = narrow

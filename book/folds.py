@@ -10,7 +10,7 @@ PART = re.compile(
     r'(?P<pages>.*?)(?=<p aria-level="2" class="caption"|\Z)',
     re.DOTALL,
 )
-FOLDED = {"Assignments", "Solutions"}
+FOLDED_PARTS = {"Assignments", "Solutions"}
 
 
 def begin_cell(translator, node):
@@ -29,7 +29,7 @@ def end_cell(translator, node):
 
 def fold(part):
     """Return a part of the list of pages; a folded one is open if it has the current page."""
-    if part["name"] not in FOLDED:
+    if part["name"] not in FOLDED_PARTS:
         return part[0]
     opened = " open" if 'class="current' in part["pages"] else ""
     name = f'<span aria-level="2" class="caption" role="heading">{part["name"]}</span>'

@@ -12,33 +12,37 @@ import nbformat
 from matplotlib.figure import Figure
 
 import notebooks
-from book.descriptions import FRONT, PAGES
+from book.descriptions import FRONT, TITLES_AND_DESCRIPTIONS
 from book.social_card import address_of, draw_logo
-from reading_times import stated
+from reading_times import stated_minutes
 
 ICONS = {"icon-32.png": 32, "icon-180.png": 180}  # for browsers without SVG icons, and for home screens
-NOT_LISTED = ("record",)  # the reader's own page
+UNLISTED_PAGES = ("record",)  # the reader's own page
 VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')  # the theme has one, too
 
 
 def tab_title(site, pagename, title):
     """Return the title of a page as a browser's tab and a list of results show it."""
     if pagename == FRONT:
-        return PAGES[FRONT][0]
-    words = PAGES[pagename][0] if pagename in PAGES else title
+        return TITLES_AND_DESCRIPTIONS[FRONT][0]
+    words = TITLES_AND_DESCRIPTIONS[pagename][0] if pagename in TITLES_AND_DESCRIPTIONS else title
     number = re.match(r"\d+", pagename)
-    return f"{words} — {site}, chapter {int(number[0])}" if number and pagename in PAGES else f"{words} — {site}"
+    return (
+        f"{words} — {site}, chapter {int(number[0])}"
+        if number and pagename in TITLES_AND_DESCRIPTIONS
+        else f"{words} — {site}"
+    )
 
 
 def minutes_of(page):
     (path,) = (path for path in notebooks.chapters() if path.stem == page)
-    return sum(stated(nbformat.read(path, 4).cells[0].source))
+    return sum(stated_minutes(nbformat.read(path, 4).cells[0].source))
 
 
 def course(app):
     """Return the course as schema.org describes one."""
-    title, description = PAGES[FRONT]
-    hours = round(sum(minutes_of(page) for page in PAGES if page != FRONT) / 60)
+    title, description = TITLES_AND_DESCRIPTIONS[FRONT]
+    hours = round(sum(minutes_of(page) for page in TITLES_AND_DESCRIPTIONS if page != FRONT) / 60)
     return {
         "@context": "https://schema.org",
         "@type": "Course",
@@ -51,13 +55,13 @@ def course(app):
         "provider": {"@type": "Organization", "name": app.config.author, "url": address_of(app, FRONT)},
         "offers": {"@type": "Offer", "category": "Free", "price": 0, "priceCurrency": "USD"},
         "hasCourseInstance": {"@type": "CourseInstance", "courseMode": "Online", "courseWorkload": f"PT{hours}H"},
-        "hasPart": [{"@id": address_of(app, page)} for page in PAGES if page != FRONT],
+        "hasPart": [{"@id": address_of(app, page)} for page in TITLES_AND_DESCRIPTIONS if page != FRONT],
     }
 
 
 def chapter(app, page):
     """Return a chapter as schema.org describes a part of a course."""
-    title, description = PAGES[page]
+    title, description = TITLES_AND_DESCRIPTIONS[page]
     return {
         "@context": "https://schema.org",
         "@type": "LearningResource",
@@ -70,7 +74,7 @@ def chapter(app, page):
         "learningResourceType": "chapter",
         "position": int(page.split("_")[0]),
         "timeRequired": f"PT{minutes_of(page)}M",
-        "isPartOf": {"@type": "Course", "@id": address_of(app, FRONT), "name": PAGES[FRONT][0]},
+        "isPartOf": {"@type": "Course", "@id": address_of(app, FRONT), "name": TITLES_AND_DESCRIPTIONS[FRONT][0]},
     }
 
 
@@ -86,7 +90,7 @@ def add_tags(app, pagename, templatename, context, doctree):
     ]
     if doctree and app.config.html_baseurl:
         context["pageurl"] = address_of(app, pagename)
-        if pagename in PAGES:
+        if pagename in TITLES_AND_DESCRIPTIONS:
             data = course(app) if pagename == FRONT else chapter(app, pagename)
             text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
             lines.append(f'<script type="application/ld+json">{text}</script>')
@@ -105,7 +109,7 @@ def write_files(app, error):
         figure.savefig(Path(app.outdir, "_static", name))
     if not app.config.html_baseurl:
         return
-    pages = [page for page in sorted(app.env.found_docs) if page in app.env.titles and page not in NOT_LISTED]
+    pages = [page for page in sorted(app.env.found_docs) if page in app.env.titles and page not in UNLISTED_PAGES]
     listed = "\n".join(f"<url><loc>{escape(address_of(app, page))}</loc></url>" for page in pages)
     Path(app.outdir, "sitemap.xml").write_text(
         '<?xml version="1.0" encoding="utf-8"?>\n'

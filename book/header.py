@@ -1,6 +1,6 @@
 """The buttons above a page: Colab, the notebook, print, without menus."""
 
-KEPT = {
+BUTTONS = {
     "Colab": {"tooltip": "Run this page in Colab"},
     "Binder": {"tooltip": "Run this page in Binder, which takes some minutes to start"},
     ".ipynb": {"text": "Notebook", "icon": "fas fa-download", "tooltip": "Download this page as a notebook"},
@@ -11,7 +11,7 @@ KEPT = {
 
 def choose_buttons(app, pagename, templatename, context, doctree):
     buttons = [button for group in context["header_buttons"] for button in group.get("buttons", [group])]
-    context["header_buttons"] = [button | KEPT[button["text"]] for button in buttons if button["text"] in KEPT]
+    context["header_buttons"] = [button | BUTTONS[button["text"]] for button in buttons if button["text"] in BUTTONS]
 
 
 def setup(app):

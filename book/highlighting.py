@@ -10,15 +10,15 @@ from pygments.formatters import HtmlFormatter
 from pygments.token import Name, Punctuation, Text, Whitespace
 from sphinx.highlighting import PygmentsBridge
 
-PLAIN = {Name, Punctuation, Text, Whitespace}  # in the colour of text, in light and in dark
-FITS = 36  # letters, in a line of a phone
+PLAIN_TOKENS = {Name, Punctuation, Text, Whitespace}  # in the colour of text, in light and in dark
+PHONE_LINE = 36  # letters, in a line of a phone
 
 
 class OnlyWhatIsColoured(HtmlFormatter):
     """Pygments' HTML without classes that change nothing."""
 
     def _get_css_classes(self, ttype):
-        return "" if ttype in PLAIN else super()._get_css_classes(ttype)
+        return "" if ttype in PLAIN_TOKENS else super()._get_css_classes(ttype)
 
     def _format_lines(self, tokensource):
         for is_code, line in super()._format_lines(tokensource):
@@ -28,7 +28,7 @@ class OnlyWhatIsColoured(HtmlFormatter):
 def with_indent(line):
     code, end, _ = line.partition("\n")
     text = re.sub(r"<[^>]*>", "", code).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    if len(text) <= FITS:
+    if len(text) <= PHONE_LINE:
         return line
     indent = len(text) - len(text.lstrip(" "))
     style = f' style="--in:{indent}"' if indent else ""

@@ -8,13 +8,13 @@ import re
 from html import escape
 from pathlib import Path
 
-LISTED = Path(__file__).parent / "pictures" / "pictures.json"
+PICTURE_LIST = Path(__file__).parent / "pictures" / "pictures.json"
 VIEW = re.compile(r'<script type="application/vnd\.jupyter\.widget-view\+json">.*?</script>', re.DOTALL)
 SENTENCE = "This figure needs JavaScript. The picture shows how it starts."
 
 
 def add_pictures(app, pagename, templatename, context, doctree):
-    pictures = iter(json.loads(LISTED.read_text("utf-8")).get(pagename, []))
+    pictures = iter(json.loads(PICTURE_LIST.read_text("utf-8")).get(pagename, []))
 
     def with_picture(view):
         picture, image, heights = next(pictures, None), "", ""

@@ -23,8 +23,8 @@ STYLE = "mathematics.css"
 ARGUMENTS = {"mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 2, "msubsup": 3, "munderover": 3}
 SCRIPTS = ARGUMENTS.keys() - {"mfrac", "mroot"}
 # The space around a sign where TeX and browsers differ.
-AROUND = {":": "0.278em", "…": "0.167em", "/": "0", "∞": "0", "∅": "0"}
-THIN = "0.167em"
+SPACE_AROUND = {":": "0.278em", "…": "0.167em", "/": "0", "∞": "0", "∅": "0"}
+THIN_SPACE = "0.167em"
 ACCENTS = {"^": "ˆ", "~": "˜"}
 BRACES = ("⏞", "⏟")
 OPENING, CLOSING = "([{|‖⌈⌊⟨", ")]}|!‖⌉⌋⟩"
@@ -110,7 +110,7 @@ def _set_around(sign, width):
 
 
 def _set_space(space):
-    width = space.get("width").replace("negativethinmathspace", f"-{THIN}")
+    width = space.get("width").replace("negativethinmathspace", f"-{THIN_SPACE}")
     if width.startswith("-"):  # browsers have negative margins, but no negative space
         space.set("style", f"margin-inline-start: {width}")
     space.set("width", width if width[0] != "-" else "0")
@@ -133,15 +133,15 @@ def _set_in_row(row, i, element):
         if row.tag in ARGUMENTS:  # no space between a name and its index
             return
         if after is not None and after.tag not in ("mo", "mspace") and _first(after).text not in tuple(OPENING):
-            row.insert(i + 1, Element("mspace", width=THIN))
+            row.insert(i + 1, Element("mspace", width=THIN_SPACE))
         if before is not None and before.tag not in ("mo", "mspace", "mtext"):
-            row.insert(i, Element("mspace", width=THIN))
+            row.insert(i, Element("mspace", width=THIN_SPACE))
     elif element.tag == "mo" and element.text == "−":
         if before is None or (before.tag == "mo" and before.text not in CLOSING):
             _set_around(element, "0")
-    elif element.text in AROUND and "lspace" not in element.attrib:
+    elif element.text in SPACE_AROUND and "lspace" not in element.attrib:
         element.tag = "mo"
-        _set_around(element, AROUND[element.text])
+        _set_around(element, SPACE_AROUND[element.text])
         if element.text == "…" and before is not None and before.text == ",":
             element.set("lspace", "0")
         if element.text == "…" and after is not None and after.tag == "mo" and after.text not in f",{CLOSING}":

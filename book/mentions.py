@@ -12,7 +12,7 @@ from functools import cache
 from docutils import nodes
 from sphinx.errors import ExtensionError
 
-from book.prose import address, link, put, sections_around, texts, title_of
+from book.prose import address, link, put_links, sections_around, texts, title_of
 
 # What a heading of a page says of the number by which others mention it.
 TITLES = (
@@ -23,18 +23,18 @@ TITLES = (
     ("note", re.compile(r"notes"), re.compile(r"Note (\d{3}): ")),
 )
 NUMBER = r"(\d+(?:\.\d+)*)(?!\w|\.\d)"
-WORDED = re.compile(rf"(?i)\b(section|chapter|assignment|exercise|note)(s?)\s+{NUMBER}")
-NEXT = re.compile(rf"(?:,?\s+(?:and|or|to)\s+|,\s+|–){NUMBER}")  # after a word in the plural
+NUMBER_WITH_WORD = re.compile(rf"(?i)\b(section|chapter|assignment|exercise|note)(s?)\s+{NUMBER}")
+NEXT_NUMBER = re.compile(rf"(?:,?\s+(?:and|or|to)\s+|,\s+|–){NUMBER}")  # after a word in the plural
 UNIT = r"(?!\s*(?:[%×·/]|per cent|times|[kMGT]i?B|[mµ]?s\b|seconds|minutes|hours|bits|bytes|[mb]illion|G?FLOP))"
-ALONE = re.compile(rf"(?<=\(){NUMBER}(?=\))")
-LED = re.compile(
+NUMBER_IN_BRACKETS = re.compile(rf"(?<=\(){NUMBER}(?=\))")
+NUMBER_AFTER_PHRASE = re.compile(
     r"\b(?:in|back\s+to|[Qq]uestion\s+\d+\s+of|(?:comparison|formula|functions|picture|story|tokens)\s+of)\s+"
     rf"{NUMBER}{UNIT}"
 )
-AND = re.compile(rf"\s+and\s+{NUMBER}{UNIT}")
+NUMBER_AFTER_AND = re.compile(rf"\s+and\s+{NUMBER}{UNIT}")
 # Words around a section of another work.
-CITED = re.compile(r"\b(?:(?:19|20)\d\d[,:]|[Ii]ts|[Tt]heir)\s+$")
-CITED_AFTER = re.compile(r"\s+of\s+(?:its|their|the)\s+(?:paper|report)\b")
+CITATION_BEFORE = re.compile(r"\b(?:(?:19|20)\d\d[,:]|[Ii]ts|[Tt]heir)\s+$")
+CITATION_AFTER = re.compile(r"\s+of\s+(?:its|their|the)\s+(?:paper|report)\b")
 
 
 @dataclass(frozen=True)
@@ -71,35 +71,35 @@ def mentions(text, in_references=False, is_section_cell=False):
         yield Mention(begin, begin + len(text.strip()), "section", text.strip())
         return
     by_begin, cited_until = {}, -1
-    for match in WORDED.finditer(text):
+    for match in NUMBER_WITH_WORD.finditer(text):
         word, plural, _ = match.groups()
         numbers = [(match.start(), match.end(), match[3])]
-        while plural and (after := NEXT.match(text, numbers[-1][1])) and alike(after[1], match[3]):
+        while plural and (after := NEXT_NUMBER.match(text, numbers[-1][1])) and same_depth(after[1], match[3]):
             numbers.append((after.start(1), after.end(), after[1]))
         begin, end = match.start(), numbers[-1][1]
         if word.lower() != "note" or len(match[3]) == 3:
             goes_on = cited_until >= 0 and not re.search(r"[.?!]\s", text[cited_until:begin])
             listed = in_references and word.lower() == "section" and not re.search(r"\bof\s+$", text[:begin])
-            if goes_on or listed or cites(word, match[3], text[:begin], text[end:]):
+            if goes_on or listed or is_citation(word, match[3], text[:begin], text[end:]):
                 cited_until = end
             else:
                 by_begin |= {b: Mention(b, e, word.lower(), number) for b, e, number in numbers}
-    for form in (ALONE, LED):
+    for form in (NUMBER_IN_BRACKETS, NUMBER_AFTER_PHRASE):
         for match in form.finditer(text):
-            after = AND.match(text, match.end()) if form is LED else None
+            after = NUMBER_AFTER_AND.match(text, match.end()) if form is NUMBER_AFTER_PHRASE else None
             for one in filter(None, (match, after)):
                 by_begin.setdefault(one.start(1), Mention(one.start(1), one.end(1), "section", one[1], sure=False))
     yield from (by_begin[begin] for begin in sorted(by_begin))
 
 
-def alike(number, other):
+def same_depth(number, other):
     return number.count(".") == other.count(".")
 
 
-def cites(word, number, before, after):
+def is_citation(word, number, before, after):
     """Whether a mention names a part of another work; sections of this course have two numbers."""
     other_form = word.lower() == "section" and number.count(".") != 1
-    return other_form or bool(CITED.search(before) or CITED_AFTER.match(after))
+    return other_form or bool(CITATION_BEFORE.search(before) or CITATION_AFTER.match(after))
 
 
 def is_section_cell(text):
@@ -142,7 +142,7 @@ def link_mentions(app, doctree, page):
             for mention, heading in targets(page, text, places)
             if not is_around(text, page, heading)
         ]
-        put(text, links)
+        put_links(text, links)
 
 
 def setup(app):

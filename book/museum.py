@@ -41,7 +41,7 @@ def code_of(bug):
 
 
 @cache
-def outside(bug):
+def audit_sentence(bug):
     """What the audit's property says of the broken model."""
     others = PROPERTIES.keys() - {bug.found_by}
     with redirect_stdout(io.StringIO()):
@@ -96,7 +96,7 @@ def card(bug):
             f"### {bug.title}",
             f"{bug.date} · [{bug.thread}]({bug.link}) · taught in [{bug.section}]({section_links()[bug.section]})",
             f"**What people see:** {bug.symptoms}.",
-            f"**From outside,** the property *{bug.found_by}* fails: {outside(bug)}",
+            f"**From outside,** the property *{bug.found_by}* fails: {audit_sentence(bug)}",
             *picture(bug.name),
             "**Find the line:**",
             f"```python\n{code_of(bug)}\n```",

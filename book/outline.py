@@ -17,20 +17,25 @@ from reading_times import END_OF_SITTING, is_further, minutes, parts
 from transformer_lab import practice
 from transformer_lab.checks.hunts import tasks
 
-BEFORE, AFTER = 400, 900  # the scripts of all pages
+PRIORITY_BEFORE, PRIORITY_AFTER = 400, 900  # the scripts of all pages
 SCRIPTS = {  # of single pages
-    "index": {"titles.js": BEFORE},
-    "record": {"titles.js": BEFORE, "record_file.js": AFTER, "weak.js": AFTER, "record_page.js": AFTER},
-    "404": {"missing.js": AFTER},
+    "index": {"titles.js": PRIORITY_BEFORE},
+    "record": {
+        "titles.js": PRIORITY_BEFORE,
+        "record_file.js": PRIORITY_AFTER,
+        "weak.js": PRIORITY_AFTER,
+        "record_page.js": PRIORITY_AFTER,
+    },
+    "404": {"missing.js": PRIORITY_AFTER},
 }
-NOT_READ = ("References",)  # sections to look things up in
+REFERENCE_SECTIONS = ("References",)  # sections to look things up in
 QUESTION = re.compile(r"<summary>A\. ")
 
 
 def section(node, cells):
     """Return a section's id, minutes, number of questions, and three flags, without its title."""
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    is_read = title_of(node) not in NOT_READ
+    is_read = title_of(node) not in REFERENCE_SECTIONS
     ends_sitting = bool(END_OF_SITTING.search(text))
     flags = map(int, (is_read, ends_sitting, is_further(cells)))
     return [node["ids"][0], max(1, round(minutes(cells))), len(QUESTION.findall(text)), *flags]
@@ -104,5 +109,5 @@ def add_script(app, pagename, templatename, context, doctree):
 def setup(app):
     app.connect("html-page-context", add_script)
     app.connect("write-started", write_outline)  # before the pages, which name it with its digest
-    app.add_js_file("outline.js", defer="defer", priority=BEFORE)
+    app.add_js_file("outline.js", defer="defer", priority=PRIORITY_BEFORE)
     return {"parallel_read_safe": True}

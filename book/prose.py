@@ -4,7 +4,7 @@ from docutils import nodes
 from sphinx import addnodes
 
 # Headings, code, formulas, raw HTML, links: their text stays as it is.
-LEFT_OUT = (
+NODES_LEFT_OUT = (
     nodes.title,
     nodes.reference,
     nodes.literal,
@@ -15,7 +15,7 @@ LEFT_OUT = (
 )
 
 
-def texts(node, without=LEFT_OUT):
+def texts(node, without=NODES_LEFT_OUT):
     """Yield the texts of a node in which words may become links."""
     for child in list(node.children):
         if isinstance(child, nodes.Text):
@@ -41,7 +41,7 @@ def link(text, address, **attributes):
     return nodes.reference("", "", nodes.Text(text), internal=True, refuri=address, **attributes)
 
 
-def put(text, links):
+def put_links(text, links):
     """Put links into a text, each with the positions in the text where it begins and ends."""
     parts, done = [], 0
     for begin, end, node in links:

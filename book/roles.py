@@ -8,13 +8,13 @@ import re
 
 from docutils import nodes
 
-from book.prose import LEFT_OUT, put, texts
+from book.prose import NODES_LEFT_OUT, put_links, texts
 
-PAGES = re.compile(r"\d\d_\w+|glossary")
+COLOURED_PAGES = re.compile(r"\d\d_\w+|glossary")
 ROLES = {"query": ("query", "queries", "q"), "key": ("key", "keys", "k"), "value": ("value", "values", "v")}
 ROLE = {word: role for role, words in ROLES.items() for word in words}
 WORD = re.compile(r"(?i)\b(?:quer(?:y|ies)|keys?|values?)\b")
-UNCOLOURED = tuple(kind for kind in LEFT_OUT if kind is not nodes.reference)
+UNCOLOURED_NODES = tuple(kind for kind in NODES_LEFT_OUT if kind is not nodes.reference)
 
 
 def role_of(word):
@@ -23,7 +23,7 @@ def role_of(word):
 
 
 def colour_prose(app, doctree, page):
-    if PAGES.fullmatch(page):
+    if COLOURED_PAGES.fullmatch(page):
         for paragraph in doctree.findall(nodes.paragraph):
             colour(paragraph)
 
@@ -33,15 +33,15 @@ def colour(paragraph):
     words = WORD.findall(paragraph.astext()) + [code.astext() for code in codes]
     if len(set(map(role_of, words))) < 2:
         return
-    for text in list(texts(paragraph, UNCOLOURED)):
+    for text in list(texts(paragraph, UNCOLOURED_NODES)):
         link = text.parent if isinstance(text.parent, nodes.reference) else None
         if link is None or "term" in link["classes"]:
-            put(text, [(*match.span(), coloured(match[0])) for match in WORD.finditer(text)])
+            put_links(text, [(*match.span(), coloured_word(match[0])) for match in WORD.finditer(text)])
     for code in codes:
         code["classes"].append(f"role-{role_of(code.astext())}")
 
 
-def coloured(word):
+def coloured_word(word):
     return nodes.inline("", word, classes=[f"role-{role_of(word)}"])
 
 

@@ -20,9 +20,9 @@ from book.prose import title_of
 from transformer_lab import labs
 
 CHAPTERS = notebooks.ROOT / "chapters"
-FINDS = Path(__file__).with_name("find.js")
+FIND_SCRIPT = Path(__file__).with_name("find.js")
 
-LEFT_OUT = (nodes.math_block, nodes.comment, nodes.image, nodes.title, nodes.section)
+NODES_LEFT_OUT = (nodes.math_block, nodes.comment, nodes.image, nodes.title, nodes.section)
 ERROR = re.compile(r"(?m)\b[A-Z]\w*(?:Error|Warning): .*")  # as a reader pastes it
 LAB = re.compile(r"\blabs\.(\w+)\(")
 HEADING = re.compile(r"(?m)^#{1,4} ")
@@ -70,12 +70,12 @@ def words(node):
     if isinstance(node, nodes.raw):  # a line break
         return " "
     between = "" if isinstance(node, nodes.TextElement) else " "
-    return between.join(words(child) for child in node.children if not isinstance(child, LEFT_OUT))
+    return between.join(words(child) for child in node.children if not isinstance(child, NODES_LEFT_OUT))
 
 
 def parts_of(section):
     """Return the texts of a section's paragraphs, cells and lists."""
-    return [" ".join(words(child).split()) for child in section.children if not isinstance(child, LEFT_OUT)]
+    return [" ".join(words(child).split()) for child in section.children if not isinstance(child, NODES_LEFT_OUT)]
 
 
 def sections_of(doctree, known=()):
@@ -147,7 +147,7 @@ def script(env, address):
         "LABS": lab_rows(env, address),
     }
     data = [f"const {name} = {as_json(value)};\n" for name, value in values.items()]
-    return "".join([SearchEnglish.js_stemmer_code, *data, FINDS.read_text("utf-8")])
+    return "".join([SearchEnglish.js_stemmer_code, *data, FIND_SCRIPT.read_text("utf-8")])
 
 
 def write_script(app, builder):

@@ -4,7 +4,7 @@ import nbformat
 from docutils import nodes
 
 import notebooks
-from reading_times import stated
+from reading_times import stated_minutes
 
 WORDS = "A good place to stop: the rest of the chapter takes about {} minutes."
 
@@ -14,7 +14,7 @@ def mark_ends(app, doctree, docname):
     ends = [tip for tip in doctree.findall(nodes.tip) if tip.astext().startswith("End of the")] if path else []
     if not ends:
         return
-    minutes = stated(nbformat.read(path, 4).cells[0].source)
+    minutes = stated_minutes(nbformat.read(path, 4).cells[0].source)
     for number, tip in enumerate(ends, 1):
         tip["classes"].append("tl-sitting")
         tip += nodes.paragraph("", WORDS.format(sum(minutes[number:])))

@@ -9,7 +9,7 @@ from docutils import nodes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-from book.descriptions import PAGES
+from book.descriptions import TITLES_AND_DESCRIPTIONS
 
 BLUE, AMBER, INK, QUIET = "#0b5cad", "#ffb454", "#1b1f24", "#565d66"
 LOGO = [(0, 0, 1), (0, 1, 0.55), (1, 1, 1), (0, 2, 0.25), (1, 2, 0.55), (2, 2, None)]  # column, row, opacity
@@ -60,7 +60,10 @@ def add_card(app, pagename, templatename, context, doctree):
     # Pages without a source, such as the search page, have the front page's card.
     source = pagename if doctree else app.config.root_doc
     site, title = app.config.html_title, app.env.titles[source].astext()
-    named, description = PAGES.get(source) or (title, describe(doctree or app.env.get_doctree(source)))
+    named, description = TITLES_AND_DESCRIPTIONS.get(source) or (
+        title,
+        describe(doctree or app.env.get_doctree(source)),
+    )
     if source.startswith("solutions/"):  # whose first paragraph is the assignment's
         description = shorten(f"Solved, with reasons: {description}", 200, placeholder=" …")
     tags = {"og:type": "website", "og:site_name": site, "og:title": named, "og:description": description}

@@ -8,7 +8,7 @@ from PIL import Image
 
 BAR = 0.006, 0.012  # of a bar that separates, the least share of the figure's width or height
 PANEL = 0.15, 0.3  # and of a panel; what is less is a label of the panel after it, or at the end, of the one before
-WHITE = 250
+WHITE_LEVEL = 250
 GAP = 12  # pixels
 
 
@@ -35,7 +35,7 @@ def stack(image):
 def _cut(image, axis):
     """Cut a figure at the white bars across an axis: 0 at columns, 1 at rows."""
     length = image.size[axis]
-    white = (np.asarray(image.convert("L")) >= WHITE).all(axis)
+    white = (np.asarray(image.convert("L")) >= WHITE_LEVEL).all(axis)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], ~white, [False]]).astype(int))).reshape(-1, 2)
     spans = []
     for begin, end in edges.tolist():

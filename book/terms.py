@@ -9,19 +9,19 @@ from functools import cache
 
 from docutils import nodes
 
-from book.prose import LEFT_OUT, address, link, put, sections_around, texts, title_of
-from routes import EVERYDAY
+from book.prose import NODES_LEFT_OUT, address, link, put_links, sections_around, texts, title_of
+from routes import EVERYDAY_TERMS
 
 GLOSSARY = "glossary"
 NO_TERMS = {"index", GLOSSARY, "references", "api"}  # the front page, and pages to look things up in
 NO_SECTIONS = {"References"}
 # A kernel is three things, and positions, states and views are mostly no term.
-AMBIGUOUS = EVERYDAY | {"kernel", "position", "state", "view"}
-IN_COMPANY = {"key", "value"}
+AMBIGUOUS_TERMS = EVERYDAY_TERMS | {"kernel", "position", "state", "view"}
+TERMS_IN_COMPANY = {"key", "value"}
 COMPANY = re.compile(r"(?i)\b(?:query|queries|keys?|values?)\b")
-NEAR = 30  # characters
+NEAR_DISTANCE = 30  # characters
 # A term does not begin or end within a word, or at one of these: key–value, self-attention.
-INSIDE = r"[\w–-]"
+WORD_CHARACTER = r"[\w–-]"
 
 
 def entries(env):
@@ -45,16 +45,16 @@ class Terms:
     """The terms of the glossary, each with the anchor of its entry."""
 
     def __init__(self, anchors):
-        self.anchors = {term: anchor for term, anchor in anchors.items() if term not in AMBIGUOUS}
+        self.anchors = {term: anchor for term, anchor in anchors.items() if term not in AMBIGUOUS_TERMS}
         self.names = sorted(self.anchors, key=len, reverse=True)  # *linear attention* before *attention*
         either = "|".join(f"({pattern(name)})" for name in self.names)
-        self.form = re.compile(rf"(?<!{INSIDE})(?:{either})(?!{INSIDE})")
+        self.form = re.compile(rf"(?<!{WORD_CHARACTER})(?:{either})(?!{WORD_CHARACTER})")
 
     def first_uses(self, text, used):
         """Yield the beginning, the end and the anchor of each term in a text that is not ``used`` yet, and note it."""
         for match in self.form.finditer(text):
             term = self.names[match.lastindex - 1]
-            if term not in used and (term not in IN_COMPANY or in_company(text, *match.span())):
+            if term not in used and (term not in TERMS_IN_COMPANY or in_company(text, *match.span())):
                 used.add(term)
                 yield match.start(), match.end(), self.anchors[term]
 
@@ -62,8 +62,8 @@ class Terms:
 def in_company(text, begin, end):
     """Whether query, key or value is said close before or after."""
     around = (
-        re.split(r"[.?!]\s", text[max(0, begin - NEAR) : begin])[-1],
-        re.split(r"[.?!]\s", text[end : end + NEAR])[0],
+        re.split(r"[.?!]\s", text[max(0, begin - NEAR_DISTANCE) : begin])[-1],
+        re.split(r"[.?!]\s", text[end : end + NEAR_DISTANCE])[0],
     )
     return any(map(COMPANY.search, around))
 
@@ -83,7 +83,7 @@ def link_terms(app, doctree, page):
     if page in NO_TERMS:
         return
     used = {}
-    for text in list(texts(doctree, (*LEFT_OUT, nodes.thead))):
+    for text in list(texts(doctree, (*NODES_LEFT_OUT, nodes.thead))):
         section = unit(text)
         if section and title_of(section) not in NO_SECTIONS:
             uses = terms(app.env).first_uses(str(text), used.setdefault(section["ids"][0], set()))
@@ -91,7 +91,7 @@ def link_terms(app, doctree, page):
                 (begin, end, link(text[begin:end], address(app, page, GLOSSARY, anchor), classes=["term"]))
                 for begin, end, anchor in uses
             ]
-            put(text, links)
+            put_links(text, links)
 
 
 def setup(app):

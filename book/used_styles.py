@@ -19,7 +19,7 @@ SHEETS = (
     "styles/sphinx-book-theme.css",
 )
 MARK = "/* Only what is used: book/used_styles.py */"
-ASKED = {"collapse", "collapsing", "dropdown", "fade", "modal", "show", "tooltip"}  # of Bootstrap's script
+BOOTSTRAP_CLASSES = {"collapse", "collapsing", "dropdown", "fade", "modal", "show", "tooltip"}  # of Bootstrap's script
 ATTRIBUTE = re.compile(r'\b(?:class|id)="([^"]*)"')
 WORD = re.compile(r"[\w-]+")
 # What a rule begins with, up to its brace or, for a statement, its semicolon; strings are whole.
@@ -27,12 +27,14 @@ PRELUDE = re.compile(r"""((?:[^{};"']|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')*)([{;
 NAME = re.compile(r"[.#]((?:\\.|[\w-])+)")
 READ = re.compile(r"var\(\s*(--[\w-]+)|[\"'](--[\w-]+)[\"']")  # in a style, or by name in a script
 DECLARATION = re.compile(r"""(?:[^;"'(]|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\((?:[^()]|\([^()]*\))*\))+""")
-NESTED = re.compile(r":[\w-]+\([^()]*\)")
+NESTED_SELECTOR = re.compile(r":[\w-]+\([^()]*\)")
 
 
 def words_of_pages(folder):
     """Return the classes and ids of all pages in a folder, and the words of the scripts that they load."""
-    words = set(ASKED) | {f"{part}-{name}" for part in ("tooltip", "bs-tooltip") for name in ("inner", "arrow", "auto")}
+    words = set(BOOTSTRAP_CLASSES) | {
+        f"{part}-{name}" for part in ("tooltip", "bs-tooltip") for name in ("inner", "arrow", "auto")
+    }
     for page in folder.rglob("*.html"):
         for names in ATTRIBUTE.findall(page.read_text("utf-8")):
             words.update(names.split())
@@ -61,7 +63,7 @@ def rules(css):
 
 
 def outside_brackets(selector):
-    while (shorter := NESTED.sub("", selector)) != selector:
+    while (shorter := NESTED_SELECTOR.sub("", selector)) != selector:
         selector = shorter
     return re.sub(r"\[[^\]]*\]", "", selector)
 

@@ -18,13 +18,15 @@ from minify_html import minify
 
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = re.compile(r'"model_id":\s*"(\w+)"')
-IN_FILES = {"transformer_lab.labs.practice.Practice": "practice-lab.js"}
-LARGE = 40_000  # letters of JSON
-ON_TOUCH = {"transformer_lab.labs.whole.WholeLab": "checkpoints"}  # lists; a page fetches an entry when it needs it
+LABS_IN_FILES = {"transformer_lab.labs.practice.Practice": "practice-lab.js"}
+LARGE_STATE = 40_000  # letters of JSON
+TRAITS_ON_TOUCH = {
+    "transformer_lab.labs.whole.WholeLab": "checkpoints"
+}  # lists; a page fetches an entry when it needs it
 
 
 @cache
-def minified(script):
+def minify_script(script):
     """Return a module minified, by a parser: in template literals each space counts."""
     page = minify(f"<script type=module>{script}</script>", minify_js=True)
     return page.partition(">")[2].removesuffix("</script>")
@@ -38,7 +40,8 @@ def address_of(file, text):
 def with_files(state, large=True):
     """Return a lab's state with ``{"file": address}`` for what is fetched later, and the files by address.
 
-    Each entry of a trait in ``ON_TOUCH`` has a file of its own; so has, with ``large``, every value above ``LARGE``.
+    Each entry of a trait in ``TRAITS_ON_TOUCH`` has a file of its own; so has, with ``large``, every value
+    above ``LARGE_STATE``.
     """
     kind, files = state.get("_anywidget_id", ""), {}
 
@@ -51,14 +54,14 @@ def with_files(state, large=True):
 
     found = {}
     for name, value in state.items() if kind else ():
-        if name == ON_TOUCH.get(kind):
+        if name == TRAITS_ON_TOUCH.get(kind):
             found[name] = [moved(name, json.dumps(entry)) for entry in value]
-        elif large and name not in ("_esm", "_css") and len(text := json.dumps(value)) > LARGE:
+        elif large and name not in ("_esm", "_css") and len(text := json.dumps(value)) > LARGE_STATE:
             found[name] = moved(name, text)
     return {**state, **found}, files
 
 
-def trimmed(data, shown):
+def trim_states(data, shown):
     """Return the states of the widgets ``shown``, in the order of the page, and the files, by address.
 
     A text that another widget has already becomes ``{"as": its id}``, one in a file ``{"file": its address}``.
@@ -72,8 +75,8 @@ def trimmed(data, shown):
             if text and first.setdefault(text, model) != model:
                 state[name] = {"as": first[text]}
             elif text and name == "_esm":
-                state[name] = minified(text)
-                if file := IN_FILES.get(state.get("_anywidget_id")):
+                state[name] = minify_script(text)
+                if file := LABS_IN_FILES.get(state.get("_anywidget_id")):
                     address = address_of(file, text)
                     files[address], state[name] = state[name], {"file": address}
         states[model] = {**data["state"][model], "state": state}
@@ -84,12 +87,12 @@ def keep_shown_widgets(app, pagename, templatename, context, doctree):
     for script in context.get("script_files", []):
         attributes = getattr(script, "attributes", {})
         if attributes.get("type") == STATE:
-            data, files = trimmed(json.loads(attributes["body"]), VIEW.findall(context["body"]))
+            data, files = trim_states(json.loads(attributes["body"]), VIEW.findall(context["body"]))
             attributes["body"] = json.dumps(data).replace("</", "<\\/")
-            write(files, Path(app.outdir) / "_static")
+            write_files(files, Path(app.outdir) / "_static")
 
 
-def write(files, folder):
+def write_files(files, folder):
     """Write files that give a script's text to mount.js: a page opened from disk cannot fetch text."""
     for address, text in files.items():
         script = f"(window.labScripts ??= {{}})[{json.dumps(address)}] = {json.dumps(text)};\n"

@@ -24,10 +24,12 @@ from transformer_lab.checks.report import HINTS as KINDS
 REGION = re.compile(r"(?ms)^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$")
 # A numbered heading: one with the name of an exercise, or one that has a number already.
 HEADING = re.compile(r"(?m)^## (?P<number>(?:\d+\.)?\d+ )?(?P<words>(?:.*`(?P<name>\w+)`)?.*)$")
-ABOUT = r"\b([Aa]bout )(\d+)(?= minutes)"
+ABOUT_MINUTES = r"\b([Aa]bout )(\d+)(?= minutes)"
 MINUTES = re.compile(r"(?m)^★+☆* · (\d+) minutes")
 WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-COUNTED = re.compile(rf"(?i)\b(?P<count>{'|'.join(WORDS)})(?P<between>(?: short)? functions\b[^`]*)`\w+` to `\w+`")
+FUNCTION_COUNT = re.compile(
+    rf"(?i)\b(?P<count>{'|'.join(WORDS)})(?P<between>(?: short)? functions\b[^`]*)`\w+` to `\w+`"
+)
 STAND_IN = re.compile(r"`\w+ = tl\.checks\.\w+\.reference`")
 # A check takes what has its name, or the class above it.
 CHECK = re.compile(
@@ -169,16 +171,16 @@ def count_exercises(notebook, folder):
         word = count.capitalize() if match["count"][0].isupper() else count
         return f"{word}{match['between']}`{functions[0]}` to `{functions[-1]}`"
 
-    first.source, done = COUNTED.subn(counted, first.source, count=1)
+    first.source, done = FUNCTION_COUNT.subn(counted, first.source, count=1)
     if not done:
         raise ValueError(f"the first cell must say how many functions there are: {count} functions, from `…` to `…`")
     first.source = STAND_IN.sub(f"`{functions[0]} = tl.checks.{functions[0]}.reference`", first.source)
     minutes = sum(int(number) for cell in notebook.cells for number in MINUTES.findall(cell.source))
-    about = re.search(ABOUT, first.source)
+    about = re.search(ABOUT_MINUTES, first.source)
     if not about:
         raise ValueError(f"the first cell must say how long it takes: About {minutes} minutes")
     if not has_untimed_parts(notebook):
-        first.source = re.sub(ABOUT, rf"\g<1>{minutes}", first.source, count=1)
+        first.source = re.sub(ABOUT_MINUTES, rf"\g<1>{minutes}", first.source, count=1)
     elif int(about[2]) <= minutes:
         raise ValueError(f"the first cell must say more than the {minutes} minutes of its tasks, got {about[2]}")
 

@@ -24,7 +24,7 @@ PINS = [
     "2026-11-20",
 ]  # of their dependencies, the releases up to that day
 MADE_FROM = "\n".join([sys.version, str(VENV), *PINS])
-STARTS_WITHIN = 60  # seconds
+START_TIMEOUT = 60  # seconds
 
 
 def environment():
@@ -42,7 +42,7 @@ def is_there():
 
 
 @contextmanager
-def serving(notebooks, work, settings=None):
+def serve_clients(notebooks, work, settings=None):
     """Serve the folder ``notebooks`` in both clients, freshly installed, and yield the address.
 
     ``work`` is an empty folder for their files; ``settings`` are JupyterLab's, by the name of a plugin.
@@ -85,7 +85,7 @@ def serving(notebooks, work, settings=None):
 
 
 def _wait(address, server, log):
-    end = time.monotonic() + STARTS_WITHIN
+    end = time.monotonic() + START_TIMEOUT
     while server.poll() is None and time.monotonic() < end:
         try:
             return urllib.request.urlopen(f"{address}/api/status", timeout=5).close()

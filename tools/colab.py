@@ -26,7 +26,7 @@ from colab_environment import (
     compared_with_colab,
     environment,
     installed,
-    isolated,
+    isolated_python,
     layered_venv,
     python_of,
     site_packages,
@@ -34,7 +34,7 @@ from colab_environment import (
 )
 from colab_network import checkout, fake_address, serve, variables
 from notebook_labs import LAB, WIDGET
-from notebooks import ROOT, all_notebooks, canonical, describe_failure, execute, ignored
+from notebooks import ROOT, all_notebooks, canonical, describe_failure, execute, is_ignored
 
 NOWHERE = "http://127.0.0.1:9"  # no server listens there
 GIVES_UP_WITHIN = 60  # seconds in which an installation that cannot work must fail
@@ -62,7 +62,7 @@ def run(notebook, folder, git):
     return installed(venv, "--path", site_packages(venv))
 
 
-def replaced(new, installed_versions):
+def replaced_packages(new, installed_versions):
     """Return a sentence for each installed package that one of ``new`` replaces."""
     return [
         f"{name} {installed_versions[name]} is replaced by {version}"
@@ -74,10 +74,20 @@ def replaced(new, installed_versions):
 def try_plan(wheel, folder):
     """Ask pip what it would install with the wheel in Colab; return the errors, and the plan."""
     layered_venv(folder / "venv")
-    command = [*isolated(folder / "venv"), "-m", "pip", "install", "--dry-run", "--quiet", "--report", "-", wheel]
+    command = [
+        *isolated_python(folder / "venv"),
+        "-m",
+        "pip",
+        "install",
+        "--dry-run",
+        "--quiet",
+        "--report",
+        "-",
+        wheel,
+    ]
     plan = json.loads(subprocess.check_output(command, text=True))["install"]
     new = {item["metadata"]["name"].lower(): item["metadata"]["version"] for item in plan}
-    return replaced(new, installed(VENV)), ", ".join(f"{name} {version}" for name, version in new.items())
+    return replaced_packages(new, installed(VENV)), ", ".join(f"{name} {version}" for name, version in new.items())
 
 
 def try_first_cell(address, git, folder):
@@ -90,7 +100,7 @@ def try_first_cell(address, git, folder):
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
     new = run(notebook, folder, git)
-    return replaced(new, installed(VENV)), f"{float(notebook.cells[2].outputs[0].text):.1f} s in the cell"
+    return replaced_packages(new, installed(VENV)), f"{float(notebook.cells[2].outputs[0].text):.1f} s in the cell"
 
 
 def try_offline(folder):
@@ -115,7 +125,7 @@ def try_notebook(path, folder):
     except CellExecutionError as error:
         return [describe_failure(notebook, error)], ""
     missing = [] if "transformer-lab" in new else ["the first cell did not install the package"]
-    return [*missing, *replaced(new, installed(VENV)), *differences(stored, notebook)], ""
+    return [*missing, *replaced_packages(new, installed(VENV)), *differences(stored, notebook)], ""
 
 
 def comparable_outputs(cell):
@@ -136,7 +146,7 @@ def differences(stored, executed):
     shown = canonical(executed)
     first = next(number for number, cell in enumerate(stored.cells, 1) if cell.cell_type == "code")
     for number, (old, new) in enumerate(zip(stored.cells, shown.cells), 1):
-        if old.cell_type != "code" or number == first or ignored(old):
+        if old.cell_type != "code" or number == first or is_ignored(old):
             continue
         if comparable_outputs(old) != comparable_outputs(new):
             yield f"cell {number}: stored {comparable_outputs(old)}, found {comparable_outputs(new)}"

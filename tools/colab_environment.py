@@ -31,7 +31,7 @@ def interpreter(version):
     return None
 
 
-def reachable(index):
+def is_reachable(index):
     try:
         return urllib.request.urlopen(f"{index}/torch/", timeout=10).status == 200
     except OSError:
@@ -43,7 +43,7 @@ def environment():
     colab = versions()
     python, torch = interpreter(colab["python"]), [f"torch=={colab['torch']}", "--index-url", CPU]
     left = {"python", "torch"}
-    if not reachable(CPU):  # then PyTorch and Python are those of .venv, and setuptools is what that PyTorch needs
+    if not is_reachable(CPU):  # then PyTorch and Python are those of .venv, and setuptools is what that PyTorch needs
         python, torch = None, re.findall(r"(?m)^torch==\S+", (ROOT / "requirements.txt").read_text("utf-8"))
         left |= {"setuptools"}
     pins = [f"{name}=={version}" for name, version in colab.items() if name not in left]
@@ -56,19 +56,19 @@ def environment():
     make_venv(str(VENV), made_from, install, python)
 
 
-def isolated(venv):
+def isolated_python(venv):
     """Return the command of an environment's Python that ignores the current folder."""
     return [str(venv / "bin" / "python"), "-I"]
 
 
 def installed(venv, *where):
     """Return ``{name: version}`` of the packages in an environment; of one folder only, with ``--path folder``."""
-    listed = subprocess.check_output([*isolated(venv), "-m", "pip", "list", "--format=json", *where], text=True)
+    listed = subprocess.check_output([*isolated_python(venv), "-m", "pip", "list", "--format=json", *where], text=True)
     return {package["name"].lower().replace("_", "-"): package["version"] for package in json.loads(listed)}
 
 
 def python_of(venv):
-    return subprocess.check_output([*isolated(venv), "-V"], text=True).split()[1]
+    return subprocess.check_output([*isolated_python(venv), "-V"], text=True).split()[1]
 
 
 def compared_with_colab(colab, here):
@@ -88,5 +88,5 @@ def site_packages(venv):
 
 def layered_venv(venv):
     """Make an environment that sees the packages of .venv-colab, and into which a notebook installs."""
-    subprocess.run([*isolated(VENV), "-m", "venv", "--without-pip", venv], check=True)
+    subprocess.run([*isolated_python(VENV), "-m", "venv", "--without-pip", venv], check=True)
     (site_packages(venv) / "colab.pth").write_text(str(site_packages(VENV)))

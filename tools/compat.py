@@ -17,7 +17,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from colab_environment import CPU, installed, interpreter, python_of, reachable
+from colab_environment import CPU, installed, interpreter, is_reachable, python_of
 from device import describe_failure, result
 from environment import fail, make_venv
 from notebooks import ROOT
@@ -91,7 +91,7 @@ def pins():
 
 def packages(end):
     """Return uv's options and packages. Without the configuration, which pins PyTorch."""
-    backend = ["--torch-backend", "cpu"] if reachable(CPU) else []
+    backend = ["--torch-backend", "cpu"] if is_reachable(CPU) else []
     return ["--no-config", "--resolution", end.resolution, *backend, "-r", "pyproject.toml", *pins()]
 
 
@@ -153,7 +153,7 @@ def run(step):
     return status == 0, time.perf_counter() - start
 
 
-def chosen(words):
+def chosen_ends(words):
     """Return the ends with these names, or both for none."""
     names = [end.name for end in ENDS]
     if wrong := [word for word in words if word not in names]:
@@ -165,7 +165,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("ends", nargs="*", metavar="END", help="newest, oldest; default: both")
     summary, failed = [], []
-    for end in chosen(parser.parse_args().ends):
+    for end in chosen_ends(parser.parse_args().ends):
         environment(end)
         summary.append(describe(end))
         print(summary[-1], flush=True)

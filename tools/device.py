@@ -24,7 +24,7 @@ from notebooks import ROOT
 
 STANDIN = ROOT / "tests" / "standin"
 REPORTS = ROOT / "_build" / "reports" / "device"
-NEVER_STARTED = "Kernel died before replying"  # another kernel that started at the same moment took its ports
+KERNEL_NEVER_STARTED = "Kernel died before replying"  # another kernel that started at the same moment took its ports
 SCREENFUL = 60  # lines of a failing part's report
 MATHEMATICS = (  # below tests/, the longest first
     "maths/linear_attention maths/audit maths/transformer checks/checks maths/multi_head maths/attention"
@@ -92,7 +92,7 @@ def run(part):
         with part.report.open("w", encoding="utf-8") as report:
             command, options = [*part.command, part.path], {"stdout": report, "stderr": subprocess.STDOUT}
             status = subprocess.call(command, cwd=ROOT, env=environment(part.float64), **options)
-        if NEVER_STARTED not in part.report.read_text("utf-8"):
+        if KERNEL_NEVER_STARTED not in part.report.read_text("utf-8"):
             break
     return status == 0, time.perf_counter() - start
 

@@ -20,7 +20,7 @@ from device import REPORTS, Part, environment, missing
 from notebooks import ROOT
 
 USE = re.compile(r", device=device\b|\.to\(device\)")
-FAILED = re.compile(r"^Cell (\d+): (.*)", re.MULTILINE)
+FAILED_CELL = re.compile(r"^Cell (\d+): (.*)", re.MULTILINE)
 
 
 def uses(notebook):
@@ -29,13 +29,13 @@ def uses(notebook):
     return [(cell, match) for cell in cells for match in USE.finditer(cell.source)]
 
 
-def spread(many, all_of):
+def spread_evenly(many, all_of):
     """This many of a list's indices, evenly spread."""
     many = min(many, all_of)
     return [(2 * i + 1) * all_of // (2 * many) for i in range(many)]
 
 
-def without(notebook, number):
+def without_use(notebook, number):
     """A copy of the notebook without one of its uses, and the line that lacks it."""
     copy = deepcopy(notebook)
     cell, match = uses(copy)[number]
@@ -44,16 +44,16 @@ def without(notebook, number):
     return copy, cell.source.splitlines()[line].strip()
 
 
-def noticed(chapter, number):
+def run_without_use(chapter, number):
     """Run a chapter without one use. Return the line, the first cell that fails, and the seconds that it took."""
-    copy, line = without(nbformat.read(chapter, 4), number)
+    copy, line = without_use(nbformat.read(chapter, 4), number)
     path = REPORTS / "uses" / f"{chapter.stem}_{number}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(notebooks.text(copy), "utf-8")
     start = time.perf_counter()
     part = Part(path.relative_to(ROOT).as_posix())
     ran = subprocess.run([*part.command, "-x", part.path], cwd=ROOT, env=environment(), capture_output=True, text=True)
-    failure = FAILED.search(ran.stdout)
+    failure = FAILED_CELL.search(ran.stdout)
     return line, failure and f"code cell {int(failure[1]) + 1}: {failure[2]}", time.perf_counter() - start
 
 
@@ -67,10 +67,10 @@ def main():
     jobs = []
     for place, chapter in enumerate(chapters):
         share = many // len(chapters) + (place < many % len(chapters))
-        jobs += [(chapter, number) for number in spread(share, len(uses(nbformat.read(chapter, 4))))]
+        jobs += [(chapter, number) for number in spread_evenly(share, len(uses(nbformat.read(chapter, 4))))]
     count = 0
     with ThreadPoolExecutor(2) as pool:
-        for (chapter, _), (line, cell, seconds) in zip(jobs, pool.map(lambda job: noticed(*job), jobs)):
+        for (chapter, _), (line, cell, seconds) in zip(jobs, pool.map(lambda job: run_without_use(*job), jobs)):
             count += cell is not None
             number = chapter.stem.split("_")[0]
             print(f"{number}  {seconds:5.0f} s  {cell or 'NOT NOTICED'}\n              {line}", flush=True)

@@ -47,7 +47,7 @@ def cache_folder():
     return CACHES / digest.hexdigest()[:16]
 
 
-def executed(path):
+def executed_notebook(path):
     """Return the notebook ``path`` with its outputs, and what was recorded about the run.
 
     A notebook that the cache lacks is executed. If it fails, it is not cached, and RuntimeError names its cell.
@@ -97,7 +97,7 @@ def execute_missing():
 
     def work(path):
         try:
-            seconds[_name(path)] = executed(path)[1]["execution_seconds"]
+            seconds[_name(path)] = executed_notebook(path)[1]["execution_seconds"]
             outcome = f"{seconds[_name(path)]:5.1f} s"
         except RuntimeError as error:
             failed.append(str(error))

@@ -26,9 +26,9 @@ from notebooks import ROOT
 VENV = ROOT / ".venv-nbgrader"
 PINS = ["nbgrader==0.9.6", "--exclude-newer", "2026-11-20"]  # of its dependencies, the releases up to that day
 COURSE = "course"
-EVEN, ODD = slice(0, None, 2), slice(1, None, 2)
+EVEN_ITEMS, ODD_ITEMS = slice(0, None, 2), slice(1, None, 2)
 # How much of each notebook is right, and which notebooks are handed in.
-STUDENTS = {"all right 1": (1, EVEN), "all right 2": (1, ODD), "half right": (1 / 2, ODD)}
+STUDENTS = {"all right 1": (1, EVEN_ITEMS), "all right 2": (1, ODD_ITEMS), "half right": (1 / 2, ODD_ITEMS)}
 
 
 def environment():
@@ -62,19 +62,19 @@ def nbgrader(folder, *command):
         raise SystemExit(f"nbgrader {' '.join(command)} failed:\n{(done.stdout + done.stderr)[-3000:]}")
 
 
-def answered(notebook, solution, share):
+def answer_share(notebook, solution, share):
     """Fill in this share of the functions of a released notebook, and return the points that it should get."""
-    functions, answers = graded(notebook, "solution"), graded(solution, "solution")
+    functions, answers = graded_cells(notebook, "solution"), graded_cells(solution, "solution")
     right = int(share * len(functions))
     for i, (function, answer) in enumerate(zip(functions, answers, strict=True)):
         if i < right:
             function.source = answer.source
         elif (i - right) % 2:
             function.source = REGION.sub(r"\1return None", answer.source)
-    return sum(check.metadata["nbgrader"]["points"] for check in graded(notebook, "grade")[:right])
+    return sum(check.metadata["nbgrader"]["points"] for check in graded_cells(notebook, "grade")[:right])
 
 
-def graded(notebook, kind):
+def graded_cells(notebook, kind):
     """Return the cells to fill in (``"solution"``), or those that give points (``"grade"``)."""
     return [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get(kind)]
 
@@ -101,7 +101,7 @@ def grade(folder, student, released, sources):
     share, which = STUDENTS[student]
     for name in sorted(released)[which]:
         handed_in = deepcopy(released[name])
-        expected += answered(handed_in, nbformat.read(sources[name], 4), share)
+        expected += answer_share(handed_in, nbformat.read(sources[name], 4), share)
         nbformat.write(handed_in, target / name)
     nbgrader(folder, "autograde", COURSE, "--create")
     nbgrader(folder, "export", "--to", "grades.csv")

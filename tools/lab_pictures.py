@@ -17,11 +17,11 @@ from state import browser
 ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
 FOLDER = ROOT / "book" / "pictures"
-LARGEST = 40_000  # bytes
+LARGEST_PICTURE = 40_000  # bytes
 WINDOWS = {"phone": 360, "tablet": 800, "desk": 1280}  # widths in pixels, as for .lab-room in book/style.css
 COLOURS = (256, 128, 64, 32, 16)
 VIEWS = """document.querySelectorAll('script[type$="widget-view+json"]')"""
-PAST_ALL = f"""async () => {{
+SCROLL_PAST_ALL = f"""async () => {{
     const start = scrollY;
     for (const view of {VIEWS}) {{
         view.parentElement.scrollIntoView({{ behavior: "instant" }});
@@ -33,22 +33,22 @@ PAST_ALL = f"""async () => {{
 
 def draw_all(page):
     """Scroll past all labs of the page, some of which are drawn only when they come near, and wait until they are."""
-    page.evaluate(PAST_ALL)
+    page.evaluate(SCROLL_PAST_ALL)
     page.wait_for_function(f"{VIEWS}.length === document.querySelectorAll('[data-lab]').length")
 
 
-def small(png):
-    """Return a picture as WebP, with as many colours as fit into ``LARGEST`` bytes."""
+def compress_picture(png):
+    """Return a picture as WebP, with as many colours as fit into ``LARGEST_PICTURE`` bytes."""
     picture = Image.open(io.BytesIO(png)).convert("RGB")
     for colours in COLOURS:
         out = io.BytesIO()
         picture.quantize(colours, dither=Image.Dither.NONE).convert("RGB").save(out, "webp", lossless=True, method=6)
-        if out.tell() <= LARGEST:
+        if out.tell() <= LARGEST_PICTURE:
             break
     return out.getvalue(), picture.size
 
 
-def take(page, name):
+def take_pictures(page, name):
     """Save the pictures of one page; return for each its file, sizes, heights and sentence, in the page's order."""
     taken = []
     page.goto((HTML / f"{name}.html").as_uri())
@@ -60,7 +60,7 @@ def take(page, name):
         page.wait_for_timeout(300)  # a lab follows another width a few frames later
         heights[window] = labs.evaluate_all("labs => labs.map((lab) => Math.round(lab.offsetHeight))")
     for number, lab in enumerate(labs.all(), 1):
-        data, (width, height) = small(lab.screenshot(animations="disabled"))
+        data, (width, height) = compress_picture(lab.screenshot(animations="disabled"))
         file = f"lab-{name.replace('/', '_')}-{number}.webp"
         (FOLDER / file).write_bytes(data)
         texts = [lab.locator(part).first.inner_text() for part in (".tl-title", ".tl-status")]
@@ -85,7 +85,7 @@ def main():
         page = window.new_page(color_scheme="light", reduced_motion="reduce")
         for path in pages:
             name = path.relative_to(HTML).with_suffix("").as_posix()
-            taken[name] = take(page, name)
+            taken[name] = take_pictures(page, name)
         window.close()
     (FOLDER / "pictures.json").write_text(json.dumps(taken, indent=1, ensure_ascii=False) + "\n", "utf-8")
 

@@ -47,7 +47,7 @@ def llama():
     return AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32).eval()
 
 
-def encoded():
+def sentence_references():
     tokenizer = Tokenizer.from_file(str(pretrained.MINILM.locate(pretrained.MINILM_TOKENIZER)))
     tokenizer.no_padding()
     tokenizer.no_truncation()
@@ -61,7 +61,7 @@ def encoded():
     return {"sentences": SENTENCES, "tokens": tokens, "vectors": rounded(vectors), "sep_to_cls": rounded(heads)}
 
 
-def scored():
+def score_references():
     """The scores of some tokens at every place, the highest score's token, and an answer."""
     smollm2 = pretrained.smollm2()
     tokens, model = smollm2.tokens(PARAGRAPH).cpu(), llama()
@@ -91,7 +91,7 @@ def _round(x):
 def main():
     torch.set_num_threads(1)
     with torch.no_grad():
-        references = {"minilm": encoded(), "smollm2": scored()}
+        references = {"minilm": sentence_references(), "smollm2": score_references()}
     FILE.write_text(json.dumps(references, separators=(",", ":"), ensure_ascii=False) + "\n", "utf-8")
     print(f"{FILE.name}: {FILE.stat().st_size / 1000:.0f} kB")
 

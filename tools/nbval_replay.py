@@ -10,7 +10,7 @@ from queue import Empty
 
 import nbval.plugin
 
-from executed import executed
+from executed import executed_notebook
 
 
 class ReplayedKernel:
@@ -49,7 +49,7 @@ class ReplayedKernel:
 
 def replay(file):
     """Set up the tests of one notebook, in place of ``IPyNbFile.setup``."""
-    notebook, _ = executed(Path(file.fspath))
+    notebook, _ = executed_notebook(Path(file.fspath))
     file.kernel = ReplayedKernel(notebook)
     file.setup_sanitize_files()
 

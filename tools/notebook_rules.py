@@ -18,11 +18,11 @@ import nbformat
 
 import repository
 from notebook_labs import LAB
-from notebooks import ROOT, all_notebooks, ignored, is_chapter, matching, text
+from notebooks import ROOT, all_notebooks, is_chapter, is_ignored, matching, text
 from repository import first_cell, handed_out
 
 stored_address = cache(repository.stored_address)  # two rules need it for every notebook
-LARGEST = 1_500_000  # bytes: what GitHub still shows
+LARGEST_NOTEBOOK = 1_500_000  # bytes: what GitHub still shows
 LONGEST_PARAGRAPH = 5 * 110  # characters: five lines of the page
 LONGEST_LINE = 88  # characters of code: a page 1200 pixels wide shows them without scrolling
 SHARE_OF_TRUTHS = 0.2  # of a chapter's cells that print, at most: those that print True or False and no number
@@ -93,8 +93,8 @@ def shows_no_part_of_a_drawing(notebook, path):
 @rule
 def is_small(notebook, path):
     size = len(text(notebook).encode())
-    if size > LARGEST:
-        yield f"must be at most {LARGEST} bytes, has {size}"
+    if size > LARGEST_NOTEBOOK:
+        yield f"must be at most {LARGEST_NOTEBOOK} bytes, has {size}"
 
 
 # Links and places
@@ -170,7 +170,7 @@ def hides_only_times(notebook, path):
             yield f"cell {number}: {mark} hides the cell from the tests"
         if any("VALIDATE" in mark for mark in marks):
             yield f"cell {number}: must say NBVAL_IGNORE_OUTPUT"
-        if ignored(cell):
+        if is_ignored(cell):
             nodes = _nodes(cell.source)
             if not _calls(nodes) & timers:
                 yield f"cell {number}: its output is not compared, although it measures no time"
@@ -397,7 +397,7 @@ def prints_numbers(notebook, path):
         yield f"{count} of {len(printed)} cells that print say only True or False, more than a fifth"
 
 
-SKIPPED = re.compile(r"## .+\n\n\*Further: skip it, and you miss .+\.\*")
+FURTHER_SECTION = re.compile(r"## .+\n\n\*Further: skip it, and you miss .+\.\*")
 
 
 @rule
@@ -415,7 +415,7 @@ def is_core_or_further(notebook, path):
             continue
         if depth not in ("core", "further"):
             yield f"cell {number}: its metadata must have 'section': 'core' or 'further', got {depth!r}"
-        if (depth == "further") != bool(SKIPPED.match(cell.source)):
+        if (depth == "further") != bool(FURTHER_SECTION.match(cell.source)):
             yield f"cell {number}: '*Further: skip it, and you miss ….*' follows the heading of a further section alone"
 
 

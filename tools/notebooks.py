@@ -42,7 +42,7 @@ METADATA = {
 }
 CELL_METADATA = ("mystnb", "nbgrader", "section", "tags")
 # What JupyterLab folds where the book folds it or leaves it out; one click opens it.
-FOLDED = {
+FOLDED_PARTS = {
     "hide-input": "source_hidden",
     "remove-input": "source_hidden",
     "remove-cell": "source_hidden",
@@ -50,8 +50,8 @@ FOLDED = {
 }
 MIMES = ("text/plain", "text/html", "text/latex", "text/markdown", "image/png", "image/svg+xml")
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+|\b0x7[0-9a-fA-F]{9,}")
-WRITTEN_OVER = re.compile(r"[^\n]*\r(?=[^\n])")
-MEASURED = re.compile(r"[\d.,]+(\s*(ns|µs|us|ms|s)\b)?")
+OVERWRITTEN_LINE = re.compile(r"[^\n]*\r(?=[^\n])")
+MEASURED_NUMBER = re.compile(r"[\d.,]+(\s*(ns|µs|us|ms|s)\b)?")
 
 
 def all_notebooks(root=ROOT):
@@ -115,7 +115,7 @@ def canonical(notebook):
         cell.id = _new_id(cell, ids)
         ids.add(cell.id)
         cell.metadata = {key: cell.metadata[key] for key in CELL_METADATA if cell.metadata.get(key)}
-        if folded := {FOLDED[tag]: True for tag in cell.metadata.get("tags", []) if tag in FOLDED}:
+        if folded := {FOLDED_PARTS[tag]: True for tag in cell.metadata.get("tags", []) if tag in FOLDED_PARTS}:
             cell.metadata["jupyter"] = folded
         if cell.cell_type == "code":
             count += 1
@@ -147,7 +147,7 @@ def _merged(outputs):
             merged.append(output)
     for output in merged:
         if output.output_type == "stream":
-            output.text = WRITTEN_OVER.sub("", output.text)
+            output.text = OVERWRITTEN_LINE.sub("", output.text)
     return merged
 
 
@@ -261,7 +261,7 @@ def execute(notebook, folder, *, kernel="python3", env=os.environ, startup=""):
     return notebook
 
 
-def ignored(cell):
+def is_ignored(cell):
     """Whether the cell is marked so that nbval does not compare its outputs."""
     tags = cell.metadata.get("tags", [])
     return "nbval-ignore-output" in tags or re.search(r"^\s*#\s*NBVAL_IGNORE_OUTPUT", cell.source, re.MULTILINE)
@@ -271,7 +271,7 @@ def _keep_measurements(notebook, before):
     """Keep the stored outputs of cells where only measured times have changed."""
     stored = {cell.id: cell for cell in before.cells if cell.cell_type == "code"}
     for cell in notebook.cells:
-        if cell.cell_type == "code" and ignored(cell) and cell.get("id") in stored:
+        if cell.cell_type == "code" and is_ignored(cell) and cell.get("id") in stored:
             old = stored[cell.id]
             if _unmeasured(old.outputs) == _unmeasured(cell.outputs):
                 cell.outputs = old.outputs
@@ -282,7 +282,7 @@ def _unmeasured(outputs):
     words = []
     for output in outputs:
         words += [output.get("text", ""), output.get("data", {}).get("text/plain", ""), *sorted(output.get("data", {}))]
-    return re.sub(r"\s+", " ", MEASURED.sub("#", "\n".join(words)))
+    return re.sub(r"\s+", " ", MEASURED_NUMBER.sub("#", "\n".join(words)))
 
 
 def run(path):

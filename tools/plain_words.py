@@ -10,7 +10,7 @@ import sys
 
 from prose import AREAS, ROOT, files, passages
 
-INSTEAD = {  # a pattern, and what to write instead
+REPLACEMENTS = {  # a pattern, and what to write instead
     r"in silence": "silently",
     r"the other way (a?round)": "the reverse, or what comes first and what second",
     r"turn(s|ed|ing)?( \w+)? round": "reverse, or invert",
@@ -35,10 +35,10 @@ INSTEAD = {  # a pattern, and what to write instead
     r"behavior(?!:)|(neighb|fav)or(s|ed|ing)?|labeled": "-our, labelled",
     r"(general|initial|normal|optim|organ|random|real|recogn|summar|vector|visual)is(e|ed|es|ing|ation)": "-ize",
 }
-RULES = [(re.compile(rf"(?i)(?<![\w-])({pattern})(?![\w-])"), instead) for pattern, instead in INSTEAD.items()]
-QUOTING = ("CONTRIBUTING.md", "tools/plain_words.py", "tools/sentences.py")  # files that name the words
-QUOTING += ("tests/tools/test_plain_words.py", "tests/tools/test_sentences.py")
-UNEDITED = ""  # an area whose prose has not been edited yet
+RULES = [(re.compile(rf"(?i)(?<![\w-])({pattern})(?![\w-])"), instead) for pattern, instead in REPLACEMENTS.items()]
+QUOTING_FILES = ("CONTRIBUTING.md", "tools/plain_words.py", "tools/sentences.py")  # files that name the words
+QUOTING_FILES += ("tests/tools/test_plain_words.py", "tests/tools/test_sentences.py")
+UNEDITED_AREA = ""  # an area whose prose has not been edited yet
 
 
 def complaints(text):
@@ -51,13 +51,13 @@ def main():
     found = [
         f'{path.relative_to(ROOT)}:{place}: "{word}": write {instead}'
         for area in AREAS
-        if area != UNEDITED
+        if area != UNEDITED_AREA
         for path in files(area)
-        if str(path.relative_to(ROOT)) not in QUOTING
+        if str(path.relative_to(ROOT)) not in QUOTING_FILES
         for place, text in passages(path)
         for word, instead in complaints(text)
     ]
-    print("\n".join(found) if found else f"No prose has one of {len(INSTEAD)} words with a better one.")
+    print("\n".join(found) if found else f"No prose has one of {len(REPLACEMENTS)} words with a better one.")
     return bool(found)
 
 

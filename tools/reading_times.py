@@ -20,9 +20,13 @@ SECONDS_A_LINE = 8
 MINUTES_A_QUESTION = 1
 MINUTES_A_LAB = 3
 END_OF_SITTING = re.compile(r"(?m)^> \*\*End of the \w+ sitting\.\*\*")  # the last cell of a sitting has it
-UNSEEN = {"remove-cell", "remove-input", "hide-input"}  # tags of cells whose code the page does not show, or folds away
-STATED = re.compile(r"\b[Aa]bout (\d+) minutes(?:, in (?:two|three) sittings \((\d+)(?:, (\d+))? and (\d+)\))?")
-STATED_CORE = re.compile(r"\b[Aa]bout \d+ minutes[^·]*, (\d+) of them core ·")
+UNSEEN_TAGS = {
+    "remove-cell",
+    "remove-input",
+    "hide-input",
+}  # tags of cells whose code the page does not show, or folds away
+STATED_MINUTES = re.compile(r"\b[Aa]bout (\d+) minutes(?:, in (?:two|three) sittings \((\d+)(?:, (\d+))? and (\d+)\))?")
+STATED_CORE_MINUTES = re.compile(r"\b[Aa]bout \d+ minutes[^·]*, (\d+) of them core ·")
 
 
 def sittings(notebook):
@@ -62,7 +66,7 @@ def text_minutes(cells):
     for cell in cells:
         if cell.cell_type == "markdown":
             words += sum(bool(re.search(r"\w", word)) for word in _read(cell.source).split())
-        elif not UNSEEN & {*cell.metadata.get("tags", [])}:
+        elif not UNSEEN_TAGS & {*cell.metadata.get("tags", [])}:
             lines += sum(bool(line.strip()) for line in cell.source.splitlines())
     return words / WORDS_A_MINUTE + lines * SECONDS_A_LINE / 60
 
@@ -79,9 +83,9 @@ def _read(source):
     return re.sub(r"\]\([^)]*\)|</?\w+[^>]*>", " ", source)
 
 
-def stated(source):
+def stated_minutes(source):
     """The minutes that a chapter says it takes, sitting by sitting."""
-    total, *parts = [int(number) for number in STATED.search(source).groups() if number]
+    total, *parts = [int(number) for number in STATED_MINUTES.search(source).groups() if number]
     if parts and sum(parts) != total:
         raise ValueError(f"the sittings must add up to {total} minutes, got {parts}")
     return parts or [total]
@@ -89,7 +93,7 @@ def stated(source):
 
 def stated_core(source):
     """The minutes that a chapter says its core takes."""
-    return int(STATED_CORE.search(source)[1])
+    return int(STATED_CORE_MINUTES.search(source)[1])
 
 
 def main():
@@ -97,9 +101,8 @@ def main():
         notebook = nbformat.read(path, 4)
         first, computed = notebook.cells[0].source, [round(minutes(cells)) for cells in sittings(notebook)]
         core = f"core: says {stated_core(first)}, computed {round(core_minutes(notebook))}"
-        print(
-            f"{path.stem:24} says {stated(first)}, computed {computed}; {core}; text {text_minutes(notebook.cells):.0f}"
-        )
+        says, text = stated_minutes(first), text_minutes(notebook.cells)
+        print(f"{path.stem:24} says {says}, computed {computed}; {core}; text {text:.0f}")
 
 
 if __name__ == "__main__":

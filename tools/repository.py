@@ -27,7 +27,7 @@ import notebooks
 ROOT = Path(__file__).resolve().parents[1]
 NOWHERE = "https://example.invalid/transformer-lab"  # no host can have such a name (RFC 2606)
 HINT = "make repository URL=https://github.com/you/your-fork"
-MISSING = f"The course has no address yet, and is not published without one: {HINT}"
+NO_ADDRESS = f"The course has no address yet, and is not published without one: {HINT}"
 
 
 class Address(NamedTuple):
@@ -192,7 +192,7 @@ def citation(text, new):
     return f"{text}repository-code: {new.url}\nurl: {new.site}\n" if new else text
 
 
-def configured(text, new):
+def config_with_address(text, new):
     """Return the text of ``_config.yml`` with the address."""
     values = [
         ("repository", "url", new.url if new else NOWHERE),
@@ -211,7 +211,7 @@ def changes(new, root=ROOT):
     texts = {path: notebook(path.read_text("utf-8"), new, handed_out(name)) for path, name in names.items()}
     for path in [*root.glob("*.md"), *root.glob("chapters/*.md")]:
         texts[path] = markdown(path.read_text("utf-8"), new, chapters)
-    for name, write in {"CITATION.cff": citation, "_config.yml": configured}.items():
+    for name, write in {"CITATION.cff": citation, "_config.yml": config_with_address}.items():
         texts[root / name] = write((root / name).read_text("utf-8"), new)
     return {path: text for path, text in texts.items() if text != path.read_text("utf-8")}
 
@@ -237,7 +237,7 @@ def main():
     arguments = parser.parse_args()
     stored = stored_address()
     if arguments.demand and not stored:
-        sys.exit(MISSING)
+        sys.exit(NO_ADDRESS)
     if arguments.warn or arguments.demand:
         if sentence := address_mismatch(stored):
             print(f"::warning::{sentence}" if "GITHUB_ACTIONS" in os.environ else sentence)

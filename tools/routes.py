@@ -26,7 +26,7 @@ CHAPTERS = ROOT / "chapters"
 TABLES = re.compile(r"(?ms)^(<!-- route: (.+?) -->\n).*?(?=^<!-- end -->)")
 WORD = re.compile(r"(?m)^- \*\*(.+?)\*\*")  # what a route's page explains itself
 NAME = re.compile(r"\btl\.(?!labs|checks|drawings|show|device|measure|progress_bar)(\w+)")
-EVERYDAY = {"memory", "norm", "state"}  # the glossary's meaning is one of two
+EVERYDAY_TERMS = {"memory", "norm", "state"}  # the glossary's meaning is one of two
 SUMMARIES = ("In one table", "Check yourself")  # of a whole chapter, with what is further in it
 
 
@@ -117,7 +117,7 @@ def terms():
     """The terms of the glossary, each with the sections that explain it."""
     entries = re.split(r"(?m)^### ", (CHAPTERS / "glossary.md").read_text("utf-8"))[1:]
     named = {entry.splitlines()[0]: set(re.findall(r"\[(\d+\.\d+)\]\(", entry)) for entry in entries}
-    return {term: explained for term, explained in named.items() if explained and term not in EVERYDAY}
+    return {term: explained for term, explained in named.items() if explained and term not in EVERYDAY_TERMS}
 
 
 def _text(cells):
@@ -187,7 +187,7 @@ def _link(folder, stem, number, heading):
     return f"[{number} {heading}]({folder}{stem}.ipynb#{anchor})"
 
 
-def _shown(marked):
+def _shown_sections(marked):
     """The sections that a table lists: of a whole chapter, the further ones, too."""
     if chapter := _chapter(marked):
         return [number for number in sections() if _is_in(number, chapter)]
@@ -211,7 +211,7 @@ def _opening(marked):
 
 def table(marked):
     """The table of some sections and of the exercises after them, with minutes."""
-    rows = [*_opening(marked), *map(_row, _shown(marked))]
+    rows = [*_opening(marked), *map(_row, _shown_sections(marked))]
     rows += [
         (f"Exercise {_link('assignments/', stem, number, heading)}", minutes)
         for number in _exercises(marked)
@@ -232,10 +232,10 @@ def minutes(route):
     return reading, sum(exercises()[number][2] for marked in marks for number in _exercises(marked))
 
 
-def _stated(route):
+def _time_line(route):
     """The line of a route's page that says how long the route takes."""
     reading, writing = minutes(route)
-    shown = [number for marked in _marks(route) for number in _shown(marked)]
+    shown = [number for marked in _marks(route) for number in _shown_sections(marked)]
     further = sum(_minutes(number) for number in shown if number not in route.stops)
     purpose = "to read the core" if further else "to read"
     more = f" · {_time(further)} more for what is further" if further else ""
@@ -248,7 +248,7 @@ def _time(minutes):
 
 def page(route):
     """The page of a route with its tables and its minutes brought up to date."""
-    stated = _stated(route)
+    stated = _time_line(route)
     text = re.sub(r"(?m)^\d+ \w+ to read.*", stated, route.path.read_text("utf-8"))
     return TABLES.sub(lambda mark: mark[1] + table(mark[2]), text)
 

@@ -18,7 +18,7 @@ LONGEST_LINE = 120
 
 COMMENT = re.compile(r" *(//|/\*\*|\*)")
 # What a line without indentation may begin with: a definition, an import, the lab itself, a comment, a closing bracket.
-FLUSH = re.compile(
+UNINDENTED_LINE = re.compile(
     r'(export )?(const|let|class|(async )?function) \w|import \{[^}]*(\} from "\./\w+\.js";)?$'
     r"|export default \{ render \};$|//|/\*\*| \*|[)}\]]"
 )
@@ -40,7 +40,7 @@ def _splits_a_template(line):
 
 
 def _is_top_level_code(line):
-    return line[:1].strip() and not FLUSH.match(line)
+    return line[:1].strip() and not UNINDENTED_LINE.match(line)
 
 
 RULES = (

@@ -12,10 +12,10 @@ import re
 
 from prose import AREAS, ROOT, files, passages
 
-STAND = re.compile(r"(?i)\b(stand|stands|stood|standing|lie|lies|lain|lying)\b(?!-)")
+STANDING_VERB = re.compile(r"(?i)\b(stand|stands|stood|standing|lie|lies|lain|lying)\b(?!-)")
 # "This bias" names its noun and "This makes" does not.
 VERB = r"is|are|was|were|can|may|must|will|would|do|have|(?!(?:axis|bias|class|loss|process|basis|\w+ness)\b)\w+s"
-BARE = re.compile(rf"(?i)\W*(it|(?:this|that|these|those|both|one)(?= (?:{VERB})\b))\b")
+BARE_PRONOUN = re.compile(rf"(?i)\W*(it|(?:this|that|these|those|both|one)(?= (?:{VERB})\b))\b")
 
 
 def sentences(area):
@@ -45,8 +45,8 @@ def is_sentence(text):
 def counts(texts):
     """Return how many sentences, words in each, and per 1,000 words *stand* and *lie*, and openers without noun."""
     words = sum(len(text.split()) for text in texts) or 1
-    stand = sum(len(STAND.findall(text)) for text in texts)
-    bare = sum(bool(BARE.match(text)) for text in texts)
+    stand = sum(len(STANDING_VERB.findall(text)) for text in texts)
+    bare = sum(bool(BARE_PRONOUN.match(text)) for text in texts)
     return len(texts), words / max(1, len(texts)), 1000 * stand / words, 1000 * bare / words
 
 

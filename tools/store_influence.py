@@ -16,7 +16,7 @@ from transformer_lab.labs import influence
 PATH = Path(influence.__file__).with_name("influence_models.json")
 TOKENS = [7, 3, 11, 2, 9, 5, 13, 4]  # one text of eight tokens
 PADS, PAD = 3, 0
-OTHER = 20  # what is added to a token to replace it
+TOKEN_SHIFT = 20  # what is added to a token to replace it
 DOCUMENTS = [0, 0, 0, 0, 1, 1, 1, 1]
 
 
@@ -70,13 +70,13 @@ def moves(model, tokens, **inputs):
     right, rows = model(tokens, **inputs), []
     for j in range(tokens.shape[1]):
         changed = tokens.clone()
-        changed[:, j] += OTHER
+        changed[:, j] += TOKEN_SHIFT
         rows.append((model(changed, **inputs) - right).abs().amax(-1)[0])
     spread = right[right.isfinite()].std() if right.isfinite().any() else 1.0
     return torch.stack(rows) / spread
 
 
-def short(share):
+def round_share(share):
     """Three digits; 0 for rounding, None for no number."""
     return None if math.isnan(share) else 0 if share < 1e-9 else float(f"{share:.3g}")
 
@@ -97,13 +97,13 @@ def tables(model):
         changed = copy.deepcopy(model).double().eval()
         multiply_weights(factor)(changed)
         for row, (tokens, options) in inputs.items():
-            table = [[short(x) for x in line] for line in moves(changed, tokens, **options).tolist()]
+            table = [[round_share(x) for x in line] for line in moves(changed, tokens, **options).tolist()]
             by_input[f"{weights} {row}"] = table
     return by_input
 
 
 @torch.no_grad()
-def stored():
+def stored_models():
     """Return what the lab stores of each model."""
     models = []
     for letter, (make, claim, verdict, story, source) in zip("ABCDEFGHIJKLMNOP", MODELS):
@@ -125,6 +125,6 @@ def stored():
 
 
 if __name__ == "__main__":
-    lines = ",\n".join(json.dumps(model, ensure_ascii=False, separators=(",", ":")) for model in stored())
+    lines = ",\n".join(json.dumps(model, ensure_ascii=False, separators=(",", ":")) for model in stored_models())
     PATH.write_text(f'{{"source": "Written by tools/store_influence.py.", "models": [\n{lines}\n]}}\n', "utf-8")
     print(f"{PATH.stat().st_size:,} bytes")

@@ -23,7 +23,7 @@ QUESTIONS = {"question": "Write one sentence about the sea.", "product": "What i
 ANSWERS = {"product": "12 times 12 is equal to 1"}  # how far the answer has got
 
 
-def stored(model):
+def stored_prompts(model):
     """Return what the lab stores of every prompt."""
 
     def decode(number):
@@ -43,6 +43,6 @@ def stored(model):
 
 
 if __name__ == "__main__":
-    lines = ",\n".join(json.dumps(prompt, ensure_ascii=False) for prompt in stored(pretrained.smollm2()))
+    lines = ",\n".join(json.dumps(prompt, ensure_ascii=False) for prompt in stored_prompts(pretrained.smollm2()))
     PATH.write_text(f'{{"source": {json.dumps(SOURCE)}, "prompts": [\n{lines}\n]}}\n', "utf-8")
     print(f"{PATH.stat().st_size:,} bytes")

@@ -17,7 +17,7 @@ from torch.optim.lr_scheduler import OneCycleLR
 
 import transformer_lab as tl
 from transformer_lab.labs.whole import pack, unpack
-from whole_switches import broken, switches_of
+from whole_switches import switched_off, switches_of
 
 FILE = Path(tl.__file__).parent / "labs" / "whole_weights.json"
 CHECKPOINTS = (0, 100, 150, 200, 300, 1500)  # after so many steps
@@ -29,7 +29,7 @@ NAMES = (
     "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand and"
 )
 WORDS = NAMES.split()
-IGNORED = -100  # cross_entropy leaves it out
+IGNORED_LABEL = -100  # cross_entropy leaves it out
 
 
 def in_words(n):
@@ -62,7 +62,7 @@ class EncoderDecoder:
         labels = [F.pad(x, (0, 1), value=self.end) for x in words]
         source = pad_sequence(digits, batch_first=True)  # with any digit: the mask hides it
         mask = tl.padding_mask([len(x) for x in digits], source.shape[1])
-        return (source, pad_sequence(given, batch_first=True), mask), pad_sequence(labels, True, IGNORED)
+        return (source, pad_sequence(given, batch_first=True), mask), pad_sequence(labels, True, IGNORED_LABEL)
 
     def write(self, model, texts):
         (source, _, mask), _ = self.examples(texts)
@@ -85,8 +85,8 @@ class DecoderOnly:
         for text in texts:
             words = [self.target.index(word) for word in in_words(int(text))]
             given.append(torch.tensor([int(digit) for digit in text] + [self.begin, *words]))
-            labels.append(torch.tensor([IGNORED] * len(text) + [*words, self.end]))  # no digit foretells the next
-        return (pad_sequence(given, batch_first=True),), pad_sequence(labels, True, IGNORED)
+            labels.append(torch.tensor([IGNORED_LABEL] * len(text) + [*words, self.end]))  # no digit foretells the next
+        return (pad_sequence(given, batch_first=True),), pad_sequence(labels, True, IGNORED_LABEL)
 
     def write(self, model, texts):
         """For texts of one length."""
@@ -114,7 +114,7 @@ def train(task, texts, seed, losses=None, keep=lambda step, model: None):
             keep(step, model)
         drawn = weights.multinomial(BATCH, replacement=True)
         scores = model(*(x[drawn] for x in inputs))
-        loss = F.cross_entropy(scores.flatten(0, 1), labels[drawn].flatten(), ignore_index=IGNORED)
+        loss = F.cross_entropy(scores.flatten(0, 1), labels[drawn].flatten(), ignore_index=IGNORED_LABEL)
         if losses is not None:
             losses.append(loss.item())
         optimizer.zero_grad()
@@ -139,7 +139,7 @@ def count_right(task, model, texts):
 
 def count_unseen(task, model, texts, off=()):
     """How many of the texts it writes without a mistake, with parts switched off."""
-    with broken(model, off):
+    with switched_off(model, off):
         return sum(count_right(task, model, [x for x in texts if len(x) == size]) for size in {len(x) for x in texts})
 
 

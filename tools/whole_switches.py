@@ -14,7 +14,7 @@ def switches_of(model):
 
 
 @contextmanager
-def broken(model, off):
+def switched_off(model, off):
     """Switch the parts ``off`` of ``model`` off, until the end of the block."""
     hooks, restore = [], []
 
@@ -40,7 +40,9 @@ def broken(model, off):
                     hooks.append(attention.register_forward_hook(lambda _, args, output: output * 0))
                 cut = [h for h in range(attention.n_heads) if f"{side}.{number}.{kind}.{h}" in off]
                 if cut:
-                    on_call(attention.out_proj, lambda _, args, __, cut=cut, a=attention: (_zeroed(a, args, cut), {}))
+                    on_call(
+                        attention.out_proj, lambda _, args, __, cut=cut, a=attention: (_zero_heads(a, args, cut), {})
+                    )
     if "positions" in off:
         for module in model.modules():
             if isinstance(module, tl.TokenEmbedding):
@@ -55,7 +57,7 @@ def broken(model, off):
             undo()
 
 
-def _zeroed(attention, args, heads):
+def _zero_heads(attention, args, heads):
     x = args[0].unflatten(-1, (attention.n_heads, attention.d_head)).clone()
     x[..., heads, :] = 0
     return (x.flatten(-2),)

@@ -17,7 +17,7 @@ COMPONENTS = (
     "pooler",
     "output head",
 )
-OTHER = "other: "  # followed by the name of the module, or of the parameter, that cannot be placed
+OTHER_PREFIX = "other: "  # followed by the name of the module, or of the parameter, that cannot be placed
 # Parts of the class names of feed-forward layers: this package, GPT-2, DistilBERT, T5, BERT, timm, CS336 and nanoGPT's
 # lecture, which spells it so.
 FEED_FORWARD = ("FeedForward", "FeedFoward", "MLP", "Mlp", "FFN", "LayerFF", "Intermediate", "GLU")
@@ -55,7 +55,7 @@ def _other(module, path):
     """Name a parameter without a component: its path without layer numbers, or the class of a single module."""
     words = [word for word in path if not word.isdigit()]
     place = words[:-1] if len(words) > 1 and words[-1] in ("weight", "bias") else words
-    return OTHER + (type(module).__name__ if place in (["weight"], ["bias"]) else ".".join(place))
+    return OTHER_PREFIX + (type(module).__name__ if place in (["weight"], ["bias"]) else ".".join(place))
 
 
 def _classify(module, name, part):

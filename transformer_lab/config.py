@@ -7,7 +7,7 @@ its model type (``config_models.py``); those without a rule must be in ``NEUTRAL
 from typing import Any
 
 from .arguments import did_you_mean, format_value, is_integer, type_name
-from .config_models import CLASSES, MODELS, NEUTRAL
+from .config_models import CLASSES, MODELS, NEUTRAL_KEYS
 
 
 def shape_fields(config: dict) -> tuple[dict, dict]:
@@ -26,7 +26,7 @@ def shape_fields(config: dict) -> tuple[dict, dict]:
     config = _with_own_names(config, model.aliases or {})
     _require_own_code(config, name)
     for key, value in config.items():
-        if key not in model.keys and key not in NEUTRAL and key not in ("architectures", "auto_map"):
+        if key not in model.keys and key not in NEUTRAL_KEYS and key not in ("architectures", "auto_map"):
             raise ValueError(
                 f"config's {key} is not known for model_type {name!r}, got {format_value(value)}: leave it out if it "
                 "changes no count"
@@ -192,7 +192,7 @@ def _layers_repeated(rule, key, value):
 def _inside(rule, key, value):
     if not isinstance(value, dict):
         refuse(key, value, "a dict")
-    known, neutral = rule["known"], {*NEUTRAL, *rule["neutral"]}
+    known, neutral = rule["known"], {*NEUTRAL_KEYS, *rule["neutral"]}
     for name, item in value.items():
         if name not in neutral and not (name in known and item == known[name]):
             refuse(f"{key}.{name}", item, repr(known[name]) if name in known else "left out to be counted")

@@ -35,7 +35,7 @@ CLASSES = {
 }
 
 # Keys that change no count, in any model: names, tokens, training, activations, scales, rotary positions, generation.
-_NEUTRAL = """
+_NEUTRAL_KEYS = """
     _attn_implementation _attn_implementation_autoset _name_or_path _num_labels activation activation_dropout
     activation_function add_bias_logits afn alibi_bias_max attention_dropout attention_multiplier
     attention_probs_dropout_prob attention_softmax_in_fp32 attn_logit_softcapping attn_pdrop bad_words_ids
@@ -65,7 +65,7 @@ _NEUTRAL = """
     torch_dtype torchscript transformers.js_config transformers_version typical_p unk_token_id use_bfloat16 use_cache
     validate_runner_input
 """
-NEUTRAL = set(_NEUTRAL.split())
+NEUTRAL_KEYS = set(_NEUTRAL_KEYS.split())
 
 
 def size(field, *default, more=0, least=1, or_null=False):

@@ -53,13 +53,13 @@ FAMILIES = {
     },
 }
 # The options that layers of this package have, too. Only they have a place in activation_bytes and in the budget lab.
-OWN = {"n_segments", "pooler", "final_norm", "tied", "tgt_vocab_size", "n_kv_heads"}
+LAYER_OPTIONS = {"n_segments", "pooler", "final_norm", "tied", "tgt_vocab_size", "n_kv_heads"}
 # The options whose fields hold the family's value where they are left out. The field of another one is None where the
 # shape has what its family has, so that dataclasses.replace may change the family.
-ALWAYS_SET = {"n_segments", "pooler", "tied", "gated"}
+ALWAYS_SET_OPTIONS = {"n_segments", "pooler", "tied", "gated"}
 NORMS = ("layer", "rms", "unlearned")
 # Where biases can be; True means all but the last.
-BIASES = ("qkv", "output", "feed-forward", "norms", "head")
+BIAS_PLACES = ("qkv", "output", "feed-forward", "norms", "head")
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class ModelShape:
         for name, value in vars(self).items():
             if is_integer(value):
                 object.__setattr__(self, name, int(value))  # NumPy's would overflow in the counts
-            elif value is None and name in ALWAYS_SET and name in own:
+            elif value is None and name in ALWAYS_SET_OPTIONS and name in own:
                 object.__setattr__(self, name, own[name])
         for name in sorted(set().union(*FAMILIES.values()) - set(own)):
             if getattr(self, name) is not None:
@@ -259,7 +259,7 @@ class ModelShape:
         if self.tied and self.shared_embedding is False:
             raise ValueError("tied asks for one embedding, got tied True and shared_embedding False")
         for name, default in FAMILIES[self.family].items():
-            if name not in OWN | ALWAYS_SET and getattr(self, name) == default:
+            if name not in LAYER_OPTIONS | ALWAYS_SET_OPTIONS and getattr(self, name) == default:
                 object.__setattr__(self, name, None)
 
     def __repr__(self):
@@ -311,18 +311,18 @@ class ModelShape:
 
 
 def _places(bias):
-    """Return the biases in one form: True, False, or a tuple in the order of BIASES."""
+    """Return the biases in one form: True, False, or a tuple in the order of BIAS_PLACES."""
     if isinstance(bias, (list, tuple)) and all(isinstance(place, str) for place in bias):
         for place in bias:
-            require_one_of(BIASES, bias=place)
-        bias = tuple(place for place in BIASES if place in bias)
-        return bias if bias not in ((), BIASES[:-1]) else bool(bias)
+            require_one_of(BIAS_PLACES, bias=place)
+        bias = tuple(place for place in BIAS_PLACES if place in bias)
+        return bias if bias not in ((), BIAS_PLACES[:-1]) else bool(bias)
     require_flags(bias=bias)
     return bias
 
 
 def has_bias(shape: ModelShape, place: str) -> bool:
-    """Whether the linear maps or norms at a place of BIASES add a bias."""
+    """Whether the linear maps or norms at a place of BIAS_PLACES add a bias."""
     if isinstance(shape.bias, tuple):
         return place in shape.bias
     return shape.bias and place != "head"
@@ -360,7 +360,7 @@ def key_features(shape: ModelShape) -> int:
 
 def not_in_this_package(shape: ModelShape) -> list[str]:
     """Return the options that the layers of this package do not have, of those that the shape has."""
-    given = [name for name in FAMILIES[shape.family] if name not in OWN and getattr(shape, name) is not None]
+    given = [name for name in FAMILIES[shape.family] if name not in LAYER_OPTIONS and getattr(shape, name) is not None]
     if "gated" in given and (shape.family == "llama" or not shape.gated):
         given.remove("gated")
     return given + ["d_head"] * (shape.d_head is not None) + ["bias"] * isinstance(shape.bias, tuple)

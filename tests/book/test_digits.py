@@ -6,7 +6,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 import digits
 import notebooks
-from executed import executed
+from executed import executed_notebook
 
 
 @pytest.mark.parametrize(
@@ -46,5 +46,5 @@ def test_values_near_a_boundary_are_removed_from_the_notebook(tmp_path):
 
 @pytest.mark.parametrize("path", notebooks.all_notebooks(), ids=lambda path: path.stem)
 def test_shown_digits_survive_another_device(path):
-    near = executed(path)[1]["near"]
+    near = executed_notebook(path)[1]["near"]
     assert not near, "\n".join(near)

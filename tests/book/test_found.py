@@ -12,7 +12,7 @@ from notebooks import ROOT
 
 sys.path.append(str(ROOT))
 from book import found
-from book.descriptions import FRONT, PAGES
+from book.descriptions import FRONT, TITLES_AND_DESCRIPTIONS
 
 SITE = "https://someone.github.io/lab/"
 
@@ -101,6 +101,9 @@ def test_a_title_says_what_the_page_is(tmp_path, page, title):
 
 
 def test_titles_and_descriptions_differ():
-    for texts in zip(*PAGES.values()):
+    for texts in zip(*TITLES_AND_DESCRIPTIONS.values()):
         assert len(set(texts)) == len(texts)
-    assert all(len(description) <= 160 for _, description in PAGES.values()) and FRONT in PAGES
+    assert (
+        all(len(description) <= 160 for _, description in TITLES_AND_DESCRIPTIONS.values())
+        and FRONT in TITLES_AND_DESCRIPTIONS
+    )

@@ -18,7 +18,7 @@ import repository
 import routes
 import transformer_lab as tl
 from notebooks import ROOT
-from reading_times import core_minutes, minutes, sittings, stated, stated_core
+from reading_times import core_minutes, minutes, sittings, stated_core, stated_minutes
 
 PROJECT = "project"  # which has an assignment, and no chapter
 PAGE_FILES = [
@@ -110,7 +110,7 @@ def test_the_syllabus_agrees_with_the_chapters_own_first_lines(path):
     needs = re.search(r"\b[Aa]bout \d+ minutes.* · needs: (.+)\n", first)[1]
     _, link, row_minutes, row_core, row_needs, assignment, _ = (cell.strip() for cell in row("index", path).split("|"))
     assert link == f"[{title[1]} {title[2]}]({path.name})"
-    assert row_minutes == " + ".join(map(str, stated(first)))
+    assert row_minutes == " + ".join(map(str, stated_minutes(first)))
     assert row_core == str(stated_core(first))
     assert re.findall(r"\d+", row_needs) == re.findall(r"\d+", needs)
     assert assignment == f"[assignment {title[1]}](assignments/{path.name})"
@@ -120,12 +120,12 @@ def test_the_syllabus_agrees_with_the_chapters_own_first_lines(path):
 def test_a_chapter_takes_as_long_as_it_says(path):
     """To within a quarter, for a reader as slow as ``tools/reading_times.py`` assumes, sitting by sitting."""
     notebook = nbformat.read(path, 4)
-    stated_minutes, computed = stated(notebook.cells[0].source), list(map(minutes, sittings(notebook)))
-    assert len(stated_minutes) == len(computed)
-    for one, other in zip(stated_minutes, computed):
-        assert 0.75 * other <= one <= 1.25 * other, f"{path.stem}: says {stated_minutes}, takes {computed}"
+    claimed, computed = stated_minutes(notebook.cells[0].source), list(map(minutes, sittings(notebook)))
+    assert len(claimed) == len(computed)
+    for one, other in zip(claimed, computed):
+        assert 0.75 * other <= one <= 1.25 * other, f"{path.stem}: says {claimed}, takes {computed}"
     core = core_minutes(notebook)
-    assert 0.9 * core <= stated_core(notebook.cells[0].source) <= min(1.1 * core, sum(stated_minutes)), (
+    assert 0.9 * core <= stated_core(notebook.cells[0].source) <= min(1.1 * core, sum(claimed)), (
         f"{path.stem}: {core:.0f}"
     )
 
@@ -165,14 +165,14 @@ def test_the_page_of_the_course_has_every_chapter(path):
 
 @each_chapter
 def test_every_chapter_says_what_it_is_where_it_is_found(path):
-    pages = runpy.run_path(str(ROOT / "book" / "descriptions.py"))["PAGES"]
-    assert path.stem in pages, f"book/descriptions.py: PAGES must have a row for {path.stem}"
+    pages = runpy.run_path(str(ROOT / "book" / "descriptions.py"))["TITLES_AND_DESCRIPTIONS"]
+    assert path.stem in pages, f"book/descriptions.py: TITLES_AND_DESCRIPTIONS must have a row for {path.stem}"
     title, description = pages[path.stem]
     assert 20 <= len(title) <= 65 and 100 <= len(description) <= 160, f"book/descriptions.py: {path.stem}: the length"
 
 
 def test_the_front_page_has_the_total_time():
-    minutes = sum(sum(stated(markdown(path)[0])) for path in CHAPTERS)
+    minutes = sum(sum(stated_minutes(markdown(path)[0])) for path in CHAPTERS)
     afternoon = sum(routes.minutes(routes.ROUTES[0]))
     match = re.search(r"About (\d+) hours for attention, about (\d+) hours for all chapters", PAGES["index"])
     assert match.groups() == (str(round(afternoon / 60)), str(round(minutes / 60)))
@@ -180,7 +180,7 @@ def test_the_front_page_has_the_total_time():
 
 @each_chapter
 def test_the_plan_for_a_class_agrees_with_chapter_and_assignment(path):
-    minutes = [" + ".join(map(str, stated(markdown(file)[0]))) for file in (path, assignment_of(path))]
+    minutes = [" + ".join(map(str, stated_minutes(markdown(file)[0]))) for file in (path, assignment_of(path))]
     title = re.match(r"# \d+ · (.+)\n", markdown(path)[0])[1]
     expected = f"| [{number_of(path)} {title}]({path.name}) | {' | '.join(minutes)} | {points(path)} |"
     assert row("teach", path) == expected, f"chapters/teach.md: the row for {path.name} must be {expected}"

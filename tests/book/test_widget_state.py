@@ -5,7 +5,7 @@ import re
 
 import torch
 
-from book.widget_state import minified, trimmed, write
+from book.widget_state import minify_script, trim_states, write_files
 from transformer_lab.labs import BroadcastingLab, HeadsLab, MaskLab, Practice
 
 SCRIPT = re.compile(r'(?s)(<script type="application/vnd.jupyter.widget-state\+json">)(.*?)(</script>)')
@@ -14,7 +14,7 @@ SCRIPT = re.compile(r'(?s)(<script type="application/vnd.jupyter.widget-state\+j
 def test_only_shown_widgets_are_kept_and_each_text_once():
     one, other, unseen = ({"state": {"_esm": "draw", "_css": "red", "n": n}} for n in range(3))
     data = {"state": {"a": one, "b": unseen, "c": other, "d": {"state": {"width": "2em"}}}, "version_major": 2}
-    assert trimmed(data, ["a", "c"]) == (
+    assert trim_states(data, ["a", "c"]) == (
         {
             "state": {"a": one, "c": {"state": {"_esm": {"as": "a"}, "_css": {"as": "a"}, "n": 1}}},
             "version_major": 2,
@@ -26,7 +26,7 @@ def test_only_shown_widgets_are_kept_and_each_text_once():
 
 def test_a_script_is_minified_and_does_the_same():
     text = "const say = (a) => `${a ? `it is  ${a}, ` : ``}  1 + 2`; // why\n\nexport default { say, at: /[/`]  x/ };\n"
-    short = minified(text)
+    short = minify_script(text)
     assert len(short) < len(text) - 10 and all(kept in short for kept in ("it is  ", "  1 + 2`", "/[/`]  x/")), short
 
 
@@ -36,8 +36,8 @@ def test_labs_that_share_a_script_come_to_life(show, tmp_path):
     def change(html):
         def shorter(match):
             data = json.loads(match[2])
-            kept, files = trimmed(data, [lab.model_id for lab in labs])
-            write(files, tmp_path)
+            kept, files = trim_states(data, [lab.model_id for lab in labs])
+            write_files(files, tmp_path)
             text = json.dumps(kept).replace("</", "<\\/")
             assert len(text) < 0.75 * len(match[2])
             return match[1] + text + match[3]
@@ -57,8 +57,8 @@ def test_large_values_of_a_later_lab_are_fetched_with_it(show, tmp_path):
     def change(html):
         def shorter(match):
             data = json.loads(match[2])
-            kept, files = trimmed(data, [lab.model_id for lab in labs])
-            write(files, tmp_path)
+            kept, files = trim_states(data, [lab.model_id for lab in labs])
+            write_files(files, tmp_path)
             (address,) = (place for place in files if place.startswith("heads-weights"))
             assert kept["state"][labs[1].model_id]["state"]["weights"] == {"file": address}
             return match[1] + json.dumps(kept).replace("</", "<\\/") + match[3]

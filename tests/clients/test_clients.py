@@ -10,7 +10,7 @@ import pytest
 
 import clients
 from notebook_labs import LAB
-from notebooks import FOLDED, ROOT
+from notebooks import FOLDED_PARTS, ROOT
 
 if not clients.is_there():
     pytest.skip("JupyterLab is not installed: run `make clients`", allow_module_level=True)
@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(folder, tmp_path_factory):
-    with clients.serving(folder, tmp_path_factory.mktemp("jupyter"), EVERY_CELL) as address:
+    with clients.serve_clients(folder, tmp_path_factory.mktemp("jupyter"), EVERY_CELL) as address:
         yield address
 
 
@@ -87,7 +87,7 @@ def test_a_chapter_before_and_after_a_run_and_opened_again(reader, folder):
     shutil.copy(ROOT / "chapters" / CHAPTER, path)
     cells = nbformat.read(path, 4).cells
     labs = sum(SENTENCE in str(cell.get("outputs")) for cell in cells)
-    hidden = [FOLDED[tag] for cell in cells for tag in cell.metadata.get("tags", []) if tag in FOLDED]
+    hidden = [FOLDED_PARTS[tag] for cell in cells for tag in cell.metadata.get("tags", []) if tag in FOLDED_PARTS]
     window = reader(CHAPTER)
     window.locator(".jp-InputPlaceholder").nth(hidden.count("source_hidden") - 1).wait_for(state="attached")
     words = window.locator(".jp-Notebook").inner_text()

@@ -1,7 +1,7 @@
 """Gestures on a page of labs, and what must hold there, for the tests of all labs."""
 
 # A handle on a plane has no outline: a ring around it shows the focus.
-IN_SIGHT = """() => {
+FOCUS_IN_SIGHT = """() => {
     const node = document.activeElement, own = getComputedStyle(node), ring = node.querySelector('.tl-touch');
     if (ring) return getComputedStyle(ring).stroke !== 'none';
     return own.outlineStyle !== 'none' && parseFloat(own.outlineWidth) >= 2;
@@ -72,12 +72,12 @@ def tab_through(page, selector):
     for _ in controls:
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.dataset.control"))
-        assert page.evaluate(IN_SIGHT), page.evaluate("document.activeElement.outerHTML.slice(0, 120)")
+        assert page.evaluate(FOCUS_IN_SIGHT), page.evaluate("document.activeElement.outerHTML.slice(0, 120)")
     assert reached == controls, f"Tab went to {reached} of {len(controls)} controls"
     return len(controls)
 
 
-def moving(page):
+def count_moving(page):
     """How many elements of the labs have animations or transitions."""
     return page.locator(".tl-lab, .tl-lab *").evaluate_all("""nodes => nodes
         .flatMap((node) => [null, '::before', '::after'].map((part) => getComputedStyle(node, part)))

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from book.widget_state import minified
+from book.widget_state import minify_script
 
 MOUNT = Path(__file__).parents[2] / "book" / "mount.js"
 
@@ -46,7 +46,7 @@ def as_notebook(html):
 
 def _state(lab):
     state = {name: value for name, value in lab.get_state().items() if name != "layout"}
-    return state | {"_esm": minified(state["_esm"])}
+    return state | {"_esm": minify_script(state["_esm"])}
 
 
 def _script(kind, value):

@@ -11,7 +11,7 @@ import traitlets
 
 import transformer_lab as tl
 from accessibility import violations_in_both_themes
-from gestures import finger_scrolls, moving, status, tab_through
+from gestures import count_moving, finger_scrolls, status, tab_through
 from lab_page import as_notebook
 from lab_table import LABS
 from sampling import every_third, sample
@@ -405,7 +405,7 @@ def test_accessible_and_without_animation_at_rest(show, case):
     page = show(case.make(), *(state() for state in case.states))
     if case.nonsense:
         page.locator(".tl-input:visible").first.fill("nonsense,,")
-    assert moving(page) == 0
+    assert count_moving(page) == 0
     assert not violations_in_both_themes(page)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import transformer_lab as tl
 from accessibility import violations_in_both_themes
 from agreement import says
-from gestures import middle, moving, status, swipe
+from gestures import count_moving, middle, status, swipe
 from javascript import Engine, agree
 from lab_table import LABS, LONGEST, square
 from transformer_lab.labs import MaskLab
@@ -710,7 +710,7 @@ def test_lab_fits_its_container(show, width):
             "nodes => nodes.filter((node) => node.scrollWidth > node.clientWidth + 1).length"
         )
         assert scrolled == 0, "up to 12 tokens are seen at once"
-    assert moving(page) == 0
+    assert count_moving(page) == 0
 
 
 def test_rows_of_all_stages_are_aligned(show):

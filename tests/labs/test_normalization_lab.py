@@ -15,7 +15,7 @@ from gestures import status
 from javascript import Engine, agree
 from lab_table import cell
 from transformer_lab.labs import NormalizationLab
-from transformer_lab.labs.normalization import MOVED, NORMS, REACH
+from transformer_lab.labs.normalization import NORMS, REACH, SMALLEST_MOVE
 
 NAMES = {"batch": "batch norm", "layer": "layer norm", "instance": "instance norm", "group": "group norm"}
 NAMES |= {"rms": "RMSNorm"}
@@ -141,7 +141,7 @@ def test_changed_entries_are_counted_near_and_far(engine):
         original = lab.original.flatten().tolist()
         now = engine("disturbed", lab.x.flatten().tolist(), original, lab.shape, lab.lengths)
         assert now["x"] == lab.padded.flatten().tolist()
-        actual = engine("leaks", original, now, lab.shape, settings(lab), MOVED)
+        actual = engine("leaks", original, now, lab.shape, settings(lab), SMALLEST_MOVE)
         assert actual["moved"] == lab.moved.flatten().tolist()
         padding = torch.arange(lab.shape[1]) >= torch.tensor(lab.lengths)[:, None]
         touched = (lab.x != lab.original).any(-1) | padding

@@ -13,7 +13,7 @@ from javascript import Engine
 from test_whole_maths import ATOB, ask, given_to, lab_of, small
 from transformer_lab.labs import WholeLab, whole_course
 from transformer_lab.labs.whole import unpack
-from whole_switches import broken, switches_of
+from whole_switches import switched_off, switches_of
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_every_tensor_with_parts_switched_off(engine, kind, norm_first):
             values = torch.tensor(trace[name]["values"], dtype=torch.float64).view(tensor.shape)
             scale = max(1, tensor.double().abs().max().item())
             assert (values - tensor.double()).abs().max() <= 1e-5 * scale, (off, name)
-        with broken(model, off), torch.no_grad():  # and the hooks with which the accuracies are measured
+        with switched_off(model, off), torch.no_grad():  # and the hooks with which the accuracies are measured
             inputs = (
                 (torch.tensor([source]), torch.tensor([given])) if kind is tl.Transformer else (torch.tensor([given]),)
             )

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import transformer_lab as tl
-from transformer_lab.config_models import MODELS, NEUTRAL
+from transformer_lab.config_models import MODELS, NEUTRAL_KEYS
 
 REFERENCES = json.loads(Path(__file__).with_name("config_references.json").read_text("utf-8"))["models"]
 ENCODERS = {"albert", "bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta"}
@@ -122,7 +122,7 @@ def test_no_counted_size_is_ignored(name):
 
 def test_neutral_keys_change_nothing():
     shape = tl.ModelShape.from_config(QWEN3)
-    for key in NEUTRAL - set(MODELS["qwen3"].keys) - {"model_type"}:
+    for key in NEUTRAL_KEYS - set(MODELS["qwen3"].keys) - {"model_type"}:
         assert tl.ModelShape.from_config({**QWEN3, key: "anything"}) == shape
 
 

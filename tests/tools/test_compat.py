@@ -15,13 +15,13 @@ NEWEST, OLDEST = compat.ENDS
 
 @pytest.fixture
 def offline(monkeypatch):
-    monkeypatch.setattr(compat, "reachable", lambda _: False)
+    monkeypatch.setattr(compat, "is_reachable", lambda _: False)
 
 
 def test_ends_are_chosen_by_name():
-    assert compat.chosen([]) == [NEWEST, OLDEST] and compat.chosen(["oldest"]) == [OLDEST]
+    assert compat.chosen_ends([]) == [NEWEST, OLDEST] and compat.chosen_ends(["oldest"]) == [OLDEST]
     with pytest.raises(SystemExit, match=r"^make: ONLY must be newest or oldest, got old\.$"):
-        compat.chosen(["old"])
+        compat.chosen_ends(["old"])
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_uv_finds_the_ends_of_the_ranges_and_not_the_pin(offline):
 
 
 def test_the_cpu_build_of_pytorch_is_used_where_it_is_reachable(monkeypatch):
-    monkeypatch.setattr(compat, "reachable", lambda _: True)
+    monkeypatch.setattr(compat, "is_reachable", lambda _: True)
     assert "--torch-backend cpu" in " ".join(compat.packages(NEWEST))
 
 

@@ -70,11 +70,11 @@ def test_repo2docker_makes_an_image_from_these_files(monkeypatch):
 
 
 def test_every_page_that_runs_has_a_button_for_binder():
-    from book.header import KEPT
+    from book.header import BUTTONS
 
     buttons = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["launch_buttons"]
     assert buttons["binderhub_url"] == "https://mybinder.org" and buttons["notebook_interface"] == "jupyterlab"
-    assert {"Colab", "Binder"} <= KEPT.keys()
+    assert {"Colab", "Binder"} <= BUTTONS.keys()
 
 
 # The dev container

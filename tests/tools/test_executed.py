@@ -56,7 +56,7 @@ def test_without_published_models_a_notebook_is_used_as_stored(project, monkeypa
     change(project, 2, "model = tl.pretrained.minilm()")
     assert executed.execute_missing() == [] and not (project / "chapters" / "runs").exists()
     assert "sample.ipynb: as stored, since it reads published models" in capsys.readouterr().out
-    assert executed.executed(project / "chapters" / "sample.ipynb")[1]["near"] == []
+    assert executed.executed_notebook(project / "chapters" / "sample.ipynb")[1]["near"] == []
     assert "-m transformer_lab.pretrained installs them" in notebooks.run(project / "chapters" / "sample.ipynb")[1][0]
     without = executed.cache_folder()
     monkeypatch.setattr(executed, "models_are_installed", lambda: True)
@@ -76,7 +76,7 @@ def test_without_published_models_labs_are_alive(project, monkeypatch):
     notebook_labs.store_labs(run, path)
     assert "_esm" not in notebook_labs.labs_file(path).read_text("utf-8")
     assert executed.execute_missing() == []
-    kept = executed.executed(path)[0]
+    kept = executed.executed_notebook(path)[0]
     (view,) = [output.data[notebook_labs.WIDGET]["model_id"] for output in kept.cells[0].outputs]
     state = kept.metadata.widgets[notebook_labs.STATE]["state"][view]["state"]
     assert {name: state[name] for name in ("preset", "tokens", "_esm")} == {
@@ -161,11 +161,11 @@ def test_a_half_written_record_runs_again(project):
     assert executed.execute_missing() == []
     shutil.rmtree(executed.cache_folder() / "executed")  # the record stays
     assert executed.execute_missing() == [] and runs(project) == 2
-    assert executed.executed(project / "chapters" / "sample.ipynb")[0].cells[1].outputs and runs(project) == 2
+    assert executed.executed_notebook(project / "chapters" / "sample.ipynb")[0].cells[1].outputs and runs(project) == 2
 
 
 def test_cached_outputs_are_what_a_reader_sees(project):
-    notebook, seen = executed.executed(project / "chapters" / "sample.ipynb")
+    notebook, seen = executed.executed_notebook(project / "chapters" / "sample.ipynb")
     assert [output.text for output in notebook.cells[1].outputs] == ["42\nand more\n"]
     assert seen["near"] == [] and seen["execution_seconds"] > 0
 

@@ -202,7 +202,7 @@ def call(monkeypatch, tree, *arguments):
 def test_the_tool_sets_warns_demands_and_checks(tree, cloned, monkeypatch, capsys):
     cloned("git@github.com:ada/course.git")
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
-    with pytest.raises(SystemExit, match=f"^{re.escape(repository.MISSING)}$"):
+    with pytest.raises(SystemExit, match=f"^{re.escape(repository.NO_ADDRESS)}$"):
         call(monkeypatch, tree, "--demand")
     call(monkeypatch, tree)
     assert repository.stored_address(tree) == ADA and "changed README.md" in capsys.readouterr().out
@@ -398,8 +398,8 @@ def test_only_a_working_python_is_used(tmp_path, monkeypatch):
 
 def test_replaced_packages_are_reported():
     versions = {"torch": "2.11.0", "tqdm": "4.0"}
-    assert colab.replaced({"transformer-lab": "0.1.0", "platformdirs": "4.1"}, versions) == []
-    assert colab.replaced({"torch": "2.13.0"}, versions) == ["torch 2.11.0 is replaced by 2.13.0"]
+    assert colab.replaced_packages({"transformer-lab": "0.1.0", "platformdirs": "4.1"}, versions) == []
+    assert colab.replaced_packages({"torch": "2.13.0"}, versions) == ["torch 2.11.0 is replaced by 2.13.0"]
 
 
 def test_the_wheel_is_complete_and_reproducible(tmp_path):

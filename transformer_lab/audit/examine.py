@@ -29,7 +29,7 @@ def examine(options):
     """Return the report of an audit."""
     start, notes = time.perf_counter(), []
     reasons = reasons_to_skip(options.expect, notes)
-    with unchanged(options.model):
+    with session_unchanged(options.model):
         trials, error = start_trials(options, notes)
         rows = []
         for name, function in PROPERTIES.items():
@@ -57,7 +57,7 @@ def reasons_to_skip(expect, notes):
 
 
 @contextlib.contextmanager
-def unchanged(model):
+def session_unchanged(model):
     """Keep the model's numbers and modes, and the session's settings; what the model prints and warns is dropped."""
     modes = [(module, module.training) for module in model.modules()]
     tensors = [(x, x.detach().clone(), x.grad) for x in (*model.parameters(), *model.buffers())]
@@ -95,7 +95,7 @@ def run_first_trials(options, uncopyable, notes):
         for dtype in DTYPES[-1:] if uncopyable else DTYPES:
             try:
                 trial = Trial(options, *dtype, uncopyable)
-                with limit.limited(limit.SECONDS):
+                with limit.time_limit(limit.SECONDS):
                     trial.start(length)
                 trials.append(trial)
             except limit.TooLong:
@@ -138,7 +138,7 @@ def evaluate(function, trial):
     """Return the status of a property and its text."""
     torch.manual_seed(1)
     try:
-        with limit.limited(trial.seconds):
+        with limit.time_limit(trial.seconds):
             return "holds", function(trial) or ""
     except NotTried as reason:
         return "not tried", str(reason)

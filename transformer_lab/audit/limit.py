@@ -13,7 +13,7 @@ class TooLong(BaseException):
 
 
 @contextmanager
-def limited(seconds):
+def time_limit(seconds):
     """Throw `TooLong` into the block where it does not end in time."""
     thread, lock, ended = threading.get_ident(), threading.Lock(), []
 

@@ -10,9 +10,9 @@ def first_difference(t, reference):
     Modules of one name are compared; where the two share no name, the layers of their longest lists, by number. A
     module whose input differs already is not where they part: what is computed before it is.
     """
-    model_calls, reference_calls = (recorded(t, model, names) for model in (t.model, reference))
+    model_calls, reference_calls = (record_modules(t, model, names) for model in (t.model, reference))
     if not model_calls.keys() & reference_calls.keys():
-        model_calls, reference_calls = (recorded(t, model, numbered) for model in (t.model, reference))
+        model_calls, reference_calls = (record_modules(t, model, numbered_layers) for model in (t.model, reference))
     before = ""
     for name in (name for name in model_calls if name in reference_calls):
         for prefix, tensor, other in zip(("what goes into ", ""), model_calls[name], reference_calls[name]):
@@ -31,13 +31,13 @@ def names(model):
     return {f"`{name}`": module for name, module in model.named_modules() if name}
 
 
-def numbered(model):
+def numbered_layers(model):
     """The layers of a model's longest list, by number."""
     lists = [module for module in model.modules() if isinstance(module, (nn.ModuleList, nn.Sequential))]
     return {f"layer {place}": layer for place, layer in enumerate(max(lists, key=len, default=()))}
 
 
-def recorded(t, model, modules_of):
+def record_modules(t, model, modules_of):
     """The first input and the output of every module that is called once, in the order in which they end."""
     calls, repeated = {}, set()
 

@@ -88,10 +88,10 @@ def run(cells, tasks):
     results, errors = {}, []
     for number, cell in enumerate(cells[: last + 1], 1):
         if task := calls.get(cell["source"].strip()):
-            results[task] = checked(task, shell.user_ns)
+            results[task] = run_check(task, shell.user_ns)
         elif error := run_cell(shell, cell["source"]):
             errors.append(f"Code cell {number} raised {type(error).__name__}: {error}")
-    return [results.get(task) or checked(task, shell.user_ns) for task in tasks], errors
+    return [results.get(task) or run_check(task, shell.user_ns) for task in tasks], errors
 
 
 def run_cell(shell, source):
@@ -111,7 +111,7 @@ def run_cell(shell, source):
     return execution.error_before_exec or execution.error_in_exec
 
 
-def checked(task, names):
+def run_check(task, names):
     """Run a check with the names that the notebook has defined, and return its result."""
     try:
         report = eval(task.call, {**names, "tl": tl})

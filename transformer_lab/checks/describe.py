@@ -25,7 +25,7 @@ def inputs_tried(exercise):
     return f"Right with {', '.join(names)}."
 
 
-RANDOM = (
+RANDOM_RESULT = (
     "With the same input your function returns something else each time. Does it draw random numbers, as dropout and "
     "new weights do, or keep something from one call to the next?"
 )
@@ -41,13 +41,13 @@ def kept_between_calls(probe, names):
     )
 
 
-NOTHING = (
+NOTHING_RETURNED = (
     "Your function returns `None`, as every function does that ends without a `return`. What it prints, or gives a "
     "name, is not handed back."
 )
 
 
-def wrong(exercise, function, outcomes, first, done, case):
+def describe_wrong(exercise, function, outcomes, first, done, case):
     """Describe the wrong result of a function that makes no known mistake.
 
     ``done`` maps each step of a right answer to whether the function computes it; ``case`` is its `failing_case`.
@@ -151,7 +151,7 @@ def source_findings(function, unneeded=()):
     return findings
 
 
-def recognized(exercise, function, outcomes, first, match):
+def describe_recognized(exercise, function, outcomes, first, match):
     """Say which known mistakes and slips a function makes, and what else goes wrong."""
     got, mistakes = outcomes[first], [exercise.mistakes[id] for id in match.ids]
     # A mistake that is recognized by a sign has no fixed outcome: the card shows how the learner's numbers differ.

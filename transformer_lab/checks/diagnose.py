@@ -84,18 +84,18 @@ def _explain(report, exercise, function, fresh_copy, outcomes, first):
     elif match := recognise(exercise, outcomes, function):
         report.mistake = "+".join(match.names)
         report.stage = exercise.mistakes[match.ids[0]].stage if match.ids else None
-        report.message = describe.recognized(exercise, function, outcomes, first, match)
+        report.message = describe.describe_recognized(exercise, function, outcomes, first, match)
     elif all(outcome.error is None and outcome.value is None for outcome in outcomes):
-        report.mistake, report.message = "nothing_returned", describe.NOTHING  # in every exercise the same
+        report.mistake, report.message = "nothing_returned", describe.NOTHING_RETURNED  # in every exercise the same
     elif not mismatch(exercise, *case[1:]) and changes_each_time(
         exercise, function, exercise.probes[first], outcomes[first]
     ):
-        report.message = describe.RANDOM
+        report.message = describe.RANDOM_RESULT
         return
     else:
         done = steps.find_stages(exercise, function, exercise.probes[first])
         report.stage = next((stage for stage in done if not done[stage]), None)
-        report.message = describe.wrong(exercise, function, outcomes, first, done, case)
+        report.message = describe.describe_wrong(exercise, function, outcomes, first, done, case)
     report.message += "\n\n" + smallest_input.evidence(exercise, *case)
     report.probe = exercise.probes[first].name
     report.wrong = smallest_input.wrong_numbers(outcomes[first].value, exercise.expected[first].value)
@@ -123,7 +123,7 @@ def recognise(exercise, outcomes, function=None):
     """
     match = _known(exercise, outcomes)
     if match is None or match.fits < len(outcomes):
-        visible = shared_slips.visible(exercise, outcomes)
+        visible = shared_slips.undo_visible_slips(exercise, outcomes)
         single = [shared_slips.undo(exercise, outcomes, undone.slip) for undone in visible] if len(visible) > 1 else []
         for slips in (visible, *([undone] for undone in single if undone)):
             candidate = _known(exercise, slips[-1].after, slips) if slips else None
@@ -147,7 +147,7 @@ def _with_reordering(exercise, outcomes, slips):
     """Return the match with one reordering of axes or items undone, if it is the only one with the fewest names."""
     candidates = [
         match
-        for undone in shared_slips.reordered(exercise, outcomes)
+        for undone in shared_slips.undo_reordering_slips(exercise, outcomes)
         if (match := _known(exercise, undone.after, [*slips, undone], pairs=False)) and match.fits == len(outcomes)
     ]
     fewest = [match for match in candidates if len(match.names) == min(len(each.names) for each in candidates)]
@@ -192,4 +192,4 @@ def recognise_by_gradients(exercise, problem):
         is_right = all(known.same(right) for known, right in zip(exercise.known[(id,)], exercise.expected))
         if is_right and gradients.wrong_gradients(exercise, mistake.function) == problem:
             return id
-    return "cut_off_from_gradients" if problem == gradients.CUT_OFF else None
+    return "cut_off_from_gradients" if problem == gradients.CUT_OFF_TEXT else None

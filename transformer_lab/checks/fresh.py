@@ -10,8 +10,8 @@ import torch
 
 from .observe import Timed, observe
 
-CACHE = type(functools.lru_cache(len))
-COPIED = (torch.Tensor, torch.nn.Module, np.ndarray)
+CACHE_TYPE = type(functools.lru_cache(len))
+COPIED_TYPES = (torch.Tensor, torch.nn.Module, np.ndarray)
 
 
 class FreshCopy:
@@ -50,14 +50,14 @@ class FreshCopy:
     def _copy(self, name, value):
         if isinstance(value, types.FunctionType) and value.__globals__ is self.namespace:
             self._copy_function(name, value)
-        elif isinstance(value, CACHE):
+        elif isinstance(value, CACHE_TYPE):
             wrapped = self._copy_of(name, value.__wrapped__)
             self._add_store(name, value, functools.lru_cache(**value.cache_parameters())(wrapped))
         elif isinstance(value, (dict, list, set)):
             empty = value.copy()
             empty.clear()
             self._add_store(name, value, empty)
-        elif isinstance(value, COPIED) or type(value).__module__ == self.namespace.get("__name__"):
+        elif isinstance(value, COPIED_TYPES) or type(value).__module__ == self.namespace.get("__name__"):
             self.copies[id(value)] = deepcopy(value)
 
     def _add_store(self, name, value, copy):
@@ -93,4 +93,4 @@ def _names(code):
 
 
 def _is_filled(store):
-    return store.cache_info().currsize > 0 if isinstance(store, CACHE) else len(store) > 0
+    return store.cache_info().currsize > 0 if isinstance(store, CACHE_TYPE) else len(store) > 0

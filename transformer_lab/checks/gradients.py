@@ -6,12 +6,12 @@ from .agree import close, is_float, tensors_in
 from .observe import settings_kept
 from .probes import each_tensor
 
-OVERWRITTEN = (
+OVERWRITTEN_TEXT = (
     "PyTorch finds that an operation in place, such as `+=`, has overwritten numbers which it needs for a gradient: "
     "those that an earlier step had read."
 )
 
-CUT_OFF = (
+CUT_OFF_TEXT = (
     "The numbers are right, and no gradient flows back through them, so that nothing can be trained. What cuts it off: "
     "`.detach()`, `.data`, `.item()`, `.numpy()`, `torch.no_grad()`, or a new tensor made from numbers."
 )
@@ -29,11 +29,11 @@ def wrong_gradients(exercise, function):
         try:
             mine = _gradients(function, probe)
         except Exception as error:
-            why = OVERWRITTEN if "modified by an inplace operation" in str(error) else error
+            why = OVERWRITTEN_TEXT if "modified by an inplace operation" in str(error) else error
             return f"The numbers are right; without gradients through them nothing can be trained. {why}"
         mine = mine or [None] * len(right)
         if any(gradient is None and _is_nonzero(expected) for gradient, expected in zip(mine, right)):
-            return CUT_OFF
+            return CUT_OFF_TEXT
         for name, gradient, expected in zip(names, mine, right):
             if gradient is None or expected is None or not expected.isfinite().all():
                 continue

@@ -17,9 +17,9 @@ import torch
 from . import errors, record
 from .agree import agree, tensors_in
 from .exercise import Exercise
-from .hunt_kinds import contrast, counted, inputs, kinds, smallest
+from .hunt_kinds import contrast, count_kinds, describe_smallest, inputs, kinds
 from .hunt_report import HuntReport
-from .hunts import ANY, HUNTS
+from .hunts import GENERAL_HINTS, HUNTS
 from .observe import (
     CALL_SETTINGS,
     SETTINGS,
@@ -84,7 +84,7 @@ class Hunt:
 
     def __init__(self, exercise):
         self.exercise, self.name = exercise, f"test_{exercise.name}"
-        self.hints = HUNTS.get(exercise.name, ANY)
+        self.hints = HUNTS.get(exercise.name, GENERAL_HINTS)
 
     def __repr__(self):
         return f"<the hunt for mistakes in {self.exercise.name}>"
@@ -216,22 +216,22 @@ def run(hunt, test, started):
     elif not escaped:
         report.status, paragraphs = "correct", [all_accepted(right)]
     else:
-        report.kinds = counted(escaped, known)
+        report.kinds = count_kinds(escaped, known)
         largest = {id: kind for id, kind in escaped.items() if kind.words == report.kinds[0][0]}
-        paragraphs = [f"{all_accepted(right)} {report.next_star()}", smallest(exercise, largest)]
-        if run_on(nothing).passed:
+        paragraphs = [f"{all_accepted(right)} {report.next_star()}", describe_smallest(exercise, largest)]
+        if run_on(return_nothing).passed:
             paragraphs.insert(0, LETS_NONE_PASS)
-        elif run_on(nonsense(exercise)).passed:
+        elif run_on(nonsense_function(exercise)).passed:
             paragraphs.insert(0, LETS_NONSENSE_PASS)
     report.message = "\n\n".join(filter(None, [*paragraphs, side_effects(first)]))
     return report
 
 
-def nothing(*arguments):
+def return_nothing(*arguments):
     """Return nothing."""
 
 
-def nonsense(exercise):
+def nonsense_function(exercise):
     """Return a function whose results have the right types and nothing else right."""
 
     def of(value):

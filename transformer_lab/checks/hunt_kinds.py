@@ -14,7 +14,7 @@ from .probes import Outcomes, each_tensor
 from .relation import wrong_places
 from .words import axis_words, dtype_name, in_words, short, shortest_distinct
 
-TRIED = 4  # escaped mistakes that are compared, to find the one that shows on the smallest input
+MAX_COMPARED = 4  # escaped mistakes that are compared, to find the one that shows on the smallest input
 
 
 class Kind(NamedTuple):
@@ -64,7 +64,7 @@ def from_outside(exercise):
     return other
 
 
-def counted(escaped, known):
+def count_kinds(escaped, known):
     """Return of each kind of mistake that escapes: its words, how many escape, and how many there are."""
     totals = Counter(kind.words for kind in known.values())
     return [(words, count, totals[words]) for words, count in Counter(k.words for k in escaped.values()).most_common()]
@@ -79,8 +79,8 @@ def effect(got, expected):
     if agree(got.value, expected.value):
         if got.changed:
             return "right numbers, and an argument changed"
-        return f"right numbers, but the result is {unlike(got.facts, expected.facts)}"
-    mine, right = differing(got.value, expected.value)
+        return f"right numbers, but the result is {wrong_facts(got.facts, expected.facts)}"
+    mine, right = differing_parts(got.value, expected.value)
     if not isinstance(right, torch.Tensor):
         if type(mine) is not type(right):
             return "a result of another type"
@@ -106,12 +106,12 @@ def effect(got, expected):
     return "wrong numbers in the right shape"
 
 
-def unlike(facts, right):
+def wrong_facts(facts, right):
     """Return the facts that are not as they should be."""
     return ", ".join(str(value) for fact, value in facts.items() if value != right[fact])
 
 
-def differing(got, expected):
+def differing_parts(got, expected):
     """Return the first parts of two results that differ, or the results themselves."""
     while isinstance(expected, (tuple, list)) and isinstance(got, (tuple, list)) and len(got) == len(expected):
         got, expected = next(pair for pair in zip(got, expected) if not agree(*pair))
@@ -121,12 +121,12 @@ def differing(got, expected):
 # A mistake that escapes, and a right answer that is refused
 
 
-def smallest(exercise, escaped):
+def describe_smallest(exercise, escaped):
     """Describe the one of some mistakes that shows on the smallest input: by what it does, not by its name.
 
     ``escaped`` has the kind of each mistake, by its id.
     """
-    few = list(escaped.items())[:TRIED]
+    few = list(escaped.items())[:MAX_COMPARED]
     cases = [on_small_input(exercise, exercise.mistakes[id].function, kind.shown_by) for id, kind in few]
     probe, got, expected = min(cases, key=lambda case: sum(tensor.numel() for tensor in tensors_in(case[0].arguments)))
     special = few[0][1].shown_by > 0
@@ -183,8 +183,8 @@ def contrast(exercise, probe, got, expected):
     if agree(got.value, expected.value):
         if got.changed:
             return f"its numbers are right, and `{got.changed}` holds other ones afterwards."
-        return f"its numbers are right, but the result is {unlike(got.facts, expected.facts)}."
-    mine, right = differing(got.value, expected.value)
+        return f"its numbers are right, but the result is {wrong_facts(got.facts, expected.facts)}."
+    mine, right = differing_parts(got.value, expected.value)
     tensors = isinstance(mine, torch.Tensor) and isinstance(right, torch.Tensor)
     if tensors and like(mine) != like(right):
         words = axis_words(exercise, probe)

@@ -95,7 +95,7 @@ HUNTS = {
 }
 
 # For an exercise whose mistakes no assignment hunts.
-ANY = (
+GENERAL_HINTS = (
     "Which wrong functions would return what your test asks for? What must it look at to tell them from the right one?",
     "Compare every number of the result with the right one, for sizes that all differ. Then take the inputs that the "
     "docstring allows and that nobody tries: one row, no rows, very large numbers, another order in memory.",

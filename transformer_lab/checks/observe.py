@@ -314,7 +314,7 @@ def run_guarded(job, patience=1):
     thread = threading.Thread(target=run, daemon=True)
     printed = Printed()
     try:
-        with untouched(printed):
+        with session_unchanged(printed):
             try:
                 if not _try_start(thread):
                     finished.set()
@@ -447,11 +447,11 @@ SETTINGS = (
 def _swap_generator():
     """Return NumPy's bit generator, and put a spare in its place; only a cached second normal number may be lost."""
     generator = np.random.get_bit_generator()  # ty: ignore[missing-attribute]
-    np.random.set_bit_generator(SPARE)  # ty: ignore[missing-attribute]
+    np.random.set_bit_generator(SPARE_GENERATOR)  # ty: ignore[missing-attribute]
     return generator
 
 
-SPARE = np.random.MT19937()
+SPARE_GENERATOR = np.random.MT19937()
 # Restored after each call: copying the state of NumPy's generator would take longer than all the rest.
 CALL_SETTINGS = [
     *(pair for pair in SETTINGS if pair[0] != np.random.get_state),
@@ -474,7 +474,7 @@ def settings_kept(settings: Iterable = SETTINGS):
 
 
 @contextlib.contextmanager
-def untouched(printed):
+def session_unchanged(printed):
     """Leave the session unchanged, capture printed text, and make ``exit()`` end only the function."""
     with (
         settings_kept(),

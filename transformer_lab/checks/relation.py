@@ -12,7 +12,7 @@ from .words import short
 
 # A wrong result beside the right one, and the size of each axis: a dict of str to int.
 Case = namedtuple("Case", "got expected sizes")
-NEARLY = 0.002  # of the largest number: what is off by less had something small added, or was rounded
+NEARLY_RIGHT = 0.002  # of the largest number: what is off by less had something small added, or was rounded
 
 
 def relation(case, shown, axes, nearly=True):
@@ -76,7 +76,7 @@ def _shift(case, shown):
 
 def _nearly(case):
     off = float((case.got - case.expected).abs().max() / case.expected.abs().max())
-    if off > NEARLY:
+    if off > NEARLY_RIGHT:
         return ""
     return (
         "All numbers are nearly right. Is something small added, such as an eps, where none belongs, or a value "
@@ -91,7 +91,7 @@ def _where(got, expected, axes):
         return message
     mine, right = got[wrong], expected[wrong]
     if expected.dtype == torch.bool:
-        return INVERTED[bool(right.any()), bool(right.all())]
+        return INVERTED_TEXTS[bool(right.any()), bool(right.all())]
     if mine.isnan().any() and not right.isnan().any():
         return "There is NaN in your result: 0/0, ∞ − ∞, or a softmax in which nothing is left."
     if mine.isinf().any() and not right.isinf().any():
@@ -113,7 +113,7 @@ def _where(got, expected, axes):
     return next((f"Each wrong number {how} the right one." for how, is_so in orders.items() if is_so.all()), "")
 
 
-INVERTED = {  # by whether any of the numbers that are wrong should be True, and whether all should
+INVERTED_TEXTS = {  # by whether any of the numbers that are wrong should be True, and whether all should
     (False, False): "You return `True` in places where `False` belongs, and never the opposite.",
     (True, False): "You return `True` where `False` belongs, and `False` where `True` belongs.",
     (True, True): "You return `False` in places where `True` belongs, and never the opposite.",

@@ -12,23 +12,24 @@ SIGNS = {"correct": "✓", "incorrect": "✗", "error": "✗", "not attempted": 
 # Each stands out from white and from the dark grounds of the book, Jupyter, Colab and VS Code: the card does not know
 # where it is shown. Text has the page's own colour, and grounds let the page's shine through.
 COLOURS = {"correct": "#1f9d4d", "incorrect": "#e5484d", "error": "#e5484d", "not attempted": "#8a929b"}
-FAINT = "rgba(127, 127, 127, 0.16)"
+FAINT_GROUND = "rgba(127, 127, 127, 0.16)"
 CARD = (
     "box-sizing: border-box; max-width: 46em; margin: 0.4em 0; padding: 0.7em 1em 0.8em; line-height: 1.5; "
     "border: 1px solid rgba(127, 127, 127, 0.4); border-left: 5px solid {}; border-radius: 6px; "
     "overflow-wrap: anywhere; break-inside: avoid"
 )
 CODE = (
-    f"padding: 0.1em 0.3em; border: 0; border-radius: 4px; background: {FAINT}; color: inherit; "
+    f"padding: 0.1em 0.3em; border: 0; border-radius: 4px; background: {FAINT_GROUND}; color: inherit; "
     "font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.9em; white-space: pre-wrap"
 )
-PRINTED = (
-    f"margin: 0.3em 0 0; padding: 0.5em 0.7em; border: 0; border-radius: 4px; background: {FAINT}; color: inherit; "
+PRINTED_STYLE = (
+    "margin: 0.3em 0 0; padding: 0.5em 0.7em; border: 0; border-radius: 4px; "
+    f"background: {FAINT_GROUND}; color: inherit; "
     "font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.9em; overflow-x: auto"
 )
 PARAGRAPH = "margin: 0.6em 0 0"
 SUMMARY = "padding: 0.2em 0; cursor: pointer"
-LINES = 8  # of what a function printed
+MAX_PRINTED_LINES = 8  # of what a function printed
 HINTS = ("a question", "where to look", "the shape of the code")
 
 
@@ -119,7 +120,7 @@ class Report:
         parts.append(self._table())
         if self.printed:
             parts.append(
-                f'{_paragraph("It printed:")}<pre style="{PRINTED}">{html.escape(_few_lines(self.printed))}</pre>'
+                f'{_paragraph("It printed:")}<pre style="{PRINTED_STYLE}">{html.escape(_few_lines(self.printed))}</pre>'
             )
         if self.status in ("incorrect", "error"):
             hints = "".join(
@@ -167,7 +168,7 @@ def is_graded():
 
 def _few_lines(text):
     lines = text.rstrip().split("\n")
-    return "\n".join(lines[:LINES] + ["…"] * (len(lines) > LINES))
+    return "\n".join(lines[:MAX_PRINTED_LINES] + ["…"] * (len(lines) > MAX_PRINTED_LINES))
 
 
 def in_notebook():

@@ -51,16 +51,16 @@ def undo(exercise, outcomes, slip):
     return None if same else UndoneSlip(slip, list(outcomes), after)
 
 
-def visible(exercise, outcomes):
+def undo_visible_slips(exercise, outcomes):
     """Return the slips that show in more than the order of numbers, such as a dtype, undone one after another."""
     undone = []
-    for slip in VISIBLE:
+    for slip in VISIBLE_SLIPS:
         if one := undo(exercise, undone[-1].after if undone else outcomes, slip):
             undone.append(one)
     return undone
 
 
-def reordered(exercise, outcomes):
+def undo_reordering_slips(exercise, outcomes):
     """Yield the slips that only the order of numbers shows, undone: axes or items in a different order."""
     right, mine = exercise.expected[0].value, outcomes[0].value
     slips = []
@@ -77,7 +77,7 @@ def cut_off(exercise, function, same):
     """Return the slip of a function that cuts gradients off where ``same``, its known equal, does not; or None."""
     flow = [gradients_flow(each, exercise.probes[0]) for each in (same, function)]
     return (
-        UndoneSlip(Slip("cut_off_from_gradients", lambda *case: case[1], CUT_OFF), [], [])
+        UndoneSlip(Slip("cut_off_from_gradients", lambda *case: case[1], CUT_OFF_TEXT), [], [])
         if flow == [True, False]
         else None
     )
@@ -178,7 +178,7 @@ def _to_error_class(exercise, mine, right):
 
 BUGS = (AttributeError, ImportError, NameError, RecursionError)  # never raised on purpose
 
-VISIBLE = (
+VISIBLE_SLIPS = (
     Slip(
         "not_a_tensor",
         _changing_values(_to_tensor),
@@ -272,7 +272,7 @@ AXES = (
     "`permute` is missing, or one too many?"
 )
 ITEMS = "Your results come in the wrong order. What comes first in the docstring?"
-CUT_OFF = (
+CUT_OFF_TEXT = (
     "No gradient flows back through the result: a model with such a function runs, and nothing in front of it learns. "
     "`.detach()`, `.data`, `.item()`, `torch.no_grad()` and a new tensor made from numbers cut it off."
 )

@@ -9,7 +9,7 @@ import textwrap
 import torch
 
 # Methods of a tensor that do something else than to return a new one; `sort` and `index` are a list's as well.
-DO_SOMETHING = {"backward", "index", "register_hook", "retain_grad", "sort"}
+METHODS_WITH_EFFECTS = {"backward", "index", "register_hook", "retain_grad", "sort"}
 
 
 def parse(function):
@@ -56,7 +56,7 @@ def unused_parameters(tree):
 def discarded_result(tree):
     """Return the first line that computes a new tensor and keeps it nowhere, as text; None where each is kept."""
     lines = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
-    known = DO_SOMETHING | ({"add"} if any(map(_is_a_set, ast.walk(tree))) else set())
+    known = METHODS_WITH_EFFECTS | ({"add"} if any(map(_is_a_set, ast.walk(tree))) else set())
     new = (line for line in lines if isinstance(line, ast.BinOp) or _returns_new_tensor(line, known))
     return next(map(ast.unparse, new), None)
 

@@ -18,7 +18,7 @@ from . import source
 from .agree import readable, tensors_in
 from .observe import Recorder, observe
 
-FAR_BELOW = -1e4  # a hidden score: minus infinity, or any number that a softmax takes for it
+HIDDEN_SCORE = -1e4  # a hidden score: minus infinity, or any number that a softmax takes for it
 
 
 def find_stages(exercise, function, probe):
@@ -32,7 +32,7 @@ def find_stages(exercise, function, probe):
     if not exercise.stages or (right := observe(exercise, exercise.reference, probe)).error is not None:
         return {}
     # Where the task requires minus infinity itself, no other number is taken for it.
-    least = FAR_BELOW if all(tensor.isfinite().all() for tensor in tensors_in(right.value)) else -math.inf
+    least = HIDDEN_SCORE if all(tensor.isfinite().all() for tensor in tensors_in(right.value)) else -math.inf
     results, used, moved = {}, {}, set()
 
     def recorded(name, stage):

@@ -9,7 +9,7 @@ from .hunt_report import in_stars
 from .hunts import TASKS, tasks
 from .report import SIGNS
 
-NOT_YET = ("not attempted", "not attempted")
+NOT_YET_STATUS = ("not attempted", "not attempted")
 
 
 def summary():
@@ -33,7 +33,9 @@ def summary():
         return
     folder = TASKS[list(reports)[-1]]
     names = tasks(folder)
-    states = {name: (reports[name].status, reports[name].state) if name in reports else NOT_YET for name in names}
+    states = {
+        name: (reports[name].status, reports[name].state) if name in reports else NOT_YET_STATUS for name in names
+    }
     print(f"{title(folder)}: {sum(status == 'correct' for status, _ in states.values())} of {len(names)}")
     width = max(24, *map(len, names))
     for name, (status, state) in states.items():

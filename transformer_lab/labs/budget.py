@@ -8,18 +8,18 @@ import traitlets
 
 from ..arguments import is_integer, type_name
 from ..compute import flops_breakdown, kv_cache_bytes, memory_breakdown, weight_bytes
-from ..config_models import CLASSES, MODELS, NEUTRAL
+from ..config_models import CLASSES, MODELS, NEUTRAL_KEYS
 from ..parameters import (
-    ALWAYS_SET,
+    ALWAYS_SET_OPTIONS,
     BERT_BASE,
     BERT_LARGE,
-    BIASES,
+    BIAS_PLACES,
     FAMILIES,
     GPT2,
     GPT2_LARGE,
     GPT2_MEDIUM,
     GPT2_XL,
-    OWN,
+    LAYER_OPTIONS,
     SMOLLM2_135M,
     ModelShape,
     not_in_this_package,
@@ -41,7 +41,7 @@ RANGES = {
     "seq": (1, 1_048_576),
     "batch": (1, 1024),
 }
-OTHERS = (0, 1_048_576)
+DEFAULT_RANGE = (0, 1_048_576)
 BYTES = (4, 2)
 QUANTITIES = ("parameters", "flops", "training", "generation")
 # A key for URLs, a label, the name in the package, the number of parameters of the published weights, and the number in
@@ -55,7 +55,7 @@ PRESETS = (
     ("gpt2-xl", "GPT-2 XL", "GPT2_XL", GPT2_XL, 1_557_611_200, "1542 M"),
     ("smollm2-135m", "SmolLM2 135M", "SMOLLM2_135M", SMOLLM2_135M, 134_515_008, "135 M"),
 )
-CODE = {shape: code for _, _, code, shape, _, _ in PRESETS}
+SHAPE_CODES = {shape: code for _, _, code, shape, _, _ in PRESETS}
 
 
 def _setting(shape, seq, batch, bytes_per_value):
@@ -72,7 +72,7 @@ def _preset_table():
 
 
 @cache
-def _tables():
+def _config_tables():
     """What a configuration is read by, as the browser gets it. Many keys share a rule: they have its number."""
     rules = {}  # as JSON, in which 1 and True differ → number
     models = {}
@@ -82,24 +82,24 @@ def _tables():
     return {
         "models": models,
         "rules": [json.loads(rule) for rule in rules],
-        "neutral": sorted(NEUTRAL),
+        "neutral": sorted(NEUTRAL_KEYS),
         "classes": CLASSES,
         "fields": [field.name for field in fields(ModelShape)],
         "families": FAMILIES,
-        "own": sorted(OWN),
-        "always": sorted(ALWAYS_SET),
-        "places": BIASES,
+        "own": sorted(LAYER_OPTIONS),
+        "always": sorted(ALWAYS_SET_OPTIONS),
+        "places": BIAS_PLACES,
     }
 
 
-def _require_supported(shape):
+def _require_supported_shape(shape):
     """Return the shape, or raise an error if the lab does not support it."""
     if not isinstance(shape, ModelShape):
         raise TypeError(f"shape must be a ModelShape, or the dict of a config.json, got {type_name(shape)}")
     if shape.family == "llama" and shape.n_kv_heads is None:
         shape = replace(shape, n_kv_heads=shape.n_heads)
     for name, size in vars(shape).items():
-        least, most = RANGES.get(name, OTHERS)
+        least, most = RANGES.get(name, DEFAULT_RANGE)
         if is_integer(size) and not least <= size <= most:
             raise ValueError(f"shape must have {name} from {least} to {most}, got {size}")
     return shape
@@ -108,7 +108,7 @@ def _require_supported(shape):
 _KEYS = ", ".join(f'``"{key}"``' for key, *_ in PRESETS)
 
 
-def _most(name):
+def _limit(name):
     return f"{RANGES[name][1]:,}"
 
 
@@ -118,13 +118,13 @@ class BudgetLab(Lab):
     Parameters
     ----------
     shape : ModelShape or dict
-        A dict is a published ``config.json``. At most {_most("n_layers")} layers, ``d_model`` {_most("d_model")},
-        ``d_ff`` {_most("d_ff")}, {_most("vocab_size")} different tokens, {_most("n_positions")} positions.
+        A dict is a published ``config.json``. At most {_limit("n_layers")} layers, ``d_model`` {_limit("d_model")},
+        ``d_ff`` {_limit("d_ff")}, {_limit("vocab_size")} different tokens, {_limit("n_positions")} positions.
     seq : int, optional
-        Tokens of a sequence, up to {_most("seq")}; ``n_positions`` when left out, and 512 where the model has no such
+        Tokens of a sequence, up to {_limit("seq")}; ``n_positions`` when left out, and 512 where the model has no such
         number. In ``"transformer"`` source and target have as many.
     batch : int, optional
-        Sequences, up to {_most("batch")}.
+        Sequences, up to {_limit("batch")}.
     bytes_per_value : {{4, 2}}, optional
     base : str or dict, optional
         What changes are shown against: {_KEYS}, each
@@ -193,7 +193,7 @@ class BudgetLab(Lab):
     ):
         if isinstance(shape, dict):
             shape = ModelShape.from_config(shape)
-        shape = _require_supported(shape)
+        shape = _require_supported_shape(shape)
         seq = (shape.n_positions or 512) if seq is None else seq
         super().__init__(
             shape=shape,
@@ -208,7 +208,7 @@ class BudgetLab(Lab):
         setting = _setting(shape, seq, batch, bytes_per_value)
         if base is None and any(preset["setting"] == setting for preset in self.presets):
             self.base = "bert-base" if shape.family == "gpt2" else "gpt2"
-        self.tables = _tables() if "config" in self.controls or self.base_config else {}
+        self.tables = _config_tables() if "config" in self.controls or self.base_config else {}
         self.start = {
             **setting,
             "base": self.base,
@@ -219,12 +219,12 @@ class BudgetLab(Lab):
 
     @traitlets.validate("shape")
     def _check_shape(self, proposal):
-        return _require_supported(proposal.value)
+        return _require_supported_shape(proposal.value)
 
     @traitlets.validate("config", "base_config")
     def _check_config(self, proposal):
         if proposal.value:
-            _require_supported(ModelShape.from_config(json.loads(proposal.value)))
+            _require_supported_shape(ModelShape.from_config(json.loads(proposal.value)))
         return proposal.value
 
     @traitlets.validate("seq", "batch")
@@ -265,4 +265,4 @@ class BudgetLab(Lab):
 
     def __repr__(self):
         given = ", ".join(f"{name}={getattr(self, name)}" for name in ("seq", "batch", "bytes_per_value"))
-        return f"BudgetLab({CODE.get(self.shape, self.shape)}, {given})"
+        return f"BudgetLab({SHAPE_CODES.get(self.shape, self.shape)}, {given})"

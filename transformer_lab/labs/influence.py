@@ -21,7 +21,7 @@ VERDICTS = {
     "padding": "reads padding",
     "nan": "gives NaN",
 }
-OWN = "your model"
+OWN_MODEL = "your model"
 
 
 def _read_models():
@@ -131,7 +131,7 @@ class InfluenceLab(Lab):
     ):
         own = [] if model is None else _own_table(model, vocab_size)
         letters = (
-            [OWN]
+            [OWN_MODEL]
             if own
             else [as_option("models", x, LETTERS) for x in as_strings("models", LETTERS if models is None else models)]
         )
@@ -148,7 +148,7 @@ class InfluenceLab(Lab):
 
     @traitlets.validate("chosen")
     def _check_chosen(self, proposal):
-        return as_option("chosen", proposal.value, self.letters or [*LETTERS, OWN])
+        return as_option("chosen", proposal.value, self.letters or [*LETTERS, OWN_MODEL])
 
     @traitlets.validate("token")
     def _check_token(self, proposal):

@@ -9,7 +9,7 @@ from ..attention import attention_weights
 from .lab import Lab, as_number, as_option, as_tensor, script, style, tensor_trait
 
 REACH = 2  # the plane goes from -2 to 2 on both axes
-COLDEST, HOTTEST = 0.01, 100  # temperatures: a hard lookup, and a uniform average
+LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.01, 100  # temperatures: a hard lookup, and a uniform average
 MOST_KEYS = 8
 SIMILARITIES = ("dot", "distance")
 ROOT_D = math.sqrt(2)
@@ -71,7 +71,9 @@ class LookupLab(Lab):
     labels = traitlets.List(traitlets.Unicode()).tag(sync=True)
     temperature = traitlets.Float().tag(sync=True)
     similarity = traitlets.Unicode().tag(sync=True)
-    limits = traitlets.Dict({"reach": REACH, "coldest": COLDEST, "hottest": HOTTEST}).tag(sync=True)
+    limits = traitlets.Dict({"reach": REACH, "coldest": LOWEST_TEMPERATURE, "hottest": HIGHEST_TEMPERATURE}).tag(
+        sync=True
+    )
 
     def __init__(
         self,
@@ -107,7 +109,7 @@ class LookupLab(Lab):
 
     @traitlets.validate("temperature")
     def _check_temperature(self, proposal):
-        return as_number("temperature", proposal.value, COLDEST, HOTTEST)
+        return as_number("temperature", proposal.value, LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE)
 
     @traitlets.validate("similarity")
     def _check_similarity(self, proposal):

@@ -10,9 +10,9 @@ from ..arguments import format_value
 from ..normalization import EPS, standardize
 from .lab import Lab, as_option, as_tensor, script, style, tensor_trait
 
-LARGEST = (4, 6, 6)
+LARGEST_SHAPE = (4, 6, 6)
 REACH = 100
-MOVED = 0.001  # the smallest change that counts
+SMALLEST_MOVE = 0.001  # the smallest change that counts
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ X = (
 
 def _values(name, x):
     """Return a copy of the values as a float32 tensor, or raise an error."""
-    return as_tensor(name, x, "(batch, seq, d_model)", (1, 1, 1), LARGEST, REACH)
+    return as_tensor(name, x, "(batch, seq, d_model)", (1, 1, 1), LARGEST_SHAPE, REACH)
 
 
 class NormalizationLab(Lab):
@@ -113,7 +113,7 @@ class NormalizationLab(Lab):
     center = traitlets.Bool().tag(sync=True)
     eps = traitlets.Float().tag(sync=True)
     norms = traitlets.List([asdict(norm) for norm in NORMS.values()]).tag(sync=True)
-    limits = traitlets.Dict({"reach": REACH, "moved": MOVED}).tag(sync=True)
+    limits = traitlets.Dict({"reach": REACH, "moved": SMALLEST_MOVE}).tag(sync=True)
 
     def __init__(
         self, x=X, norm="layer", *, dims=None, n_groups=None, eps=EPS, lengths=None, index=None, controls=None
@@ -207,7 +207,7 @@ class NormalizationLab(Lab):
     def moved(self):
         changed = (self.x != self.original).any(-1, keepdim=True) | ~self._real
         now, before = (self._normalize(x.double()) for x in (self.padded, self.original))
-        return ~changed & ((now - before).abs() >= MOVED)
+        return ~changed & ((now - before).abs() >= SMALLEST_MOVE)
 
     @property
     def _real(self):

@@ -10,18 +10,18 @@ from .lab import Lab, as_integer, as_option, as_tensor, script, style, tensor_tr
 SIZES = {"n": (16, 65_536), "d": (1, 256), "m": (1, 256)}
 MODES = ("order", "steps")
 BETWEEN = ("nothing", "softmax", "causal")
-LONGEST, WIDEST = 12, 6  # tokens and features of the user's tensors
+MAX_TOKENS, MAX_FEATURES = 12, 6  # tokens and features of the user's tensors
 REACH = 10
-HALF = -math.log(2)  # elu(x) + 1 is 1/2 here, which keeps all numbers of the default sequence short
-QUERY = ((0, 1, 0), (1, HALF, 0), (HALF, 2, 0), (2, 0, HALF), (0, 1, 1), (1, 0, 2))
-KEY = ((1, 0, HALF), (0, 2, 0), (HALF, 1, 1), (2, HALF, 0), (0, 0, 1), (1, 1, 0))
+MINUS_LOG_2 = -math.log(2)  # elu(x) + 1 is 1/2 here, which keeps all numbers of the default sequence short
+QUERY = ((0, 1, 0), (1, MINUS_LOG_2, 0), (MINUS_LOG_2, 2, 0), (2, 0, MINUS_LOG_2), (0, 1, 1), (1, 0, 2))
+KEY = ((1, 0, MINUS_LOG_2), (0, 2, 0), (MINUS_LOG_2, 1, 1), (2, MINUS_LOG_2, 0), (0, 0, 1), (1, 1, 0))
 VALUE = ((2, 0), (0, 3), (-1, 1), (4, 0), (1, -2), (0, 2))
 
 
 def _features(name, x):
     """Return the features, one row per token, or raise an error."""
     axes = "(seq, d_value)" if name == "value" else "(seq, d_head)"
-    return as_tensor(name, x, axes, (1, 1), (LONGEST, WIDEST), REACH)
+    return as_tensor(name, x, axes, (1, 1), (MAX_TOKENS, MAX_FEATURES), REACH)
 
 
 def _sequence(query, key, value):

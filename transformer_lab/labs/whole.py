@@ -18,13 +18,13 @@ from .lab import Lab, as_integer, as_number, as_option, as_strings, script, styl
 from .whole_course import course
 
 _FOLDER = Path(__file__).parent
-MOST = {"n_layers": 4, "n_heads": 8, "d_model": 64, "d_ff": 256}  # of a user's model
+LARGEST_SIZES = {"n_layers": 4, "n_heads": 8, "d_model": 64, "d_ff": 256}  # of a user's model
 MOST_WORDS = 128  # in a vocabulary
 LIMITS = {"tokens": 12, "written": 12}
 TEMPERATURES = (0, 5)
 SEEDS = (0, 999)
 FAMILIES = {"both": ("both", "encoder"), "decoder": ("decoder",)}  # the views of a stored model
-GENERAL = ("mask", "positions", "residual", "scale", "cross")  # switches that are not for a single head
+MODEL_SWITCHES = ("mask", "positions", "residual", "scale", "cross")  # switches that are not for a single head
 DIGITS = 6  # the most that can be typed for the course's two models
 EXAMPLES = ("342", "13", "30", "2003", "1000", "0342", "12345")
 EPS = 1e-5
@@ -81,7 +81,7 @@ def switch_names(family, n_layers, n_heads):
         f"{side}.{layer}.{kind}.{head}" for side, kind in places for layer in range(n_layers) for head in range(n_heads)
     ]
     without = {"both": (), "encoder": ("mask", "cross"), "decoder": ("cross",)}[family]
-    return [*(name for name in GENERAL if name not in without), *heads]
+    return [*(name for name in MODEL_SWITCHES if name not in without), *heads]
 
 
 class WholeLab(Lab):
@@ -275,7 +275,7 @@ class WholeLab(Lab):
     def _check_off(self, proposal):
         for name in as_strings("off", proposal.value):
             if not any(name in names for names in self.limits["switches"].values()):
-                general = ", ".join(map(repr, GENERAL))
+                general = ", ".join(map(repr, MODEL_SWITCHES))
                 found = format_value(name)
                 raise ValueError(f"off must be one of {general}, or a head such as 'decoder.0.self.2', got {found}")
         return list(as_strings("off", proposal.value))
@@ -459,8 +459,8 @@ def _check_parts(model):
     if layers:
         sizes |= {"n_heads": layers[0].self_attention.n_heads, "d_ff": layers[0].feed_forward.linear1.out_features}
     for name, size in sizes.items():
-        if not 1 <= size <= MOST[name]:
-            raise ValueError(f"model must have {name} from 1 to {MOST[name]}, got {size}")
+        if not 1 <= size <= LARGEST_SIZES[name]:
+            raise ValueError(f"model must have {name} from 1 to {LARGEST_SIZES[name]}, got {size}")
     for part in model.modules():
         attend, rotate = getattr(part, "attend", scaled_dot_product_attention), getattr(part, "rotate", None)
         if attend is not scaled_dot_product_attention or rotate is not None or getattr(part, "window", None):
