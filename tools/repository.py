@@ -146,7 +146,8 @@ PARTS = {
     "read": (
         "**Read it** at <{site}>, or build the same book on your own machine, where it works from disk with the "
         "network off.\n\n**Run it** in Colab: {chapters}. An assignment has its link to Colab at its top.",
-        "**Read it** on your own machine: `make book` builds the pages, which work from disk, even with the network off.",
+        "**Read it** on your own machine: `make book` builds the pages, which work from disk, even with the network "
+        "off.",
     ),
     "install": ('```\npip install "{install}"\n```', "In a copy of this repository:\n\n```\npip install .\n```"),
     "colab": (
