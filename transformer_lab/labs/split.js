@@ -151,7 +151,7 @@ function journeyPanel(model) {
     return byHead(shape) ? `head ${index[0]}, row ${row}` : `token ${row}, piece ${index[1]}`;
   }
 
-  // Describes the marked number: its position, and which token the layer takes it for.
+  // Describes the marked number: its position, and the token to which the layer assigns it.
   function cellText(step, cell, lost) {
     const { ids, shape } = step;
     const place = ids.indexOf(cell);
@@ -173,7 +173,7 @@ function journeyPanel(model) {
     bar.draw(stepTexts, stage, { ...lengths, ...widths });
     set(toggles.split_by_view, { "aria-pressed": String(split) });
     set(toggles.merge_by_view, { "aria-pressed": String(merge) });
-    // A transpose that is left out changes nothing, so the tensor before it is the input of the view.
+    // A transpose that is left out changes nothing, so the view's input is the tensor before the transpose.
     const start = stage - (stepTexts[stage].wrong && stage !== 2 && stage !== 8 ? 2 : 1);
     picture.draw(way, [start, stage], `${split} ${merge}`, cell);
     setText(lesson, stepTexts[stage].words);
