@@ -1,13 +1,13 @@
 // The state of a lab in the page's URL, ?masks.preset=window&masks.window=4, so that a reload or a shared link restores
-// it. Only values that differ from the lab's initial state are written.
+// that state. Only values that differ from the lab's initial state are written.
 
 import { button, commit, element, getTraits, observe, set, setText } from "./ui.js";
 import { listed, quoted } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /**
- * How the URL stores a lab's traits: as query parameters that share a prefix, `word`. `decode` returns the values that
- * are valid, and an error about the others. Without `word` the state is not in the URL.
+ * How the URL stores a lab's traits: as query parameters that share a prefix, `word`. `decode` returns the valid
+ * values, and an error about the others. Without `word` the state is not in the URL.
  * @typedef {object} UrlState
  * @property {string[]} names of the traits
  * @property {string} [word]
@@ -74,7 +74,7 @@ export function nestedNumbersCodec(first, least, most) {
   return numbersCodec(fits, `${count} numbers from ${least} to ${most}`, (all) => nest(first, [...all]));
 }
 
-// One query parameter for each trait, in this order.
+// One query parameter for each trait, in the order of `parts`.
 /** @type {(word: string, parts: Record<string, Codec>) => UrlState} */
 export const traitsInUrl = (word, parts) => ({
   word,
@@ -126,13 +126,14 @@ function urlOf(model, word) {
       try {
         if (url !== location.href) history.replaceState(history.state, "", url);
       } catch {
-        // The browser refuses: the link can still be copied.
+        // The browser refuses to change the URL, but the link can still be copied.
       }
     },
   };
 }
 
-// A button that copies a text, a note that says so, and a field with the text for browsers without clipboard access.
+// A button that copies a text, a note that confirms the copy, and a field with the text for browsers without clipboard
+// access.
 function copyButton(what, text) {
   const status = element("span", { class: "tl-note", "aria-live": "polite" });
   const label = `${{ link: "Link to", embed: "Frame with", code: "Code for" }[what]} this state`;
@@ -183,7 +184,8 @@ export function shareControls(model, el, { word, names, encode, decode, code }, 
     if (section) url.hash = section.id;
     return url.href;
   });
-  // The published page offers a frame with this lab alone, which is the first of its kind there.
+  // On the published page a button copies the code of a frame that shows only this lab. In the frame, the lab is the
+  // first of its kind.
   /** @type {HTMLElement} */
   const place = location.protocol.startsWith("http") ? el.closest("[data-embed]") : null;
   const embed =
@@ -210,7 +212,7 @@ export function shareControls(model, el, { word, names, encode, decode, code }, 
   let later = null;
   let held = false;
   const write = () => {
-    const ownState = el.dataset.stepping === undefined; // not one that the page steps through
+    const ownState = el.dataset.stepping === undefined; // false if the page steps through the lab's states
     if (!held && ownState && !complaint.textContent) address.write(texts());
   };
   const soon = () => {

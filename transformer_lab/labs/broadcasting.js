@@ -24,7 +24,7 @@ const clashText = (reason) => `These shapes do not fit: ${reason}.`;
 const verdictText = ({ mode, a, b }, { reason, shape }) =>
   `${shapeText(a)} ${operatorOf(mode)} ${shapeText(b)} ${reason ? `raises: ${reason}.` : `→ ${shapeText(shape)}`}`;
 
-// A draggable size. Dragging goes from 1 to 8, the sizes that can be drawn; larger sizes are typed.
+// A size that can be dragged from 1 to 8, the sizes that can be drawn; larger sizes must be typed.
 function knob(label, size, resize) {
   let start = null;
   const letGo = () => {
@@ -140,7 +140,7 @@ function axesTable(model) {
   return { node: table, draw };
 }
 
-// The tensors, if they are small enough to draw.
+// The picture of the tensors, if they are small enough to draw.
 function picturePanel(model) {
   // In elementwise mode a and b are drawn stretched to the result's shape, so their indices are the result's.
   const point = (index) => {
@@ -181,7 +181,7 @@ function picturePanel(model) {
     setText(operator, operatorOf(mode));
     grids.stretched = mode !== "matmul" && !result.reason;
     if (!drawable) return false;
-    // Operands are drawn as they are used: elementwise stretched, with the repeated elements dashed.
+    // Operands are drawn as they are used: in elementwise mode they are stretched, with the repeated elements dashed.
     const stretched = (shape, value) => (index) => {
       const flat = ravel(source(index, shape), shape);
       const before = index.length - shape.length;
@@ -205,7 +205,7 @@ function picturePanel(model) {
     return true;
   }
 
-  // Marks an element of the result and the elements that it is computed from; nothing if there is no result.
+  // Marks an element of the result and the elements from which it is computed; marks nothing if there is no result.
   /** @type {(state: State, index: number[] | null, used?: { usedA: number[], usedB: number[] }) => void} */
   function mark({ mode, a, b, result }, index, used) {
     if (!index) {
@@ -219,7 +219,8 @@ function picturePanel(model) {
       grids.b.mark(null, { "tl-used": used.usedB });
       return;
     }
-    // a and b are stretched: the chosen index is the same in all three. The original of a repeated element is outlined.
+    // a and b are drawn stretched, so the chosen index is the same in all three grids. The original of a repeated
+    // element is outlined.
     const own = (shape) => index.map((i, axis) => ((shape[axis - index.length + shape.length] ?? 1) === 1 ? 0 : i));
     grids.a.mark(index, { "tl-used": [ravel(own(a), result.shape)] });
     grids.b.mark(index, { "tl-used": [ravel(own(b), result.shape)] });
@@ -269,7 +270,7 @@ function render({ model, el }) {
     mode: optionCodec(kinds.map(([kind]) => kind)),
     index: numbersCodec(place, "an element of the result"),
   });
-  // The picture is last: it grows with its tensors, and no other part may move.
+  // The picture comes last, because it grows with its tensors and no other part may move.
   const { status } = frame(
     { model, el },
     "broadcasting",

@@ -14,8 +14,8 @@ import { ravel } from "./maths.js";
  * @property {number} [k]
  */
 /**
- * One axis of the result. null: the operand lacks the axis, and broadcasting adds it; undefined: the axis is not its
- * own.
+ * One column of the table of axes. A size is null if the operand lacks the axis and broadcasting adds it, and undefined
+ * if there is no such axis to add: in a product, the rows are an axis of a and of the result, but not of b.
  * @typedef {object} Column
  * @property {number | null} [a]
  * @property {number | null} [b]
@@ -25,7 +25,7 @@ import { ravel } from "./maths.js";
  * @property {string} why
  */
 
-// Broadcasting aligns shapes from the right. Sizes are those of elementwise arithmetic.
+// The shape of elementwise arithmetic. Broadcasting aligns the operands' shapes from the right.
 /** @type {(a: number[], b: number[]) => Combined} */
 function broadcastShapes(a, b) {
   const length = Math.max(a.length, b.length);

@@ -38,7 +38,7 @@ const LABELS = {
   batch: "Batch",
 };
 
-// The last change of each lab, for all its views: the setting before it, and the setting after it.
+// The last change of each lab, shared by all its views: the setting before the change, and the setting after it.
 const stories = new WeakMap();
 
 // Choosing a preset, and the base of the comparison.
@@ -76,7 +76,7 @@ function presetPanel(model, { all }) {
   return { nodes, compare, draw, reserveAll };
 }
 
-// A slider through the valid values, with a mark at the base's value. Any other number can be typed.
+// A slider through the offered values, with a mark at the base's value. Any other valid number can be typed.
 /** @type {(name: string, world: World, change: Change, letGo: () => void, shape: () => any) => any} */
 function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
   const was = element("span", { class: "tl-was", "aria-hidden": "true" });
@@ -287,12 +287,13 @@ function barsPanel(model, el, { all, limits }, change) {
   return { node: element("div", { class: "tl-costs" }, nodes), draw, reserveAll };
 }
 
-// A row of a table: a component, its number, and how that changed; `hue` is undefined for the total.
+// A row of a table: a component, its number, and the difference from the base's number; `hue` is undefined for the
+// total.
 function tableRow(name, formula, hue) {
   const [number, by, part, ratio] = ["", "", "", "tl-note"].map((kind) => element("span", { class: kind || null }));
   const swatch = { class: `tl-swatch${greyClass(hue)}`, style: `--hue: ${hue ?? 0}` };
   const marked = hue === undefined ? [] : element("span", swatch);
-  const counted = formula.replaceAll("·", "·\u200b"); // a long product may go on in the next line
+  const counted = formula.replaceAll("·", "·\u200b"); // lets a long product continue on the next line
   const note = element("span", { class: "tl-note" }, counted);
   const head = element("th", { scope: "row" }, marked, name, note);
   const cells = [element("td", {}, reservedBox(number), reservedBox(by, "tl-note")), element("td", {}, part, ratio)];
@@ -331,7 +332,7 @@ function quantityTable(quantity) {
   return { quantity, rows, node: element("div", { class: "tl-scroll" }, table) };
 }
 
-// The tables, one of them visible.
+// The tables of all quantities, of which one is visible.
 function tablesPanel(model) {
   const names = { parameters: "parameters", flops: "FLOPs", training: "training", generation: "generation" };
   const quantities = choice("Numbers of", Object.entries(names), (quantity) => commit(model, { quantity }));
@@ -356,8 +357,8 @@ function tablesPanel(model) {
   return { node, draw, reserveAll };
 }
 
-// What two models have, side by side: a count, and how it is written.
-const exactly = (count) => grouped(count).replaceAll(",", ",\u200b"); // breaks between its groups
+// The rows that compare two models: for each row a count, and the way in which the count is written.
+const exactly = (count) => grouped(count).replaceAll(",", ",\u200b"); // may break between groups
 /** @type {Record<string, [(setting: Setting) => bigint, (count: bigint) => string]>} */
 const COMPARED = {
   parameters: [(setting) => total(costs(setting).parameters), exactly],
@@ -374,7 +375,7 @@ function configPanel(model, el, world) {
     const { value, ...found } = parseConfig(text, tables, limits);
     return { ...found, value: { shape: value?.shape, text: found.text } };
   };
-  // An empty field takes the pasted model away.
+  // An empty field removes the pasted model.
   const accept = ({ shape, text }) => {
     const seq = shape ? Math.min(model.get("seq"), contextOf(shape)) : start.seq;
     commit(model, { config: text, shape: shape ?? start.shape, seq });
@@ -552,7 +553,7 @@ function render({ model, el }) {
   tables.reserveAll(costliest);
   reserveSpace(status, ...all.map((each) => introduction(each, each)), ...longest.map((text) => against(far, text)));
 
-  // Describes the setting, or its last change.
+  // Describes the setting, or the last change of the setting.
   function stateText({ now, base }) {
     const mine = find(world, "config", now);
     if (mine && sameShape(mine.shape, now.shape)) return introduction(now, {});
@@ -567,7 +568,7 @@ function render({ model, el }) {
     const base = find(world, now.base, now) ?? all[0];
     const [cost, before] = [costs(now), costs(base)];
     if (!isOwn(now.shape) || !isOwn(base.shape)) {
-      for (const each of [cost, before]) delete each.training.activations; // known for layers of this package alone
+      for (const each of [cost, before]) delete each.training.activations; // known only for layers of this package
     }
     const compared = { now, base, cost, before };
     story.goOn(now);

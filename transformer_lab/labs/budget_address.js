@@ -1,5 +1,5 @@
-// The budget lab's state as text: in a URL, a preset and the differences from it, gpt2.n_layers-24.seq-2048; and as
-// Python code.
+// The budget lab's state as text: in a URL, a preset and the differences from that preset, as in
+// gpt2.n_layers-24.seq-2048; in a notebook, Python code.
 
 import { quotedStart } from "./address.js";
 import { QUANTITIES } from "./budget_counts.js";
@@ -28,7 +28,7 @@ export function encode(state, world) {
   return [from.key, ...parts].join(".");
 }
 
-// The whole state as query parameters: the pasted configurations, and the state.
+// The whole state as query parameters: one for each pasted configuration, and one for everything else.
 const PASTED = { config: "config", base_config: "other" };
 /** @type {(state: State, world: World) => Record<string, string>} */
 export function encodeAll(state, world) {

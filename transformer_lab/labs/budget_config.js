@@ -1,11 +1,11 @@
-// A published config.json, read as the fields of a ModelShape by the table of config_models.py, with the errors of
-// config.py. All integers are BigInts here.
+// Reads a published config.json as the fields of a ModelShape, by the table of config_models.py and with the error
+// messages of config.py. All integers are BigInts here.
 
 import { formatValue, parseJson, pythonLiteral } from "./budget_json.js";
 
 /**
- * What Python passes: the model types with their rules, the keys that change no count, the classes that are
- * counted, and of a ModelShape the fields, and the options of each family.
+ * What Python passes: the model types with their rules; the keys that change no count; the classes that are counted;
+ * the fields of a ModelShape; and the options of each family.
  * @typedef {Record<string, any>} Tables
  */
 /** @typedef {import("./budget_counts.js").Shape} Shape */
@@ -80,7 +80,7 @@ const READERS = {
 };
 const layersNamed = (key, all, local) => ({ n_window_layers: BigInt(local), named_layers: [key, BigInt(all)] });
 
-// The tables with BigInts for integers, as a configuration has them; and the way back.
+// Converts the integers of the tables to BigInts, as in a configuration; and the reverse.
 const mapped = (change) => (value) => {
   if (Array.isArray(value)) return value.map(mapped(change));
   if (isDict(value)) return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, mapped(change)(each)]));
@@ -126,7 +126,7 @@ function requireClasses(names, tied, { counted, alone }) {
   refuse("architectures", names, `a name that ends in ${counted.join(" or ")} ${when}`);
 }
 
-// The fields of a ModelShape that a configuration says, and the key that each comes from.
+// The fields of a ModelShape that a configuration sets, and the key from which each field comes.
 function shapeFields(config, tables) {
   if (!isDict(config)) stop("config must be a dict, which begins with {");
   const type = config.model_type;
@@ -165,7 +165,7 @@ function shapeFields(config, tables) {
   return { fields: withoutHelpers(fields), sources };
 }
 
-// Replaces the fields that others follow from, by those of a ModelShape.
+// Replaces the auxiliary fields by the fields of a ModelShape that follow from them.
 function withoutHelpers({ expansion, d_embedding_unless_equal, named_layers, d_head, ...all }) {
   const { window: reach, n_window_layers, uses_window = true, first_window_layer, full_every, ...fields } = all;
   const { n_layers, d_model } = fields;
@@ -189,7 +189,7 @@ function withoutHelpers({ expansion, d_embedding_unless_equal, named_layers, d_h
     : { ...fields, window: reach, ...(local === undefined ? {} : { n_window_layers: local }) };
 }
 
-// The shape with these fields, as Python's ModelShape completes and checks it.
+// The shape with these fields, completed and checked as Python's ModelShape does it.
 function shapeWith(fields, sources, tables) {
   const { family } = fields;
   const usual = tables.families[family];
@@ -216,7 +216,7 @@ function shapeWith(fields, sources, tables) {
 }
 const LIMITED_BY = { n_heads: "d_model", n_kv_heads: "n_heads", experts_per_token: "n_experts" };
 
-// What the lab has limits for, by the key that says it.
+// Refuses a field outside the lab's limits, and names the key from which the field comes.
 const OTHERS = [0, 2 ** 20];
 function requireLimits(shape, sources, limits) {
   for (const [name, size] of Object.entries(shape)) {
@@ -228,7 +228,8 @@ function requireLimits(shape, sources, limits) {
   }
 }
 
-// The keys of a configuration that say something, as JSON: a configuration of the same shape, short enough for a link.
+// The keys of a configuration that affect the shape, as JSON: a configuration of the same shape, short enough for a
+// link.
 function essence(config, tables) {
   const { keys, same: pairs, cases, aliases } = tables.models[config.model_type];
   const own = ownNames(config, aliases);
@@ -242,7 +243,8 @@ function essence(config, tables) {
   return JSON.stringify(withNumbers(kept));
 }
 
-// A pasted config.json: its shape, and what of it says something, or an error. An empty text is no model.
+// Parses a pasted config.json: returns its shape and the JSON of the keys that affect the shape, or an error. An empty
+// text stands for no model.
 /**
  * @type {(text: string, tables: Tables, limits: Record<string, [number, number]>) =>
  *   { value?: { shape: Shape, type: string } | null, text?: string, error?: string }}

@@ -1,5 +1,5 @@
-// The cost of a model, by component. All counts are BigInt: at the ends of the sliders FLOPs have 23 digits, and a
-// Number is exact to 15.
+// The cost of a model, by component. All counts are BigInt: at the ends of the sliders a count of FLOPs has 23 digits,
+// and a Number is exact to only 15.
 
 /** @typedef {Record<string, any>} Shape The fields of a ModelShape. */
 /** @typedef {{ shape: Shape, seq: number, batch: number, bytes_per_value: number }} Setting */
@@ -76,7 +76,7 @@ export const keyFeatures = (shape) => BigInt(headFeatures(shape)) * BigInt(shape
 // The layers with a window.
 const windowLayers = (shape) => (shape.window == null ? 0n : BigInt(shape.n_window_layers ?? shape.n_layers));
 
-// Whether the layers of this package have all that the shape has: only then the activations are known.
+// Whether this package's layers have everything that the shape has: only then are the activations known.
 const OWN_OPTIONS = ["n_segments", "pooler", "final_norm", "tied", "tgt_vocab_size", "n_kv_heads"];
 const OWN_SIZES = ["family", "n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions", "bias"];
 /** @type {(shape: Shape) => boolean} */
@@ -93,7 +93,7 @@ function feedForward(shape, features) {
   return [D * (wide + features), (wide + D) * hasBias(shape, "feed-forward")];
 }
 
-// The parameters of a norm for each feature.
+// How many parameters a norm has for each feature.
 /** @type {(shape: Shape) => bigint} */
 function normSize(shape) {
   const kind = shape.norm ?? (shape.family === "llama" ? "rms" : "layer");
@@ -144,10 +144,10 @@ function parameters(shape) {
       hasBias(shape, "head") * targetVocabulary(shape),
   });
 }
-// The rows of the router: one for each expert, and a gate of the shared experts.
+// The rows of the router: one for each expert, and one for the gate of the shared experts, if there is one.
 const routes = (shape) => (shape.n_experts ? BigInt(shape.n_experts) + one(shape.shared_expert_gate) : 0n);
 
-// The parameters that one token uses: all but those of the experts that it is not sent to.
+// The parameters that one token uses: all except those of the experts to which it is not sent.
 /** @type {(shape: Shape) => bigint} */
 export function activeParameters(shape) {
   const idle = BigInt((shape.n_experts ?? 0) - (shape.experts_per_token ?? 0));
@@ -155,7 +155,7 @@ export function activeParameters(shape) {
   return total(parameters(shape)) - BigInt(shape.n_layers) * idle * (weights + biases);
 }
 
-// The sequences of an encoder and decoder have as many tokens on both sides.
+// The sequences of an encoder and its decoder have the same number of tokens.
 function flops({ shape, seq, batch }) {
   const [L, D, F] = bigs(shape, ["n_layers", "d_model", "d_ff"]);
   const [N, B, stacks] = [BigInt(seq), BigInt(batch), stacksOf(shape)];

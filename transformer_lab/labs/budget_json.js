@@ -80,7 +80,7 @@ export function parseJson(text) {
   }
 }
 
-// A value as Python writes it: an integer is a BigInt, every other number a float.
+// A value as Python writes it: a BigInt is an integer, and every other number is a float.
 /** @type {(value: any, inner?: (value: any) => string) => string} */
 export function pythonLiteral(value, inner = pythonLiteral) {
   if (value === null) return "None";
@@ -97,7 +97,7 @@ export function pythonLiteral(value, inner = pythonLiteral) {
   return quote + (quote === "'" ? escaped.replaceAll("'", "\\'") : escaped) + quote;
 }
 
-// The same in an error: at most one line.
+// The same for an error message, in at most one line.
 /** @type {(value: any) => string} */
 export function formatValue(value) {
   if (Array.isArray(value) && value.some(Array.isArray)) return `a list of ${value.length}`;

@@ -1,4 +1,4 @@
-// The settings of the budget lab that have names: presets, the initial state, and what is pasted.
+// The settings of the budget lab that have names: presets, the initial state, and pasted configurations.
 
 import { parseConfig } from "./budget_config.js";
 import { costs, total } from "./budget_counts.js";
@@ -26,10 +26,10 @@ export function pasted(text, { tables, limits }, { seq, batch, bytes_per_value }
   const setting = { shape, seq, batch, bytes_per_value };
   return { ...setting, key, name: `${type}, ${compact(total(costs(setting).parameters))}` };
 }
-/** @type {(shape: Shape) => number} The context that a model begins with. */
+/** @type {(shape: Shape) => number} The context with which a model begins. */
 export const contextOf = (shape) => shape.n_positions ?? 512;
 
-// A named setting: a preset, the initial state, or what is pasted. The pasted base has the lab's own context.
+// A named setting: a preset, the initial state, or a pasted configuration. A pasted base takes the lab's own context.
 /** @type {(world: World, key: string, state?: State) => Known | undefined} */
 export function find(world, key, state) {
   if (state && key === "other") return pasted(state.base_config, world, state, key);

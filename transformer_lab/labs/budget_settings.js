@@ -5,7 +5,7 @@ import { clamp, divisors, range } from "./maths.js";
 /** @typedef {import("./budget_counts.js").Shape} Shape */
 /** @typedef {import("./budget_counts.js").Setting} Setting */
 /**
- * With a base to compare with, a table, and what is pasted.
+ * A setting with the base of the comparison, the table that is shown, and the pasted configurations.
  * @typedef {Setting & { base: string, quantity: string, config: string, base_config: string }} State
  */
 /** @typedef {Record<string, [number, number]>} Limits The smallest and largest valid value. */
@@ -14,13 +14,13 @@ import { clamp, divisors, range } from "./maths.js";
  * @typedef {Setting & { key: string, name: string, code?: string, published?: number, paper?: string }} Known
  */
 /**
- * The presets, the initial state, the limits, and what a configuration is read by.
+ * The presets, the initial state, the limits, and the tables by which a configuration is read.
  * @typedef {{ all: Known[], start: State, limits: Limits, tables: import("./budget_config.js").Tables }} World
  */
 
 export const OF_SHAPE = ["n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions"];
-// Set together with n_heads and n_layers, without a slider; null if heads share no keys, and if layers have no window
-// or all have one.
+// Set together with n_heads and n_layers, without a slider of their own. The first is null if heads share no keys; the
+// second is null if no layer has a window, or if every layer has one.
 export const FOLLOWING = ["n_kv_heads", "n_window_layers"];
 const NUMBERS = [...OF_SHAPE, ...FOLLOWING];
 const OF_TEXT = ["seq", "batch", "bytes_per_value"];
@@ -41,7 +41,7 @@ export const sameOptions = (a, b) =>
   NUMBERS.every((name) => (a[name] === null) === (b[name] === null));
 /** @type {(a: Setting, b: Setting) => boolean} */
 export const same = (a, b) => sameShape(a.shape, b.shape) && OF_TEXT.every((name) => a[name] === b[name]);
-// The numbers that differ; and the fields of a shape that no slider changes.
+// The numbers in which two settings differ; and the fields of a shape that no slider changes.
 /** @type {(a: Setting, b: Setting) => string[]} */
 export const changedIn = (a, b) => [...NUMBERS, ...OF_TEXT].filter((name) => read(a, name) !== read(b, name));
 /** @type {(shape: Shape) => string[]} */

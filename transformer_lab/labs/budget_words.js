@@ -120,7 +120,7 @@ export const NO_CACHE = "A BERT reads a sentence at once: it does not generate, 
 /** @type {(from: Setting, to: Setting) => string} */
 export function describe(from, to) {
   const facts = factsOf(from, to);
-  const changed = changedIn(from, to).filter((name) => !FOLLOWING.includes(name)); // set by others
+  const changed = changedIn(from, to).filter((name) => !FOLLOWING.includes(name)); // follow other numbers
   const { count, work, ratio } = facts;
   const own = isOwn(from.shape) && isOwn(to.shape);
   const memory = own ? `, a step of training ${ratio("training")} the memory` : facts.grows;
@@ -153,7 +153,7 @@ function factsOf(from, to) {
     bert: b.family === "bert",
     count: by ? more : "not one parameter more or less",
     work: `A forward pass takes ${ratio("flops")} the FLOPs`,
-    // The factor by which a number changed, and a component.
+    // The factor by which a number changed, and the component.
     of: (name) => times(BigInt(read(to, name)), BigInt(read(from, name))),
     part: (what, name) => times(after[what][name], before[what][name]),
     instead: (name, one = "", many = one) =>

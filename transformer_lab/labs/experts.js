@@ -18,7 +18,7 @@ import { counted, legible, places, quoted } from "./words.js";
 // `reserveAll` keeps space for the longest texts, once the panel is on the page.
 /** @typedef {{ node: HTMLElement, draw: (state: State, found: Found) => void, reserveAll: () => void }} Panel */
 
-const WIDEST_LINK = 11; // in pixels, of a weight of 1
+const WIDEST_LINK = 11; // in pixels: the width for a weight of 1
 
 const ORDERS = {
   "softmax-topk": "softmax, then top-k",
@@ -52,7 +52,7 @@ function expertCard(model, expert, experts, seq) {
   return { node, draw, reserveAll };
 }
 
-// Tokens on the left, experts on the right, and links between them as wide as the weights.
+// Tokens on the left, experts on the right, and links between them whose widths show the weights.
 /** @type {(model: Model) => Panel} */
 function flowPanel(model) {
   const tokens = model.get("tokens");
@@ -179,7 +179,7 @@ function balancePanel(model, names) {
   );
 }
 
-// The numbers of the chosen token, expert by expert, and their weighted sum.
+// The numbers of the chosen token, expert by expert, and the weighted sum of the experts' outputs.
 /** @type {(model: Model) => Panel} */
 function numbersPanel(model) {
   const [tokens, x, router, outputs, shared] = ["tokens", "x", "router", "outputs", "shared_output"].map((name) =>

@@ -4,11 +4,11 @@ import { blend, clamp, range, softmax, sum } from "./maths.js";
 
 /**
  * @typedef {object} Settings
- * @property {number[][]} logits for each token, one of each expert
+ * @property {number[][]} logits for each token, one logit for each expert
  * @property {number} n_active
  * @property {"softmax-topk" | "topk-softmax" | "sigmoid-topk"} order
  * @property {boolean} renormalize
- * @property {number[]} bias of each expert
+ * @property {number[]} bias one for each expert
  */
 /** @typedef {{ scores: number[][], chosen: number[][], weights: number[][] }} Routes Of each token, best first. */
 
@@ -16,7 +16,7 @@ const sigmoid = (logits) => logits.map((logit) => 1 / (1 + Math.exp(-logit)));
 const plus = (a, b) => a.map((x, i) => x + b[i]);
 const topK = (numbers, k) => [...numbers.keys()].sort((a, b) => numbers[b] - numbers[a]).slice(0, k);
 
-// The bias takes part in the choice, and not in the weights.
+// The biases affect the choice, but not the weights.
 /** @type {(settings: Settings) => Routes} */
 export function route({ logits, n_active, order, renormalize, bias }) {
   const scores = logits.map(order === "sigmoid-topk" ? sigmoid : softmax);
@@ -30,16 +30,17 @@ export function route({ logits, n_active, order, renormalize, bias }) {
   return { scores, chosen, weights };
 }
 
-// The nearest multiple of a step such as 0.01: 0.07, not 0.07 and a rounding error.
+// The nearest multiple of a step such as 0.01, without a rounding error: 0.07, not 0.06999999999999999.
 /** @type {(step: number, x: number) => number} */
 export const roundTo = (step, x) => Math.round(x / step) / Math.round(1 / step);
 
-// How many tokens each expert has.
+// How many tokens each expert receives.
 /** @type {(chosen: number[][], experts: number) => number[]} */
 export const loadsOf = (chosen, experts) =>
   range(experts).map((expert) => chosen.filter((each) => each.includes(expert)).length);
 
-// The biases after some steps: each step raises that of every expert below the mean load, and lowers it above.
+// The biases after some steps: each step raises the bias of every expert below the mean load, and lowers that of every
+// expert above it.
 /** @type {(settings: Settings, steps: number, limits: { bias: number, step: number }) => number[]} */
 export function balance(settings, steps, limits) {
   let { bias } = settings;
@@ -54,13 +55,13 @@ export function balance(settings, steps, limits) {
   return bias;
 }
 
-// The tokens that have other experts than without biases, in the order in which they change as all biases grow from
-// zero to what they are.
+// The tokens whose experts differ from those without biases, in the order in which they change as all biases grow from
+// zero to their values.
 /** @type {(settings: Settings) => number[]} */
 export function movedTokens(settings) {
   const { bias } = settings;
   const { scores, chosen } = route({ ...settings, bias: bias.map(() => 0) });
-  // The share of the biases at which the first expert from outside passes one of the chosen.
+  // The fraction of the biases at which an expert that was not chosen first overtakes a chosen one.
   const passes = chosen.map((experts, i) => {
     const outside = range(bias.length).filter((expert) => !experts.includes(expert));
     const shares = experts.flatMap((mine) =>
@@ -75,7 +76,7 @@ export function movedTokens(settings) {
   return moved.sort((a, b) => passes[a] - passes[b]);
 }
 
-// How far the best expert that is not chosen lies behind the last that is.
+// The best expert that is not chosen, and how far it lies behind the last chosen expert.
 /** @type {(scores: number[], bias: number[], chosen: number[]) => { expert: number, by: number } | null} */
 export function nearest(scores, bias, chosen) {
   const ranked = plus(scores, bias);
@@ -83,7 +84,7 @@ export function nearest(scores, bias, chosen) {
   return next === undefined ? null : { expert: next, by: ranked[last] - ranked[next] };
 }
 
-// The weighted sum of the outputs of one token's experts, and that of the shared experts if there is one.
+// The weighted sum of the outputs of one token's experts, plus the output of the shared experts if there is one.
 /** @type {(chosen: number[], weights: number[], outputs: number[][], shared: number[] | null) => number[]} */
 export const mixed = (chosen, weights, outputs, shared) =>
   blend(

@@ -30,7 +30,7 @@ export function loadsText(loads, tokens) {
   return `Expert ${loads.indexOf(most)} has ${most} of ${counted(tokens, "token")}; the mean is ${plain(mean)}.`;
 }
 
-// What the biases have changed. With a single bias the order of the changes is that of its slider.
+// What the biases have changed. With a single bias, the changes are in the order in which its slider makes them.
 /** @type {(tokens: string[], moved: number[], bias: number[]) => string} */
 export function movedText(tokens, moved, bias) {
   if (!bias.some(Boolean)) return "All biases are 0.";
@@ -42,7 +42,7 @@ export function movedText(tokens, moved, bias) {
   return `The bias changed the experts of ${first} first, and of ${counted(moved.length, "token")} in all.`;
 }
 
-// The longest text that may be said with k experts per token.
+// The longest text that can occur with k experts per token.
 /** @type {(tokens: string[], longest: number, k: number, experts: number) => string} */
 export function longestText(tokens, longest, k, experts) {
   const near = k < experts ? { expert: 0, by: 0 } : null;
@@ -57,7 +57,7 @@ export function longestText(tokens, longest, k, experts) {
 
 /**
  * @typedef {{ router: number, expert: number, shared: number, d_model: number }} Sizes How many parameters the parts
- * have, and how many features a vector.
+ * have, and how many features a vector has.
  */
 /** @type {(sizes: Sizes, experts: number, active: number, shared: boolean) => string} */
 export function parametersText({ router, expert, shared: own }, experts, active, shared) {

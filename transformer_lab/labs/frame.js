@@ -6,11 +6,11 @@ import { button, commit, element, getTraits, reservedBox } from "./ui.js";
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./ui.js").View} View */
 
-// The traits of each lab when its first view was drawn: Reset restores them.
+// The values of each lab's traits when its first view was drawn; Reset restores these values.
 const initialTraits = new WeakMap();
 
 // Draws a lab: its title, its body, a status line that describes what is shown, and a footer with Copy and Reset.
-// `traits` are those that the reader sets: their names, or how the URL stores them.
+// `traits` says which traits the reader sets: by their names, or by how the URL stores them.
 /** @typedef {import("./address.js").UrlState} UrlState */
 /**
  * @type {(view: View, name: string, title: string, traits: string[] | UrlState, ...body: any[]) =>

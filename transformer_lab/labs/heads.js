@@ -26,7 +26,7 @@ import { legible, quotedAt } from "./words.js";
  * @property {number} query
  * @property {number} key
  * @property {string} overview what the grid of all heads shows
- * @property {string} theme light or dark, in which maps are painted
+ * @property {string} theme light or dark, for which maps are painted
  * @property {Rows[]} maps
  * @property {Rows} rows
  * @property {Record<string, number | null>[] | null} fits
@@ -90,7 +90,7 @@ function layerPanel(model, layers) {
   return { nodes: [input.node], draw };
 }
 
-// Small maps of all heads of a layer: the pattern of each, and the row of the chosen query.
+// Small maps of all heads of a layer, each with the head's pattern and the row of the chosen query.
 /**
  * @type {(model: Model, sentence: Sentence) =>
  *   { node: HTMLElement, draw: (state: State, changed: Changed) => void }}
@@ -245,7 +245,7 @@ function sentenceChoice(model, all) {
   return { nodes: all.length > 1 ? [node] : [], draw: buttons.show };
 }
 
-// All that shows one sentence.
+// All panels that show one sentence.
 /** @type {(model: Model, sentence: Sentence, rows: () => Rows) => any} */
 function panelsOf(model, sentence, rows) {
   const minis = smallMaps(model, sentence);

@@ -14,7 +14,7 @@ const MAPS = "maps";
 const WEIGHT = "weight";
 export const OVERVIEWS = { [MAPS]: "small maps", [WEIGHT]: "chosen weight", ...PATTERNS };
 
-// What the line below the grid says of the chosen head: its number in the grid, and its rank among all heads.
+// What the line below the grid says about the chosen head: its number in the grid, and its rank among all heads.
 /** @type {(overview: string, place: number[], pair: string[], value: number | null, rank: number, count: number) =>
  *   string} */
 export function overviewText(overview, [layer, head], [queryName, keyName], value, rank, count) {
@@ -25,10 +25,12 @@ export function overviewText(overview, [layer, head], [queryName, keyName], valu
   return `${name}: ${claim} ${value.toFixed(2)}, rank ${rank} of ${count} heads.`;
 }
 
-// Empty rows above a small map and empty columns left of it, for the line between maps: it hides no weight.
+// Empty rows above a small map and empty columns to its left leave room for the line between maps, so that the line
+// hides no weight.
 const gapOf = (tokens) => 2 + Math.floor(tokens / 16);
 
-// All small maps as the rows of one map. A layer is a band of rows: the gap, then a row for each query.
+// The rows of one large map that holds all the small maps. A layer is a band of rows: the gap, then a row for each
+// query.
 /** @type {(layers: number, heads: number, queries: number, keys: number,
  *   rowOf: (layer: number, head: number, query: number) => Float32Array) => Float32Array[]} */
 export function tiled(layers, heads, queries, keys, rowOf) {
@@ -42,7 +44,7 @@ export function tiled(layers, heads, queries, keys, rowOf) {
   });
 }
 
-// Numbers along an edge of the grid, as many as have space.
+// Numbers along an edge of the grid, as many as there is space for.
 const edge = (count, most) => {
   const step = Math.ceil(count / most);
   return range(count).map((i) => element("span", {}, element("span", {}, i % step ? "" : String(i))));

@@ -9,7 +9,7 @@ import { listed, quotedAt } from "./words.js";
 // A head's score for each of four patterns, from 0 to 1; null if the pattern cannot occur in these tokens.
 //   previous    mean weight on the token before, over all queries but the first
 //   same        mean weight on all keys with the same token as the query, including the query itself
-//   induction   mean weight on the tokens after earlier occurrences of the query's token, over queries that have one
+//   induction   mean weight on the tokens after earlier occurrences of the query's token, over queries with such tokens
 //   first       mean weight on the first token, over all queries but the first
 /** @type {(rows: Row[], tokens: string[]) => Record<Pattern, number | null>} */
 export function patternScores(rows, tokens) {

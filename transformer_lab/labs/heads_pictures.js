@@ -105,8 +105,8 @@ export function largeMap(queries, keys, names, choose) {
   return { node: whole, draw: map.draw, show };
 }
 
-// A token shaded by its weight. The shade is a span inside the button, since restyling a span takes a third of the
-// time.
+// A token shaded by its weight. The shade is a span inside the button, since restyling the span takes a third of the
+// time that restyling the button takes.
 /** @type {(tag: string, token: string) => { node: HTMLElement, show: (weight: number) => void }} */
 export function tokenButton(tag, token) {
   const weight = new Text();

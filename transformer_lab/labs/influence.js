@@ -75,7 +75,7 @@ function tablePanel(model) {
   return { node, draw };
 }
 
-// What the reader says of the model, and then its story.
+// The reader's verdict on the model, and then the model's story.
 /** @type {(model: Model, stored: Stored[], verdicts: string[][]) =>
  *   { node: HTMLElement, draw: (state: State, shown: Stored) => void, reserveAll: () => void }} */
 function verdictPanel(model, stored, verdicts) {

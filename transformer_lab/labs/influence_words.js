@@ -7,8 +7,8 @@ import { listed, places, quoted } from "./words.js";
 /**
  * @typedef {object} Stored A model that the lab stores.
  * @property {string} letter
- * @property {string} said what the model is said to be
- * @property {string} verdict the right one
+ * @property {string} said what somebody says that the model is
+ * @property {string} verdict the right verdict
  * @property {string} title
  * @property {string} story
  * @property {string} thread
@@ -27,7 +27,7 @@ export function moveText(x) {
 /** @type {(x: number | null) => number} */
 export const depthOf = (x) => (x ? clamp(0.75 + 0.16 * Math.log10(x), 0.2, 0.9) : 0);
 
-// A token's number; a dash for padding, since a narrow cell holds no word.
+// A token's number, or a dash for padding, since a word does not fit in a narrow cell.
 /** @type {(row: string, j: number) => string} */
 export const nameOf = (row, j) => (row === "padded" && j < 3 ? "–" : String(j));
 
@@ -38,7 +38,7 @@ function outputs(numbers) {
   return `output${numbers.length > 1 ? "s" : ""} ${together ? `${first} to ${last}` : listed(numbers.map(String))}`;
 }
 
-// What moves when token j is replaced, and which of it comes before the token.
+// Which outputs move when token j is replaced, and which of them come before the token.
 /** @type {(table: Table, j: number, row: string) => string} */
 export function influenceText(table, j, row) {
   const change =

@@ -70,7 +70,7 @@ const strongestText = (label, weight, output) =>
     ? `${label} weighs ${weight.toFixed(2)}: a lookup that finds one key. ${outputText(output)}`
     : `${label} weighs most, ${weight.toFixed(2)}. ${outputText(output)}`;
 
-// A plane with axes. The y axis points up, that of the screen down.
+// A plane with axes. The y axis points up, whereas the screen's points down.
 function plane(label, reach) {
   const edge = reach + MARGIN;
   const node = element("svg", {

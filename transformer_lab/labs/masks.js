@@ -308,7 +308,7 @@ function stagesPanel(model, el, computed, redraw) {
   return { node: element("div", { class: "tl-flow-box" }, node), draw, reserveAll };
 }
 
-// The weights of one row as a bar, and its output.
+// The weights of one row as a bar, and the row's output.
 function blendBar() {
   const strip = element("div", { class: "tl-blend" });
   const result = element("span", { class: "tl-code" });
@@ -327,7 +327,8 @@ function blendBar() {
     Object.assign(segment.style, { backgroundColor: background, color });
   }
 
-  // `seen`: which keys are visible. What the sum lacks to one is drawn as lost. A hidden bar has no segments.
+  // `seen`: which keys are visible. The amount by which the sum falls short of one is drawn as lost. A hidden bar has
+  // no segments.
   function draw(text, { keys, weights, total, output, seen }, hidden = false) {
     node.hidden = hidden;
     setText(label, text);
@@ -349,8 +350,8 @@ function blendBar() {
   return { node, label, result, draw };
 }
 
-// The classic mistakes and their consequences. Last, since the text grows with a mistake, and no button may move while
-// it is pressed.
+// The classic mistakes and their consequences. This panel comes last, since its text grows with a mistake, and no
+// button may move while it is pressed.
 /** @type {(model: Model) => any} */
 function mistakePanel(model) {
   const options = Object.entries(MISTAKES).map(([name, { label }]) => [name, label]);

@@ -49,7 +49,7 @@ import { blend, dot, range, softmax, sum } from "./maths.js";
 
 export const PAD = "<pad>"; // as in Python
 
-// Numbers from −2 to 2 with one decimal, a hash of the word and its role; identical to hashed_vector in masks.py.
+// Numbers from −2 to 2 with one decimal: a hash of the word and its role, identical to hashed_vector in masks.py.
 /** @type {(word: string, role: string, features: number) => number[]} */
 function hashedVector(word, role, features) {
   let code = 5728;
@@ -86,7 +86,7 @@ function maskOf(state) {
   return mask;
 }
 
-// The weights of one row over its visible keys; all zero if it sees nothing.
+// The weights of one row over its visible keys; all zero if the row sees nothing.
 /** @type {(scores: number[], sees: boolean[]) => number[]} */
 export function rowWeights(scores, sees) {
   if (!sees.some(Boolean)) return scores.map(() => 0);

@@ -67,7 +67,7 @@ export function contiguousStrides(shape) {
   return strides;
 }
 
-// The number at one place of the sequence of a seed, from 0 to 1: mulberry32.
+// The number, from 0 to 1, at one place of the sequence that a seed begins: mulberry32.
 /** @type {(seed: number, place: number) => number} */
 export function randomNumber(seed, place) {
   let a = (Math.imul(seed, 0x9e3779b1) + Math.imul(place + 1, 0x6d2b79f5)) >>> 0;

@@ -8,7 +8,7 @@ const DURATION = 350; // milliseconds
 /** @type {KeyOf} */
 const ownText = (node) => node.textContent;
 
-// The positions of cells in a box, by key; of several cells with one key, the first.
+// The positions of cells in a box, by key; if several cells have the same key, the position of the first.
 /** @typedef {Map<string, { x: number, y: number, width: number }>} Positions */
 /** @type {(box: Element, cells: Iterable<Element>, nameOf?: KeyOf) => Positions} */
 export function positionsOf(box, cells, nameOf = ownText) {
@@ -22,7 +22,7 @@ export function positionsOf(box, cells, nameOf = ownText) {
   return places;
 }
 
-// Animates each cell from the position and width of the cell that had its key.
+// Animates each cell from the position and width of the cell that had the same key before.
 /** @type {(places: Positions, box: Element, cells: Iterable<Element>, nameOf?: KeyOf) => void} */
 export function animateFrom(places, box, cells, nameOf = ownText) {
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
@@ -44,7 +44,8 @@ export function animateFrom(places, box, cells, nameOf = ownText) {
   whole.forEach(allowOverflow);
 }
 
-// A grid clips its overflow, to scroll it. One that needs no scrolling shows its overflow during the animation.
+// A grid clips its overflow, so that it can scroll. A grid that needs no scrolling shows its overflow during the
+// animation.
 function allowOverflow(grid) {
   const moving = () => grid.getAnimations({ subtree: true });
   grid.classList.add("tl-moving");

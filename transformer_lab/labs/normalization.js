@@ -1,5 +1,5 @@
 // The normalization lab: a cube of values (batch, seq, d_model), which entries share a mean and a variance, and which
-// change when another one is disturbed.
+// change when another entry is disturbed.
 
 import { booleanCodec, nestedNumbersCodec, numbersCodec, optionCodec, traitsInUrl } from "./address.js";
 import { signedCellColours } from "./colours.js";
@@ -37,7 +37,7 @@ const AXES = ["batch", "seq", "d_model"];
 
 const indicesOf = (marks) => marks.flatMap((is, i) => (is ? [i] : []));
 
-// Chooses the norm: by name, or by axes, groups and centring; with a description.
+// Chooses the norm, by name or by axes, groups and centring, and describes it.
 /** @type {(model: Model, beginning: Beginning) => any} */
 function normPanel(model, { shape }) {
   const features = shape[2];

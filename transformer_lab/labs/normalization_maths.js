@@ -19,7 +19,7 @@ function statisticsIds(shape, dims, groups) {
   return ids;
 }
 
-// Normalizes x. `square` is the mean square: after centring, it is the variance.
+// Normalizes x. `square` is the mean square, which after centring is the variance.
 /**
  * @type {(x: number[], shape: number[], norm: Norm) =>
  *   { ids: number[], mean: number[], square: number[], values: number[] }}
@@ -41,8 +41,8 @@ export function standardize(x, shape, { dims, groups, center, eps }) {
   return { ids, mean, square, values: centred.map((value, i) => value / Math.sqrt(square[i] + eps)) };
 }
 
-// The changed x, with one item per entry: its value, which is zero for padding; whether it is padding; and whether any
-// feature of its token was changed.
+// The changed x, with one item per entry: the entry's value, which is zero for padding; whether it is padding; and
+// whether any feature of its token was changed.
 /** @type {(x: number[], original: number[], shape: number[], lengths: number[]) => Disturbed} */
 export function disturbed(x, original, shape, lengths) {
   const [, seq, features] = shape;
@@ -59,8 +59,8 @@ export function disturbed(x, original, shape, lengths) {
   };
 }
 
-// The entries of unchanged tokens that move by `least` or more under a norm. `near` counts them in the sentences with a
-// changed token, `far` in the other sentences.
+// The entries that move by `least` or more under a norm although their tokens are unchanged. `near` counts such entries
+// in the sentences with a changed token, and `far` those in the other sentences.
 /** @typedef {{ moved: number, all: number }} Count */
 /**
  * @type {(original: number[], now: Disturbed, shape: number[], norm: Norm, least: number) =>

@@ -4,7 +4,7 @@ import { counted, minus, places, shapeText } from "./words.js";
 
 /** @typedef {import("./normalization_maths.js").Norm} Norm */
 
-// Describes the statistics of a norm: what has its own, and the entries over which they are computed.
+// Describes the statistics of a norm: what has statistics of its own, and the entries over which these are computed.
 /** @type {(dims: number[], groups: number) => string[]} */
 function statisticsText(dims, groups) {
   const grouped = groups > 1 && dims.includes(2);
@@ -69,8 +69,8 @@ export function ruleText({ dims, groups, center }) {
 }
 
 /**
- * An entry: its value, its statistics and how many others share them, its normalized value; and how many of how many
- * entries of other tokens have changed.
+ * An entry: its value, its statistics and how many others share them, its normalized value; and how many entries of
+ * other tokens have changed, out of how many.
  * @typedef {object} Entry
  * @property {number[]} index
  * @property {string} value

@@ -1,4 +1,4 @@
-// The order lab: (φ(Q)φ(K)ᵀ)V or φ(Q)(φ(K)ᵀV), as rectangles and as counts; and the second one as a recurrent state.
+// The order lab: (φ(Q)φ(K)ᵀ)V or φ(Q)(φ(K)ᵀV), as rectangles and as counts; and the second order as a recurrent state.
 
 import { integerCodec, optionCodec, traitsInUrl } from "./address.js";
 import { signedCellColours } from "./colours.js";
@@ -171,7 +171,7 @@ function ordersPanel(model) {
   reserveSpace(why, ...Object.values(REASONS));
   reserveSpace(widened, thinSidesText(thinnest, 0, THIN));
 
-  // Draws both pictures at one scale, and returns it.
+  // Draws both pictures at the same scale, and returns that scale.
   function drawPictures(now, kind) {
     const [softmax, causal] = [kind === "softmax", kind === "causal"];
     const [Q, K] = softmax ? ["Q", "Kᵀ"] : ["φ(Q)", "φ(K)ᵀ"];
@@ -241,7 +241,7 @@ function ordersPanel(model) {
   return { node, draw };
 }
 
-// A block of the state: S, and z beside it; with a row above and an optional column to the left.
+// A block of the state: S, with z beside it, a row above, and an optional column to the left.
 /** @type {(rows: number, columns: number, sign?: string | null, left?: boolean) => any} */
 function block(rows, columns, sign = null, left = false) {
   const name = element("p");
@@ -291,8 +291,8 @@ function block(rows, columns, sign = null, left = false) {
   return { node: element("div", {}, captions, body), name, draw };
 }
 
-// One token's update of the state, and its read, as sums that can be checked by hand. Each part has `lines`: pairs of a
-// node and its text for a token.
+// How one token updates the state, and what its query reads from it, as sums that can be checked by hand. Each part has
+// `lines`: pairs of a node and its text for a token.
 function recurrentForm(D, M) {
   const line = () => element("p");
   const given = [line(), line(), line()];

@@ -1,4 +1,4 @@
-// The arithmetic of the order lab: the costs of two orders of one product, and the recurrent form of the second.
+// The arithmetic of the order lab: the costs of two orders of one product, and the recurrent form of the second order.
 
 import { blend, dot, sum } from "./maths.js";
 

@@ -1,4 +1,5 @@
-// The pictures of the order lab. Sides are drawn to `scale`, but never thinner than THIN pixels; the lab says so.
+// The pictures of the order lab. Sides are drawn to `scale`, but never thinner than THIN pixels; the lab names the
+// sides that would be thinner.
 
 import { element, set, setText } from "./ui.js";
 import { grouped } from "./words.js";
@@ -168,7 +169,7 @@ export function rectangles(label) {
     }
     const { x, y, w, h: high } = places.mid;
     set(masked, { d: `M${left + x} ${TOP + y} h${w} v${high} Z`, visibility: causal ? "visible" : "hidden" });
-    // Under a causal mask only the lower half remains, so the number is there.
+    // Under a causal mask only the lower half remains, so the number is placed there.
     const [across, down] = causal ? [0.36, 0.75] : [0.5, 0.5];
     put(inside, left + x + w * across, TOP + y + high * down + 5, {
       visibility: w > (causal ? 150 : 95) && high > 24 ? "visible" : "hidden",

@@ -14,7 +14,7 @@ export const trimmed = (x) => {
 // The same for positive numbers: never “≈0”, so that ≈0 / ≈0 does not occur.
 /** @type {(x: number) => string} */
 export const positive = (x) => (x > 0 && x < 0.005 ? minus(String(Number(x.toPrecision(1)))) : trimmed(x));
-// The same for a cell, which fits about four characters.
+// The same for a cell, in which about four characters fit.
 /** @type {(x: number) => string} */
 export const narrow = (x) =>
   Math.abs(x) < 10 ? trimmed(x) : minus(String(Number(x.toFixed(Math.abs(x) < 100 ? 1 : 0))));
@@ -35,7 +35,7 @@ export const sizeText = (x) => (Number.isInteger(x) ? grouped(x) : x.toFixed(1))
 /** @type {(name: string, text: string, limits: [number, number]) => import("./words.js").Parsed<number>} */
 export const parseSize = (name, text, limits) => parseNumber(text, name.toUpperCase(), limits);
 
-// Why the order can be chosen, or not.
+// Why the order can or cannot be chosen.
 export const REASONS = {
   nothing: "Matrix products are associative: both orders give the same numbers.",
   softmax:

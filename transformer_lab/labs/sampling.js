@@ -1,4 +1,4 @@
-// The sampling lab: the probabilities of the next token, what temperature and cut-offs make of them, and draws.
+// The sampling lab: the probabilities of the next token, how temperature and cut-offs change them, and draws.
 
 import { integerCodec, optionCodec, textCodec, traitsInUrl } from "./address.js";
 import { frame } from "./frame.js";
@@ -16,7 +16,7 @@ import { grouped, parseNumber } from "./words.js";
 const ROWS = 10; // tokens with a row of their own; one more row is for all others
 const MANY = 100; // draws at once
 
-// The prompt: one button for each that is stored, and its text.
+// The prompt: one button for each stored prompt, and the text of the chosen one.
 /**
  * @type {(model: import("./ui.js").Model, prompts: Stored[]) =>
  *   { node: HTMLElement, draw: (stored: Stored) => void, reserveAll: () => void }}
@@ -35,7 +35,7 @@ function promptPanel(model, prompts) {
   return { node, draw, reserveAll };
 }
 
-// A slider whose values go in steps of a whole.
+// A slider with `steps` steps from one whole number to the next.
 /** @type {(model: any, label: string, trait: string, ends: [number, number], steps: number, note: string) => any} */
 function stepSlider(model, label, trait, ends, steps, note) {
   const options = {
@@ -50,7 +50,7 @@ function stepSlider(model, label, trait, ends, steps, note) {
   return sliderWithInput(label, options, (value) => commit(model, { [trait]: value }));
 }
 
-// Top-k: one place on the slider for each number, and the last for all tokens.
+// The slider of top-k: one place for each number, and the last place for all tokens.
 function topKSlider(model, stored, all) {
   const write = (k) => (k === null || k === all ? "all" : grouped(k));
   return sliderWithInput(

@@ -1,4 +1,4 @@
-// The sampling lab's arithmetic: which tokens are kept, their probabilities, and what random numbers draw.
+// The sampling lab's arithmetic: which tokens are kept, their probabilities, and which tokens random numbers draw.
 
 import { range, softmax, sum } from "./maths.js";
 
@@ -27,7 +27,7 @@ import { range, softmax, sum } from "./maths.js";
  * @typedef {{ before: number[], after: number[], kept: number, mass: number }} Choice
  */
 
-// A little room for rounding: 0.1 + 0.2 must reach 0.3.
+// A little room for rounding, since 0.1 + 0.2 must count as 0.3.
 const ROUNDING = 1e-12;
 
 /** @type {(stored: Stored, temperature: number, steps: number) => number[]} */
@@ -37,7 +37,7 @@ function probabilities({ logits, others }, temperature, steps) {
   return [...softmax(logits.map((x) => x / temperature)).map((p) => p * (1 - rest)), rest];
 }
 
-// How many tokens are kept, and their probability together. They are always the most likely ones.
+// How many tokens are kept, and their total probability. The kept tokens are always the most likely ones.
 /** @type {(stored: Stored, settings: Settings, steps: Record<string, number>, before: number[]) => [number, number]} */
 function keptTokens(stored, { temperature, top_k, top_p, min_p }, steps, before) {
   if (temperature === 0) return [1, 1];
@@ -77,7 +77,8 @@ export function choose(stored, settings, steps) {
   return { before, after: after.map((p) => p / total), kept, mass };
 }
 
-// The entry that a random number falls on: the first whose probability, with those before it, is above the number.
+// The entry on which a random number falls: the first at which the running sum of the probabilities is above the
+// number.
 /** @type {(number: number, choice: Choice) => number} */
 export function drawnPlace(number, { after, kept }) {
   const last = Math.min(kept, after.length) - 1;

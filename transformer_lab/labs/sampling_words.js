@@ -1,11 +1,11 @@
-// What the sampling lab says, and how its fields are read.
+// The sampling lab's texts, and the parsers of its fields.
 
 import { counted, grouped, legible, parseNumber, places, quoted } from "./words.js";
 
 /** @typedef {import("./sampling_maths.js").Choice} Choice */
 /** @typedef {import("./sampling_maths.js").Stored} Stored */
 
-// Reads a number in steps of a whole: 0.05, 0.10, …
+// Reads a number with `steps` steps from one whole number to the next, as in 0.05, 0.10, …
 /**
  * @type {(text: string, name: string, ends: [number, number], steps: number) =>
  *   import("./words.js").Parsed<number>}
@@ -33,7 +33,7 @@ export function parseTopK(text, stored, all) {
 export const tokenText = (token) => quoted(legible(token));
 export const othersText = (count) => `${grouped(count)} others`;
 
-// A probability to three places; one that is not zero is never written as zero.
+// A probability to three places; a probability that is not zero is never written as zero.
 /** @type {(p: number) => string} */
 export const shareText = (p) => (p > 0 && p < 0.0005 ? "< 0.001" : places(p, 3));
 

@@ -45,7 +45,7 @@ export function journeySteps({ seq, heads, d_head: width }, splitByView, mergeBy
   ];
 }
 
-// Names of the example's numbers, and whether a number is in a row of another token.
+// Names of the example's numbers, and whether a number is in the row of a different token.
 /** @param {Example} example */
 export function namesIn({ heads, d_head }) {
   const features = heads * d_head;

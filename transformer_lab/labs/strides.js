@@ -70,7 +70,7 @@ function chainPanel(model, el) {
     const text = model.get("chain");
     const add = (piece) => button(`+ ${piece}`, () => pickChain(text + piece), { class: "tl-code" });
     const undo = button("Undo last", () => pickChain(textOf(steps.slice(0, -1))), { disabled: !steps.length });
-    // The buttons are replaced: keep the keyboard focus at the same position.
+    // The buttons are replaced, so the keyboard focus is set again at the same position.
     const buttons = [...piecesFor(tensor).map(add), undo];
     const held = [...offers.children].indexOf(el.getRootNode().activeElement);
     offers.replaceChildren(...buttons);

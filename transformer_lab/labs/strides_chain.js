@@ -41,7 +41,7 @@ function parseCall([whole, name, inside], text) {
   const args = inList ? inList.split(",").map((arg) => arg.trim()) : [];
   const bad = args.find((arg) => !WHOLE.test(arg));
   if (bad !== undefined) return { error: `.${name} takes whole numbers here; ${quoted(bad)} is not one.` };
-  // (2) is a number, (2,) and [2] are lists of one.
+  // (2) is a number; (2,) and [2] are lists of one number.
   const inBrackets = Boolean(bracket) && (bracket[2] !== undefined || list.includes(",") || !args.length);
   const numbers = args.map(Number).join(", ");
   const written = inBrackets ? `(${numbers}${args.length === 1 ? "," : ""})` : numbers;
@@ -49,7 +49,7 @@ function parseCall([whole, name, inside], text) {
   return { step, rest: text.slice(whole.length) };
 }
 
-// [0, ::2] → the same.
+// [0, ::2] → {step, rest}, or {error}, in the same form.
 /** @type {(match: string[], text: string) => Read} */
 function parseIndex([whole, inside], text) {
   const args = [];

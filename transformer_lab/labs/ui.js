@@ -10,7 +10,7 @@ import { grouped, parseNumber } from "./words.js";
  * @property {(event: string, listener: () => void) => void} [on]
  * @property {(event: string, listener: () => void) => void} [off]
  * @property {() => void} save_changes
- * @property {(place: { file: string }) => Promise<any>} [load] in a page: a value that it keeps in a file
+ * @property {(place: { file: string }) => Promise<any>} [load] in a page: loads a value that the page keeps in a file
  */
 /** @typedef {{ model: Model, el: HTMLElement }} View */
 /** @typedef {Record<string, any>} Props Attributes of an element, and listeners: their names begin with “on”. */
@@ -46,7 +46,7 @@ export function setText(node, text) {
   } else if (node.textContent !== text) node.textContent = text;
 }
 
-// The parts of a text, in which query, key and value have a colour each, as in the book's prose.
+// The parts of a text, in which query, key and value each have a colour, as in the book's prose.
 /** @type {(text: string) => any[]} */
 export const withRoles = (text) =>
   text
@@ -54,8 +54,8 @@ export const withRoles = (text) =>
     .map((part, i) => (i % 2 ? element("span", { "data-role": part[0].toLowerCase() }, part) : part));
 
 // A box for a text that changes. Its height stays the same, so that nothing below it moves. `reserveSpace` puts hidden
-// copies of the longest texts of `node` into the box. In any font and at any width, a text needs no more lines than one
-// with as many words, each at least as wide; all digits are equally wide.
+// copies of the longest texts of `node` into the box. In any font and at any width, a text needs no more lines than a
+// text with as many words, each at least as wide; all digits have the same width.
 /** @type {(node: Element, kind?: string) => HTMLElement} */
 export const reservedBox = (node, kind = "") => element("div", { class: `tl-reserved ${kind}` }, node);
 /** @type {(node: Element, ...longest: (string | any[])[]) => void} */
