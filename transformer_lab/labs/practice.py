@@ -56,7 +56,7 @@ class Practice(Lab):
     @traitlets.validate("choice")
     def _check_choice(self, proposal):
         chapters = list(dict.fromkeys(str(topic["chapter"]) for topic in self.topics))
-        up_to = [f"to{chapter}" for chapter in chapters[:-1]]
+        up_to = [f"to{chapter}" for chapter in chapters]
         names = [topic["name"] for topic in self.topics]
         return as_option("choice", proposal.value, ["start", "all", *up_to, *chapters, *names])
 

@@ -17,7 +17,7 @@ export const upTo = (chapter) => `to${chapter}`;
 export function choicesOf(topics) {
   const chapters = [...new Set(topics.map(({ chapter }) => chapter))];
   const first = chapters[0];
-  const before = chapters.slice(0, -1).map((last) => [
+  const before = chapters.map((last) => [
     upTo(last),
     {
       title: last === first ? `From chapter ${first}` : `From chapters ${first} to ${last}`,
