@@ -42,6 +42,7 @@ WORDS = {
     "linear": "linear",
     "softmax": "softmax",
 }
+MOST_MARKS = 4  # that a phone lists: where all parts are marked, the chapter says so
 ROOM = 190  # for the words, beside the drawing, which is 340 wide
 ATTENTION = ("self_attention", "masked_attention", "cross_attention")
 # For each chapter its topic, and what is marked in the drawing: parts; "arrow", for all arrows; or the last word of an
@@ -131,8 +132,10 @@ def draw(here, address, title):
     ElementTree.register_namespace("", SVG[1:-1])
     label = escape(f"Where you are in the Transformer: {about}")
     picture = ElementTree.tostring(drawing, encoding="unicode")
-    marks = escape(", ".join(word for word, *_ in named))
-    said = f"<p>You are here: <b>{escape(about)}</b></p><p class='marks' aria-hidden='true'>Marked: {marks}</p>"
+    marks = escape(", ".join("masked attention" if word == "masked" else word for word, *_ in named))
+    said = f"<p>You are here: <b>{escape(about)}</b></p>"
+    if len(named) <= MOST_MARKS:
+        said += f"<p class='marks' aria-hidden='true'>Marked: {marks}</p>"
     said += running_example.link(here, address("index"))
     return f'<nav class="tl-here" aria-label="{label}">{picture}<div>{said}</div></nav>'
 

@@ -86,7 +86,7 @@ def test_the_checkpoints_waver(show):
         answers.add(" ".join(words(page)))
         shares.append(int(re.search(r"(\d+) %", counted(page))[1]))
     assert shares == sorted(shares, reverse=True) and shares[-1] == 0 and len(answers) > 2
-    assert "The model after 0 of 1,500 steps, where the loss is 3." in side(page)
+    assert "This is the model after 0 of 1,500 steps, where the loss is 3.4." in side(page)
     assert page.locator(".tl-loss .line").get_attribute("d").count("L") == 61
 
 

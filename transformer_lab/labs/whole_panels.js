@@ -138,8 +138,8 @@ const VIEWS = {
     const seen = range(keys.length).filter((key) => sees(i, key));
     const whole = sum(seen.map((key) => Math.exp(score(i, key))));
     const softmaxed = sees(i, j)
-      ? `Its weight is e^${num(score(i, j))} ≈ ${num(Math.exp(score(i, j)))}, divided by the sum over all keys that it ` +
-        `sees, ${num(whole)}: ${least(weight(i, j))}`
+      ? `Its weight is e^${num(score(i, j))} ≈ ${num(Math.exp(score(i, j)))}, divided by the sum over all keys that ` +
+        `it sees, ${num(whole)}: ${least(weight(i, j))}`
       : says.hidden;
     const values = {
       ...stacked([
