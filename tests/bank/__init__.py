@@ -12,11 +12,13 @@ checks, and an answer that was changed to fit them measures nothing.
     @right(softmax)                                 # unusual, perhaps, and right
     def _(x, dim): ...
 
-Every second answer to each exercise is in ``held_out``; ``second`` has three more to each, by another author. If you
-improve a check, do not open these folders: only answers that you have not seen tell how well the checks do for a
-learner. ``third`` has five more to each, by a third author. It lies open since it was measured once: of 228 wrong
-answers 212 had a name, 93 per cent. ``fourth`` has two or three to each, by a fourth, and is closed. ``fifth`` has,
-for 27 exercises, three answers with one slip and two or three with two.
+An answer is called ``_``, since the decorator gives it the name of its exercise, which its learner would give it.
+
+Every second answer to each exercise is in ``held_out``; ``second_author`` has three more to each. If you improve a
+check, do not open these folders: only answers that you have not seen tell how well the checks do for a learner.
+``third_author`` has five more to each. It lies open since it was measured once: of 228 wrong answers 212 had a name, 93
+per cent. ``fourth_author`` has two or three to each, and is closed. ``one_and_two_slips`` has, for 27 exercises, three
+answers with one slip and two or three with two, by a fifth author.
 
 The answers to `route`, `mixture_of_experts` and `latent_cache_bytes` are by the author of their checks. The first 51
 wrong ones were written before any mistake of these checks, and 50 of them had a name at the first run. The second round
@@ -34,7 +36,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-PARTS = ("shown", "held_out", "second", "third", "fourth", "fifth")
+PARTS = ("shown", "held_out", "second_author", "third_author", "fourth_author", "one_and_two_slips")
 _answers = []
 
 
