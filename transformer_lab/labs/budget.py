@@ -63,7 +63,7 @@ def _setting(shape, seq, batch, bytes_per_value):
 
 
 def _preset_table():
-    """The presets as the browser gets them, each with its whole context, one sequence, float32."""
+    """The presets as the browser gets them, each with its whole context, one sequence and float32."""
     fields = ("key", "name", "code", "setting", "published", "paper")
     return [
         dict(zip(fields, (key, name, code, _setting(shape, shape.n_positions, 1, 4), published, paper)))
@@ -73,7 +73,7 @@ def _preset_table():
 
 @cache
 def _tables():
-    """What a configuration is read by, as the browser gets it. Many keys share a rule: they have its number."""
+    """The tables for reading a configuration, as the browser gets them. A key has the number of its rule."""
     rules = {}  # as JSON, in which 1 and True differ → number
     models = {}
     for name, model in MODELS.items():
@@ -113,7 +113,7 @@ def _most(name):
 
 
 class BudgetLab(Lab):
-    __doc__ = f"""Change the shape of a model, and see what it costs: parameters, FLOPs, memory, to the last digit.
+    __doc__ = f"""Change the shape of a model, and see to the last digit what it costs in parameters, FLOPs and memory.
 
     Parameters
     ----------
@@ -121,18 +121,18 @@ class BudgetLab(Lab):
         A dict is a published ``config.json``. At most {_most("n_layers")} layers, ``d_model`` {_most("d_model")},
         ``d_ff`` {_most("d_ff")}, {_most("vocab_size")} different tokens, {_most("n_positions")} positions.
     seq : int, optional
-        Tokens of a sequence, up to {_most("seq")}; ``n_positions`` when left out, and 512 where the model has no such
-        number. In ``"transformer"`` source and target have as many.
+        Tokens in a sequence, up to {_most("seq")}; ``n_positions`` when left out, or 512 if the model has no such
+        number. In the family ``"transformer"``, source and target have the same length.
     batch : int, optional
-        Sequences, up to {_most("batch")}.
+        The number of sequences, up to {_most("batch")}.
     bytes_per_value : {{4, 2}}, optional
     base : str or dict, optional
-        What changes are shown against: {_KEYS}, each
-        with its whole context, one sequence and 4 bytes, or ``"start"``, what the lab begins with. A dict is a
-        published ``config.json``, compared in the context, the batch and the bytes of the lab. When left out, a small
-        model of another family for a preset, and ``"start"`` otherwise.
+        The base that changes are compared with: {_KEYS}, each
+        with its whole context, one sequence and 4 bytes, or ``"start"``, the state in which the lab begins. A dict is
+        a published ``config.json``, compared with the context, batch and bytes of the lab. When left out, a small
+        model of a different family if ``shape`` is a preset, and ``"start"`` otherwise.
     quantity : {{"parameters", "flops", "training", "generation"}}, optional
-        What the table lists.
+        The quantity that the table lists.
     controls : sequence of str, optional
         The groups of controls to show beside the bars, of ``"presets"``, ``"sliders"``, ``"table"`` and ``"config"``;
         all when left out.
@@ -142,11 +142,11 @@ class BudgetLab(Lab):
     shape, seq, batch, bytes_per_value, base, quantity
         What the reader has set.
     config, base_config : str
-        The configurations that the reader has pasted, of the model and of what it is compared with: JSON of the keys
-        that say something, or empty.
+        The configurations that the reader has pasted, for the model and for the base: JSON of the keys that affect
+        the shape, or empty.
     parameters, flops, training_memory, generation_memory : dict of str to int
-        What it costs, component by component: parameters; FLOPs of a forward pass; bytes of a step of training with
-        Adam, without activations where the layers of this package differ from the model's; bytes of weights and
+        The model's costs, component by component: parameters; FLOPs of a forward pass; bytes of a step of training
+        with Adam, without activations where the layers of this package differ from the model's; bytes of weights and
         key–value cache.
 
     Examples
