@@ -145,7 +145,7 @@ function settingsPanel(model) {
       group(
         "router",
         part("Experts per token, k", k.node),
-        part("How the weights come about", orders.node),
+        part("How weights are computed", orders.node),
         part("Divide by their sum", renormalize),
       ),
       hasShared ? group("shared", part("For every token", shared)) : [],

@@ -67,7 +67,7 @@ function normPanel(model, { shape }) {
   const note = element("span", { class: "tl-note" });
   const rule = element("p", {}, code, note);
   const words = element("p");
-  const axesChoice = element("div", { class: "tl-choice", role: "group", "aria-label": "Axes that share" }, axes);
+  const axesChoice = element("div", { class: "tl-choice", role: "group", "aria-label": "Statistics over" }, axes);
   const noted = (text, control) => element("div", {}, element("span", { class: "tl-note" }, text), control);
   const nodes = [
     group("norm", element("div", { class: "tl-row" }, norms.node)),
@@ -76,7 +76,7 @@ function normPanel(model, { shape }) {
       element(
         "div",
         { class: "tl-row tl-settings" },
-        noted("Axes that share", axesChoice),
+        noted("Statistics over", axesChoice),
         noted("Groups of features", groups.node),
         noted("Centring", element("div", { class: "tl-choice" }, centring)),
       ),

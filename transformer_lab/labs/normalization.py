@@ -31,7 +31,7 @@ NORMS = {
     "layer": Norm("layer norm", (2,), note="each token is on its own"),
     "instance": Norm("instance norm", (1,), note="PyTorch's channels are the features"),
     "group": Norm("group norm", (1, 2), grouped=True, note="PyTorch's channels are the features"),
-    "rms": Norm("RMSNorm", (2,), center=False, note="layer norm that leaves the mean where it is"),
+    "rms": Norm("RMSNorm", (2,), center=False, note="layer norm without subtracting the mean"),
 }
 X = (
     ((1, 5, 3, 3), (2, 6, 2, 6), (0, 4, 4, 8), (3, 3, 1, 5)),
