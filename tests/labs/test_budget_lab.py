@@ -271,12 +271,12 @@ def test_url_contains_only_differences(engine):
         ("gpt5", "it names the model “gpt5”, which this lab does not know"),
         ("constructor", "it names the model “constructor”, which this lab does not know"),
         ("x" * 99, f"it names the model “{'x' * 20}”, which this lab does not know"),
-        ("gpt2.", "“” in it says nothing to this lab"),
-        ("gpt2.layers-3", "“layers-3” in it says nothing to this lab"),
-        ("gpt2.family-bert", "“family-bert” in it says nothing to this lab"),
-        ("gpt2.toString-3", "“toString-3” in it says nothing to this lab"),
-        ("gpt2.bytes_per_value-2", "“bytes_per_value-2” in it says nothing to this lab"),
-        ("gpt2.n_layers", "“n_layers” in it says nothing to this lab"),
+        ("gpt2.", "“” in it means nothing to this lab"),
+        ("gpt2.layers-3", "“layers-3” in it means nothing to this lab"),
+        ("gpt2.family-bert", "“family-bert” in it means nothing to this lab"),
+        ("gpt2.toString-3", "“toString-3” in it means nothing to this lab"),
+        ("gpt2.bytes_per_value-2", "“bytes_per_value-2” in it means nothing to this lab"),
+        ("gpt2.n_layers", "“n_layers” in it means nothing to this lab"),
         ("gpt2.n_layers-129", "its n_layers is “129”, but must be a whole number from 1 to 128"),
         ("gpt2.n_layers-0", "its n_layers is “0”, but must be a whole number from 1 to 128"),
         ("gpt2.seq--5", "its seq is “-5”, but must be a whole number from 1 to 1,048,576"),
@@ -285,7 +285,7 @@ def test_url_contains_only_differences(engine):
         ("gpt2.bytes-3", "its bytes is “3”, but must be 2 or 4"),
         ("gpt2.n_heads-7", "7 heads cannot share its d_model 768"),
         ("gpt2.d_model-100", "12 heads cannot share its d_model 100"),
-        ("gpt2.n_kv_heads-3", "“n_kv_heads-3” in it says nothing to this lab"),
+        ("gpt2.n_kv_heads-3", "“n_kv_heads-3” in it means nothing to this lab"),
         ("smollm2-135m.n_kv_heads-5", "9 heads cannot share 5 of keys"),
         ("smollm2-135m.n_heads-8", "8 heads cannot share 3 of keys"),
         ("gpt2.against-gpt5", "it compares with “gpt5”, which this lab does not know"),
@@ -367,7 +367,7 @@ def test_description_of_a_change_agrees_with_the_package(engine):
         text = change_text(engine, one, changed(shape, n_heads=shape.n_heads * 2, **shared))
         assert text == (
             f"{2 * shape.n_heads} heads instead of {shape.n_heads}, 32 features in each instead of 64: not one "
-            "parameter more or less, and not one FLOP. Heads share d_model among themselves."
+            "parameter more or less, and not one FLOP. Heads divide d_model among themselves."
         )
         text = change_text(engine, changed(shape, vocab_size=10_000), changed(shape, vocab_size=20_000))
         assert f"20,000 instead of 10,000: +{10_000 * shape.d_model:,} parameters" in text and head in text
@@ -842,7 +842,7 @@ def test_invalid_url_is_ignored_and_reported(show, text):
     first = page.locator(".tl-lab > :not(.tl-error)").evaluate_all(parts)
     again(page, f"{page.url}?budget={text}")
     alert = page.locator(".tl-lab > .tl-error")
-    assert alert.is_visible() and alert.inner_text().startswith("What the address says of this lab is left out: ")
+    assert alert.is_visible() and alert.inner_text().startswith("What the address says about this lab is ignored: ")
     assert page.locator(".tl-lab > :not(.tl-error)").evaluate_all(parts) == first
     page.wait_for_timeout(400)
     assert "budget" in page.url, "it stays for who wants to correct it"

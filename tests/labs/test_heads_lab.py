@@ -111,7 +111,8 @@ def test_row_description(engine):
     )
     assert text(0.02, 0.95, 0.01, 0.02) == "“sat” looks most at “cat” (0.95). Its weights sum to 1.00."
     assert text(0, 0, 1, 0) == "“sat” looks at “sat” (1.00) alone. Its weights sum to 1.00."
-    assert text(0.25, 0.25, 0.25, 0.25) == "“sat” looks at all 4 keys about alike (0.25 each). Its weights sum to 1.00."
+    even = "“sat” looks at all 4 keys about equally (0.25 each). Its weights sum to 1.00."
+    assert text(0.25, 0.25, 0.25, 0.25) == even
     assert text(0, 0, 0, 0) == "“sat” looks at nothing: all its weights are zero."
     assert text(0.2, 0.6, 0, 0).endswith("Its weights sum to 0.80.")
     assert engine("describeRow", [0.4], "“a”", ["a"]) == "“a” looks at “a” (0.40) alone. Its weights sum to 0.40."

@@ -88,7 +88,7 @@ export const traitsInUrl = (word, parts) => ({
     const wrong = [];
     for (const [name, text] of Object.entries(texts)) {
       const found = Object.hasOwn(parts, name) ? parts[name].read(text) : null;
-      if (!found) wrong.push(`${quotedStart(name)} in it says nothing to this lab`);
+      if (!found) wrong.push(`${quotedStart(name)} in it means nothing to this lab`);
       else if (found.error) wrong.push(`its ${name} is ${quotedStart(text)}, but must be ${found.error}`);
       else state[name] = found.value;
     }
@@ -204,7 +204,7 @@ export function shareControls(model, el, { word, names, encode, decode, code }, 
   if (!again && Object.keys(given).length) {
     const { state, error } = decode(given);
     if (state) commit(model, state);
-    if (error) setText(complaint, `What the address says of this lab is left out: ${error}.`);
+    if (error) setText(complaint, `What the address says about this lab is ignored: ${error}.`);
   }
   const found = texts();
 

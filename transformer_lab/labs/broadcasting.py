@@ -26,7 +26,7 @@ class BroadcastingLab(Lab):
     Attributes
     ----------
     result_shape : tuple of int
-        What PyTorch says the result's shape is. Reading it raises ``ValueError`` where the shapes do not fit.
+        The shape of the result, as PyTorch gives it. Reading it raises ``ValueError`` if the two shapes do not fit.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class BroadcastingLab(Lab):
         try:
             if self.mode == "elementwise":
                 return tuple(torch.broadcast_shapes(self.a, self.b))
-            # On the meta device a tensor has a shape and no numbers: matrices of any size cost nothing.
+            # On the meta device a tensor has a shape but no numbers, so matrices of any size cost nothing.
             a, b = (torch.empty(shape[-2:], device="meta") for shape in (self.a, self.b))
             return (*torch.broadcast_shapes(self.a[:-2], self.b[:-2]), *torch.matmul(a, b).shape)
         except RuntimeError as error:

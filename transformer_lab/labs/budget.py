@@ -63,7 +63,7 @@ def _setting(shape, seq, batch, bytes_per_value):
 
 
 def _preset_table():
-    """The presets as the browser gets them, each with its whole context, one sequence, float32."""
+    """The presets as the browser gets them, each with its whole context, one sequence and float32."""
     fields = ("key", "name", "code", "setting", "published", "paper")
     return [
         dict(zip(fields, (key, name, code, _setting(shape, shape.n_positions, 1, 4), published, paper)))
@@ -113,7 +113,7 @@ def _limit(name):
 
 
 class BudgetLab(Lab):
-    __doc__ = f"""Change the shape of a model, and see what it costs: parameters, FLOPs, memory, to the last digit.
+    __doc__ = f"""Change the shape of a model, and see to the last digit what it costs in parameters, FLOPs and memory.
 
     Parameters
     ----------
@@ -127,12 +127,12 @@ class BudgetLab(Lab):
         Sequences, up to {_limit("batch")}.
     bytes_per_value : {{4, 2}}, optional
     base : str or dict, optional
-        What changes are shown against: {_KEYS}, each
-        with its whole context, one sequence and 4 bytes, or ``"start"``, what the lab begins with. A dict is a
-        published ``config.json``, compared in the context, the batch and the bytes of the lab. When left out, a small
-        model of another family for a preset, and ``"start"`` otherwise.
+        The base that changes are compared with: {_KEYS}, each
+        with its whole context, one sequence and 4 bytes, or ``"start"``, the state in which the lab begins. A dict is
+        a published ``config.json``, compared with the context, batch and bytes of the lab. When left out, a small
+        model of a different family if ``shape`` is a preset, and ``"start"`` otherwise.
     quantity : {{"parameters", "flops", "training", "generation"}}, optional
-        What the table lists.
+        The quantity that the table lists.
     controls : sequence of str, optional
         The groups of controls to show beside the bars, of ``"presets"``, ``"sliders"``, ``"table"`` and ``"config"``;
         all when left out.
@@ -142,11 +142,11 @@ class BudgetLab(Lab):
     shape, seq, batch, bytes_per_value, base, quantity
         What the reader has set.
     config, base_config : str
-        The configurations that the reader has pasted, of the model and of what it is compared with: JSON of the keys
-        that say something, or empty.
+        The configurations that the reader has pasted, for the model and for the base: JSON of the keys that affect
+        the shape, or empty.
     parameters, flops, training_memory, generation_memory : dict of str to int
-        What it costs, component by component: parameters; FLOPs of a forward pass; bytes of a step of training with
-        Adam, without activations where the layers of this package differ from the model's; bytes of weights and
+        The model's costs, component by component: parameters; FLOPs of a forward pass; bytes of a step of training
+        with Adam, without activations where the layers of this package differ from the model's; bytes of weights and
         key–value cache.
 
     Examples

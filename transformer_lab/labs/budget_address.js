@@ -43,7 +43,7 @@ export function encodeAll(state, world) {
 export function decodeAll(texts, world) {
   const words = world.tables.models ? Object.values(PASTED) : [];
   const unknown = Object.keys(texts).find((word) => word && !words.includes(word));
-  if (unknown) return { error: `${quotedStart(unknown)} in it says nothing to this lab` };
+  if (unknown) return { error: `${quotedStart(unknown)} in it means nothing to this lab` };
   const found = {};
   for (const [name, word] of Object.entries(PASTED)) {
     const { text, error } = parseConfig(texts[word] ?? world.start[name], world.tables, world.limits);
@@ -89,7 +89,7 @@ function decodePart(part, state, world, configs) {
   const unknown = word === "bytes_per_value" || !Object.hasOwn(world.limits, name ?? "");
   const missing = FOLLOWING.includes(name) || name === "n_positions";
   if (unknown || (missing && state.shape[name] === null)) {
-    return { error: `${quotedStart(part)} in it says nothing to this lab` };
+    return { error: `${quotedStart(part)} in it means nothing to this lab` };
   }
   const [least, most] = world.limits[name];
   const number = /^\d{1,9}$/.test(value) ? Number(value) : NaN;

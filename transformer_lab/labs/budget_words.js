@@ -76,7 +76,7 @@ export const ofEachToken = (shape) =>
 /** @type {(base: Known) => string} */
 export function baselineText({ key, name, published, paper, seq }) {
   if (key === "other") return `Compared with ${name}, which you pasted, in the same context.`;
-  if (!published) return "Compared with what the lab began with.";
+  if (!published) return "Compared with the lab’s initial state.";
   const count = `${grouped(published)} parameters in the published weights`;
   return `Compared with ${name}: ${count}, ${paper} in the paper; context ${grouped(seq)}.`;
 }
@@ -182,7 +182,7 @@ const CHANGES = {
   n_heads: ({ a, b, by, count, work, instead, grows }) => {
     const width = counted(headFeatures(b), "feature");
     const features = `${width} in each instead of ${grouped(headFeatures(a))}`;
-    const shared = "Heads share d_model among themselves.";
+    const shared = "Heads divide d_model among themselves.";
     if (by) return `${instead("n_heads", " head", " heads")}, ${features}: ${count}. ${work}${grows}.`;
     return `${instead("n_heads", " head", " heads")}, ${features}: ${count}, and not one FLOP. ${shared}`;
   },

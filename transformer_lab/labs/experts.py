@@ -9,8 +9,8 @@ from .lab import Lab, as_integer, as_option, as_strings, as_tensor, script, styl
 
 MOST_TOKENS, MOST_EXPERTS = 12, 8
 MOST_BIAS = 1
-STEP = 0.01  # by which balancing moves a bias
-FEATURES = 2  # of each vector that the lab prints
+STEP = 0.01  # how far one step of balancing moves a bias
+FEATURES = 2  # how many features of each vector the lab prints
 ORDERS = ("softmax-topk", "topk-softmax", "sigmoid-topk")
 WORDS = ("the", "cat", "sat", "on", "a", "warm", "red", "mat")
 X = ((0.5, -0.5), (-1.7, 0.8), (0.2, -0.8), (2.0, -1.0), (1.3, 0.8), (0.8, 1.4), (0.9, -0.5), (0.6, 0.3))
@@ -18,9 +18,9 @@ ROUTER = ((2.0, 0.3), (0.3, -0.3), (-1.4, -0.2), (-1.0, -0.3))
 
 
 def _example():
-    """Return the mixture that the lab has without arguments.
+    """Return the mixture that the lab shows when it gets no arguments.
 
-    Its experts have ReLU and the weights -1, 0 and 1, so that a reader can compute logits and outputs by hand.
+    Its experts use ReLU and the weights -1, 0 and 1, so that a reader can compute logits and outputs by hand.
     """
     mixture = MixtureOfExperts(2, 4, len(ROUTER), 2, n_shared=1, activation="relu", gated=False)
     generator = torch.Generator().manual_seed(44)
@@ -49,7 +49,7 @@ def _as_bias(bias, n_experts):
 
 
 def _sizes(mixture):
-    """Return how many parameters the parts of the mixture have, and how many features its vectors."""
+    """Return how many parameters the parts of the mixture have, and how many features its vectors have."""
     parts = {"router": mixture.router, "expert": mixture.experts[0], "shared": mixture.shared}
     counts = {name: 0 if part is None else sum(p.numel() for p in part.parameters()) for name, part in parts.items()}
     return counts | {"d_model": mixture.router.weight.shape[1]}
@@ -67,9 +67,9 @@ class ExpertsLab(Lab):
     tokens : str or sequence of str, optional
         One name per token. A string is split at its spaces.
     n_active : int, optional
-        Experts of one token, k; those of ``mixture`` when left out.
+        The number of experts per token, k; as in ``mixture`` when left out.
     order : {"softmax-topk", "topk-softmax", "sigmoid-topk"}
-        How the weights come about: by a softmax over all logits, then the choice (as in OLMoE); by the choice, then a
+        How the weights are computed: by a softmax over all logits, then the choice (as in OLMoE); by the choice, then a
         softmax over the chosen logits (as in gpt-oss); or by a sigmoid of each logit, then the choice (as in
         DeepSeek-V3). Both orders of the softmax choose the same experts.
     renormalize : bool, optional
@@ -77,7 +77,7 @@ class ExpertsLab(Lab):
     shared : bool, optional
         Whether the shared experts of ``mixture`` are used; yes when left out.
     bias : Tensor or sequence, shape (n_experts,), optional
-        What is added to the scores, softmax or sigmoid, for the choice alone, from -1 to 1; zeros when left out.
+        Added to the scores (softmax or sigmoid) for the choice only; from -1 to 1, zeros when left out.
     token : int, optional
         The token whose numbers are shown.
     controls : sequence of str, optional
@@ -89,23 +89,23 @@ class ExpertsLab(Lab):
     n_active, order, renormalize, shared, bias, token
         What the reader has set.
     indices : Tensor of int64, shape (seq, n_active)
-        Which experts each token goes to.
+        The experts to which each token goes.
     weights : Tensor, shape (seq, n_active)
-        With which weights.
+        The weights of those experts.
     loads : Tensor of int64, shape (n_experts,)
-        How many tokens each expert has.
+        How many tokens each expert receives.
     output : Tensor, shape (seq, d_model)
-        The weighted sums of the experts' outputs, with that of the shared experts if ``shared``.
+        The weighted sums of the experts' outputs, plus the output of the shared experts if ``shared``.
 
     Raises
     ------
     TypeError, ValueError
-        If ``mixture`` is no :class:`MixtureOfExperts` of 2 to 8 experts, or an argument does not fit it.
+        If ``mixture`` is not a :class:`MixtureOfExperts` of 2 to 8 experts, or an argument does not fit it.
 
     References
     ----------
     Jiang et al., "Mixtral of Experts", 2024, section 2.1. DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section
-    2.1.2, for the biases: that model limits the choice to groups of experts as well, and scales the weights.
+    2.1.2, for the biases; that model also limits the choice to groups of experts, and scales the weights.
 
     Examples
     --------
@@ -164,7 +164,7 @@ class ExpertsLab(Lab):
             self._outputs = torch.stack([expert(given) for expert in mixture.experts]).cpu().float()
             self._shared = torch.empty(0) if mixture.shared is None else mixture.shared(given).cpu().float()
         n_experts = len(mixture.experts)
-        whole = x.shape[1] <= FEATURES  # only then a logit can be checked by hand
+        whole = x.shape[1] <= FEATURES  # only then can a logit be checked by hand
         super().__init__(
             tokens=tokens,
             x=x[:, :FEATURES],

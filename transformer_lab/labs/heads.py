@@ -40,9 +40,9 @@ class HeadsLab(Lab):
     Parameters
     ----------
     weights : Tensor, shape (layers, heads, q_len, k_len)
-        Attention weights, from 0 to 1. One layer may come as ``(heads, q_len, k_len)``; a list of layers, each
-        ``(heads, q_len, k_len)`` or with a batch of one in front, is stacked. At most 128 layers, 32 heads, 64 tokens
-        on a side, and 2**21 weights. The browser shows them to within 1/131070.
+        Attention weights, from 0 to 1. A single layer may have the shape ``(heads, q_len, k_len)``. A list of layers
+        is stacked; each has that shape, or a batch axis of size 1 in front. At most 128 layers, 32 heads, 64 tokens
+        on a side, and 2**21 weights. The browser shows weights to within 1/131070.
     tokens : str or sequence of str
         The q_len query tokens. A string is split at its spaces.
     key_tokens : str or sequence of str, optional
@@ -51,7 +51,7 @@ class HeadsLab(Lab):
         More sentences for the same layers and heads, each with its weights, ``(layers, heads, seq, seq)``, and its
         tokens; the reader chooses one.
     d_model : int, optional
-        A multiple of heads: then the lab says which features of the model a head has.
+        A multiple of the number of heads; the lab then says which features of the model belong to a head.
     layer, head : int, optional
         The selected layer and head, counted from 0.
     query, key : int, optional
@@ -60,11 +60,12 @@ class HeadsLab(Lab):
     sentence : int, optional
         The sentence that is shown first: 0 is that of ``tokens``, and those of ``others`` follow.
     overview : str, optional
-        Shows all heads of all layers in one grid, a row for each layer. What a cell has: ``"maps"``, the head's weights
-        as a small map; ``"weight"``, its weight of ``query`` for ``key``; or its score from 0 to 1 for a pattern:
+        Shows all heads of all layers in one grid, a row for each layer. A cell shows, with ``"maps"``, the head's
+        weights as a small map; with ``"weight"``, its weight of ``query`` for ``key``; or its score from 0 to 1 for a
+        pattern:
         ``"previous"``, the mean weight on the token before; ``"same"``, on the same token, itself included;
         ``"induction"``, on the tokens after earlier occurrences of the same token; ``"first"``, on the first token.
-        Patterns need keys that are the queries' own tokens. Without it there is no grid.
+        Patterns need keys that are the queries' own tokens. Without ``overview`` there is no grid.
     controls : sequence of str, optional
         The groups of controls to show, of ``"sentences"``, ``"layer"``, ``"heads"`` (those of the layer, small),
         ``"patterns"`` and ``"tokens"``. When left out, all; with a grid, all but ``"layer"`` and ``"heads"``.
@@ -72,7 +73,7 @@ class HeadsLab(Lab):
     Attributes
     ----------
     layer, head, query, key, sentence : int
-        The reader's selection. A sentence that is shorter than ``query`` or ``key`` shows its last token.
+        The reader's selection. In a sentence without a token of that number, the last one is selected.
     overview : str
         What the grid shows; empty without a grid.
     weights : Tensor, float32
@@ -83,7 +84,8 @@ class HeadsLab(Lab):
     Raises
     ------
     TypeError, ValueError
-        If the weights are not numbers from 0 to 1 or too many, or the numbers of tokens differ from q_len and k_len.
+        If the weights are not numbers from 0 to 1, if there are too many of them, or if the numbers of tokens differ
+        from q_len and k_len.
 
     Examples
     --------

@@ -78,7 +78,7 @@ export function describeRow(row, who, keyTokens) {
   if (row.length === 1 || top > 0.995) return `${who} looks at ${share(order[0])} alone.${sumText(whole)}`;
   if (top - low < 0.02) {
     const each = (whole / row.length).toFixed(2);
-    return `${who} looks at all ${row.length} keys about alike (${each} each).${sumText(whole)}`;
+    return `${who} looks at all ${row.length} keys about equally (${each} each).${sumText(whole)}`;
   }
   const next = order.slice(1, 3).filter((j) => row[j] >= 0.05);
   const then = next.length ? `, then at ${listed(next.map(share))}` : "";

@@ -34,7 +34,7 @@ LETTERS = [model["letter"] for model in MODELS]
 
 
 def _own_table(model, vocab_size):
-    """The table of a reader's own model, as it is stored of the others: shares of how far its outputs vary."""
+    """The table of a reader's own model, like the stored tables: moves over the outputs' standard deviation."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be an nn.Module, got {type_name(model)}")
     if vocab_size is None:
@@ -65,26 +65,26 @@ def _own_table(model, vocab_size):
 class InfluenceLab(Lab):
     """Replace one token, and see which outputs of a model move, and how far.
 
-    Sixteen small models are stored, some right, most of them with a bug that was published. Choose the one that a model
-    has, and read its story.
+    Sixteen small models are stored. Some are right, but most have a bug that was published. Choose the bug that a
+    model has, and read the story of that bug.
 
     Parameters
     ----------
     model : nn.Module, optional
-        A model of your own, from token numbers (batch, seq) to outputs (batch, seq, features), instead of those that
-        are stored.
+        A model of your own, from token numbers (batch, seq) to outputs (batch, seq, features), instead of the stored
+        models.
     vocab_size : int, optional
-        Its tokens are below this; needed for a model of your own.
+        The model's token numbers are below this number, which a model of your own needs.
     models : str or sequence of str, optional
         The letters of the stored models to choose from, ``"A"`` to ``"P"``; all when left out.
     token : int, optional
         The token that is replaced, 0 to 7.
     row : {"one", "two", "padded"}, optional
-        What the model reads: one text; two documents of four tokens in one row; five tokens behind three of padding.
+        What the model reads: one text; two documents of four tokens in one row; five tokens after three of padding.
     loud : bool, optional
         Whether the model's matrices are 3,000 times as large.
     verdict : str, optional
-        What the reader says of the model; none when left out.
+        The reader's verdict on the model; none when left out.
     controls : sequence of str, optional
         The groups of controls to show, of ``"model"``, ``"switches"``, ``"table"`` and ``"verdict"``; all when left
         out.
@@ -94,12 +94,12 @@ class InfluenceLab(Lab):
     chosen, token, row, loud, verdict
         What the reader has set; ``chosen`` is the letter of a model.
     table : Tensor, shape (8, 8), float64
-        How far output i moves when token j is replaced, at (j, i): a share of the standard deviation of the outputs.
+        At (j, i), how far output i moves when token j is replaced, as a share of the outputs' standard deviation.
 
     Raises
     ------
     TypeError, ValueError
-        If a setting does not exist, or your own model returns something else.
+        If a setting does not exist, or if your own model does not return such outputs.
 
     Examples
     --------

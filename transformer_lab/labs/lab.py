@@ -14,8 +14,8 @@ from ..arguments import did_you_mean, format_value, is_number
 
 _FOLDER = Path(__file__).parent
 _SHARED = ("maths", "words", "colours", "ui", "grid", "address", "frame", "paint")
-# Removed when files are joined: imports between them, exports, types, comments; and indentation. tools/script_rules.py
-# ensures that this needs no parser.
+# When files are joined, imports between them, exports, types, comments and indentation are removed.
+# tools/script_rules.py ensures that this needs no parser.
 _EDITOR_ONLY = re.compile(
     r'^import [^"]*"\./\w+\.js";\n|^export (?!default)|^ */\*\*(?:(?!\*/).)*\*/\n|^ *//[^\n]*\n',
     re.DOTALL | re.MULTILINE,
@@ -64,7 +64,7 @@ class Lab(anywidget.AnyWidget):
     groups = ()
     """The groups of controls that can be shown or hidden."""
     constants: ClassVar[dict] = {}
-    """Synchronised traits with one value in all labs of a kind; stored notebooks leave them out."""
+    """Synchronised traits that have the same value in all labs of a kind; stored notebooks leave them out."""
 
     controls = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
@@ -135,7 +135,8 @@ def tensor_trait():
 def as_tensor(name, x, axes, least, most, reach=None):
     """Return a copy of ``x`` as a float32 tensor, or raise an error.
 
-    Its shape ``axes`` must be from ``least`` to ``most``; its values must be from ``-reach`` to ``reach``, or finite.
+    Its shape must be from ``least`` to ``most``, size by size; ``axes`` names that shape in errors. Its values must be
+    from ``-reach`` to ``reach``, or only finite if ``reach`` is None.
     """
     try:
         x = torch.as_tensor(x, dtype=torch.float32).detach().cpu().clone()

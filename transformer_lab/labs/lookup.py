@@ -27,7 +27,7 @@ def _points(name, points):
 
 
 class LookupLab(Lab):
-    """Drag a query among keys and see which values it blends; turn the temperature from lookup to average.
+    """Drag a query among keys and see which values it blends; turn the temperature to go from lookup to average.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class LookupLab(Lab):
     labels : sequence of str, optional
         One name per key.
     temperature : float
-        What the similarities are divided by before the softmax, from 0.01 to 100; ``√d_head = √2`` when left out.
+        The similarities are divided by it before the softmax; from 0.01 to 100, ``√d_head = √2`` when left out.
     similarity : {"dot", "distance"}
-        How alike query and key are: ``q · k``, or ``-|q - k|² / 2``.
+        The similarity of a query and a key: ``q · k``, or ``-|q - k|² / 2``.
     controls : sequence of str, optional
         The groups of controls to show beside the planes, of ``"temperature"``, ``"query"``, ``"similarity"`` and
         ``"scores"``; all when left out.
@@ -49,7 +49,7 @@ class LookupLab(Lab):
     query, key, value : Tensor, float32
         Where the reader has dragged them.
     weights : Tensor, shape (k_len,)
-        What each key weighs now.
+        The present weight of each key.
     output : Tensor, shape (2,)
         The blend of the values.
 

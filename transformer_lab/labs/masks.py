@@ -77,26 +77,26 @@ class MaskLab(Lab):
     Parameters
     ----------
     tokens : str or sequence of str, optional
-        The sentence, at most 12 tokens of at most 16 characters; ``<pad>`` is padding. Beside tensors: the names of the
-        queries.
+        The sentence, at most 12 tokens of at most 16 characters; ``<pad>`` is padding. With tensors of your own: the
+        names of the queries.
     preset : str, optional
         ``"everything"`` (no mask), ``"causal"`` (when left out), ``"padding"``, ``"both"`` (causal and padding),
         ``"window"``, ``"prefix"``, or a place in a Transformer: ``"encoder"`` (the source sees itself),
         ``"decoder self"`` (the sentence sees itself), ``"decoder cross"`` (the sentence sees the source).
     source : str or sequence of str, optional
-        The source sentence, for the encoder and cross-attention. Beside tensors: the names of the keys.
+        The source sentence, for the encoder and cross-attention. With tensors of your own: the names of the keys.
     query : Tensor or sequence, shape (q_len, d_head), optional
         Your own tensors, instead of made-up ones for the words: at most 12 rows and 256 features.
     key : Tensor or sequence, shape (k_len, d_head), optional
         ``query`` when left out.
     value : Tensor or sequence, shape (k_len, d_value), optional
-        Without one there is no output.
+        Without ``value`` there is no output.
     mask : Tensor of bool, shape (q_len, k_len), optional
-        Where to begin: ``True`` where a query may attend.
+        The mask at the beginning: ``True`` where a query may attend.
     window : int
         How many tokens a token sees, with the preset ``"window"``: 1 to 12.
     prefix : int
-        How many tokens all see, with the preset ``"prefix"``: 0 to 12.
+        How many of the first tokens every token sees, with the preset ``"prefix"``: 0 to 12.
     mistake : str
         ``"none"``, ``"after softmax"`` (the weights are masked), ``"inverted"``, ``"times zero"`` (scores are
         multiplied by the mask), ``"diagonal"`` (hidden as well), ``"padded rows"`` (hidden as well), or
@@ -109,13 +109,13 @@ class MaskLab(Lab):
     Attributes
     ----------
     mask : Tensor of bool, shape (q_len, k_len)
-        What the reader has set, with no mistake in it. It may be set.
+        The mask that the reader has set, without the mistake. You can set it, too.
     query, key, value : Tensor, float32
         The words' made-up vectors, or your own. The same word has the same vectors.
     scores : Tensor, shape (q_len, k_len)
         ``query · keyᵀ / √d_head``, before the mask.
     weights : Tensor, shape (q_len, k_len)
-        With the mistake that is switched on. A row that sees nothing is all zeros.
+        Computed with the mistake that is switched on. A row that sees nothing is all zeros.
     output : Tensor, shape (q_len, d_value)
         ``weights · value``; ``None`` without a value.
 
@@ -338,7 +338,7 @@ class MaskLab(Lab):
 
 
 def hashed_vector(word, role, features):
-    """Numbers from -2 to 2 with one decimal, a hash of word and role; identical to hashedVector in masks_maths.js."""
+    """Numbers from -2 to 2 with one decimal: a hash of word and role, identical to hashedVector in masks_maths.js."""
     code = 5728  # chosen so that the first sentence has varied scores
     for letter in role[0] + word:
         code = (code ^ ord(letter)) * 16777619 % 2**32  # as FNV-1a does

@@ -72,15 +72,15 @@ export const MISTAKES = {
     masked: "hidden, itself → −∞",
     weights: SOFTMAX,
     breaks:
-      "One off, tril(-1) for tril(0): no token sees itself. Shapes are right and nothing raises, until a row sees " +
-      "nothing and a plain softmax makes it NaN.",
+      "Off by one, tril(-1) for tril(0): no token sees itself. Shapes are right and no error appears until a row " +
+      "sees nothing and a plain softmax makes it NaN.",
   },
   "padded rows": {
     label: "padded rows too",
     masked: "hidden, padded rows → −∞",
     weights: SOFTMAX,
     breaks:
-      "Padding is a key that nobody may see. Hidden as a query too, its row holds −∞ alone, and a plain softmax " +
+      "Padding is a key that nobody may see. Hidden as a query too, its row holds only −∞, and a plain softmax " +
       "makes it NaN. NaN spreads: NaN × 0 is NaN, in the next layer and in the loss. Hide columns, not rows.",
   },
   "large negative": {

@@ -76,7 +76,7 @@ function normPanel(model, { shape }) {
       element(
         "div",
         { class: "tl-row tl-settings" },
-        noted("Axes that share", axesChoice),
+        noted("Statistics over", axesChoice),
         noted("Groups of features", groups.node),
         noted("Centring", centring.node),
       ),

@@ -20,7 +20,7 @@ class Norm:
     """One row of the lab's table of norms."""
 
     name: str  # for readers
-    dims: tuple  # the axes that share
+    dims: tuple  # the axes of the statistics
     note: str  # for readers
     center: bool = True  # whether the mean is subtracted
     grouped: bool = False  # whether features are grouped
@@ -31,7 +31,7 @@ NORMS = {
     "layer": Norm("layer norm", (2,), note="each token is on its own"),
     "instance": Norm("instance norm", (1,), note="PyTorch's channels are the features"),
     "group": Norm("group norm", (1, 2), grouped=True, note="PyTorch's channels are the features"),
-    "rms": Norm("RMSNorm", (2,), center=False, note="layer norm that leaves the mean where it is"),
+    "rms": Norm("RMSNorm", (2,), center=False, note="layer norm without subtracting the mean"),
 }
 X = (
     ((1, 5, 3, 3), (2, 6, 2, 6), (0, 4, 4, 8), (3, 3, 1, 5)),
@@ -45,24 +45,24 @@ def _values(name, x):
 
 
 class NormalizationLab(Lab):
-    """Choose the axes that share a mean and a variance, disturb one entry, and see which others move.
+    """Choose over which axes a mean and a variance are taken, disturb one entry, and see which others move.
 
     Parameters
     ----------
     x : Tensor or nested sequences, shape (batch, seq, d_model)
         At most (4, 6, 6), with values from -100 to 100; small round numbers when left out.
     norm : {"batch", "layer", "instance", "group", "rms"}
-        Batch norm shares over batch and seq, layer norm over d_model, instance norm over seq, group norm over seq and a
-        group of the features; RMSNorm shares as layer norm does, and leaves the mean where it is.
+        Batch norm takes its statistics over batch and seq, layer norm over d_model, instance norm over seq, and group
+        norm over seq and a group of the features; RMSNorm uses the axes of layer norm, but does not subtract the mean.
     dims : sequence of int, optional
-        Other axes to share than those of ``norm``, of 0 (batch), 1 (seq) and 2 (d_model).
+        The axes over which the statistics are taken, instead of those of ``norm``: 0 (batch), 1 (seq), 2 (d_model).
     n_groups : int, optional
-        Groups of the features, each with its own statistics; must divide d_model. When left out, the fewest that are
-        more than one for group norm, and otherwise one.
+        The number of groups of features, each with its own statistics; must divide d_model. When left out, the smallest
+        number above one for group norm, and otherwise one.
     eps : float
         Added to the variance before the root.
     lengths : sequence of int, optional
-        How many tokens of each sentence are real; those behind them are padding, zeros. All when left out.
+        How many tokens of each sentence are real; those after them are padding, with zeros. All when left out.
     index : sequence of int, optional
         The entry that is chosen; ``[0, 1, 1]``, where there is one, when left out.
     controls : sequence of str, optional
@@ -71,15 +71,15 @@ class NormalizationLab(Lab):
     Attributes
     ----------
     x, lengths
-        What the reader has made of them.
+        Their values after the reader's changes.
     original : Tensor, shape of ``x``
-        The values that the lab began with, without padding: what entries move away from.
+        The values with which the lab began, without padding; moves are measured from these values.
     norm : str or None
-        The norm that the present axes, groups and centring make, if they make one. It can be set.
+        The norm to which the present axes, groups and centring belong, if there is one. It can be set.
     dims, n_groups, center
-        The axes that share, the groups of features, and whether the mean is subtracted.
+        The axes of the statistics, the number of groups of features, and whether the mean is subtracted.
     padded : Tensor, shape of ``x``
-        ``x`` with zeros where padding is: what is normalized.
+        ``x`` with zeros in place of padding; these values are normalized.
     normalized : Tensor, shape of ``x``
     moved : Tensor of bool, shape of ``x``
         The entries that have moved by 0.001 or more although the reader has changed nothing in their own token.
@@ -92,7 +92,7 @@ class NormalizationLab(Lab):
     >>> lab.normalized[0, 1]
     tensor([-1.0000,  1.0000, -1.0000,  1.0000])
 
-    Padding at the end of one sentence moves the numbers of the other, where the norm shares over the batch:
+    Padding at the end of one sentence moves the numbers of the other, if the norm takes its statistics over the batch:
 
     >>> lab.lengths = [4, 2]
     >>> lab.moved[0].any(), NormalizationLab(norm="batch", lengths=[4, 2]).moved[0].all()

@@ -126,7 +126,7 @@ function orderColumn(label, longest, largest) {
 
 const SHAPES = { q: "N × D", k: "D × N", v: "N × M", out: "N × M" };
 const ONE_SCALE =
-  "One scale for both pictures and bars. Counted are the two products alone, without φ, softmax and the division; a " +
+  "One scale for both pictures and bars. Only the two products are counted, without φ, softmax and the division; a " +
   "multiply-add is 2 FLOPs.";
 const NOT_POSSIBLE =
   "Not possible: exp(q·k) is no product of one factor from q and one from k, nor a sum of finitely many such " +

@@ -1,4 +1,4 @@
-"""The order lab: two orders of one product, and the second one as a state that is carried from token to token."""
+"""The order lab: two orders of one product, and the second order as a state that is carried from token to token."""
 
 import math
 
@@ -25,7 +25,7 @@ def _features(name, x):
 
 
 def _sequence(query, key, value):
-    """Return the three tensors of one sequence, by default the lab's."""
+    """Return the three tensors of one sequence, by default those of the lab's example."""
     given = {"query": query, "key": key, "value": value}
     missing = [name for name, x in given.items() if x is None]
     if len(missing) == 3:
@@ -51,15 +51,15 @@ class OrderLab(Lab):
         Tokens (16 to 65,536), features of a query and a key, features of a value (1 to 256 each): the sizes of the
         rectangles of ``mode="order"``.
     between : {"nothing", "softmax", "causal"}
-        What comes between the two products: with softmax, only one order is left.
+        What comes between the two products; with softmax, only one order is possible.
     mode : {"order", "steps"}, optional
-        The rectangles, or one token after another; ``"steps"`` when tensors are given, and otherwise ``"order"``.
+        The rectangles, or the tokens one after another; ``"steps"`` when tensors are given, and otherwise ``"order"``.
     query, key : Tensor or sequences, shape (seq, d_head)
     value : Tensor or sequences, shape (seq, d_value)
-        The sequence of ``mode="steps"``: at most 12 tokens and 6 features, values from -10 to 10. Six tokens with
-        numbers to check by hand when left out.
+        The sequence of ``mode="steps"``: at most 12 tokens and 6 features, values from -10 to 10. When left out,
+        six tokens whose numbers can be checked by hand.
     token : int
-        How many tokens have been read, from 1 on.
+        How many tokens have been read, at least 1.
     controls : sequence of str, optional
         The groups of controls to show, of ``"mode"``, ``"sizes"``, ``"between"`` and ``"costs"``; all when left out.
 
@@ -68,13 +68,13 @@ class OrderLab(Lab):
     n, d, m, between, mode, token
         What the reader has set.
     multiply_adds : tuple of int
-        What the two products cost: queries with keys first, keys with values first.
+        What the two products cost together: with queries and keys first, and with keys and values first.
     held : tuple of int
-        How many numbers there are between the two products, in the same order.
+        How many numbers lie between the two products, for the two orders as above.
     state : tuple of Tensor, shapes (d_head, d_value) and (d_head,)
         ``S`` and ``z`` after the tokens that have been read.
     output : Tensor, shape (d_value,)
-        What the last of them receives.
+        What the last of these tokens receives.
 
     Examples
     --------

@@ -61,7 +61,7 @@ export const formulas = ({ n, d, m }) => ({
 /** @type {(total: number, held: number) => string} */
 export const oneOrderText = (total, held) =>
   `With softmax between, only one order is left: ${grouped(total)} multiply-adds and ${grouped(held)} numbers held ` +
-  "in between. Twice as many tokens take four times as much.";
+  "in between. Twice as many tokens cost four times as much.";
 /** @type {(who: string, ratio: number, totals: [number, number], equal: number) => string} */
 export const cheaperOrderText = (who, ratio, [less, more], equal) =>
   `${who} takes ${ratioText(ratio)} times fewer multiply-adds: ${grouped(less)} against ${grouped(more)}. ` +

@@ -11,7 +11,7 @@ from ..arguments import format_value, is_number
 from .lab import Lab, as_integer, as_number, as_option, script, style
 
 MOST_STORED = 300  # tokens of each prompt that are stored one by one; the others are stored as sums
-STEPS = {"temperature": 20, "top_p": 100, "min_p": 100}  # of each setting in one whole: sums are stored for these alone
+STEPS = {"temperature": 20, "top_p": 100, "min_p": 100}  # steps per 1; sums are stored for these steps only
 RANGES = {"temperature": (0, 2), "top_p": (0.01, 1), "min_p": (0, 1)}
 MOST_DRAWS, MOST_SEED = 1000, 9999
 
@@ -19,8 +19,8 @@ MOST_DRAWS, MOST_SEED = 1000, 9999
 def stored_prompt(key, text, logits, decode, chat=False):
     """Return what the lab stores of one prompt: its best tokens one by one, and exact sums over all others.
 
-    A temperature changes the sum over the others, and a cut-off may fall among them. So there is a sum for each
-    temperature of the lab, and the size and the mass of each set of kept tokens that goes beyond the stored ones.
+    A temperature changes the sum over the others, and a cut-off may fall among them. So the lab stores a sum for each
+    of its temperatures, and the size and mass of each set of kept tokens that goes beyond the stored tokens.
     """
     logits = logits.double().sort(descending=True, stable=True)
     values, numbers = logits.values, logits.indices.tolist()
@@ -65,8 +65,8 @@ class SamplingLab(Lab):
     """Choose the next token of a real model: turn the temperature, cut off with top-k, top-p or min-p, and draw.
 
     The model is SmolLM2-135M-Instruct. Its scores after each prompt are stored, so the lab needs no weights.
-    Temperature comes first; then top-k, top-p and min-p, in this order, keep the most likely tokens, each from what
-    the one before has left, and the probabilities of the tokens that are kept are divided by their sum.
+    The temperature comes first. Then top-k, top-p and min-p, in this order, each keep the most likely of the tokens
+    that the step before has left. At the end, the probabilities of the kept tokens are divided by their sum.
 
     Parameters
     ----------
@@ -77,13 +77,13 @@ class SamplingLab(Lab):
     top_k : int, optional
         Keep this many tokens, 1 to 300; all when left out.
     top_p : float, optional
-        Keep the most likely tokens until their probabilities add up to this, from 0.01 to 1 in steps of 0.01; 1 keeps
-        all.
+        Keep the most likely tokens until their probabilities add up to this number, from 0.01 to 1 in steps of 0.01;
+        1 keeps all.
     min_p : float, optional
         Keep the tokens with at least this fraction of the highest probability, from 0 to 1 in steps of 0.01; 0 keeps
         all.
     seed : int, optional
-        From 0 to 9999; each draw follows from it and from its place. (A ``torch.Generator`` draws other numbers.)
+        From 0 to 9999. The seed and the place of a draw determine its number; a ``torch.Generator`` has other numbers.
     draws : int, optional
         How many tokens are drawn, up to 1000.
     controls : sequence of str, optional
@@ -103,12 +103,12 @@ class SamplingLab(Lab):
     numbers : Tensor, shape (draws,), float64
         The random numbers, from 0 to 1.
     drawn : list of int
-        The places in ``after`` that they fall on.
+        The places in ``after`` on which the random numbers fall.
 
     Raises
     ------
     TypeError, ValueError
-        If a setting is no number, is out of range or is between two steps.
+        If a setting is not a number, is out of range or lies between two steps.
 
     Examples
     --------
@@ -215,7 +215,7 @@ class SamplingLab(Lab):
         return places.clamp(max=last).tolist()
 
     def _keep(self):
-        """How many tokens are kept, and their probability together: the kept ones are always the most likely."""
+        """How many tokens are kept, and their total probability; the kept tokens are always the most likely."""
         before, stored = self.before, self._stored
         if self.temperature == 0:
             return 1, 1.0
@@ -244,7 +244,7 @@ class SamplingLab(Lab):
 
 
 def _random(seed, place):
-    """The number at one place of the sequence of a seed, from 0 to 1: mulberry32, as in sampling_maths.js."""
+    """The number, from 0 to 1, at one place of a seed's sequence: mulberry32, as in sampling_maths.js."""
     a = (seed * 0x9E3779B1 + (place + 1) * 0x6D2B79F5) & 0xFFFFFFFF
     a = ((a ^ (a >> 15)) * (a | 1)) & 0xFFFFFFFF
     a ^= (a + (((a ^ (a >> 7)) * (a | 61)) & 0xFFFFFFFF)) & 0xFFFFFFFF

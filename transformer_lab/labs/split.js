@@ -95,7 +95,7 @@ function beforeAndAfter(model, example) {
 
 const CHOICE_LABEL = "What would happen with";
 const EACH_ROW = "Each row is one token’s look at all tokens, and each head has a table of its own.";
-const mixedCellsText = (lost, all) => `${lost} of ${all} cells compare other tokens than their row and column say.`;
+const mixedCellsText = (lost, all) => `${lost} of ${all} cells compare the wrong tokens for their row and column.`;
 
 // The steps of splitting and merging.
 /** @type {(model: Model) => any} */

@@ -1,4 +1,4 @@
-"""The split lab: how a tensor is cut into heads, and comes back."""
+"""The split lab: how a tensor is cut into heads, and merged again."""
 
 import math
 
@@ -20,13 +20,13 @@ class SplitLab(Lab):
     tokens : str or sequence of str, optional
         A sentence, at most 64 tokens: its length is part of the shapes. A string is split at its spaces.
     n_heads : int, optional
-        From 1 to 32, in the shapes; what is drawn has 2.
+        From 1 to 32, in the shapes; the drawn example has 2.
     d_model : int, optional
         A multiple of ``n_heads``, in the shapes.
     stage : int, optional
         The step that is chosen, from 0 to 9.
     split_by_view, merge_by_view : bool, optional
-        Whether the transpose is left out, on the way in or back.
+        Whether the transpose is left out, on the way into the heads or back.
     controls : sequence of str, optional
         The groups of controls to show beside the steps, of ``"mistakes"``; all when left out.
 

@@ -94,7 +94,7 @@ export function steps(splitByView, mergeByView) {
           `q = q.view(batch, heads, ${seq}, d_head)`,
           split,
           "The shape is right, and view has dealt the numbers out in reading order. Head 0 gets the first half of " +
-            "the sentence, each token in two pieces, and takes every piece for a token.",
+            "the sentence, each token in two pieces, and mistakes every piece for a token.",
           true,
         )
       : code(
@@ -106,7 +106,7 @@ export function steps(splitByView, mergeByView) {
       ? code(
           "(no transpose)",
           split,
-          "The shape is right already, so nothing warns you. A dashed cell lies in a row that attention takes for " +
+          "The shape is right already, so nothing warns you. A dashed cell lies in a row that attention reads as " +
             "another token’s.",
           true,
         )
@@ -119,14 +119,14 @@ export function steps(splitByView, mergeByView) {
       "scores = q @ k.transpose(2, 3) / √d_head",
       table,
       splitByView
-        ? "Head 0 compares pieces of a and b with one another. It never meets c and d."
+        ? "Head 0 compares pieces of a and b with one another. It never meets c or d."
         : "Each head compares its own queries with its own keys: a·b is a’s query with b’s key.",
     ),
     code(
       "weights = scores.softmax(dim=-1)",
       table,
       splitByView
-        ? "Rows sum to one, and belong to the wrong tokens."
+        ? "Rows sum to one, but belong to the wrong tokens."
         : "Every row sums to one. These are the heatmaps of the heads.",
     ),
     code(

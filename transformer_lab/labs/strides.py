@@ -31,7 +31,7 @@ class StridesLab(Lab):
     Attributes
     ----------
     tensor : Tensor
-        What the chain gives, computed by PyTorch. Reading it raises what PyTorch raises where the chain fails.
+        The result of the chain, computed by PyTorch. If the chain fails, reading it raises PyTorch's error.
 
     Examples
     --------

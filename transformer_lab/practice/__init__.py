@@ -25,7 +25,7 @@ be an answer (it raises, or has another shape or dtype) is skipped.
 
     @is_view.mistake
     def reshape_always_copies(operation):
-        """You take `reshape` for a copy every time. It copies only where it must: is this tensor contiguous?"""
+        """You assumed that `reshape` always copies. It copies only where it must: is this tensor contiguous?"""
         return ...
 
     what_is_a_view = Topic(title="Is it a view?", rule=is_view, ...)
@@ -37,7 +37,7 @@ and converted to float64, so that the answers follow from the numbers that the r
 `draws` has helpers: ``integer``, ``choose``, ``random_shape``, ``distinct_integers``.
 
 **The question** is a function of the arguments: at most two sentences, with code between backticks. A matrix or a few
-lines of code belong into ``given=lambda *arguments: …``, a text that is shown as code below the question; its lines
+lines of code belong in ``given=lambda *arguments: …``, a text that is shown as code below the question; its lines
 have at most 36 characters. `write` formats a tensor or a shape as Python does.
 
 **The answer** is one of the forms in `answers`, applied to the result of the rule, or to what ``asks`` makes of the
@@ -46,7 +46,7 @@ result and the arguments: ``asks=lambda result, x, n_heads: result.shape``.
 ========================================  ===========================================================================
 `Number(unit="bytes")`                    one number; ``places=2`` for one that is rounded, and whole otherwise
 `Numbers(places=2)`                       a shape, a tuple or a tensor of one axis; of any length. With ``total=1`` and
-                                          ``total_of="Weights"`` it says of a wrong sum that it is wrong
+                                          ``total_of="Weights"`` a remark says when the sum is wrong
 `Table(places=2)`                         a matrix of numbers, up to 5 by 5; ``rows`` and ``columns`` name its lines
 `Mask()`                                  a matrix of bools, painted, up to 8 by 8. ``what=("queries", "keys")`` says
                                           what they are; ``rows`` and ``columns`` name its lines
@@ -56,16 +56,16 @@ result and the arguments: ``asks=lambda result, x, n_heads: result.shape``.
 
 ``rows``, ``columns``, the options and the steps are values, or functions of the arguments. If “it raises an error” can
 be the right answer, ``refusal="They do not fit"`` of the first two adds a button for it. ``places`` must be named in
-the question ("to two places"): an answer counts as right within half a unit of the last.
+the question ("to two places"): an answer counts as right within half a unit of the last place.
 
 **The text** for a mistake is the first and the last sentence of its docstring: what the mistake is, and where to look.
 If these do not read well without the rest, or refer to code that nobody wrote here, ``words={"from_the_left": "…"}``
 replaces them, with at most two sentences. The first clause, up to the first `:`, `;` or full stop, must make sense on
 its own: the page Practice lists it among a reader's weaknesses. ``without`` names mistakes to leave out.
 
-Cases in which three or more mistakes give the same answer are left out. Of the others, the 24 are used that show most
-mistakes, each about equally often. A test holds every topic to at least 20 different cases, 5 recognized mistakes,
-20 kB, and texts that fit. To print one:
+Cases in which three or more mistakes give the same answer are left out. Of the others, the 24 that show the most
+mistakes are used, each mistake about equally often. A test holds every topic to at least 20 different cases,
+5 recognized mistakes, 20 kB, and texts that fit. To print the cases of a topic:
 
     python -m transformer_lab.practice strides_of
 '''

@@ -16,7 +16,7 @@ class Form:
         raise NotImplementedError
 
     def same(self, a, b):
-        """Whether a reader's answer could match both."""
+        """Whether a reader's answer could match both ``a`` and ``b``."""
         return a == b
 
     def fits(self, answer, right):
@@ -28,7 +28,7 @@ class Form:
         return {}
 
     def case_fields(self, arguments, right):
-        """Return the fields that it needs for one case."""
+        """Return the fields that the browser needs for one case."""
         return {}
 
 
@@ -135,7 +135,8 @@ class Mask(Form):
 
 @dataclass(frozen=True)
 class Choice(Form):
-    """One of several options: a dict from results to labels, or a function of the arguments that returns one."""
+    """One of several options: a dict from results to labels, or a function of the arguments that returns such a
+    dict."""
 
     options: Any
 

@@ -50,8 +50,8 @@ offset = Topic(
         "to_the_power_of_the_stride",
     ),
     words={
-        "not_added_up": "You gave the move along each axis. Storage is a single long row: add them up.",
-        "strides_taken_as_shape": "You took the strides for a shape, and worked out larger steps from them. Each "
+        "not_added_up": "You gave the move along each axis. Storage is a single long row: add the moves.",
+        "strides_taken_as_shape": "You mistook the strides for a shape, and worked out larger steps. Each "
         "stride already says how far one step goes: what is index (1, 0) with strides (3, 1)?",
         "added_instead": "You added the index and the stride instead of multiplying them. Think of 3 steps of 4 "
         "places each: is "
@@ -59,10 +59,10 @@ offset = Topic(
         "products_multiplied": "You multiplied the moves along the axes. The moves follow one another, so they add up.",
         "sums_multiplied": "You multiplied the sum of the indices by the sum of the strides. Multiply each index "
         "by the stride of its own axis only.",
-        "only_the_last_axis": "You counted the move along the last axis alone. Where do the others take you?",
-        "only_the_first_axis": "You counted the move along the first axis alone. Where do the others take you?",
+        "only_the_last_axis": "You counted only the move along the last axis. Where do the other axes take you?",
+        "only_the_first_axis": "You counted only the move along the first axis. Where do the other axes take you?",
         "first_axis_left_out": "You left out the first axis. In a fresh tensor it has the longest steps.",
-        "last_axis_left_out": "You left out the last axis. One step along it moves you as well.",
+        "last_axis_left_out": "You left out the last axis. A step along the last axis moves you as well.",
         "one_step_too_far": "You took one step too many on every axis. An index counts steps: the first element "
         "needs none, so it is at place 0.",
         "one_step_too_few": "You took one step too few on every axis, as if indices began at 1. The first element "
@@ -110,7 +110,8 @@ strides_of = Topic(
         "the longest steps?",
         "number_of_elements_in_front": "There is one entry too many: the product of all sizes comes first. Each "
         "axis has one stride.",
-        "last_stride_missing": "The last stride is missing. Each axis has one: how far is it to a neighbour in a row?",
+        "last_stride_missing": "The last stride is missing. Each axis has a stride: how far is it to a "
+        "neighbour in a row?",
         "last_stride_zero": "The last stride is 0. How far is it from a number to its neighbour in a row?",
         "the_shape_itself": "You gave the sizes themselves. A stride says how far one step along the axis moves in "
         "storage, and that depends on the axes to its right.",
@@ -138,7 +139,7 @@ def strides_permuted(shape, order):
 
 @strides_permuted.mistake
 def strides_of_a_copy(shape, order):
-    """These would be the strides of a copy in the new order. `permute` copies nothing: which strides had the axes
+    """These would be the strides of a copy in the new order. `permute` copies nothing: which strides did the axes have
     before they changed places?"""
     return _contiguous_strides([shape[axis] for axis in order])
 
@@ -151,8 +152,8 @@ def strides_left_as_they_were(shape, order):
 
 @strides_permuted.mistake
 def list_read_the_other_way(shape, order):
-    """You read the list as the place to which each old axis goes. It says which old axis comes to each place: which one
-    comes to place 0?"""
+    """You read the list as the place to which each old axis goes. The list says which old axis goes to each place:
+    which axis goes to place 0?"""
     strides = _contiguous_strides(shape)
     return tuple(strides[order.index(place)] for place in range(3))
 
@@ -171,7 +172,7 @@ def strides_in_reverse(shape, order):
 
 @strides_permuted.mistake
 def own_size_counted(shape, order):
-    """Each stride counts the size of its own axis as well. A stride is the product of the sizes to its right alone."""
+    """Each stride counts the size of its own axis as well. A stride is the product of only the sizes to its right."""
     return tuple(math.prod(shape[axis:]) for axis in order)
 
 
@@ -267,14 +268,14 @@ def _last_step_does(steps, name, outcome, shape):
 
 @sharing.mistake
 def reshape_always_copies(shape, steps):
-    """You took `reshape` for a copy. It makes a view wherever strides for the new shape exist, and here they do."""
+    """You mistook `reshape` for a copy. It makes a view wherever strides for the new shape exist, and here they do."""
     return "copies" if _last_step_does(steps, "reshape", "shares", shape) else None
 
 
 @sharing.mistake
 def reshape_never_copies(shape, steps):
-    """You took `reshape` for a view. It copies where no strides can read the numbers in this order: do the axes that it
-    merges form one even walk?"""
+    """You mistook `reshape` for a view. It copies where no strides can read the numbers in this order: do the axes that
+    it merges form one even walk?"""
     return "shares" if _last_step_does(steps, "reshape", "copies", shape) else None
 
 
@@ -292,39 +293,39 @@ def view_of_anything(shape, steps):
 
 @sharing.mistake
 def view_copies(shape, steps):
-    """You assumed that `view` makes a copy. It never does: where no strides fit, what does it do?"""
+    """You assumed that `view` makes a copy. `view` never copies: where no strides fit, what does it do?"""
     return "copies" if _last_step_does(steps, "view", "raises", shape) else None
 
 
 @sharing.mistake
 def view_asks_for_contiguous(shape, steps):
-    """You assumed that `view` raises here. It needs only the axes that it merges to form one even walk, and it may
+    """You assumed that `view` raises here. `view` needs only the axes that it merges to form one even walk, and may
     split any axis."""
     return "raises" if _last_step_does(steps, "view", "shares", shape) else None
 
 
 @sharing.mistake
 def turning_copies(shape, steps):
-    """You assumed that a change of axes moves the numbers. It changes shape and strides, and leaves the storage."""
+    """You assumed that a change of axes moves the numbers. It changes shape and strides, but not the storage."""
     return "copies" if steps[-1][0] in ("transpose", "permute") else None
 
 
 @sharing.mistake
 def slices_copy(shape, steps):
-    """You took a slice for a copy. It reads the same storage, with gaps."""
+    """You mistook a slice for a copy. A slice reads the same storage, with gaps."""
     return "copies" if steps[-1][0] == "cut" else None
 
 
 @sharing.mistake
 def contiguous_always_copies(shape, steps):
-    """You assumed that `contiguous` copies numbers that are already in reading order. There it returns the tensor
-    itself."""
+    """You assumed that `contiguous` copies numbers that are already in reading order. In that case it returns the
+    tensor itself."""
     return "copies" if _last_step_does(steps, "contiguous", "shares", shape) else None
 
 
 @sharing.mistake
 def contiguous_never_copies(shape, steps):
-    """You took `contiguous` to leave the numbers where they are. Are they in reading order, without gaps?"""
+    """You assumed that `contiguous` leaves the numbers where they are. Are they in reading order, without gaps?"""
     return "shares" if _last_step_does(steps, "contiguous", "copies", shape) else None
 
 

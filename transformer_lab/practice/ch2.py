@@ -27,7 +27,7 @@ def _two_summands(draw):
 
 
 def _filled(a, b):
-    """Both shapes with as many axes, ones in front."""
+    """Both shapes with the same number of axes: the shorter one gets sizes of 1 in front."""
     axes = max(len(a), len(b))
     return [(1,) * (axes - len(shape)) + shape for shape in (a, b)]
 
@@ -57,7 +57,7 @@ def ones_do_not_stretch(a, b):
 
 @sum_of_shapes.mistake
 def missing_axes_refused(a, b):
-    """You took a missing axis to be an error. An axis that is missing on the left counts as 1."""
+    """You treated a missing axis as an error. An axis that is missing on the left counts as 1."""
     if len(a) != len(b):
         raise ValueError
     return None
@@ -71,7 +71,7 @@ def sizes_that_differ_pass(a, b):
 
 @sum_of_shapes.mistake
 def longer_shape_taken(a, b):
-    """You took the shape with more axes as it is. A 1 in it stretches too."""
+    """You took the shape with more axes as it is. A 1 in this shape stretches, too."""
     return a if len(a) > len(b) else b if len(b) > len(a) else None
 
 
@@ -91,7 +91,7 @@ def ones_win(a, b):
 
 @sum_of_shapes.mistake
 def axes_back_to_front(a, b):
-    """You wrote the sizes from the last to the first. They are found from the right, and written from the left."""
+    """You wrote the sizes from the last to the first. The sizes are found from the right, but written from the left."""
     return tuple(torch.broadcast_shapes(a, b))[::-1]
 
 
@@ -180,20 +180,20 @@ def batches_that_differ_pass(a, b):
 
 @product_of_shapes.mistake
 def batch_of_the_left_alone(a, b):
-    """You took the batch axes of the left alone. Those of both broadcast, aligned from the right."""
+    """You took only the batch axes of the left factor. The batch axes of both broadcast, aligned from the right."""
     return _with_batch(a[:-2], a, b) if _fitting(a, b) else None
 
 
 @product_of_shapes.mistake
 def batches_side_by_side(a, b):
-    """You wrote the batch axes of both side by side. They broadcast as in a sum: aligned from the right, and equal
-    sizes stay one."""
+    """You wrote the batch axes of both factors side by side. They broadcast as in a sum: aligned from the right, where
+    two equal sizes become one."""
     return _with_batch((*a[:-2], *b[:-2]), a, b) if _fitting(a, b) and a[:-2] and b[:-2] else None
 
 
 @product_of_shapes.mistake
 def inner_size_kept(a, b):
-    """You kept the inner size. It is summed over, and does not appear in the result."""
+    """You kept the inner size. The product sums over this axis, so its size does not appear in the result."""
     if not _fitting(a, b) or len(a) == 1:
         return None
     return (*torch.broadcast_shapes(a[:-2], b[:-2]), *a[-2:], *b[-1:]) if len(b) > 1 else a
@@ -217,7 +217,7 @@ def vector_leaves_a_one(a, b):
 
 @product_of_shapes.mistake
 def vectors_refused(a, b):
-    """You took a vector to be an error. On the right it becomes a column, on the left a row."""
+    """You treated a vector as an error. On the right a vector becomes a column, on the left a row."""
     if len(a) == 1 or len(b) == 1:
         raise ValueError
     return None
@@ -264,7 +264,7 @@ def along_the_other_axis(x, operation, dim):
 
 @along_an_axis.mistake
 def counted_from_the_front(x, operation, dim):
-    """You went along the other axis: −1 is the last one, and −2 the one before it. Of a matrix, the last axis runs
+    """You went along the other axis: −1 is the last axis, and −2 the axis before it. In a matrix, the last axis runs
     along the rows."""
     return getattr(x, operation)(dim=-3 - dim) if dim < 0 else None
 
@@ -277,13 +277,13 @@ def over_everything(x, operation, dim):
 
 @along_an_axis.mistake
 def sum_for_largest(x, operation, dim):
-    """You added up. `amax` asks for the largest number."""
+    """You added up the numbers. `amax` asks for the largest number."""
     return x.sum(dim=dim) if operation == "amax" else None
 
 
 @along_an_axis.mistake
 def largest_for_sum(x, operation, dim):
-    """You took the largest number. `sum` adds them all up."""
+    """You took the largest number. `sum` adds up all the numbers."""
     return x.amax(dim=dim) if operation == "sum" else None
 
 

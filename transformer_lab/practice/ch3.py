@@ -8,7 +8,7 @@ from .answers import Choice, Numbers
 from .draws import choose, distinct_integers, integer, write
 from .topic import Topic, rule
 
-# The softmax, of logarithms: it becomes a matter of fractions
+# The softmax of logarithms, which becomes a matter of fractions
 
 
 def _base_and_numbers(draw):
@@ -47,13 +47,13 @@ def not_divided_by_the_sum(base, counts):
 
 @softmax_of_scores.mistake
 def divided_by_the_largest(base, counts):
-    """You divided by the largest exponential. Divide by the sum of all: weights add up to 1."""
+    """You divided by the largest exponential. Divide by the sum of all exponentials: weights add up to 1."""
     return torch.tensor(counts, dtype=torch.float64) / max(counts)
 
 
 @softmax_of_scores.mistake
 def largest_takes_all(base, counts):
-    """You gave all the weight to the largest score. Every score gets some: how large are the exponentials?"""
+    """You gave all the weight to the largest score. Every score gets some weight: how large are the exponentials?"""
     return torch.tensor([float(count == max(counts)) for count in counts])
 
 
@@ -65,7 +65,8 @@ def all_alike(base, counts):
 
 @softmax_of_scores.mistake
 def smaller_gets_more(base, counts):
-    """You gave the smallest score the most. The weight grows with the score: look at the sign of the exponent."""
+    """You gave the smallest score the largest weight. The weight grows with the score: look at the sign of the
+    exponent."""
     return (-_scores(base, counts)).softmax(dim=0)
 
 
@@ -127,7 +128,8 @@ def shared_by_two(query, first, second):
 
 @shared_by_two.mistake
 def root_left_out(query, first, second):
-    """You left out the division by √d_head. How many features has the query, and what is the root of that?"""
+    """You left out the division by √d_head. How many features does the query have, and what is the root of that
+    number?"""
     a, b = _products(query, first, second)
     return _shared(a, b)
 
@@ -155,7 +157,7 @@ def keys_exchanged(query, first, second):
 
 @shared_by_two.mistake
 def best_key_takes_all(query, first, second):
-    """You gave all the weight to the better key. The other one gets some: how large is its exponential?"""
+    """You gave all the weight to the better key. The other key gets some, too: how large is its exponential?"""
     a, b = _products(query, first, second)
     return torch.tensor([float(a > b), float(b > a)])
 
@@ -204,7 +206,7 @@ def _position_and_feature(draw):
 
 
 def _sine_or_cosine(wave, position, pair, d_model):
-    """What a feature is: the sine or cosine, and what the position is divided by."""
+    """A feature: sine or cosine, the position, and the number by which the position is divided."""
     return wave, position, 10000 ** (2 * pair // d_model) if 2 * pair % d_model == 0 else 10 ** (8 * pair // d_model)
 
 
@@ -223,13 +225,14 @@ def sine_and_cosine_exchanged(position, feature, d_model):
 
 @feature_of_a_position.mistake
 def feature_taken_for_its_pair(position, feature, d_model):
-    """You took the number of the feature for the number of its pair. Two features make a pair, and share one speed."""
+    """You mistook the number of the feature for the number of its pair. Two features form a pair, and turn at one
+    speed."""
     return _sine_or_cosine(("sin", "cos")[feature % 2], position, feature, d_model) if feature > 1 else None
 
 
 @feature_of_a_position.mistake
 def one_pair_too_far(position, feature, d_model):
-    """You counted the pairs from 1. The first pair is 0, and turns fastest: it is divided by 1."""
+    """You counted the pairs from 1. The first pair is pair 0, and turns fastest: the position is divided by 1."""
     return _sine_or_cosine(("sin", "cos")[feature % 2], position, feature // 2 + 1, d_model)
 
 
@@ -242,19 +245,19 @@ def sines_first_then_cosines(position, feature, d_model):
 
 @feature_of_a_position.mistake
 def slowest_pair_first(position, feature, d_model):
-    """You began with the slowest pair. The first pair is divided by 1, and each later one by more."""
+    """You began with the slowest pair. The first pair divides the position by 1, and each later pair by more."""
     return _sine_or_cosine(("sin", "cos")[feature % 2], position, d_model // 2 - 1 - feature // 2, d_model)
 
 
 @feature_of_a_position.mistake
 def same_speed_for_all(position, feature, d_model):
-    """You let all pairs turn at the speed of the first. Each pair is slower than the one before it: by what is it
-    divided?"""
+    """You let all pairs turn at the speed of the first. Each pair is slower than the one before it: by what is the
+    position divided?"""
     return _sine_or_cosine(("sin", "cos")[feature % 2], position, 0, d_model)
 
 
 def _all_waves(position, feature, d_model):
-    """All that the answers say, in order."""
+    """All possible answers, in order."""
     exponents = range(0, 4, 2) if d_model == 4 else range(4)
     return {
         (wave, position, 10**exponent): f"{wave}({position}" + (f"/{10**exponent:,})" if exponent else ")")

@@ -29,7 +29,7 @@ head_1 = Topic(
         "view_alone": "This is what `view` alone gives: whole tokens in reading order. Each token is cut into heads: "
         "which of its features go to head 1?",
         "every_nth_feature": "You gave the head features that are not side by side. Each head gets a block of "
-        "neighbours.",
+        "neighbouring features.",
         "turned_and_cut_anew": "You exchanged tokens and features before the cut. Cut first: the features of a "
         "token are still side by side.",
         "no_transpose": "This is token 1, cut into its heads. A head holds its features of every token.",
@@ -145,7 +145,7 @@ def heads_left_after_the_tokens(stage, batch, q_len, k_len, heads, d_head):
 
 @shapes_on_the_way.mistake
 def heads_forgotten(stage, batch, q_len, k_len, heads, d_head):
-    """You forgot the heads. They are an axis of their own."""
+    """You forgot the heads. The heads are an axis of their own."""
     if stage == "queries":
         return batch, q_len, d_head
     return (batch, q_len, k_len) if stage == "weights" else None

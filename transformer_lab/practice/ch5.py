@@ -1,4 +1,4 @@
-"""Chapter 5: masks, painted. Rows are queries, columns are keys; what is painted may be seen."""
+"""Chapter 5: masks to paint. Rows are queries, columns are keys; a painted cell may be seen."""
 
 import torch
 
@@ -44,14 +44,14 @@ def upper_triangle(q_len, k_len):
 
 @causal.mistake
 def only_the_future(q_len, k_len):
-    """You painted what must be hidden: the mask is inverted. Painted means may attend."""
+    """You painted what must be hidden: the mask is inverted. A painted cell may be seen."""
     query, key = _places(q_len, k_len)
     return key > query
 
 
 @causal.mistake
 def not_itself(q_len, k_len):
-    """No token sees itself. It may: what it must predict is the token after it."""
+    """No token sees itself. A token may see itself, since it must predict the token after it."""
     query, key = _places(q_len, k_len)
     return key < query
 
@@ -116,19 +116,19 @@ def padding(length, q_len, k_len, side):
 
 @padding.mistake
 def inverted_padding(length, q_len, k_len, side):
-    """You painted the padding: the mask is inverted. Painted means may attend, and no token may attend to padding."""
+    """You painted the padding: the mask is inverted. A painted cell may be seen, and no token may see padding."""
     return ~padding.reference(length, q_len, k_len, side)
 
 
 @padding.mistake
 def one_key_too_many(length, q_len, k_len, side):
-    """One key of the padding may be seen. Count the real ones from 1, and compare with the length."""
+    """One key of the padding may be seen. Count the real keys from 1, and compare with the length."""
     return padding.reference(length + 1, q_len, k_len, side)
 
 
 @padding.mistake
 def one_key_too_few(length, q_len, k_len, side):
-    """One real key is hidden. Count those that you painted in a row, and compare with the length."""
+    """One real key is hidden. Count the keys that you painted in a row, and compare with the length."""
     return padding.reference(length - 1, q_len, k_len, side)
 
 
@@ -191,7 +191,8 @@ def one_wider(seq, width, bidirectional):
 
 @window.mistake
 def one_narrower(seq, width, bidirectional):
-    """Your window is one place too narrow. Count the painted cells of a row in the middle, its own place included."""
+    """Your window is one place too narrow. Count the painted cells of a row in the middle, the query's own place
+    included."""
     return window.reference(seq, width - 1, bidirectional)
 
 
@@ -222,13 +223,13 @@ def the_whole_past(seq, width, bidirectional):
 
 @window.mistake
 def outside_the_window(seq, width, bidirectional):
-    """You painted what lies outside the window: the mask is inverted. Painted means may attend."""
+    """You painted what lies outside the window: the mask is inverted. A painted cell may be seen."""
     return ~window.reference(seq, width, bidirectional)
 
 
 @window.mistake
 def without_its_own_place(seq, width, bidirectional):
-    """No token sees itself. Its own place is the first that a window holds."""
+    """No token sees itself. The first place in a window is the token's own."""
     return window.reference(seq, width, bidirectional) & ~torch.eye(seq, dtype=torch.bool)
 
 
@@ -299,14 +300,15 @@ def prefix_unseen_later(seq, length):
 
 @prefix.mistake
 def prefix_sees_everything(seq, length):
-    """The tokens of the prefix see what is written after it. They see one another, and nothing of the answer."""
+    """The tokens of the prefix see what is written after it. They may see one another, but nothing of the answer."""
     query, key = torch.arange(seq)[:, None], torch.arange(seq)
     return (key <= query) | (query < length)
 
 
 @prefix.mistake
 def only_the_prefix(seq, length):
-    """Each token sees the prefix and nothing of what has been written. Is a written token not its own past?"""
+    """Each token sees the prefix and nothing of what has been written. A written token also sees itself and the written
+    tokens before it."""
     return (torch.arange(seq) < length).expand(seq, seq)
 
 
@@ -318,7 +320,7 @@ def everything_visible(seq, length):
 
 @prefix.mistake
 def hidden_painted(seq, length):
-    """You painted what must be hidden: the mask is inverted. Painted means may attend."""
+    """You painted what must be hidden: the mask is inverted. A painted cell may be seen."""
     return ~prefix.reference(seq, length)
 
 
@@ -349,7 +351,7 @@ decoder = Topic(
         "both_paddings_in_the_own_mask",  # the question names no source
         "own_mask_from_the_source",
         "source_and_target_exchanged",
-        "no_target_padding_for_any_sentence",  # of one sentence, the answer of another mistake
+        "no_target_padding_for_any_sentence",  # for one sentence, the same answer as another mistake
         "one_without_the_other",
         "own_mask_turned",
         "padded_queries_see_everything",

@@ -30,7 +30,7 @@ def unbiased_variance(x, weight, bias):
 
 @layer_norm_of_four.mistake
 def mean_left_in(x, weight, bias):
-    """You divided by the right number, and did not subtract the mean before. What is the mean of your result?"""
+    """You divided by the right number, but did not subtract the mean first. What is the mean of your result?"""
     return x / x.double().std(correction=0) * weight + bias
 
 
@@ -42,13 +42,13 @@ def rms_for_layer(x, weight, bias):
 
 @layer_norm_of_four.mistake
 def variance_for_its_root(x, weight, bias):
-    """You divided by the variance, and not by its root. A token twice as large must come out the same."""
+    """You divided by the variance, not by its root. A token twice as large must come out the same."""
     return (x - x.double().mean()) / x.double().var(correction=0) * weight + bias
 
 
 @layer_norm_of_four.mistake
 def not_divided(x, weight, bias):
-    """You subtracted the mean and did not divide by the spread. What is the variance of your result?"""
+    """You subtracted the mean, but did not divide by the spread. What is the variance of your result?"""
     return (x - x.double().mean()) * weight + bias
 
 
@@ -195,7 +195,7 @@ def one_for_all(batch, seq, d_model, norm):
 
 @shared_means.mistake
 def one_for_each_number(batch, seq, d_model, norm):
-    """You counted a mean for every number. Several numbers share a mean: over which axes is it taken?"""
+    """You counted a mean for every number. Several numbers share a mean: over which axes is the mean taken?"""
     return batch * seq * d_model
 
 
@@ -277,7 +277,7 @@ def _with_surroundings(steps, order, stretch, backward):
 
 
 def _forwards(steps, order, stretch, backward):
-    """The same, where the mistake is one of the way forwards alone."""
+    """The same, for a mistake that concerns the forward pass only."""
     return None if backward else _with_surroundings(steps, order, stretch, backward)
 
 
@@ -314,8 +314,8 @@ def pre_norm_for_post_norm(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def norm_between_part_and_sum(order, stretch, backward):
-    """You normalized what the part returned, before the sum. Neither pre-norm nor post-norm does:
-    what do they normalize?"""
+    """You normalized what the part returned, before the sum. Neither pre-norm nor post-norm does that: what do they
+    normalize?"""
     halves = _halves(stretch)
     steps = _each(halves, lambda part, norm, total: (*part, norm, total))
     return _with_surroundings(steps, order, stretch, backward)
@@ -437,7 +437,7 @@ def positions_behind_attention(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def positions_of_the_normalized(order, stretch, backward):
-    """You added the positions after the norm, beside the stream. They are added once, to the tokens: when?"""
+    """You added the positions after the norm, outside the stream. Positions are added once, to the tokens: when?"""
     steps = steps_of_a_block.reference(order, stretch, backward)
     return _moved(steps, "add positions", after="norm") if order == "pre-norm" else None
 
@@ -450,7 +450,7 @@ def final_norm_before_the_sum(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def scores_normalized(order, stretch, backward):
-    """Your last norm acts on the scores. It normalizes what goes into the last map: where does it belong?"""
+    """Your last norm acts on the scores. The last norm normalizes what goes into the last map: where does it belong?"""
     steps = steps_of_a_block.reference(order, stretch, backward)
     return _moved(steps, "final norm" if order == "pre-norm" else "norm", after="linear map to the scores")
 

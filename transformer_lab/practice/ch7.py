@@ -40,10 +40,11 @@ parameters_of_attention = Topic(
     words={
         "square_of_four_widths": "You squared the 4 along with the width. Attention has four matrices side by side, "
         "not one that is four times as wide and four times as high.",
-        "twice_the_width": "You took twice the width for its square. A square matrix of width 3 has 9 numbers, not 6.",
-        "with_a_norm": "You counted a norm as well. A layer has norms beside its attention; they are no part of it.",
+        "twice_the_width": "You took twice the width instead of its square. A square matrix of width 3 has 9 "
+        "numbers, not 6.",
+        "with_a_norm": "You counted a norm as well. A layer has norms, but they are not part of its attention.",
         "biases_always": "You counted biases, but this attention has none. Read the question's last words again.",
-        "biases_left_out": "You left the biases out. Each of the four maps has one: of which length?",
+        "biases_left_out": "You left the biases out. Each of the four maps has a bias: of which length?",
         "biases_the_wrong_way_round": "You counted biases where there are none, or none where there are some. Read the "
         "question's last words again.",
     },
@@ -69,13 +70,13 @@ def one_matrix(d_model, d_ff, bias):
 
 @feed_forward.mistake
 def three_matrices(d_model, d_ff, bias):
-    """You counted three matrices, as a gated layer has them. The plain one has two."""
+    """You counted three matrices, as in a gated layer. A plain layer has two."""
     return 3 * d_model * d_ff + (d_ff + d_model if bias else 0)
 
 
 @feed_forward.mistake
 def biases_left_out(d_model, d_ff, bias):
-    """You left the biases out. Each of the two maps has one: of which length?"""
+    """You left the biases out. Each of the two maps has a bias: of which length?"""
     return 2 * d_model * d_ff
 
 
@@ -142,7 +143,7 @@ flops_of_attention = Topic(
     words={
         "half_of_the_work": "For each pair of a query and a key you counted half of the FLOPs. Did you count 1 "
         "FLOP for a multiply-add, or leave out one of the two products?",
-        "first_addition_not_counted": "You counted one addition less in every sum. This is exact, but not the "
+        "first_addition_not_counted": "You counted one addition fewer in every sum. This is exact, but not the "
         "convention: a multiply-add is two FLOPs.",
         "pairs_under_the_causal_mask": "You counted the pairs that a causal mask leaves. The usual count includes "
         "every query with every key.",
@@ -173,14 +174,14 @@ bytes_of_a_cache = Topic(
         "divided_by_the_bytes",
     ),
     words={
-        "last_token_left_out": "You counted one token less than the cache holds. The newest token attends to "
+        "last_token_left_out": "You counted one token fewer than the cache holds. The newest token attends to "
         "itself too, so the cache holds its key and value.",
         "one_token_more": "You counted one token more than the cache holds. The next token has no key yet: it gets"
         " a key in its own step.",
         "length_in_place_of_the_width": "Your number contains the length twice and the width not at all. How many "
-        "numbers has a key?",
+        "numbers does a key have?",
         "projections_of_keys_and_values": "You counted the matrices that make keys and values. The cache keeps the"
         " outputs of these matrices, for each token.",
-        "numbers_instead_of_bytes": "You counted numbers, not bytes. How many bytes does each take?",
+        "numbers_instead_of_bytes": "You counted numbers, not bytes. How many bytes does each number take?",
     },
 )

@@ -36,7 +36,7 @@ features = Topic(
         "cases_exchanged": "You exchanged the two cases: you took the exponential above zero and x + 1 below. "
         "Which of the two can become negative?",
         "neither_case_at_zero": "At zero your feature is 0. exp(0) is 1, and 0 + 1 is 1: both cases agree there.",
-        "both_cases_at_zero": "At zero your feature is 2: you added what both cases give. Only one of them holds.",
+        "both_cases_at_zero": "At zero your feature is 2: you added what both cases give. Only one of them applies.",
     },
 )
 
@@ -50,7 +50,7 @@ def _sizes(draw):
 
 @rule(inputs=_sizes)
 def multiply_adds(seq, d_head, d_value, from_the_right):
-    """The multiply-adds of Q Kᵀ V: by way of a table of N by N, or from the right, of one of d_head by d_value."""
+    """The multiply-adds of Q Kᵀ V: by way of a table of N by N or, from the right, of a table of d_head by d_value."""
     return 2 * seq * d_head * d_value if from_the_right else seq * seq * d_head + seq * seq * d_value
 
 
@@ -74,7 +74,7 @@ def second_product_alone(seq, d_head, d_value, from_the_right):
 
 @multiply_adds.mistake
 def flops_for_multiply_adds(seq, d_head, d_value, from_the_right):
-    """You counted FLOPs, and a multiply-add is two of them. The question asks for multiply-adds."""
+    """You counted FLOPs; a multiply-add is two of them. The question asks for multiply-adds."""
     return 2 * multiply_adds.reference(seq, d_head, d_value, from_the_right)
 
 
@@ -87,7 +87,7 @@ def sizes_multiplied(seq, d_head, d_value, from_the_right):
 
 @multiply_adds.mistake
 def results_counted(seq, d_head, d_value, from_the_right):
-    """You counted the numbers of the two results. Each of them is a sum: of how many terms?"""
+    """You counted the numbers of the two results. Each number is a sum: of how many terms?"""
     return d_head * d_value + seq * d_value if from_the_right else seq * seq + seq * d_value
 
 
@@ -135,7 +135,7 @@ def one_head(heads, d_head, d_value, tokens):
 
 @numbers_of_the_state.mistake
 def grows_with_the_past(heads, d_head, d_value, tokens):
-    """Your state grows with the tokens. Each adds its outer product to the same table: what grows then?"""
+    """Your state grows with the tokens. Each token adds its outer product to the same table: does the table grow?"""
     return tokens * heads * (d_head * d_value + d_head)
 
 
@@ -147,7 +147,7 @@ def key_value_cache(heads, d_head, d_value, tokens):
 
 @numbers_of_the_state.mistake
 def z_as_wide_as_a_value(heads, d_head, d_value, tokens):
-    """Your z is as wide as a value. It is a sum of the keys' features: how many are they?"""
+    """Your z is as wide as a value. It is a sum of the keys' features: how many features does a key have?"""
     return heads * (d_head * d_value + d_value)
 
 
@@ -170,7 +170,7 @@ size_of_the_state = Topic(
 
 # The steps of linear attention
 
-_FORMS = {  # what it is called, its steps, and what may be left out in it: at which place
+_FORMS = {  # a form's name, its steps, and the place at which something may be hidden
     "softmax": ("softmax attention", ("scaled scores", "softmax", "averages of the values"), 1),
     "left": ("linear attention with φ(Q) φ(K)ᵀ first", ("features", "similarities", "averages of the values"), 2),
     "right": (
@@ -201,7 +201,7 @@ _HIDDEN = {
     "piece": ("later keys",),
 }
 _PROJECTIONS = ("projections to q, k, v",), ("output projection",)
-_FROM = {", from tokens to output": (1, 1), ", from the tokens on": (1, 0), "": (0, 0)}  # how many of the two are in it
+_FROM = {", from tokens to output": (1, 1), ", from the tokens on": (1, 0), "": (0, 0)}  # how many of each projection
 
 
 def _a_form(draw):
@@ -277,20 +277,20 @@ def masked_before_the_scores(form, hidden, projected):
 
 @steps_of_a_form.mistake
 def padding_before_the_features(form, hidden, projected):
-    """You put zeros for padded keys before the feature map. The features of 0 are elu(0) + 1 = 1: are
-    they left out then?"""
+    """You put zeros for padded keys before the feature map. The features of 0 are elu(0) + 1 = 1: are the padded keys
+    left out then?"""
     return _with(form, hidden, projected, "zeros", before="features")
 
 
 @steps_of_a_form.mistake
 def padding_behind_the_sums(form, hidden, projected):
-    """You put zeros for padded keys after the sums. S and z hold them by then: can they be removed again?"""
+    """You put zeros for padded keys after the sums. S and z hold these keys by then: can the keys be removed again?"""
     return _with(form, hidden, projected, "zeros", after="sums")
 
 
 @steps_of_a_form.mistake
 def softmax_of_averages(form, hidden, projected):
-    """You took the softmax of the averages. It makes weights of scores: what is averaged with these?"""
+    """You took the softmax of the averages. Softmax turns scores into weights: what is averaged with them?"""
     return _with(form, hidden, projected, "softmax", after="averages")
 
 
@@ -324,13 +324,13 @@ def added_before_it_is_multiplied(form, hidden, projected):
 
 @steps_of_a_form.mistake
 def piece_counted_twice(form, hidden, projected):
-    """You added the piece to the state before you read it. Then its keys count twice: where else are they?"""
+    """You added the piece to the state before you read it. Then its keys count twice: where else are they counted?"""
     return form == "piece" and _with(form, hidden, projected, "add to", before="averages")
 
 
 @steps_of_a_form.mistake
 def all_tokens_first(form, hidden, projected):
-    """You put all tokens into the state before the first one read. What does the first one see then?"""
+    """You put all tokens into the state before the first token read. What does the first token see then?"""
     steps = steps_of_a_form.reference(form, hidden, projected)
     return form == "tokens" and [*steps[::2], *steps[1::2]]
 
@@ -344,7 +344,8 @@ def last_token_first(form, hidden, projected):
 
 @steps_of_a_form.mistake
 def projected_back_at_once(form, hidden, projected):
-    """You applied the output projection to queries, keys and values. It mixes what the heads return: when is that?"""
+    """You applied the output projection to queries, keys and values. This projection mixes what the heads return: when
+    do they return it?"""
     return _with(form, hidden, projected, "output", after="projections")
 
 

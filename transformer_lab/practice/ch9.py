@@ -24,7 +24,7 @@ def query_heads(n_heads, n_kv_heads, d_head, n_layers):
 
 @cached_numbers.mistake
 def keys_alone(n_heads, n_kv_heads, d_head, n_layers):
-    """You counted the keys alone. What does attention average, once it knows the weights?"""
+    """You counted only the keys. What does attention average, once it knows the weights?"""
     return n_layers * n_kv_heads * d_head
 
 
@@ -43,7 +43,7 @@ def group_size(n_heads, n_kv_heads, d_head, n_layers):
 
 @cached_numbers.mistake
 def one_shared_head(n_heads, n_kv_heads, d_head, n_layers):
-    """You counted a single head of keys, as in multi-query attention. Here each group has one of its own."""
+    """You counted a single head of keys, as in multi-query attention. Here each group has a head of its own."""
     return 2 * n_layers * d_head
 
 
@@ -76,7 +76,8 @@ def gated_layer(d_model, d_ff):
 
 @gated_layer.mistake
 def two_matrices(d_model, d_ff):
-    """You counted two matrices, as the layer of 2017 has. A gate needs one more: which two results does it multiply?"""
+    """You counted two matrices, as in the 2017 layer. A gate needs one more matrix: which two results does it
+    multiply?"""
     return 2 * d_model * d_ff
 
 
@@ -94,7 +95,8 @@ def gate_as_a_vector(d_model, d_ff):
 
 @gated_layer.mistake
 def gate_of_width_d_model(d_model, d_ff):
-    """Your gate is a matrix of d_model by d_model. It multiplies d_ff features: how many must it compute?"""
+    """Your gate is a matrix of d_model by d_model. The gate multiplies d_ff features: how many numbers must it
+    compute?"""
     return 2 * d_model * d_ff + d_model * d_model
 
 
@@ -146,14 +148,15 @@ def router_left_out(n_experts, n_active, expert, router):
 
 @active.mistake
 def router_of_the_chosen(n_experts, n_active, expert, router):
-    """You counted the router's numbers for the chosen experts alone. It has to score all experts before it can
+    """You counted the router's numbers for the chosen experts only. The router has to score all experts before it can
     choose."""
     return n_active * (expert + router)
 
 
 @active.mistake
 def router_once(n_experts, n_active, expert, router):
-    """You counted the router's numbers for one expert. It has as many for each expert: how many experts are there?"""
+    """You counted the router's numbers for one expert. The router has as many for each expert: how many experts are
+    there?"""
     return n_active * expert + router
 
 

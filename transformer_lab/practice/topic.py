@@ -147,7 +147,8 @@ class Topic:
 
     @staticmethod
     def _most_informative(cases):
-        """Return the cases that show most mistakes, each about equally often, in the order in which they were drawn."""
+        """Return the cases that show the most mistakes, each about equally often, in the order in which they were
+        drawn."""
         remaining, selected, n_seen = list(range(len(cases))), [], Counter()
 
         def information(i):
