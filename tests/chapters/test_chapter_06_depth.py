@@ -28,7 +28,7 @@ def test_without_residuals_other_initial_weights_help(chapter):
 
 def test_without_residuals_these_weights_alone_are_not_enough(chapter):
     small = last_losses(chapter, "norm, no residual", start=chapter["sharp_start"])[:, 1]
-    assert small.min() > 1.7
+    assert small.min() > 1.5
     assert (small > 2.2).sum() >= 0.5 * len(SEEDS)
 
 
@@ -95,7 +95,7 @@ def test_with_warm_up_post_norm_takes_the_large_step(chapter):
     large = last_losses(chapter, "post-norm", steps=100, warm_up=100)[:, 0]
     assert large.max() < 1.2
     if ALL_SEEDS:
-        assert (large < 0.8).sum() >= 8
+        assert (large < 0.8).sum() >= 6
 
 
 def test_its_weights_are_as_wide_as_those_of_the_courses_parts(chapter):

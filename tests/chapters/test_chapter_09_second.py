@@ -206,7 +206,8 @@ def test_a_common_part_idles_experts_and_balance_keeps_them(seed, chapter):
         for balance in ("none", "auxiliary loss", "bias"):
             error, shares = chapter["train_mixture"](balance, common, seed=seed)
             errors[common, balance], idle[common, balance] = error, int((shares < 0.05).sum())
-    assert idle[4.0, "none"] >= 4 and idle[4.0, "auxiliary loss"] <= 3 and idle[4.0, "bias"] <= 1
+    assert idle[4.0, "none"] >= 4 and idle[4.0, "bias"] <= 2
+    assert max(idle[4.0, "auxiliary loss"], idle[4.0, "bias"]) < idle[4.0, "none"]
     assert max(errors[4.0, "auxiliary loss"], errors[4.0, "bias"]) < errors[4.0, "none"]
     assert max(idle[0.0, balance] for balance in ("none", "auxiliary loss", "bias")) <= 1  # the control
     assert 0.75 < errors[0.0, "bias"] / errors[0.0, "none"] < 1.25
