@@ -20,9 +20,9 @@ def table(letter, row="one", loud=False):
 
 
 def test_what_is_stored_are_the_models_moves():
-    from tools.store_influence import stored
+    from tools.store_influence import stored_models
 
-    for actual, expected in zip(stored(), MODELS, strict=True):
+    for actual, expected in zip(stored_models(), MODELS, strict=True):
         assert {k: v for k, v in actual.items() if k != "tables"} == {
             k: v for k, v in expected.items() if k != "tables"
         }

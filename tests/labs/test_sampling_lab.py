@@ -109,9 +109,9 @@ def test_a_number_near_one_draws_no_token_that_is_cut_off(engine):
 
 @pytest.mark.skipif(not pretrained.installed(), reason="the weights are not installed")
 def test_stored_scores_are_the_models():
-    from tools.store_sampling import stored
+    from tools.store_sampling import stored_prompts
 
-    for actual, kept in zip(stored(pretrained.smollm2()), PROMPTS, strict=True):
+    for actual, kept in zip(stored_prompts(pretrained.smollm2()), PROMPTS, strict=True):
         assert actual["text"] == kept["text"] and actual["tokens"][:10] == kept["tokens"][:10]
         assert max(abs(a - b) for a, b in zip(actual["logits"], kept["logits"])) < 1e-3
         assert max(abs(a - b) for a, b in zip(actual["others"], kept["others"])) < 1e-3
