@@ -12,7 +12,7 @@ import traitlets
 from ..arguments import format_value, type_name
 from ..attention import scaled_dot_product_attention
 from ..multi_head import MultiHeadAttention
-from ..normalization import LayerNorm, RMSNorm
+from ..normalization import EPS, LayerNorm, RMSNorm
 from ..transformer import LanguageModel, Transformer
 from .lab import Lab, as_integer, as_number, as_option, as_strings, script, style
 from .whole_course import course
@@ -27,7 +27,6 @@ FAMILIES = {"both": ("both", "encoder"), "decoder": ("decoder",)}  # the views o
 MODEL_SWITCHES = ("mask", "positions", "residual", "scale", "cross")  # switches that are not for a single head
 DIGITS = 6  # the most that can be typed for the course's two models
 EXAMPLES = ("342", "13", "30", "2003", "1000", "0342", "12345")
-EPS = 1e-5
 
 
 def pack(model, source, target, bos, eos, dtype="float32"):

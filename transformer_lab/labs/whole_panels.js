@@ -1,7 +1,7 @@
 // The content of the side panel: the computation at the open place.
 
 import { clamp, dot, range, sum } from "./maths.js";
-import { isOn } from "./whole_maths.js";
+import { EPS, isOn } from "./whole_maths.js";
 import { axesText, placeOf, share } from "./whole_words.js";
 import { places, quoted } from "./words.js";
 
@@ -178,7 +178,7 @@ const VIEWS = {
     const raw = model.normFirst ? came : whole;
     const mean = sum(raw) / raw.length;
     // As in layer norm: eps avoids a division by zero.
-    const deviation = Math.sqrt(sum(raw.map((x) => (x - mean) ** 2)) / raw.length + 1e-5);
+    const deviation = Math.sqrt(sum(raw.map((x) => (x - mean) ** 2)) / raw.length + EPS);
     const order = model.normFirst ? [0, 3, 1, 2] : [0, 1, 2, 3];
     const table = {
       ...stacked(order.map((i) => [came, made, whole, normed][i])),
