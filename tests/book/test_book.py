@@ -214,7 +214,7 @@ def test_scripts_are_loaded_where_they_are_needed(page):
 def test_names_and_commas_in_code_would_have_the_colour_of_text(theme):
     """So that they need no markup: book/highlighting.py leaves it out."""
     style = (HTML / "_static" / "pygments.css").read_text("utf-8")
-    rule = re.compile(rf'data-theme="{theme}"\] \.highlight(?: \.([npwk]))? ?{{ .*?color: (#\w+)')
+    rule = re.compile(rf'data-theme="{theme}"\] \.highlight(?: \.([npwk]))? ?{{(?:[^}}]*;)? ?color: (#\w+)')
     colours = dict(rule.findall(style))
     assert colours[""] == colours["n"] == colours["p"] == colours["w"] != colours["k"]
 
