@@ -360,7 +360,7 @@ def test_git_finds_the_checkout_at_the_address(tmp_path):
     answer = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
     assert f"refs/heads/{address.branch}" in answer
     assert (tmp_path / "transformer_lab" / "labs" / "ui.js").exists() and not (tmp_path / ".venv").exists()
-    assert repository.first_cell(address) in nbformat.read(tmp_path / "chapters" / "05_masks.ipynb", 4).cells[2].source
+    assert repository.first_cell(address) in nbformat.read(tmp_path / "chapters" / "05_masks.ipynb", 4).cells[1].source
 
 
 def test_the_package_allows_colabs_versions():
