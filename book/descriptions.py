@@ -1,4 +1,4 @@
-"""Title and description of each page, for search results, shared links, the browser's tab and cards of links.
+"""The title and the description of each page, for lists of results, shared links, the browser's tab and hover cards.
 
 A page that is not named here has its own title and its first paragraph.
 """

@@ -25,13 +25,10 @@ def tab_title(site, pagename, title):
     """Return the title of a page as a browser's tab and a list of results show it."""
     if pagename == FRONT:
         return TITLES_AND_DESCRIPTIONS[FRONT][0]
-    words = TITLES_AND_DESCRIPTIONS[pagename][0] if pagename in TITLES_AND_DESCRIPTIONS else title
-    number = re.match(r"\d+", pagename)
-    return (
-        f"{words} — {site}, chapter {int(number[0])}"
-        if number and pagename in TITLES_AND_DESCRIPTIONS
-        else f"{words} — {site}"
-    )
+    if pagename not in TITLES_AND_DESCRIPTIONS:
+        return f"{title} — {site}"
+    words, number = TITLES_AND_DESCRIPTIONS[pagename][0], re.match(r"\d+", pagename)
+    return f"{words} — {site}, chapter {int(number[0])}" if number else f"{words} — {site}"
 
 
 def minutes_of(page):

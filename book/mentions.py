@@ -12,7 +12,7 @@ from functools import cache
 from docutils import nodes
 from sphinx.errors import ExtensionError
 
-from book.prose import address, link, put_links, sections_around, texts, title_of
+from book.prose import address, link, put_nodes, sections_around, texts, title_of
 
 # What a heading of a page says of the number by which others mention it.
 TITLES = (
@@ -142,7 +142,7 @@ def link_mentions(app, doctree, page):
             for mention, heading in targets(page, text, places)
             if not is_around(text, page, heading)
         ]
-        put_links(text, links)
+        put_nodes(text, links)
 
 
 def setup(app):

@@ -41,13 +41,13 @@ def link(text, address, **attributes):
     return nodes.reference("", "", nodes.Text(text), internal=True, refuri=address, **attributes)
 
 
-def put_links(text, links):
-    """Put links into a text, each with the positions in the text where it begins and ends."""
+def put_nodes(text, places):
+    """Put nodes, such as links, into a text: each is a triple of where it begins and ends in the text, and the node."""
     parts, done = [], 0
-    for begin, end, node in links:
+    for begin, end, node in places:
         parts += [nodes.Text(text[done:begin]), node]
         done = end
-    if links:
+    if places:
         text.parent.replace(text, [part for part in [*parts, nodes.Text(text[done:])] if part.astext()])
 
 

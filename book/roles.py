@@ -8,12 +8,12 @@ import re
 
 from docutils import nodes
 
-from book.prose import NODES_LEFT_OUT, put_links, texts
+from book.prose import NODES_LEFT_OUT, put_nodes, texts
 
 COLOURED_PAGES = re.compile(r"\d\d_\w+|glossary")
 ROLES = {"query": ("query", "queries", "q"), "key": ("key", "keys", "k"), "value": ("value", "values", "v")}
 ROLE = {word: role for role, words in ROLES.items() for word in words}
-WORD = re.compile(r"(?i)\b(?:quer(?:y|ies)|keys?|values?)\b")
+ROLE_WORD = re.compile(r"(?i)\b(?:quer(?:y|ies)|keys?|values?)\b")
 UNCOLOURED_NODES = tuple(kind for kind in NODES_LEFT_OUT if kind is not nodes.reference)
 
 
@@ -30,13 +30,13 @@ def colour_prose(app, doctree, page):
 
 def colour(paragraph):
     codes = [code for code in paragraph.findall(nodes.literal) if role_of(code.astext())]
-    words = WORD.findall(paragraph.astext()) + [code.astext() for code in codes]
+    words = ROLE_WORD.findall(paragraph.astext()) + [code.astext() for code in codes]
     if len(set(map(role_of, words))) < 2:
         return
     for text in list(texts(paragraph, UNCOLOURED_NODES)):
         link = text.parent if isinstance(text.parent, nodes.reference) else None
         if link is None or "term" in link["classes"]:
-            put_links(text, [(*match.span(), coloured_word(match[0])) for match in WORD.finditer(text)])
+            put_nodes(text, [(*match.span(), coloured_word(match[0])) for match in ROLE_WORD.finditer(text)])
     for code in codes:
         code["classes"].append(f"role-{role_of(code.astext())}")
 

@@ -1,6 +1,6 @@
 """A figure of several panels for a phone: its panels one below the other, so that their letters can be read.
 
-The panels are what white bars that run through the whole figure separate.
+White bars that run through the whole figure separate its panels.
 """
 
 import numpy as np

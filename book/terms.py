@@ -9,7 +9,8 @@ from functools import cache
 
 from docutils import nodes
 
-from book.prose import NODES_LEFT_OUT, address, link, put_links, sections_around, texts, title_of
+from book.prose import NODES_LEFT_OUT, address, link, put_nodes, sections_around, texts, title_of
+from book.roles import ROLE_WORD
 from routes import EVERYDAY_TERMS
 
 GLOSSARY = "glossary"
@@ -18,7 +19,6 @@ NO_SECTIONS = {"References"}
 # A kernel is three things, and positions, states and views are mostly no term.
 AMBIGUOUS_TERMS = EVERYDAY_TERMS | {"kernel", "position", "state", "view"}
 TERMS_IN_COMPANY = {"key", "value"}
-COMPANY = re.compile(r"(?i)\b(?:query|queries|keys?|values?)\b")
 NEAR_DISTANCE = 30  # characters
 # A term does not begin or end within a word, or at one of these: key–value, self-attention.
 WORD_CHARACTER = r"[\w–-]"
@@ -65,7 +65,7 @@ def in_company(text, begin, end):
         re.split(r"[.?!]\s", text[max(0, begin - NEAR_DISTANCE) : begin])[-1],
         re.split(r"[.?!]\s", text[end : end + NEAR_DISTANCE])[0],
     )
-    return any(map(COMPANY.search, around))
+    return any(map(ROLE_WORD.search, around))
 
 
 @cache  # for each build
@@ -91,7 +91,7 @@ def link_terms(app, doctree, page):
                 (begin, end, link(text[begin:end], address(app, page, GLOSSARY, anchor), classes=["term"]))
                 for begin, end, anchor in uses
             ]
-            put_links(text, links)
+            put_nodes(text, links)
 
 
 def setup(app):

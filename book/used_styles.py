@@ -85,46 +85,49 @@ def selectors(prelude):
     return [part.strip() for part in parts]
 
 
-def only_used(css, words):
-    """Return a style sheet without the selectors that need a word which is not there, and without empty rules."""
+def rebuild(css, change):
+    """Return a style sheet of the rules ``change(prelude, body)``, without those of which nothing is left."""
     kept = []
     for prelude, body in rules(css):
         if body is None:
             kept.append(f"{prelude};")
-        elif prelude.startswith(("@media", "@supports", "@container")):
-            if inside := only_used(body, words):
-                kept.append(f"{prelude}{{{inside}}}")
-        elif prelude.startswith("@"):
+            continue
+        if prelude.startswith(("@media", "@supports", "@container")):
+            body = rebuild(body, change)
+        else:
+            prelude, body = change(prelude, body)
+        if prelude and body:
             kept.append(f"{prelude}{{{body}}}")
-        elif used := list(filter(partial(is_used, words=words), selectors(prelude))):
-            kept.append(f"{','.join(used)}{{{body}}}")
     return "".join(kept)
+
+
+def only_used(css, words):
+    """Return a style sheet without the selectors that need a word which is not there, and without empty rules."""
+
+    def change(prelude, body):
+        if prelude.startswith("@"):
+            return prelude, body
+        return ",".join(filter(partial(is_used, words=words), selectors(prelude))), body
+
+    return rebuild(css, change)
 
 
 def only_read(css, others):
     """Return a style sheet without the custom properties that neither it nor ``others``, one text, reads."""
+
+    def is_read(declaration):
+        return not declaration.startswith("--") or declaration.split(":")[0].strip() in read
+
+    def change(prelude, body):
+        declarations = filter(None, map(str.strip, DECLARATION.findall(body)))
+        return prelude, ";".join(filter(is_read, declarations))
+
     while True:
         read = {name for text in (css, others) for names in READ.findall(text) for name in names}
-        shorter = _without_properties(css, read)
+        shorter = rebuild(css, change)
         if shorter == css:
             return css
         css = shorter  # what an omitted property has read may now be read by nothing
-
-
-def _without_properties(css, read):
-    kept = []
-    for prelude, body in rules(css):
-        if body is None:
-            kept.append(f"{prelude};")
-        elif prelude.startswith(("@media", "@supports", "@container")):
-            if inside := _without_properties(body, read):
-                kept.append(f"{prelude}{{{inside}}}")
-        else:
-            parts = [part.strip() for part in DECLARATION.findall(body)]
-            parts = [part for part in parts if part and (part[:2] != "--" or part.split(":")[0].strip() in read)]
-            if parts:
-                kept.append(f"{prelude}{{{';'.join(parts)}}}")
-    return "".join(kept)
 
 
 def shorten(app, exception):

@@ -33,7 +33,7 @@ REPLACEMENTS = {  # a pattern, and what to write instead
     r"(at|for) (the|this) moment": "now",
     r"does so too|so as well": "so does …",
     r"behavior(?!:)|(neighb|fav)or(s|ed|ing)?|labeled": "-our, labelled",
-    r"(general|initial|normal|optim|organ|random|real|recogn|summar|vector|visual)is(e|ed|es|ing|ation)": "-ize",
+    r"(general|initial|normal|optim|organ|random|real|recogn|serial|summar|vector|visual)is(e|ed|es|ing|ation)": "-ize",
 }
 RULES = [(re.compile(rf"(?i)(?<![\w-])({pattern})(?![\w-])"), instead) for pattern, instead in REPLACEMENTS.items()]
 QUOTING_FILES = ("CONTRIBUTING.md", "tools/plain_words.py", "tools/sentences.py")  # files that name the words

@@ -57,7 +57,7 @@ def costs(lab):
 
 
 def exact(actual):
-    """The engine's numbers, which are serialised as text."""
+    """The engine's numbers, which are serialized as text."""
     return {quantity: {name: int(number) for name, number in counts.items()} for quantity, counts in actual.items()}
 
 

@@ -132,7 +132,7 @@ def test_whitespace_in_tokens_is_visible(engine, token, shown):
 # The state in Python.
 
 
-def test_weights_are_serialised_within_half_a_level():
+def test_weights_are_serialized_within_half_a_level():
     weights = random_weights(2, 3, 5, 7)
     lab = HeadsLab(weights, list("abcde"), list("fghijkl"))
     packed = lab.get_state()["weights"]
@@ -238,7 +238,7 @@ def two_sentences(**options):
     return HeadsLab(some_heads(), SENTENCE, others=others, **options)
 
 
-def test_other_sentences_are_serialised_and_chosen():
+def test_other_sentences_are_serialized_and_chosen():
     lab = two_sentences(sentence=1, layer=1, head=2)
     weights = random_weights(2, 4, 6, 6, seed=1)
     assert (lab.query, lab.key) == (5, weights[1, 2, 5].argmax())

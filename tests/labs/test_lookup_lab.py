@@ -92,7 +92,7 @@ def test_attributes_are_tensors():
     assert lab.labels == ["key 0", "key 1"]
     events = []
     lab.observe(lambda change: events.append(change.new), "query")
-    lab.set_state({"query": [0, 1]})  # integers, as JavaScript serialises them
+    lab.set_state({"query": [0, 1]})  # integers, as JavaScript serializes them
     assert lab.query.dtype == torch.float32 and lab.query.tolist() == [0, 1] and len(events) == 1
     expected = tl.softmax(torch.tensor([0.0, 1.0]) / math.sqrt(2))
     torch.testing.assert_close(lab.weights, expected)
@@ -115,7 +115,7 @@ def test_repr_has_four_decimals():
     )
 
 
-def test_tensors_are_serialised_as_short_numbers():
+def test_tensors_are_serialized_as_short_numbers():
     lab = LookupLab(query=(0.1, -1 / 3))
     assert lab.get_state()["query"] == [0.1, -0.33333334]
     query = lab.query

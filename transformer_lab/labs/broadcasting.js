@@ -228,7 +228,7 @@ function picturePanel(model) {
   return { node, note, draw, mark };
 }
 
-// Reserves space for every text that dragging a size can produce.
+// Reserves space for every text that can appear while a size is dragged.
 function reserveAll({ mode, a, b }, verdict, status) {
   const grown = (shape, size) => shape.map((now) => Math.max(now, size));
   const [large, other] = [grown(a, 8), grown(b, 8)];

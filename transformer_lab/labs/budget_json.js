@@ -1,5 +1,5 @@
-// JSON as a config.json holds it. Unlike JSON.parse, errors name line and column in every browser, and an integer is a
-// BigInt, so that 3 and 3.0 differ, as in Python.
+// JSON as a config.json holds it. Unlike JSON.parse, this parser names line and column in its errors in every browser,
+// and returns integers as BigInts, so that 3 and 3.0 differ, as in Python.
 
 const CONSTANTS = { true: true, false: false, null: null };
 const TOKEN = /[{}[\],:]|"(?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"|[^\s{}[\],:"]+/uy;

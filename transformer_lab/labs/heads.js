@@ -72,7 +72,7 @@ function scoresIn(packed, layer, tokens) {
 
 const label = (...inside) => element("p", { class: "tl-label" }, ...inside);
 
-// Chooses the layer: buttons, or a slider if there are many.
+// Chooses the layer: with buttons or, if there are many layers, with a slider.
 /** @type {(model: Model, layers: number) => { nodes: HTMLElement[], draw: (layer: number) => void }} */
 function layerPanel(model, layers) {
   const pick = (layer) => commit(model, { layer });

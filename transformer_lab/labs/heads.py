@@ -16,7 +16,7 @@ LEVELS = 65535  # a weight is sent to the browser as an integer from 0 to this
 
 
 def _pack(weights, _):
-    """Serialise weights for the browser: 16-bit integers, little-endian, in base64."""
+    """Serialize weights for the browser: 16-bit integers, little-endian, in base64."""
     levels = (weights.double() * LEVELS).round().to(torch.int32).numpy().astype("<u2")
     return {"shape": list(weights.shape), "levels": LEVELS, "data": base64.b64encode(levels.tobytes()).decode("ascii")}
 

@@ -10,7 +10,7 @@ const CELL_COLOURS = range(256).map((level) => cellColours(BLUES, level / 255));
 const PIXELS = pixelsOf(BLUES);
 const levelOf = (weight) => Math.round(clamp(weight, 0, 1) * 255);
 
-// A mark is as high as a row, so a transform in percent moves it by rows, without a new layout.
+// A mark is as high as a row, so a transform of 100 % moves it by one row, without a new layout.
 export const translateRows = (i) => `translateY(${100 * i}%)`;
 
 // A matrix of weights on a canvas, one pixel per weight; CSS stretches it. It is repainted when the theme changes.

@@ -124,7 +124,7 @@ def _rule(trait):
 
 
 def tensor_trait():
-    """Return a trait that holds a float32 tensor, and is serialised as a list."""
+    """Return a trait that holds a float32 tensor, and is serialized as a list."""
     return traitlets.Instance(torch.Tensor).tag(
         sync=True,
         to_json=lambda x, _: x.numpy().astype(str).astype(float).tolist(),  # 1.6, not 1.600000023841858

@@ -480,7 +480,7 @@ function stepsPanel(model) {
     `φ(q) reads the output ${vector(read)}${equal ? ", the same as in parallel" : ""}. ` +
     `A key–value cache would hold ${memory.cacheAfter(token)} numbers by now.`;
 
-  // Reserves space for the texts of every token; again after new tensors.
+  // Reserves space for the texts of every token, and does it again when the tensors change.
   let drawnKey = null;
   let longest = [];
   /** @type {(sequence: Sequence, all: import("./order_maths.js").Step[]) => void} */

@@ -43,7 +43,7 @@ def _sequence(query, key, value):
 
 
 class OrderLab(Lab):
-    """Multiply queries with keys first, or keys with values first; then carry the second product from token to token.
+    """Multiply queries by keys first, or keys by values first; then update the second product token by token.
 
     Parameters
     ----------

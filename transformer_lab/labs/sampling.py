@@ -19,8 +19,9 @@ MOST_DRAWS, MOST_SEED = 1000, 9999
 def stored_prompt(key, text, logits, decode, chat=False):
     """Return what the lab stores of one prompt: its best tokens one by one, and exact sums over all others.
 
-    A temperature changes the sum over the others, and a cut-off may fall among them. So the lab stores a sum for each
-    of its temperatures, and the size and mass of each set of kept tokens that goes beyond the stored tokens.
+    A temperature changes the sum over the others, and a cut-off may fall among them. So the lab stores this sum
+    for each of its temperatures. Where a set of kept tokens includes tokens that are not stored, the lab stores the
+    size and the mass of the set.
     """
     logits = logits.double().sort(descending=True, stable=True)
     values, numbers = logits.values, logits.indices.tolist()

@@ -30,7 +30,7 @@ EXAMPLES = ("342", "13", "30", "2003", "1000", "0342", "12345")
 
 
 def pack(model, source, target, bos, eos, dtype="float32"):
-    """Serialise a model for the browser: its options, its vocabularies, and its weights in base64."""
+    """Serialize a model for the browser: its options, its vocabularies, and its weights in base64."""
     weights = {name: x.detach().cpu().float() for name, x in model.state_dict().items()}
     numbers = torch.cat([x.flatten() for x in weights.values()]).numpy().astype(np.dtype(dtype).newbyteorder("<"))
     layer = model.decoder.layers[0]
@@ -51,7 +51,7 @@ def pack(model, source, target, bos, eos, dtype="float32"):
 
 
 def unpack(stored):
-    """Return the model that :func:`pack` serialised, in evaluation mode."""
+    """Return the model that :func:`pack` serialized, in evaluation mode."""
     shapes = dict(stored["layout"])
     numbers = np.frombuffer(base64.b64decode(stored["weights"]), np.dtype(stored["dtype"]).newbyteorder("<"))
     parts = torch.from_numpy(numbers.astype(np.float32)).split([math.prod(shape) for shape in shapes.values()])
@@ -416,7 +416,7 @@ def _tokenize(text, tokens, most):
 
 
 def _pack_all(models, tokens, tgt_tokens, bos, eos):
-    """Serialise a user's model, or the models of a list, or raise an error if the lab does not support them."""
+    """Serialize a user's model, or the models of a list, or raise an error if the lab does not support them."""
     models = list(models) if isinstance(models, (list, tuple)) else [models]
     if not models:
         raise ValueError("model must be a model or a list of at least one, got an empty list")
@@ -428,7 +428,7 @@ def _pack_all(models, tokens, tgt_tokens, bos, eos):
 
 
 def _pack_own(model, tokens, tgt_tokens, bos, eos):
-    """Serialise a user's model, or raise an error if the lab does not support it."""
+    """Serialize a user's model, or raise an error if the lab does not support it."""
     if not isinstance(model, (Transformer, LanguageModel)):
         raise TypeError(f"model must be a tl.Transformer or a tl.LanguageModel, got {type_name(model)}")
     if model.output is None:

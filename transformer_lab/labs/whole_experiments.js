@@ -15,8 +15,8 @@ const headText = (id) => {
   return `${side} layer ${+layer + 1}, ${kind === "cross" ? "cross-attention, " : ""}head ${+head + 1}`;
 };
 
-// How many of the numbers it never saw a model gets right: stored for the whole model and for one switch, otherwise
-// counted here, a few at a time.
+// How many unseen numbers a model gets right. The count is stored for the whole model and for one part switched off;
+// otherwise it is computed here, a few numbers at a time.
 /** @type {(model: Model) => Panel & { stop: () => void }} */
 function measured(model) {
   const { held_out: numbers, right, switches } = model.get("learning");
@@ -98,7 +98,7 @@ function breakPanel(model) {
   return { node, draw };
 }
 
-// The loss of the training, on a logarithmic scale, and a slider over the checkpoints below it.
+// The training loss, on a logarithmic scale, and below it a slider over the checkpoints.
 /** @type {(model: Model) => Panel} */
 function learnPanel(model) {
   const { steps, curves } = model.get("learning");

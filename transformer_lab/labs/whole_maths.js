@@ -3,7 +3,7 @@
 import { range, softmax } from "./maths.js";
 
 /**
- * A serialised model: options, vocabularies, and weights in base64.
+ * A serialized model: options, vocabularies, and weights in base64.
  * @typedef {object} Stored
  * @property {"both" | "decoder"} family A Transformer, or a decoder-only LanguageModel.
  * @property {number} nHeads

@@ -153,7 +153,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
   for (const item of items) {
     const { flow, side, room, first } = item.dataset;
     set(item, { role: "button", tabindex: -1 });
-    // What can be pressed: more than the line of an arrow, its strip, and TARGET units of height for a block.
+    // The areas that respond to a press: for an arrow, its line and its strip; for a block, a height of TARGET units.
     const hit = (kind, d) => item.prepend(element("path", { class: `hit ${kind}`, d }));
     const area = (left, top, width, height) => hit("area", `M${left} ${top}h${width}v${height}h-${width}z`);
     const box = item.querySelector("rect");

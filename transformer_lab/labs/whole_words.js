@@ -1,4 +1,4 @@
-// The whole lab's texts: names of places, numbers in English, and reasons for wrong answers.
+// All texts of this lab: names of places, numbers in English, and reasons for wrong answers.
 
 import { setText, set } from "./ui.js";
 import { places } from "./words.js";

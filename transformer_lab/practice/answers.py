@@ -1,4 +1,4 @@
-"""The forms of answers: which results are answers, how they are serialised, and which are indistinguishable."""
+"""The forms of answers: which results are answers, how they are serialized, and which are indistinguishable."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -107,7 +107,7 @@ shape_of_a_sum = Topic(
 
 
 def _two_factors(draw):
-    """Two shapes for `@`: matrices, batches and vectors, some of which do not fit."""
+    """Pairs of shapes for `@`: matrices, batches and vectors, and pairs that do not fit."""
     n, p, m, i, j = distinct_integers(draw, 5, 2, 8)
     return choose(
         draw,

@@ -362,14 +362,14 @@ class Axes:
         return sum(index[axis] * strides[axis] for axis in range(axes))
 
     def two_axes_unpacked(index, strides):
-        """Your function unpacks the tuples into two numbers each, so a tensor with any other number of axes raises. A
-        loop over both tuples works for any number of axes."""
+        """Your function unpacks the tuples into two numbers each, so a tensor with any other number of axes raises an
+        error. A loop over both tuples works for any number of axes."""
         (row, column), (down, right) = index, strides
         return row * down + column * right
 
     def three_axes_unpacked(index, strides):
-        """Your function unpacks the tuples into three numbers each, so a tensor with any other number of axes raises. A
-        loop over both tuples works for any number of axes."""
+        """Your function unpacks the tuples into three numbers each, so a tensor with any other number of axes raises an
+        error. A loop over both tuples works for any number of axes."""
         (i, j, k), (far, near, next_to) = index, strides
         return i * far + j * near + k * next_to
 

@@ -244,8 +244,8 @@ class LeftOver:
         return cut(tokens, -1, batch)
 
     def left_over_as_one_more_part(tokens, batch):
-        """Where tokens are left over, `split` puts them into one more part, shorter than the others, and `stack`
-        raises. Drop these tokens first, as the program did."""
+        """Where tokens are left over, `split` puts them into one more part, shorter than the others, and `stack` raises
+        an error. Drop these tokens first, as the program did."""
         return torch.stack(tokens.split(len(tokens) // batch), dim=1)
 
     def more_columns_where_they_are_short(tokens, batch):
@@ -257,12 +257,12 @@ class LeftOver:
 
     def parts_of_unequal_length(tokens, batch):
         """Where tokens are left over, `chunk` rounds the length of its parts up: the last part is shorter, and `stack`
-        raises, or there are too few parts. Drop the tokens that are left over first, as the program did."""
+        raises an error, or there are too few parts. Drop the tokens that are left over first, as the program did."""
         return torch.stack(tokens.chunk(batch), dim=1)
 
     def parts_nearly_equal(tokens, batch):
         """Where tokens are left over, the parts are not equally long: the first parts of `tensor_split` have a token
-        more, and `stack` raises. Drop the tokens that are left over first, as the program did."""
+        more, and `stack` raises an error. Drop the tokens that are left over first, as the program did."""
         return torch.stack(tokens.tensor_split(batch), dim=1)
 
     def nothing_left_over_means_nothing_kept(tokens, batch):
@@ -363,8 +363,8 @@ class Length:
 
     @family(only_one_stretch_kept=torch.Tensor.view, only_one_stretch_kept_by_reshape=torch.Tensor.reshape)
     def one_stretch_cut(cut, tokens, batch):
-        """You keep `seq` tokens, which is one column, and cut it into `batch` parts, which usually raises. How many
-        tokens are there in all columns together?"""
+        """You keep `seq` tokens, which is one column, and cut it into `batch` parts, which usually raises an error. How
+        many tokens are there in all columns together?"""
         return cut(tokens[: len(tokens) // batch], batch, -1).transpose(0, 1)
 
     def only_the_length_kept(tokens, batch):

@@ -100,14 +100,14 @@ class Copies:
 
     def axes_swapped_back(x):
         """{The shape is right but} the numbers are scrambled: you swap axes 1 and 2 of `x` before the cut. The swap
-        puts the memory in order, so `view` no longer raises. But then a row of the result holds several tokens of one
-        head, where it should hold all heads of one token. Keep the order of the axes of `x`."""
+        puts the memory in order, so `view` no longer raises an error. But then a row of the result holds several tokens
+        of one head, where it should hold all heads of one token. Keep the order of the axes of `x`."""
         return x.transpose(1, 2).reshape(_merged(x))
 
     def axes_swapped_back_for_view(x):
-        """You swap axes 1 and 2 before the cut. Where the swap puts the memory in order, `view` no longer raises, but
-        the numbers are scrambled: a row of the result holds several tokens of one head, where it should hold all heads
-        of one token. Elsewhere `view` raises. Keep the order of the axes of `x`."""
+        """You swap axes 1 and 2 before the cut. Where the swap puts the memory in order, `view` no longer raises an
+        error, but the numbers are scrambled: a row of the result holds several tokens of one head, where it should hold
+        all heads of one token. Elsewhere `view` raises an error. Keep the order of the axes of `x`."""
         return x.transpose(1, 2).view(_merged(x))
 
     def read_as_it_lies_in_memory(x):
@@ -220,8 +220,8 @@ class Axes:
 class Sizes:
     @ways(for_reshape=torch.Tensor.reshape, for_view=torch.Tensor.view)
     def sizes_added(cut, x):
-        """You add the sizes of the last two axes, and PyTorch raises: the new shape has room for fewer numbers than `x`
-        holds. A table of 3 rows of 5 holds 15 numbers, not 8. How do you combine the two sizes?"""
+        """You add the sizes of the last two axes, and PyTorch raises an error: the new shape has room for fewer numbers
+        than `x` holds. A table of 3 rows of 5 holds 15 numbers, not 8. How do you combine the two sizes?"""
         return cut(x, *x.shape[:-2], x.shape[-2] + x.shape[-1])
 
     def number_added_to_a_shape(x):

@@ -228,8 +228,8 @@ class Copies:
 
     def cut_by_view(x, dim0, dim1):
         """{The shape is right but} the numbers stay in reading order, only cut into rows of a different length. And
-        where `x` is not contiguous, `view` raises. `view` never moves an axis. The new tensor needs the strides of `x`,
-        in a different order."""
+        where `x` is not contiguous, `view` raises an error. `view` never moves an axis. The new tensor needs the
+        strides of `x`, in a different order."""
         return x.view(_swapped(x.shape, dim0, dim1))
 
     def copied(x, dim0, dim1):

@@ -89,7 +89,8 @@ class Transposed:
     def not_transposed(query, key):
         """You multiply `query` by `key` as it is. A product sums over the last axis of the left factor and the
         second-to-last of the right, but the second-to-last axis of `key` holds positions, not features. Here 5 features
-        do not match 6 positions, so the product raises; with as many keys as features it would run and be wrong."""
+        do not match 6 positions, so the product raises an error; with as many keys as features it would run and be
+        wrong."""
         return query @ key
 
     def queries_transposed(query, key):
@@ -117,7 +118,7 @@ class Transposed:
 
     def axes_one_and_two(query, key):
         """You swap the axes 1 and 2 of `key`. With three axes these are the right ones; with four they are heads and
-        positions, and with equal sizes nothing raises. The features are the last axis: count from the end."""
+        positions, and with equal sizes nothing raises an error. The features are the last axis: count from the end."""
         return query @ key.transpose(1, 2)
 
     def axes_two_and_three(query, key):
@@ -150,14 +151,14 @@ class Transposed:
 @all_dot_products.wrong
 class Sums:
     def element_by_element(query, key):
-        """`*` multiplies element by element and sums nothing. It raises, because 7 queries and 6 keys do not line up;
-        with equal lengths it would return products of single features, not dot products. You want every query with
-        every key, and a sum over the features."""
+        """`*` multiplies element by element and sums nothing. It raises an error, because 7 queries and 6 keys do not
+        line up; with equal lengths it would return products of single features, not dot products. You want every query
+        with every key, and a sum over the features."""
         return query * key
 
     def product_of_elements_with_the_transposed(query, key):
-        """`*` multiplies element by element, even with a transposed `key`. Here the sizes do not fit, so it raises. You
-        want sums over the features: a matrix product, `@`."""
+        """`*` multiplies element by element, even with a transposed `key`. Here the sizes do not fit, so it raises an
+        error. You want sums over the features: a matrix product, `@`."""
         return query * key.mT
 
     def pair_by_pair(query, key):

@@ -90,14 +90,14 @@ def twice_the_weight(function, x, weight, bias):
 class Product:
     def weight_not_transposed(x, weight):
         """You multiply by the weight as it is stored. It is (d_out, d_in), so the product sums the input features with
-        the axis of the outputs: here that raises, and with a square weight it would run and be wrong. This is why the
-        formula has a transpose."""
+        the axis of the outputs: here that raises an error, and with a square weight it would run and be wrong. This is
+        why the formula has a transpose."""
         return x @ weight
 
     def weight_on_the_left(x, weight):
         """The weight is on the left: `weight @ x` is right for one vector, and books write it so. For rows, `weight @
-        x` mixes the tokens instead of their features. Here it raises; with equal sizes it would not. On which side of
-        `x` must the weight be to act on every row?"""
+        x` mixes the tokens instead of their features. Here it raises an error; with equal sizes it would not. On which
+        side of `x` must the weight be to act on every row?"""
         return weight @ x
 
     def weight_cut_anew(x, weight):
@@ -123,14 +123,14 @@ class Product:
 
     def letters_exchanged(x, weight):
         """Your `einsum` names the weight (in, out), but it is stored as (out, in). So one letter names two different
-        sizes, and `einsum` raises; with a square weight it would run and be wrong. Which axis of the weight needs the
-        letter of the last axis of `x`?"""
+        sizes, and `einsum` raises an error; with a square weight it would run and be wrong. Which axis of the weight
+        needs the letter of the last axis of `x`?"""
         return torch.einsum("...i,io->...o", x, weight)
 
     def multiplied_by_elements(x, weight):
-        """`*` multiplies element by element and lines the tokens up with the outputs. Here that raises, since there are
-        more tokens than outputs; with equal sizes it would run. You want the dot product of every token with every row
-        of the weight: a product, `@`."""
+        """`*` multiplies element by element and lines the tokens up with the outputs. Here that raises an error, since
+        there are more tokens than outputs; with equal sizes it would run. You want the dot product of every token with
+        every row of the weight: a product, `@`."""
         return (x * weight).sum(dim=-1)
 
 
@@ -175,8 +175,8 @@ class Plus:
 
     def bias_for_each_token(y, bias):
         """Your bias is a column: each token gets one number, but each output feature must get one. Here there are more
-        tokens than outputs, so the addition raises; with equal sizes it would not. A shape of (d_out,) lines up with
-        the last axis without a new one."""
+        tokens than outputs, so the addition raises an error; with equal sizes it would not. A shape of (d_out,) lines
+        up with the last axis without a new one."""
         return y + bias[:, None]
 
     def activation_added(y, bias):
@@ -205,8 +205,8 @@ class Turned:
 
     def columns_with_a_row_of_bias(x, weight, bias):
         """The weight is on the left and the tokens are columns, so the product is (…, d_out, seq), and the bias, a row,
-        lines up with the tokens. Here the addition raises; with equal sizes it would run. Keep the tokens in rows: on
-        which side of `x` must the weight be?"""
+        lines up with the tokens. Here the addition raises an error; with equal sizes it would run. Keep the tokens in
+        rows: on which side of `x` must the weight be?"""
         return weight @ x.mT + bias
 
     def columns_and_back(x, weight, bias):
@@ -222,8 +222,8 @@ class Turned:
 
     def first_axis_of_the_weight_by_tensordot(x, weight, bias):
         """`tensordot` with a number sums over the last axis of `x` and the first axis of the weight. The weight is
-        (d_out, d_in), so its last axis holds the features. Here the product raises; with a square weight it would run
-        and be wrong. Transpose the weight, or name the two axes: `dims=([-1], [1])`."""
+        (d_out, d_in), so its last axis holds the features. Here the product raises an error; with a square weight it
+        would run and be wrong. Transpose the weight, or name the two axes: `dims=([-1], [1])`."""
         return torch.tensordot(x, weight, dims=1) + bias
 
     def outputs_first_by_tensordot(x, weight, bias):
@@ -232,8 +232,8 @@ class Turned:
         return torch.tensordot(weight, x, dims=([1], [-1])) + bias
 
     def elements_of_the_transposed(x, weight, bias):
-        """`*` multiplies element by element, even with a transposed weight. Here the sizes do not fit, so it raises.
-        Every output is a sum over all inputs, input times weight: which operator makes these sums?"""
+        """`*` multiplies element by element, even with a transposed weight. Here the sizes do not fit, so it raises an
+        error. Every output is a sum over all inputs, input times weight: which operator makes these sums?"""
         return x * weight.T + bias
 
     def two_axes_by_broadcasting(x, weight, bias):
@@ -286,8 +286,8 @@ class Turned:
 class Bias:
     def bias_in_front(x, weight, bias):
         """You add the bias to the input, before the product. The bias has one number for each output feature: here the
-        sizes differ, so the addition raises; with a square weight it would run and be wrong. First the product, then
-        the bias."""
+        sizes differ, so the addition raises an error; with a square weight it would run and be wrong. First the
+        product, then the bias."""
         return (x + bias) @ weight.T
 
     def bias_added_to_the_weight(x, weight, bias):
@@ -323,8 +323,8 @@ class Bias:
         return torch.cat([ones, x], -1) @ torch.cat([weight, bias[:, None]], 1).mT
 
     def ones_for_a_matrix(x, weight, bias):
-        """The ones that you join to `x` have two axes, but `x` has three here and may have any number. The ones need
-        the same leading axes as `x`: `torch.ones(*x.shape[:-1], 1)`, or `x.new_ones` with that shape."""
+        """The tensor of ones that you join to `x` has two axes, but `x` has three here and may have any number. That
+        tensor needs the leading axes of `x`: `torch.ones(*x.shape[:-1], 1)`, or `x.new_ones` with that shape."""
         return torch.cat([x, torch.ones(x.shape[0], 1)], -1) @ torch.cat([weight, bias[:, None]], 1).T
 
     def bias_joined_as_it_is(x, weight, bias):

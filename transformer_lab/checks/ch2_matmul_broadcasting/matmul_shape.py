@@ -152,14 +152,15 @@ def _turned(shape):
 @matmul_shape.wrong(stage="matrices")
 class Matrices:
     def vectors_get_an_axis_in_front(a, b):
-        """You treat a vector on the right as a row, so `(3, 4) @ (4,)` raises. In broadcasting a missing axis is added
-        on the left, but a vector on the right of `@` becomes a column: its numbers are multiplied by those of a row of
-        the matrix."""
+        """You treat a vector on the right as a row, so `(3, 4) @ (4,)` raises an error. In broadcasting a missing axis
+        is added on the left, but a vector on the right of `@` becomes a column: its numbers are multiplied by those of
+        a row of the matrix."""
         return (1, *a) if len(a) == 1 else a, (1, *b) if len(b) == 1 else b
 
     def vectors_become_columns(a, b):
-        """You treat a vector on the left as a column, so `(4,) @ (4, 5)` raises. A vector is a column only on the right
-        of `@`. On the left it becomes a row: its numbers are multiplied by those of a column of the matrix."""
+        """You treat a vector on the left as a column, so `(4,) @ (4, 5)` raises an error. A vector is a column only
+        on the right of `@`. On the left it becomes a row: its numbers are multiplied by those of a column of the
+        matrix."""
         return (*a, 1) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
 
 

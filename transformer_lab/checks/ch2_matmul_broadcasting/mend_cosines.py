@@ -114,8 +114,8 @@ class Keys:
 
     def keepdim_left_out(key):
         """The lengths of the keys are right, one for each row, but they line up with the columns: their axis is gone,
-        and shapes are aligned from the right. Here the division raises; with as many keys as features it would not.
-        Keep the axis, with size 1."""
+        and shapes are aligned from the right. Here the division raises an error; with as many keys as features it would
+        not. Keep the axis, with size 1."""
         return key / key.norm(dim=-1)
 
     def keys_as_they_are(key):
@@ -356,8 +356,8 @@ class BothMatrices:
         return (query / query.sum(dim=-1, keepdim=True)) @ (key / key.sum(dim=-1, keepdim=True)).T
 
     def keys_by_the_lengths_of_the_queries(query, key):
-        """You divide the keys by the lengths of the queries. The division raises, unless there are as many keys as
-        queries. Divide each vector by its own length."""
+        """You divide the keys by the lengths of the queries. The division raises an error, unless there are as many
+        keys as queries. Divide each vector by its own length."""
         return (query / query.norm(dim=-1, keepdim=True)) @ (key / query.norm(dim=-1, keepdim=True)).T
 
     def queries_with_queries(query, key):
@@ -429,8 +429,8 @@ class DividedAfterwards:
         return query @ key.T / (query.norm(dim=-1) * key.norm(dim=-1))
 
     def product_of_two_columns(query, key):
-        """The lengths are two columns, and a matrix product of two columns raises. A column times a row is a table of
-        all products: transpose the lengths of the keys."""
+        """The lengths are two columns, and a matrix product of two columns raises an error. A column times a row is a
+        table of all products: transpose the lengths of the keys."""
         return query @ key.T / (query.norm(dim=-1, keepdim=True) @ key.norm(dim=-1, keepdim=True))
 
     def lengths_added(query, key):

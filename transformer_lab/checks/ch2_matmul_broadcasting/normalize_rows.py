@@ -133,8 +133,8 @@ class Total:
 
     def keepdim_missing(x):
         """The axis that you sum over is gone, so the sums line up with the columns: shapes are aligned from the right.
-        Here the division raises. With a square matrix it would not, and each column would be divided by the sum of some
-        row. Keep the axis, with size 1."""
+        Here the division raises an error. With a square matrix it would not, and each column would be divided by the
+        sum of some row. Keep the axis, with size 1."""
         return x.sum(dim=-1)
 
     def axis_one_removed(x):
@@ -144,7 +144,7 @@ class Total:
 
     def axis_put_back_as_one(x):
         """The axis that the sum removed comes back as axis 1, which is right for a matrix only. With more axes the sums
-        line up with the wrong axes, and the division raises. Put the axis back where it was: at the end."""
+        line up with the wrong axes, and the division raises an error. Put the axis back where it was: at the end."""
         return x.sum(dim=-1).unsqueeze(1)
 
     def axis_put_back_as_two(x):
@@ -158,8 +158,9 @@ class Total:
         return x.sum(dim=-1)[:, :, None]
 
     def sums_in_one_column(x):
-        """You put all sums into one long column. For a matrix that is right; with more axes there are more sums than a
-        matrix has rows, and the division raises. The sums must keep all axes of `x`, the last one with size 1."""
+        """You put all sums into one long column. For a matrix that is right; with more axes there are more sums than
+        a matrix has rows, and the division raises an error. The sums must keep all axes of `x`, the last one with
+        size 1."""
         return x.sum(dim=-1).reshape(-1, 1)
 
     def by_the_grand_total(x):
@@ -230,7 +231,8 @@ class Total:
     @family(a_little_added=1e-5, very_little_added=1e-6)
     def added_to_the_sum(little, x):
         """You add something to the sum before you divide. That is a guard against a sum of zero, which the docstring
-        rules out. For a row of small numbers the addition matters: that row sums to less than one."""
+        rules out. For a row of small numbers the added number matters: after the division, the row sums to less than
+        one."""
         return x.sum(dim=-1, keepdim=True) + little
 
     def sums_of_at_least_one(x):
@@ -252,8 +254,8 @@ class TotalAlone:
         return x.max(dim=-1, keepdim=True)
 
     def sums_expanded(x):
-        """You expand the sums to the shape of `x`, and PyTorch raises: their axis is gone, and they line up with the
-        columns. Keep the axis, with size 1; then the sums broadcast without `expand`."""
+        """You expand the sums to the shape of `x`, and PyTorch raises an error: their axis is gone, and they line up
+        with the columns. Keep the axis, with size 1; then the sums broadcast without `expand`."""
         return x.sum(dim=-1).expand_as(x)
 
     def maximum_of_python(x):

@@ -146,19 +146,19 @@ class Place:
 
     def rows_still_along_the_batch(x, positions):
         """There is one row of `positions` for each word, but the rows line up with the axis of the sentences: with
-        unequal sizes the addition usually raises. With a batch of one it runs, and returns as many sentences as there
-        are words. Broadcasting aligns shapes from the right: with which axis of `x` do your rows line up?"""
+        unequal sizes the addition usually raises an error. With a batch of one it runs, and returns as many sentences
+        as there are words. Broadcasting aligns shapes from the right: with which axis of `x` do your rows line up?"""
         return x + positions[: x.shape[1]].unsqueeze(1)
 
     def rows_still_for_sentences(x, positions):
         """There is one row of `positions` for each sentence, but the rows line up with the words: with unequal sizes
-        the addition usually raises. It runs for a batch of one, where all words get row 0, and it is right only for as
-        many sentences as words. How many rows do you need?"""
+        the addition usually raises an error. It runs for a batch of one, where all words get row 0, and it is right
+        only for as many sentences as words. How many rows do you need?"""
         return x + positions[: x.shape[0]]
 
     def table_not_cut(x, positions):
         """You add the whole table. The table has more rows than there are words, for longer sentences, so the addition
-        raises. You need one row for each word: which rows?"""
+        raises an error. You need one row for each word: which rows?"""
         return x + positions
 
     def as_many_places_as_features(x, positions):

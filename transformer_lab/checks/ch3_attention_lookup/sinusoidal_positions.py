@@ -299,7 +299,7 @@ class Layout:
 
     def a_sine_too_few(angles, d_model):
         """With an odd `d_model` there is one place more for sines than `d_model // 2`, the number of complete pairs, so
-        writing the sines raises. The last sine has no cosine. How many angles are there?"""
+        writing the sines raises an error. The last sine has no cosine. How many angles are there?"""
         table, angles = torch.zeros(len(angles), d_model), angles[:, : d_model // 2]
         table[:, 0::2] = angles.sin()
         table[:, 1::2] = angles.cos()
@@ -316,8 +316,8 @@ class Layout:
         return in_turns(angles, d_model)[:, : d_model // 2 * 2]
 
     def no_room_for_the_last_cosine(angles, d_model):
-        """With an odd `d_model` there is no place for the cosine of the last pair, so writing it raises. The last sine
-        has no cosine: check before you write whether there is a place."""
+        """With an odd `d_model` there is no place for the cosine of the last pair, so writing it raises an error. The
+        last sine has no cosine: check before you write whether there is a place."""
         table = torch.zeros(len(angles), d_model)
         for row in range(len(angles)):
             for pair in range(angles.shape[1]):
@@ -393,15 +393,15 @@ class Features:
 
     def pairs_alone_for_reshape(seq, d_model):
         """{Right for an even `d_model`.} With an odd one there are more sines and cosines than places: you complete
-        every pair, but the last sine has no cosine. So `view` or `reshape` into (seq, d_model) raises. Join the pairs
-        first, then cut off the last column."""
+        every pair, but the last sine has no cosine. So `view` or `reshape` into (seq, d_model) raises an error. Join
+        the pairs first, then cut off the last column."""
         angles = one_angle_for_two(seq, d_model)
         return torch.stack((angles.sin(), angles.cos()), dim=-1).reshape(seq, d_model)
 
     def complete_pairs_alone_for_reshape(seq, d_model):
         """{Right for an even `d_model`.} With an odd one there are fewer sines and cosines than places: `d_model // 2`
-        counts the complete pairs, without the last sine. So `view` or `reshape` into (seq, d_model) raises. How many
-        angles are there?"""
+        counts the complete pairs, without the last sine. So `view` or `reshape` into (seq, d_model) raises an error.
+        How many angles are there?"""
         angles = one_angle_for_two(seq, d_model)[:, : d_model // 2]
         return torch.stack((angles.sin(), angles.cos()), dim=-1).reshape(seq, d_model)
 

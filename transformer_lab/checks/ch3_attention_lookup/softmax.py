@@ -150,8 +150,8 @@ class Shift:
 
     def largest_without_its_axis(x, dim):
         """The maximum has lost the axis `dim`, and no longer lines up with `x`: broadcasting aligns shapes from the
-        right. Mostly that raises. In a square table it runs, and a column loses the maximum of a row. Keep the axis,
-        with size 1: maxima have an option for that."""
+        right. Mostly that raises an error. In a square table it runs, and a column loses the maximum of a row. Keep the
+        axis, with size 1: maxima have an option for that."""
         return x - x.amax(dim)
 
     def largest_size_subtracted(x, dim):
@@ -266,8 +266,8 @@ class ExpAlone:
 class Divide:
     def sum_without_its_axis(exp, dim):
         """The sum has lost the axis `dim`, and no longer lines up with the exponentials: broadcasting aligns shapes
-        from the right. The division usually raises. In a square table it runs, and divides a column by the sum of a
-        row. Keep the axis, with size 1: `sum` has an argument for this."""
+        from the right. The division usually raises an error. In a square table it runs, and divides a column by the sum
+        of a row. Keep the axis, with size 1: `sum` has an argument for this."""
         return exp / exp.sum(dim)
 
     def sum_of_all(exp, dim):

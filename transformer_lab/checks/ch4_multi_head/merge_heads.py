@@ -208,8 +208,8 @@ class OtherShape:
 @merge_heads.wrong
 class Refused:
     def view_after_transpose(x):
-        """`view` can only read memory in order. After you exchange the axes of a tensor such as this one, its numbers
-        are no longer in order, so `view` raises. `.contiguous()` writes them in the new order, and `reshape` copies
+        """`view` can only read memory in order. After you exchange the axes of such a tensor, its numbers are no
+        longer in order, so `view` raises an error. `.contiguous()` writes them in the new order, and `reshape` copies
         them where it must. If you swapped the two calls, `view` before `transpose`, your code would run and scramble
         the numbers."""
         batch, heads, seq, d_value = x.contiguous().shape
@@ -223,7 +223,7 @@ class Refused:
 
     def heads_looked_for_in_the_batch(x):
         """Your loop counts the heads, but `x[h]` is a sentence: the first index belongs to the batch. With more heads
-        than sentences, your loop raises. Which place in the brackets belongs to `heads`?"""
+        than sentences, your loop raises an error. Which place in the brackets belongs to `heads`?"""
         return torch.cat([x[h] for h in range(x.shape[1])], dim=-1)
 
     def more_heads_than_there_are(x):

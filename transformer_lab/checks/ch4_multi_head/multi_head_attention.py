@@ -140,8 +140,8 @@ def sentences_apart(function, x, *rest):
 class Projections:
     def weights_not_turned(x, w_q, w_k, w_v):
         """The projections multiply by the weights as they are stored, `x @ w`. PyTorch stores a weight as (out, in), so
-        the product needs its transpose. With square weights nothing raises, but every projection is a different map
-        from the one you want."""
+        the product needs its transpose. With square weights nothing raises an error, but every projection is a
+        different map from the one you want."""
         return x @ w_q, x @ w_k, x @ w_v
 
 
@@ -157,8 +157,8 @@ class ProjectionsAlone:
     )
     def some_weights_not_turned(not_turned, x, *weights):
         """You make the {} with the weight as it is stored, `x @ w`, and the rest with its transpose. PyTorch stores a
-        weight as (out, in), so each product needs the transpose. With square weights nothing raises. Compare your three
-        projections character by character."""
+        weight as (out, in), so each product needs the transpose. With square weights nothing raises an error. Compare
+        your three projections character by character."""
         return tuple(x @ w if number in not_turned else linear(x, w) for number, w in enumerate(weights))
 
     def no_projections(x, w_q, w_k, w_v):
@@ -215,10 +215,10 @@ class ScoresAlone:
     # Several causes give the same error about sizes; the text covers all of them.
 
     def factors_do_not_fit(query, key):
-        """A matrix product raises: the last axis of its left factor holds d_head features, the second to last axis of
-        its right factor holds tokens, and a product sums over these two axes. Either you do not transpose the keys for
-        the scores (or you multiply them by the queries elementwise), or the values are on the left of the weights.
-        Write the shapes beside both products: over which axis does each product sum?"""
+        """A matrix product raises an error: the last axis of its left factor holds d_head features, the second to last
+        axis of its right factor holds tokens, and a product sums over these two axes. Either you do not transpose the
+        keys for the scores (or you multiply them by the queries elementwise), or the values are on the left of the
+        weights. Write the shapes beside both products: over which axis does each product sum?"""
         return query @ key
 
 
@@ -243,20 +243,20 @@ class ScaleAlone:
 @multi_head_attention.wrong(stage="merge", alone=True)
 class MergeAlone:
     def heads_joined_along_the_tokens(x):
-        """The last projection raises: its input has heads · seq tokens of d_head features each. You joined the heads
-        along `seq`. Concatenate along the features, so that a token stays one token."""
+        """The last projection raises an error: its input has heads · seq tokens of d_head features each. You joined the
+        heads along `seq`. Concatenate along the features, so that a token stays one token."""
         return x.flatten(1, 2)
 
     def heads_not_side_by_side(x):
-        """The last projection raises: it needs d_model features for every token, but gets the d_head features of one
-        head. You averaged the heads, added them up, or kept only one. Nothing can separate an average or a sum again;
-        if the heads are side by side, `w_o` can weigh each of them."""
+        """The last projection raises an error: it needs d_model features for every token, but gets the d_head features
+        of one head. You averaged the heads, added them up, or kept only one. Nothing can separate an average or a sum
+        again; if the heads are side by side, `w_o` can weigh each of them."""
         return x.mean(dim=1)
 
     def tokens_joined_with_features(x):
-        """The last projection raises: its input is (batch, heads, seq · d_head). When you joined the last two axes,
-        `heads` was before `seq`, so a head's tokens were concatenated instead of a token's heads. The split or the
-        merge lacks an exchange of axes: write down the shape beside each of them."""
+        """The last projection raises an error: its input is (batch, heads, seq · d_head). When you joined the last two
+        axes, `heads` was before `seq`, so a head's tokens were concatenated instead of a token's heads. The split or
+        the merge lacks an exchange of axes: write down the shape beside each of them."""
         return x.flatten(2)
 
 
@@ -269,7 +269,7 @@ class Combined:
 
     def output_weight_not_turned(merged, w_o):
         """The last projection multiplies by `w_o` as it is stored. PyTorch stores a weight as (out, in), so the product
-        needs its transpose. The matrix is square, so nothing raises."""
+        needs its transpose. The matrix is square, so nothing raises an error."""
         return merged @ w_o
 
 
@@ -396,9 +396,9 @@ class WrongAnswers:
         last_projection_before_the_merge=lambda x, w, n_heads: split_heads.reference(linear(x, w), n_heads),
     )
     def pieces_projected(piece, x, w_q, w_k, w_v, w_o, n_heads):
-        """A projection raises: a weight needs all d_model features of a token, but gets the d_head features of one
-        head's piece. Either you split the input before you project it, or the last projection comes before the merge.
-        Write down the five steps of the task in order: do the first and the last step work on whole tokens or on
+        """A projection raises an error: a weight needs all d_model features of a token, but gets the d_head features of
+        one head's piece. Either you split the input before you project it, or the last projection comes before the
+        merge. Write down the five steps of the task in order: do the first and the last step work on whole tokens or on
         pieces?"""
         query, key, value = (piece(x, w, n_heads) for w in (w_q, w_k, w_v))
         return merge_heads.reference(scaled_dot_product_attention(query, key, value) @ w_o.T)

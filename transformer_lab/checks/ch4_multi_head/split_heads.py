@@ -278,14 +278,14 @@ class Sizes:
     @ways(for_view=torch.Tensor.view, for_reshape=torch.Tensor.reshape)
     def two_heads(cut, x, n_heads):
         """Your function always makes two heads, whatever `n_heads` is. If two does not divide the number of features,
-        your function raises. The example had two heads. Follow the argument through every line."""
+        your function raises an error. The example had two heads. Follow the argument through every line."""
         batch, seq, d_model = x.shape
         return cut(x, batch, seq, 2, d_model // 2).transpose(1, 2)
 
     @ways(for_view=torch.Tensor.view, for_reshape=torch.Tensor.reshape)
     def heads_of_64(cut, x, n_heads):
-        """A head has 64 features in your function, as in many models; if 64 does not fit, your function raises. The
-        number of features follows from the two arguments."""
+        """A head has 64 features in your function, as in many models; if 64 does not fit, your function raises an
+        error. The number of features follows from the two arguments."""
         batch, seq, _ = x.shape
         return cut(x, batch, seq, n_heads, 64).transpose(1, 2)
 

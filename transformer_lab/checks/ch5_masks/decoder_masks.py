@@ -277,14 +277,14 @@ class OwnAlone:
 
     def causal_part_of_the_source(target_lengths, source_lengths, t_len, s_len):
         """In the decoder's own mask, the causal part has the size of the source, (s_len, s_len), but the padding has
-        the size of the target, so your function raises. Queries and keys of this mask are the decoder's own tokens. How
-        many places do these have?"""
+        the size of the target, so your function raises an error. In this mask, both the queries and the keys
+        are the decoder's own tokens. How many places do these tokens have?"""
         return causal_mask.reference(s_len) & padding_mask.reference(target_lengths, t_len)
 
     def own_padding_of_the_sources_size(target_lengths, source_lengths, t_len, s_len):
         """In the decoder's own mask, the causal part has the size of the target, but the padding has the size of the
-        source: t_len and s_len keys do not fit together, so your function raises. How many places do the decoder's own
-        tokens have?"""
+        source: t_len and s_len keys do not fit together, so your function raises an error. How many places do the
+        decoder's own tokens have?"""
         return causal_mask.reference(t_len) & padding_mask.reference(target_lengths, s_len)
 
     def lengths_without_their_axis(target_lengths, source_lengths, t_len, s_len):
@@ -325,8 +325,8 @@ class Cross:
 
     def cross_from_the_target(target_lengths, source_lengths, t_len, s_len):
         """You make the mask for cross-attention from the target's lengths. Its keys are the encoder's tokens: the
-        source's lengths say how many of them are real. Nothing raises, but the mask hides words of the source or shows
-        its padding."""
+        source's lengths say how many of them are real. Nothing raises an error, but the mask hides words of the source
+        or shows its padding."""
         return padding_mask.reference(target_lengths, s_len)
 
     def cross_is_the_targets_padding(target_lengths, source_lengths, t_len, s_len):
@@ -393,8 +393,8 @@ class Cross:
 
     def cross_without_the_heads_axis(target_lengths, source_lengths, t_len, s_len):
         """The mask for the source {has the right numbers, but} has the shape (batch, 1, s_len). Against scores (batch,
-        heads, t_len, s_len), the sentences line up with the heads, and with as many sentences as heads nothing raises.
-        Which axis does the mask lack?"""
+        heads, t_len, s_len), the sentences line up with the heads, and with as many sentences as heads nothing raises
+        an error. Which axis does the mask lack?"""
         return padding_mask.reference(source_lengths, s_len)[:, 0]
 
     def source_padding_one_key_too_few(target_lengths, source_lengths, t_len, s_len):
@@ -426,14 +426,14 @@ class Cross:
 class CrossAlone:
     def causal_mask_of_the_target_for_the_source(target_lengths, source_lengths, t_len, s_len):
         """You combine the padding of the source with the causal mask of the target. The first has s_len keys, the
-        second t_len: your function raises, or, if these are equal, hides words of the source. The whole source is known
-        before the decoder writes its first word, so the decoder may read all of it."""
+        second t_len: your function raises an error, or, if these are equal, hides words of the source. The whole source
+        is known before the decoder writes its first word, so the decoder may read all of it."""
         return padding_mask.reference(source_lengths, s_len) & causal_mask.reference(t_len)
 
     def both_paddings_towards_the_source(target_lengths, source_lengths, t_len, s_len):
         """The mask for the source combines the padding of the source with that of the target, both on the axis of the
-        keys. The first has s_len keys, the second t_len: your function raises, or, if these are equal, hides words of
-        the source. Whose keys does cross-attention see?"""
+        keys. The first has s_len keys, the second t_len: your function raises an error, or, if these are equal, hides
+        words of the source. Whose keys does cross-attention see?"""
         return padding_mask.reference(source_lengths, s_len) & padding_mask.reference(target_lengths, t_len)
 
     def cross_with_an_axis_too_many(target_lengths, source_lengths, t_len, s_len):
@@ -517,8 +517,8 @@ class ReturnedAlone:
         return own[0, 0], cross[0, 0, 0]
 
     def stacked(own, cross):
-        """You stack the two masks, but they have different shapes, so `stack` raises. They belong to two attentions and
-        stay two tensors. How does a function return two things?"""
+        """You stack the two masks, but they have different shapes, so `stack` raises an error. They belong to two
+        attentions and stay two tensors. How does a function return two things?"""
         return torch.stack([own, cross])
 
 

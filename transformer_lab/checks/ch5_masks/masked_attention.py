@@ -302,8 +302,9 @@ class Masked:
         return scores.masked_fill(~mask, 1e9)
 
     def mask_turned(scores, mask):
-        """You transpose the mask, so its rows are the keys. With as many queries as keys nothing raises, and a causal
-        mask then shows each token the future. Rows are queries and columns are keys, in the mask as in the scores."""
+        """You transpose the mask, so its rows are the keys. With as many queries as keys nothing raises an error, and a
+        causal mask then shows each token the future. Rows are queries and columns are keys, in the mask as in the
+        scores."""
         return scores.masked_fill(~mask.mT, torch.finfo(scores.dtype).min)
 
     def one_axis_too_many(scores, mask):

@@ -255,8 +255,8 @@ class Divided:
 
     def lengths_on_the_features_axis(total, lengths, seq):
         """You divide the sums, (batch, d_model), by the lengths, (batch,). Broadcasting aligns from the right, so
-        sentences line up with features. With several sentences it raises, unless there are as many features; then every
-        feature is divided by a different sentence's length. Which axis must the lengths get first?"""
+        sentences line up with features. With several sentences it raises an error, unless there are as many features;
+        then every feature is divided by a different sentence's length. Which axis must the lengths get first?"""
         return total / lengths
 
     def by_one_less(total, lengths, seq):
@@ -341,8 +341,9 @@ class Divided:
 class DividedAlone:
     def counts_on_the_features_axis(total, lengths, seq):
         """You divide the sums, (batch, d_model), by one number for each sentence, (batch,). Broadcasting aligns from
-        the right, so sentences line up with features. This raises, unless there are as many sentences as features; then
-        every feature is divided by a different sentence's number. Which axis must these numbers get first?"""
+        the right, so sentences line up with features. This raises an error, unless there are as many sentences as
+        features; then every feature is divided by a different sentence's number. Which axis must these numbers get
+        first?"""
         return total / lengths.to(total)
 
     def by_the_features(total, lengths, seq):
@@ -381,8 +382,8 @@ class WrongAnswers:
 
     def cut_at_a_tensor(x, lengths):
         """A slice such as `x[:, :lengths]` needs one integer, but `lengths` holds one for each sentence, so the slice
-        raises, unless the batch has a single sentence. No slice cuts each row at a different place. Use a mask, or a
-        loop over the sentences."""
+        raises an error, unless the batch has a single sentence. No slice cuts each row at a different place. Use a
+        mask, or a loop over the sentences."""
         return x[:, :lengths].mean(dim=1)
 
     def all_sentences_in_one(x, lengths):
@@ -546,8 +547,8 @@ class WrongAnswers:
     @ways(by_view=torch.Tensor.view, by_reshape=torch.Tensor.reshape)
     def real_tokens_put_back(cut, x, lengths):
         """Indexing with a mask, `x[is_real]`, puts all real tokens one after another. They cannot be reshaped to
-        sentences again, because sentences have different lengths, so your function raises. Which operation leaves every
-        token in its place?"""
+        sentences again, because sentences have different lengths, so your function raises an error. Which operation
+        leaves every token in its place?"""
         return cut(x[torch.arange(x.shape[1]) < lengths[:, None]], len(x), -1, x.shape[2]).mean(dim=1)
 
     def the_token_after_the_last(x, lengths):

@@ -188,8 +188,8 @@ class Rows:
 class Placed:
     def without_axes(visible):
         """{The numbers are right, but} the shape is (batch, k_len). Aligned from the right with scores (batch, heads,
-        q_len, k_len), `batch` lines up with `q_len`, which raises, or masks the wrong scores where the two sizes are
-        equal. Which two axes of the scores does your mask lack?"""
+        q_len, k_len), `batch` lines up with `q_len`, which raises an error, or masks the wrong scores where the two
+        sizes are equal. Which two axes of the scores does your mask lack?"""
         return visible
 
     def on_the_queries(visible):
@@ -234,9 +234,9 @@ class Placed:
 @padding_mask.wrong
 class WrongAnswers:
     def lengths_without_an_axis(lengths, k_len):
-        """The positions and the lengths are along the same axis, which usually raises. With as many sentences as keys
-        it runs, but compares key 0 with sentence 0 only, key 1 with sentence 1 only, and so on. Compare every sentence
-        with every key, in a table: which of the two needs a new axis?"""
+        """The positions and the lengths are along the same axis, which usually raises an error. With as many sentences
+        as keys it runs, but compares key 0 with sentence 0 only, key 1 with sentence 1 only, and so on. Compare every
+        sentence with every key, in a table: which of the two needs a new axis?"""
         return (torch.arange(k_len) < lengths)[:, None, None, None]
 
 

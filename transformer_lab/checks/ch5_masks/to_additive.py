@@ -119,8 +119,8 @@ class Hidden:
 @to_additive.wrong(stage="hidden", alone=True)
 class HiddenAlone:
     def minus_in_front_of_a_bool(mask):
-        """PyTorch does not put a minus in front of a bool: `-mask` raises. The opposite of a mask is `~mask`, entry by
-        entry."""
+        """PyTorch does not put a minus in front of a bool: `-mask` raises an error. The opposite of a mask is `~mask`,
+        entry by entry."""
         return -mask
 
     def the_word_not(mask):

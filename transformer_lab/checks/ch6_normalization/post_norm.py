@@ -154,8 +154,8 @@ class PlacesOfTheNorm:
 class WrongAnswers:
     def pre_norm_instead(x, sublayer, norm):
         """This is pre-norm: the norm comes before the sublayer, and nothing normalizes the sum. Pre-norm runs with the
-        same weights and the same shapes, but weights that were trained in post-norm do not fit. In post-norm, the norm
-        is the last step."""
+        same weights and shapes, but weights that were trained in post-norm give wrong results in it. In post-norm, the
+        norm is the last step."""
         return x + sublayer(norm(x))
 
     def norm_then_sublayer(x, sublayer, norm):

@@ -185,7 +185,7 @@ class WrongAnswers:
 
     def division_dropped(query, key, value, key_mask):
         """You no longer divide, so the results no longer shrink. But now they are sums of values, not means, and grow
-        with the number of keys. The program needs its normalizer: what should it have counted?"""
+        with the number of keys. The program must still divide: over which keys should the divisor be summed?"""
         return positive(query) @ (_zeroed(positive(key), key_mask).mT @ value)
 
     def very_negative_features(query, key, value, key_mask):

@@ -314,8 +314,8 @@ class CopiesAlone:
         return x[:, -1:].repeat(1, group * x.shape[1], 1, 1)
 
     def view_of_copies(x, group):
-        """`view` raises: what `expand` returns lies in memory only once, so that heads and copies cannot become one
-        axis without copying. Which method copies where it must?"""
+        """`view` raises an error: what `expand` returns lies in memory only once, so that heads and copies cannot
+        become one axis without copying. Which method copies where it must?"""
         batch, kv_heads, seq, d_head = x.shape
         return x[:, :, None].expand(-1, -1, group, -1, -1).view(batch, kv_heads * group, seq, d_head)
 
@@ -411,15 +411,15 @@ class PyTorchRefuses:
     """What PyTorch refuses."""
 
     def expanded_along_the_heads(x, n_heads):
-        """`expand` stretches an axis of size 1, and no other. With one head of keys it works; with several it raises,
-        because it cannot know in which order you want them. Is there a method that repeats each entry of an axis? Or
-        can each head get an axis of size 1 of its own?"""
+        """`expand` stretches an axis of size 1, and no other. With one head of keys it works; with several it raises an
+        error, because it cannot know in which order you want them. Is there a method that repeats each entry of an
+        axis? Or can each head get an axis of size 1 of its own?"""
         return x.expand(x.shape[0], n_heads, x.shape[2], x.shape[3])
 
     def expanded_along_the_heads_alone(x, n_heads):
         """`expand` is told to leave the other axes as they are, and to stretch that of the heads. It stretches an axis
-        of size 1, and no other: with one head of keys it works, with several it raises. Is there a method that repeats
-        each entry of an axis? Or can each head get an axis of size 1 of its own?"""
+        of size 1, and no other: with one head of keys it works, with several it raises an error. Is there a method that
+        repeats each entry of an axis? Or can each head get an axis of size 1 of its own?"""
         return x.expand(-1, n_heads, -1, -1)
 
     def room_for_the_old_heads_only(x, n_heads):
@@ -437,8 +437,8 @@ class PyTorchRefuses:
         return repeat_keys.reference(x, n_heads)
 
     def heads_read_from_the_tokens(x, n_heads):
-        """You take `x` for (batch, seq, heads, d_head), and the reshape at the end raises. The order here is (batch,
-        kv_heads, seq, d_head): which size does each name of yours get?"""
+        """You take `x` for (batch, seq, heads, d_head), and the reshape at the end raises an error. The order here is
+        (batch, kv_heads, seq, d_head): which size does each name of yours get?"""
         batch, seq, heads, d_head = x.shape
         group = n_heads // heads
         return x[:, :, :, None].expand(batch, seq, heads, group, d_head).reshape(batch, seq, n_heads, d_head)

@@ -210,13 +210,13 @@ class Chosen:
 
     def first_token_for_all(scores, n_active):
         """All tokens of a sentence go to the experts of its first token, with the weights of that token. Each token has
-        logits of its own, so each token has experts of its own."""
+        its own logits, so choose the experts for each token separately."""
         weights, indices = scores[:, :1].expand_as(scores).topk(n_active, dim=-1)
         return weights, indices
 
     def last_token_for_all(scores, n_active):
         """All tokens of a sentence go to the experts of its last token, with the weights of that token. Each token has
-        logits of its own, so each token has experts of its own."""
+        its own logits, so choose the experts for each token separately."""
         return scores[:, -1:].expand_as(scores).topk(n_active, dim=-1)
 
     def mean_of_the_sentence(scores, n_active):
