@@ -50,7 +50,7 @@ def bias_of_the_wrong_map(x, w1, b1, w2, b2):
 ALIKE = [
     (checks.feed_forward, input_added_to_the_hidden, None),
     (checks.feed_forward, residual_inside, None),
-    (checks.feed_forward, transposed_though_linear_does_it, "first_weight_turned_for_linear"),
+    (checks.feed_forward, transposed_though_linear_does_it, "first_weight_transposed_for_linear"),
     (checks.linear, lambda x, weight, bias: F.linear(x, weight.T, bias), None),
     (checks.multi_head_attention, view_at_the_split, None),
     (checks.feed_forward, bias_of_the_wrong_map, "biases_swapped"),
@@ -497,15 +497,15 @@ def last_turned(keys, base):
 @pytest.mark.parametrize(
     "function, mistake",
     [
-        (step_with(late=all_turned), "cache_turned_again"),
-        (step_with(stored=True, seen=all_turned), "all_turned_again_for_scores"),
-        (step_with(stored=True, seen=all_turned_but_the_last), "past_turned_again_for_scores"),
-        (step_with(stored=True, late=all_turned), "all_turned_again"),
-        (step_with(seen=all_turned), "cache_kept_unturned"),
-        (step_with(seen=last_turned), "key_stored_unturned"),
-        (step_with(late=all_turned_alike), "turned_after_appending"),
-        (step_with(stored=True, seen=all_turned_alike), "query_not_turned"),
-        (step_with(seen=all_turned_alike), "neither_turned"),
+        (step_with(late=all_turned), "cache_rotated_again"),
+        (step_with(stored=True, seen=all_turned), "all_rotated_again_for_scores"),
+        (step_with(stored=True, seen=all_turned_but_the_last), "past_rotated_again_for_scores"),
+        (step_with(stored=True, late=all_turned), "all_rotated_again"),
+        (step_with(seen=all_turned), "cache_stored_unrotated"),
+        (step_with(seen=last_turned), "key_stored_unrotated"),
+        (step_with(late=all_turned_alike), "rotated_after_appending"),
+        (step_with(stored=True, seen=all_turned_alike), "query_not_rotated"),
+        (step_with(seen=all_turned_alike), "neither_rotated"),
     ],
 )
 def test_where_keys_are_turned_a_card_says_so(function, mistake):
@@ -513,7 +513,7 @@ def test_where_keys_are_turned_a_card_says_so(function, mistake):
     assert report.mistake == mistake, report.message
 
 
-@pytest.mark.parametrize("mistake", ["query_not_turned", "neither_turned"])
+@pytest.mark.parametrize("mistake", ["query_not_rotated", "neither_rotated"])
 def test_a_turn_of_both_sides_of_a_score_by_one_position_cancels(mistake):
     """From outside it is the same whether nothing is turned, or both sides alike: no card may say which."""
     text = " ".join(checks.cached_step.mistakes[mistake].text.split())

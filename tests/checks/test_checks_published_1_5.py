@@ -139,7 +139,7 @@ def overwritten_in_a_loop(x):
     return out
 
 
-@published(checks.merge_heads, "heads_behind_the_features")
+@published(checks.merge_heads, "heads_after_the_features")
 def stacked_at_the_end(x):
     return torch.stack(x.unbind(1), -1)
 
@@ -478,13 +478,13 @@ def scale_of_pytorch(q, k, v):
     return F.scaled_dot_product_attention(q, k, v, scale=q.shape[-1] ** -0.25)
 
 
-@published(checks.attention, "weights_turned_by_letters")
+@published(checks.attention, "weights_transposed_by_letters")
 def bhkq_bhkv(q, k, v):
     w = (torch.einsum("bhqd,bhkd->bhqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
     return torch.einsum("bhkq,bhkv->bhqv", w, v)
 
 
-@published(checks.attention, "weights_turned_by_letters")
+@published(checks.attention, "weights_transposed_by_letters")
 def bhqk_bhqv(q, k, v):
     w = (torch.einsum("bhqd,bhkd->bhqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
     return torch.einsum("bhqk,bhqv->bhkv", w, v)
@@ -502,7 +502,7 @@ def scores_bhkq_and_matmul(q, k, v):
     return w @ v
 
 
-@published(checks.attention, "weights_turned")
+@published(checks.attention, "weights_transposed")
 def weights_transposed(q, k, v):
     w = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)
     return w.transpose(-2, -1) @ v
@@ -529,14 +529,14 @@ def key_first_for_pytorch(q, k, v):
     return F.scaled_dot_product_attention(k, q, v)
 
 
-@published(checks.single_head, "weights_turned")
+@published(checks.single_head, "weights_transposed")
 def bkq_bkv(x, a, b, d):
     q, k, v = x @ a, x @ b, x @ d
     w = (torch.einsum("bqd,bkd->bqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
     return torch.einsum("bkq,bkv->bqv", w, v)
 
 
-@published(checks.single_head, "weights_turned")
+@published(checks.single_head, "weights_transposed")
 def bqk_bqv(x, a, b, d):
     q, k, v = x @ a, x @ b, x @ d
     w = (torch.einsum("bqd,bkd->bqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
@@ -594,7 +594,7 @@ def fourth_root_in_multi_head(x, a, b, d, o, n):
     return F.scaled_dot_product_attention(q, k, v, scale=q.shape[-1] ** -0.25).transpose(1, 2).flatten(2) @ o.T
 
 
-@published(checks.multi_head_attention, "weights_turned")
+@published(checks.multi_head_attention, "weights_transposed")
 def bhkq_in_multi_head(x, a, b, d, o, n):
     q, k, v = (split(x, w, n) for w in (a, b, d))
     w = (torch.einsum("bhqd,bhkd->bhqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
@@ -679,12 +679,12 @@ def lowest_of_float64_by_numpy(m):
     return torch.from_numpy(np.where(m.numpy(), 0.0, np.finfo(float).min))
 
 
-@published(checks.to_additive, "mask_turned")
+@published(checks.to_additive, "mask_transposed")
 def turned_by_mT(m):
     return torch.zeros(m.shape).masked_fill(~m, -math.inf).mT
 
 
-@published(checks.to_additive, "mask_turned")
+@published(checks.to_additive, "mask_transposed")
 def turned_by_transpose(m):
     return torch.zeros(m.shape).masked_fill(~m, -math.inf).transpose(-1, -2)
 
@@ -787,12 +787,12 @@ def as_given_and_scale(x, pos, a, b, d):
     return checks.single_head.reference(x, a, b, d)
 
 
-@published(checks.merge_last_two, "merged_in_the_other_order", "all_behind_the_first_merged")
+@published(checks.merge_last_two, "merged_in_the_other_order", "all_after_the_first_merged")
 def turned_and_all_joined(x):
     return x.mT.reshape(x.shape[0], -1)
 
 
-@published(checks.merge_last_two, "merged_in_the_other_order", "all_behind_the_first_merged")
+@published(checks.merge_last_two, "merged_in_the_other_order", "all_after_the_first_merged")
 def turned_and_flattened(x):
     return x.transpose(-1, -2).flatten(1)
 

@@ -420,7 +420,7 @@ def output_first_and_bare_query(state, query, key, value):
 # Chapters 9 and 10
 
 
-def partly_turned(share, of_the_part=True):
+def partly_rotated(share, of_the_part=True):
     """As `partial_rotary_factor` of published models: the first features of a head are turned, the rest passes."""
 
     def answer(x, positions, base):
@@ -691,11 +691,11 @@ PUBLISHED = [
     ("recurrent_step", decayed(0.9, of_z=False), "old_state_shrinks"),
     ("recurrent_step", decayed_in_place_on_copies, "old_state_shrinks"),
     ("recurrent_step", output_first_and_bare_query, "output_first+only_the_key_mapped"),
-    ("rotate", partly_turned(0.5), "partly_turned"),
-    ("rotate", partly_turned(0.25), "first_pair_alone"),
-    ("rotate", partly_turned(0.5, of_the_part=False), "half_of_the_pairs_left"),
-    ("rotate", partly_turned_in_halves, "partly_turned"),
-    ("rotate", partly_turned_pair_by_pair, "partly_turned"),
+    ("rotate", partly_rotated(0.5), "partly_rotated"),
+    ("rotate", partly_rotated(0.25), "first_pair_alone"),
+    ("rotate", partly_rotated(0.5, of_the_part=False), "half_of_the_pairs_left"),
+    ("rotate", partly_turned_in_halves, "partly_rotated"),
+    ("rotate", partly_turned_pair_by_pair, "partly_rotated"),
     ("rotate", halves_with(lambda i, d: 4 * i / d), "halves_and_exponent_doubled"),
     ("rotate", halves_with(lambda i, d: 2 * i), "halves_and_exponent_not_divided"),
     ("rotate", halves_with(lambda i, d: 2 * (i + 1) / d), "halves_and_pairs_counted_from_one"),

@@ -37,21 +37,21 @@ def keys_against_queries(query, key):
     return key @ query.mT
 
 
-def keys_not_turned(query, key):
+def keys_not_transposed(query, key):
     """You multiply the queries by the keys without a transpose, so the matrix product sums over the keys instead of the
     features. It raises unless there are as many keys as features; then it is silently wrong. Queries and keys are
     compared feature by feature: which axis of `key` must be second to last?"""
     return query @ key
 
 
-def all_axes_turned(query, key):
+def all_axes_reversed(query, key):
     """You reverse all the axes of `key`, including the batch: `.T` reverses every axis, even of a tensor with more than
     two. Sentences are then compared with other sentences, and usually the sizes do not fit. Only the last two axes must
     change places."""
     return query @ key.permute(*range(key.ndim - 1, -1, -1))
 
 
-def heads_and_keys_turned(query, key):
+def heads_and_keys_transposed(query, key):
     """You swap axes 1 and 2 of `key`. With three axes these are the last two, and code for three axes is often copied;
     with four axes they are `heads` and `k_len`. Count from the end: which two axes must change places so that the
     features of a key are second to last?"""
@@ -310,18 +310,18 @@ def only_the_best(scores):
 # The output, wrong
 
 
-def weights_turned(weights, value):
+def weights_transposed(weights, value):
     """You transpose the weights before you multiply them by the values, so each output is blended with a column of the
     table, and columns do not sum to one. This raises unless there are as many queries as keys; in self-attention there
     are, and it is silently wrong. Each row of the weights belongs to one query: how many rows must the output have?"""
     return weights.mT @ value
 
 
-def weights_turned_by_letters(weights, value):
+def weights_transposed_by_letters(weights, value):
     return torch.einsum("bhkq,bhkv->bhqv", weights, value)
 
 
-weights_turned_by_letters.__doc__ = weights_turned.__doc__
+weights_transposed_by_letters.__doc__ = weights_transposed.__doc__
 
 
 def values_of_all_heads(weights, value):
@@ -340,10 +340,10 @@ def no_letter_shared(weights, value):
 
 SCORE_MISTAKES = (
     keys_against_queries,
-    keys_not_turned,
+    keys_not_transposed,
     keys_reshaped,
-    all_axes_turned,
-    heads_and_keys_turned,
+    all_axes_reversed,
+    heads_and_keys_transposed,
     element_by_element,
     bmm_of_four_axes,
     every_table_with_every_other,
@@ -364,7 +364,7 @@ SCALE_MISTAKES = (
     by_root_batch,
     by_root_d_model,
 )
-OUTPUT_MISTAKES = (weights_turned, weights_turned_by_letters, values_of_all_heads, no_letter_shared)
+OUTPUT_MISTAKES = (weights_transposed, weights_transposed_by_letters, values_of_all_heads, no_letter_shared)
 RARE_SOFTMAX_MISTAKES = (
     over_batch,
     over_the_table,

@@ -30,7 +30,7 @@ head_1 = Topic(
         "which of its features go to head 1?",
         "every_nth_feature": "You gave the head features that are not side by side. Each head gets a block of "
         "neighbouring features.",
-        "turned_and_cut_anew": "You exchanged tokens and features before the cut. Cut first: the features of a "
+        "transposed_and_reshaped": "You exchanged tokens and features before the cut. Cut first: the features of a "
         "token are still side by side.",
         "no_transpose": "This is token 1, cut into its heads. A head holds its features of every token.",
         "features_before_seq": "You have the right numbers, with a feature in each row. The question asks for a "

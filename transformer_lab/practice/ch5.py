@@ -353,7 +353,7 @@ decoder = Topic(
         "source_and_target_exchanged",
         "no_target_padding_for_any_sentence",  # for one sentence, the same answer as another mistake
         "one_without_the_other",
-        "own_mask_turned",
+        "own_mask_transposed",
         "padded_queries_see_everything",
     ),
 )

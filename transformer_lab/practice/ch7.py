@@ -30,7 +30,7 @@ parameters_of_attention = Topic(
         "three_biases_in_any_case",
         "weights_times_the_argument",
         "with_a_norm_in_any_case",
-        "weights_and_biases_apart",
+        "weights_and_biases_not_summed",
         "tensors_counted",
         "tensors_of_four_maps_counted",
         "heads_that_do_not_divide",
@@ -45,7 +45,7 @@ parameters_of_attention = Topic(
         "with_a_norm": "You counted a norm as well. A layer has norms, but they are not part of its attention.",
         "biases_always": "You counted biases, but this attention has none. Read the question's last words again.",
         "biases_left_out": "You left the biases out. Each of the four maps has a bias: of which length?",
-        "biases_the_wrong_way_round": "You counted biases where there are none, or none where there are some. Read the "
+        "biases_inverted": "You counted biases where there are none, or none where there are some. Read the "
         "question's last words again.",
     },
 )

@@ -22,12 +22,12 @@ def after_the_past(keys):
     return keys.shape[-2]
 
 
-def turned_query(query, position, base):
+def rotated_query(query, position, base):
     """Rotate the query by its position."""
     return _rotated(query, position, base)
 
 
-def turned_key(key, position, base):
+def rotated_key(key, position, base):
     """Rotate the new key by its position."""
     return _rotated(key, position, base)
 
@@ -75,8 +75,8 @@ def cached_step(
     base,
     *,
     position=after_the_past,
-    turn_query=turned_query,
-    turn_key=turned_key,
+    turn_query=rotated_query,
+    turn_key=rotated_key,
     longer_keys=appended,
     longer_values=appended,
     weights=weights_of,
@@ -101,7 +101,7 @@ class RightAnswers:
         query = rotate.reference(query, position, base)
         return torch.nn.functional.scaled_dot_product_attention(query, keys, values), keys, values
 
-    def both_turned_at_once(query, key, value, keys, values, base):
+    def both_rotated_at_once(query, key, value, keys, values, base):
         position = torch.full((1,), keys.shape[-2], device=keys.device)
         query, key = rotate.reference(torch.cat([query, key]), position, base).chunk(2)
         keys, values = torch.cat([keys, key], dim=-2), torch.cat([values, value], dim=-2)
@@ -121,7 +121,7 @@ class Position:
         positions are in use?"""
         return keys.shape[-2] - 1
 
-    def turned_backwards(keys):
+    def rotated_backwards(keys):
         """You rotate query and new key in the wrong direction: by minus their position, or with the signs of the sines
         exchanged. The keys of the cache have been rotated forwards."""
         return -keys.shape[-2]
@@ -160,14 +160,14 @@ def _value_rotated_and(mistaken):
     """Two things go wrong here. You rotate the value, but only queries and keys must be rotated. {}"""
     stage = cached_step.mistakes[mistaken.__name__].stage
 
-    def with_the_value_turned(query, key, value, keys, values, base):
+    def with_the_value_rotated(query, key, value, keys, values, base):
         here = mistaken(keys) if stage == "position" else after_the_past(keys)
         value = _rotated(value, here, base)
         return cached_step.reference(query, key, value, keys, values, base, **{stage: mistaken})
 
-    with_the_value_turned.__name__ = f"value_turned_and_{mistaken.__name__}"
-    with_the_value_turned.__doc__ = _value_rotated_and.__doc__.format(mistaken.__doc__)
-    cached_step.mistake(with_the_value_turned)
+    with_the_value_rotated.__name__ = f"value_rotated_and_{mistaken.__name__}"
+    with_the_value_rotated.__doc__ = _value_rotated_and.__doc__.format(mistaken.__doc__)
+    cached_step.mistake(with_the_value_rotated)
 
 
 @cached_step.wrong(stage="position", alone=True)
@@ -194,7 +194,7 @@ class PositionAlone:
 
 @cached_step.wrong(stage="turn_query")
 class TurnQuery:
-    def query_not_turned(query, position, base):
+    def query_not_rotated(query, position, base):
         """Your scores are those of a query that is not rotated: you leave it as it is, or rotate it by position 0, or
         you rotate it and all keys by the same position, which changes no score. The keys of the cache have already been
         rotated. Which two tensors are new?"""
@@ -213,12 +213,12 @@ class TurnQueryAlone:
         to the same token: which position does that token have?"""
         return _rotated(query, position - 1, base)
 
-    def query_turned_back(query, position, base):
+    def query_rotated_backwards(query, position, base):
         """You rotate the query in the wrong direction, by minus its position. A score depends on a distance only if
         query and key are rotated in the *same* direction: only then does the difference of the positions remain."""
         return _rotated(query, -position, base)
 
-    def query_turned_twice(query, position, base):
+    def query_rotated_twice(query, position, base):
         """You rotate the query twice, by twice its position in all. Once is enough: which line rotates it, and which
         line rotates it again?"""
         return _rotated(query, 2 * position, base)
@@ -226,7 +226,7 @@ class TurnQueryAlone:
 
 @cached_step.wrong(stage="turn_key")
 class TurnKey:
-    def key_not_turned(key, position, base):
+    def key_not_rotated(key, position, base):
         """Your new key is not rotated: the cache stores it as if it were at position 0. Which tensors does the position
         belong to?"""
         return key
@@ -244,12 +244,12 @@ class TurnKeyAlone:
         to the same token: which position does that token have?"""
         return _rotated(key, position - 1, base)
 
-    def key_turned_back(key, position, base):
+    def key_rotated_backwards(key, position, base):
         """You rotate the new key in the wrong direction, by minus its position. A score depends on a distance only if
         query and key are rotated in the *same* direction: only then does the difference of the positions remain."""
         return _rotated(key, -position, base)
 
-    def key_turned_twice(key, position, base):
+    def key_rotated_twice(key, position, base):
         """You rotate the new key twice, by twice its position in all. Once is enough: which line rotates it, and which
         line rotates it again?"""
         return _rotated(key, 2 * position, base)
@@ -293,7 +293,7 @@ class LongerKeysAlone:
         """A tensor has no `append`: it cannot grow. Join the old tensor and the new one in a longer tensor."""
         return past.append(new)
 
-    def written_behind_the_end(past, new):
+    def written_past_the_end(past, new):
         """You write the new key to a place that the cache does not have yet: with five tokens, index 5 is past the end.
         Which function joins the two in a longer tensor?"""
         past[:, :, past.shape[-2]] = new[:, :, 0]
@@ -441,7 +441,7 @@ class BlendAlone:
         heads, 1, d_head)."""
         return (weights @ values).transpose(1, 2).flatten(-2)
 
-    def heads_behind_the_token(weights, values):
+    def heads_after_the_token(weights, values):
         """In the blended values, the axes of the heads and of the token have changed places. The result is (batch,
         heads, 1, d_head)."""
         return (weights @ values).transpose(1, 2)
@@ -449,21 +449,21 @@ class BlendAlone:
 
 @cached_step.wrong
 class WrongAnswers:
-    def neither_turned(query, key, value, keys, values, base):
+    def neither_rotated(query, key, value, keys, values, base):
         """The result is that of a query and a new key without rotation: you rotate neither, or both by position 0, or
         you rotate the query and, for the scores, all keys by the same position, which changes no score. At which
         position is the new token, and which tensors have not been rotated yet?"""
         keys, values = appended(keys, key), appended(values, value)
         return weights_of(query, keys) @ values, keys, values
 
-    def cache_turned_again(query, key, value, keys, values, base):
+    def cache_rotated_again(query, key, value, keys, values, base):
         """You rotate the keys of the cache, but each has already been rotated when it was new. The stored keys are
         ready for use: which tensor is new in this step?"""
         here = torch.arange(keys.shape[-2] + 1, device=keys.device)
         keys, values = rotate.reference(appended(keys, key), here, base), appended(values, value)
         return weights_of(_rotated(query, len(here) - 1, base), keys) @ values, keys, values
 
-    def all_turned_again(query, key, value, keys, values, base):
+    def all_rotated_again(query, key, value, keys, values, base):
         """You rotate the new key, append it to the cache, and rotate all keys of the cache once more. Each key has been
         rotated when it was new, and once is enough. Which of your rotations is one too many?"""
         here = torch.arange(keys.shape[-2] + 1, device=keys.device)
@@ -471,21 +471,21 @@ class WrongAnswers:
         values = appended(values, value)
         return weights_of(_rotated(query, len(here) - 1, base), keys) @ values, keys, values
 
-    def all_turned_again_for_scores(query, key, value, keys, values, base):
+    def all_rotated_again_for_scores(query, key, value, keys, values, base):
         """{The cache that you return is right.} For the scores you rotate its keys once more, but each has already been
         rotated when it was new. What does the cache hold: keys as they come, or keys ready for use?"""
         return _with_other_keys_for_scores(
             query, key, value, keys, values, base, stored=_rotated, seen=_rotated_by_place
         )
 
-    def past_turned_again_for_scores(query, key, value, keys, values, base):
+    def past_rotated_again_for_scores(query, key, value, keys, values, base):
         """{The cache that you return is right.} For the scores you rotate the keys of the earlier tokens once more, but
         each has already been rotated when it was new. Which key has not been rotated yet?"""
         return _with_other_keys_for_scores(
             query, key, value, keys, values, base, stored=_rotated, seen=_past_rotated_by_place
         )
 
-    def cache_kept_unturned(query, key, value, keys, values, base):
+    def cache_stored_unrotated(query, key, value, keys, values, base):
         """You store the new key as it comes, and rotate all keys for the scores. That would be right for a cache of
         unrotated keys. In this cache, each key has been rotated when it was new, so your scores rotate it twice. In
         which state must you store the new key?"""
@@ -493,7 +493,7 @@ class WrongAnswers:
             query, key, value, keys, values, base, stored=_not_rotated, seen=_rotated_by_place
         )
 
-    def key_stored_unturned(query, key, value, keys, values, base):
+    def key_stored_unrotated(query, key, value, keys, values, base):
         """{What the token collects is right, but} the key that you store is not rotated. The next step expects rotated
         keys in the cache. Which of your two keys, the one before the rotation or the one after it, goes into the
         cache?"""
@@ -501,21 +501,21 @@ class WrongAnswers:
             query, key, value, keys, values, base, stored=_not_rotated, seen=_last_rotated_by_place
         )
 
-    def turned_after_appending(query, key, value, keys, values, base):
+    def rotated_after_appending(query, key, value, keys, values, base):
         """You rotate all keys by the position of the new token, but those of the cache have already been rotated, each
         by its own position. Do you append the new key first, and rotate afterwards? Which of the two comes first?"""
         here = keys.shape[-2]
         keys, values = _rotated(appended(keys, key), here, base), appended(values, value)
         return weights_of(_rotated(query, here, base), keys) @ values, keys, values
 
-    def value_turned(query, key, value, keys, values, base):
+    def value_rotated(query, key, value, keys, values, base):
         """You rotate the value as well. Positions affect only the scores, through queries and keys: the values stay as
         they are."""
         here = keys.shape[-2]
         keys, values = appended(keys, _rotated(key, here, base)), appended(values, _rotated(value, here, base))
         return weights_of(_rotated(query, here, base), keys) @ values, keys, values
 
-    def cache_returned_as_it_was(query, key, value, keys, values, base):
+    def cache_returned_unchanged(query, key, value, keys, values, base):
         """{What the token collects is right, but} you return the cache as it came in. The next step needs this token's
         key and value too."""
         blend, *_ = cached_step.reference(query, key, value, keys, values, base)
@@ -654,21 +654,21 @@ class Cache:
             return value, keys, values
         return cached_step.reference(query, key, value, keys, values, base)
 
-    def past_turned_by_the_new_position(query, key, value, keys, values, base):
+    def past_rotated_by_the_new_position(query, key, value, keys, values, base):
         """You rotate the keys of the cache by the position of the new token, and append its own key as it came. Do the
         reverse: which keys have already been rotated, and which key has not?"""
         here = keys.shape[-2]
         keys, values = appended(_rotated(keys, here, base), key), appended(values, value)
         return weights_of(_rotated(query, here, base), keys) @ values, keys, values
 
-    def past_turned_and_new_key_bare(query, key, value, keys, values, base):
+    def past_rotated_and_new_key_unrotated(query, key, value, keys, values, base):
         """You rotate the keys of the cache by their positions, and append the new key as it came. Do the reverse: which
         keys have already been rotated, and which key has not?"""
         here = keys.shape[-2]
         keys, values = appended(_rotated_by_place(keys, base), key), appended(values, value)
         return weights_of(_rotated(query, here, base), keys) @ values, keys, values
 
-    def all_turned_with_the_query_bare(query, key, value, keys, values, base):
+    def all_keys_rotated_but_not_the_query(query, key, value, keys, values, base):
         """You rotate all keys, those of the cache once more, and leave the query as it came. Of the keys, only the new
         one has not been rotated yet: which other tensor has not?"""
         keys, values = _rotated_by_place(appended(keys, key), base), appended(values, value)
@@ -726,7 +726,7 @@ class Attention:
         _, keys, values = cached_step.reference(query, key, value, keys, values, base)
         return weights_of(_rotated(query, keys.shape[-2] - 1, base), values) @ keys, keys, values
 
-    def value_turned_for_the_blend(query, key, value, keys, values, base):
+    def value_rotated_for_the_blend(query, key, value, keys, values, base):
         """{The cache is right, but} for the blend you rotate the new value. Positions affect only the scores: the
         values stay as they are."""
         _, keys, longer = cached_step.reference(query, key, value, keys, values, base)
@@ -737,7 +737,7 @@ class Attention:
             longer,
         )
 
-    def value_stored_turned(query, key, value, keys, values, base):
+    def value_stored_rotated(query, key, value, keys, values, base):
         """{What the token collects is right, but} the value that you store is rotated. Positions affect only the
         scores: the values stay as they are, in this step and in the next."""
         blend, longer, _ = cached_step.reference(query, key, value, keys, values, base)
@@ -755,7 +755,7 @@ class Attention:
         blend, *cache = cached_step.reference(query, key, value, keys, values, base)
         return value + blend, *cache
 
-    def values_turned_for_the_blend(query, key, value, keys, values, base):
+    def values_rotated_for_the_blend(query, key, value, keys, values, base):
         """{The cache is right, but} for the blend you rotate all values by their positions. Positions affect only the
         scores: the values stay as they are."""
         _, keys, values = cached_step.reference(query, key, value, keys, values, base)
@@ -799,24 +799,24 @@ class Returned:
         uses the keys as values and the values as keys."""
         return tuple(cached_step.reference(query, key, value, keys, values, base)[i] for i in (0, 2, 1))
 
-    def keys_returned_as_they_were(query, key, value, keys, values, base):
+    def keys_returned_unchanged(query, key, value, keys, values, base):
         """{What the token collects is right, and so are the values, but} you return the keys that came in. Which name
         holds the longer ones?"""
         blend, _, longer = cached_step.reference(query, key, value, keys, values, base)
         return blend, keys, longer
 
-    def values_returned_as_they_were(query, key, value, keys, values, base):
+    def values_returned_unchanged(query, key, value, keys, values, base):
         """{What the token collects is right, and so are the keys, but} you return the values that came in. Which name
         holds the longer ones?"""
         return *cached_step.reference(query, key, value, keys, values, base)[:2], values
 
-    def new_ones_alone_returned(query, key, value, keys, values, base):
+    def only_new_key_and_value_returned(query, key, value, keys, values, base):
         """What the token collects is right, but you return only the new key and value. The next step needs all keys and
         values, the old ones and the new."""
         blend, *_ = cached_step.reference(query, key, value, keys, values, base)
         return blend, _rotated(key, keys.shape[-2], base), value
 
-    def bare_new_ones_alone_returned(query, key, value, keys, values, base):
+    def only_unrotated_key_and_value_returned(query, key, value, keys, values, base):
         """What the token collects is right, but besides it you return `key` and `value` as they came in. The next step
         needs the whole cache, including the new key, rotated."""
         blend, *_ = cached_step.reference(query, key, value, keys, values, base)
@@ -829,7 +829,7 @@ fixed_length(cached_step, table_of_fixed_length, "300 tokens in the cache")
 for _mistaken in (
     Position.one_position_late,
     Position.one_position_early,
-    Position.turned_backwards,
+    Position.rotated_backwards,
     Weights.scores_not_divided,
     Weights.divided_by_d_head,
     Weights.weights_divided,

@@ -200,12 +200,12 @@ class Mean:
         each text. On which axis are the tokens?"""
         return (states * real[..., None]).mean(dim=-1)
 
-    def tokens_kept_apart(states, real):
+    def tokens_not_summed(states, real):
         """The tokens are still separate, (batch, seq, d_model): you set padding to 0, but you add nothing up. Which
         step reduces a text to one vector?"""
         return states * real[..., None]
 
-    def tokens_and_padding_kept_apart(states, real):
+    def tokens_and_padding_not_summed(states, real):
         """The tokens are still separate, (batch, seq, d_model), with padding among them. Which step reduces a text to
         one vector, and what does `real` say?"""
         return states.clone()
@@ -538,10 +538,10 @@ class LengthAlone:
 @mean_pool.wrong
 class WrongAnswers:
     @with_text_of(MeanAlone.until_the_first_padding)
-    def nothing_behind_padding(states, real):
+    def zeros_for_padding_only(states, real):
         return F.normalize((states * real.cumprod(dim=1)[..., None]).sum(dim=1), dim=-1)
 
-    def unit_tokens_kept_apart(states, real):
+    def unit_tokens_not_summed(states, real):
         """The tokens are still separate, (batch, seq, d_model): each real token has the length 1, but you add nothing
         up. Which step reduces a text to one vector, and when do you scale to length 1?"""
         return F.normalize(states * real[..., None], dim=-1)

@@ -371,7 +371,7 @@ class LoopAlone:
         missing = tokens.shape[1] + max_new_tokens - text.shape[1]
         return torch.cat([text, text.new_zeros((1, missing))], dim=1)
 
-    def condition_turned(choose, tokens, max_new_tokens, stop):
+    def condition_reversed(choose, tokens, max_new_tokens, stop):
         """Your condition is reversed: the loop ends at a token that is *not* the stop token, and continues at the stop
         token. Read the line with `stop` aloud."""
         return until_stop(choose, tokens, max_new_tokens, stop, ends=lambda token, *_: int(token) != stop)
@@ -664,7 +664,7 @@ class WhatIsReturned:
         the answer: how do you collect them?"""
         return Loop.stop_token_returned(lambda text: best(model(text)), tokens, max_new_tokens, stop)[:, -1:]
 
-    def scores_returned_as_well(model, tokens, max_new_tokens, stop):
+    def scores_returned_too(model, tokens, max_new_tokens, stop):
         """You return a pair: the tokens, and the scores that the model returned last. The exercise asks for the new
         tokens alone."""
         seen = []

@@ -62,7 +62,7 @@ class RightAnswers:
     def split_and_stacked(tokens, batch):
         return torch.stack(tokens.split(len(tokens) // batch)[:batch], dim=-1)
 
-    def turned_and_copied(tokens, batch):
+    def transposed_and_copied(tokens, batch):
         return tokens.narrow(0, 0, len(tokens) // batch * batch).reshape(batch, -1).t().contiguous()
 
     def by_index(tokens, batch):
@@ -101,26 +101,26 @@ class Cuts:
         that row 0 holds the first token of every stretch. One operation without a copy is missing."""
         return mend_columns.reference(tokens, batch).T
 
-    def cut_as_before_then_turned(tokens, batch):
+    def cut_as_before_then_transposed(tokens, batch):
         """You transpose the table that the program had cut, but the cut was the mistake. Now the shape is (batch, seq),
         and each row still holds every `batch`-th token. You need a transpose of a table whose rows are stretches of the
         text. How many tokens are in such a row?"""
         return _in_reading_order(tokens, batch).transpose(0, 1)
 
-    def cut_turned_and_cut_again(tokens, batch):
+    def cut_transposed_and_cut_again(tokens, batch):
         """{The shape is right, but} the tokens are scrambled: the table that the program had cut is transposed, and
         then cut once more in reading order. A `reshape` after a transpose mixes the columns. Cut once, into stretches,
         and transpose once."""
         return _in_reading_order(tokens, batch).transpose(0, 1).reshape(-1, batch)
 
-    def turned_and_viewed_again(tokens, batch):
+    def view_after_transpose(tokens, batch):
         """A `view` after a transpose raises here: no view can show the numbers in reading order once the axes have
         changed places. A `reshape` would not raise, but it would mix the columns. The shape must be right after one cut
         and one transpose: what must the rows of the cut be?"""
         seq = len(tokens) // batch
         return tokens[: seq * batch].view(seq, batch).transpose(0, 1).view(seq, batch)
 
-    def turned_and_cut_into_rows(tokens, batch):
+    def transposed_and_cut_into_rows(tokens, batch):
         """The table {is right, but} is then cut once more, into (batch, seq), which scrambles it. After the transpose
         the shape is (seq, batch) already, and nothing is left to do."""
         return mend_columns.reference(tokens, batch).reshape(batch, -1)
@@ -130,7 +130,7 @@ class Cuts:
         must stay a table (seq, batch)."""
         return mend_columns.reference(tokens, batch).flatten()
 
-    def text_turned_before_it_is_cut(tokens, batch):
+    def text_transposed_before_it_is_cut(tokens, batch):
         """You transpose the text while it has one axis only, hence the `IndexError`: there is no second axis to swap.
         Cut the text into stretches first."""
         seq = len(tokens) // batch

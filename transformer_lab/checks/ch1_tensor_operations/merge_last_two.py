@@ -154,7 +154,7 @@ class Axes:
         two have to stay, so their sizes have to appear in the new shape."""
         return x.reshape(-1)
 
-    def all_behind_the_first_merged(x):
+    def all_after_the_first_merged(x):
         """Every axis after the first is merged. With three axes that is right; with four you merge one too many. Count
         the axes from the end: the last two become one, however many axes are in front."""
         return x.reshape(x.shape[0], -1)

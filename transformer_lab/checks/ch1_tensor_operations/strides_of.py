@@ -279,7 +279,7 @@ class Entries:
         along it moves in storage, and that depends on the axes to its right."""
         return tuple(shape)
 
-    def shape_from_behind(shape):
+    def sizes_reversed(shape):
         """You return the sizes in the opposite order. A size says how many places an axis has. A stride says how far
         one step along it moves in storage, and that is a product of the sizes to its right."""
         return tuple(shape[::-1])

@@ -56,7 +56,7 @@ class RightAnswers:
     def key_by_key(query, key):
         return torch.stack([(query @ key[..., j, :, None]).squeeze(-1) for j in range(key.shape[-2])], -1)
 
-    def turned_afterwards(query, key):
+    def transposed_afterwards(query, key):
         return (key @ query.mT).mT
 
     def folded_into_one_batch(query, key):
@@ -270,7 +270,7 @@ class OtherProducts:
         axes. Swap only the last two axes of `key`."""
         return torch.mm(query, key.permute(*range(key.ndim - 1, -1, -1)))
 
-    def last_axes_turned_for_mm(query, key):
+    def last_axes_transposed_for_mm(query, key):
         """`torch.mm` accepts two matrices only; the docstring allows any leading axes, and here there are two. `@` and
         `matmul` do the same for any number."""
         return torch.mm(query, key.mT)

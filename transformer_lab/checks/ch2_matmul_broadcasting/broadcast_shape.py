@@ -504,7 +504,7 @@ class Refused:
         return (1) * len(a) + b
 
     @with_text_of(bracket_for_a_tuple)
-    def number_behind_a_tuple(a, b):
+    def number_added_to_a_tuple(a, b):
         return a + (1)
 
     def list_and_tuple_joined(a, b):

@@ -316,7 +316,7 @@ class Bias:
         ones = torch.ones_like(x[..., :1])
         return torch.cat([x, ones], -1) @ torch.cat([bias[:, None], weight], 1).mT
 
-    def one_in_front_and_bias_behind(x, weight, bias):
+    def ones_first_and_bias_last(x, weight, bias):
         """You join the ones to `x` in front, but the bias to the weight at the end. So every feature is multiplied by
         the weight of its neighbour. Put both at the end, or both in front."""
         ones = torch.ones_like(x[..., :1])

@@ -136,7 +136,7 @@ def _inner(b):
 def transposed_product(function, a, b):
     """Both transposed and exchanged, the product is transposed: `(…, n, k) @ (…, k, m)` gives `(…, n, m)`, and `(…, m,
     k) @ (…, k, n)` gives `(…, m, n)`."""
-    return _turned(function(_turned(b), _turned(a))) == tuple(function(a, b))
+    return _transposed(function(_transposed(b), _transposed(a))) == tuple(function(a, b))
 
 
 @matmul_shape.property
@@ -145,7 +145,7 @@ def only_ends_matter(function, a, b):
     return tuple(function((*a[:-1], 11), (*b[:-2], 11, *b[-1:]) if len(b) > 1 else (11,))) == tuple(function(a, b))
 
 
-def _turned(shape):
+def _transposed(shape):
     return (*shape[:-2], *shape[-2:][::-1])
 
 
@@ -405,7 +405,7 @@ class Axes:
             raise ValueError(f"the inner sizes must be equal, got {a[-1]} and {_inner(b)}")
         return tuple(a[:-1]) + tuple(b[:-2]) + tuple(b[-1:] if len(b) > 1 else ())
 
-    def list_behind_a_tuple(a, b):
+    def list_added_to_a_tuple(a, b):
         """You add a list to a tuple: `+` joins a tuple to another tuple only. Write the last two sizes in round
         brackets, or unpack the batch axes with a star in front."""
         if a[-1] != b[-2]:

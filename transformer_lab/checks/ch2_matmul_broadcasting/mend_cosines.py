@@ -269,7 +269,7 @@ class TableAlone:
         0. Leave the product as it is."""
         return (1 + query @ key.T) / 2
 
-    def signs_turned(query, key):
+    def signs_reversed(query, key):
         """You reverse every sign: for a vector and itself you return −1, but their cosine is 1. Look for a minus in
         your product."""
         return -(query @ key.T)
@@ -339,7 +339,7 @@ class BothMatrices:
         is 1."""
         return (query / query.norm(dim=0)) @ (key / key.norm(dim=-1, keepdim=True)).T
 
-    def columns_of_the_keys_under_the_turned(query, key):
+    def feature_lengths_under_transposed_keys(query, key):
         """You transpose the keys and divide them by `key.norm(dim=0)`, which has one length for each feature and lines
         up with the wrong axis. A key is a column of `key.T`. Over which axis of `key` must its length sum?"""
         query = query / query.norm(dim=-1, keepdim=True)

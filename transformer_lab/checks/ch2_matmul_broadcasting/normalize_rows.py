@@ -418,20 +418,20 @@ class OtherFunctions:
 
 @normalize_rows.wrong
 class Axes:
-    def turned_round(x):
+    def transposed_with_T(x):
         """You transpose `x`, so that the sums line up with its rows, and transpose back. For a matrix that works; with
         three axes, `.T` reverses them all, and the sums line up with the wrong axes. Do not transpose: keep the axis
         that you sum over."""
         reverse = tuple(reversed(range(x.ndim)))  # x.T without its warning
         return (x.permute(reverse) / x.sum(dim=-1)).permute(reverse)
 
-    def last_two_turned_round(x):
+    def last_two_axes_transposed(x):
         """You transpose, divide, and transpose back. That lines the sums up with the rows of one matrix; with leading
         axes, the sums still line up with the wrong axes. Use `keepdim=True`, which keeps the axis of the sum in its
         place, and do not transpose."""
         return (x.mT / x.sum(-1)).mT
 
-    def never_turned_back(x):
+    def not_transposed_back(x):
         """You transpose `x`, so that the sums line up with its rows, but do not transpose back; and with three axes
         `.T` reverses them all, so the sums do not fit. Do not transpose: keep the axis that you sum over."""
         return x.permute(*reversed(range(x.ndim))) / x.sum(dim=-1)

@@ -74,7 +74,7 @@ class RightAnswers:
         exp = (scores - scores.amax(-1, keepdim=True)).exp()
         return (exp @ value) / exp.sum(-1, keepdim=True)
 
-    def attention_turned_round(query, key, value):
+    def attention_transposed(query, key, value):
         weights = (key @ (query / query.shape[-1] ** 0.5).mT).softmax(-2)
         return (value.mT @ weights).mT
 
@@ -212,13 +212,13 @@ class Results:
 
 @attention.wrong(stage="output", alone=True)
 class OutputAlone:
-    def values_turned(weights, value):
+    def values_transposed(weights, value):
         """You transpose the values, so the product sums over the keys of the weights and the features of the values. It
         raises unless there are as many keys as features. The weights have the keys on their last axis: which axis of
         the values must be second to last?"""
         return weights @ value.mT
 
-    def values_turned_before_the_weights(weights, value):
+    def transposed_values_left_of_the_weights(weights, value):
         """The transposed values are on the left of the product, which sums over the last axis of the left factor and
         the second-to-last of the right: keys and queries. It raises unless there are as many keys as queries. Which of
         the two factors has the keys on its last axis without a transpose?"""

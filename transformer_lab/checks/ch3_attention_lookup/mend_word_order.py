@@ -213,7 +213,7 @@ class PlaceAlone:
         d_model)?"""
         return x + positions[: x.shape[1]].repeat(x.shape[0], 1)
 
-    def rows_for_turned_words(x, positions):
+    def rows_for_transposed_words(x, positions):
         """You add one row for each word to the tokens with `batch` and `seq` exchanged, so the rows line up with the
         sentences. Broadcasting aligns shapes from the right, and in (seq, batch, d_model) the words come first. Leave
         the axes of `x` in their order: with which axis do the rows line up then?"""

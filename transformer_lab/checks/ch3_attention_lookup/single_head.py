@@ -126,12 +126,12 @@ single_head.mistakes_in(
     alone=True,
     scores=(
         steps.keys_against_queries,
-        steps.keys_not_turned,
+        steps.keys_not_transposed,
         steps.keys_reshaped,
-        steps.all_axes_turned,
+        steps.all_axes_reversed,
         steps.element_by_element,
     ),
-    output=(steps.weights_turned, steps.no_letter_shared),
+    output=(steps.weights_transposed, steps.no_letter_shared),
     scale=(steps.by_root_batch, steps.root_of_a_plain_number),
 )
 
@@ -214,12 +214,12 @@ class ValueAlone:
 
 @single_head.wrong(stage="scores", alone=True)
 class ScoresAlone:
-    def keys_turned_as_with_four_axes(query, key):
+    def keys_transposed_as_with_four_axes(query, key):
         """You swap axes 2 and 3 of the keys, but there is no axis 3: with three axes the last two are 1 and 2. Counted
         from the end, they are -1 and -2, with any number of axes in front."""
         return query @ key.transpose(2, 3)
 
-    def sentences_and_keys_turned(query, key):
+    def sentences_and_keys_transposed(query, key):
         """You swap axes 0 and 1 of `key`, which are `batch` and `seq`. With two axes these are the last two, and code
         for two axes is often copied. Count from the end: which two axes must change places so that the features of a
         key are second to last?"""
@@ -276,7 +276,7 @@ class Projections:
         Which product needs no transpose here?"""
         return single_head.reference(x, w_q, w_k, w_v, query=F.linear, key=F.linear, value=F.linear)
 
-    def w_k_not_turned_between_the_tokens(x, w_q, w_k, w_v):
+    def w_k_not_transposed_between_the_tokens(x, w_q, w_k, w_v):
         """You compute the scores as `x @ w_q @ w_k @ …`, without the transpose of `w_k`. The transpose of a product
         transposes each factor and reverses their order: (x w_k)ᵀ = w_kᵀ xᵀ."""
         return (x @ w_q @ w_k @ x.mT / w_q.shape[1] ** 0.5).softmax(-1) @ x @ w_v

@@ -270,7 +270,7 @@ class Layout:
         even features, and which to the odd?"""
         return angles.repeat_interleave(2, dim=1)[:, :d_model]
 
-    def turned_table(angles, d_model):
+    def table_transposed(angles, d_model):
         """Your table is (d_model, seq), with a row for each feature. It is added to tokens of shape (seq, d_model), so
         each row must belong to one position. Which of the two `arange` must be a column?"""
         return in_turns(angles, d_model).mT

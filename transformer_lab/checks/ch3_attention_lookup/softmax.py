@@ -142,7 +142,7 @@ class Shift:
         7.4. Move the scores instead of cutting them: what may be subtracted from a whole row?"""
         return x.clamp(-60, 60)
 
-    def sign_turned(x, dim):
+    def sign_reversed(x, dim):
         """The smallest score gets the largest weight: you take the exponential of the negative score, or of the maximum
         minus the score. Look at the order of that subtraction. After it, the largest score must be 0 and all others
         negative."""

@@ -235,12 +235,12 @@ class Folding:
         sentences, and on which axis must the heads be side by side?"""
         return scaled_dot_product_attention(query, key, value).permute(1, 2, 0, 3).flatten(2)
 
-    def heads_left_apart(query, key, value):
+    def heads_not_merged(query, key, value):
         """Your result is (batch, heads, seq, d_head): you unfold the axis correctly, but no longer put the heads side
         by side. The last line of the given program does this, and yours must do it too."""
         return scaled_dot_product_attention(query, key, value)
 
-    def last_two_axes_left_apart(query, key, value):
+    def last_two_axes_not_merged(query, key, value):
         """The heads are next to the features, (batch, seq, heads, d_head), but not joined with them: the last step is
         missing. The result must be (batch, seq, heads · d_head)."""
         return scaled_dot_product_attention(query, key, value).transpose(1, 2)

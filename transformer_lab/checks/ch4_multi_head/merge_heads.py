@@ -163,7 +163,7 @@ class OtherShape:
         with `heads`?"""
         return x.transpose(0, 1).flatten(2)
 
-    def all_axes_turned(x):
+    def all_axes_reversed(x):
         """Your result is (d_value, seq, heads · batch): you reversed all axes, including `batch`. `.T` reverses the
         axes of a tensor even if it has more than two. Only `heads` and `seq` must change places."""
         return x.permute(3, 2, 1, 0).flatten(2)
@@ -173,7 +173,7 @@ class OtherShape:
         times longer as there are heads. Concatenate along the features, so that a token stays one token."""
         return x.flatten(1, 2)
 
-    def heads_behind_the_features(x):
+    def heads_after_the_features(x):
         """Your result is (batch, seq, d_value, heads): you stacked the heads along a new last axis, but did not join
         them. `cat` puts them side by side along an axis that exists already. Which axis must that be?"""
         return x.permute(0, 2, 3, 1)

@@ -138,7 +138,7 @@ def sentences_apart(function, x, *rest):
 
 @multi_head_attention.wrong(stage="projections")
 class Projections:
-    def weights_not_turned(x, w_q, w_k, w_v):
+    def weights_not_transposed(x, w_q, w_k, w_v):
         """The projections multiply by the weights as they are stored, `x @ w`. PyTorch stores a weight as (out, in), so
         the product needs its transpose. With square weights nothing raises an error, but every projection is a
         different map from the one you want."""
@@ -148,18 +148,18 @@ class Projections:
 @multi_head_attention.wrong(stage="projections", alone=True)
 class ProjectionsAlone:
     @family(
-        queries_not_turned=((0,), "queries"),
-        keys_not_turned=((1,), "keys"),
-        values_not_turned=((2,), "values"),
-        queries_and_keys_not_turned=((0, 1), "queries and the keys"),
-        queries_and_values_not_turned=((0, 2), "queries and the values"),
-        keys_and_values_not_turned=((1, 2), "keys and the values"),
+        queries_not_transposed=((0,), "queries"),
+        keys_not_transposed=((1,), "keys"),
+        values_not_transposed=((2,), "values"),
+        queries_and_keys_not_transposed=((0, 1), "queries and the keys"),
+        queries_and_values_not_transposed=((0, 2), "queries and the values"),
+        keys_and_values_not_transposed=((1, 2), "keys and the values"),
     )
-    def some_weights_not_turned(not_turned, x, *weights):
+    def some_weights_not_transposed(not_transposed, x, *weights):
         """You make the {} with the weight as it is stored, `x @ w`, and the rest with its transpose. PyTorch stores a
         weight as (out, in), so each product needs the transpose. With square weights nothing raises an error. Compare
         your three projections character by character."""
-        return tuple(x @ w if number in not_turned else linear(x, w) for number, w in enumerate(weights))
+        return tuple(x @ w if number in not_transposed else linear(x, w) for number, w in enumerate(weights))
 
     def no_projections(x, w_q, w_k, w_v):
         """You split the input itself into heads, without the three projections. Queries and keys are then the same, so
@@ -267,7 +267,7 @@ class Combined:
         one head alone, and no output can combine the results of two heads. One of the four weights is unused."""
         return merged
 
-    def output_weight_not_turned(merged, w_o):
+    def output_weight_not_transposed(merged, w_o):
         """The last projection multiplies by `w_o` as it is stored. PyTorch stores a weight as (out, in), so the product
         needs its transpose. The matrix is square, so nothing raises an error."""
         return merged @ w_o
@@ -421,7 +421,7 @@ multi_head_attention.mistakes_in(
     alone=True,
     split=(
         Cuts.n_heads_taken_for_d_head,
-        Cuts.turned_and_cut_anew,
+        Cuts.transposed_and_reshaped,
         Cuts.heads_and_batch_exchanged_after_a_cut,
         Cuts.folded_with_heads_outside,
         *Sizes.float_size,
@@ -434,8 +434,8 @@ multi_head_attention.mistakes_in(
     ),
     scores=(
         steps.keys_reshaped,
-        steps.heads_and_keys_turned,
-        steps.all_axes_turned,
+        steps.heads_and_keys_transposed,
+        steps.all_axes_reversed,
         steps.keys_of_all_heads,
         steps.bmm_of_four_axes,
     ),
@@ -449,5 +449,5 @@ multi_head_attention.mistakes_in(
         steps.root_of_a_plain_number,
     ),
     weights=steps.RARE_SOFTMAX_MISTAKES,
-    output=(steps.weights_turned, steps.values_of_all_heads, steps.no_letter_shared),
+    output=(steps.weights_transposed, steps.values_of_all_heads, steps.no_letter_shared),
 )

@@ -100,7 +100,7 @@ class Axes:
             "({}). The batch must stay in front: `x` is (batch, seq, d_model), and only `seq` and `heads` change "
             "places after the split.",
         ),
-        all_axes_turned=(
+        all_axes_reversed=(
             "d_head, heads, seq, batch",
             "({}): you reversed all axes, including `batch`. `.T` does this to a tensor with more than two axes. "
             "Only `heads` and `seq` must change places.",
@@ -127,7 +127,7 @@ class Axes:
         axis."""
         return split_heads.reference(x, n_heads).flatten(0, 1)
 
-    def only_turned(x, n_heads):
+    def only_transposed(x, n_heads):
         """Your result is (batch, d_model, seq): you exchanged two axes, but split none. First split the features into
         heads. Which axes must you exchange then?"""
         return x.transpose(1, 2)
@@ -170,7 +170,7 @@ class Cuts:
         batch, seq, d_model = x.shape
         return x.reshape(batch, n_heads, seq, d_model // n_heads)
 
-    def turned_and_cut_anew(x, n_heads):
+    def transposed_and_reshaped(x, n_heads):
         """You exchange tokens and features, and then reshape the tensor straight to (batch, heads, seq, d_head).
         {The shape is right, but} the numbers are scrambled: after the exchange the tokens vary fastest, so the last
         axis holds one feature of several tokens. What must you split first, while a token's features are still side
@@ -178,14 +178,14 @@ class Cuts:
         batch, seq, d_model = x.shape
         return x.transpose(1, 2).reshape(batch, n_heads, seq, d_model // n_heads)
 
-    def turned_and_viewed(x, n_heads):
+    def transposed_and_viewed(x, n_heads):
         """You exchange tokens and features, and then call `view` to split both at once, which PyTorch refuses: no view
         can show the numbers in this order. A `reshape` would copy them, and scramble them. What must you split first,
         while a token's features are still side by side?"""
         batch, seq, d_model = x.shape
         return x.transpose(1, 2).view(batch, n_heads, seq, d_model // n_heads)
 
-    def turned_back_by_view(x, n_heads):
+    def axes_swapped_back_by_view(x, n_heads):
         """You split the heads, and then reshape the result to (batch, seq, heads, d_head): a `view` or a `reshape` at
         the end scrambles numbers that were in order. After `heads` and `seq` have changed places, you are done."""
         batch, seq, d_model = x.shape

@@ -113,7 +113,7 @@ class Orders:
         return tuple(parts[number] for number in order)
 
     @family(values_first=((2, 0, 1), "values', queries', keys'"), queries_last=((1, 2, 0), "keys', values', queries'"))
-    def in_turned_order(order, in_proj_weight):
+    def parts_in_wrong_order(order, in_proj_weight):
         """The three come out as {}. PyTorch packs the queries' first, then the keys', then the values'. Look at the
         order of your names, or of your slices."""
         parts = in_proj_weight.chunk(3)
@@ -315,12 +315,12 @@ class Columns:
         slice belong?"""
         return in_proj_weight, in_proj_weight[:, :0], in_proj_weight[:, :0]
 
-    def turned_round(in_proj_weight):
+    def weights_transposed(in_proj_weight):
         """Your three weights are transposed, (in, out). As PyTorch stores them, (out, in), they can go straight into
         `linear` or into another module; the transpose belongs to the product, `x @ w.T`."""
         return tuple(part.T for part in in_proj_weight.chunk(3))
 
-    def turned_before_the_cut(in_proj_weight):
+    def transposed_before_the_cut(in_proj_weight):
         """The packed weight is transposed before it is cut, and so the cut goes through the inputs: your parts have 3 ·
         d_model columns. The three maps were stacked along their outputs, the first axis of the weight as it is
         given."""

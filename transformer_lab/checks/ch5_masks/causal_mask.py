@@ -46,7 +46,7 @@ class RightAnswers:
         position = torch.arange(seq)
         return position[:, None] >= position
 
-    def by_turning_the_future_round(seq):
+    def by_inverting_the_future(seq):
         return ~torch.triu(torch.ones(seq, seq, dtype=torch.bool), diagonal=1)
 
     def by_two_loops(seq):

@@ -147,7 +147,7 @@ class Own:
         may attend."""
         return ~causal_mask.reference(t_len) & padding_mask.reference(target_lengths, t_len)
 
-    def causal_turned(target_lengths, source_lengths, t_len, s_len):
+    def causal_triangle_reversed(target_lengths, source_lengths, t_len, s_len):
         """The causal part of the decoder's own mask is the wrong triangle: each token sees itself and what comes after
         it. Rows are queries and columns are keys."""
         return causal_mask.reference(t_len).mT & padding_mask.reference(target_lengths, t_len)
@@ -242,7 +242,7 @@ class OwnAlone:
         both."""
         return causal_mask.reference(t_len) ^ padding_mask.reference(target_lengths, t_len)
 
-    def padding_behind_the_longest_alone(target_lengths, source_lengths, t_len, s_len):
+    def padding_of_the_longest_alone(target_lengths, source_lengths, t_len, s_len):
         """In the decoder's own mask, every sentence has the padding of the longest sentence, so some padding of the
         shorter sentences stays visible. Each sentence has its own length. How can you compare with all lengths at once,
         each in its own row?"""
@@ -293,7 +293,7 @@ class OwnAlone:
         axis do the lengths lack?"""
         return causal_mask.reference(t_len) & (torch.arange(t_len, device=target_lengths.device) < target_lengths)
 
-    def own_mask_turned(target_lengths, source_lengths, t_len, s_len):
+    def own_mask_transposed(target_lengths, source_lengths, t_len, s_len):
         """In the decoder's own mask, rows and columns are exchanged: tokens see what comes after them, and padding is
         hidden in rows. Rows are queries and columns are keys. Which index counts which?"""
         return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len).mT
@@ -446,7 +446,7 @@ class CrossAlone:
         length. How can you compare with all lengths at once, each in its own row?"""
         return padding_mask.reference(source_lengths[:1].expand(len(source_lengths)), s_len)
 
-    def source_padding_behind_the_longest_alone(target_lengths, source_lengths, t_len, s_len):
+    def source_padding_of_the_longest_alone(target_lengths, source_lengths, t_len, s_len):
         """In the mask for the source, every sentence has the padding of the longest sentence, so some padding of the
         shorter sentences stays visible. Each sentence has its own length. How can you compare with all lengths at once,
         each in its own row?"""
@@ -524,7 +524,7 @@ class ReturnedAlone:
 
 @decoder_masks.wrong
 class WrongAnswers:
-    def causal_and_padding_apart(target_lengths, source_lengths, t_len, s_len):
+    def causal_and_padding_not_combined(target_lengths, source_lengths, t_len, s_len):
         """You return three masks: the causal mask and the target's padding mask are still separate. In the decoder's
         own attention both conditions hold at once, so they make one mask. Which operator combines them?"""
         paddings = padding_mask.reference(target_lengths, t_len), padding_mask.reference(source_lengths, s_len)

@@ -4,14 +4,14 @@ import torch
 
 from ..agree import agree, like
 from ..attention_steps import (
-    all_axes_turned,
+    all_axes_reversed,
     by_d,
     by_root_d,
     by_root_d_model,
     by_root_k_len,
     dot_products,
     keys_against_queries,
-    keys_not_turned,
+    keys_not_transposed,
     no_scale,
     over_batch,
     over_heads,
@@ -233,7 +233,7 @@ def scores_of_hundred_thousands(draw):
 
 
 masked_attention.mistakes_in(
-    scores=(keys_against_queries, keys_not_turned, all_axes_turned),
+    scores=(keys_against_queries, keys_not_transposed, all_axes_reversed),
     scale=(no_scale, by_d, times_root_d, by_root_k_len, by_root_d_model),
     weights=(over_queries, over_heads, over_batch, softmax_twice),
 )
@@ -301,7 +301,7 @@ class Masked:
         themselves, and the visible keys get none. Look at the number that you fill in."""
         return scores.masked_fill(~mask, 1e9)
 
-    def mask_turned(scores, mask):
+    def mask_transposed(scores, mask):
         """You transpose the mask, so its rows are the keys. With as many queries as keys nothing raises an error, and a
         causal mask then shows each token the future. Rows are queries and columns are keys, in the mask as in the
         scores."""

@@ -379,15 +379,15 @@ masked_multi_head.mistakes_in(
     split=(Cuts.view_alone, Cuts.every_nth_feature),
     merge=(Scrambled.reshape_alone, Scrambled.features_interleaved),
     scale=(steps.no_scale, steps.by_d, Scale.scaled_by_d_model),
-    masked=(Masked.mask_inverted, Masked.score_of_zero, Masked.mask_added, Masked.mask_turned),
+    masked=(Masked.mask_inverted, Masked.score_of_zero, Masked.mask_added, Masked.mask_transposed),
     weights=(steps.over_queries, steps.over_heads),
     empty_rows=(EmptyRows.nan_for_empty_rows, EmptyRows.empty_rows_kept, EmptyRows.empty_columns_for_rows),
 )
 masked_multi_head.mistakes_in(
     alone=True,
-    split=(Cuts.n_heads_taken_for_d_head, Cuts.turned_and_cut_anew),
+    split=(Cuts.n_heads_taken_for_d_head, Cuts.transposed_and_reshaped),
     merge=(Refused.view_after_transpose, Scrambled.features_for_tokens, Scrambled.heads_backwards),
-    scores=(steps.keys_not_turned, steps.all_axes_turned, steps.heads_and_keys_turned, steps.keys_reshaped),
+    scores=(steps.keys_not_transposed, steps.all_axes_reversed, steps.heads_and_keys_transposed, steps.keys_reshaped),
     scale=(steps.times_root_d,),
     masked=(Masked.one_axis_too_many,),
 )

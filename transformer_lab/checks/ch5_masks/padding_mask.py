@@ -68,7 +68,7 @@ class RightAnswers:
         rows = [[key < length for key in range(k_len)] for length in lengths.tolist()]
         return torch.tensor(rows, device=lengths.device).reshape(len(lengths), 1, 1, k_len)
 
-    def by_turning_round(lengths, k_len):
+    def by_inverting(lengths, k_len):
         ignored = torch.arange(k_len, device=lengths.device).expand(len(lengths), k_len) >= lengths.unsqueeze(1)
         return ~ignored.unsqueeze(1).unsqueeze(2)
 

@@ -220,7 +220,7 @@ class WrongAnswers:
         begin with a mask of shape (batch, k_len) add them. The docstring asks for the shape of the mask."""
         return to_additive.reference(mask)[:, None, None]
 
-    def mask_turned(mask):
+    def mask_transposed(mask):
         """The last two axes have changed places: a row of your result belongs to a key, and not to a query. {The
         numbers are right.} The result has the shape of the mask; nothing has to be transposed."""
         return to_additive.reference(mask).mT

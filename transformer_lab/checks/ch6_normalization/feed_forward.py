@@ -122,7 +122,7 @@ class Hidden:
 
 @feed_forward.wrong(stage="hidden", alone=True)
 class HiddenAlone:
-    def first_weight_turned_for_linear(x, w1, b1):
+    def first_weight_transposed_for_linear(x, w1, b1):
         """You transpose `w1` for `F.linear`, which transposes its weight itself: `F.linear` expects weights as they are
         stored, (out, in). Your `.T` and `F.linear` both transpose: which of the two do you keep?"""
         return F.linear(x, w1.T, b1)
@@ -275,7 +275,7 @@ class Output:
 
 @feed_forward.wrong(stage="output", alone=True)
 class OutputAlone:
-    def second_weight_turned_for_linear(activated, w2, b2):
+    def second_weight_transposed_for_linear(activated, w2, b2):
         """You transpose `w2` for `F.linear`, which transposes its weight itself: `F.linear` expects weights as they are
         stored, (out, in). How did you pass `w1`?"""
         return F.linear(activated, w2.T, b2)
@@ -299,7 +299,7 @@ class WrongAnswers:
         feature bends, so neither can replace the other. Each map has a bias."""
         return (x @ w1.T).relu() @ w2.T
 
-    def first_bias_behind_the_activation(x, w1, b1, w2, b2):
+    def first_bias_after_the_activation(x, w1, b1, w2, b2):
         """You add the first bias after the ReLU, as in the formula of note 004. There, `b1` does nothing that `b2`
         could not do; before the ReLU, `b1` moves the point where each hidden feature bends. To which map does `b1`
         belong?"""

@@ -303,7 +303,7 @@ class WrongAnswers:
             x = x + part(norm(x))
             return final_norm(x)
 
-    def input_added_behind_the_final_norm(x, parts, norms, final_norm):
+    def input_added_after_the_final_norm(x, parts, norms, final_norm):
         """You add the `x` that entered the stack again after the final norm. The stream already contains this `x`: each
         layer has added to it. Nothing comes after the final norm."""
         y = x
@@ -318,7 +318,7 @@ class WrongAnswers:
             x = x + part(norm(x))
         return norms[-1](x)
 
-    def final_norm_in_every_layer_and_behind(x, parts, norms, final_norm):
+    def final_norm_in_every_layer_and_after_the_last(x, parts, norms, final_norm):
         """You apply the final norm in every layer, and again after the last one. So the stream passes through a norm in
         each layer, which pre-norm avoids. The norm is called final because it comes once. Which of the two lines must
         stay?"""

@@ -144,7 +144,7 @@ class PlacesOfTheNorm:
         the norm here?"""
         return norm(x) + sublayer(x)
 
-    def norm_before_and_behind(x, sublayer, norm):
+    def norm_before_and_after(x, sublayer, norm):
         """The norm acts twice: on the sublayer's input and on the sum. That is pre-norm and post-norm at once. Each of
         the two has a single norm: which of yours does this exercise need?"""
         return norm(x + sublayer(norm(x)))

@@ -187,7 +187,7 @@ class Biases:
         many newer models have no biases.} Look at where your function uses its argument `bias`."""
         return 4 * d_model
 
-    def biases_the_wrong_way_round(d_model, bias):
+    def biases_inverted(d_model, bias):
         """You count biases when `bias` is `False`, and none when it is `True`. The two branches are exchanged: read the
         condition aloud, and check which branch Python runs for `True`."""
         return 0 if bias else 4 * d_model
@@ -290,7 +290,7 @@ class WrongAnswers:
     def caret_for_a_power_in_one_line(d_model, bias):
         return 4 * d_model ^ (2 + 4 * d_model * bias)
 
-    def weights_and_biases_apart(d_model, bias):
+    def weights_and_biases_not_summed(d_model, bias):
         """You return two numbers, one for the weights and one for the biases. The task asks for one number: all the
         parameters of attention together."""
         return 4 * d_model**2, 4 * d_model * bias

@@ -288,8 +288,8 @@ class WrongAnswers:
         argument `bias`, and do you pass it to `attention_parameters`?"""
         return block_parameters.reference(d_model, d_ff, always)
 
-    @with_text_of(of_attention.Biases.biases_the_wrong_way_round)
-    def bias_the_wrong_way_round(d_model, d_ff, bias):
+    @with_text_of(of_attention.Biases.biases_inverted)
+    def bias_inverted(d_model, d_ff, bias):
         return block_parameters.reference(d_model, d_ff, not bias)
 
     def rule_of_thumb(d_model, d_ff, bias):

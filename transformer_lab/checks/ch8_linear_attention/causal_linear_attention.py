@@ -120,7 +120,7 @@ def keys_around_minus_4(draw):
 
 
 @causal_linear_attention.probe
-def in_the_hundreds(draw):
+def numbers_in_the_hundreds(draw):
     """numbers in the hundreds"""
     query, key, value = _sequence(draw)
     return hundreds(query), hundreds(key), value
@@ -392,7 +392,7 @@ class WrongAnswers:
         S_with_its_axes_exchanged=lambda q, S: q.unsqueeze(-2) @ S.cumsum(2),
         S_with_its_axes_exchanged_in_a_loop=lambda q, S: q[:, :, 0].unsqueeze(-2) @ S[:, :, 0],
     )
-    def S_turned(read, query, key, value):
+    def S_transposed(read, query, key, value):
         """Your `S` has its axes in the order (d_value, d_head), so the query's features are multiplied with the wrong
         axis. The product raises an error; with equal sizes it would be silently wrong. The features must be on the last
         axis but one of `S`: which of key and value gets its new axis at the end?"""

@@ -204,7 +204,7 @@ class WrongAnswers:
         that?"""
         return x.exp() + F.relu(x)
 
-    def sign_turned_below(x):
+    def sign_reversed_below_zero(x):
         """Below zero you compute exp(−x), which grows: −5 gets 148, but should get 0.007. x is already negative there,
         so exp(x) falls towards zero without a sign. Which sign is one too many?"""
         return torch.where(x > 0, x + 1, (-x.clamp(max=0)).exp())

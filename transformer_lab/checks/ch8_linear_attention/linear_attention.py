@@ -154,7 +154,7 @@ def keys_around_minus_5(draw):
 
 
 @linear_attention.probe
-def in_the_hundreds(draw):
+def numbers_in_the_hundreds(draw):
     """numbers in the hundreds"""
     query, key, value = query_key_value(draw)
     return hundreds(query), hundreds(key), value
@@ -400,7 +400,7 @@ class WrongAnswers:
         Whose features are multiplied with the values in `S`?"""
         return linear_attention.reference(key, query, value)
 
-    def z_of_the_bare_keys(query, key, value):
+    def z_of_unmapped_keys(query, key, value):
         """You compute `z` from the keys as they are, but `S` from the keys' features. So the two sums give the same key
         different weights, and the normalizer can become zero or negative. Which name does the line of `z` use: the one
         from before the map or the one from after it?"""

@@ -207,7 +207,7 @@ class WrongAnswers:
             "is applied to the features",
         ),
     )
-    def mask_not_turned(hidden, query, key, value, key_mask):
+    def mask_not_transposed(hidden, query, key, value, key_mask):
         """The mask {}, (batch, heads, k_len, d_head), but the mask's last axis counts keys, not features, so PyTorch
         raises an error. With as many features as keys, the mask would silently hide features. On which axis must the
         mask have its k_len?"""
@@ -227,7 +227,7 @@ class WrongAnswers:
         sum?"""
         return _with_sums(query, key, value, key_mask, k=positive(key).masked_fill(~key_mask.mT, -torch.inf))
 
-    def first_keys_taken_for_real(query, key, value, key_mask):
+    def first_keys_assumed_real(query, key, value, key_mask):
         """You count the real keys and use that many keys from the front. {Your result is right if the padding comes
         last, but wrong if it comes first or in between, as the docstring allows.} The mask says for each key whether it
         is real. How can you use the mask itself instead of a count?"""
@@ -240,20 +240,20 @@ class WrongAnswers:
         for each sentence. Where do you use only the first row?"""
         return mend_padding.reference(query, key, value, key_mask[:1])
 
-    def z_of_the_bare_keys(query, key, value, key_mask):
+    def z_of_unmapped_keys(query, key, value, key_mask):
         """You compute `z` from the keys as they are, with zeros in the padding. These zeros add nothing, but the real
         keys now count without the feature map: the weights no longer sum to one, and the normalizer can become zero.
         Which numbers must be zero in the padding for `z` to be a sum of features?"""
         return _with_sums(query, key, value, key_mask, z=_zeroed(key, key_mask))
 
-    def map_dropped(query, key, value, key_mask):
+    def feature_map_missing(query, key, value, key_mask):
         """You have removed the feature map, so that a key of zeros adds nothing. But now weights can be negative, and
         where their sum is close to zero the result becomes huge. The map must stay. Where can you write a zero so that
         no map follows?"""
         key = _zeroed(key, key_mask)
         return (query @ (key.mT @ value)) / (query @ key.sum(-2).unsqueeze(-1))
 
-    def one_taken_from_all_keys(query, key, value, key_mask):
+    def one_subtracted_from_all_keys(query, key, value, key_mask):
         """You subtract the 1 of φ(0) = 1 from the features of all keys, which are then elu(x), and negative where x is
         below zero. The padding adds nothing, but the real keys have the wrong features. From which keys only must you
         subtract something?"""
@@ -307,7 +307,7 @@ class WrongAnswers:
 
     @family(
         mask_as_an_index=(lambda key_mask: key_mask, "On which axis must the mask have k_len for them?"),
-        turned_mask_as_an_index=(lambda key_mask: key_mask.mT, "The mask already has the right axes for them."),
+        transposed_mask_as_an_index=(lambda key_mask: key_mask.mT, "The mask already has the right axes for them."),
     )
     def as_an_index(mask, query, key, value, key_mask):
         """You use the mask as an index, and PyTorch raises an error: an index of bools is not broadcast to the tensor
@@ -433,7 +433,7 @@ class WrongAnswers:
         weights = (positive(query) @ positive(key).mT * key_mask).tril()
         return weights @ value / weights.sum(-1, keepdim=True)
 
-    def mask_on_S(query, key, value, key_mask):
+    def S_masked(query, key, value, key_mask):
         """You apply the mask to `S`, but `S` no longer has an axis for keys: it is a sum over them, with the axes
         (d_head, d_value). So PyTorch raises an error. No single key can be removed from a finished sum. Which tensor
         still has a row for each key?"""
@@ -447,7 +447,7 @@ class WrongAnswers:
         return _with_sums(query, key, value, key_mask, k=positive(key) * key_mask.unsqueeze(-1))
 
     @family(
-        one_minus_the_turned_mask=lambda key_mask: 1 - key_mask.mT,
+        one_minus_the_transposed_mask=lambda key_mask: 1 - key_mask.mT,
         one_minus_the_mask=lambda key_mask: (1 - key_mask).mT,
     )
     def one_minus_bools(difference, query, key, value, key_mask):
@@ -457,7 +457,7 @@ class WrongAnswers:
 
     @family(
         keys_picked_by_the_mask=lambda key_mask: key_mask,
-        keys_picked_by_the_turned_mask=lambda key_mask: key_mask.mT,
+        keys_selected_by_the_transposed_mask=lambda key_mask: key_mask.mT,
     )
     def keys_picked(mask, query, key, value, key_mask):
         """You use the mask as an index to select keys, and PyTorch raises an error: its sizes must equal the tensor's
@@ -514,7 +514,7 @@ class WrongAnswers:
         q, k = positive(query), _zeroed(positive(key), key_mask)
         return (q @ (k.mT @ value)) * (q @ k.sum(-2).unsqueeze(-1))
 
-    def keys_not_turned(query, key, value, key_mask):
+    def keys_not_transposed(query, key, value, key_mask):
         """In `S` you multiply the keys' features, (k_len, d_head), with the values, (k_len, d_value), as they are,
         which raises an error. `S` sums over keys, so both inner axes must be k_len. What did the given program
         transpose?"""
@@ -592,7 +592,7 @@ class WrongAnswers:
         k = positive(key).masked_fill(~key_mask.expand_as(key), 0)
         return _with_sums(query, key, value, key_mask, k=k)
 
-    def if_of_the_mask(query, key, value, key_mask):
+    def condition_on_the_mask(query, key, value, key_mask):
         """Python's `if`, `and`, `or` and `not` need a single `True` or `False`, but the mask holds one for each key, so
         PyTorch raises an error. Which functions of PyTorch choose for each key separately?"""
         return mend_padding.reference(query, key, value, key_mask) if key_mask else value

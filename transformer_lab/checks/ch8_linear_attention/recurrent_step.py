@@ -98,7 +98,7 @@ class RightAnswers:
         z = state[1] + k.squeeze(-2)
         return (S, z), (q @ S / (q @ z.unsqueeze(-1))).squeeze(-2)
 
-    def old_and_new_apart(state, query, key, value):
+    def old_and_new_read_separately(state, query, key, value):
         S, z = state
         q, k = positive(query), positive(key)
         own = (q * k).sum(-1, keepdim=True)
@@ -125,7 +125,7 @@ recurrent_step.example("one feature", d_head=1)
 
 
 @recurrent_step.probe
-def in_the_hundreds(draw):
+def numbers_in_the_hundreds(draw):
     """numbers in the hundreds"""
     state, query, key, value = _state_and_token(draw)
     return state, hundreds(query), hundreds(key), value
@@ -138,14 +138,14 @@ def first_token_gets_its_value(function, *arguments):
 
 
 @recurrent_step.property
-def query_leaves_no_trace(function, state, query, key, value):
+def state_independent_of_query(function, state, query, key, value):
     """The query reads the state but does not change it."""
     ((S, z), _), ((other_S, other_z), _) = (function(state, q, key, value) for q in (query, 1 - query))
     return torch.equal(S, other_S) and torch.equal(z, other_z)
 
 
 @recurrent_step.property
-def added_whatever_it_holds(function, state, query, key, value):
+def added_to_any_state(function, state, query, key, value):
     """The terms added to the state do not depend on the state."""
     (S, z), _ = function(state, query, key, value)
     (only_S, only_z), _ = function(*_with_a_state_of_zeros((state, query, key, value)))
@@ -194,7 +194,7 @@ class NewS:
         features. Then all keys look the same to a query. Which two vectors does the outer product multiply?"""
         return S + value.unsqueeze(-2)
 
-    def S_left_as_it_was(S, k, value):
+    def S_not_updated(S, k, value):
         """You add the token to `z` but not to `S`: its value is lost, and it makes the weights of the other values
         smaller. Do you compute the new `S` without keeping it, or does the output read the old `S`?"""
         return S + 0
@@ -213,7 +213,7 @@ class NewS:
 
 @recurrent_step.wrong(stage="new_z")
 class NewZ:
-    def z_left_as_it_was(z, k):
+    def z_not_updated(z, k):
         """You add the token to `S` but not to `z`. The weights sum to more than one, and for the very first token you
         divide by zero. Do you compute the new `z` without keeping it, or does the output read the old `z`?"""
         return z + 0
@@ -286,7 +286,7 @@ class RaisingOutputs:
         d_head), and remove the new axis afterwards. Which call adds an axis, and which call removes one?"""
         return q @ S
 
-    def query_behind_S(q, S, z):
+    def query_right_of_S(q, S, z):
         """You multiply `S` with the query as a column: `d_value` is aligned with `d_head`, which raises an error; with
         equal sizes it would be silently wrong. `S` has the axes (d_head, d_value), and the query's features must be
         aligned with `d_head`. On which side of `S` must the query be?"""
@@ -377,12 +377,12 @@ class WrongAnswers:
         after, _ = recurrent_step.reference(*_with_a_state_of_zeros((state, query, key, value)))
         return after, recurrent_step.reference(state, query, key, value)[1]
 
-    def nothing_remembered(state, query, key, value):
+    def state_not_updated(state, query, key, value):
         """You replace both `S` and `z` by the terms of the new token. So the output is always the token's own value,
         whatever came before. The state is a sum over all tokens so far: what happens to the state that comes in?"""
         return recurrent_step.reference(*_with_a_state_of_zeros((state, query, key, value)))
 
-    def three_in_a_row(state, query, key, value):
+    def three_values_returned(state, query, key, value):
         """You return three things, S, z and the output. You must return two, the first of which is itself a pair: ((S,
         z), output). The caller passes this pair to the next step as one argument. What is missing in your `return`?"""
         (S, z), output = recurrent_step.reference(state, query, key, value)
@@ -411,13 +411,13 @@ class WrongAnswers:
         (S, z), output = recurrent_step.reference(state, query, key, value)
         return (S / z.unsqueeze(-1), z), output
 
-    def z_of_the_bare_key(state, query, key, value):
+    def z_of_the_unmapped_key(state, query, key, value):
         """You add the key as it is to `z`, but the key's features to `S`. So the two sums give the same token different
         weights, and the normalizer can become zero or negative. Which name does the line of `z` use: the one from
         before the map or the one from after it?"""
         return recurrent_step.reference(state, query, key, value, new_z=lambda z, k: z + key)
 
-    def S_of_the_bare_key(state, query, key, value):
+    def S_of_the_unmapped_key(state, query, key, value):
         """You add the key as it is to `S`, but the key's features to `z`. So the two sums give the same token different
         weights. Which name does the line of `S` use: the one from before the map or the one from after it?"""
         return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: one_product_more(S, key, v))
@@ -434,7 +434,7 @@ class WrongAnswers:
         φ(query) · φ(key): check what each name holds at the point where you use it."""
         return recurrent_step.reference(state, query, key, value, features=lambda x: positive(x) if x is key else x)
 
-    def key_turned_against_value(state, query, key, value):
+    def outer_product_transposed(state, query, key, value):
         """Your outer product has its axes in the order (d_value, d_head), but `S` has them in the order (d_head,
         d_value). The sum raises an error; with equal sizes it would be silently wrong. Which of key and value must get
         its new axis at the end?"""
@@ -458,7 +458,7 @@ class WrongAnswers:
         these axes must have size 1 in the key?"""
         return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: S + k * v.unsqueeze(-2))
 
-    def torchs_outer(state, query, key, value):
+    def torch_outer_of_batches(state, query, key, value):
         """`torch.outer` needs two vectors, but your tensors also have axes for batch and heads, so it raises an error.
         The outer product in every head is an ordinary product of a column and a row. Which new axis makes (batch,
         heads, d_head) a column in each head, and which makes it a row?"""
@@ -481,7 +481,7 @@ class WrongAnswers:
         return (S, z), (q.unsqueeze(-2) @ S).squeeze() / (q * z).sum(-1, keepdim=True)
 
     @with_text_of(without_order.WrongAnswers.bare_queries_below_the_line)
-    def read_with_the_bare_query_below(state, query, key, value):
+    def normalizer_of_the_unmapped_query(state, query, key, value):
         return recurrent_step.reference(
             state,
             query,

@@ -223,7 +223,7 @@ class ActivationAlone:
         from?"""
         return silu(-x)
 
-    def sign_turned(x):
+    def sign_reversed(x):
         """Your gate has the wrong sign: it is minus SiLU. Which line of your code contains the minus?"""
         return -silu(x)
 
@@ -675,7 +675,7 @@ class EachMapAlone:
         feature, and the inner sizes of a matrix product must be equal. How do you transpose the weight?"""
         return x @ weight
 
-    def turned_for_linear(x, weight):
+    def weight_transposed_for_linear(x, weight):
         """You transpose `{}` for `F.linear`, which transposes its weight itself: it expects weights as they are stored,
         (out, in). Transpose once: which of the two do you keep?"""
         return F.linear(x, weight.T)

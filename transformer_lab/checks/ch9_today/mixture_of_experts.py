@@ -267,12 +267,12 @@ class Shares:
         own: at which place of `weights`?"""
         return weights.sum(dim=-1, keepdim=True).expand_as(weights)
 
-    def places_the_other_way_round(weights):
+    def weights_of_a_token_reversed(weights):
         """The weights of a token are in reverse order: the first expert gets the last weight. Do you sort indices and
         weights separately, or reverse one of them?"""
         return weights.flip(-1)
 
-    def sorted_apart_from_the_experts(weights):
+    def weights_sorted_without_the_experts(weights):
         """You sort the weights of a token but not its experts, so an expert gets the weight of a different expert.
         Weights and indices are in the same order when they are passed: do not sort them."""
         return weights.sort(dim=-1, descending=True).values

@@ -239,7 +239,7 @@ class Copies:
         axis of the copies be, and with which axis must you merge it?"""
         return x.repeat(group, 1, 1, 1, 1)
 
-    def copies_behind_the_tokens(x, group):
+    def copies_after_the_tokens(x, group):
         """The copies have a separate axis, after that of the tokens: your result has five axes. To become heads, the
         copies must be on an axis right after the heads, which you then merge with that of the heads."""
         return x[:, :, :, None].repeat(1, 1, 1, group, 1)
@@ -298,7 +298,7 @@ class Copies:
 
 @repeat_keys.wrong(stage="copies", alone=True)
 class CopiesAlone:
-    def copies_behind_the_originals(x, group):
+    def copies_after_the_originals(x, group):
         """All heads of keys come once, and their other copies come after them. Neighbours share a head: 0, 0, 1, 1, 2,
         2. Where does the second copy of head 0 belong?"""
         return torch.cat([x, x.repeat_interleave(max(group - 1, 0), dim=1)], dim=1)

@@ -416,7 +416,7 @@ class AnglesAlone:
         speeds?"""
         return Angles.places_for_positions(positions, d_head, base)[positions]
 
-    def axis_behind_the_pairs(positions, d_head, base):
+    def axis_after_the_pairs(positions, d_head, base):
         """Your table of angles has an axis of length 1 after its pairs, so its pairs line up with the tokens of `x`.
         Broadcasting compares axes from the right: which axis must be the last?"""
         return angles_of(positions, d_head, base)[..., None]
@@ -691,7 +691,7 @@ class JoinedAlone:
 
 @rotate.wrong
 class WrongAnswers:
-    def not_turned(x, positions, base):
+    def not_rotated(x, positions, base):
         """You return `x` unchanged: nothing is rotated. What happens to the rotated features in your function?"""
         return x.clone()
 
@@ -806,7 +806,7 @@ fixed_length(rotate, table_of_fixed_length, "300 tokens from position 5,000 on")
 
 
 @rotate.mistake(sign=_rest_unchanged)
-def partly_turned(x, positions, base):
+def partly_rotated(x, positions, base):
     """You rotate only the first features of every head, and return the others unchanged. GPT-NeoX and Phi do this on
     purpose (`partial_rotary_factor`), but a loop or a slice that ends too early does it by mistake. In this exercise
     all `d_head` features are rotated. Where does your slice, or your loop, end?"""

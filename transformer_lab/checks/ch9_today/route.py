@@ -143,7 +143,7 @@ class Scores:
         has no scale: compute the softmax of the logits themselves."""
         return (logits / logits.shape[-1] ** 0.5).softmax(dim=-1)
 
-    def sign_turned(logits):
+    def logits_negated(logits):
         """Your softmax uses the negative logits: the smallest logit gets the largest probability. Which minus sign must
         you remove?"""
         return (-logits).softmax(dim=-1)
@@ -366,7 +366,7 @@ class WrongAnswers:
         chosen, indices = logits.topk(n_active, dim=-1)
         return indices, chosen.softmax(dim=1)
 
-    def weights_the_other_way_round(logits, n_active):
+    def weights_reversed(logits, n_active):
         """{You choose the right experts, with the largest logit first, but} the weights are in reverse order: the best
         expert gets the smallest weight. Do you sort experts and weights in one step?"""
         indices, weights = route.reference(logits, n_active)

@@ -138,7 +138,7 @@ class VectorsAlone:
         (seq, d_model), instead of the batch. Where do you use the numbers in `tokens`?"""
         return table[torch.arange(tokens.shape[1], device=tokens.device)]
 
-    def tokens_turned(tokens, table):
+    def tokens_transposed(tokens, table):
         """You transpose the tokens before you look them up: the axis of the sentences lines up with that of the
         positions, and the two do not fit. The tokens come as (batch, seq), and the result has the same first two
         axes."""
@@ -401,11 +401,11 @@ class TogetherAlone:
         last. Which line transposes the axes?"""
         return (vectors + pattern.to(vectors)).mT
 
-    def vectors_and_positions_apart(vectors, pattern):
+    def vectors_and_positions_not_added(vectors, pattern):
         """You return two tensors, the vectors and the positions. Return one tensor, their sum."""
         return vectors, pattern.to(vectors)
 
-    def behind_each_other(vectors, pattern):
+    def positions_after_the_vectors(vectors, pattern):
         """The positions come after the vectors, as if they were more tokens: (batch, 2 · seq, d_model). Add the two,
         feature by feature."""
         return torch.cat([vectors, pattern.to(vectors).expand_as(vectors)], dim=1)

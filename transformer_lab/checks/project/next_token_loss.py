@@ -159,7 +159,7 @@ class Loss:
         them?"""
         return cross_entropy(logits.flatten(0, 1), targets.T.flatten())
 
-    def turned_and_then_flattened(logits, targets):
+    def transposed_and_then_flattened(logits, targets):
         """You moved the vocabulary to axis 1 and flattened the logits afterwards: the numbers of one position are no
         longer together. {Shape and dtype are right, so PyTorch raises no error.} One of the two steps is enough."""
         return cross_entropy(logits.mT.reshape(-1, logits.shape[-1]), targets.flatten())
@@ -198,7 +198,7 @@ class Loss:
         small differences become large, and large logits become infinite. Pass the logits."""
         return mean_cross_entropy(logits.exp(), targets)
 
-    def signs_of_the_logits_turned(logits, targets):
+    def logits_negated(logits, targets):
         """You change the sign of the logits before `cross_entropy`, so the largest logit counts as the least likely.
         The minus belongs to the logarithm, and `cross_entropy` already contains it."""
         return mean_cross_entropy(-logits, targets)
@@ -332,7 +332,7 @@ class WrongAnswers:
         shift one against the other, cut them at different ends."""
         return mean_cross_entropy(logits[:, kept], tokens[:, kept])
 
-    def rolled_round(logits, tokens):
+    def rolled_past_the_end(logits, tokens):
         """You roll the tokens: the last position is compared with the *first* token of the same sentence. The last
         position has no next token, and must be left out."""
         return mean_cross_entropy(logits, tokens.roll(-1, dims=1))

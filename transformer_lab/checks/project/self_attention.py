@@ -257,7 +257,7 @@ class WrongAnswersAlone:
         heads = split_heads.reference(x, n_heads)
         return attend(heads @ weights["w_q"].T, heads, heads)
 
-    def keys_turned_for_attend(x, weights, n_heads, attend):
+    def keys_transposed_for_attend(x, weights, n_heads, attend):
         """You transpose the keys before you call `attend`, as for `query @ key.mT`. `attend` computes that product: it
         takes keys in the shape of the queries, (batch, heads, seq, d_head)."""
         query, key, value = (split_heads.reference(y, n_heads) for y in three_projections(x, weights))
