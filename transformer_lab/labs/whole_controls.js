@@ -1,7 +1,8 @@
 // The controls of the whole lab: the input, the answer, the walk, and the kind of Transformer.
 
 import { clamp, range } from "./maths.js";
-import { button, choice, commit, element, parsedInput, reservedBox, reserveSpace, set, setText, slider } from "./ui.js";
+import { button, choice, commit, element, EXAMPLES, parsedInput, reservedBox, reserveSpace } from "./ui.js";
+import { set, setText, slider } from "./ui.js";
 import { tokenize } from "./whole_maths.js";
 import { lastRow } from "./whole_state.js";
 import { describePlace, percent, reasonWrong, share } from "./whole_words.js";
@@ -34,6 +35,7 @@ export function askPanel(model, parse, redraw) {
       pick(text);
       redraw();
     },
+    EXAMPLES,
   );
   const or = element(
     "div",
