@@ -352,7 +352,10 @@ def additions(last):
         ],
         "book/you_are_here.py": [("PLACES = {\n", '    "99_sample": ("a sample", ("linear",)),\n')],
         "book/descriptions.py": [
-            ("PAGES = {\n", f'    "99_sample": ("A sample of a chapter", "{"A chapter that fits. " * 6}"),\n')
+            (
+                "TITLES_AND_DESCRIPTIONS = {\n",
+                f'    "99_sample": ("A sample of a chapter", "{"A chapter that fits. " * 6}"),\n',
+            )
         ],
         "chapters/whole.md": [
             (f"<!-- route: chapter {number_of(last)} -->\n", "<!-- end -->\n## 99 Sample\n<!-- route: chapter 99 -->\n")

@@ -704,18 +704,22 @@ PUBLISHED = [
     (
         "cached_step",
         step_with(lambda keys: keys.shape[-2] + 1, checks.rotate.reference),
-        "value_turned_and_one_position_late",
+        "value_rotated_and_one_position_late",
     ),
     (
         "cached_step",
         step_with(lambda keys: keys.shape[-2] - 1, checks.rotate.reference),
-        "value_turned_and_one_position_early",
+        "value_rotated_and_one_position_early",
     ),
-    ("cached_step", step_with(value=checks.rotate.reference, scale=lambda d: 1), "value_turned_and_scores_not_divided"),
+    (
+        "cached_step",
+        step_with(value=checks.rotate.reference, scale=lambda d: 1),
+        "value_rotated_and_scores_not_divided",
+    ),
     (
         "cached_step",
         step_with(value=checks.rotate.reference, scale=lambda d: 1 / d),
-        "value_turned_and_divided_by_d_head",
+        "value_rotated_and_divided_by_d_head",
     ),
     ("cached_step", step_with(lambda keys: keys.shape[-2] + 1, blind=True), "one_position_late+itself_not_seen"),
     ("cached_step", step_with(lambda keys: keys.shape[-2] - 1, blind=True), "one_position_early+itself_not_seen"),
