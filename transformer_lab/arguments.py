@@ -70,8 +70,7 @@ def did_you_mean(name, names):
 
 
 def require_options(cls, known, options):
-    """Raise an error for an unknown option; it names the class that was called, not the class that checks its
-    options."""
+    """Raise an error for an unknown option; it names the called class, not the class that checks its options."""
     own = [p.name for p in inspect.signature(cls).parameters.values() if p.kind is not p.VAR_KEYWORD]
     names = [*own, *known]
     for name in options:
@@ -200,8 +199,7 @@ def _suggest_integer(name, x):
 
 
 def suggest_float(name, x):
-    """Return the end of an error about a value that is not a number: ``": use float(x)"`` if float accepts the
-    value."""
+    """Return the end of an error about a value that is not a number: ``": use float(x)"`` if that works."""
     return "" if is_number(x) or type(x).__name__ in ("bool_", "bool") else suggest(name, x, {"float({})": float})
 
 
@@ -263,8 +261,7 @@ def require_axis(x, dim):
 
 
 def require_bool(mask, name="mask"):
-    """Raise an error unless the mask is a tensor of bool; the error suggests a conversion that fits the mask's
-    values."""
+    """Raise an error unless the mask is a tensor of bool; the error suggests a conversion of its values."""
     require_tensor("a tensor of bool", **{name: mask})
     if mask.dtype != torch.bool:
         message = f"{name} must be bool, True where a query may attend, got {mask.dtype}"

@@ -297,8 +297,7 @@ def _without_fully_masked_rows(mask):
 
 
 def _with_contiguous_rows(mask, k_len):
-    """Return a mask or bias whose rows are contiguous in memory: CUDA's kernels accept no broadcast or transposed
-    rows."""
+    """Return a mask or bias with contiguous rows: CUDA's kernels accept no broadcast or transposed rows."""
     if mask.shape[-1] != k_len:
         mask = mask.expand(*mask.shape[:-1], k_len)
     return mask if k_len < 2 or mask.stride(-1) == 1 else mask.contiguous()

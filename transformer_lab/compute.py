@@ -546,8 +546,7 @@ def _feed_forward_flops(shape):
 
 
 def _lengths(shape, seq, batch, tgt_len):
-    """Check and return the numbers of source and target tokens, which are equal in a single stack, and the batch
-    size."""
+    """Check and return the numbers of source and target tokens, equal in a single stack, and the batch size."""
     if not isinstance(shape, ModelShape):
         raise TypeError(f"shape must be a ModelShape, such as tl.GPT2, got {type_name(shape)}")
     if tgt_len is not None and shape.family != "transformer":
