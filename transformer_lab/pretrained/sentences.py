@@ -106,7 +106,7 @@ class SentenceEncoder(nn.Module):
         require_sizes(batch_size=batch_size)
         tokens = self._tokens(texts)
         vectors = self.embedding.tokens.weight.new_empty(len(tokens), self.embedding.tokens.weight.shape[1])
-        by_length = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))  # texts of similar length need little padding
+        by_length = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))  # to need little padding
         with torch.no_grad():
             for first in range(0, len(tokens), batch_size):
                 chosen = by_length[first : first + batch_size]
