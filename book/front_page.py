@@ -1,4 +1,4 @@
-"""The front page: buttons for the first chapter and the lab instead of a link, and cards instead of the list of chapters."""
+"""The front page: the first chapter and the lab get buttons, and the list of chapters becomes cards."""
 
 from pathlib import Path
 
