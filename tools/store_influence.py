@@ -1,4 +1,4 @@
-"""Write what the influence lab shows: for sixteen small models, how far each output moves when a token is replaced."""
+"""Write the data of the influence lab: for sixteen small models, how far each output moves when a token is replaced."""
 
 import copy
 import json
@@ -16,7 +16,7 @@ from transformer_lab.labs import influence
 PATH = Path(influence.__file__).with_name("influence_models.json")
 TOKENS = [7, 3, 11, 2, 9, 5, 13, 4]  # one text of eight tokens
 PADS, PAD = 3, 0
-TOKEN_SHIFT = 20  # what is added to a token to replace it
+TOKEN_SHIFT = 20  # number that is added to a token to replace it
 DOCUMENTS = [0, 0, 0, 0, 1, 1, 1, 1]
 
 
@@ -34,7 +34,7 @@ def bug(name):
     return lambda: BUGS[name].arguments()["model"]
 
 
-# A model, what it is said to be, the verdict that is right, its story, and the bug or the thread that the story is of.
+# A model, its claimed design, the right verdict, the model's story, and the bug or thread of the story.
 MODELS = (
     (SmallModel, "causal", "right", "A token moves its own output and later ones, and nothing else moves.", None),
     (bug("inverted_mask"), "causal", "future", None, "inverted_mask"),
@@ -66,7 +66,7 @@ MODELS = (
 
 
 def moves(model, tokens, **inputs):
-    """(seq, seq): how far output i moves when token j is replaced, as a share of how far outputs vary; NaN stays."""
+    """(seq, seq): how far output i moves when token j is replaced, as a share of the outputs' variation; NaN stays."""
     right, rows = model(tokens, **inputs), []
     for j in range(tokens.shape[1]):
         changed = tokens.clone()
@@ -82,7 +82,7 @@ def round_share(share):
 
 
 def tables(model):
-    """For each setting of the lab's switches the table of a model, rows the tokens that are replaced."""
+    """Return a model's table for each setting of the lab's switches; the rows are the replaced tokens."""
     plain = torch.tensor([TOKENS])
     padded = F.pad(plain[:, PADS:], (PADS, 0), value=PAD)
     keep = torch.ones_like(plain, dtype=torch.bool)
@@ -104,7 +104,7 @@ def tables(model):
 
 @torch.no_grad()
 def stored_models():
-    """Return what the lab stores of each model."""
+    """Return the stored data of each model."""
     models = []
     for letter, (make, claim, verdict, story, source) in zip("ABCDEFGHIJKLMNOP", MODELS):
         known = BUGS.get(source) if isinstance(source, str) else None
