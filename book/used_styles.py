@@ -1,13 +1,14 @@
-"""The theme's style sheets without the rules for classes that no page has and no script names, and what only they use.
+"""The theme's style sheets without the rules that no element of the book can need, and what only those rules use.
 
 The themes bring Bootstrap and much else: most of what a first visit would fetch before it sees anything. A rule stays
-if every class and id of one of its selectors is a word of a page's markup or of a script; Bootstrap's own script names
-all of Bootstrap, and counts only for what pages ask of it. A custom property stays if anything reads it.
+if one of its selectors matches an element of a page, or an element that a script adds; see ``markup.py``. A custom
+property stays if anything reads it.
 """
 
 import re
-from functools import partial
 from pathlib import Path
+
+from book.markup import SCRIPT_OF_THE_THEME, Markup
 
 SHEETS = (
     "basic.css",
@@ -19,29 +20,10 @@ SHEETS = (
     "styles/sphinx-book-theme.css",
 )
 MARK = "/* Only what is used: book/used_styles.py */"
-BOOTSTRAP_CLASSES = {"collapse", "collapsing", "dropdown", "fade", "modal", "show", "tooltip"}  # of Bootstrap's script
-ATTRIBUTE = re.compile(r'\b(?:class|id)="([^"]*)"')
-WORD = re.compile(r"[\w-]+")
 # What a rule begins with, up to its brace or, for a statement, its semicolon; strings are whole.
 PRELUDE = re.compile(r"""((?:[^{};"']|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')*)([{;}])""")
-NAME = re.compile(r"[.#]((?:\\.|[\w-])+)")
 READ = re.compile(r"var\(\s*(--[\w-]+)|[\"'](--[\w-]+)[\"']")  # in a style, or by name in a script
-DECLARATION = re.compile(r"""(?:[^;"'(]|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\((?:[^()]|\([^()]*\))*\))+""")
-NESTED_SELECTOR = re.compile(r":[\w-]+\([^()]*\)")
-
-
-def words_of_pages(folder):
-    """Return the classes and ids of all pages in a folder, and the words of the scripts that they load."""
-    words = set(BOOTSTRAP_CLASSES) | {
-        f"{part}-{name}" for part in ("tooltip", "bs-tooltip") for name in ("inner", "arrow", "auto")
-    }
-    for page in folder.rglob("*.html"):
-        for names in ATTRIBUTE.findall(page.read_text("utf-8")):
-            words.update(names.split())
-    for script in folder.glob("_static/**/*.js"):
-        if "bootstrap" not in script.name and "embed" not in script.parent.name:
-            words.update(WORD.findall(script.read_text("utf-8")))
-    return words
+TOKEN = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\\.|.""", re.DOTALL)  # a string or a character
 
 
 def rules(css):
@@ -62,27 +44,16 @@ def rules(css):
             yield prelude, None
 
 
-def outside_brackets(selector):
-    while (shorter := NESTED_SELECTOR.sub("", selector)) != selector:
-        selector = shorter
-    return re.sub(r"\[[^\]]*\]", "", selector)
-
-
-def is_used(selector, words):
-    names = NAME.findall(outside_brackets(selector))
-    return all(name.replace("\\", "") in words for name in names)
-
-
-def selectors(prelude):
-    """Split a list of selectors at the commas that are not in brackets."""
+def split(text, separator):
+    """Split a list of selectors or of declarations at the separators that are not in brackets or strings."""
     depth, parts = 0, [""]
-    for letter in prelude:
-        depth += (letter in "([") - (letter in ")]")
-        if letter == "," and not depth:
+    for token in TOKEN.findall(text):
+        depth += (token in "([") - (token in ")]")
+        if token == separator and not depth:
             parts.append("")
         else:
-            parts[-1] += letter
-    return [part.strip() for part in parts]
+            parts[-1] += token
+    return [part.strip() for part in parts if part.strip()]
 
 
 def rebuild(css, change):
@@ -101,13 +72,13 @@ def rebuild(css, change):
     return "".join(kept)
 
 
-def only_used(css, words):
-    """Return a style sheet without the selectors that need a word which is not there, and without empty rules."""
+def only_used(css, matches):
+    """Return a style sheet without the selectors that ``matches(selector)`` denies, and without empty rules."""
 
     def change(prelude, body):
         if prelude.startswith("@"):
             return prelude, body
-        return ",".join(filter(partial(is_used, words=words), selectors(prelude))), body
+        return ",".join(filter(matches, split(prelude, ","))), body
 
     return rebuild(css, change)
 
@@ -119,8 +90,7 @@ def only_read(css, others):
         return not declaration.startswith("--") or declaration.split(":")[0].strip() in read
 
     def change(prelude, body):
-        declarations = filter(None, map(str.strip, DECLARATION.findall(body)))
-        return prelude, ";".join(filter(is_read, declarations))
+        return prelude, ";".join(filter(is_read, split(body, ";")))
 
     while True:
         read = {name for text in (css, others) for names in READ.findall(text) for name in names}
@@ -130,17 +100,23 @@ def only_read(css, others):
         css = shorter  # what an omitted property has read may now be read by nothing
 
 
+def markup_of(folder):
+    """Return the markup of all pages in a folder and of the scripts that they load."""
+    scripts = (path for path in folder.glob("_static/**/*.js") if not SCRIPT_OF_THE_THEME.search(path.name))
+    return Markup(*([path.read_text("utf-8") for path in paths] for paths in (folder.rglob("*.html"), scripts)))
+
+
 def shorten(app, exception):
     if exception or app.builder.name != "html":
         return
     out, whole = Path(app.outdir), Path(app.doctreedir, "styles")
     whole.mkdir(parents=True, exist_ok=True)
-    words, used = words_of_pages(out), {}
+    markup, used = markup_of(out), {}
     for sheet in (path for pattern in SHEETS for path in out.glob(f"_static/{pattern}")):
         text, original = sheet.read_text("utf-8"), whole / sheet.name
         if not text.startswith(MARK):  # Sphinx has copied it in this build
             original.write_text(text, "utf-8")
-        used[sheet] = only_used(original.read_text("utf-8"), words)
+        used[sheet] = only_used(original.read_text("utf-8"), markup.matches)
     reading = "".join(
         path.read_text("utf-8")
         for kind in ("*.html", "*.js", "*.css")

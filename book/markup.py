@@ -1,0 +1,112 @@
+"""The elements of the book's pages, and whether a selector matches one of them, now or after a script has changed it.
+
+The answer is *no* only where no state of a page can match: pseudo-classes, attributes, and siblings are ignored, and a
+class that a script sets may be on any element.
+"""
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+# What the scripts of Bootstrap and of the theme set on a page of this book; they name much else.
+CLASSES_OF_THE_THEME = {"bs-tooltip-auto", "collapse", "collapsing", "fade", "hide", "scrolled", "show"} | {
+    f"tooltip{part}" for part in ("", "-arrow", "-inner")
+}
+SCRIPT_OF_THE_THEME = re.compile("bootstrap|theme|all.min")
+ATTRIBUTE = re.compile(r'\b(?:class|id)="([^"]*)"')
+TAG = re.compile(r"""<(/?)([a-zA-Z][\w-]*)((?:[^<>"']|"[^"]*"|'[^']*')*)>""")
+VOID = re.compile("area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr|path|rect|circle|line")
+WITHOUT_ELEMENTS = re.compile(r"<(script|style)\b[^>]*>.*?</\1>|<!--.*?-->", re.DOTALL)
+# How a script adds an element: <b>, createElement("b"); and sets a class or an id: class="x", classList.add("x").
+ADDED_TAG = re.compile(r"""<([a-z]\w*)|["'`]([a-z]\w*)["'`]""")
+SETS_A_NAME = re.compile(r"\b(?:class(?:Name|List)?|id)\b[^;\n]{0,120}")
+STRING = re.compile(r"""["'`]([^"'`\n]*)["'`]?""")
+WORD = re.compile(r"[\w-]+")
+NAME = re.compile(r"[.#]((?:\\.|[\w-])+)")
+NESTED_SELECTOR = re.compile(r":[\w-]+\([^()]*\)")
+COMBINATOR = re.compile(r"\s*([>+~])\s*|\s+")
+
+
+class Element(NamedTuple):
+    """What a selector without attributes can ask of an element."""
+
+    tag: str
+    names: frozenset  # classes and ids
+
+
+class Markup:
+    """All elements of some pages, each with the elements around it, and what some scripts can add.
+
+    Args:
+        pages: texts of HTML pages
+        scripts: texts of the scripts that these pages load, without those of the theme
+    """
+
+    def __init__(self, pages, scripts=()):
+        self.around = {}  # of each element, the chains of elements around it, from the root
+        scripts = list(scripts)
+        for page in pages:
+            scripts += [match[0] for match in WITHOUT_ELEMENTS.finditer(page)]
+            for *outer, element in chains(page):
+                self.around.setdefault(element, set()).add(tuple(outer))
+        self.added_tags = {tag for script in scripts for pair in ADDED_TAG.findall(script) for tag in pair}
+        self.added_names = CLASSES_OF_THE_THEME.union(*map(names_set_by, scripts))
+        self.matching = cache(self.matching)
+
+    def matching(self, compound):
+        """Return the elements that a selector without combinators matches, and whether it matches an added one."""
+        tag = (re.match(r"[a-z]\w*", compound) or [None])[0]
+        asked = {name.replace("\\", "") for name in NAME.findall(compound)}
+        lasting = asked - self.added_names  # what must be in a page already
+        found = {one for one in self.around if tag in (None, one.tag) and lasting <= one.names}
+        return found, not lasting and (tag in self.added_tags if tag else bool(asked))
+
+    def matches(self, selector):
+        """Whether a selector can match an element."""
+        parts = COMBINATOR.split(without_states(selector))
+        compounds, combinators = parts[::2], parts[1::2]
+        if not all(any(self.matching(compound)) for compound in compounds):
+            return False
+        # Of siblings, the first is ignored: a chain has no siblings.
+        *outer, last = [one for one, after in zip(compounds, [*combinators, None]) if after not in ("+", "~")]
+        found, is_added = self.matching(last)
+        around = [elements for elements, may_be_added in map(self.matching, outer) if not may_be_added]
+        return is_added or any(is_within(chain, around) for element in found for chain in self.around[element])
+
+
+def chains(page):
+    """Return the elements of a page, each as a tuple of the elements around it, from the root, and itself."""
+    found, stack = set(), []
+    for closes, tag, attributes in TAG.findall(WITHOUT_ELEMENTS.sub("", page)):
+        if closes:
+            while tag in [element.tag for element in stack] and stack.pop().tag != tag:
+                pass
+            continue
+        names = (name for value in ATTRIBUTE.findall(attributes) for name in value.split())
+        element = Element(tag, frozenset(names))
+        found.add((*stack, element))
+        if not VOID.fullmatch(tag) and not attributes.endswith("/"):
+            stack.append(element)
+    return found
+
+
+def names_set_by(script):
+    """Return the words that a script may set as a class or an id."""
+    return {
+        word for place in SETS_A_NAME.findall(script) for text in STRING.findall(place) for word in WORD.findall(text)
+    }
+
+
+def without_states(selector):
+    """Return a selector without pseudo-classes, pseudo-elements and attributes: ``a:hover > [x]`` becomes ``a > *``."""
+    while (shorter := NESTED_SELECTOR.sub("", selector)) != selector:
+        selector = shorter
+    selector = re.sub(r"\[[^\]]*\]|(?<!\\)::?[\w-]+", "", selector).strip()
+    selector = re.sub(r"\s*([>+~])\s*", r"\1", selector)
+    return re.sub(r"(?:^|(?<=[>+~]))(?=[>+~]|$)", "*", selector)
+
+
+def is_within(chain, compounds):
+    """Whether elements of a chain, in its order, are in the sets of elements."""
+    rest = iter(chain)
+    return all(any(element in found for element in rest) for found in compounds)
