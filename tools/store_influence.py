@@ -38,15 +38,19 @@ def bug(name):
 MODELS = (
     (SmallModel, "causal", "right", "A token moves its own output and later ones, and nothing else moves.", None),
     (bug("inverted_mask"), "causal", "future", None, "inverted_mask"),
-    (NoMask, "causal", "future", "No mask arrives, so every token sees all others. In September 2026 four decoders of a library were found with this bug: their loss fell to almost 0 on random tokens.", ("huggingface/transformers", 48745)),
-    (lambda: SmallModel(window=3, n_layers=1), "causal, a window of 3", "right", "Each output depends on its own token and the two tokens before it.", None),
-    (Blocks, "causal", "future", "Every token sees its whole block of four tokens. In August 2026 generated training scripts with this leak were reported; their validation losses looked like records.",
+    (NoMask, "causal", "future", "No mask arrives, so every token sees all others. In September 2026 four decoders of "
+     "a library were found with this bug: their loss fell to almost 0 on random tokens.", ("huggingface/transformers", 48745)),
+    (lambda: SmallModel(window=3, n_layers=1), "causal, a window of 3", "right", "Each output depends on its own token "
+     "and the two tokens before it.", None),
+    (Blocks, "causal", "future", "Every token sees its whole block of four tokens. In August 2026 generated training "
+     "scripts with this leak were reported; their validation losses looked like records.",
      ("karpathy/nanochat", 844)),
     (bug("weak_mask"), "causal", "future", None, "weak_mask"),
     (lambda: SmallModel(causal=False), "two-sided", "right", "An encoder: every token may see all others.", None),
     (bug("packed_together"), "causal", "documents", None, "packed_together"),
     (bug("window_plus_one"), "causal, a window of 3", "window", None, "window_plus_one"),
-    (lambda: SmallModel(n_kv_heads=2, rotary=True), "causal", "right", "Rotary positions and shared key heads change how far outputs move, but not which outputs move.", None),
+    (lambda: SmallModel(n_kv_heads=2, rotary=True), "causal", "right", "Rotary positions and shared key heads change "
+     "how far outputs move, but not which outputs move.", None),
     (NextToken, "causal", "future", "The triangle begins one place too far to the right, so each output sees the token "
      "that it has to predict.", None),
     (PaddingRead, "causal", "padding", "The padding mask never arrives, so a sentence gets different outputs alone and "
@@ -56,7 +60,8 @@ MODELS = (
     (bug("row_of_nothing"), "causal", "nan", None, "row_of_nothing"),
     (NormOverTheSequence, "causal", "future", "A norm takes its mean over all tokens of the text, the future among "
      "them. No mask can prevent it.", None),
-    (Prefix, "causal after a prefix of 3", "right", "The three tokens of the prefix see one another, as claimed; all later tokens are causal.", None),
+    (Prefix, "causal after a prefix of 3", "right", "The three tokens of the prefix see one another, as claimed; "
+     "all later tokens are causal.", None),
 )  # fmt: skip
 
 
