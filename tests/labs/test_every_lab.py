@@ -300,7 +300,7 @@ TEXT_SIZES = """() => {
 }"""
 
 
-@each_lab
+@some_labs(2)
 def test_no_text_is_smaller_than_eleven_pixels(show, case):
     page = show(case.make(), *(state() for state in case.states), width=790)
     for width in (790, 648, 360):
@@ -376,7 +376,7 @@ def test_by_touch(show, case):
 NONSENSE = [(name, *row) for name, case in LABS.items() for row in case.nonsense]
 
 
-@pytest.mark.parametrize(("name", "label", "typed", "message", "right", "then"), NONSENSE)
+@pytest.mark.parametrize(("name", "label", "typed", "message", "right", "then"), every_third(NONSENSE))
 def test_invalid_input_shows_error_and_keeps_value(show, name, label, typed, message, right, then):
     page = show(LABS[name].make())
     field, first, others = (
@@ -402,7 +402,7 @@ def test_invalid_input_shows_error_and_keeps_value(show, name, label, typed, mes
 
 @each_lab
 def test_accessible_and_without_animation_at_rest(show, case):
-    page = show(case.make(), *(state() for state in case.states))
+    page = show(case.make(), *(state() for state in every_third(case.states)))
     if case.nonsense:
         page.locator(".tl-input:visible").first.fill("nonsense,,")
     assert count_moving(page) == 0

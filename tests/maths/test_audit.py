@@ -22,6 +22,7 @@ import transformer_lab as tl
 from agreement import DEVICE
 from notebooks import ROOT
 from right_models import MODELS
+from sampling import every_third
 from transformer_lab.audit import limit
 from transformer_lab.audit.__main__ import main
 from transformer_lab.audit.card import NO_PROPERTY
@@ -72,13 +73,13 @@ def test_there_are_twenty_published_and_twice_twenty_fresh_mistakes(module):
     assert {f for f in written if not inspect.signature(f).parameters} == set(module.SEEN_BY)
 
 
-@pytest.mark.parametrize("mistake", SEEN_BY, ids=lambda mistake: mistake.__name__)
+@pytest.mark.parametrize("mistake", every_third(SEEN_BY, 1), ids=lambda mistake: mistake.__name__)
 def test_a_fresh_mistake_is_seen_as_was_written_down(mistake):
     failed = fresh(mistake).failed
     assert SEEN_BY[mistake] in failed if SEEN_BY[mistake] else not failed
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+@pytest.mark.parametrize("model", every_third(MODELS), ids=lambda model: model.__name__)
 def test_a_right_model_raises_no_alarm(model):
     report = audit(**model())
     assert [row for row in report.rows if row[1] in ("fails", "raises")] == []
