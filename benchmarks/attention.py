@@ -1,8 +1,8 @@
-"""Is tl.MultiHeadAttention as fast, and as small in memory, as PyTorch's own and as the leanest way to write it?
+"""Is tl.MultiHeadAttention as fast and as small in memory as PyTorch's module and as the leanest implementation?
 
     python benchmarks/attention.py [--quick] [--masks none causal padding]
 
-Side by side in one run, self-attention with equal weights, checked to agree before anything is timed:
+One run compares implementations of self-attention with equal weights. Before the timing, their results must agree:
 
     ours      tl.MultiHeadAttention
     torch     torch.nn.MultiheadAttention in training mode, need_weights=False
@@ -11,14 +11,14 @@ Side by side in one run, self-attention with equal weights, checked to agree bef
     x-tr      x_transformers.Attention(flash=True)
     plain     the lean one with softmax(q kᵀ + mask) v written out
 
-Time. On a CPU it is processor time on one thread, without waiting for a busy core. All take turns in shuffled order; a
-turn lasts about 10 ms or one call. The table has the median of other/ours within the rounds, ± half the distance
-between the quartiles. Contestants many times slower than ours run in every second to fourth round only. "forward" runs
-under no_grad; "+backward" computes the gradients of the input and of all weights.
+Time. On a CPU, the time is processor time on one thread, without waiting for a busy core. All functions take turns in
+shuffled order; a turn lasts about 10 ms or one call. The table shows the median ratio other/ours within the rounds, ±
+half the distance between the quartiles. Implementations many times slower than ours run only in every second to fourth
+round. "forward" runs under no_grad; "+backward" computes the gradients of the input and of all weights.
 
-Memory. The peak of a call above the memory in use before, its output (and gradients) included. On a CPU it is summed
-from the allocations that torch.profiler records: exact, also for small calls, which the resident size of a process
-cannot resolve. On CUDA it is torch.cuda.max_memory_allocated.
+Memory. The peak of a call above the memory in use before the call, with its output (and gradients). On a CPU, the peak
+is summed from the allocations that torch.profiler records: exact even for small calls, which the resident size of a
+process cannot resolve. On CUDA, the peak is torch.cuda.max_memory_allocated.
 """
 
 import argparse
@@ -44,7 +44,7 @@ PEERS = ["torch", "infer", "lean", "x-tr", "plain"]
 
 
 class Lean(nn.Module):
-    """The shortest way to write self-attention."""
+    """The shortest implementation of self-attention."""
 
     def __init__(self, reference, is_causal, real=None):
         super().__init__()
@@ -65,7 +65,7 @@ class Lean(nn.Module):
 
 
 class Plain(Lean):
-    """The same with the weights in memory. The mask is made once, beforehand."""
+    """The same, with the attention weights in memory. The mask is created once, beforehand."""
 
     def __init__(self, reference, is_causal, real, seq):
         super().__init__(reference, is_causal)
@@ -81,24 +81,24 @@ class Plain(Lean):
 
 
 def padding(shape):
-    """The real tokens, (batch, 1, 1, seq): sentences of half to three quarters of the length."""
+    """Return a mask of the real tokens, (batch, 1, 1, seq): sentences have half to three quarters of the length."""
     batch, seq, _, _ = shape
     lengths = torch.linspace(3 * seq // 4, seq // 2, batch, device=DEVICE).long()
     return tl.padding_mask(lengths, seq)
 
 
 def contestants(shape, mask):
-    """Return functions of x that agree, by name, and the parameters of each."""
+    """Return functions of x with equal results, by name, and the parameters of each function."""
     _, seq, d_model, n_heads = shape
     is_causal, real = mask == "causal", padding(shape) if mask == "padding" else None
-    reference = nn.MultiheadAttention(d_model, n_heads, batch_first=True, device=DEVICE)  # biases begin as zeros
+    reference = nn.MultiheadAttention(d_model, n_heads, batch_first=True, device=DEVICE)  # biases are initially zero
     ours = tl.MultiHeadAttention.from_torch(reference)
     hidden = torch.ones(seq, seq, dtype=torch.bool, device=DEVICE).triu(1) if is_causal else None
 
     ignored = None if real is None else ~real[:, 0, 0]
 
     def torch_own(module):
-        # With is_causal PyTorch wants the mask as well; where the fused kernel runs, it is not looked at.
+        # With is_causal, PyTorch also requires the mask, but the fused kernel does not read it.
         options = {"attn_mask": hidden, "is_causal": is_causal, "key_padding_mask": ignored, "need_weights": False}
         return lambda x: module(x, x, x, **options)[0]
 
@@ -116,7 +116,7 @@ def contestants(shape, mask):
         other = XAttention(d_model, d_model // n_heads, heads=n_heads, causal=is_causal, flash=True).to(DEVICE)
         weights = {"to_out.weight": ours.out_proj.weight}
         weights |= {f"to_{name}.weight": ours.get_parameter(f"{name}_proj.weight") for name in "qkv"}
-        other.load_state_dict(weights)  # it has no biases; all others' are zero
+        other.load_state_dict(weights)  # this module has no biases; the others' biases are zero
         modules["x-tr"] = other
         functions["x-tr"] = other if real is None else lambda x: other(x, mask=~ignored)
     return functions, {name: list(module.parameters()) for name, module in modules.items()}
@@ -127,7 +127,7 @@ def passes(functions, parameters, shape, backward, mask):
     batch, seq, d_model, _ = shape
     x, upstream = (torch.randn(batch, seq, d_model).to(DEVICE) for _ in range(2))
     x.requires_grad_(backward)
-    if mask == "padding":  # outputs at padding do not matter, and differ
+    if mask == "padding":  # outputs at padding differ, but do not matter
         upstream *= padding(shape)[:, 0, 0, :, None]
 
     def call(name):
@@ -147,7 +147,7 @@ def passes(functions, parameters, shape, backward, mask):
 
 
 def check_agreement(calls, shape, mask):
-    """Raise unless all have the same output and the same gradient of the input at real tokens."""
+    """Raise an error unless all functions have the same output and the same gradient of the input at real tokens."""
     real = padding(shape)[:, 0, 0, :, None] if mask == "padding" else torch.ones((), dtype=torch.bool, device=DEVICE)
     expected = [x * real for x in calls["ours"]()[:2]]
     for name, call in calls.items():
@@ -185,7 +185,7 @@ def extra_row(label, calls, budget):
 
 
 def extras(quick, budget):
-    """Known traps, each as other / ours."""
+    """Measure known traps, each as other / ours."""
     seq = 1024 if quick else 4096
     query, key, value = (torch.randn(1, 8, seq, 64).to(DEVICE) for _ in range(3))
     triangle = tl.causal_mask(seq, device=DEVICE)
@@ -197,7 +197,7 @@ def extras(quick, budget):
     }
     extra_row(f"(1, 8, {seq}, 64), causal, forward", calls, budget)
 
-    for queries in (seq, 1):  # a whole text, and a step of generation
+    for queries in (seq, 1):  # a whole text, and one step of generation
         cut_query = query[:, :, :queries]
         shared = [x[:, :2] for x in (key, value)]
         options = {"is_causal": queries > 1, "enable_gqa": True}
@@ -210,7 +210,7 @@ def extras(quick, budget):
         }
         extra_row(f"8 heads on 2, {queries} on {seq} tokens", calls, budget)
 
-    def rotate_half(x):  # as in transformers, whose tables are computed once per model
+    def rotate_half(x):  # as in transformers, which computes the tables once per model
         first, second = x.chunk(2, dim=-1)
         return torch.cat((-second, first), dim=-1)
 
@@ -245,7 +245,7 @@ def extras(quick, budget):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small shapes and few rounds: shows that it runs")
+    parser.add_argument("--quick", action="store_true", help="small shapes and few rounds, to show that it runs")
     parser.add_argument("--masks", nargs="+", choices=MASKS, default=MASKS)
     options = parser.parse_args()
     quick = options.quick

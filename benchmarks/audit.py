@@ -2,10 +2,11 @@
 
     python benchmarks/audit.py [--versions 5.17.0 5.24.0]
 
-First the twenty bugs of ``transformer_lab.bugs``, broken and repaired, and ten right models: what fails, and the
-processor seconds of an audit, median and longest. Then tiny models with random weights of Hugging Face's library, in
-each of the versions: pip puts a version into _build/benchmark-peers, and a process of its own audits its models.
-Version 5.17.0 has five decoders that read the future (transformers#48745, #48748); later ones have not.
+The first part audits the twenty bugs of ``transformer_lab.bugs``, broken and repaired, and ten correct models, and
+prints which properties fail and the processor seconds of an audit, median and longest. The second part audits tiny
+models with random weights of Hugging Face's library, in each of the versions: pip installs a version into
+_build/benchmark-peers, and a separate process audits the models. Version 5.17.0 has five decoders that read the future
+(transformers#48745, #48748); later versions have none.
 """
 
 import argparse
@@ -30,7 +31,7 @@ VERSIONS = ("5.17.0", "5.24.0")
 SMALL = {"vocab_size": 50, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
 LLAMA = {**SMALL, "num_key_value_heads": 2, "max_position_embeddings": 1024}
 BERT = {**SMALL, "max_position_embeddings": 1024, "is_decoder": True}
-# For each model its class, its configuration and what it is made with.
+# For each model, its class, its configuration and the arguments of its constructor.
 MODELS = {
     "GPT-2": ("GPT2", {"vocab_size": 50, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 1024}),
     "Llama": ("Llama", LLAMA),
@@ -48,7 +49,7 @@ HEADS = {"Bert": "BertLMHeadModel", "GPT2": "GPT2LMHeadModel"}
 
 
 def audited(arguments):
-    """The report of an audit, and its processor seconds."""
+    """Return the report of an audit and its processor seconds."""
     before = time.process_time()
     with contextlib.redirect_stdout(io.StringIO()):
         report = tl.audit(**arguments)
@@ -77,7 +78,7 @@ def step(model, tokens, cache):
 
 
 def peers():
-    """Audit the models of the version of transformers that this process finds."""
+    """Audit the models of the version of transformers that this process imports."""
     import transformers
 
     transformers.logging.set_verbosity_error()

@@ -2,10 +2,10 @@
 
     python benchmarks/build.py [--only book|test]
 
-From nothing: without results and caches of earlier runs, and with the environment's files dropped from the page cache
-if the system allows it. Then again, with nothing changed; and the book a third time, with one sentence of one notebook
-changed (and restored afterwards). Aims, on two cores: the book in 4 minutes, 45 s and 60 s; the tests
-in 15 minutes, installation included (``make environment`` prints what that takes), and again in 6.
+The first run starts without results and caches of earlier runs, and drops the environment's files from the page cache
+if the system allows it. The second run starts with nothing changed; a third run of the book starts with one sentence of
+one notebook changed (and restored afterwards). Aims, on two cores: the book in 4 minutes, 45 s and 60 s; the tests in
+15 minutes, installation included (``make environment`` prints how long that takes), and again in 6 minutes.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def make(verb):
 
 def make_with_another_sentence(verb):
     stored = LESSON.read_text("utf-8")
-    title = re.search(r'"# .*?\\n"', stored)[0]  # of the first cell; a sentence goes below it
+    title = re.search(r'"# .*?\\n"', stored)[0]  # of the first cell; a sentence is inserted below it
     try:
         LESSON.write_text(stored.replace(title, f'{title[:-1]}\\nOne sentence more.\\n"', 1), "utf-8")
         return make(verb)

@@ -1,7 +1,7 @@
-"""How long each check takes on a right answer, and how well the checks know mistakes: their own, and those of the bank.
+"""How long each check takes on a right answer, and how well the checks name their mistakes and the bank's.
 
 python benchmarks/checks.py
-python benchmarks/checks.py --bank               the second alone
+python benchmarks/checks.py --bank               only the bank
 python benchmarks/checks.py --cards [held_out]   for each wrong answer of the bank, or of a part of it: what is wrong
                                                  with it, beside what the check says
 python benchmarks/checks.py --unhit              for each exercise, the known mistakes that no answer of the bank makes
@@ -25,21 +25,21 @@ from transformer_lab.checks.observe import run_guarded
 
 REPEATS = 5
 COLUMNS = ("right", "rejected", "known", "named", "accepted")
-# What becomes of an answer. A card without a name says where to look, or shows numbers alone.
-# "both": of the answers with two slips ("two"), both are named.
+# The possible outcomes of an answer. A card without a name says where to look, or only shows numbers. "both": both
+# slips of an answer with two slips ("two") are named.
 OUTCOMES = ("right", "refused", "wrong", "accepted", "named", "two", "both", "false", "unjudged", "place", "numbers")
-ONLY_NUMBERS = ("With ", "The smallest input that shows it")  # how the paragraphs begin that show numbers
+ONLY_NUMBERS = ("With ", "The smallest input that shows it")  # beginnings of the paragraphs that show numbers
 JUDGED = Path(bank.__file__).with_name("judged.txt")
 
 
 def diagnosed(exercise, function):
-    """Return the report on a function, as a check makes it, without showing its card."""
+    """Return a check's report on a function, without showing the card."""
     report, _ = run_guarded(lambda: diagnose(exercise, function))
     return report
 
 
 def seconds(exercise, function):
-    """Return how long a check takes, without showing its card: the first time and the median of the others."""
+    """Return how long a check takes, without showing the card: the first time, and the median of the other times."""
     times = []
     for _ in range(1 + REPEATS):
         start = time.perf_counter()
@@ -49,7 +49,7 @@ def seconds(exercise, function):
 
 
 def counts(exercise):
-    """Return how many right answers are known and rejected; how many mistakes are known, named, and accepted."""
+    """Return the numbers of right answers, of rejected ones, of mistakes, of named ones, and of accepted ones."""
     right = [diagnosed(exercise, function) for function in (exercise.reference, *exercise.equivalents.values())]
     wrong = {mistake.id: diagnosed(exercise, mistake.function) for mistake in exercise.mistakes.values()}
     return (
@@ -62,7 +62,7 @@ def counts(exercise):
 
 
 def own():
-    """Print the times of all checks, and how many of the mistakes that they know they name."""
+    """Print the times of all checks, and how many of their known mistakes they name."""
     print(f"{'exercise':30}{'first':>9}{'again':>9}" + "".join(f"{column:>10}" for column in COLUMNS))
     totals, slowest = [0] * len(COLUMNS), 0.0
     for exercise in tl.checks.EXERCISES:
@@ -84,7 +84,7 @@ def judged():
 
 
 def outcomes(answer, report, verdicts):
-    """Return those of `OUTCOMES` that came of an answer."""
+    """Return the `OUTCOMES` of an answer."""
     correct = report.status == "correct"
     if answer.truth is None:
         return {"right"} | (set() if correct else {"refused"})
@@ -100,7 +100,7 @@ def outcomes(answer, report, verdicts):
 
 
 def from_the_bank():
-    """Print, for each exercise and each part of the bank, what became of its answers."""
+    """Print the outcomes of the answers, for each exercise and each part of the bank."""
     verdicts = judged()
     print(f"{'bank':30}" + "".join(f"{outcome:>10}" for outcome in OUTCOMES))
     totals = {part: Counter() for part in ("all", *bank.PARTS)}
@@ -132,7 +132,7 @@ def unhit():
 
 
 def cards(part):
-    """Print each wrong answer's truth, and the card that the check shows of it."""
+    """Print the true mistake of each wrong answer, and the card that the check shows."""
     verdicts = judged()
     for answer in bank.answers(part):
         if answer.truth is not None:
@@ -145,7 +145,7 @@ def cards(part):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bank", action="store_true", help="leave out times and known mistakes")
+    parser.add_argument("--bank", action="store_true", help="leave out the times and the known mistakes")
     parser.add_argument("--cards", choices=("all", *bank.PARTS), nargs="?", const="all", help="print what cards say")
     parser.add_argument("--unhit", action="store_true", help="list the known mistakes that no answer of the bank makes")
     arguments = parser.parse_args()

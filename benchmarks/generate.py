@@ -2,9 +2,9 @@
 
     python benchmarks/generate.py [--quick]
 
-It needs the weights (python -m transformer_lab.pretrained), and compares with transformers if installed
-(pip install -e .[references]). Times are processor times on one thread, measured in turn; loading is measured in a
-fresh interpreter, without imports.
+The benchmark needs the weights (python -m transformer_lab.pretrained), and compares with transformers if that is
+installed (pip install -e .[references]). Times are processor times on one thread, measured in turn; loading is measured
+in a fresh interpreter, without imports.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def loading():
 
 
 def peers():
-    """SmolLM2 by implementation of attention, and MiniLM, in transformers; empty if it is not installed."""
+    """Return SmolLM2, for each kind of attention, and MiniLM in transformers; nothing if it is not installed."""
     if not importlib.util.find_spec("transformers"):
         print("transformers is not installed: pip install -e .[references] adds the comparison")
         return {}, None
@@ -61,7 +61,7 @@ def peers():
 
 
 def print_compared(words, calls, unit, budget):
-    """Print how many ``unit`` a second the first call makes, and how many times as long the others take."""
+    """Print how many ``unit`` per second the first call reaches, and how many times as long the other calls take."""
     count, name = unit
     timing = tl.measure.compare(calls, budget)
     others = "".join(f"{other:>20}: {ratio(timing, other)}" for other in calls if other != "ours")
@@ -79,7 +79,7 @@ def main():
     except ImportError as error:
         print(f"Nothing is measured: {error}.")
         return
-    loading()  # first: the peak memory of a new process includes its parent's at the start
+    loading()  # comes first, because the peak memory of a new process includes its parent's memory at the start
     smollm2, minilm = tl.pretrained.smollm2(), tl.pretrained.minilm()
     llamas, bert = peers()
     n_read, n_written, budget = (16, 4, 1) if quick else (256, 32, 30)
@@ -93,7 +93,7 @@ def main():
         for length in (n_read // 8, n_read):
             given = prompt[:, :length]
             calls = {"ours": partial(smollm2.model.generate, given, n_written)}
-            if length < n_read:  # after a long prompt it takes minutes
+            if length < n_read:  # after a long prompt, this takes minutes
                 calls["no cache"] = partial(smollm2.model.generate, given, n_written, use_cache=False)
             for name, model in llamas.items():
                 attention = torch.ones_like(given)

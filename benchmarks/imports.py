@@ -2,8 +2,8 @@
 
     python benchmarks/imports.py [--pairs 9]
 
-Each time is measured in a fresh interpreter. The two are measured in turn, so that a busy phase of the machine slows
-both; the median of the ratios within the pairs is printed.
+Each time is measured in a fresh interpreter. The two imports are measured in turn, so that a busy phase of the machine
+slows both; the output is the median of the ratios within the pairs.
 """
 
 import argparse
@@ -24,7 +24,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=9)
     pairs = parser.parse_args().pairs
-    seconds(COURSE)  # warm-up: reads from disk and compiles
+    seconds(COURSE)  # the first import reads from disk and compiles
     times = [(seconds(TORCH), seconds(COURSE)) for _ in range(pairs)]
     torch, course = (statistics.median(column) for column in zip(*times))
     ratio = statistics.median(b / a for a, b in times)

@@ -1,9 +1,9 @@
-"""How long are the longest tasks of the browser's main thread while a lab is dragged, at its largest sizes?
+"""How long are the longest tasks of the browser's main thread while a reader drags in a lab of the largest size?
 
     python benchmarks/labs.py
 
-Each lab is alone on a page, and its main control is dragged three times as in page.py. The table has medians of three,
-in ms. A frame has 16 ms.
+Each lab is alone on a page, and its main control is dragged three times, as in page.py. The table shows medians of
+three, in ms. A frame takes 16 ms.
 """
 
 import shutil

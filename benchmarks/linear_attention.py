@@ -1,4 +1,4 @@
-"""Does linear attention take linear time and memory, and is ours as fast as it can be written in PyTorch?
+"""Does linear attention take linear time and memory, and is ours as fast as any implementation in PyTorch?
 
     python benchmarks/linear_attention.py [--quick]
 
@@ -12,18 +12,18 @@ Side by side in one run: batch 1, 8 heads of 64 features, lengths from 256 to 65
     fla       flash-linear-attention's reference in plain PyTorch: chunks of 64, all states at once, normalized
     kernel    flash-linear-attention's Triton kernel, on a GPU, where it imports
 
-And without causality tl.bidirectional_linear_attention beside fused and plain. All linear ones use the same features,
-elu(x) + 1, and are checked to agree before anything is timed, and so are the two of softmax.
+Without causality: tl.bidirectional_linear_attention, fused and plain. All linear implementations use the same features,
+elu(x) + 1. Before the timing, their results must agree, and so must those of the two softmax implementations.
 
-Time. On a CPU it is processor time on one thread, without waiting for a busy core. All take turns in shuffled order; a
-turn lasts about 10 ms or one call. The table has the median of other/ours within the rounds, ± half the distance
-between the quartiles. Forms many times slower than ours run in every second to fourth round only. "forward" runs under
-no_grad; "+backward" computes the gradients of query, key and value.
+Time. On a CPU, the time is processor time on one thread, without waiting for a busy core. All functions take turns in
+shuffled order; a turn lasts about 10 ms or one call. The table shows the median ratio other/ours within the rounds, ±
+half the distance between the quartiles. Implementations many times slower than ours run only in every second to fourth
+round. "forward" runs under no_grad; "+backward" computes the gradients of query, key and value.
 
-Memory. The peak of a call above the memory in use before, its output (and gradients) included. On a CPU it is summed
-from the allocations that torch.profiler records: exact, also for small calls, which the resident size of a process
-cannot resolve. On CUDA it is torch.cuda.max_memory_allocated.
-A dash: too slow, or too large, to wait for.
+Memory. The peak of a call above the memory in use before the call, with its output (and gradients). On a CPU, the peak
+is summed from the allocations that torch.profiler records: exact even for small calls, which the resident size of a
+process cannot resolve. On CUDA, the peak is torch.cuda.max_memory_allocated. A dash marks an implementation that is too
+slow or too large to wait for.
 """
 
 import argparse
@@ -41,7 +41,7 @@ from transformer_lab.measure import compare, peak_bytes, slope
 LENGTHS = [256, 1024, 2048, 4096, 16384, 65536]
 QUICK = [128, 256]
 HEADS, D_HEAD = 8, 64
-# The longest sequence for each, forward and with backward.
+# The longest sequence for each implementation, forward and with backward.
 LIMITS = {
     "fused": (16384, 4096),
     "plain": (4096, 2048),
@@ -52,7 +52,7 @@ WIDTH = 12
 
 
 def reference():
-    """The reference of flash-linear-attention, from its file: the package around it needs Triton."""
+    """Load the reference of flash-linear-attention from its file, because importing the package requires Triton."""
     package = importlib.util.find_spec("fla")
     if package is None:
         return None
@@ -65,7 +65,7 @@ def reference():
 
 
 def kernel():
-    """The kernel of flash-linear-attention, where there is a GPU for it."""
+    """Return the kernel of flash-linear-attention, if there is a GPU for it."""
     if DEVICE.type != "cuda":
         return None
     try:
@@ -76,10 +76,10 @@ def kernel():
 
 
 FLA, KERNEL = reference(), kernel()
-# Their tensors have the axis of tokens before that of heads.
+# Their tensors have the axis of tokens before the axis of heads.
 TOKENS_FIRST = {"fla", "kernel"}
 SOFTMAX = {"fused", "plain"}
-# Allocating and freeing much memory slows the next turn: these are timed apart from the others, with ours.
+# Allocating and freeing much memory slows the next turn, so these implementations are timed separately, with ours.
 HEAVY = {"plain", "cumsum", "steps"}
 PEERS = ["fused", "plain", "cumsum", "steps", *(["fla"] if FLA else []), *(["kernel"] if KERNEL else [])]
 
@@ -112,7 +112,7 @@ def features_first(function, **options):
 
 
 def forms(length, is_causal):
-    """Functions of query, key and value, by name; ours is the first."""
+    """Return functions of query, key and value by name, ours first."""
     if not is_causal:
         return {
             "ours": tl.bidirectional_linear_attention,
@@ -137,7 +137,7 @@ def forms(length, is_causal):
 
 
 def passes(length, is_causal, backward):
-    """Every form as a call without arguments. It returns the output, and with ``backward`` the gradients."""
+    """Return every implementation as a call that returns the output, and with ``backward`` the gradients."""
     query, key, value, upstream = (torch.randn(1, HEADS, length, D_HEAD).to(DEVICE) for _ in range(4))
 
     def call(name, function):
@@ -164,11 +164,11 @@ def passes(length, is_causal, backward):
 
 
 def check_agreement(calls):
-    """All linear forms give the same outputs and gradients, and all of softmax, or the program ends."""
+    """Exit unless all linear implementations agree in outputs and gradients, and all softmax implementations."""
     results = {name: call() for name, call in calls.items()}
     for name, outputs in results.items():
         expected = results["fused" if name in SOFTMAX else "ours"]
-        tolerance = 1e-2 if name == "kernel" else 1e-4  # it multiplies in fewer digits
+        tolerance = 1e-2 if name == "kernel" else 1e-4  # it multiplies in lower precision
         for theirs, ours in zip(outputs, expected):
             theirs = theirs.transpose(1, 2) if name in TOKENS_FIRST else theirs
             torch.testing.assert_close(
@@ -177,7 +177,7 @@ def check_agreement(calls):
 
 
 def row(length, is_causal, backward, budget):
-    """Measure and print one length; return the seconds and the bytes of each form, and what was compared."""
+    """Measure and print one length; return the seconds and bytes of each implementation, and the comparison."""
     calls = passes(length, is_causal, backward)
     if length <= 1024:
         check_agreement(calls)
@@ -198,14 +198,14 @@ def row(length, is_causal, backward, budget):
 
 
 def per_token(lengths, is_causal, backward, budget):
-    """Our time per token at each length, over that at the first: all lengths in turn."""
+    """Return our time per token at each length, as a share of the first; all lengths are measured in turn."""
     calls = {length: passes(length, is_causal, backward)["ours"] for length in lengths}
     timing = compare(calls, budget)
     return {length: timing.median(length) * lengths[0] / length for length in lengths[1:]}
 
 
 def print_slopes(rows, backward):
-    """The slopes of time and memory from 1024 tokens on, of everyone who was measured three times or more."""
+    """Return the slopes of time and memory from 1024 tokens on, for all with three measured lengths or more."""
     run = "+backward" if backward else "forward"
     for is_causal in (True, False):
         for kind, which in (("time", 0), ("memory", 1)):
@@ -251,7 +251,7 @@ def aims(rows, flat):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="short sequences and few rounds: shows that it runs")
+    parser.add_argument("--quick", action="store_true", help="short sequences and few rounds, to show that it runs")
     quick = parser.parse_args().quick
     lengths, budget = (QUICK, 0.1) if quick else (LENGTHS, 2)
     start = begin()

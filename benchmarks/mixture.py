@@ -2,14 +2,14 @@
 
     python benchmarks/mixture.py [--quick]
 
-Side by side in one run, with the same weights, checked to agree before anything is timed:
+One run compares implementations with the same weights. Before the timing, their results must agree:
 
     ours      tl.MixtureOfExperts: tokens gathered once, sorted by expert
     loop      for each expert, torch.where finds its tokens, and index_add_ adds its output, as in transformers
     dense     every expert for every token: what the mixture saves
 
-Ratios are those of benchmarks/attention.py. "forward" runs under no_grad; "+backward" computes the gradients of the
-tokens and of all weights.
+Ratios are computed as in benchmarks/attention.py. "forward" runs under no_grad; "+backward" computes the gradients of
+the tokens and of all weights.
 """
 
 import argparse
@@ -66,5 +66,5 @@ def main(quick):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one small size, to see that it runs")
+    parser.add_argument("--quick", action="store_true", help="one small size, to show that it runs")
     main(parser.parse_args().quick)

@@ -2,14 +2,14 @@
 
     make book && python benchmarks/page.py [--repeats 5] [--pages 03_attention_lookup.html]
 
-Every page of the built book is opened in an installed Chromium: from disk, over HTTP, and over HTTP as the same page
-with the usual set-up for widgets, myst-nb's default scripts (require.js and @jupyter-widgets/html-manager) and
-anywidget's own loader, all served from this machine. The peers are fetched once with npm into _build/benchmark-peers;
-without npm those rows are left out. A lab has responded when a key press on its main control has changed its status
-line; the labs of a page are tried one after another, and the speed-up over the usual set-up is that of the first. The
+Every page of the built book is opened in an installed Chromium: from disk, over HTTP, and over HTTP with the usual
+set-up for widgets: myst-nb's default scripts (require.js and @jupyter-widgets/html-manager) and anywidget's own loader,
+all served from this machine. The peers are fetched once with npm into _build/benchmark-peers; without npm, the rows of
+the usual set-up are left out. A lab has responded when a key press on its main control has changed its status line; the
+labs of a page are tried one after another, and the speed-up over the usual set-up is computed for the first lab. The
 time of a far lab starts when the page is parsed and scrolls to its last lab. Movement is the layout shift. The script
-of practices, which most pages have, is in a separate file that is fetched when one comes near. A frame's work is given
-in clock time and in processor time: on a busy machine the first is longer.
+of practices, which most pages have, is a separate file that is fetched when a practice is near the viewport. A frame's
+work is printed in clock time and in processor time: on a busy machine, the clock time is longer.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from playwright.sync_api import sync_playwright
 ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
 PEERS = ROOT / "_build" / "benchmark-peers"
-PACKAGES = {"requirejs": "2.3.4", "@jupyter-widgets/html-manager": "1.0.6"}  # those that myst-nb names
+PACKAGES = {"requirejs": "2.3.4", "@jupyter-widgets/html-manager": "1.0.6"}  # the versions in myst-nb's settings
 USUAL_SETTINGS = (
     '<script src="/peers/requirejs@2.3.4/require.js"></script>'
     '<script src="/peers/@jupyter-widgets/html-manager@1.0.6/dist/embed-amd.js"'
@@ -43,12 +43,12 @@ USUAL_SETTINGS = (
 )
 MOUNT = re.compile(r'<script src="_static/mount\.js[^>]*></script>')
 STATE = re.compile(r'<script type="application/vnd.jupyter.widget-state\+json">(.*?)</script>', re.DOTALL)
-# A lab's main control is the first of these in it.
+# The main control of a lab is the first element that matches this selector.
 MAIN = '.tl-knob, [aria-label^="Query at"], .tl-matrix[tabindex="0"], .tl-sheet, input[type=range]'
 MOVES = 60
 
-# Gives the keyboard to the first lab that has not answered yet, as soon as it is drawn, and notes when it answers.
-# Once the page is complete, it goes to a lab that waits until a reader comes near.
+# Moves the focus to the first lab that has not responded yet, as soon as the lab is drawn, and records when it
+# responds. Once the page is complete, scrolls to a lab that is only drawn when it is near the viewport.
 WATCH = """
 window.answers = [];
 let asked = null;
@@ -74,8 +74,8 @@ addEventListener("load", ask);
 """
 
 
-# Adds up layout shifts while the page loads; and, once it has been read, goes to its last lab and notes
-# how long that lab takes until it is complete.
+# Adds up layout shifts while the page loads; once the page is parsed, scrolls to its last lab and records how long this
+# lab takes until it is complete.
 SHIFT = """
 window.shift = 0;
 new PerformanceObserver((list) => {
@@ -117,7 +117,7 @@ def fetch_peers():
 
 
 def anywidget_script():
-    """The loader that anywidget installs for notebooks: the same file that it publishes for pages."""
+    """Return the loader that anywidget installs for notebooks: the same file that anywidget publishes for pages."""
     for folder in Path(anywidget.__file__).parents:
         file = folder / "share" / "jupyter" / "nbextensions" / "anywidget" / "index.js"
         if file.exists():
@@ -126,7 +126,7 @@ def anywidget_script():
 
 
 def find(path):
-    """The file behind an address of the local site: /ours/…, /usual/…, or /peers/…."""
+    """Return the file for an address of the local site: /ours/…, /usual/…, or /peers/…."""
     kind, _, rest = unquote(path).lstrip("/").partition("/")
     if kind != "peers":
         return HTML / rest
@@ -134,17 +134,17 @@ def find(path):
 
 
 def in_file(address):
-    """A lab's script in a separate file, which book/widget_state.py writes."""
+    """Return a lab's script from a separate file that book/widget_state.py writes."""
     file = HTML / "_static" / address.partition("?")[0]
     return json.loads(file.read_text("utf-8").partition(" = ")[2].rstrip(";\n"))
 
 
 def repeat_texts(script):
-    """A page's widget state for the usual set-up: each widget with the full text of its script and style."""
+    """Return a page's widget state for the usual set-up: each widget has the full text of its script and style."""
     data = json.loads(script[1])
     models = {name: model["state"] for name, model in data["state"].items()}
     for state in models.values():
-        state.pop("layout", None)  # which the page has left out
+        state.pop("layout", None)  # which the page omits
         for text in ("_esm", "_css"):
             if isinstance(source := state.get(text), dict):
                 state[text] = in_file(source["file"]) if "file" in source else models[source["as"]][text]
@@ -169,7 +169,7 @@ class Site(SimpleHTTPRequestHandler):
         self.wfile.write(body)
 
     def handle(self):
-        with suppress(ConnectionError):  # a page may be closed before all of it has come
+        with suppress(ConnectionError):  # a page may be closed before all of it has been sent
             super().handle()
 
     def log_message(self, *_):
@@ -177,10 +177,10 @@ class Site(SimpleHTTPRequestHandler):
 
 
 def lab_sources(html):
-    """Bytes of the labs' scripts, inline and in files, and the number of labs on the page."""
+    """Return the bytes of the labs' scripts, inline and in files, and the number of labs on the page."""
     states = [json.loads(text)["state"] for text in STATE.findall(html)]
     texts = [model["state"].get("_esm") for models in states for model in models.values()]
-    inline = {text for text in texts if isinstance(text, str)}  # a later lab of a kind names the first
+    inline = {text for text in texts if isinstance(text, str)}  # a later lab of a kind refers to the first one's script
     files = {text["file"] for text in texts if isinstance(text, dict) and "file" in text}
     sizes = (sum(len(text.encode()) for text in group) for group in (inline, map(in_file, files)))
     return (*sizes, html.count('"application/vnd.jupyter.widget-view+json"'))
@@ -195,7 +195,7 @@ def open_page(browser, address, script=""):
 
 
 def cost(browser, address):
-    """Requests, bytes, requests to other hosts, and layout shift, until the page is idle."""
+    """Return requests, bytes, requests to other hosts, and layout shift until the page is idle."""
     page = browser.new_context().new_page()
     page.add_init_script(SHIFT)
     own_files, other_hosts = [], []
@@ -218,33 +218,33 @@ def cost(browser, address):
 
 
 def far_time(browser, address):
-    """Milliseconds from scrolling to a page's last lab, once the page is parsed, until the lab is drawn."""
+    """Return the milliseconds from scrolling to a page's last lab, once the page is parsed, until the lab is drawn."""
     page = open_page(browser, address, FAR)
-    page.wait_for_function("window.far !== undefined")  # 0 where it is complete already
+    page.wait_for_function("window.far !== undefined")  # 0 if the lab is already complete
     far = page.evaluate("window.far")
     page.context.close()
     return far
 
 
 def response_times(browser, address, labs):
-    """Milliseconds from the start of navigation until the first and the last lab have responded to a key."""
+    """Return the milliseconds from the start of navigation until the first and the last lab have responded to a key."""
     page = open_page(browser, address, WATCH.replace("MAIN", repr(MAIN)))
     deadline = time.monotonic() + 20
     while page.evaluate("window.answers.length") < labs:
         if time.monotonic() > deadline:
             sys.exit(f"A lab of {address} does not answer: is its main control among those of MAIN?")
-        for key in ("ArrowRight", "ArrowDown", "ArrowUp"):  # at an edge, one of these finds nothing to do
-            # Only inside a lab: elsewhere an arrow key turns the page.
+        for key in ("ArrowRight", "ArrowDown", "ArrowUp"):  # at an edge, one of these keys has no effect
+            # Press keys only inside a lab, since elsewhere an arrow key opens the next page.
             if page.evaluate("document.activeElement?.closest('.tl-lab') !== null"):
                 page.keyboard.press(key)
-            page.evaluate("new Promise(requestAnimationFrame)")  # or the next key may undo this one unseen
+            page.evaluate("new Promise(requestAnimationFrame)")  # otherwise the next key may undo this one unnoticed
     answers = page.evaluate("window.answers")
     page.context.close()
     return answers[0], answers[-1]
 
 
 def path(control):
-    """The path of the pointer: along a slider, back and forth over a size's values, over cells, around the plane."""
+    """Return the pointer's path: along a slider, back and forth over a size, over cells, or around the plane."""
     box = control.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     for i in range(MOVES + 1):
@@ -260,7 +260,7 @@ def path(control):
 
 
 def drag(browser, page, control):
-    """Drag once; return, in ms, the main thread's longest task (clock and processor time) and the busiest move."""
+    """Drag once; return, in ms, the main thread's longest task (clock and processor time) and the longest move."""
     points = list(path(control))
     page.mouse.move(*points[0])
     page.mouse.down()
@@ -277,7 +277,7 @@ def drag(browser, page, control):
     starts = [move["ts"] for move in moves] + [moves[-1]["ts"] + 50_000]
     tasks = [e for e in trace if e["name"] == "RunTask" and e.get("dur") and (e["pid"], e["tid"]) == thread]
     tasks = [e for e in tasks if e["ts"] + e["dur"] > starts[0] and e["ts"] < starts[-1]]
-    # A task belongs to the last move that began before it ended: the one that it handles.
+    # A task belongs to the last move that began before the task ended: the move that the task handles.
     work = [sum(e["dur"] for e in tasks if a <= e["ts"] + e["dur"] < b) for a, b in pairwise(starts)]
     longest = max(tasks, key=lambda event: event["dur"])
     return longest["dur"] / 1000, max(e.get("tdur", 0) for e in tasks) / 1000, max(work) / 1000
@@ -291,7 +291,7 @@ def drags(browser, page, lab):
 
 
 def smoothness(browser, address):
-    """Run `drags` for each lab, and for its steps if it has some."""
+    """Run `drags` for each lab, and for each of its steps if it has steps."""
     page = open_page(browser, address)
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(1000)
@@ -306,7 +306,7 @@ def smoothness(browser, address):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--pages", nargs="*", help="file names, all where left out")
+    parser.add_argument("--pages", nargs="*", help="file names; all pages when left out")
     options = parser.parse_args()
     pages = options.pages or sorted(file.name for file in HTML.glob("*.html"))
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-headless-shell", "google-chrome"))), None)
@@ -331,7 +331,7 @@ def report(browser, site, pages, repeats, peers):
     heads = f"{'page':<30}{'opened':<8}{'requests':>9}{'kB':>8}{'to other hosts':>16}{'moved':>8}"
     print(f"{heads}{'first lab':>12}{'all labs':>12}")
     details = []
-    cost(browser, (HTML / pages[0]).as_uri())  # the first page that a browser opens pays for its start
+    cost(browser, (HTML / pages[0]).as_uri())  # the first page that a browser opens includes the browser's start
     for name in pages:
         script, later, labs = lab_sources((HTML / name).read_text("utf-8"))
         setups = {"disk": (HTML / name).as_uri(), "http": f"{site}/ours/{name}"}

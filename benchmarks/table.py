@@ -1,4 +1,4 @@
-"""Output of the benchmarks: headers, rows, aims. The measurements are in transformer_lab/measure.py."""
+"""The output of the benchmarks: headers, rows and aims. The measurements are in transformer_lab/measure.py."""
 
 import os
 import platform

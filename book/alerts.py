@@ -1,6 +1,7 @@
-"""Quotes that begin with certain words in bold become a remark or an admonition.
+"""Turns quotes that begin with certain bold words into remarks or admonitions.
 
-A quote reads right in every client. JupyterLab and VS Code would show GitHub's alerts (`> [!NOTE]`) as plain text.
+A quote is displayed correctly in every client. JupyterLab and VS Code would show GitHub's alerts (`> [!NOTE]`) as plain
+text.
 """
 
 from docutils import nodes
@@ -8,7 +9,7 @@ from sphinx.transforms import SphinxTransform
 
 
 def remark(_, *children):
-    """The bold words are title enough."""
+    """The bold words serve as the title."""
     return nodes.container("", *children, classes=["tl-remember"])
 
 

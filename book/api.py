@@ -1,7 +1,8 @@
-"""The API page: a paragraph of names in ``chapters/api.md`` becomes an entry for each, from its docstring.
+"""The API page: each name in a paragraph of names in ``chapters/api.md`` becomes an entry, made from its docstring.
 
-An entry is a section, so that search and the page's table of contents have it. Sphinx's autodoc and napoleon render the
-docstring, viewcode makes a page of the source, and an entry ends with links to the chapters' sections that use it.
+An entry is a section, so that search and the page's table of contents list it. Sphinx's autodoc and napoleon render the
+docstring, viewcode creates a page of the source, and an entry ends with links to the chapters' sections that use the
+name.
 """
 
 import re
@@ -17,7 +18,7 @@ import transformer_lab as tl
 PAGE = "api"
 NAMES = re.compile(r"(?m)^(?:`[\w.]+`\s)+$")  # a paragraph that is nothing but names
 WIDTH = 80  # characters of code in a line
-MANY = 6  # most sections that an entry links to
+MANY = 6  # maximum number of sections that an entry links to
 
 
 def lookup(name):
@@ -67,7 +68,7 @@ def sections_with(name):
 
 
 def skip_data(app, kind, name, member, skip, options):
-    """Show the methods and properties of a class, and none of its other attributes."""
+    """Show only the methods and properties of a class, not its other attributes."""
     return skip or isclass(member) or not (callable(member) or isinstance(member, property))
 
 

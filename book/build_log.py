@@ -1,4 +1,4 @@
-"""Prints what Sphinx is doing and how long it took, instead of Sphinx's hundred lines."""
+"""Prints what Sphinx is doing and how long each part takes, instead of Sphinx's hundred lines."""
 
 from time import perf_counter
 

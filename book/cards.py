@@ -1,4 +1,4 @@
-"""What the card of a link shows: the title of a section and its first sentence, or a term's entry in the glossary.
+"""The text of a link's card: the title of a section and its first sentence, or a term's entry in the glossary.
 
 The texts of all pages are in one small script, ``cards.js``, which hover.js loads when it shows the first card.
 """
@@ -16,16 +16,16 @@ from book.outline import as_json
 from book.search_index import words
 from book.terms import GLOSSARY, entries
 
-SHORT_SENTENCE = 40  # characters of a first sentence that says little alone
+SHORT_SENTENCE = 40  # characters of a first sentence that is too short alone
 ENTRY = 300  # characters of an entry: whole sentences
 SENTENCE_END = re.compile(r"(?<!\bal)(?<!\bvs)[.?!:][”’)]*(?=\s+[^\sa-z]|$)")
-# First paragraphs that say how long something takes, or how hard it is.
+# First paragraphs that state how long a part takes or how hard it is.
 NO_SENTENCE = re.compile(r"About \d+ minutes|[★☆]")
-SECTIONS = re.compile(r" \((?:\d+\.\d+(?:, )?)+\)")  # where the glossary's entries lead
+SECTIONS = re.compile(r" \((?:\d+\.\d+(?:, )?)+\)")  # the sections that the glossary's entries link to
 
 
 def sentences(text):
-    """Return a text cut after each of its sentences."""
+    """Split a text after each of its sentences."""
     ends = [0, *(match.end() for match in SENTENCE_END.finditer(text))]
     return [text[begin:end].strip() for begin, end in pairwise(ends)]
 
@@ -46,7 +46,7 @@ def beginning(section):
 
 
 def entry(section):
-    """Return a glossary's entry, as many whole sentences as a card has room for, without the sections it leads to."""
+    """Return as many whole sentences of a glossary entry as fit on a card, without the entry's links to sections."""
     shown = ""
     for sentence in sentences(SECTIONS.sub("", " ".join(paragraphs(section)))):
         if shown and len(f"{shown} {sentence}") > ENTRY:
@@ -56,7 +56,7 @@ def entry(section):
 
 
 def cards(env):
-    """Return the title and the text of each card, by page and anchor."""
+    """Return the title and text of each card, by page and anchor."""
     by_page = {}
     for places in headings(env).values():
         for page, anchor in places:
@@ -87,7 +87,7 @@ def write_cards(app, builder):
     out.mkdir(parents=True, exist_ok=True)
     script = f"const CARDS = {as_json(by_address)};\n"
     (out / "cards.js").write_text(script, "utf-8")
-    # Another version has another address: a browser must not use a cached one.
+    # A new version has a new address, so that a browser does not use a cached version.
     address = f"cards.js?v={hashlib.sha256(script.encode()).hexdigest()[:8]}"
     app.add_js_file("hover.js", defer="defer", **{"data-cards": address})
 

@@ -1,6 +1,6 @@
-// The list of a page's sections follows the reader: the section that is being read is marked, and scrolled into the
-// list's box. In chapters each entry has its minutes and whether it has been read, and a line says where a sitting
-// ends. The event "tl-section" tells other scripts the section.
+// The list of a page's sections follows the reader: the current section is marked and scrolled into view within the
+// list. In chapters, each entry shows the section's minutes and whether it has been read, and a line marks the end of a
+// sitting. The event "tl-section" notifies other scripts of the current section.
 (() => {
   const list = document.querySelector(".bd-toc-nav");
   if (!list) return;
@@ -14,11 +14,12 @@
   if (!entries.length) return;
 
   const HEADING = 64; // pixels from the window's top to the heading after a link was followed
-  const LINE = 0.15; // of the window's height below that: where the reader reads
+  const LINE = 0.15; // share of the window's height below that: where the reader reads
   let current = null;
-  let landed = null; // where a link led: its section is the current one until the reader scrolls
+  let landed = null; // the target of a link: its section is current until the reader scrolls
 
-  // In the last screen the line moves to the bottom of the window, so that each short section at the end has its turn.
+  // On the last screen, the reading line moves to the bottom of the window, so that each short section at the end
+  // becomes current once.
   function lineOf({ scrollTop, scrollHeight, clientHeight }) {
     const line = HEADING + LINE * clientHeight;
     const left = Math.max(0, scrollHeight - clientHeight - scrollTop);
@@ -64,7 +65,7 @@
     });
   }
   function land() {
-    // A click comes before the new address, and the browser scrolls after both.
+    // The click event comes before the address changes, and the browser scrolls after both.
     requestAnimationFrame(() =>
       requestAnimationFrame(() => {
         const entry = entries.find(({ id }) => id === decodeURIComponent(location.hash.slice(1)));
@@ -78,7 +79,7 @@
   addEventListener("hashchange", land);
   list.addEventListener("click", land);
 
-  // In a chapter: minutes, what has been read, and where a sitting ends.
+  // In a chapter: minutes, sections that have been read, and the ends of sittings.
   const chapter = OUTLINE.chapters.find(({ page }) => page === DOCUMENTATION_OPTIONS.pagename);
   const title = document.querySelector(".bd-sidebar-secondary .onthispage");
   function element(tag, className, text = "") {
@@ -114,7 +115,7 @@
     document.addEventListener("tl-record", showRead);
   }
   land();
-  // Scripts that come after this one hear of the first section, too.
+  // Later scripts are also notified of the first section.
   addEventListener("load", () => {
     show(find());
     announce();

@@ -1,6 +1,6 @@
-"""Three questions from earlier chapters at the end of each chapter: a link to the practice, mixed up to the one before.
+"""At the end of each chapter, a link to three questions of the mixed practice, from all earlier chapters.
 
-What has not been practised for some chapters is then asked again, when it is nearly forgotten.
+Rules that a reader has not practised for some chapters are asked again before they are forgotten.
 """
 
 import re
@@ -14,7 +14,7 @@ CHECK_YOURSELF = re.compile(r"\d+\.\d+ Check yourself")
 
 
 def link(number):
-    """Return the words of a chapter's link and the query of its address, or None where nothing comes before."""
+    """Return the words and the address's query of a chapter's link, or None if no practice comes before."""
     earlier = [topic.chapter for topic in practice.topics().values() if topic.chapter < number]
     if not earlier:
         return None

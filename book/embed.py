@@ -1,7 +1,7 @@
-"""A page that shows one lab and nothing else, for a frame in somebody's slides: embed.html?lab=05_masks-2.
+"""A page that shows only one lab, for a frame in slides: embed.html?lab=05_masks-2.
 
-Each lab of a page has a file with its state, which `embed.js` reads by its name: a page opened from disk cannot fetch
-JSON. `lab=masks` is the first lab of its kind.
+Each lab of a page has a script file with its state, which `embed.js` loads by name, because a page opened from disk
+cannot fetch JSON. `lab=masks` is the first lab of its kind.
 """
 
 import json
@@ -37,13 +37,13 @@ main > p { margin: 0.3rem 0.5rem; font-size: 0.8rem; text-align: right; }
 
 
 def kind_of(state):
-    """The lab's kind as addresses name it, or None for a practice, which a chapter asks in its place."""
+    """Return the lab's kind as used in addresses, or None for a practice, which is not embedded."""
     *_, kind, _ = state.get("_anywidget_id", ". .").split(".")
     return None if kind in ("practice", " ") else kind
 
 
 def write_labs(app, pagename, templatename, context, doctree):
-    """Write a file for each lab of a page, and say in the page what its frame's address is."""
+    """Write a file for each lab of a page, and store the address of the lab's frame in the page."""
     body = context.get("body", "")
     states = [script.attributes["body"] for script in context.get("script_files", ()) if is_state(script)]
     if not states or ROOM not in body:

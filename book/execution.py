@@ -1,4 +1,4 @@
-"""Pages show the cached execution of each notebook; missing ones run before any page is read."""
+"""Pages show the cached execution of each notebook; notebooks without one are executed before any page is read."""
 
 from sphinx.errors import ExtensionError
 
@@ -6,7 +6,7 @@ from executed import cache_folder, execute_missing
 
 
 def execute(app, config):
-    config.nb_execution_cache_path = str(cache_folder())  # changes with the code, and every page is then read again
+    config.nb_execution_cache_path = str(cache_folder())  # changes with the code, so that every page is read again
     if failed := execute_missing():
         raise ExtensionError("\n\n".join(failed))
 

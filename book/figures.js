@@ -1,4 +1,4 @@
-// A figure is a link to its picture. This script opens the picture over the page, at its full size.
+// A figure is a link to its picture. This script opens the picture over the page, at full size.
 (() => {
   /** @type {HTMLDialogElement} */
   let dialog;
@@ -9,7 +9,7 @@
     const picture = Object.assign(document.createElement("div"), { className: "tl-picture", tabIndex: 0 });
     dialog.append(close, picture);
     close.addEventListener("click", () => dialog.close());
-    // A click beside the picture closes it, too; Escape needs no code.
+    // A click beside the picture also closes it; Escape needs no code.
     dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
     document.body.append(dialog);
   }

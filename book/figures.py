@@ -1,8 +1,8 @@
-"""Figures: their sizes, so that nothing moves when they arrive; a number and a caption to link to; their full size.
+"""Figures: sizes that prevent layout shifts, a number and a caption to link to, and a link to the full size.
 
-A chapter's figure is *Figure 6.2*: the caption is the paragraph after it that begins so, or the first sentence of its
-description. Each figure is a link to its picture, which `figures.js` opens over the page. A phone shows the panels of a
-wide figure one below the other.
+A chapter's figure is *Figure 6.2*: the caption is the paragraph after the figure that begins with this number, or the
+first sentence of the figure's description. Each figure is a link to its picture, which `figures.js` opens over the
+page. A phone shows the panels of a wide figure one below the other.
 """
 
 import re
@@ -23,8 +23,8 @@ FIGURE = re.compile(
 ALT = re.compile(r' alt="(?P<first>[^"]*?\.)(?: [^"]*)?"')
 WIDTH = re.compile(r' width="(\d+)"')
 PHONE = "(max-width: 576px)"
-WIDE_FIGURE = 560  # pixels: of a wider figure, a phone shows letters too small to read
-MENTION = re.compile(r"(?<!<strong>)\bFigure (\d+\.\d+)\b(?![^<>]*>)(?![^<>]*</a>)")  # and in no link
+WIDE_FIGURE = 560  # pixels: in a wider figure, letters are too small to read on a phone
+MENTION = re.compile(r"(?<!<strong>)\bFigure (\d+\.\d+)\b(?![^<>]*>)(?![^<>]*</a>)")  # and not inside a link
 
 
 def size_of(head):
@@ -35,9 +35,9 @@ def size_of(head):
 
 
 def number_figures(body, chapter=None, stacked=lambda source: None):
-    """Return a page's HTML with each figure as a link to its picture; a chapter's also with numbers and captions.
+    """Return a page's HTML with each figure as a link to its picture; in chapters also with numbers and captions.
 
-    ``stacked`` returns the address and the size of a picture that has the same panels one below the other, or None.
+    ``stacked`` returns the address and the size of a picture with the same panels one below the other, or None.
     """
     count = 0
 
@@ -88,7 +88,7 @@ def add_figures(app, pagename, templatename, context, doctree):
         return image[0]
 
     def stacked(address):
-        """Write the stacked panels of a picture beside it."""
+        """Write the stacked panels of a picture to a file beside the picture."""
         folder, _, name = unquote(address).rpartition("/")
         if not name.endswith(".png") or name not in sources:
             return None

@@ -1,7 +1,8 @@
 // Finds sections for a reader's words, in the texts of search_index.py, with the stemmer of Sphinx.
 // biome-ignore lint/correctness/noUnusedVariables: other scripts use it
 const FIND = (() => {
-  // The field's names: all of a row are one term, whatever their endings and capitals. Of two that fit, the longer one.
+  // Names of the field: all names in a row are one term, whatever their endings and capitals. If two names match, the
+  // longer is used.
   const NAMES = [
     ["axis", "axes", "dim", "dimension"],
     ["backward pass", "backpropagation", "backprop", "back propagation"],
@@ -42,14 +43,14 @@ const FIND = (() => {
     ["sqrt", "√", "square root"],
     ["tying", "tied", "tie", "weight tying", "weight sharing"],
   ];
-  // Words that say nothing, beside Sphinx's.
+  // Stop words in addition to Sphinx's.
   const MORE =
     "all can did do does from get has have how i its many me my so use vs versus we what when where which who why you";
   const WORD = /\d+(?:\.\d+)+|[\p{L}\p{N}_]+|[√∞]/gu;
-  const LONG = 4; // letters of a word that may be misspelt
+  const LONG = 4; // minimum number of letters of a word that may be misspelt
 
   const stemmer = new Stemmer();
-  // The stem of a tokenizer is not that of a token.
+  // The words tokenizer and token must not share a stem.
   /** @type {Map<string, string>} */
   const stems = new Map(["tokenizer", "tokenizers"].map((word) => [word, "tokenizer"]));
   function stem(word) {
@@ -60,7 +61,7 @@ const FIND = (() => {
   const stopWords = new Set([...STOP_WORDS, ...MORE.split(" ")].map(stem));
   const wordsOf = (text) => text.match(WORD) ?? [];
 
-  // By its first stem: the stems of every way to write a name, the longest first, and the name's term.
+  // By the first stem: the stems of each spelling of a name, longest first, and the name's term.
   /** @type {Map<string, { parts: string[]; term: string }[]>} */
   const names = new Map();
   for (const row of NAMES)
@@ -70,7 +71,8 @@ const FIND = (() => {
     }
   for (const ways of names.values()) ways.sort((a, b) => b.parts.length - a.parts.length);
 
-  // The terms of a text and their places: its words with names in the place of theirs, and what is inside of these.
+  // The terms of a text and their places: words, with names in place of the words that form them, and the words inside
+  // names.
   function read(text) {
     const words = [...text.matchAll(WORD)].map(({ 0: word, index: from }) => ({
       from,
@@ -78,7 +80,7 @@ const FIND = (() => {
       term: stem(word),
     }));
     const found = { line: [], inside: [] };
-    let end = 0; // of the name before
+    let end = 0; // of the previous name
     words.forEach((word, at) => {
       const ways = (names.get(word.term) ?? []).filter(({ parts }) =>
         parts.every((part, i) => words[at + i]?.term === part),
@@ -125,7 +127,7 @@ const FIND = (() => {
   function section(kind, page, address, title, text) {
     const [heading, body] = [read(title), read(text)];
     const length = { heading: withoutStopWords(heading).length, body: body.line.length };
-    const names = title.replace(NUMBER, "").split(", "); // the glossary has several in one heading
+    const names = title.replace(NUMBER, "").split(", "); // the glossary has several terms in one heading
     return {
       ...{ kind, page, address, title, text, length, taught: new Map() },
       ...{ heading: counted(heading), body: counted(body) },
@@ -144,7 +146,8 @@ const FIND = (() => {
   const mean = (part) => sections.reduce((sum, { length }) => sum + length[part], 0) / sections.length;
   const average = { heading: mean("heading"), body: mean("body") };
 
-  // An entry of the glossary names the sections that teach it, as in (5.9, 7.1): these are about its words, too.
+  // A glossary entry names the sections that teach its term, as in (5.9, 7.1), so these sections are also about the
+  // entry's words.
   const chapters = sections.filter(({ kind }) => kind === "Chapter");
   const numbered = new Map(chapters.map((one) => [one.title.match(/^\d+\.\d+/)?.[0], one]));
   const NO_TERM = /^(Glossary|Axis words|Letters|Terms)$/;
@@ -155,7 +158,7 @@ const FIND = (() => {
         for (const name of entry.names.map((name) => name.trim().split(" ")))
           for (const term of name) taught?.set(term, Math.max(taught.get(term) ?? 0, 1 / name.length));
 
-  // The fewer sections have a term, the more it says.
+  // The fewer sections contain a term, the higher its weight.
   function rarities(part) {
     /** @type {Map<string, number>} */
     const counts = new Map();
@@ -167,7 +170,7 @@ const FIND = (() => {
   const rarest = Math.log2(1 + sections.length);
   const isKnown = (term) => rarity.body.has(term) || rarity.heading.has(term);
 
-  // Whether two words differ in one letter: one more, one other, or two neighbours that changed places.
+  // Whether two words differ in one letter: one is added, one is replaced, or two neighbours are exchanged.
   function isOneEdit(a, b) {
     if (Math.abs(a.length - b.length) > 1) return false;
     let start = 0;
@@ -191,8 +194,8 @@ const FIND = (() => {
     return "";
   }
 
-  // The query with each word that no section has replaced by one that some have, whether it was a misspelling, and the
-  // words for which there is none.
+  // The query, in which a word that occurs in no section is replaced by a similar word that does; whether that
+  // corrected a misspelling; and the words without a replacement.
   function corrected(query, completions) {
     const missing = [];
     let isMisspelt = false;
@@ -214,7 +217,7 @@ const FIND = (() => {
     return new Set(words.map(([, term]) => term));
   }
 
-  // How much one of the query's terms says for a section.
+  // The score that one of the query's terms adds to a section.
   const HEADING = 1.5;
   function points(one, term) {
     const often = one.body.get(term) ?? 0;
@@ -227,7 +230,7 @@ const FIND = (() => {
   }
   const rarityOf = (term) => rarity.body.get(term) ?? rarity.heading.get(term) ?? rarest;
 
-  // The terms one by one, and less where some are missing; then the query as a whole.
+  // The score adds the terms one by one, is reduced if some are missing, and then adds the query as a whole.
   function score(one, weight, { queryTerms, phrase, quotes }) {
     const best = queryTerms.map((terms) => Math.max(...terms.map((term) => points(one, term))));
     const values = queryTerms.map((terms) => Math.max(...terms.map(rarityOf)));
@@ -240,7 +243,7 @@ const FIND = (() => {
     return { score: weight * (sum(best) * share + inHeading + inText), hasAll: share === 1 };
   }
 
-  // The package comes first for names as they are written in code; questions, claims and lists of works explain least.
+  // For names written as in code, the package ranks first; questions, claims and lists of works rank last.
   const CODE = /[_.]|[a-z][A-Z]|[A-Z][A-Z]/;
   const MINOR = /Check yourself|Claims you will meet|Predict first|References/;
   function weight({ kind, title, address }, query) {
@@ -250,10 +253,10 @@ const FIND = (() => {
     return MINOR.test(title) ? 0.5 : 1;
   }
   const LAST = ["Assignment", "Solution"];
-  const LEAST = 0.1; // of the best score, for a section that lacks a term
+  const LEAST = 0.1; // share of the best score, for a section that lacks a term
 
-  // The sections for a query, the best first, with the terms that were found in them; the query that was used instead
-  // of a misspelt one; and the words that no section has. While a reader types, the last word may have just begun.
+  // The sections for a query, best first, with the terms found in them; the query that replaced a misspelt query; and
+  // the words that occur in no section. While a reader types, the last word may be incomplete.
   function find(query, isTyped = false) {
     const last = isTyped ? (/[\p{L}\p{N}_]{2,}$/u.exec(query.toLowerCase())?.[0] ?? "") : "";
     const completions = last ? completionsOf(last) : new Set();
@@ -298,7 +301,7 @@ const FIND = (() => {
     return `${start ? "… " : ""}${shown}`;
   }
 
-  // A text in pieces, each with whether it is a term that was found.
+  // A text split into pieces, each with a flag: whether the piece is a found term.
   /** @type {(text: string, terms: Set<string>) => [string, boolean][]} */
   function marked(text, terms) {
     /** @type {[string, boolean][]} */

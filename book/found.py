@@ -1,6 +1,6 @@
 """Metadata for search engines and browsers: titles, addresses, a map of the site, the course as data, icons.
 
-Addresses need the site's own, html.baseurl in _config.yml; without it a page says nothing about them.
+Addresses require the site's address, html.baseurl in _config.yml; without it, the pages contain none of them.
 """
 
 import json
@@ -18,7 +18,7 @@ from reading_times import stated_minutes
 
 ICONS = {"icon-32.png": 32, "icon-180.png": 180}  # for browsers without SVG icons, and for home screens
 UNLISTED_PAGES = ("record",)  # the reader's own page
-VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')  # the theme has one, too
+VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')  # the theme also has one
 
 
 def tab_title(site, pagename, title):
@@ -79,7 +79,7 @@ def add_tags(app, pagename, templatename, context, doctree):
     site = app.config.html_title
     title = app.env.titles[pagename].astext() if doctree else context.get("title") or "Search"
     context["tab_title"] = tab_title(site, pagename, title)
-    context["pageurl"] = None  # a page without a source is no page to be found
+    context["pageurl"] = None  # a page without a source should not be found
     icon, large = (context["pathto"](f"_static/{name}", 1) for name in ICONS)
     lines = [
         f'<link rel="icon" type="image/png" sizes="32x32" href="{icon}" />',
@@ -119,7 +119,7 @@ def write_files(app, error):
 
 
 def setup(app):
-    # After the card's tags, and after the extension of the 404 page, which sets other addresses.
+    # Connected after the card's tags, and after the extension of the 404 page, which changes addresses.
     app.connect("html-page-context", add_tags, priority=900)
     app.connect("build-finished", write_files)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

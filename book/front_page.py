@@ -1,4 +1,4 @@
-"""The front page: the link to the first chapter becomes a button beside one to the lab, the list of chapters cards."""
+"""The front page: the first chapter and the lab get buttons, and the list of chapters becomes cards."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ PLAY = "play"  # the lab's anchor
 
 
 def thumbnail(chapter):
-    """Return a chapter's picture, which is decoration: its question says the same."""
+    """Return a chapter's picture, which is decoration: the chapter's question has the same content."""
     path = THUMBNAILS / f"{chapter}.svg"
     if not path.exists():
         raise ExtensionError(f"{chapter} has no picture for the front page: draw book/thumbnails/{path.name}")
@@ -22,7 +22,7 @@ def thumbnail(chapter):
 def lay_out(app, doctree, docname):
     if docname != app.config.root_doc:
         return
-    # The lab takes the full width.
+    # The lab occupies the full width.
     app.env.metadata[docname]["html_theme.sidebar_secondary.remove"] = True
     for paragraph in list(doctree.findall(nodes.paragraph)):
         link, place = paragraph[0], paragraph.parent
@@ -41,7 +41,7 @@ def lay_out(app, doctree, docname):
 
 
 def name_book(app, env):
-    """Links to the front page, as in the list of pages, say the book's name; its heading is a promise."""
+    """Links to the front page, as in the list of pages, show the book's name instead of the page's heading."""
     env.titles[app.config.root_doc] = nodes.title("", app.config.html_title)
 
 

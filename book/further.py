@@ -1,4 +1,4 @@
-"""Marks the sections that nothing later needs: their first line says what one misses by skipping them."""
+"""Marks the sections that no later section needs; the first line of such a section says what skipping it misses."""
 
 from docutils import nodes
 

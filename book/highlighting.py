@@ -1,7 +1,7 @@
-"""Code gets markup only where it has a colour: names, commas and spaces get none.
+"""Code gets markup only where it has a colour: names, commas and spaces have no markup.
 
-Their markup would be more than a fourth of a chapter's bytes. A line that a phone must wrap is an element with its
-indent, so that what goes on below is indented farther than its beginning.
+Their markup would be more than a fourth of a chapter's bytes. A line that a phone must wrap is an element with an
+indent, so that its continuation is indented farther than its beginning.
 """
 
 import re
@@ -11,11 +11,11 @@ from pygments.token import Name, Punctuation, Text, Whitespace
 from sphinx.highlighting import PygmentsBridge
 
 PLAIN_TOKENS = {Name, Punctuation, Text, Whitespace}  # in the colour of text, in light and in dark
-PHONE_LINE = 36  # letters, in a line of a phone
+PHONE_LINE = 36  # letters in a line on a phone
 
 
 class OnlyWhatIsColoured(HtmlFormatter):
-    """Pygments' HTML without classes that change nothing."""
+    """Pygments' HTML formatter without classes that have no effect."""
 
     def _get_css_classes(self, ttype):
         return "" if ttype in PLAIN_TOKENS else super()._get_css_classes(ttype)

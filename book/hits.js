@@ -1,5 +1,6 @@
-// Hits while a reader types into the search that opens over every page. The first time it opens, it loads the texts of
-// the book and what finds them (search_index.py). Enter alone leads to the page of all hits: search.js.
+// Shows hits while a reader types into the search dialog that opens over every page. When the dialog first opens, it
+// loads the texts of the book and the search functions (search_index.py). Enter without a chosen hit opens the page of
+// all hits: search.js.
 // biome-ignore lint/correctness/noUnusedVariables: other scripts use it
 const SEARCH = (() => {
   const { currentScript } = /** @type {{ currentScript: HTMLScriptElement }} */ (document);
@@ -27,12 +28,12 @@ const SEARCH = (() => {
 
   // How many hits of each kind are shown; the kind with the best hit comes first.
   const MOST_SHOWN = { Chapter: 5, Glossary: 3, Lab: 2, Bug: 2, Package: 2, Page: 2, Assignment: 1 };
-  const KINDS_WITH_OWN_PAGE = new Set(["Glossary", "Bug", "Package"]); // all their hits are on a page with this name
+  const KINDS_WITH_OWN_PAGE = new Set(["Glossary", "Bug", "Package"]); // all hits are on a page with this name
   const list = makeElement("div", { id: "tl-hits", hidden: true, role: "listbox", ariaLabel: "Hits" });
   const status = makeElement("p", { role: "status" });
   Object.assign(box, { role: "search", ariaLabel: "Search" }); // a landmark
   box.append(makeElement("div", { className: "tl-hits" }, status, list));
-  Object.assign(field, { type: "text", inputMode: "search", enterKeyHint: "search" }); // a combobox is no searchbox
+  Object.assign(field, { type: "text", inputMode: "search", enterKeyHint: "search" }); // not also a searchbox
   Object.assign(field, { role: "combobox", ariaAutoComplete: "list", ariaExpanded: "false" });
   field.setAttribute("aria-controls", list.id);
 
@@ -119,7 +120,7 @@ const SEARCH = (() => {
       options[chosen].click();
     }
   });
-  list.addEventListener("click", close); // a hit may be on the page itself
+  list.addEventListener("click", close); // a hit may be on the current page
   box.addEventListener("focusout", (event) => {
     const { relatedTarget } = /** @type {FocusEvent} */ (event);
     if (relatedTarget instanceof Node && !box.contains(relatedTarget)) close();

@@ -1,9 +1,10 @@
-// On a computer with a mouse, a card beside a link within the book: the title of the section that it leads to and its
-// first sentence, or what a term means. The mouse shows it after a moment, Tab at once, and Esc hides it. The texts are
-// in cards.js (book/cards.py), which is loaded for the first card: a page from disk may load scripts and nothing else.
+// On a computer with a mouse, shows a card beside a link within the book: the title and first sentence of the target
+// section, or the meaning of a term. Hovering over the link shows the card after a moment, focus shows it at once, and
+// Esc hides it. The texts are in cards.js (book/cards.py), which is loaded for the first card: a page opened from disk
+// can load scripts but cannot fetch other files.
 (() => {
   const LINKS = "a.reference.internal, a.term";
-  const DELAY = 250; // milliseconds, before a card is shown, and until one is hidden that the mouse has left
+  const DELAY = 250; // milliseconds before a card is shown, and before it is hidden after the mouse has left
   const GAP = 6; // pixels between a link and its card
 
   /** @type {HTMLElement} */
@@ -23,7 +24,7 @@
     return loading;
   }
 
-  // The title and the text for a link, or nothing if it leads out of the book or to no heading.
+  // The title and the text for a link, or nothing if the link leads out of the book or to no heading.
   function textsFor(link) {
     if (link.origin !== location.origin || !link.pathname.startsWith(root.pathname)) return null;
     const page = link.pathname.slice(root.pathname.length) || "index.html";
@@ -42,7 +43,7 @@
   let wanted = null;
   let timer = 0;
 
-  // Below the line of the link that the mouse is on; above it where there is no room.
+  // Places the card below the hovered line of the link, or above the line if there is no space below.
   function place(link, x) {
     const lines = [...link.getClientRects()];
     const line = lines.find(({ left, right }) => left <= x && x <= right) ?? lines[0];
@@ -68,7 +69,7 @@
     wanted = link;
     await load();
     const texts = textsFor(link);
-    if (link !== wanted || !texts) return; // the mouse has gone on
+    if (link !== wanted || !texts) return; // the mouse has moved on
     hide();
     wanted = shown = link;
     [heading.textContent, text.textContent] = texts;

@@ -1,6 +1,6 @@
-"""The theme's icons, cut to those that pages show: a few kilobytes instead of 260.
+"""The theme's icon font, reduced to the icons that pages show: a few kilobytes instead of 260.
 
-The signs are Font Awesome Free's (https://fontawesome.com/license/free: the font under the SIL OFL 1.1).
+The icons are from Font Awesome Free (https://fontawesome.com/license/free: the font under the SIL OFL 1.1).
 """
 
 import io
@@ -13,7 +13,7 @@ from fontTools import subset
 from fontTools.ttLib import TTFont
 
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
-# The icons of the pages' buttons. Those in the theme's styles are found there.
+# The icons of the pages' buttons. Icons in the theme's styles are found in the styles.
 NAMES = (
     "angle-left",
     "angle-right",
@@ -37,12 +37,12 @@ STYLE = """
 
 
 def code_point(library, name):
-    """The number under which Font Awesome's own style sheet shows an icon."""
+    """Return the code point of an icon in Font Awesome's style sheet."""
     return int(re.search(rf"\.fa-{name}:before[^{{}}]*{{content:\"\\([0-9a-f]+)\"}}", library)[1], 16)
 
 
 def cut(font, numbers):
-    """Return the font with these signs alone, as WOFF."""
+    """Return the font with only these glyphs, as WOFF."""
     options = subset.Options(flavor="woff", hinting=False)
     cutter = subset.Subsetter(options)
     cutter.populate(unicodes=numbers)

@@ -1,6 +1,6 @@
-"""A link from one notebook to a section of another names it as Jupyter does: `index.ipynb#heading=The-lab`.
+"""A link from one notebook to a section of another uses Jupyter's form: `index.ipynb#heading=The-lab`.
 
-JupyterLab and Notebook 7 know no other form of address; the book accepts this one and MyST's.
+JupyterLab and Notebook 7 accept no other form of address; the book accepts this form and MyST's.
 """
 
 

@@ -1,6 +1,7 @@
-// Keys for the whole page: ← and → for the pages before and after, / for the search, ? for a card with all keys. A key
-// belongs to the page only where nothing else wants it: a field, a lab, a table or code that scrolls, an open fold-out
-// keep theirs. The card turns the keys off for readers who speak or switch instead of typing.
+// Keys for the whole page: ← and → open the previous and the next page, / opens the search, ? opens a card with all
+// keys. The page handles a key only if no other element uses it: fields, labs, tables or code that scroll, and open
+// fold-outs handle their own keys. The card can turn the keys off, for readers who use speech or a switch instead of
+// typing.
 (() => {
   const KEYS = [
     [["←", "→"], "the page before, the page after"],
@@ -56,7 +57,7 @@
     if (!card.open) card.showModal();
   }
 
-  // The elements that use keys themselves, and those around them.
+  // The elements that handle keys themselves, and the elements around them.
   const OWN = "input, textarea, select, dialog, [contenteditable], .tl-lab, [data-lab], .jupyter-widgets";
   const SCROLLS = "pre, .formula, .pst-scrollable-table-container, [tabindex='0']";
   const isFree = (target) => !target.closest(OWN) && !target.closest(SCROLLS);
@@ -75,7 +76,7 @@
     "/": search,
     "?": showCard,
   };
-  // Before the theme's own search key, which puts the cursor into a field that is not shown.
+  // Runs before the theme's own search key, which would focus a hidden field.
   addEventListener(
     "keydown",
     (event) => {
@@ -91,7 +92,7 @@
     true,
   );
 
-  // A button for those who do not guess that there are keys.
+  // A button for readers who do not know that there are keys.
   const button = makeElement("button", { type: "button", className: "tl-keys-button", textContent: "Keys" });
   button.append(" ", makeElement("kbd", { textContent: "?" }));
   button.addEventListener("click", showCard);

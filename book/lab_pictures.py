@@ -1,4 +1,4 @@
-"""A browser without scripts shows a picture of each lab; any other reserves space for the lab.
+"""A browser without scripts shows a picture of each lab; a browser with scripts reserves space for the lab.
 
 `make pictures` takes pictures, sentences and heights from the built book.
 """

@@ -1,7 +1,7 @@
-"""Formulas become MathML when the book is built: they need no script, and do not move the page.
+"""Formulas become MathML when the book is built, so that they need no script and cause no layout shift.
 
-latex2mathml converts the TeX. Where a browser would space the result differently from TeX, ``_correct`` changes it.
-The font is STIX Two Math, cut to the glyphs that formulas use: see fonts/README.md.
+latex2mathml converts the TeX. If a browser would space the result differently from TeX, ``_correct`` changes the
+result. The font is STIX Two Math, reduced to the glyphs that formulas use: see fonts/README.md.
 """
 
 import re
@@ -22,7 +22,7 @@ FONT = Path(__file__).parent / "fonts" / "stix-two-math.woff"
 STYLE = "mathematics.css"
 ARGUMENTS = {"mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 2, "msubsup": 3, "munderover": 3}
 SCRIPTS = ARGUMENTS.keys() - {"mfrac", "mroot"}
-# The space around a sign where TeX and browsers differ.
+# The space around signs for which TeX and browsers differ.
 SPACE_AROUND = {":": "0.278em", "…": "0.167em", "/": "0", "∞": "0", "∅": "0"}
 THIN_SPACE = "0.167em"
 ACCENTS = {"^": "ˆ", "~": "˜"}
@@ -33,15 +33,15 @@ logger = logging.getLogger(__name__)
 
 
 class FormulaError(ValueError):
-    """A formula that cannot be set."""
+    """An error for a formula that cannot be typeset."""
 
 
 def mathml(tex, display="inline"):
     """Return a formula as MathML, with its TeX as an annotation for copying and searching."""
     try:
-        # Before \left, \! takes back a space that TeX would add, and a browser does not.
+        # Before \left, \! removes a space that TeX adds but a browser does not.
         root = convert_to_element(re.sub(r"\\!\s*(?=\\left\b)", "", tex), display=display)
-    except Exception as error:  # the library has a class for each mistake, without messages
+    except Exception as error:  # the library raises a class for each mistake, without a message
         reason = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
         raise FormulaError(f"the formula {tex} cannot be read: {reason}") from error
     for element in root.iter():
@@ -79,7 +79,7 @@ def glyphs():
 
 
 def _correct(element):
-    """Change an element and its children so that a browser sets them as TeX would."""
+    """Change an element and its children so that a browser typesets them as TeX would."""
     if element.attrib.pop("mathvariant", None):
         element.set("style", CODE)
     if side := element.attrib.pop("columnalign", None):
@@ -111,20 +111,20 @@ def _set_around(sign, width):
 
 def _set_space(space):
     width = space.get("width").replace("negativethinmathspace", f"-{THIN_SPACE}")
-    if width.startswith("-"):  # browsers have negative margins, but no negative space
+    if width.startswith("-"):  # browsers support negative margins, but no negative space
         space.set("style", f"margin-inline-start: {width}")
     space.set("width", width if width[0] != "-" else "0")
 
 
 def _prime():
-    """Return a prime as tall as its letter: browsers make it as small as an index."""
+    """Return a prime as tall as its letter; browsers draw a prime as small as an index."""
     lowered = Element("mpadded", voffset="-0.4em", height="0.3em")
     SubElement(SubElement(lowered, "mstyle", scriptlevel="0"), "mi").text = "′"
     return lowered
 
 
 def _set_in_row(row, i, element):
-    """Give an element of a row the space that TeX puts between it and its neighbours."""
+    """Add the space that TeX puts between an element of a row and its neighbours."""
     before = row[i - 1] if i else None
     after = row[i + 1] if i + 1 < len(row) else None
     name = _first(element, SCRIPTS)
@@ -150,7 +150,7 @@ def _set_in_row(row, i, element):
 
 
 def _first(element, tags=None):
-    """Return the innermost first element, going only into those with these tags if there are any."""
+    """Return the innermost first element, descending only into elements with these tags if tags are given."""
     while len(element) and (tags is None or element.tag in tags):
         element = element[0]
     return element
@@ -168,7 +168,7 @@ def parts_of(tex):
 
 
 def attach_punctuation(app, doctree, docname):
-    """Attach punctuation to the formula before it: a browser would begin a line with it, even after a word joiner."""
+    """Attach punctuation to the preceding formula: a browser could begin a line with it, even after a word joiner."""
     for node in [*doctree.findall(nodes.math)]:
         following = node.next_node(descend=False, siblings=True)
         marks = re.match(r"[.,;:!?)’”]+", following) if isinstance(following, nodes.Text) else None
@@ -198,7 +198,7 @@ def _html(node, parts, display):
 
 
 def write_style(app):
-    """Write the font into a style sheet: a separate file would arrive after the text, and move it."""
+    """Write the font into a style sheet, because a separate file would arrive after the text and shift it."""
     if app.builder.format == "html":
         data = b64encode(FONT.read_bytes()).decode()
         source = f'url("data:font/woff;base64,{data}") format("woff")'

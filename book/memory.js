@@ -1,18 +1,18 @@
-// The book remembers its reader: sections are counted as read, the place is kept, and the front page, the list of pages
-// and the syllabus show how far the reader is.
+// Stores and shows the reader's progress: sections are counted as read, the place is stored, and the front page, the
+// list of pages and the syllabus show the progress.
 (() => {
   const { pagename } = DOCUMENTATION_OPTIONS;
   const chapter = OUTLINE.chapters.find(({ page }) => page === pagename);
 
-  // A section counts as read after a tenth of its minutes, once its end has been in the window. A reader who scrolls
-  // past has not read it.
+  // A section counts as read after a tenth of its minutes, once its end has been in the window. Scrolling past a
+  // section does not count as reading.
   const SHARE = 0.1;
-  const IDLE_LIMIT = 120; // seconds after the last sign of the reader during which a page counts as being read
-  const PLACE_AFTER = 3; // seconds: a section that is only passed is not the place
+  const IDLE_LIMIT = 120; // seconds after the last input event during which a page counts as being read
+  const PLACE_AFTER = 3; // seconds before a section becomes the reader's place, so that scrolling past does not count
   if (chapter) {
     let section = null;
     let sectionSeconds = 0; // seconds in this section without a break
-    let idleSeconds = 0; // seconds since the last sign of the reader
+    let idleSeconds = 0; // seconds since the last input event
     const seconds = new Map();
     const ended = new Set();
 
@@ -47,7 +47,7 @@
       saveRead(done.map(({ id }) => id));
     }, 1000);
   }
-  const savedIds = new Set(); // what this page has written already
+  const savedIds = new Set(); // what this page has already stored
   function saveRead(ids) {
     const newIds = ids.filter((id) => !savedIds.has(id));
     if (!newIds.length) return;
@@ -62,7 +62,8 @@
     });
   }
 
-  // How far: a small ring beside each link to a page, in the list of pages, on the front page and in its syllabus.
+  // Shows progress as a small ring beside each link to a page, in the list of pages, on the front page and in its
+  // syllabus.
   const root = new URL(document.documentElement.dataset.content_root ?? "./", location.href);
   function pageOf(link) {
     const address = new URL(link.href);
@@ -96,7 +97,7 @@
     showPlace(record);
   }
 
-  // The front page's button leads a reader who comes back to the place.
+  // The front page's button leads a returning reader to the stored place.
   /** @type {HTMLAnchorElement} */
   const start = document.querySelector(".tl-front .tl-start a:last-child");
   const original = start && { href: start.getAttribute("href"), text: start.textContent };
@@ -110,7 +111,7 @@
     start.append(rest);
   }
 
-  // The theme restores where the list of pages was scrolled to; the page that is shown must be in sight.
+  // The theme restores the scroll position of the list of pages, but the current page must be visible.
   addEventListener("load", () => {
     const box = document.querySelector(".bd-sidebar-primary");
     const current = box?.querySelector(".bd-links li.current > a");

@@ -1,8 +1,9 @@
 """A mention of a section, a chapter, an assignment, an exercise or a note becomes a link to its heading.
 
-The notebooks keep their text. A mention with a word, such as *section 5.9* or *chapters 3 and 4*, must name exactly one
-heading, or the build fails. A number alone is a mention only in forms that leave no doubt, as ``(5.9)`` or *as in 5.9*,
-and only if there is such a section: it may as well be a measurement. A section of a published paper is no mention.
+The notebooks' text does not change. A mention with a word, such as *section 5.9* or *chapters 3 and 4*, must name
+exactly one heading, or the build fails. A number without a word is a mention only in unambiguous forms such as
+``(5.9)`` or *as in 5.9*, and only if there is such a section: other numbers may be measurements. A section of a
+published paper is not a mention.
 """
 
 import re
@@ -14,7 +15,7 @@ from sphinx.errors import ExtensionError
 
 from book.prose import address, link, put_nodes, sections_around, texts, title_of
 
-# What a heading of a page says of the number by which others mention it.
+# How a page's heading contains the number by which the heading is mentioned.
 TITLES = (
     ("chapter", re.compile(r"\d\d_\w+"), re.compile(r"(\d+) · ")),
     ("section", re.compile(r"\d\d_\w+"), re.compile(r"(\d+\.\d+) ")),
@@ -32,14 +33,14 @@ NUMBER_AFTER_PHRASE = re.compile(
     rf"{NUMBER}{UNIT}"
 )
 NUMBER_AFTER_AND = re.compile(rf"\s+and\s+{NUMBER}{UNIT}")
-# Words around a section of another work.
+# Words around the section of a different work.
 CITATION_BEFORE = re.compile(r"\b(?:(?:19|20)\d\d[,:]|[Ii]ts|[Tt]heir)\s+$")
 CITATION_AFTER = re.compile(r"\s+of\s+(?:its|their|the)\s+(?:paper|report)\b")
 
 
 @dataclass(frozen=True)
 class Mention:
-    """A place in a text: where it begins and ends, and what it names; a number alone may as well be a measurement."""
+    """A mention in a text: its start and end, and what it names; a number without a word may be a measurement."""
 
     begin: int
     end: int
@@ -49,7 +50,7 @@ class Mention:
 
 
 def headings(env):
-    """Return the headings that can be mentioned: lists of (page, anchor), by word and number."""
+    """Return the headings that can be mentioned, as lists of (page, anchor) by word and number."""
     places = {}
     for page in sorted(env.found_docs):
         forms = [(word, form) for word, pages, form in TITLES if pages.fullmatch(page)]
@@ -65,7 +66,7 @@ once = cache(headings)  # for each build
 
 
 def mentions(text, in_references=False, is_section_cell=False):
-    """Yield the mentions in a text; ``in_references`` in a list of papers, whose sections are meant there."""
+    """Yield the mentions in a text; with ``in_references``, sections are sections of papers."""
     if is_section_cell and re.fullmatch(NUMBER, text.strip()):
         begin = text.index(text.strip())
         yield Mention(begin, begin + len(text.strip()), "section", text.strip())
@@ -97,7 +98,7 @@ def same_depth(number, other):
 
 
 def is_citation(word, number, before, after):
-    """Whether a mention names a part of another work; sections of this course have two numbers."""
+    """Whether a mention names a part of a different work; sections of this course have two numbers."""
     other_form = word.lower() == "section" and number.count(".") != 1
     return other_form or bool(CITATION_BEFORE.search(before) or CITATION_AFTER.match(after))
 
@@ -114,7 +115,7 @@ def is_section_cell(text):
 
 
 def targets(page, text, places):
-    """Yield each mention of a text with the heading that it names; raise if there is none, or more than one."""
+    """Yield each mention of a text with the heading that it names; raise an error unless there is exactly one."""
     in_references = any(title_of(section) == "References" for section in sections_around(text))
     for mention in mentions(str(text), in_references, is_section_cell(text)):
         targets = places.get((mention.word, mention.number), [])
@@ -128,7 +129,7 @@ def targets(page, text, places):
 
 
 def is_around(text, page, heading):
-    """Whether a heading is that of the section, or of the page, that a text is in."""
+    """Whether a heading is the heading of the section, or of the page, that contains a text."""
     target, anchor = heading
     own = {name for section in sections_around(text) for name in section["ids"]}
     return page == target and (not anchor or anchor in own)

@@ -1,4 +1,4 @@
-// The page that is shown for one that is missing: its search field holds the words of the address.
+// The page that is shown if an address does not exist: its search field contains the words of the address.
 (() => {
   /** @type {HTMLInputElement} */
   const field = document.querySelector(".tl-missing input");

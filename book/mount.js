@@ -8,7 +8,7 @@
   const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
 
   // A model: named values and listeners. Two views of one lab share it, so they stay synchronised. `load` fetches a
-  // value that is in a file.
+  // value that is stored in a file.
   function createModel(values) {
     const listeners = {};
     return {
@@ -28,7 +28,7 @@
     };
   }
 
-  // A lab's code is a text, or in a file beside this one: see book/widget_state.py.
+  // A lab's code is inline text, or is stored in a file in the folder of this script: see book/widget_state.py.
   /** @type {any} */
   const { currentScript } = document;
   const SCRIPT_URL = currentScript.src || document.baseURI;
@@ -48,7 +48,7 @@
     return import(url).then((module) => module.default).finally(() => URL.revokeObjectURL(url));
   }
 
-  // Labs of one kind share their code: it is imported once.
+  // Labs of one kind share their code, which is imported once.
   const imports = new Map();
   function importOnce(code) {
     if (!imports.has(code)) imports.set(code, importText(code));
@@ -62,7 +62,7 @@
     document.head.append(Object.assign(document.createElement("style"), { textContent: text }));
   }
 
-  // The large values of a lab that is not the first of its page are in files.
+  // The large values of a lab are in files, unless the lab is the first on its page.
   const isLarge = (value) => Boolean(value?.file);
   async function fetchLarge(model, state) {
     const names = Object.keys(state).filter((name) => name !== "_esm" && isLarge(state[name]));
@@ -77,7 +77,7 @@
       const [lab] = await Promise.all([importOnce(state._esm), fetchLarge(model, state)]);
       await lab.render({ model, el: place });
       place.dataset.lab = "ready";
-      view.parentElement.classList.replace("lab-room", "lab-place"); // from now on it has its own height
+      view.parentElement.classList.replace("lab-room", "lab-place"); // from now on, the lab determines its height
       place.dispatchEvent(new CustomEvent("lab-ready", { bubbles: true, detail: model })); // for steps.js
     } catch (error) {
       place.dataset.lab = "failed";
@@ -106,8 +106,9 @@
     }
   }
 
-  // Labs near the window are drawn at once; the others when they come near, or after the page has been parsed, the
-  // nearest first. A file is fetched only for a lab that comes near. The observer needs no additional layouts.
+  // Labs near the viewport are drawn at once; other labs are drawn when they come near, or after the page has been
+  // parsed, nearest first. A file is fetched only for a lab near the viewport. The observer needs no additional
+  // layouts.
   const waiting = new Set();
   const near = new IntersectionObserver(
     (entries) => {
@@ -130,7 +131,7 @@
     const [nearest] = ready.sort((a, b) => distance(a) - distance(b));
     if (!nearest) return;
     mountView(nearest);
-    setTimeout(mountWaiting); // one at a time: between two of them, the page answers its reader
+    setTimeout(mountWaiting); // one at a time, so that the page can handle events between two labs
   }
 
   function mountWhatIsThere() {
@@ -138,7 +139,7 @@
       seen.add(script);
       for (const [id, { state }] of Object.entries(data.state)) {
         if (!state._esm) continue;
-        // A text that several labs share is in the page once: see book/widget_state.py.
+        // The page contains a text that several labs share only once: see book/widget_state.py.
         for (const name of ["_esm", "_css"]) state[name] = data.state[state[name]?.as]?.state[name] ?? state[name];
         states.set(id, state);
         models.set(id, createModel(state));
@@ -154,7 +155,7 @@
     }
   }
 
-  // A lab is drawn as soon as the parser has reached it, not only after the whole page.
+  // A lab is drawn as soon as the parser has reached it, before the whole page is parsed.
   mountWhatIsThere();
   const reading = new MutationObserver(mountWhatIsThere);
   reading.observe(document, { childList: true, subtree: true });

@@ -1,13 +1,14 @@
 """Pages that have moved: a small page at the old address leads to the new one.
 
-It works from disk, and without scripts. A script takes the section along: anchors have no numbers, and stay the same.
+The page works from disk and without scripts. A script also passes the section's anchor, which stays the same, since
+anchors contain no numbers.
 """
 
 import json
 from pathlib import Path
 from posixpath import relpath
 
-# For each old page the new one, and the anchors of the sections that have gone to a page of their own.
+# For each old page, the new page, and the anchors of sections that moved to a page of their own.
 MOVED = {
     "09_real_models": ("10_real_models", {}),
     **{
@@ -48,7 +49,7 @@ location.replace((Object.hasOwn(sections, section) ? sections[section] : "{new}"
 
 
 def page(old, title_of):
-    """Return the page at an old address, as HTML; ``title_of`` returns the title of a page."""
+    """Return the HTML of the page at an old address; ``title_of`` returns the title of a page."""
     new, sections = MOVED[old]
 
     def address(name):

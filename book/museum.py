@@ -15,7 +15,7 @@ from transformer_lab.labs.influence import MODELS
 
 PAGE = "museum"
 MARK = "<!-- cards -->"
-# The bugs whose table of who moves tells, and where the influence lab has it: the model, its switches.
+# The bugs that the table of changed outputs reveals, and how the influence lab shows them: the model, its switches.
 MAPS = {
     "inverted_mask": ("B", "quiet", "one"),
     "weak_mask": ("F", "loud", "one"),
@@ -34,7 +34,7 @@ TITLES = {
 
 
 def code_of(bug):
-    """The lines that rebuild a bug: its function without name and docstring, and without how it is audited."""
+    """Return the lines that rebuild a bug: its function without name, docstring and the arguments of the audit."""
     source = textwrap.dedent(inspect.getsource(bug.build))
     body = textwrap.dedent(source.split('"""', 2)[2]).strip("\n")
     return re.sub(r"\n\nreturn audit_arguments\(either\(.*\)\Z", "", body)
@@ -42,7 +42,7 @@ def code_of(bug):
 
 @cache
 def audit_sentence(bug):
-    """What the audit's property says of the broken model."""
+    """Return what the audit's property reports about the broken model."""
     others = PROPERTIES.keys() - {bug.found_by}
     with redirect_stdout(io.StringIO()):
         report = tl.audit(**bug.arguments(), expect=[*others])
@@ -51,7 +51,7 @@ def audit_sentence(bug):
 
 
 def picture(name):
-    """The table of who moves, as a drawing, and a link that opens it in the lab; empty where it would not tell."""
+    """Return the table of changed outputs, as a drawing that links to the lab; empty if the bug would not show."""
     if name not in MAPS:
         return []
     letter, weights, row = MAPS[name]
@@ -90,7 +90,7 @@ def section_links():
 
 
 def card(bug):
-    """Return the card of a bug, as Markdown."""
+    """Return the card of a bug as Markdown."""
     return "\n\n".join(
         [
             f"### {bug.title}",

@@ -1,7 +1,7 @@
 """The outline of the book for the scripts of the reader's record: sections, minutes, questions, practices, exercises.
 
-It is a small script, ``outline.js``, since a page that is opened from disk may fetch scripts and nothing else.
-Two pages have the titles as well, in ``titles.js``.
+The outline is a small script, ``outline.js``, since a page opened from disk can load scripts but cannot fetch other
+files. Two pages also load the titles, in ``titles.js``.
 """
 
 import json
@@ -28,7 +28,7 @@ SCRIPTS = {  # of single pages
     },
     "404": {"missing.js": PRIORITY_AFTER},
 }
-REFERENCE_SECTIONS = ("References",)  # sections to look things up in
+REFERENCE_SECTIONS = ("References",)  # sections for looking up terms and names
 QUESTION = re.compile(r"<summary>A\. ")
 
 
@@ -59,7 +59,7 @@ def chapter(page, doctree, path):
     return [page, [section(*pair) for pair in zip(sections, cells)], tasks(f"ch{int(number)}_{name}")]
 
 
-# The outline is on every page: it is short, and made readable there.
+# Every page loads the outline, so it is written as short arrays, which the script converts to objects.
 OUTLINE = """const OUTLINE = (([chapters, topics, project]) => ({{
   chapters: chapters.map(([page, sections, exercises]) => ({{
     page,
@@ -108,6 +108,6 @@ def add_script(app, pagename, templatename, context, doctree):
 
 def setup(app):
     app.connect("html-page-context", add_script)
-    app.connect("write-started", write_outline)  # before the pages, which name it with its digest
+    app.connect("write-started", write_outline)  # runs before the pages are written, which contain its digest
     app.add_js_file("outline.js", defer="defer", priority=PRIORITY_BEFORE)
     return {"parallel_read_safe": True}

@@ -1,6 +1,6 @@
 // Small additions to the theme: scrolling by keyboard, and fold-outs in print.
 
-// Makes an element; the scripts that come after this one use it.
+// Creates an element; later scripts use this function.
 // biome-ignore lint/correctness/noUnusedVariables: other scripts use it
 function makeElement(tag, properties = {}, ...children) {
   const node = Object.assign(document.createElement(tag), properties);
@@ -9,7 +9,7 @@ function makeElement(tag, properties = {}, ...children) {
 }
 
 (() => {
-  // Makes wide formulas, tables and figures focusable, so that the keyboard can scroll them.
+  // Makes wide formulas, tables and figures focusable, so that they can be scrolled by keyboard.
   const WIDE = ".formula, .pst-scrollable-table-container, .tl-wide-figure";
   function reach() {
     /** @type {NodeListOf<HTMLElement>} */
@@ -20,7 +20,7 @@ function makeElement(tag, properties = {}, ...children) {
       goOn(box);
     }
   }
-  // Marks elements that continue to the right: style.css fades their edge out.
+  // Marks elements that overflow to the right: style.css fades out their right edge.
   function goOn(box) {
     box.toggleAttribute("data-goes-on", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
   }
@@ -30,7 +30,7 @@ function makeElement(tag, properties = {}, ...children) {
   window.addEventListener("resize", reach);
   document.addEventListener("toggle", reach, true);
 
-  // Opens all fold-outs for printing.
+  // Opens all fold-outs before printing.
   window.addEventListener("beforeprint", () => {
     /** @type {NodeListOf<HTMLDetailsElement>} */
     const closed = document.querySelectorAll("details:not([open])");

@@ -1,5 +1,5 @@
-// What the reader's record says of a chapter and of the book: how far, and where to go on. Pure functions of the
-// record, of the practices, and of the book's OUTLINE.
+// Computes the reader's progress in a chapter and in the book, and the section to continue with. Pure functions of the
+// record, the practices, and the book's OUTLINE.
 
 // biome-ignore lint/correctness/noUnusedVariables: the scripts of the book use it
 const PROGRESS = (() => {
@@ -8,13 +8,13 @@ const PROGRESS = (() => {
   const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
   const topicsOf = (chapter) => OUTLINE.topics.filter((topic) => topic.chapter === parseInt(chapter.page, 10));
 
-  // An answer counts while its section is there: a chapter may have been rewritten since.
+  // An answer counts only if its section still exists: the chapter may have been rewritten.
   function answersOf(kept, { page, sections }) {
     const ids = sections.map(({ id }) => id);
     return Object.values(kept.answers[page] ?? {}).filter(({ section }) => ids.includes(section));
   }
 
-  /** How far the reader is in a chapter: pairs of numbers, done and all. */
+  /** The reader's progress in a chapter: pairs of numbers, done and total. */
   function ofChapter(kept, practised, chapter) {
     const answers = answersOf(kept, chapter);
     const { exercises, sections } = chapter;
@@ -27,14 +27,14 @@ const PROGRESS = (() => {
     };
   }
 
-  /** The minutes of a chapter's sections that have not been read: of its core, and of what is further. */
+  /** The minutes of a chapter's unread sections: core sections, and further sections. */
   function minutesLeft(kept, chapter) {
     const open = counted(chapter).filter((section) => !isRead(kept, chapter, section));
     const of = (further) => sum(open.filter((each) => !!each.further === further).map((each) => each.minutes));
     return { core: of(false), further: of(true) };
   }
 
-  // A chapter is done when its core has been read; what is further is counted beside it.
+  // A chapter is done when its core has been read; further sections are counted separately.
   function ofCore(kept, chapter) {
     const read = (section) => isRead(kept, chapter, section);
     const core = counted(chapter).filter((section) => !section.further);
@@ -46,7 +46,8 @@ const PROGRESS = (() => {
   }
 
   const titleOf = (chapter, section) => TITLES.sections[chapter.page][chapter.sections.indexOf(section)];
-  // “3.7” of “3.7 Why project?”, or “3 · Predict first”: the chapter's number, and the title of a section without one.
+  // The label of a section: “3.7” for “3.7 Why project?”; for a section without a number, the chapter's number and the
+  // title, as in “3 · Predict first”.
   function nameOf(chapter, section) {
     const title = titleOf(chapter, section);
     const [number] = title.match(/^\d+\.\d+/) ?? [];
@@ -55,7 +56,7 @@ const PROGRESS = (() => {
       : { name: parseInt(chapter.page, 10), rest: title };
   }
 
-  /** Where to go on: at the reader's place, or, if that has been read, at the next section that has not. */
+  /** The section to continue with: the reader's place or, if that section has been read, the next unread section. */
   function goOn(kept) {
     const chapter = OUTLINE.chapters.find(({ page }) => page === kept.place?.page);
     const section = chapter?.sections.find(({ id }) => id === kept.place.section);
@@ -73,7 +74,7 @@ const PROGRESS = (() => {
     ["assignments/project", OUTLINE.project],
   ];
 
-  /** How far the reader is on any page, as done, all and words; null where nothing is counted or done. */
+  /** The reader's progress on any page, as done, total and words; null if nothing is counted or done. */
   function ofPage(kept, practised, page) {
     const chapter = OUTLINE.chapters.find((each) => each.page === page);
     const [, exercises] = assignments().find(([each]) => each === page) ?? [];

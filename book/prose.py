@@ -3,7 +3,7 @@
 from docutils import nodes
 from sphinx import addnodes
 
-# Headings, code, formulas, raw HTML, links: their text stays as it is.
+# The text of headings, code, formulas, raw HTML and links is not changed.
 NODES_LEFT_OUT = (
     nodes.title,
     nodes.reference,
@@ -25,7 +25,7 @@ def texts(node, without=NODES_LEFT_OUT):
 
 
 def sections_around(node):
-    """Return the sections that a node is in, the innermost first."""
+    """Return the sections that contain a node, innermost first."""
     sections = []
     while node := node.parent:
         if isinstance(node, nodes.section):
@@ -42,7 +42,7 @@ def link(text, address, **attributes):
 
 
 def put_nodes(text, places):
-    """Put nodes, such as links, into a text: each is a triple of where it begins and ends in the text, and the node."""
+    """Insert nodes, such as links, into a text; each is a triple: start and end in the text, and the node."""
     parts, done = [], 0
     for begin, end, node in places:
         parts += [nodes.Text(text[done:begin]), node]
@@ -52,7 +52,7 @@ def put_nodes(text, places):
 
 
 def address(app, page, target, anchor):
-    """Return the address of a heading, as seen from a page."""
+    """Return the address of a heading, relative to a page."""
     if page == target:
         return f"#{anchor}"
     return app.builder.get_relative_uri(page, target) + (f"#{anchor}" if anchor else "")

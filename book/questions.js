@@ -1,7 +1,7 @@
-// A question is a row of fold-outs, one per option, whose texts begin with "Right." or "No.". This script makes choices
-// of them, each with its letter in a disc. The first that is opened is the answer; then the others can be opened, too.
-// Below each section is how many questions were right at the first try, and at the end of the page the total, with what
-// to look at again. The reader's record keeps the answers.
+// A question is a row of fold-outs, one per option, whose texts begin with "Right." or "No.". This script displays the
+// fold-outs as choices, each with its letter in a disc. The first choice that is opened is the answer; then the other
+// choices can also be opened. Below each section, a line counts the questions that were right at the first try, and the
+// end of the page shows the total, with the sections to look at again. The reader's record stores the answers.
 (() => {
   const VERDICTS = { "Right.": "right", "No.": "wrong" };
   const WORDS = { right: "✓ Right", wrong: "✗ No" };
@@ -21,7 +21,7 @@
     return questions;
   }
 
-  // “A. Eight” has its letter in a disc. Its text stays the same.
+  // Puts the letter of “A. Eight” into a disc, without changing the text.
   function drawLetter(fold) {
     const text = fold.querySelector("summary").firstChild;
     const [start, letter] = text.textContent.match(/^\s*([A-Z])\.\s/) ?? [];
@@ -32,7 +32,7 @@
     fold.dataset.option = letter;
   }
 
-  // A question is identified by its words: after an edit, it counts as a new question.
+  // A question is identified by its words, so that it counts as a new question after an edit.
   function keyOf({ options }) {
     let hash = 0;
     for (const letter of options.map((fold) => fold.querySelector("summary").textContent).join("\n"))
@@ -49,7 +49,7 @@
     return `${right} of ${answered.length} right at the first try${left ? `, ${open} to go.` : "."}`;
   }
 
-  // Shows which option was chosen, which were opened after it, and that the others can be.
+  // Shows which option was chosen, which options were opened later, and that the other options can be opened.
   function draw({ options, opened }) {
     for (const [at, fold] of options.entries()) {
       const verdict = opened.includes(at) ? verdictOf(fold) : null;
@@ -88,7 +88,7 @@
     });
   }
 
-  // The total, and the questions that were missed, each with the sections that its explanations name.
+  // The total, and the questions answered wrongly, each with the sections that its explanations name.
   const all = findQuestions();
   const sections = Map.groupBy(all, ({ options }) => options[0].closest("section"));
   const total = makeElement("div", { className: "tl-total" });
@@ -114,7 +114,7 @@
     total.replaceChildren(sum, ...(missed.length ? list : []));
   }
 
-  // 1 to 3, or A to C, choose an option while the focus is in its question.
+  // The keys 1 to 3, or A to C, choose an option while the focus is in its question.
   const at = ({ key }) => (/^[1-9]$/.test(key) ? key - 1 : "abcdefghi".indexOf(key.toLowerCase()));
   function chooseByKey(event, { options }) {
     const { key, target, altKey, ctrlKey, metaKey } = event;

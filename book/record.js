@@ -1,8 +1,8 @@
-// The reader's record: questions answered, sections read, the place, and what the course's checks have recorded. It is
-// kept in this browser and nowhere else. Without storage it lasts until the page is left.
+// The reader's record: questions answered, sections read, the place, and what the course's checks have recorded. The
+// record is stored only in this browser. Without storage, it exists until the reader leaves the page.
 //
-// Each function reads the stored record again, since another window may have changed it. A page that was opened from
-// disk shares its record with other pages, or has one of its own, as the browser decides.
+// Each function reads the stored record again, since another window may have changed it. The browser decides whether
+// pages opened from disk share one record or each have their own record.
 
 // biome-ignore lint/correctness/noUnusedVariables: the scripts of the book use it
 const RECORD = (() => {
@@ -10,7 +10,7 @@ const RECORD = (() => {
   const PRACTICE = "transformer-lab.practice"; // written by the practice lab
   const STAMP = /^\d{4}-\d\d-\d\d/;
 
-  // Reading: whatever is stored or imported, what fits is kept and the rest left out.
+  // Reading: from any stored or imported value, valid entries are kept and all others are left out.
   const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
   const isCount = (value) => Number.isInteger(value) && value >= 0;
   const isText = (value) => typeof value === "string" && value.length < 300;
@@ -102,7 +102,7 @@ const RECORD = (() => {
       try {
         localStorage.removeItem(key);
       } catch {
-        // There is nothing to remove.
+        // There is no stored record to remove.
       }
     }
     announce();

@@ -1,5 +1,5 @@
-// The reader's record as a file, and the file of `tl.checks`, which is read. Records are merged: what is in either of
-// them stays.
+// Exports and imports the reader's record as a file, and imports the file of `tl.checks`. Records are merged: an entry
+// that is in either record stays.
 
 // biome-ignore lint/correctness/noUnusedVariables: the page of the record uses it
 const RECORD_FILE = (() => {
@@ -40,7 +40,8 @@ const RECORD_FILE = (() => {
   });
 
   /** @typedef {{ what: string, kept: Kept, topics: Record<string, Practised> }} Found */
-  // What a file holds: a record of this page, or the progress.json of `tl.checks`, which is an entry for each exercise.
+  // The content of a file: a record of this page, or the progress.json of `tl.checks`, which has an entry for each
+  // exercise.
   /** @type {(text: string) => { error: string } | Found} */
   function parse(text) {
     let found = null;

@@ -1,4 +1,4 @@
-// The page "Your record": how far, what is weak, and the record as a file.
+// The page "Your record": progress, weak places, and the record as a file.
 (() => {
   const place = document.getElementById("tl-record");
 
@@ -9,7 +9,7 @@
     return node;
   };
 
-  // How far: a row for each chapter.
+  // Progress, with a row for each chapter.
   const COLUMNS = { read: "sections read", right: "right at first", solved: "practice", correct: "assignment" };
   function meter([done, all]) {
     if (!all) return makeElement("td", { textContent: "–" });
@@ -104,7 +104,7 @@
     importFile(event.dataTransfer?.files[0]);
   });
 
-  // Two steps: there is no way back.
+  // Two steps, because deleting cannot be undone.
   const remove = button("Delete the record", () => ask(true));
   const confirmButton = button("Yes, delete everything", () => {
     RECORD.erase();
@@ -141,7 +141,7 @@
     );
     far.replaceChildren(table(record, practised));
     weak.replaceChildren(weakList(record, practised));
-    // A box that was just ticked keeps its focus, and a fold-out stays open.
+    // A checkbox that was just ticked keeps the focus, and a fold-out stays open.
     if (ticks.childElementCount)
       for (const box of ticks.querySelectorAll("input")) {
         const [page, id] = box.dataset.section.split("#");

@@ -1,4 +1,4 @@
-"""The page of all sentences to remember, from the chapters when the book is built."""
+"""The page of all sentences to remember, which the build collects from the chapters."""
 
 import re
 from itertools import groupby

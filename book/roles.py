@@ -1,7 +1,7 @@
-"""Query, key and value in a colour each, wherever a paragraph or a formula names two of them.
+"""Colours query, key and value in each paragraph or formula that names at least two of them.
 
-One alone needs no telling apart, and *value* alone is mostly a number. The colours are in ``style.css``, and for labs
-in ``lab.css``.
+A single role needs no distinction, and *value* alone usually means a number. The colours are in ``style.css``, and for
+labs in ``lab.css``.
 """
 
 import re
@@ -46,7 +46,7 @@ def coloured_word(word):
 
 
 def colour_formula(root):
-    """Give the letters of a formula, a tree of MathML, the class of their role."""
+    """Set the class of their role on the letters of a formula, a tree of MathML."""
     letters = [element for element in root.iter("mi") if role_of(element.text or "")]
     if len({role_of(letter.text) for letter in letters}) > 1:
         for letter in letters:

@@ -1,5 +1,6 @@
-// For a reader who follows a route, “next” leads along the route: at the end of each stop that is not followed by the
-// next one, in the links at the foot of the page, and with the keys ← and →. The list of sections marks the stops.
+// For a reader who follows a route, “next” leads along the route: at the end of each stop that is not directly followed
+// by the next stop, in the links at the foot of the page, and with the keys ← and →. The list of sections marks the
+// stops.
 (() => {
   const { pagename } = DOCUMENTATION_OPTIONS;
   const follow = (route) =>
@@ -7,7 +8,7 @@
       kept.route = route;
     });
 
-  // On the page of a route: a button, and a link to a stop begins the route, too.
+  // On the page of a route, a button begins the route, and so does a link to a stop.
   if (Object.hasOwn(ROUTES, pagename)) {
     const button = makeElement("button", { type: "button" });
     const words = makeElement("span");

@@ -1,6 +1,6 @@
-"""What a page knows of the routes: for each of its sections that is on a route, the stops before and after it.
+"""The routes in the data of a page: for each section on a route, the stops before and after the section.
 
-The page of a route is where the route begins and ends. ``route.js`` shows the links to readers who follow the route.
+A route begins and ends on its own page. ``route.js`` shows the links to readers who follow the route.
 """
 
 import json
@@ -13,7 +13,7 @@ from book.prose import address
 
 @cache  # for all pages of a build
 def stops(env, route):
-    """Return the stops of a route in order, its page first and last: (page, anchor, what a link says)."""
+    """Return the stops of a route in order, with its page first and last: (page, anchor, text of a link)."""
     known = headings(env)
     title = env.titles[route.page].astext()
     on_route = [(route.page, "", title)]
@@ -25,9 +25,9 @@ def stops(env, route):
 
 
 def on_page(app, page):
-    """Return what ``route.js`` reads: by route its title, the link before the page, and the page's stops.
+    """Return the data for ``route.js``: for each route its title, the link before the page, and the page's stops.
 
-    A stop is its anchor and the link to the next one.
+    A stop consists of its anchor and the link to the next stop.
     """
 
     def link(stop):

@@ -1,4 +1,4 @@
-"""One number through the book: at the head of each chapter, a tensor that the front page's model makes of it."""
+"""One number runs through the book: each chapter begins with a tensor that the front page's model computes from it."""
 
 import re
 from functools import cache
@@ -12,7 +12,7 @@ import transformer_lab as tl
 
 COLOURS = Path(tl.__file__).parent / "labs" / "colours.js"
 WEIGHTS, NUMBERS = "BLUES", "SIGNED"  # the two maps: 0 to 1; and any numbers, scaled by the largest
-# For each chapter the tensor, what it is called, and the place of the whole lab that shows it.
+# For each chapter, the tensor, its description, and the place in the whole lab that shows the tensor.
 TENSORS = {
     "01_tensor_operations": ("encoder.input", "its token vectors", "encoder.input"),
     "02_matmul_broadcasting": ("decoder.logits", "its logits", "decoder.logits"),
@@ -30,7 +30,7 @@ TENSORS = {
 
 @cache
 def tensors():
-    """Return the typed number and the tensors of one forward pass, by the lab's names, without the axis of the batch.
+    """Return the typed number and the tensors of one forward pass, by the lab's names and without the batch axis.
 
     ``.head`` has the weights of the first head, (q_len, k_len), and ``.heads`` those of all heads side by side.
     """
@@ -69,7 +69,7 @@ def tensors():
 
 @cache
 def colours(name):
-    """Return the stops of a map of ``colours.js``, from the lowest to the highest, as CSS colours for both themes."""
+    """Return the stops of a colour map of ``colours.js``, from lowest to highest, as CSS colours for both themes."""
     found = re.search(rf'const {name} = {{\s*light: fromHex\("(.*)"\),\s*dark: fromHex\("(.*)"\)', COLOURS.read_text())
     return [f"light-dark(#{light}, #{dark})" for light, dark in zip(found[1].split(), found[2].split(), strict=True)]
 
@@ -90,7 +90,7 @@ def strip(tensor, is_weights):
 
 
 def link(chapter, lab_page):
-    """Return the chapter's tensor as a link to the whole lab, on the page ``lab_page``, at the place that makes it."""
+    """Return the chapter's tensor as a link to the place in the whole lab, on ``lab_page``, that computes it."""
     name, called, place = TENSORS[chapter]
     text, found = tensors()
     tensor = found[name]

@@ -1,4 +1,4 @@
-// The search page: all hits for the words of its address, or of its field while a reader types.
+// The search page: all hits for the words in the address, or in the field while a reader types.
 (() => {
   const SHOWN = 40;
   const { marks } = SEARCH;
@@ -7,7 +7,7 @@
   const list = makeElement("ol");
   document.getElementById("search-results").append(status, list);
 
-  // A lab is in a section that may be a hit, too.
+  // The section that contains a lab may also be a hit.
   const once = (hits) => hits.filter((hit, i) => hits.findIndex(({ address }) => address === hit.address) === i);
   function row({ page, address, title, text }, terms) {
     const item = makeElement("li", {}, makeElement("a", { href: address }, ...marks(title, terms)));

@@ -1,6 +1,6 @@
-"""The search: a script with the text of every section, in the order of the book, the labs, and what finds them.
+"""The search: a script with the text of every section, in the order of the book, the labs, and the search functions.
 
-The script is ``search_index.js``. A page loads it when its reader begins to search: see hits.js.
+The script is ``search_index.js``. A page loads the script when its reader begins to search: see hits.js.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ CHAPTERS = notebooks.ROOT / "chapters"
 FIND_SCRIPT = Path(__file__).with_name("find.js")
 
 NODES_LEFT_OUT = (nodes.math_block, nodes.comment, nodes.image, nodes.title, nodes.section)
-ERROR = re.compile(r"(?m)\b[A-Z]\w*(?:Error|Warning): .*")  # as a reader pastes it
+ERROR = re.compile(r"(?m)\b[A-Z]\w*(?:Error|Warning): .*")  # as a reader may paste the character
 LAB = re.compile(r"\blabs\.(\w+)\(")
 HEADING = re.compile(r"(?m)^#{1,4} ")
 ABOUT_A_LAB = re.compile(r"(?i)\blab\b|^Practice$")
@@ -43,7 +43,7 @@ SIGNS = {
 
 
 def as_typed(tex):
-    """Return an inline formula as a reader may type it: ``d_\\text{head}`` is d_head."""
+    """Return an inline formula as a reader may type the formula: ``d_\\text{head}`` is d_head."""
     tex = re.sub(r"\\(?:text|mathrm|operatorname|mathbf|mathit)\{([^{}]*)\}", r"\1", tex)
     tex = re.sub(r"\\sqrt\{([^{}]*)\}", r"√\1", tex)
     tex = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", tex)
@@ -65,7 +65,7 @@ def words(node):
         return str(node)
     if isinstance(node, nodes.math):
         return as_typed(node.astext())
-    if node.get("nb_element") == "cell_code_output":  # numbers, states of widgets, and messages of errors
+    if node.get("nb_element") == "cell_code_output":  # numbers, widget states, and error messages
         return " ".join(ERROR.findall(node.astext()))
     if isinstance(node, nodes.raw):  # a line break
         return " "
@@ -79,7 +79,7 @@ def parts_of(section):
 
 
 def sections_of(doctree, known=()):
-    """Return each section's anchor, title and text, without the paragraphs that are ``known``."""
+    """Return each section's anchor, title and text, without the paragraphs in ``known``."""
     return [
         [
             "" if section.parent is doctree else section["ids"][0],
@@ -125,7 +125,7 @@ def shown_labs(env):
 
 
 def lab_rows(env, address):
-    """Return each lab's page title, address, title and first sentence; a section about a lab is its best place."""
+    """Return each lab's page title, address (preferably of a section about the lab), title and first sentence."""
     best = {}
     for name, page, section in shown_labs(env):
         is_about = bool(ABOUT_A_LAB.search(title_of(section)))
@@ -140,7 +140,7 @@ def lab_rows(env, address):
 
 
 def script(env, address):
-    """Return the script: Sphinx's stemmer and stop words, the book's texts, and what finds them."""
+    """Return the script: Sphinx's stemmer and stop words, the book's texts, and the search functions."""
     values = {
         "STOP_WORDS": sorted(SearchEnglish.stopwords),
         "SECTIONS": sections(env, address),
@@ -157,7 +157,7 @@ def write_script(app, builder):
     out = Path(app.outdir, "_static")
     out.mkdir(parents=True, exist_ok=True)
     (out / "search_index.js").write_text(text, "utf-8")
-    # Another version has another address: a browser must not use a cached one.
+    # A new version has a new address, so that a browser does not use a cached version.
     address = f"search_index.js?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"
     app.add_js_file("hits.js", defer="defer", **{"data-index": address})
 

@@ -1,4 +1,4 @@
-"""The site's address, html.baseurl in _config.yml: links of the 404 page, and buttons that need a repository."""
+"""Applies the site's address, html.baseurl in _config.yml: links of the 404 page, buttons that need a repository."""
 
 from urllib.parse import urlsplit
 
@@ -14,11 +14,11 @@ def use_address(app, config):
         f'<form class="tl-missing" role="search" action="{search}" method="get">'
         '<input type="search" name="q" aria-label="Search" /> <button type="submit">Search</button></form>',
     }
-    if not config.html_baseurl:  # then there is no repository for a button, either
+    if not config.html_baseurl:  # then there is also no repository for a button
         for option in ("launch_buttons", "repository_url", "use_repository_button"):
             config.html_theme_options.pop(option, None)
 
 
 def setup(app):
-    app.connect("config-inited", use_address, priority=400)  # before it is read
+    app.connect("config-inited", use_address, priority=400)  # before the page is read
     return {"parallel_read_safe": True}

@@ -16,7 +16,7 @@ LOGO = [(0, 0, 1), (0, 1, 0.55), (1, 1, 1), (0, 2, 0.25), (1, 2, 0.55), (2, 2, N
 
 
 def describe(doctree):
-    """Return the first paragraph, with the list after it, and without the line of minutes."""
+    """Return the first paragraph, with the list after it and without the line of minutes."""
     section = doctree.next_node(nodes.section)
     for paragraph in section.findall(nodes.paragraph):
         text = paragraph.astext()
@@ -29,7 +29,7 @@ def describe(doctree):
 
 
 def address_of(app, page):
-    """Return the full address of a page; that of the front page is the site's own."""
+    """Return the full address of a page; the front page's address is the site's address."""
     return app.config.html_baseurl + ("" if page == app.config.root_doc else app.builder.get_target_uri(page))
 
 
@@ -57,14 +57,14 @@ def draw(path, site, title, description, address):
 
 
 def add_card(app, pagename, templatename, context, doctree):
-    # Pages without a source, such as the search page, have the front page's card.
+    # Pages without a source, such as the search page, use the front page's card.
     source = pagename if doctree else app.config.root_doc
     site, title = app.config.html_title, app.env.titles[source].astext()
     named, description = TITLES_AND_DESCRIPTIONS.get(source) or (
         title,
         describe(doctree or app.env.get_doctree(source)),
     )
-    if source.startswith("solutions/"):  # whose first paragraph is the assignment's
+    if source.startswith("solutions/"):  # its first paragraph is the assignment's
         description = shorten(f"Solved, with reasons: {description}", 200, placeholder=" …")
     tags = {"og:type": "website", "og:site_name": site, "og:title": named, "og:description": description}
     names = {"description": description}

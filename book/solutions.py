@@ -1,4 +1,4 @@
-"""The title of a solution says so, and its page omits nbgrader's marks."""
+"""Marks the title of a solution as a solution, and omits nbgrader's marks from its page."""
 
 import re
 
@@ -18,7 +18,7 @@ class Solutions(SphinxTransform):
         title += nodes.Text(": solutions")
         for block in self.document.findall(nodes.literal_block):
             code = MARK.sub("", block.astext()).rstrip("\n")
-            block.rawsource = code  # the highlighter compares it
+            block.rawsource = code  # the highlighter compares the whole string
             block[:] = [nodes.Text(code)]
 
 

@@ -1,13 +1,13 @@
-"""A figure of several panels for a phone: its panels one below the other, so that their letters can be read.
+"""Figures of several panels for phones: the panels are stacked, so that their letters are readable.
 
-White bars that run through the whole figure separate its panels.
+White bars across the whole figure separate its panels.
 """
 
 import numpy as np
 from PIL import Image
 
-BAR = 0.006, 0.012  # of a bar that separates, the least share of the figure's width or height
-PANEL = 0.15, 0.3  # and of a panel; what is less is a label of the panel after it, or at the end, of the one before
+BAR = 0.006, 0.012  # minimum share of a separating bar in the figure's width or height
+PANEL = 0.15, 0.3  # minimum share of a panel; a smaller part is a label of the next (or last) panel
 WHITE_LEVEL = 250
 GAP = 12  # pixels
 
@@ -19,7 +19,7 @@ def panels(image):
 
 
 def stack(image):
-    """Return the figure with its panels one below the other, or None if it has one panel, or one in each row."""
+    """Return the figure with its panels one below the other, or None if every row has only one panel."""
     parts = panels(image)
     width = max(part.width for part in parts)
     if width > 0.75 * image.width:

@@ -1,10 +1,10 @@
-// The first lab of a chapter steps through three states as its reader scrolls past it, and lights the words that each
-// belongs to: see steps.py. A touch, a click or a key in the lab ends it; nothing moves under reduced motion, or where
-// the address holds a state.
+// The first lab of a chapter steps through three states as the reader scrolls past the lab, and highlights the words
+// for each state: see steps.py. A touch, a click or a key press in the lab stops the steps; there are no steps under
+// reduced motion, or if the address contains a state.
 (() => {
   const LINES = [35, 60, 85]; // a step begins when the lab's top is this many per cent above the window's lower edge
 
-  // The place of these words in a section, which may have markup between them.
+  // The range of these words in a section; there may be markup between the words.
   function rangeOf(words, section) {
     const texts = document.createTreeWalker(section, NodeFilter.SHOW_TEXT);
     const nodes = [];
@@ -45,14 +45,15 @@
       CSS.highlights.set("tl-lit", new Highlight(...(range ? [range] : [])));
     }
 
-    // The lab's own announcements would interrupt somebody who reads; its address stays that of the page.
+    // During the steps, the lab makes no announcements, which would interrupt a reader, and does not change the page's
+    // address.
     status.setAttribute("aria-live", "off");
     lab.dataset.stepping = "";
     const passed = LINES.map(() => false);
     const watchers = LINES.map((line, i) => {
       const watcher = new IntersectionObserver(
         ([entry]) => {
-          if (!entry.isIntersecting && entry.boundingClientRect.bottom < 0) return; // it lies above the window
+          if (!entry.isIntersecting && entry.boundingClientRect.bottom < 0) return; // the lab is above the window
           passed[i] = entry.isIntersecting;
           show(passed.lastIndexOf(true));
         },

@@ -1,7 +1,7 @@
-"""The first lab of a chapter steps through three states as the reader scrolls past it: see steps.js.
+"""The first lab of a chapter steps through three states as the reader scrolls past the lab: see steps.js.
 
-A state is words of the same section, which are lit, and the lab's traits; of a trait that is a dict, the keys that
-change.
+A state consists of words of the section, which are highlighted, and the lab's traits; for a trait that is a dict, only
+the keys that change.
 """
 
 import json
@@ -70,7 +70,7 @@ STEPS = {
 
 def add_steps(app, pagename, templatename, context, doctree):
     if pagename in STEPS:
-        app.add_js_file("steps.js")  # not deferred: the first lab is drawn while the page is being read
+        app.add_js_file("steps.js")  # not deferred, because the first lab is drawn while the page is being parsed
         steps = escape(json.dumps(STEPS[pagename]))
         context["body"] = context["body"].replace(ROOM, f'{ROOM} data-steps="{steps}"', 1)
 

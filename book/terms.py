@@ -1,7 +1,7 @@
 """The first use of a term in each section becomes a link to its entry in the glossary.
 
 A term is found in the singular and in the plural. Words that the prose also uses in their everyday meaning are left
-out; *key* and *value* are links where the sentence names another of query, key and value.
+out; *key* and *value* are links if the sentence also names a second of query, key and value.
 """
 
 import re
@@ -14,13 +14,13 @@ from book.roles import ROLE_WORD
 from routes import EVERYDAY_TERMS
 
 GLOSSARY = "glossary"
-NO_TERMS = {"index", GLOSSARY, "references", "api"}  # the front page, and pages to look things up in
+NO_TERMS = {"index", GLOSSARY, "references", "api"}  # the front page and reference pages
 NO_SECTIONS = {"References"}
-# A kernel is three things, and positions, states and views are mostly no term.
+# Kernel has three meanings, and positions, states and views are usually not meant as terms.
 AMBIGUOUS_TERMS = EVERYDAY_TERMS | {"kernel", "position", "state", "view"}
 TERMS_IN_COMPANY = {"key", "value"}
 NEAR_DISTANCE = 30  # characters
-# A term does not begin or end within a word, or at one of these: key–value, self-attention.
+# A term does not begin or end within a word, or at a dash as in key–value or self-attention.
 WORD_CHARACTER = r"[\w–-]"
 
 
@@ -32,7 +32,7 @@ def entries(env):
 
 
 def pattern(term):
-    """Return the expression of a term, in singular and plural; names such as MoE are written in one way only."""
+    """Return the regular expression of a term in singular and plural; names such as MoE match only in this spelling."""
     word = re.escape(term).replace(r"\ ", r"\s+")
     if re.search(r"[^aeiou]y$", term):
         word = f"{word[:-1]}(?:y|ies)"
@@ -42,7 +42,7 @@ def pattern(term):
 
 
 class Terms:
-    """The terms of the glossary, each with the anchor of its entry."""
+    """Return the terms of the glossary, each with the anchor of its entry."""
 
     def __init__(self, anchors):
         self.anchors = {term: anchor for term, anchor in anchors.items() if term not in AMBIGUOUS_TERMS}
@@ -51,7 +51,7 @@ class Terms:
         self.form = re.compile(rf"(?<!{WORD_CHARACTER})(?:{either})(?!{WORD_CHARACTER})")
 
     def first_uses(self, text, used):
-        """Yield the beginning, the end and the anchor of each term in a text that is not ``used`` yet, and note it."""
+        """Yield start, end and anchor of each term in a text that is not in ``used`` yet, and add it there."""
         for match in self.form.finditer(text):
             term = self.names[match.lastindex - 1]
             if term not in used and (term not in TERMS_IN_COMPANY or in_company(text, *match.span())):
@@ -60,7 +60,7 @@ class Terms:
 
 
 def in_company(text, begin, end):
-    """Whether query, key or value is said close before or after."""
+    """Whether query, key or value occurs shortly before or after."""
     around = (
         re.split(r"[.?!]\s", text[max(0, begin - NEAR_DISTANCE) : begin])[-1],
         re.split(r"[.?!]\s", text[end : end + NEAR_DISTANCE])[0],
@@ -74,7 +74,7 @@ def terms(env):
 
 
 def unit(text):
-    """Return the section of its page that a text is in, or the page's own; None for a text before its title."""
+    """Return the section that contains a text, or the page's top section; None for a text before the title."""
     around = sections_around(text)
     return around[-2] if len(around) > 1 else next(iter(around), None)
 

@@ -1,4 +1,4 @@
-// What is weak, the weakest first: sections with wrong first answers, practices, exercises that do not pass yet.
+// Weak places, weakest first: sections with wrong first answers, practices, and exercises that do not pass yet.
 
 // biome-ignore lint/correctness/noUnusedVariables: the page of the record uses it
 const WEAK = (() => {

@@ -1,11 +1,11 @@
-"""A page has the states of the labs that it shows, and each script and style sheet once, minified.
+"""Reduces a page to the states of the labs that it shows, with each script and style sheet once and minified.
 
-A notebook stores every widget that was ever made, each with the whole text of its script.
+A notebook stores every widget that was ever created, each with the whole text of its script.
 
-Nearly every page has practices, few on the first screen. Their script is a separate file, which a page fetches when its
-first practice comes near, and which a browser caches for the next page: see mount.js. So are the large values of labs
-that come later in a page, such as the attention of a real model, and what only some readers ask for, such as the
-weights of another checkpoint.
+Nearly every page has practices, but few on the first screen. Their script is a separate file, which a page fetches when
+its first practice is near the viewport, and which a browser caches for the next page: see mount.js. Separate files also
+contain the large values of later labs on a page, such as the attention weights of a real model, and values that only
+some readers request, such as the weights of a different checkpoint.
 """
 
 import hashlib
@@ -22,31 +22,31 @@ LABS_IN_FILES = {"transformer_lab.labs.practice.Practice": "practice-lab.js"}
 LARGE_STATE = 40_000  # letters of JSON
 TRAITS_ON_TOUCH = {
     "transformer_lab.labs.whole.WholeLab": "checkpoints"
-}  # lists; a page fetches an entry when it needs it
+}  # lists, of which a page fetches an entry on demand
 
 
 @cache
 def minify_script(script):
-    """Return a module minified, by a parser: in template literals each space counts."""
+    """Return a minified module; a parser is needed because spaces in template literals matter."""
     page = minify(f"<script type=module>{script}</script>", minify_js=True)
     return page.partition(">")[2].removesuffix("</script>")
 
 
 def address_of(file, text):
-    """Return the address of a file; another text has another address: a browser must not use a cached one."""
+    """Return the address of a file, which depends on the text, so that a browser does not use a cached version."""
     return f"{file}?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def with_files(state, large=True):
-    """Return a lab's state with ``{"file": address}`` for what is fetched later, and the files by address.
+    """Return a lab's state, with ``{"file": address}`` for values that are fetched later, and the files by address.
 
-    Each entry of a trait in ``TRAITS_ON_TOUCH`` has a file of its own; so has, with ``large``, every value
-    above ``LARGE_STATE``.
+    Each entry of a trait in ``TRAITS_ON_TOUCH`` is stored in its own file; with ``large``, so is every value above
+    ``LARGE_STATE``.
     """
     kind, files = state.get("_anywidget_id", ""), {}
 
     def moved(name, text):
-        # Two labs of a kind have different values: the address of each is that of its text.
+        # Two labs of a kind have different values, so the address of a value depends on its text.
         digest = hashlib.sha256(text.encode()).hexdigest()[:8]
         address = address_of(f"{kind.split('.')[-2]}-{name}-{digest}.js", text)
         files[address] = text
@@ -64,7 +64,8 @@ def with_files(state, large=True):
 def trim_states(data, shown):
     """Return the states of the widgets ``shown``, in the order of the page, and the files, by address.
 
-    A text that another widget has already becomes ``{"as": its id}``, one in a file ``{"file": its address}``.
+    A text that an earlier widget has becomes ``{"as": its id}``, and a text in a file becomes ``{"file": its
+    address}``.
     """
     states, first, files = {}, {}, {}
     for model in (model for model in data["state"] if model in shown):
@@ -93,7 +94,7 @@ def keep_shown_widgets(app, pagename, templatename, context, doctree):
 
 
 def write_files(files, folder):
-    """Write files that give a script's text to mount.js: a page opened from disk cannot fetch text."""
+    """Write script files that pass a lab's code to mount.js, because a page opened from disk cannot fetch text."""
     for address, text in files.items():
         script = f"(window.labScripts ??= {{}})[{json.dumps(address)}] = {json.dumps(text)};\n"
         (folder / address.partition("?")[0]).write_text(script, "utf-8")

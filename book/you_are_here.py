@@ -1,6 +1,6 @@
-"""A small drawing of the Transformer at the top of each chapter: its parts are marked, others link to their chapters.
+"""A small drawing of the Transformer at the top of each chapter, in which parts are marked or link to their chapters.
 
-The drawing is that of the whole lab.
+The drawing is the same as in the whole lab.
 """
 
 import re
@@ -16,7 +16,7 @@ from book import running_example
 DRAWING = Path(__file__).parents[1] / "transformer_lab" / "labs" / "whole.svg"
 SVG = "{http://www.w3.org/2000/svg}"
 
-# For each part of the drawing its name, and the chapter that teaches it.
+# For each part of the drawing, its name and the chapter that teaches the part.
 PARTS = {
     "tokens": ("tokens", "01_tensor_operations"),
     "linear": ("linear", "02_matmul_broadcasting"),
@@ -30,7 +30,7 @@ PARTS = {
     "add_norm": ("add and norm", "06_normalization"),
     "feed_forward": ("feed-forward", "06_normalization"),
 }
-# The word beside a marked part, once for each word. Those of the decoder's own parts are where nothing else is.
+# The words beside marked parts; each word appears once. Words for the decoder's own parts are placed in free space.
 WORDS = {
     "tokens": "tokens",
     "embedding": "embedding",
@@ -42,10 +42,10 @@ WORDS = {
     "linear": "linear",
     "softmax": "softmax",
 }
-MOST_MARKS = 4  # that a phone lists: where all parts are marked, the chapter says so
-ROOM = 190  # for the words, beside the drawing, which is 340 wide
+MOST_MARKS = 4  # maximum number that a phone lists; if all parts are marked, the chapter says so
+ROOM = 190  # space for the words beside the drawing, which is 340 wide
 ATTENTION = ("self_attention", "masked_attention", "cross_attention")
-# For each chapter its topic, and what is marked in the drawing: parts; "arrow", for all arrows; or the last word of an
+# For each chapter, its topic and what is marked in the drawing: parts, "arrow" for all arrows, or the last word of an
 # arrow's name.
 PLACES = {
     "01_tensor_operations": ("the tensor on every arrow", ("tokens", "arrow")),
@@ -74,7 +74,7 @@ def require_places(app, env, names):
 
 
 def words(drawing):
-    """Return the words for the marked parts, each with its place in the drawing: ``(word, x, y, anchor)``."""
+    """Return the words for the marked parts, each with a position in the drawing: ``(word, x, y, anchor)``."""
     marked = {}
     for group in drawing.iter(f"{SVG}g"):
         if group.get("class") == "here" and group.get("data-part") in WORDS:
@@ -94,12 +94,12 @@ def words(drawing):
 def draw(here, address, title):
     """Return the drawing for the chapter ``here``, as HTML.
 
-    ``address`` and ``title`` return those of a chapter. For a keyboard and a screen reader the drawing has one link for
-    each chapter, with the names of its parts.
+    ``address`` and ``title`` return the address and title of a chapter. For keyboards and screen readers, the drawing
+    has one link for each chapter, with the names of its parts.
     """
     about, marked = PLACES[here]
     drawing = ElementTree.parse(DRAWING).getroot()
-    drawing.attrib.pop("role")  # role="img" allows no links inside
+    drawing.attrib.pop("role")  # an element with role="img" must not contain links
     drawing.remove(drawing.find(f"{SVG}title"))
     drawing.set("class", f"{drawing.get('class')} small")
     linked = set()

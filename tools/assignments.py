@@ -2,10 +2,11 @@
 
     python tools/assignments.py [--check] [06 …]       (default: all; otherwise those with a word in their path)
 
-A solution is the one source. This writes into it what follows from elsewhere: the numbers of its headings; in its first
-cell the number of functions and the minutes; the checks' three hints for each exercise, in the place of
-``{hints name}``; and nbgrader's metadata. The assignment is the same notebook with ``raise NotImplementedError`` in the
-place of each region between ``### BEGIN SOLUTION`` and ``### END SOLUTION``, which are nbgrader's own marks.
+The solution is the only source. The tool writes the parts that are derived into the solution: the numbers of the
+headings; the number of functions and the minutes, in the first cell; the checks' three hints for each exercise, in
+place of ``{hints name}``; and nbgrader's metadata. The assignment is the same notebook with ``raise
+NotImplementedError`` in place of each region between ``### BEGIN SOLUTION`` and ``### END SOLUTION``, which are
+nbgrader's own marks.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from transformer_lab.checks.hunts import TASKS, tasks
 from transformer_lab.checks.report import HINTS as KINDS
 
 REGION = re.compile(r"(?ms)^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$")
-# A numbered heading: one with the name of an exercise, or one that has a number already.
+# A numbered heading contains the name of an exercise, or already has a number.
 HEADING = re.compile(r"(?m)^## (?P<number>(?:\d+\.)?\d+ )?(?P<words>(?:.*`(?P<name>\w+)`)?.*)$")
 ABOUT_MINUTES = r"\b([Aa]bout )(\d+)(?= minutes)"
 MINUTES = re.compile(r"(?m)^★+☆* · (\d+) minutes")
@@ -31,7 +32,7 @@ FUNCTION_COUNT = re.compile(
     rf"(?i)\b(?P<count>{'|'.join(WORDS)})(?P<between>(?: short)? functions\b[^`]*)`\w+` to `\w+`"
 )
 STAND_IN = re.compile(r"`\w+ = tl\.checks\.\w+\.reference`")
-# A check takes what has its name, or the class above it.
+# A check takes the function with the check's name, or the class above it.
 CHECK = re.compile(
     r"tl\.checks\.(?:hunt\(tl\.checks\.(\w+), (?P<test>test_\1)\)|(?P<name>\w+)\((?:(?P=name)|[A-Z]\w+)\))"
 )
@@ -91,7 +92,7 @@ def name_in_heading(cell):
 
 
 def require_exercises(notebook):
-    """Require that a solution has each exercise of its assignment: a heading with its name, hints, a check.
+    """Require that a solution has each exercise of its assignment, with a heading, hints and a check.
 
     Returns
     -------
@@ -101,7 +102,7 @@ def require_exercises(notebook):
     Raises
     ------
     ValueError
-        Something is missing, or is below another exercise's heading.
+        If a part is missing, or is below the heading of a different exercise.
     """
     name, with_hints, checked = None, set(), []
     for cell in notebook.cells:
@@ -134,7 +135,7 @@ def require_exercises(notebook):
 
 
 def numbers_begin(folder):
-    """Return what the numbers of an assignment's headings begin with: ``5.`` in chapter 5, nothing in the project."""
+    """Return the prefix of the numbers of an assignment's headings: ``5.`` in chapter 5, empty in the project."""
     chapter = re.match(r"ch(\d+)_", folder)
     return f"{chapter[1]}." if chapter else ""
 
@@ -156,12 +157,12 @@ def number_headings(notebook, begin):
 
 
 def count_exercises(notebook, folder):
-    """Write into the first cell how many functions a learner writes, the first and the last, and the minutes.
+    """Write into the first cell the number of functions, the first and the last function, and the minutes.
 
     Raises
     ------
     ValueError
-        The first cell has no such sentence, or too few minutes for the tasks and for the parts without minutes.
+        If the first cell has no such sentence, or too few minutes for the tasks and for the parts without minutes.
     """
     first = notebook.cells[0]
     functions = [name for name in COURSE[folder] if not name.startswith("mend_")]
@@ -186,14 +187,14 @@ def count_exercises(notebook, folder):
 
 
 def has_untimed_parts(notebook):
-    """Whether an assignment has parts without minutes beside its exercises, as the final project has."""
+    """Whether an assignment has parts without minutes in addition to its exercises, like the final project."""
     texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
     untimed = [text for text in texts if re.search(r"(?m)^## ", text) and not MINUTES.search(text)]
     return any("## How far you are" not in text for text in untimed)
 
 
 def hints(name):
-    """Return an exercise's three hints, each folded away."""
+    """Return an exercise's three hints, each in a fold-out."""
     return "\n\n".join(
         f"<details>\n<summary>Hint {number}: {kind}</summary>\n\n{hint}\n\n</details>"
         for number, (kind, hint) in enumerate(zip(KINDS, getattr(tl.checks, name).hints), 1)
@@ -213,7 +214,7 @@ def nbgrader_metadata(name, *, solution=False, grade=False, locked=False):
 
 
 def assignment(solution, name, stored=None):
-    """Return the assignment of the solution ``name``; outputs come from ``stored``, the assignment as it was."""
+    """Return the assignment of the solution ``name``; outputs come from ``stored``, the previous assignment."""
     notebook = deepcopy(solution)
     notebook.metadata[GENERATED_FROM] = f"solutions/{name}, by make notebooks"
     outputs = {cell.source: cell.get("outputs") for cell in stored.cells} if stored else {}
@@ -225,7 +226,7 @@ def assignment(solution, name, stored=None):
 
 
 def files_from(path):
-    """Return ``{path: text}`` for a solution and its assignment, as they should be."""
+    """Return ``{path: text}`` for a solution and its assignment in their up-to-date form."""
     solution = with_derived_parts(nbformat.read(path, 4))
     target = assignment_of(path)
     stored = nbformat.read(target, 4) if target.exists() else None

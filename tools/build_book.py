@@ -1,6 +1,6 @@
 """Builds the book from the cached execution of each notebook; warnings are errors.
 
-With --serve it shows the book at http://localhost:8000 and builds again what a change touches.
+With --serve, the tool serves the book at http://localhost:8000 and rebuilds the pages that a change affects.
 """
 
 import argparse
@@ -22,7 +22,7 @@ def run(*command):
 
 
 def build():
-    for folder in ("html", "doctrees"):  # pages of chapters that were removed must not stay
+    for folder in ("html", "doctrees"):  # pages of removed chapters must not stay
         shutil.rmtree(BUILD / folder, ignore_errors=True)
     print("Building the book.", flush=True)
     if run("sphinx", "--fail-on-warning", "--keep-going", *SPHINX):

@@ -14,18 +14,18 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("pyproject.toml", "README.md", "LICENSE", "transformer_lab")
-EPOCH = "315532800"  # the modification time of every file in it: 1980, the earliest that a zip can store
+EPOCH = "315532800"  # the modification time of every file in the wheel: 1980, the earliest that a zip can store
 BUILD = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
 
 
 def filename():
-    """Return the wheel's name, with the package's version: pip demands it in the wheel's address."""
+    """Return the wheel's name with the package's version, which pip requires in the wheel's address."""
     version = re.search(r'(?m)^__version__ = "(.+?)"', (ROOT / "transformer_lab" / "__init__.py").read_text("utf-8"))[1]
     return f"transformer_lab-{version}-py3-none-any.whl"
 
 
 def build(folder):
-    """Build the wheel into ``folder`` with the setuptools that is installed, and return its path."""
+    """Build the wheel into ``folder`` with the installed setuptools, and return the wheel's path."""
     with TemporaryDirectory() as place:  # a copy: files that a build leaves in its folder would go into the next wheel
         for part in PARTS:
             if (ROOT / part).is_dir():
@@ -33,7 +33,7 @@ def build(folder):
             else:
                 shutil.copy(ROOT / part, place)
         for path in Path(place).rglob("*"):
-            path.chmod(0o755 if path.is_dir() else 0o644)  # a wheel keeps the modes
+            path.chmod(0o755 if path.is_dir() else 0o644)  # a wheel stores file modes
         built = subprocess.run(
             [sys.executable, "-c", BUILD, Path(folder).resolve()],
             cwd=place, env={**os.environ, "SOURCE_DATE_EPOCH": EPOCH}, umask=0o022, capture_output=True, text=True,
@@ -45,7 +45,7 @@ def build(folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", help="where to put the wheel")
+    parser.add_argument("folder", help="folder for the wheel")
     print(build(parser.parse_args().folder))
 
 

@@ -1,6 +1,6 @@
 """Runs tests/clients: notebooks in JupyterLab and in Notebook 7, in a browser, as a reader sees them.
 
-The environment .venv-clients has these two; the kernel and the widgets come from .venv.
+The environment .venv-clients contains these two clients; the kernel and the widgets come from .venv.
 """
 
 import json
@@ -22,13 +22,13 @@ PINS = [
     "notebook==7.6.5",
     "--exclude-newer",
     "2026-11-20",
-]  # of their dependencies, the releases up to that day
+]  # for dependencies, releases up to that day
 MADE_FROM = "\n".join([sys.version, str(VENV), *PINS])
 START_TIMEOUT = 60  # seconds
 
 
 def environment():
-    """Make .venv-clients, once for each version."""
+    """Create .venv-clients, once for each version."""
 
     def install(python):
         subprocess.run([sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, *PINS], check=True)
@@ -37,7 +37,7 @@ def environment():
 
 
 def is_there():
-    """Whether .venv-clients is made."""
+    """Whether .venv-clients exists."""
     return is_made(str(VENV), MADE_FROM)
 
 
@@ -45,7 +45,7 @@ def is_there():
 def serve_clients(notebooks, work, settings=None):
     """Serve the folder ``notebooks`` in both clients, freshly installed, and yield the address.
 
-    ``work`` is an empty folder for their files; ``settings`` are JupyterLab's, by the name of a plugin.
+    ``work`` is an empty folder for their files; ``settings`` are JupyterLab's settings, by the name of a plugin.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -1,8 +1,9 @@
-"""Runs every notebook as Colab would: alone in an empty folder, with Colab's versions, from its first cell.
+"""Runs every notebook like Colab: alone in an empty folder, with Colab's package versions, from the first cell.
 
-The environment .venv-colab has the versions of tools/colab.txt, and not the package. Each notebook runs in a fresh
-environment on top of it, which holds only what its first cell installs. A server on this machine replaces the course's
-site, which has the wheel, and a copy of the working tree replaces the repository at its address.
+The environment .venv-colab has the versions of tools/colab.txt, but not the course's package. Each notebook runs in a
+fresh environment on top of .venv-colab, which contains only the packages that the notebook's first cell installs. A
+server on this machine replaces the course's site, which has the wheel, and a copy of the working tree replaces the
+repository.
 """
 
 import argparse
@@ -37,7 +38,7 @@ from notebook_labs import LAB, WIDGET
 from notebooks import ROOT, all_notebooks, canonical, describe_failure, execute, is_ignored
 
 NOWHERE = "http://127.0.0.1:9"  # no server listens there
-GIVES_UP_WITHIN = 60  # seconds in which an installation that cannot work must fail
+GIVES_UP_WITHIN = 60  # seconds within which an impossible installation must fail
 
 
 def asks_for_weights(notebook):
@@ -72,7 +73,7 @@ def replaced_packages(new, installed_versions):
 
 
 def try_plan(wheel, folder):
-    """Ask pip what it would install with the wheel in Colab; return the errors, and the plan."""
+    """Return the errors and the plan of an installation of the wheel in Colab by pip."""
     layered_venv(folder / "venv")
     command = [
         *isolated_python(folder / "venv"),
@@ -91,7 +92,7 @@ def try_plan(wheel, folder):
 
 
 def try_first_cell(address, git, folder):
-    """Run the first cell and import the package; return the errors, and how long the cell took."""
+    """Run the first cell and import the package; return the errors and the cell's time."""
     sources = [
         "from time import perf_counter\nstart = perf_counter()",
         repository.first_cell(address),
@@ -104,7 +105,7 @@ def try_first_cell(address, git, folder):
 
 
 def try_offline(folder):
-    """Run the first cell without a network; return the errors, and its message."""
+    """Run the first cell without a network; return the errors and the cell's message."""
     start = perf_counter()
     try:
         try_first_cell(fake_address(f"{NOWHERE}/"), NOWHERE, folder)
@@ -118,7 +119,7 @@ def try_offline(folder):
 
 
 def try_notebook(path, folder):
-    """Run one notebook, which can install from the site alone; return the errors."""
+    """Run one notebook, which can install only from the site; return the errors."""
     stored, notebook = nbformat.read(path, 4), nbformat.read(path, 4)
     try:
         new = run(notebook, folder, NOWHERE)
@@ -129,9 +130,9 @@ def try_notebook(path, folder):
 
 
 def comparable_outputs(cell):
-    """The outputs of a cell that nbval compares: everything but pictures.
+    """Return the outputs of a cell that nbval compares: all except pictures.
 
-    With a lab, ipywidgets 7 outputs no HTML sentence.
+    For a lab, ipywidgets 7 outputs no HTML sentence.
     """
     return [(output.get("name"), output.get("text"), _comparable(output.get("data", {}))) for output in cell.outputs]
 
@@ -142,7 +143,7 @@ def _comparable(data):
 
 
 def differences(stored, executed):
-    """Yield a sentence for each cell whose outputs differ from the stored ones, or whose lab shows no widget."""
+    """Yield a sentence for each cell whose outputs differ from the stored outputs, or whose lab shows no widget."""
     shown = canonical(executed)
     first = next(number for number, cell in enumerate(stored.cells, 1) if cell.cell_type == "code")
     for number, (old, new) in enumerate(zip(stored.cells, shown.cells), 1):
@@ -192,7 +193,7 @@ def main():
             ("first cell, from git", partial(try_first_cell, fake_address(f"{site}nothing/"), git)),
             ("first cell, from nowhere", try_offline),
         ]
-        failed = [work(trial) for trial in trials]  # one at a time: they say how long the cell takes
+        failed = [work(trial) for trial in trials]  # one at a time, because they measure the cell's time
         names = {path.relative_to(copy / "chapters").as_posix(): path for path in all_notebooks(copy)}
         chosen = [name for name in names if not words or any(word in name for word in words)]
         notebooks = [(name, partial(try_notebook, names[name])) for name in chosen]

@@ -13,8 +13,8 @@ from notebooks import ROOT
 
 VENV = ROOT / ".venv-colab"
 LIST = ROOT / "tools" / "colab.txt"
-CLIENT = "jupyter-client==7.4.9"  # which such an old kernel needs
-CPU = "https://download.pytorch.org/whl/cpu"  # PyPI's builds for Linux bring gigabytes for a GPU
+CLIENT = "jupyter-client==7.4.9"  # a package that such an old kernel needs
+CPU = "https://download.pytorch.org/whl/cpu"  # PyPI's builds for Linux include gigabytes for a GPU
 
 
 def versions():
@@ -39,7 +39,7 @@ def is_reachable(index):
 
 
 def environment():
-    """Make .venv-colab, once for each set of versions. Versions that this machine cannot get are those of .venv."""
+    """Create .venv-colab, once for each set of versions; versions that are unavailable here are taken from .venv."""
     colab = versions()
     python, torch = interpreter(colab["python"]), [f"torch=={colab['torch']}", "--index-url", CPU]
     left = {"python", "torch"}
@@ -62,7 +62,7 @@ def isolated_python(venv):
 
 
 def installed(venv, *where):
-    """Return ``{name: version}`` of the packages in an environment; of one folder only, with ``--path folder``."""
+    """Return ``{name: version}`` of the packages in an environment, or only in one folder, with ``--path folder``."""
     listed = subprocess.check_output([*isolated_python(venv), "-m", "pip", "list", "--format=json", *where], text=True)
     return {package["name"].lower().replace("_", "-"): package["version"] for package in json.loads(listed)}
 
@@ -72,7 +72,7 @@ def python_of(venv):
 
 
 def compared_with_colab(colab, here):
-    """Return in one line how an environment differs from Colab; of Python, the minor version counts."""
+    """Return in one line how an environment differs from Colab; only the minor version of Python counts."""
     short = {name: ".".join(colab[name].split(".")[:2]) if name == "python" else colab[name] for name in colab}
     here_versions = {
         name: re.match(rf"{re.escape(version)}\b|[^+]*", here.get(name, "none"))[0] for name, version in short.items()
@@ -87,6 +87,6 @@ def site_packages(venv):
 
 
 def layered_venv(venv):
-    """Make an environment that sees the packages of .venv-colab, and into which a notebook installs."""
+    """Create an environment that sees the packages of .venv-colab, and into which a notebook installs packages."""
     subprocess.run([*isolated_python(VENV), "-m", "venv", "--without-pip", venv], check=True)
     (site_packages(venv) / "colab.pth").write_text(str(site_packages(VENV)))

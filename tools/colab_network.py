@@ -1,4 +1,4 @@
-"""Replaces the network: a site with the wheel, and a git repository at the course's address on GitHub."""
+"""Replaces the network by a site with the wheel, and a git repository at the course's address on GitHub."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ def fake_address(site):
 
 
 def checkout(folder, address):
-    """Make a git repository of the working tree as it would be at an address, and return its URL."""
+    """Create a git repository of the working tree as at an address, and return its URL."""
     listed = subprocess.check_output(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, text=True)
     for name in sorted(set(listed.split("\0")) - {""}):
         if (ROOT / name).is_file():
@@ -48,12 +48,12 @@ def serve(folder):
 
 
 def variables(venv, git):
-    """Return the environment variables of a kernel for which the course's address on GitHub leads to ``git``."""
+    """Return the environment variables of a kernel in which the course's address on GitHub refers to ``git``."""
     env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     return {
         **env,
         "PATH": f"{venv / 'bin'}{os.pathsep}{env['PATH']}",
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # or the kernel warns about how Python was started
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # otherwise the kernel warns about how Python was started
         "NO_PROXY": "127.0.0.1",
         "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": f"url.{git}.insteadOf",

@@ -1,11 +1,11 @@
-"""Tests the newest and the oldest releases that pyproject.toml allows, in an environment each.
+"""Tests the newest and the oldest releases that pyproject.toml allows, each in its own environment.
 
     python tools/compat.py            both ends
     python tools/compat.py oldest     one of them
 
 ``.venv-compat-newest`` has the newest release of every dependency, ``.venv-compat-oldest`` the oldest that the ranges
 allow. Test tools have the versions of requirements.txt. Each end runs the tests of the mathematics, those of the
-checks, and every notebook; their output is kept in _build/reports/compat/.
+checks, and every notebook; the output is stored in _build/reports/compat/.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from environment import fail, make_venv
 from notebooks import ROOT
 
 REPORTS = ROOT / "_build" / "reports" / "compat"
-SPACE = 8 * 10**9  # bytes, most of them for PyTorch: PyPI's build for Linux includes CUDA
+SPACE = 8 * 10**9  # bytes, mostly for PyTorch, whose build for Linux on PyPI includes CUDA
 TOOLS = ["fonttools", "hypothesis", "ipykernel", "minify-html", "nbclient", "nbformat", "nbval", "playwright"]
 TOOLS += ["pytest", "pytest-xdist"]
 STEPS = {
@@ -38,7 +38,7 @@ STEPS = {
 
 @dataclass(frozen=True)
 class End:
-    """One end: the Pythons that it may have, the preferred one first, and uv's and pytest's options."""
+    """One end: the allowed Pythons, preferred first, and the options of uv and pytest."""
 
     name: str
     pythons: tuple
@@ -52,14 +52,14 @@ class End:
 
 ENDS = [
     End("newest", ("3.14", "3.13", "3.12", "3.11", "3.10"), "highest"),
-    # PyTorch 2.4 has no build for a newer Python. Warnings of old releases are not our fault.
+    # PyTorch 2.4 has no build for a newer Python. Warnings of old releases are ignored.
     End("oldest", ("3.10", "3.11", "3.12"), "lowest-direct", ("-o", "filterwarnings=default")),
 ]
 
 
 @dataclass(frozen=True)
 class Step:
-    """One call of pytest at one end."""
+    """One pytest call in one environment."""
 
     end: End
     name: str
@@ -70,7 +70,7 @@ class Step:
 
     @property
     def command(self):
-        # The server that an old ipywidgets brings has a plugin for pytest, which not every pytest can load.
+        # The server that an old ipywidgets installs has a pytest plugin that some versions of pytest cannot load.
         options = ["-q", "--color=no", "--tb=short", "-n", "2", "-p", "no:anyio", "-p", "no:cacheprovider"]
         return [str(self.end.venv / "bin" / "python"), "-m", "pytest", *options, *self.end.options, *STEPS[self.name]]
 
@@ -90,13 +90,13 @@ def pins():
 
 
 def packages(end):
-    """Return uv's options and packages. Without the configuration, which pins PyTorch."""
+    """Return uv's options and packages, without the configuration, which pins PyTorch."""
     backend = ["--torch-backend", "cpu"] if is_reachable(CPU) else []
     return ["--no-config", "--resolution", end.resolution, *backend, "-r", "pyproject.toml", *pins()]
 
 
 def environment(end):
-    """Make the end's environment, once for each Python and pyproject.toml; the newest once a day."""
+    """Create the environment, once for each Python and pyproject.toml; the newest releases once a day."""
     python = python_for(end)
     today = time.strftime("%Y-%m-%d") if end.resolution == "highest" else ""
     requirements = packages(end)
@@ -131,7 +131,7 @@ def describe(end):
 
 def variables(end):
     """Return the environment variables of the tests."""
-    # PyTorch 2.4 itself warns in the notebooks that use its checkpoints.
+    # PyTorch 2.4 itself emits warnings in the notebooks that use its checkpoints.
     silent = {"PYTHONWARNINGS": "ignore::FutureWarning"} if end.resolution == "lowest-direct" else {}
     return {
         "OMP_NUM_THREADS": "1",  # small models gain nothing from a second thread
@@ -143,7 +143,7 @@ def variables(end):
 
 
 def run(step):
-    """Run a step and keep its output. Return whether it passed, and the seconds."""
+    """Run a step and store its output; return whether the step passed, and the seconds."""
     start = time.perf_counter()
     step.report.parent.mkdir(parents=True, exist_ok=True)
     with step.report.open("w", encoding="utf-8") as report:
@@ -154,7 +154,7 @@ def run(step):
 
 
 def chosen_ends(words):
-    """Return the ends with these names, or both for none."""
+    """Return the ends with these names, or both ends for no names."""
     names = [end.name for end in ENDS]
     if wrong := [word for word in words if word not in names]:
         fail(f"ONLY must be {' or '.join(names)}, got {wrong[0]}.")

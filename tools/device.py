@@ -4,9 +4,9 @@
     python tools/device.py --quick      some of the tests and the shortest chapters, once
     python tools/device.py 06 masks     only what has one of these words in its name
 
-The device rounds float32 differently from the CPU, by a quarter of the last place; without float64 it is like Apple's
-MPS. In cells that measure a time, failed assertions are skipped. Two parts run at a time, the longest first; the output
-of each is kept in _build/reports/device/.
+The device rounds float32 differently from the CPU, by a quarter of the last place; without float64, the device is like
+Apple's MPS. In cells that measure a time, failed assertions are skipped. Two parts run at a time, longest first; the
+output of each part is stored in _build/reports/device/.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from notebooks import ROOT
 
 STANDIN = ROOT / "tests" / "standin"
 REPORTS = ROOT / "_build" / "reports" / "device"
-KERNEL_NEVER_STARTED = "Kernel died before replying"  # another kernel that started at the same moment took its ports
+KERNEL_NEVER_STARTED = "Kernel died before replying"  # a kernel that started at the same moment used its ports
 SCREENFUL = 60  # lines of a failing part's report
 MATHEMATICS = (  # below tests/, the longest first
     "maths/linear_attention maths/audit maths/transformer checks/checks maths/multi_head maths/attention"
@@ -57,7 +57,7 @@ class Part:
 
 
 def parts():
-    """Return all parts, the longest first."""
+    """Return all parts, longest first."""
     here = (path for path in notebooks.all_notebooks() if not notebooks.lacks_models(path))
     paths = sorted((path.relative_to(ROOT).as_posix() for path in here), key=_place)
     files = ["tests/{}/test_{}.py".format(*name.split("/")) for name in MATHEMATICS.split()] + [
@@ -85,7 +85,7 @@ def environment(float64=True):
 
 
 def run(part):
-    """Run a part and keep its output. Return whether it passed, and the seconds."""
+    """Run a part and store its output; return whether the part passed, and the seconds."""
     start = time.perf_counter()
     part.report.parent.mkdir(parents=True, exist_ok=True)
     for _ in range(2):
@@ -104,7 +104,7 @@ def result(part):
 
 
 def describe_failure(part):
-    """Return the first lines of a failed part's report: where it failed, what was expected and found."""
+    """Return the first lines of a failed part's report: where the part failed, and what was expected and found."""
     lines = part.report.read_text("utf-8").splitlines()
     first = next((number for number, line in enumerate(lines) if re.match(r"=+ (FAILURES|ERRORS) =+", line)), 0)
     shown = lines[first + 1 : first + 1 + SCREENFUL]
@@ -112,7 +112,7 @@ def describe_failure(part):
 
 
 def missing():
-    """Return why this PyTorch cannot have the stand-in, or an empty text."""
+    """Return why this PyTorch cannot run the stand-in, or an empty text."""
     code = "import torch, standin; print(standin.missing() or '')"
     answer = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
     return answer.stdout.strip()

@@ -2,7 +2,7 @@
 
     python tools/device_uses.py [how many]       (default: 20, spread over all chapters)
 
-A removal that no cell notices is harmless, or a gap of the stand-in.
+A removal that no cell notices is harmless, or shows a gap of the stand-in.
 """
 
 import argparse
@@ -24,19 +24,19 @@ FAILED_CELL = re.compile(r"^Cell (\d+): (.*)", re.MULTILINE)
 
 
 def uses(notebook):
-    """Every use in a notebook: (cell, match)."""
+    """Return every use in a notebook: (cell, match)."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     return [(cell, match) for cell in cells for match in USE.finditer(cell.source)]
 
 
 def spread_evenly(many, all_of):
-    """This many of a list's indices, evenly spread."""
+    """Return this many indices of a list, evenly spread."""
     many = min(many, all_of)
     return [(2 * i + 1) * all_of // (2 * many) for i in range(many)]
 
 
 def without_use(notebook, number):
-    """A copy of the notebook without one of its uses, and the line that lacks it."""
+    """Return a copy of the notebook without one use, and the changed line."""
     copy = deepcopy(notebook)
     cell, match = uses(copy)[number]
     line = cell.source[: match.start()].count("\n")
@@ -45,7 +45,7 @@ def without_use(notebook, number):
 
 
 def run_without_use(chapter, number):
-    """Run a chapter without one use. Return the line, the first cell that fails, and the seconds that it took."""
+    """Run a chapter without one use; return the line, the first cell that fails, and the seconds."""
     copy, line = without_use(nbformat.read(chapter, 4), number)
     path = REPORTS / "uses" / f"{chapter.stem}_{number}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)

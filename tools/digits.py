@@ -1,7 +1,7 @@
-"""Finds printed digits that another device may round differently, while a notebook runs.
+"""Finds printed digits that a different device may round differently, while a notebook runs.
 
 A kernel that runs ``STARTUP`` first adds to each cell's outputs every value that ``tl.show`` prints near a rounding
-boundary. It does not see numbers in an f-string: a run on the device itself finds those.
+boundary. Numbers in f-strings are not found: only a run on the device itself finds them.
 """
 
 from pathlib import Path
@@ -12,10 +12,10 @@ ENDS = 6  # of an axis whose middle is not printed
 
 
 def near_boundary(values, digits):
-    """Return those of ``values`` so near a rounding boundary that another device may print other digits.
+    """Return those ``values`` that are so near a rounding boundary that a different device may print different digits.
 
-    A device may differ by 1e-6·(2 + |value|), in float64 by a thousandth of that: the chapters' values on the
-    instruction sets of one CPU differ by less than 1e-7·(1 + |value|).
+    A device may differ by 1e-6·(2 + |value|), in float64 by a thousandth of that. For comparison, the chapters' values
+    on the instruction sets of one CPU differ by less than 1e-7·(1 + |value|).
     """
     import torch
 

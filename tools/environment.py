@@ -1,7 +1,7 @@
-"""Makes the environment .venv from requirements.txt, once, and again when its inputs have changed.
+"""Creates the environment .venv from requirements.txt, once, and again when the inputs have changed.
 
-``make_venv`` also makes the environments of other tools. This file runs on Python 3.6, so that an old Python can say
-what is missing, and imports the standard library alone.
+``make_venv`` also creates the environments of other tools. This file runs on Python 3.6, so that an old Python can
+report what is missing, and imports only the standard library.
 """
 
 import hashlib
@@ -17,9 +17,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
 PYTHON = os.path.join(VENV, "bin", "python")
 LOG = os.path.join(VENV, "install.log")
-SPACE = 3 * 10**9  # bytes: the packages with PyTorch's build for CPUs, and space to unpack them
+SPACE = 3 * 10**9  # bytes for the packages with PyTorch's build for CPUs, and space to unpack them
 
-# Signs in pip's output of causes outside pip, and our sentence for each.
+# Texts in pip's output that show a cause outside pip, and our sentence for each.
 CAUSES = [
     (("No space left on device", "Disk quota exceeded"), "The disk is full"),
     (
@@ -57,7 +57,7 @@ def check_python():
 
 
 def fingerprint():
-    """Return a digest of this environment's inputs: the folder, the Python that makes it, two files."""
+    """Return a digest of this environment's inputs: the folder, the Python that creates it, and two files."""
     digest = hashlib.sha256((ROOT + python_version()).encode())
     for name in ("requirements.txt", "pyproject.toml"):
         with open(os.path.join(ROOT, name), "rb") as file:
@@ -66,7 +66,7 @@ def fingerprint():
 
 
 def is_made(folder, made_from):
-    """Whether an environment exists and was made from these inputs."""
+    """Whether an environment exists and was created from these inputs."""
     try:
         with open(os.path.join(folder, "made-from")) as file:
             return file.read() == made_from and os.path.exists(os.path.join(folder, "bin", "python"))
@@ -75,18 +75,18 @@ def is_made(folder, made_from):
 
 
 def make_venv(folder, made_from, install, python=None, keep=False):
-    """Make an environment in ``folder``, once, and again when the text ``made_from`` has changed.
+    """Create an environment in ``folder``, once, and again when the text ``made_from`` has changed.
 
     Parameters
     ----------
     folder : str
-        Its path, inside the repository.
+        Path of the environment, inside the repository.
     made_from : str
-        Its inputs, kept in it as the file ``made-from``.
+        Inputs of the environment, which are stored in it as the file ``made-from``.
     install : function
-        ``install(python)`` installs its packages; ``python`` is that of the environment.
+        ``install(python)`` installs the packages; ``python`` is the environment's Python.
     python : str, optional
-        The Python to make it with; by default the one that runs this file.
+        The Python that creates the environment; by default the Python that runs this file.
     keep : bool
         Whether to install into the existing environment, instead of an empty folder.
     """
@@ -106,7 +106,7 @@ def make_venv(folder, made_from, install, python=None, keep=False):
 
 
 def can_be_kept():
-    """Whether an existing .venv can be kept: it works, and has the Python that was asked for."""
+    """Whether an existing .venv can be kept: it works, and has the requested Python."""
     try:
         question = [PYTHON, "-c", "import platform, pip; print(platform.python_version())"]
         version = subprocess.check_output(question, stderr=subprocess.DEVNULL)
@@ -125,8 +125,8 @@ def make():
 
 
 def install(python):
-    """Install the packages. Errors go to a file, and their cause is reported in one line."""
-    # Without compiling: Python compiles a file at its first import, and most are never imported.
+    """Install the packages. Errors are written to a file, and their cause is reported in one line."""
+    # Packages are not compiled: Python compiles a file at its first import, and most files are never imported.
     pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile", "--retries", "2"]
     with open(LOG, "w") as log:
         rest = install_with_uv(python, pip, log) or ["-r", "requirements.txt"]
@@ -143,17 +143,17 @@ def install(python):
 
 
 def configure_jupyterlab():
-    """Let JupyterLab in .venv save labs with a notebook: an editable install has no data files."""
+    """Let JupyterLab in .venv save labs with a notebook, since an editable install has no data files."""
     folder = os.path.join(VENV, "etc", "jupyter", "labconfig", "default_setting_overrides.d")
     os.makedirs(folder, exist_ok=True)
     shutil.copy(os.path.join(ROOT, "transformer_lab", "labs", "transformer_lab.json"), folder)
 
 
 def install_with_uv(python, pip, log):
-    """Install with uv what is the same on every machine, in seconds; return what pip must install, or None for all.
+    """Install the packages that are the same on every machine with uv; return those for pip, or None for all.
 
-    PyTorch has a build for each kind of machine, and pip's settings may name the right one. They may also replace PyPI
-    by another index; uv does not read them.
+    PyTorch has a build for each kind of machine, and pip's settings may name the right build. The settings may also
+    replace PyPI with a different index; uv does not read the settings.
     """
     settings = subprocess.check_output([python, "-m", "pip", "config", "list"], stderr=log).decode()
     if re.search(r"\.(index-url|no-index)=", settings):

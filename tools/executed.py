@@ -2,12 +2,12 @@
 
     python tools/executed.py        executes the notebooks that the cache lacks, two at a time
 
-The cache is a jupyter-cache in _build/executed/, in a folder named by a digest of all inputs but the notebook's code:
-the package, the pinned versions, the device, Python. It finds a notebook by its code, so a change of text executes
-nothing.
+The cache is a jupyter-cache in _build/executed/, in a folder that is named by a digest of all inputs except the
+notebook's code: the package, the pinned versions, the device, Python. The cache finds a notebook by its code, so that a
+change of text executes nothing.
 
-A notebook that reads published models runs where they are installed. Elsewhere its stored outputs are used, with its
-labs (``notebook_labs.py``), and a printed line says so.
+A notebook that reads published models runs if they are installed. Otherwise the stored outputs and labs are used
+(``notebook_labs.py``), and a printed line says so.
 """
 
 import hashlib
@@ -29,15 +29,15 @@ from notebook_labs import restore_labs
 from notebooks import INSTALL_MODELS, ROOT, all_notebooks, describe_failure, execute, lacks_models, models_are_installed
 
 CACHES = ROOT / "_build" / "executed"
-SECONDS = CACHES / "seconds.json"  # how long each took in its last run: the longest is executed first
-MAX_CACHES = 3  # are kept, so that going back to another branch executes nothing
+SECONDS = CACHES / "seconds.json"  # how long each notebook took in its last run: the longest is executed first
+MAX_CACHES = 3  # caches that are kept, so that switching back to a branch executes nothing
 SOURCES = ("transformer_lab/**/*", "requirements.txt", "chapters/*.labs.json")
 SOURCES += tuple(f"tools/{name}.py" for name in ("digits", "executed", "notebooks", "notebook_labs"))
 SUFFIXES = {".py", ".js", ".css", ".svg", ".json", ".txt"}
 
 
 def cache_folder():
-    """Return the folder of the cache for the code as it is now."""
+    """Return the folder of the cache for the current code."""
     device = os.environ.get("TRANSFORMER_LAB_DEVICE") or "cpu"
     models = models_are_installed()
     digest = hashlib.sha256(f"{platform.python_version()} {platform.machine()} {device} {models}".encode())
@@ -50,12 +50,13 @@ def cache_folder():
 def executed_notebook(path):
     """Return the notebook ``path`` with its outputs, and what was recorded about the run.
 
-    A notebook that the cache lacks is executed. If it fails, it is not cached, and RuntimeError names its cell.
+    A notebook that the cache lacks is executed. A notebook that fails is not cached, and a RuntimeError names the cell.
 
     Returns
     -------
     (NotebookNode, dict)
-        The dict has ``execution_seconds``, and under ``near`` the digits that another device may round differently.
+        The dict contains ``execution_seconds`` and, under ``near``, the digits that a different device may round
+        differently.
     """
     notebook, cache = nbformat.read(path, 4), get_cache(cache_folder())
     bundle = _cached(notebook, cache) or cache.get_cache_bundle(_execute(notebook, path, cache).pk)
@@ -63,7 +64,7 @@ def executed_notebook(path):
 
 
 def _cached(notebook, cache):
-    """Return the cached notebook, or None: also for the record without a file that an interrupted run leaves."""
+    """Return the cached notebook or None, even if an interrupted run has left a record without a file."""
     with suppress(KeyError):
         return cache.get_cache_bundle(cache.match_cache_notebook(notebook).pk)
 
@@ -87,7 +88,7 @@ def _store(notebook, path, cache, data):
 
 
 def execute_missing():
-    """Execute the notebooks that the cache lacks, two at a time, the longest first; return the errors."""
+    """Execute the notebooks that the cache lacks, two at a time, longest first; return the errors."""
     cache = get_cache(cache_folder())
     missing = [path for path in all_notebooks() if not _cached(nbformat.read(path, 4), cache)]
     _drop_old_caches()

@@ -1,9 +1,9 @@
-"""Grades made-up students with nbgrader, whose sources are the solutions as they are.
+"""Grades made-up students with nbgrader; its sources are the unchanged solutions.
 
-Two students get everything right, and hand in every second notebook. The third solves the first half of each; of the
-rest every second function is left out, every other wrong. (Functions call those above them: below a wrong one, a right
-one gets no points.) Each must get the right points. The environment .venv-nbgrader has nbgrader; the notebooks run in
-.venv.
+Two students have correct functions only, and each hands in every second notebook. The third student solves the first
+half of each notebook; the rest of the functions are alternately missing and wrong. (Functions call the functions above
+them, so a correct function below a wrong one gets no points.) Each student must get the right points. The environment
+.venv-nbgrader contains nbgrader; the notebooks run in .venv.
 """
 
 import csv
@@ -24,15 +24,15 @@ from environment import make_venv
 from notebooks import ROOT
 
 VENV = ROOT / ".venv-nbgrader"
-PINS = ["nbgrader==0.9.6", "--exclude-newer", "2026-11-20"]  # of its dependencies, the releases up to that day
+PINS = ["nbgrader==0.9.6", "--exclude-newer", "2026-11-20"]  # for dependencies, releases up to that day
 COURSE = "course"
 EVEN_ITEMS, ODD_ITEMS = slice(0, None, 2), slice(1, None, 2)
-# How much of each notebook is right, and which notebooks are handed in.
+# The share of each notebook that is right, and the notebooks that are handed in.
 STUDENTS = {"all right 1": (1, EVEN_ITEMS), "all right 2": (1, ODD_ITEMS), "half right": (1 / 2, ODD_ITEMS)}
 
 
 def environment():
-    """Make .venv-nbgrader, once for each version."""
+    """Create .venv-nbgrader, once for each version."""
 
     def install(python):
         subprocess.run([sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, *PINS], check=True)
@@ -63,7 +63,7 @@ def nbgrader(folder, *command):
 
 
 def answer_share(notebook, solution, share):
-    """Fill in this share of the functions of a released notebook, and return the points that it should get."""
+    """Fill in this share of the functions of a released notebook, and return the points that it deserves."""
     functions, answers = graded_cells(notebook, "solution"), graded_cells(solution, "solution")
     right = int(share * len(functions))
     for i, (function, answer) in enumerate(zip(functions, answers, strict=True)):
@@ -75,12 +75,12 @@ def answer_share(notebook, solution, share):
 
 
 def graded_cells(notebook, kind):
-    """Return the cells to fill in (``"solution"``), or those that give points (``"grade"``)."""
+    """Return the cells to fill in (``"solution"``), or the cells that are graded (``"grade"``)."""
     return [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get(kind)]
 
 
 def hand_out(folder, sources):
-    """Make the class's folder, and return the notebooks that students get."""
+    """Create the class's folder, and return the notebooks that students get."""
     source = folder / "source" / COURSE
     source.mkdir(parents=True)
     for path in sources.values():
@@ -94,7 +94,7 @@ def hand_out(folder, sources):
 
 
 def grade(folder, student, released, sources):
-    """Hand in a student's answers in the folder of a class; return the points they got, and should get."""
+    """Hand in a student's answers in the folder of a class; return the points that the student got and deserves."""
     target = folder / "submitted" / student / COURSE
     target.mkdir(parents=True)
     expected = 0
@@ -112,12 +112,12 @@ def grade(folder, student, released, sources):
 
 def main():
     environment()
-    # Without the final project, which would train its models each time.
+    # The final project is left out, because it would train its models each time.
     sources = {path.name: path for path in solutions() if path.stem != "project"}
     with TemporaryDirectory() as place:
         released = hand_out(Path(place, "class"), sources)
 
-        def result(student):  # each in a class of one: nbgrader's database takes one writer
+        def result(student):  # each in a class of one, since nbgrader's database allows only one writer
             folder = shutil.copytree(Path(place, "class"), Path(place, student))
             got, expected = grade(folder, student, released, sources)
             print(f"  {student:11} {got:3.0f} points, should get {expected}", flush=True)

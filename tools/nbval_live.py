@@ -1,4 +1,4 @@
-"""A pytest plugin: where the packages of published models are missing, nbval leaves out the notebooks that read them.
+"""A pytest plugin: nbval leaves out notebooks that read published models, unless their packages are installed.
 
 PYTHONPATH=tools python -m pytest -p nbval_live --nbval --nbval-current-env chapters
 """

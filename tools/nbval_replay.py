@@ -2,7 +2,7 @@
 
     PYTHONPATH=tools python -m pytest -p nbval_replay --nbval --nbval-current-env chapters
 
-nbval collects, compares and reports as always. Its kernel is replaced by one that answers from the cache.
+nbval collects, compares and reports as usual, but its kernel is replaced by a kernel that answers from the cache.
 """
 
 from pathlib import Path

@@ -1,18 +1,19 @@
 """Store the labs of executed notebooks, and restore them in notebooks that cannot run without published models.
 
-``NAME.labs.json`` next to the notebook has their states: attention weights and tokens, and nothing of the models
-themselves. `make notebooks` writes it where the models are installed. The labs' code is the current one.
+``NAME.labs.json`` next to the notebook contains the labs' states: attention weights and tokens, but no weights of the
+models themselves. `make notebooks` writes the file if the models are installed. The labs' code is not stored: the
+current code is used.
 """
 
 import json
 import re
 from importlib import import_module
 
-LAB = re.compile(r"(\w*Lab|Practice)\(")  # how the text of a lab begins
+LAB = re.compile(r"(\w*Lab|Practice)\(")  # beginning of a lab's text
 WIDGET = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 VERSION = {"version_major": 2, "version_minor": 0}
-WIDGET_TRAITS = ("layout", "tabbable", "tooltip")  # no lab's script reads these traits, nor those with an underscore
+WIDGET_TRAITS = ("layout", "tabbable", "tooltip")  # no lab's script reads these traits, nor traits with an underscore
 SOURCE = (
     "What the labs of this notebook show: attention weights of all-MiniLM-L6-v2 and of SmolLM2-135M-Instruct, both "
     "under the Apache License 2.0, as the cells of the notebook compute them. Written by make notebooks."
@@ -31,7 +32,7 @@ def labs_file(path):
 
 
 def store_labs(notebook, path):
-    """Write the states of an executed notebook's labs, in their order."""
+    """Write the states of an executed notebook's labs, in the order of the notebook."""
     models = notebook.metadata.get("widgets", {}).get(STATE, {}).get("state", {})
     states = [models[output.data[WIDGET]["model_id"]]["state"] for output in lab_outputs(notebook)]
     if not states:
@@ -52,7 +53,7 @@ def _class_of(state):
 
 
 def restore_labs(notebook, path):
-    """Add the labs to a stored notebook: a view in each output that shows one, and the state of all."""
+    """Add the labs to a stored notebook: a view in each output that shows a lab, and the states of all labs."""
     outputs = lab_outputs(notebook)
     labs = json.loads(labs_file(path).read_text("utf-8"))["labs"] if outputs else []
     if len(labs) != len(outputs):

@@ -1,8 +1,8 @@
-"""Checks the rules for notebooks. A function with ``@rule`` is one, and a new rule needs nothing else.
+"""Checks the rules for notebooks. Every function with ``@rule`` is a rule; a new rule needs nothing else.
 
     python tools/notebook_rules.py [06 …]       (default: all; otherwise those with a word in their path)
 
-``notebooks.py --check`` checks canonical form.
+``notebooks.py --check`` checks the canonical form.
 """
 
 import argparse
@@ -21,18 +21,18 @@ from notebook_labs import LAB
 from notebooks import ROOT, all_notebooks, is_chapter, is_ignored, matching, text
 from repository import first_cell, handed_out
 
-stored_address = cache(repository.stored_address)  # two rules need it for every notebook
-LARGEST_NOTEBOOK = 1_500_000  # bytes: what GitHub still shows
-LONGEST_PARAGRAPH = 5 * 110  # characters: five lines of the page
-LONGEST_LINE = 88  # characters of code: a page 1200 pixels wide shows them without scrolling
-SHARE_OF_TRUTHS = 0.2  # of a chapter's cells that print, at most: those that print True or False and no number
-SHARE_OF_A_LETTER = 0.4  # of the right answers, at most: the share that always choosing one letter gets right
+stored_address = cache(repository.stored_address)  # two rules need this text for every notebook
+LARGEST_NOTEBOOK = 1_500_000  # bytes that GitHub still renders
+LONGEST_PARAGRAPH = 5 * 110  # characters in five lines of the page
+LONGEST_LINE = 88  # characters of code that a page 1200 pixels wide shows without scrolling
+SHARE_OF_TRUTHS = 0.2  # maximum share of a chapter's printing cells that print True or False and no number
+SHARE_OF_A_LETTER = 0.4  # maximum share of one letter in the right answers, for readers who always choose it
 
 RULES = []
 
 
 def rule(function):
-    """Make a function one of the rules: it takes a notebook and its path, and yields its complaints."""
+    """Register a function as a rule: it takes a notebook and its path, and yields complaints."""
     RULES.append(function)
     return function
 
@@ -49,14 +49,14 @@ INLINE = re.compile(r"(\{[\w:.+-]+\})?(`+)(?!`)(.+?)(?<!`)\2(?!`)")  # code, per
 
 
 def _prose(source):
-    """The Markdown text without code blocks, inline code and formulas."""
+    """Return the Markdown text without code blocks, inline code and formulas."""
     source = INLINE.sub("`code`", BLOCK.sub("", source))
     source = re.sub(r"(?s)\$\$.+?\$\$", "", source)
     return re.sub(r"\$[^$\n]+\$", "x", source)
 
 
 def _printed(cell):
-    """The text outputs of a code cell."""
+    """Return the text outputs of a code cell."""
     for output in cell.outputs:
         yield output.get("text", "")
         yield output.get("data", {}).get("text/plain", "")
@@ -67,7 +67,7 @@ def _pictures(cell):
 
 
 def count_labs(cell):
-    """How many labs a cell shows."""
+    """Return how many labs a cell shows."""
     outputs = cell.outputs if cell.cell_type == "code" else []
     return sum(bool(LAB.match(output.get("data", {}).get("text/plain", ""))) for output in outputs)
 
@@ -102,7 +102,7 @@ def is_small(notebook, path):
 
 @rule
 def opens_in_colab(notebook, path):
-    """One link if the repository has an address, else none: it would lead nowhere, or to somebody else."""
+    """A notebook has one link to Colab if the repository has an address; otherwise it would lead nowhere."""
     stored = stored_address()
     expected = [f"[Open in Colab]({stored.colab(handed_out(path.relative_to(ROOT).as_posix()))})"] if stored else []
     sources = "\n".join(cell.source for _, cell in _cells(notebook, "markdown"))
@@ -142,7 +142,7 @@ def links_lead_somewhere(notebook, path):
 
 @cache
 def sections(path):
-    """Return how Jupyter names the sections of the notebook ``path`` in a link."""
+    """Return the names of the notebook's sections in links, as Jupyter forms them."""
     sources = "\n".join(cell.source for _, cell in _cells(nbformat.read(path, 4), "markdown"))
     titles = re.findall(r"(?m)^#{1,6} +(.+)$", BLOCK.sub("", sources))
     return {f"heading={re.sub(r'[*`]', '', title).replace(' ', '-')}" for title in titles}
@@ -155,11 +155,12 @@ def sections(path):
 def hides_only_times(notebook, path):
     """An output that is not compared must be a time, and its cell must assert something about it.
 
-    A cell that measures a time must be marked: on an emulated device its assertions are skipped (tools/device.py).
+    A cell that measures a time must be marked, because its assertions are skipped on an emulated device
+    (tools/device.py).
     """
     timers = {"time", "perf_counter", "perf_counter_ns", "timeit", "repeat", "Timer", "blocked_autorange", "autorange"}
     timers |= {"seconds", "compare"}  # those of transformer_lab.measure
-    for _, cell in _cells(notebook, "code"):  # a function that measures a time is a timer, too
+    for _, cell in _cells(notebook, "code"):  # a function that measures a time is also a timer
         for node in _nodes(cell.source):
             if isinstance(node, ast.FunctionDef) and _calls(ast.walk(node)) & timers:
                 timers.add(node.name)
@@ -176,7 +177,7 @@ def hides_only_times(notebook, path):
                 yield f"cell {number}: its output is not compared, although it measures no time"
             if not any(isinstance(node, ast.Assert) for node in nodes):
                 yield f"cell {number}: its output is not compared, and it asserts nothing"
-        elif timed := sorted(_calls(_outside_functions(cell)) & timers - {"repeat"}):  # tensors have a `repeat`
+        elif timed := sorted(_calls(_outside_functions(cell)) & timers - {"repeat"}):  # tensors also have `repeat`
             yield f"cell {number}: measures a time with {timed[0]}, and is not tagged nbval-ignore-output"
 
 
@@ -189,7 +190,7 @@ def _nodes(source):
 
 
 def _outside_functions(cell):
-    """The nodes of a cell outside its functions: what a function does belongs to the cell that calls it."""
+    """Return the nodes of a cell outside its functions: a function's body belongs to the cell that calls it."""
     waiting = _nodes(cell.source)[:1]
     while waiting:
         node = waiting.pop()
@@ -204,7 +205,7 @@ def _calls(nodes):
 
 @rule
 def ends_no_cell_in_a_semicolon(notebook, path):
-    """nbval runs cells without history, where IPython does not see the semicolon, and finds an output too many."""
+    """nbval runs cells without history, so IPython does not see the semicolon, and nbval finds an additional output."""
     for number, cell in _cells(notebook, "code"):
         if re.search(r";\s*(#.*)?$", cell.source):
             yield f"cell {number}: ends in a semicolon; assign the last value to _ instead"
@@ -215,7 +216,7 @@ def ends_no_cell_in_a_semicolon(notebook, path):
 
 @rule
 def has_plain_markdown(notebook, path):
-    """No syntax that only the book understands: Colab and GitHub show the same text."""
+    """No syntax that only the book understands, because Colab and GitHub show the same text."""
     for number, cell in _cells(notebook, "markdown"):
         if match := re.search(r"(?m)^\s*(`{3,}|~{3,})\s*\{.*", cell.source):
             yield f"cell {number}: a directive, which only the book understands: {match[0].strip()}"
@@ -245,7 +246,7 @@ def has_little_html(notebook, path):
 
 @rule
 def calls_out_in_bold(notebook, path):
-    """A callout is a quote that begins in bold, which every client shows; ``book/alerts.py`` knows these words."""
+    """A callout is a quote that begins with bold words, which every client shows; ``book/alerts.py`` lists them."""
     for number, cell in _cells(notebook, "markdown"):
         prose = _prose(cell.source)
         names = "Note|Tip|Hint|Important|Warning|Caution|Attention|Danger"
@@ -288,7 +289,7 @@ def does_not_belittle(notebook, path):
 
 @rule
 def explains_every_option(notebook, path):
-    """A group of options A, B, … in a cell: one is right, and each says why."""
+    """In a group of options A, B, … in a cell, one option is right, and every option has a reason."""
     fold = re.compile(r"<details>(.*?)</details>", re.DOTALL)
     for number, cell in _cells(notebook, "markdown"):
         groups = []
@@ -323,7 +324,7 @@ def explains_every_option(notebook, path):
 
 @rule
 def begins_with_something_to_do(notebook, path):
-    """A chapter begins with a lab, then questions, and has another lab later, near the text that needs it."""
+    """A chapter begins with a lab and then questions, and has a second lab later, near the text that needs it."""
     if not is_chapter(path):
         return
     part, labs = None, {}
@@ -343,7 +344,7 @@ def begins_with_something_to_do(notebook, path):
 
 @rule
 def hides_what_makes_a_lab(notebook, path):
-    """The page of a chapter shows a lab, and not the code that makes it."""
+    """The page of a chapter shows a lab, but not the code that creates the lab."""
     if is_chapter(path):
         for number, cell in _cells(notebook, "code"):
             if count_labs(cell) and "remove-input" not in cell.metadata.get("tags", []):
@@ -351,14 +352,14 @@ def hides_what_makes_a_lab(notebook, path):
 
 
 def right_letters(notebook):
-    """The letters of the right options, question by question."""
+    """Return the letters of the right options, question by question."""
     option = re.compile(r"<summary>([A-Z])\. [^\n]*</summary>\s*\*\*Right\.\*\*")
     return [letter for _, cell in _cells(notebook, "markdown") for letter in option.findall(cell.source)]
 
 
 @rule
 def spreads_the_right_answers(notebook, path):
-    """No letter is right too often in a chapter; for the whole course, there is a test."""
+    """No letter is right too often in a chapter; a test checks the whole course."""
     if not is_chapter(path):
         return
     letters = right_letters(notebook)
@@ -369,14 +370,14 @@ def spreads_the_right_answers(notebook, path):
 
 @rule
 def has_short_lines_of_code(notebook, path):
-    for number, cell in _cells(notebook, "code")[1:]:  # without the first, which installs the package and is on no page
+    for number, cell in _cells(notebook, "code")[1:]:  # the first cell, which installs the package, is on no page
         for line in cell.source.splitlines():
             if len(line) > LONGEST_LINE:
                 yield f"cell {number}: a line of {len(line)} characters, over {LONGEST_LINE}: {line.strip()[:40]}…"
 
 
 def _values(cell):
-    """The printed lines of a code cell, each without its label: the part after a colon."""
+    """Return the printed lines of a code cell, each without its label: only the part after a colon."""
     texts = [text for text in _printed(cell) if not LAB.match(text) and not re.match(r"<Figure|Drawing\(", text)]
     return [line.rpartition(":")[2] for text in texts for line in text.splitlines() if line.strip()]
 
@@ -388,7 +389,7 @@ def _prints_only_bools(values):
 
 @rule
 def prints_numbers(notebook, path):
-    """A number says how close two results are, True does not: few cells of a chapter may print only True or False."""
+    """A number shows how close two results are, but True does not: few cells may print only True or False."""
     if not is_chapter(path):
         return
     printed = list(filter(None, (_values(cell) for _, cell in _cells(notebook, "code"))))
@@ -402,7 +403,7 @@ FURTHER_SECTION = re.compile(r"## .+\n\n\*Further: skip it, and you miss .+\.\*"
 
 @rule
 def is_core_or_further(notebook, path):
-    """The cell of each numbered heading of a chapter says core or further; a further section says what one misses."""
+    """The cell of a numbered heading says core or further; a further section says what skipping it misses."""
     if not is_chapter(path):
         return
     for number, cell in _cells(notebook, "markdown"):

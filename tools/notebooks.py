@@ -5,10 +5,10 @@
     python tools/notebooks.py 06 solutions/05        those that have one of these words in their path
     python tools/notebooks.py somewhere/else.ipynb   a file
 
-Canonical form keeps only what is the same after every run on every machine: no widget views or state, no times, no
-versions. Text, HTML and LaTeX outputs stay, since nbval compares them; pictures lose their metadata. JupyterLab and
-Notebook 7 fold what the book folds by a cell's tags. An error, a warning on stderr or an object's address has no
-canonical form, and is refused.
+The canonical form contains only data that is the same after every run on every machine: no widget views or states, no
+times, no versions. Text, HTML and LaTeX outputs stay, since nbval compares them; pictures lose their metadata.
+JupyterLab and Notebook 7 fold the cells that the book folds because of their tags. An error, a warning on stderr or an
+object's address has no canonical form, and is refused.
 """
 
 import argparse
@@ -35,13 +35,13 @@ from notebook_labs import WIDGET, store_labs
 ROOT = Path(__file__).resolve().parents[1]
 
 INSTALL_MODELS = ".venv/bin/python -m transformer_lab.pretrained installs them"
-GENERATED_FROM = "generated_from"  # metadata of assignments alone: see assignments.py
+GENERATED_FROM = "generated_from"  # metadata of assignments only: see assignments.py
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
 CELL_METADATA = ("mystnb", "nbgrader", "section", "tags")
-# What JupyterLab folds where the book folds it or leaves it out; one click opens it.
+# Metadata with which JupyterLab folds a part that the book folds or leaves out; one click opens the part.
 FOLDED_PARTS = {
     "hide-input": "source_hidden",
     "remove-input": "source_hidden",
@@ -65,7 +65,7 @@ def is_chapter(path):
 
 
 def chapters(root=ROOT):
-    """Return the paths of the chapters, in their order."""
+    """Return the paths of the chapters in order."""
     return [path for path in all_notebooks(root) if is_chapter(path)]
 
 
@@ -88,7 +88,7 @@ def models_are_installed():
 
 
 def matching(words, paths):
-    """Return those of ``paths`` that have one of these words in them, relative to the repository; all for no words.
+    """Return the ``paths`` that contain one of these words, relative to the repository; all paths for no words.
 
     A word may also be the path of any file.
     """
@@ -125,7 +125,7 @@ def canonical(notebook):
 
 
 def _new_id(cell, taken):
-    """Return the cell's id if it has one and no cell before it has the same, else an id made from its text."""
+    """Return the cell's id if it is unique among the cells so far, and otherwise an id made from the cell's text."""
     new, salt = cell.get("id"), 0
     while not new or new in taken:
         new = hashlib.sha256(f"{cell.cell_type}\n{cell.source}\n{salt}".encode()).hexdigest()[:8]
@@ -134,9 +134,9 @@ def _new_id(cell, taken):
 
 
 def _merged(outputs):
-    """Return the outputs with consecutive streams joined, since the kernel splits them by chance.
+    """Return the outputs with consecutive streams joined, since the kernel splits streams at random.
 
-    Of a line that was overwritten only the last state stays, as on a screen.
+    Only the last state of an overwritten line stays, as on a screen.
     """
     merged = []
     for output in outputs:
@@ -178,7 +178,7 @@ def _without_comments(png):
 
 
 def text(notebook):
-    """Return the file's text of a notebook."""
+    """Return a notebook as the text of a file."""
     return nbformat.writes(notebook, indent=1, ensure_ascii=False).rstrip("\n") + "\n"
 
 
@@ -254,7 +254,7 @@ def execute(notebook, folder, *, kernel="python3", env=os.environ, startup=""):
             extra_arguments=["--IPKernelApp.log_level=ERROR"],
             record_timing=False,
         )
-        # On the CPU the pixels of pictures are the same everywhere. Texts are the same on any device.
+        # The pixels of pictures are the same everywhere only on the CPU; texts are the same on any device.
         env = {"TRANSFORMER_LAB_DEVICE": "cpu", **env, "IPYTHONDIR": settings}
         with ThreadPoolExecutor(1) as thread:  # with its own event loop: the caller's may be running
             thread.submit(lambda: asyncio.run(client.async_execute(env=env))).result()
@@ -268,7 +268,7 @@ def is_ignored(cell):
 
 
 def _keep_measurements(notebook, before):
-    """Keep the stored outputs of cells where only measured times have changed."""
+    """Restore the stored outputs of cells in which only measured times have changed."""
     stored = {cell.id: cell for cell in before.cells if cell.cell_type == "code"}
     for cell in notebook.cells:
         if cell.cell_type == "code" and is_ignored(cell) and cell.get("id") in stored:
@@ -294,7 +294,7 @@ def run(path):
     notebook = deepcopy(before)
     try:
         execute(notebook, path.parent)
-    except Exception as error:  # of the notebook or of its kernel: reported, and the file stays as it was
+    except Exception as error:  # an error of the notebook or its kernel is reported, and the file does not change
         return "failed", [describe_failure(notebook, error)]
     _keep_measurements(notebook, before)
     executed, notebook = notebook, canonical(notebook)

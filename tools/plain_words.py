@@ -1,8 +1,8 @@
-"""Complains of words that an editor of this course has replaced too often, each with a better one.
+"""Lists words that an editor of this course has often replaced, each with a better word.
 
     python tools/plain_words.py
 
-It sees what a machine can see; CONTRIBUTING.md has the kinds of faults, with an example of each.
+The tool finds only faults that a machine can find; CONTRIBUTING.md lists the kinds of faults, each with an example.
 """
 
 import re

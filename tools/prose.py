@@ -1,4 +1,4 @@
-"""What a person reads in the files of the course: Markdown, docstrings, comments, and the texts of the code."""
+"""The prose in the files of the course: Markdown, docstrings, comments, and texts in code."""
 
 import ast
 import re
@@ -28,7 +28,7 @@ AREAS = {  # globs; a file belongs to the first area that names it
 
 
 class Passage(NamedTuple):
-    """A paragraph, docstring, comment or text of the code, and where it begins: a line, or the cell of a notebook."""
+    """A paragraph, docstring, comment or text in code, and where it begins: a line, or the cell of a notebook."""
 
     place: int
     text: str
@@ -70,7 +70,7 @@ NO_PROSE = (
 
 
 def _blocks(source):
-    """The paragraphs, items and cells of tables of a Markdown text or a docstring, each in one line."""
+    """Return the paragraphs, list items and table cells of a Markdown text or a docstring, each as one line."""
     for pattern in NO_PROSE:
         source = re.sub(pattern, "\n\n", source)
     source = re.sub(r"!\[[^]]*\]\([^)]*\)|(?<!\w)\*\*|\*\*(?!\w)|(?m:^#+ )", "", source)
@@ -80,7 +80,7 @@ def _blocks(source):
 
 
 def _in_python(source):
-    """Comments, docstrings and other texts; the holes of f-strings as dots."""
+    """Return comments, docstrings and other texts, with dots in place of the expressions of f-strings."""
     texts, inside = _comments(source, "#"), set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.JoinedStr):
@@ -93,7 +93,7 @@ def _in_python(source):
 
 
 def _in_script(source):
-    """Comments and texts of JavaScript; the holes of templates as dots."""
+    """Return comments and texts of JavaScript, with dots in place of the expressions of template literals."""
     texts = _comments(source, "//")
     for text in re.finditer(r'"(?:[^"\\\n]|\\.)*"|`[^`]*`|(?s:/\*.*?\*/)', source):
         words = re.sub(r'^["`/*]+|["`/*]+$|(?m:^ *\*+/?)', "", re.sub(r"\$\{[^}]*\}", "…", text[0]))
@@ -102,7 +102,7 @@ def _in_script(source):
 
 
 def _comments(source, mark):
-    """Comments behind code, and those on lines of their own, whose lines belong together."""
+    """Return comments behind code, and comments on their own lines, of which adjacent lines are joined."""
     comments, last = [], 0
     for number, line in enumerate(source.splitlines(), 1):
         if comment := re.match(rf" *{mark} (.*)", line):

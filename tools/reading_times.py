@@ -5,7 +5,8 @@
 A minute is 150 words, or seven and a half lines of code: slow enough to follow each sentence and each shape. A question
 with options takes one minute more than its words, and a lab three.
 
-A section is core, or further: nothing in the core of the course needs it. The cell of its heading says which.
+A section is core or further, which means that nothing in the core of the course needs it. The cell of the section's
+heading says which.
 """
 
 import re
@@ -19,7 +20,7 @@ WORDS_A_MINUTE = 150
 SECONDS_A_LINE = 8
 MINUTES_A_QUESTION = 1
 MINUTES_A_LAB = 3
-END_OF_SITTING = re.compile(r"(?m)^> \*\*End of the \w+ sitting\.\*\*")  # the last cell of a sitting has it
+END_OF_SITTING = re.compile(r"(?m)^> \*\*End of the \w+ sitting\.\*\*")  # in the last cell of a sitting
 UNSEEN_TAGS = {
     "remove-cell",
     "remove-input",
@@ -30,7 +31,7 @@ STATED_CORE_MINUTES = re.compile(r"\b[Aa]bout \d+ minutes[^·]*, (\d+) of them c
 
 
 def sittings(notebook):
-    """The cells of a chapter in one list, or in as many as it has sittings."""
+    """Return the cells of a chapter as one list per sitting."""
     parts = [[]]
     for cell in notebook.cells:
         parts[-1].append(cell)
@@ -40,7 +41,7 @@ def sittings(notebook):
 
 
 def parts(notebook):
-    """The cells of a chapter section by section, without those before its first section."""
+    """Return the cells of a chapter section by section, without the cells before the first section."""
     sections = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and cell.source.startswith("## "):
@@ -56,12 +57,12 @@ def is_further(part):
 
 
 def core_minutes(notebook):
-    """How long the chapter takes without its further sections."""
+    """Return how long the chapter takes without its further sections."""
     return minutes(notebook.cells) - sum(minutes(part) for part in parts(notebook) if is_further(part))
 
 
 def text_minutes(cells):
-    """How long it takes to read the words and the code of these cells."""
+    """Return how long it takes to read the words and the code of these cells."""
     words = lines = 0
     for cell in cells:
         if cell.cell_type == "markdown":
@@ -72,19 +73,19 @@ def text_minutes(cells):
 
 
 def minutes(cells):
-    """How long it takes to read these cells, answer their questions and do what their labs ask."""
+    """Return how long it takes to read these cells, answer their questions and try their labs."""
     questions = sum(cell.cell_type == "markdown" and len(re.findall(r"<summary>A\. ", cell.source)) for cell in cells)
     labs = sum(map(notebook_rules.count_labs, cells))
     return text_minutes(cells) + questions * MINUTES_A_QUESTION + labs * MINUTES_A_LAB
 
 
 def _read(source):
-    """The words of a Markdown cell that are read, without the addresses of links and without tags."""
+    """Return the visible words of a Markdown cell, without the addresses of links and without tags."""
     return re.sub(r"\]\([^)]*\)|</?\w+[^>]*>", " ", source)
 
 
 def stated_minutes(source):
-    """The minutes that a chapter says it takes, sitting by sitting."""
+    """Return the minutes that a chapter states, sitting by sitting."""
     total, *parts = [int(number) for number in STATED_MINUTES.search(source).groups() if number]
     if parts and sum(parts) != total:
         raise ValueError(f"the sittings must add up to {total} minutes, got {parts}")
@@ -92,7 +93,7 @@ def stated_minutes(source):
 
 
 def stated_core(source):
-    """The minutes that a chapter says its core takes."""
+    """Return the minutes that a chapter states for its core."""
     return int(STATED_CORE_MINUTES.search(source)[1])
 
 

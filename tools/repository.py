@@ -1,12 +1,12 @@
-"""Gives the course its address on GitHub, and writes it into notebooks, README, pages and citation.
+"""Sets the course's address on GitHub, and writes it into notebooks, README, pages and citation.
 
 python tools/repository.py [URL] [--branch BRANCH]  URL: https://github.com/you/your-fork, or else git's remote origin
 python tools/repository.py --warn                   warns when the stored address is not this repository's
 python tools/repository.py --demand                 ends with one sentence while no address is set
 python tools/repository.py --check                  lists the files that do not agree with the stored address
 
-The address is in _config.yml. Until one is set it is NOWHERE, which nobody can own, and no link or install line
-uses it. NOWHERE as the URL removes an address.
+The address is in _config.yml. Until an address is set, it is NOWHERE, which nobody can own and which no link or install
+line uses. NOWHERE as the URL removes an address.
 """
 
 import argparse
@@ -31,7 +31,7 @@ NO_ADDRESS = f"The course has no address yet, and is not published without one: 
 
 
 class Address(NamedTuple):
-    """A repository on GitHub: ``owner/name``, the branch that readers get, and the site that shows the book."""
+    """A repository on GitHub: ``owner/name``, the branch for readers, and the site with the book."""
 
     slug: str
     branch: str
@@ -43,21 +43,21 @@ class Address(NamedTuple):
 
     @property
     def install(self):
-        """The source for pip: git."""
+        """The git source for pip."""
         return f"git+{self.url}@{self.branch}"
 
     @property
     def wheel(self):
-        """The source for pip that takes a quarter of the time: the wheel on the site."""
+        """The wheel on the site as the source for pip, which takes a quarter of the time."""
         return self.site + build_wheel.filename()
 
     def colab(self, path):
-        """The link that opens a notebook of the repository in Colab."""
+        """Return the link that opens a notebook of the repository in Colab."""
         return f"https://colab.research.google.com/github/{self.slug}/blob/{self.branch}/{path}"
 
 
 def pages_site(slug):
-    """Return where GitHub Pages shows the book of a repository."""
+    """Return the address of a repository's book on GitHub Pages."""
     owner, name = slug.split("/")
     host = f"{owner.lower()}.github.io"
     return f"https://{host}/" if name.lower() == host else f"https://{host}/{name}/"
@@ -70,7 +70,7 @@ REMOTE = rf"(?:https://(?:[^@/]+@)?|ssh://git@|git@)github\.com[:/]({SLUG})(?:\.
 
 
 def parse_address(url, branch):
-    """Return the address that ``url`` and ``branch`` name, or None for NOWHERE; exit with one line on what is wrong."""
+    """Return the address that ``url`` and ``branch`` name, None for NOWHERE; exit with one line if they are wrong."""
     if (urlsplit(url).hostname or "").endswith(".invalid"):
         return None
     if not (match := re.fullmatch(rf"https://github\.com/({SLUG})(?:\.git)?/?", url)):
@@ -92,7 +92,7 @@ def stored_address(root=ROOT):
 
 
 def origin_url(root=ROOT):
-    """Return the URL of git's remote origin as a repository on GitHub, or exit with one line on what is wrong."""
+    """Return the URL of git's remote origin as a repository on GitHub, or exit with a one-line error."""
     remote = subprocess.run(["git", "remote", "get-url", "origin"], cwd=root, capture_output=True, text=True)
     if remote.returncode:
         sys.exit(f"URL must be given, since git knows no remote named origin here: {HINT}")
@@ -205,7 +205,7 @@ def config_with_address(text, new):
 
 
 def changes(new, root=ROOT):
-    """Return ``{path: new text}`` for all files that do not agree with the address ``new`` yet."""
+    """Return ``{path: new text}`` for all files that do not yet agree with the address ``new``."""
     names = {path: path.relative_to(root).as_posix() for path in notebooks.all_notebooks(root)}
     chapters = " · ".join(link(path, new) for path in names if new and notebooks.is_chapter(path))
     texts = {path: notebook(path.read_text("utf-8"), new, handed_out(name)) for path, name in names.items()}

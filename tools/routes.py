@@ -4,11 +4,11 @@
     python tools/routes.py --check    complain of a table that is out of date, and of holes
 
 A route has no hole if none of its sections uses a term of the glossary, or a name of the package, before a section of
-the route has introduced it. A section introduces the terms whose entry in the glossary links to it, and the names that
-no earlier section of the course uses, or that its prose mentions.
+the route has introduced the term or name. A section introduces the terms whose glossary entry links to the section, and
+the names that no earlier section of the course uses or that the section's prose mentions.
 
-The whole course has a page, too. Its reader may skip the further sections: what they alone introduce is a hole in the
-core that follows them.
+The whole course also has a page. Its readers may skip the further sections: a term that only a further section
+introduces is a hole in the later core sections.
 """
 
 import argparse
@@ -24,20 +24,20 @@ from notebooks import ROOT, chapters
 
 CHAPTERS = ROOT / "chapters"
 TABLES = re.compile(r"(?ms)^(<!-- route: (.+?) -->\n).*?(?=^<!-- end -->)")
-WORD = re.compile(r"(?m)^- \*\*(.+?)\*\*")  # what a route's page explains itself
+WORD = re.compile(r"(?m)^- \*\*(.+?)\*\*")  # terms that a route's page explains itself
 NAME = re.compile(r"\btl\.(?!labs|checks|drawings|show|device|measure|progress_bar)(\w+)")
-EVERYDAY_TERMS = {"memory", "norm", "state"}  # the glossary's meaning is one of two
-SUMMARIES = ("In one table", "Check yourself")  # of a whole chapter, with what is further in it
+EVERYDAY_TERMS = {"memory", "norm", "state"}  # terms with a second meaning besides the glossary's
+SUMMARIES = ("In one table", "Check yourself")  # mark of a whole chapter, with its further sections
 
 
 @dataclass(frozen=True)
 class Route:
-    """A page with tables of sections, and with the terms that it explains, or that its reader knows already."""
+    """A page with tables of sections, and the terms that the page explains or that its readers already know."""
 
     page: str
     known: str = ""  # chapters
-    announced: tuple = ()  # (section, word): named there as something that comes later on the route
-    skips: bool = False  # the course, without its further sections: it announces what comes later
+    announced: tuple = ()  # (section, word) pairs: the section announces the word, which comes later on the route
+    skips: bool = False  # the course without its further sections, which announces later terms
 
     @property
     def path(self):
@@ -45,12 +45,12 @@ class Route:
 
     @property
     def stops(self):
-        """The sections, in order."""
+        """Return the sections in order."""
         return [number for marked in _marks(self) for number in _numbers(marked)]
 
     @property
     def way(self):
-        """The sections and exercises, in order: ("section", number) or ("exercise", number)."""
+        """Return the sections and exercises in order: ("section", number) or ("exercise", number)."""
         for marked in _marks(self):
             yield from (("section", number) for number in _numbers(marked))
             yield from (("exercise", number) for number in _exercises(marked))
@@ -66,7 +66,7 @@ ROUTES = (
 def _numbers(marked):
     """The sections in a mark such as ``3.1 3.2 + 3.2``: those before the plus sign; after it come exercises.
 
-    The mark ``chapter 3`` has the chapter's core, and all exercises of its assignment.
+    The mark ``chapter 3`` means the chapter's core and all exercises of its assignment.
     """
     if chapter := _chapter(marked):
         return [number for number in sections() if _is_in(number, chapter) and not _is_further(number)]
@@ -97,7 +97,7 @@ def _is_further(number):
 
 @cache
 def sections():
-    """All sections, by number: the chapter's stem, the heading, the cells."""
+    """Return all sections by number: the chapter's stem, the heading, the cells."""
     by_number = {}
     for path in chapters():
         number = None
@@ -114,7 +114,7 @@ def sections():
 
 @cache
 def terms():
-    """The terms of the glossary, each with the sections that explain it."""
+    """Return the terms of the glossary, each with the sections that explain the term."""
     entries = re.split(r"(?m)^### ", (CHAPTERS / "glossary.md").read_text("utf-8"))[1:]
     named = {entry.splitlines()[0]: set(re.findall(r"\[(\d+\.\d+)\]\(", entry)) for entry in entries}
     return {term: explained for term, explained in named.items() if explained and term not in EVERYDAY_TERMS}
@@ -130,7 +130,7 @@ def _names(cells):
 
 @cache
 def introductions():
-    """The section that uses each name of the package first."""
+    """Return the first section that uses each name of the package."""
     first = {}
     for number, (_, _, cells) in sections().items():
         for name in _names(cells):
@@ -139,7 +139,7 @@ def introductions():
 
 
 def holes(route):
-    """What a section uses before the route has introduced it: (section, word, where the course introduces it)."""
+    """Return words that are used before the route introduces them: (section, word, section that introduces it)."""
     order = [*sections()]
     seen = {number for number in sections() if number.split(".")[0] in route.known.split()}
     mentioned = set()
@@ -163,7 +163,7 @@ def holes(route):
 
 
 def heading(kind, number):
-    """The heading of a section or of an exercise, without its number."""
+    """Return the heading of a section or exercise without its number."""
     return {"section": sections, "exercise": exercises}[kind]()[number][1]
 
 
@@ -172,7 +172,7 @@ def heading(kind, number):
 
 @cache
 def exercises():
-    """The tasks of all assignments, by number: the assignment's stem, the heading, the minutes."""
+    """Return the tasks of all assignments by number: the assignment's stem, the heading, the minutes."""
     by_number = {}
     for path in sorted((CHAPTERS / "assignments").glob("[01]*.ipynb")):
         for cell in nbformat.read(path, 4).cells:
@@ -188,7 +188,7 @@ def _link(folder, stem, number, heading):
 
 
 def _shown_sections(marked):
-    """The sections that a table lists: of a whole chapter, the further ones, too."""
+    """Return the sections that a table lists; a whole chapter includes its further sections."""
     if chapter := _chapter(marked):
         return [number for number in sections() if _is_in(number, chapter)]
     return _numbers(marked)
@@ -201,7 +201,7 @@ def _row(number):
 
 
 def _opening(marked):
-    """The rows, one or none, of what comes before a chapter's first section: a lab and questions."""
+    """Return the row, if any, for the lab and questions before a chapter's first section."""
     for path in chapters():
         if path.stem.split("_")[0].lstrip("0") == _chapter(marked):
             cells = nbformat.read(path, 4).cells
@@ -210,7 +210,7 @@ def _opening(marked):
 
 
 def table(marked):
-    """The table of some sections and of the exercises after them, with minutes."""
+    """Return the table of these sections and the exercises after them, with minutes."""
     rows = [*_opening(marked), *map(_row, _shown_sections(marked))]
     rows += [
         (f"Exercise {_link('assignments/', stem, number, heading)}", minutes)
@@ -226,14 +226,14 @@ def _marks(route):
 
 
 def minutes(route):
-    """What the route takes: to read, with its labs and questions, and for its exercises."""
+    """Return the route's minutes: for reading, with labs and questions, and for exercises."""
     marks = _marks(route)
     reading = sum(_minutes(number) for number in route.stops) + sum(m for marked in marks for _, m in _opening(marked))
     return reading, sum(exercises()[number][2] for marked in marks for number in _exercises(marked))
 
 
 def _time_line(route):
-    """The line of a route's page that says how long the route takes."""
+    """Return the line of a route's page that says how long the route takes."""
     reading, writing = minutes(route)
     shown = [number for marked in _marks(route) for number in _shown_sections(marked)]
     further = sum(_minutes(number) for number in shown if number not in route.stops)
@@ -247,7 +247,7 @@ def _time(minutes):
 
 
 def page(route):
-    """The page of a route with its tables and its minutes brought up to date."""
+    """Return the page of a route with up-to-date tables and minutes."""
     stated = _time_line(route)
     text = re.sub(r"(?m)^\d+ \w+ to read.*", stated, route.path.read_text("utf-8"))
     return TABLES.sub(lambda mark: mark[1] + table(mark[2]), text)

@@ -1,8 +1,8 @@
-"""Checks in the scripts of the labs and of the book what biome does not: their form, and the types in their comments.
+"""Checks parts of the labs' and the book's scripts that biome does not check: their form, and the types in comments.
 
-The rules of form are what ``labs/lab.py`` relies on when it joins the files of a lab line by line, without a parser.
-TypeScript checks the types; npm installs it into .venv, once. Where node is missing or npm cannot reach its registry, a
-line says that the types are not checked. With ``TRANSFORMER_LAB_REQUIRE_NODE`` set, that is an error.
+``labs/lab.py`` relies on the rules of form when it joins the files of a lab line by line, without a parser. TypeScript,
+which npm installs into .venv once, checks the types. If node is missing or npm cannot reach its registry, a line says
+that the types are not checked; with ``TRANSFORMER_LAB_REQUIRE_NODE`` set, this is an error.
 """
 
 import os
@@ -17,7 +17,8 @@ TYPESCRIPT = "7.0.2"
 LONGEST_LINE = 120
 
 COMMENT = re.compile(r" *(//|/\*\*|\*)")
-# What a line without indentation may begin with: a definition, an import, the lab itself, a comment, a closing bracket.
+# The beginnings that are allowed for a line without indentation: a definition, an import, the lab itself, a comment, a
+# closing bracket.
 UNINDENTED_LINE = re.compile(
     r'(export )?(const|let|class|(async )?function) \w|import \{[^}]*(\} from "\./\w+\.js";)?$'
     r"|export default \{ render \};$|//|/\*\*| \*|[)}\]]"
@@ -25,7 +26,7 @@ UNINDENTED_LINE = re.compile(
 
 
 def complaints(text, in_lab=True):
-    """Return what is wrong with the form of a script: pairs of a line's number and a sentence."""
+    """Return the faults in the form of a script: pairs of a line number and a sentence."""
     faults = []
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > LONGEST_LINE:
@@ -50,7 +51,7 @@ RULES = (
 
 
 def check_form():
-    """Print what is wrong with the form of the scripts; return whether nothing is."""
+    """Print the faults in the form of the scripts; return whether there are none."""
     labs = sorted((ROOT / "transformer_lab" / "labs").glob("*.js"))
     others = sorted((ROOT / "book").glob("*.js")) + sorted((ROOT / "tests").rglob("*.js"))
     faults = [
@@ -66,7 +67,7 @@ def check_types():
     """Print TypeScript's complaints; return whether there are none."""
     folder = ROOT / ".venv" / f"typescript-{TYPESCRIPT}"
     tsc = folder / "node_modules" / ".bin" / "tsc"
-    options = ["--no-save", "--silent", "--fetch-timeout=30000", "--fetch-retries=1"]  # offline, it gives up soon
+    options = ["--no-save", "--silent", "--fetch-timeout=30000", "--fetch-retries=1"]  # offline, npm gives up soon
     install = ["npm", "install", *options, "--prefix", folder, f"typescript@{TYPESCRIPT}"]
     has_node = bool(shutil.which("node") and shutil.which("npm"))
     if has_node and not tsc.exists():

@@ -1,4 +1,4 @@
-"""Draws sentences at random from an area of the course for a blind reading, and counts what makes them hard to read.
+"""Draws random sentences from an area of the course for a blind reading, and counts features that make reading hard.
 
     python tools/sentences.py                                    the counts of every area
     python tools/sentences.py cards labs --sample 30 --seed 1    30 sentences of each, with the sentence before each
@@ -13,13 +13,13 @@ import re
 from prose import AREAS, ROOT, files, passages
 
 STANDING_VERB = re.compile(r"(?i)\b(stand|stands|stood|standing|lie|lies|lain|lying)\b(?!-)")
-# "This bias" names its noun and "This makes" does not.
+# "This bias" names its noun, but "This makes" does not.
 VERB = r"is|are|was|were|can|may|must|will|would|do|have|(?!(?:axis|bias|class|loss|process|basis|\w+ness)\b)\w+s"
 BARE_PRONOUN = re.compile(rf"(?i)\W*(it|(?:this|that|these|those|both|one)(?= (?:{VERB})\b))\b")
 
 
 def sentences(area):
-    """Return the sentences of an area: triples of file and place, the sentence, and the one before."""
+    """Return the sentences of an area: triples of file and place, the sentence, and the previous sentence."""
     triples = []
     for path in files(area):
         for place, text in passages(path):
@@ -33,12 +33,12 @@ def sentences(area):
 
 
 def split(text):
-    """Return the sentences of a passage, in their order."""
+    """Return the sentences of a passage in order."""
     return re.split(r"(?<=[.?!])[\"”)*]*\s+(?=[A-Z`*\"“(…])", text)
 
 
 def is_sentence(text):
-    """Whether a text begins and ends as a sentence does, and has four words."""
+    """Whether a text begins and ends like a sentence, and has four words."""
     return bool(text.count(" ") > 2 and re.match(r"[A-Z`*\"“(…].*[.?!:][\"”)*`]*$", text))
 
 

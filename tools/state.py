@@ -9,7 +9,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# The first is made for tests: it has no windows, and loads a page in three quarters of the time.
+# The first browser is made for tests: it has no windows, and loads a page in three quarters of the time.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SETTINGS = ("TRANSFORMER_LAB_", "OMP_NUM_THREADS")
 
@@ -27,7 +27,7 @@ def packages():
 def state():
     """Return a digest of all files that git does not ignore, of Python, packages, browser and settings.
 
-    Outside a git repository: None.
+    Return None outside a git repository.
     """
     listed = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, capture_output=True)
     if listed.returncode:

@@ -3,8 +3,8 @@
     python tools/step.py [--once] NAME COMMAND…
 
 The command's output goes to the terminal and to _build/reports/NAME.log. If pytest writes NAME.xml there, a failure
-lists failed tests, each with what it expected and what it got. With --once, a step that has passed does not run again
-until something changes that it may depend on: see state.py.
+lists failed tests, each with what it expected and what it got. With --once, a step that has passed runs again only
+after a change that may affect its result: see state.py.
 """
 
 import argparse
@@ -18,12 +18,12 @@ from xml.etree import ElementTree
 from state import state
 
 REPORTS = Path(__file__).resolve().parents[1] / "_build" / "reports"
-TESTS, LINES = 3, 10  # shown after a failure: tests, and lines of each test
+TESTS, LINES = 3, 10  # number of tests, and of lines of each test, that are shown after a failure
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def run(name, command):
-    """Run the command, show and keep its output, and return its status and seconds."""
+    """Run the command, show and store its output, and return its exit status and seconds."""
     REPORTS.mkdir(parents=True, exist_ok=True)
     (REPORTS / f"{name}.xml").unlink(missing_ok=True)
     start = time.perf_counter()
@@ -39,7 +39,7 @@ def run(name, command):
 
 
 def summary(name):
-    """Return what failed, in a screenful of lines."""
+    """Return a summary of the failures, in a screenful of lines."""
     log = COLOURS.sub("", (REPORTS / f"{name}.log").read_text("utf-8", "replace")).rstrip().splitlines()
     try:
         cases = list(ElementTree.parse(REPORTS / f"{name}.xml").iter("testcase"))
@@ -55,7 +55,7 @@ def summary(name):
 
 
 def _essence(text):
-    """The lines of a failure with what was expected and found, which pytest marks with an E."""
+    """Return the lines of a failure that show the expected and the found value, which pytest marks with an E."""
     lines = [line.rstrip() for line in COLOURS.sub("", text).splitlines() if line.strip()]
     marked = [line for line in lines if line.startswith("E ")] or lines  # nbval marks none
     if len(marked) > LINES:

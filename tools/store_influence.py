@@ -1,4 +1,4 @@
-"""Write what the influence lab shows: for sixteen small models, how far each output moves when a token is replaced."""
+"""Write the data of the influence lab: for sixteen small models, how far each output moves when a token is replaced."""
 
 import copy
 import json
@@ -16,7 +16,7 @@ from transformer_lab.labs import influence
 PATH = Path(influence.__file__).with_name("influence_models.json")
 TOKENS = [7, 3, 11, 2, 9, 5, 13, 4]  # one text of eight tokens
 PADS, PAD = 3, 0
-TOKEN_SHIFT = 20  # what is added to a token to replace it
+TOKEN_SHIFT = 20  # number that is added to a token to replace it
 DOCUMENTS = [0, 0, 0, 0, 1, 1, 1, 1]
 
 
@@ -34,23 +34,19 @@ def bug(name):
     return lambda: BUGS[name].arguments()["model"]
 
 
-# A model, what it is said to be, the verdict that is right, its story, and the bug or the thread that the story is of.
+# A model, its claimed design, the right verdict, the model's story, and the bug or thread of the story.
 MODELS = (
     (SmallModel, "causal", "right", "A token moves its own output and later ones, and nothing else moves.", None),
     (bug("inverted_mask"), "causal", "future", None, "inverted_mask"),
-    (NoMask, "causal", "future", "No mask arrives, so every token sees all others. In September 2026 four decoders of "
-     "a library were found so: their loss fell to almost 0 on random tokens.", ("huggingface/transformers", 48745)),
-    (lambda: SmallModel(window=3, n_layers=1), "causal, a window of 3", "right", "Each output hears its own token and "
-     "the two before it.", None),
-    (Blocks, "causal", "future", "Every token sees its block of four to the end. In August 2026 generated training "
-     "scripts were reported that leak so, and whose validation losses looked like records.",
+    (NoMask, "causal", "future", "No mask arrives, so every token sees all others. In September 2026 four decoders of a library were found with this bug: their loss fell to almost 0 on random tokens.", ("huggingface/transformers", 48745)),
+    (lambda: SmallModel(window=3, n_layers=1), "causal, a window of 3", "right", "Each output depends on its own token and the two tokens before it.", None),
+    (Blocks, "causal", "future", "Every token sees its whole block of four tokens. In August 2026 generated training scripts with this leak were reported; their validation losses looked like records.",
      ("karpathy/nanochat", 844)),
     (bug("weak_mask"), "causal", "future", None, "weak_mask"),
     (lambda: SmallModel(causal=False), "two-sided", "right", "An encoder: every token may see all others.", None),
     (bug("packed_together"), "causal", "documents", None, "packed_together"),
     (bug("window_plus_one"), "causal, a window of 3", "window", None, "window_plus_one"),
-    (lambda: SmallModel(n_kv_heads=2, rotary=True), "causal", "right", "Rotary positions and shared key heads change "
-     "how far outputs move, and not which.", None),
+    (lambda: SmallModel(n_kv_heads=2, rotary=True), "causal", "right", "Rotary positions and shared key heads change how far outputs move, but not which outputs move.", None),
     (NextToken, "causal", "future", "The triangle begins one place too far to the right, so each output sees the token "
      "that it has to predict.", None),
     (PaddingRead, "causal", "padding", "The padding mask never arrives, so a sentence gets different outputs alone and "
@@ -60,13 +56,12 @@ MODELS = (
     (bug("row_of_nothing"), "causal", "nan", None, "row_of_nothing"),
     (NormOverTheSequence, "causal", "future", "A norm takes its mean over all tokens of the text, the future among "
      "them. No mask can prevent it.", None),
-    (Prefix, "causal after a prefix of 3", "right", "The three tokens of the prefix see one another, as is said; all "
-     "later tokens are causal.", None),
+    (Prefix, "causal after a prefix of 3", "right", "The three tokens of the prefix see one another, as claimed; all later tokens are causal.", None),
 )  # fmt: skip
 
 
 def moves(model, tokens, **inputs):
-    """(seq, seq): how far output i moves when token j is replaced, as a share of how far outputs vary; NaN stays."""
+    """(seq, seq): how far output i moves when token j is replaced, as a share of the outputs' variation; NaN stays."""
     right, rows = model(tokens, **inputs), []
     for j in range(tokens.shape[1]):
         changed = tokens.clone()
@@ -82,7 +77,7 @@ def round_share(share):
 
 
 def tables(model):
-    """For each setting of the lab's switches the table of a model, rows the tokens that are replaced."""
+    """Return a model's table for each setting of the lab's switches; the rows are the replaced tokens."""
     plain = torch.tensor([TOKENS])
     padded = F.pad(plain[:, PADS:], (PADS, 0), value=PAD)
     keep = torch.ones_like(plain, dtype=torch.bool)
@@ -104,7 +99,7 @@ def tables(model):
 
 @torch.no_grad()
 def stored_models():
-    """Return what the lab stores of each model."""
+    """Return the stored data of each model."""
     models = []
     for letter, (make, claim, verdict, story, source) in zip("ABCDEFGHIJKLMNOP", MODELS):
         known = BUGS.get(source) if isinstance(source, str) else None

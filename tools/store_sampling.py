@@ -1,4 +1,4 @@
-"""Write what the sampling lab shows: the scores of SmolLM2 after some prompts, where its weights are installed."""
+"""Write the data of the sampling lab: the scores of SmolLM2 after some prompts. This requires the installed weights."""
 
 import json
 from pathlib import Path
@@ -20,11 +20,11 @@ TEXTS = {
     "door": "She opened the door and saw a",
 }
 QUESTIONS = {"question": "Write one sentence about the sea.", "product": "What is 12 times 12?"}
-ANSWERS = {"product": "12 times 12 is equal to 1"}  # how far the answer has got
+ANSWERS = {"product": "12 times 12 is equal to 1"}  # the answer so far
 
 
 def stored_prompts(model):
-    """Return what the lab stores of every prompt."""
+    """Return the stored data of every prompt."""
 
     def decode(number):
         return model.tokenizer.decode([number], skip_special_tokens=False)

@@ -1,5 +1,5 @@
 """Trains the two models of the whole lab, which read a number in digits and write it in words: 342, three hundred and
-forty two. It takes a minute or two on a CPU, and writes the weights into the package.
+forty two. The training takes a minute or two on a CPU, and the tool writes the weights into the package.
 
 python tools/train_whole_lab.py [seed]
 python tools/train_whole_lab.py --learning    writes checkpoints, the loss, and the accuracy with each part switched off
@@ -20,7 +20,7 @@ from transformer_lab.labs.whole import pack, unpack
 from whole_switches import switched_off, switches_of
 
 FILE = Path(tl.__file__).parent / "labs" / "whole_weights.json"
-CHECKPOINTS = (0, 100, 150, 200, 300, 1500)  # after so many steps
+CHECKPOINTS = (0, 100, 150, 200, 300, 1500)  # the numbers of steps after which a checkpoint is stored
 SEED, STEPS, BATCH, RATE = 0, 1500, 128, 3e-3
 SIZES = {"d_model": 24, "n_heads": 4, "n_layers": 2, "d_ff": 48}
 DIGITS = [*"0123456789"]
@@ -29,7 +29,7 @@ NAMES = (
     "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand and"
 )
 WORDS = NAMES.split()
-IGNORED_LABEL = -100  # cross_entropy leaves it out
+IGNORED_LABEL = -100  # cross_entropy ignores this label
 
 
 def in_words(n):
@@ -55,7 +55,7 @@ class EncoderDecoder:
         return tl.Transformer(len(DIGITS), len(self.target), **SIZES)
 
     def examples(self, texts):
-        """What goes into the model, and what it has to say."""
+        """Return the model's input and its target."""
         digits = [torch.tensor([int(digit) for digit in text]) for text in texts]
         words = [torch.tensor([self.target.index(word) for word in in_words(int(text))]) for text in texts]
         given = [F.pad(x, (1, 0), value=self.begin) for x in words]
@@ -80,12 +80,12 @@ class DecoderOnly:
         return tl.LanguageModel(len(self.target), **SIZES)
 
     def examples(self, texts):
-        """What goes into the model, and what it has to say."""
+        """Return the model's input and its target."""
         given, labels = [], []
         for text in texts:
             words = [self.target.index(word) for word in in_words(int(text))]
             given.append(torch.tensor([int(digit) for digit in text] + [self.begin, *words]))
-            labels.append(torch.tensor([IGNORED_LABEL] * len(text) + [*words, self.end]))  # no digit foretells the next
+            labels.append(torch.tensor([IGNORED_LABEL] * len(text) + [*words, self.end]))  # no digit predicts the next
         return (pad_sequence(given, batch_first=True),), pad_sequence(labels, True, IGNORED_LABEL)
 
     def write(self, model, texts):
@@ -95,17 +95,18 @@ class DecoderOnly:
 
 
 def split(seed):
-    """Texts to train on, and the tenth that is held out; of those below 100 none, which are too few."""
+    """Return the training texts and the held-out tenth; no numbers below 100 are held out, since these are too few."""
     order = (torch.randperm(9900, generator=torch.Generator().manual_seed(seed)) + 100).tolist()
     return [str(n) for n in [*range(100), *order[990:]]], [str(n) for n in order[:990]]
 
 
 def train(task, texts, seed, losses=None, keep=lambda step, model: None):
-    """Return the trained model; ``keep`` is called with the model at each checkpoint, ``losses`` gets each step's."""
+    """Return the trained model; call ``keep`` at each checkpoint, and append each step's loss to ``losses``."""
     torch.manual_seed(seed)
     model = task.make()
     inputs, labels = task.examples(texts)
-    # There are ten times as many of each length as of the one before: they are drawn √10 times as often.
+    # There are ten times as many numbers of each length as of the previous length, so they are drawn √10 times as
+    # often.
     weights = torch.tensor([10 ** (-len(text) / 2) for text in texts])
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     schedule = OneCycleLR(optimizer, max_lr=RATE, total_steps=STEPS, pct_start=0.1)
@@ -129,7 +130,7 @@ def train(task, texts, seed, losses=None, keep=lambda step, model: None):
 
 
 def count_right(task, model, texts):
-    """How many of the texts, all of one length, it writes without a single wrong word."""
+    """Return how many of the texts, all of one length, the model writes without a wrong word."""
     right = 0
     for text, written in zip(texts, task.write(model, texts).tolist()):
         words = [*in_words(int(text)), "<end>"]
@@ -138,7 +139,7 @@ def count_right(task, model, texts):
 
 
 def count_unseen(task, model, texts, off=()):
-    """How many of the texts it writes without a mistake, with parts switched off."""
+    """Return how many of the texts the model writes without a mistake, with parts switched off."""
     with switched_off(model, off):
         return sum(count_right(task, model, [x for x in texts if len(x) == size]) for size in {len(x) for x in texts})
 
@@ -146,7 +147,7 @@ def count_unseen(task, model, texts, off=()):
 def measure(seed):
     """Train both models, and measure their checkpoints; the last is the stored model.
 
-    Another machine rounds differently, so the trained models end near the stored ones, not in them.
+    A different machine rounds differently, so the trained models end near the stored models, but not exactly there.
     """
     texts, held_out = split(seed)
     final = {each["family"]: each for each in json.loads(FILE.read_text("utf-8"))["models"]}
@@ -188,7 +189,7 @@ def _right_at_checkpoints(task, texts, held_out, seed):
 
 
 def questions(seed):
-    """Texts that the model was not trained on, by kind of question."""
+    """Return texts that the model was not trained on, by kind of question."""
     _, held_out = split(seed)
     numbers = torch.Generator().manual_seed(seed)
     long = {n: torch.randint(10 ** (n - 1), 10**n, (500,), generator=numbers).tolist() for n in (5, 6)}
@@ -208,7 +209,7 @@ def main(seed=SEED):
     for task in (EncoderDecoder(), DecoderOnly()):
         model = train(task, texts, seed)
         stored = pack(model, DIGITS, list(task.target), task.begin, task.end, "float16")
-        # The rounded model is the one that is stored, and what is said of it is measured with it.
+        # The rounded model is stored, so its accuracy is measured after rounding.
         rounded = unpack(stored)
         right[stored["family"]] = {name: count_right(task, rounded, asked[name]) for name in asked}
         for name in asked:

@@ -1,4 +1,4 @@
-"""Parts of a model switched off, as the whole lab switches them off, by hooks on its modules."""
+"""Switches parts of a model off, like the whole lab, by hooks on the model's modules."""
 
 from contextlib import contextmanager
 from functools import partial
@@ -15,7 +15,7 @@ def switches_of(model):
 
 @contextmanager
 def switched_off(model, off):
-    """Switch the parts ``off`` of ``model`` off, until the end of the block."""
+    """Switch off the parts ``off`` of ``model`` until the end of the block."""
     hooks, restore = [], []
 
     def on_call(module, hook):
@@ -30,7 +30,7 @@ def switched_off(model, off):
                 attention = getattr(layer, f"{kind}_attention", None)
                 if attention is None:
                     continue
-                if "scale" in off:  # queries that are √d_head times as long make up for the division
+                if "scale" in off:  # queries that are √d_head times as long undo the division
                     for parameter in attention.q_proj.parameters():
                         restore.append(partial(parameter.data.copy_, parameter.detach().clone()))
                         parameter.data *= attention.d_head**0.5

@@ -1,16 +1,16 @@
-"""The parts of a Transformer, small enough to read: the package of the course Transformer Lab.
+"""The package of the course Transformer Lab: the parts of a Transformer, each short enough to read.
 
     import transformer_lab as tl
 
-One vocabulary names the axes of every tensor, in docstrings, errors, figures and chapters:
+The axes of tensors have the same names in all docstrings, errors, figures and chapters:
 
 =========  ==========================================================================
 word       the axis counts
 =========  ==========================================================================
 batch      independent examples
 heads      attention heads, each with its own queries, keys and values
-q_len      queries: the positions that look
-k_len      keys (and values): the positions that are looked at
+q_len      queries: the positions that attend
+k_len      keys (and values): the positions that are attended to
 seq        positions of one sequence, where queries and keys are the same positions
 d_model    features of a token as it travels from layer to layer
 d_head     features of a query and of a key inside one head
@@ -157,11 +157,11 @@ __all__ = [
     "weight_bytes",
 ]
 
-__version__ = "0.3.0"  # what it promises: CHANGELOG.md
+__version__ = "0.3.0"  # CHANGELOG.md says what the number promises
 
 
 def __getattr__(name):
-    # Figures, widgets, measurements and published models load when first used: the import adds little to torch's own.
+    # These modules are imported on first use, so that the package's import takes little longer than torch's.
     if name in ("checks", "drawings", "labs", "measure", "plots", "pretrained"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_did_you_mean(name, __all__)}")

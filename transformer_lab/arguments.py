@@ -1,7 +1,7 @@
-"""Argument checks. An error names the argument, the rule, the value found, and often a fix.
+"""Checks of arguments. An error names the argument, the rule and the value, and often suggests a fix.
 
-A fix is code that uses the argument's name: ``use torch.as_tensor(x)``. Where several may help, each is tried on the
-value that was passed, and the error suggests the first that works.
+A fix is code that uses the argument's name: ``use torch.as_tensor(x)``. If several fixes may help, each is tried on the
+value that was passed, and the error suggests the first fix that works.
 """
 
 import difflib
@@ -14,7 +14,7 @@ import torch
 
 from .precision import is_autocast
 
-# The last two axes of each argument of a layer, for errors about its shape.
+# The last two axes of each argument of a layer, for errors about the argument's shape.
 AXES = {
     "x": "seq, d_model",
     "memory": "k_len, d_model",
@@ -23,7 +23,7 @@ AXES = {
     "value": "k_len, d_value_in",
 }
 
-# Code that makes a tensor from what people pass; "{}" is the argument's name.
+# Code that converts other types to a tensor; "{}" stands for the argument's name.
 TENSOR_FIXES = {
     "torch.stack({})": lambda x: torch.stack(tuple(x)),  # tensors in a list
     "torch.as_tensor({})": torch.as_tensor,
@@ -31,9 +31,9 @@ TENSOR_FIXES = {
     "torch.as_tensor({}.to_numpy())": lambda x: torch.as_tensor(x.to_numpy()),  # a pandas or polars table
 }
 
-# Code that adds a forgotten axis, or swaps the last two.
+# Code that adds a missing axis, or swaps the last two axes.
 AXES_FIXES = {"{}[None]": lambda x: x[None], "{}.mT": lambda x: x.mT}
-# Code that adds the axes that a mask lacks, removes a surplus one, or swaps the last two.
+# Code that adds a mask's missing axes, removes a surplus axis, or swaps the last two axes.
 MASK_FIXES = {
     "{}[:, None]": lambda x: x[:, None],
     "{}[:, None, None, :]": lambda x: x[:, None, None, :],
@@ -47,7 +47,7 @@ _short.maxstring = _short.maxother = 60
 
 
 def format_value(value):
-    """Format a value for an error: at most one line, and a tensor without its numbers."""
+    """Format a value for an error in at most one line; a tensor is described by dtype and shape."""
     if isinstance(value, torch.Tensor):
         return f"a tensor of {value.dtype}, shape {tuple(value.shape)}"
     if isinstance(shape := getattr(value, "shape", None), tuple) and shape:
@@ -70,7 +70,7 @@ def did_you_mean(name, names):
 
 
 def require_options(cls, known, options):
-    """Raise for an unknown option; the error names the class that was called, not the one that gets the options."""
+    """Raise an error for an unknown option; it names the called class, not the class that checks its options."""
     own = [p.name for p in inspect.signature(cls).parameters.values() if p.kind is not p.VAR_KEYWORD]
     names = [*own, *known]
     for name in options:
@@ -82,7 +82,7 @@ def require_options(cls, known, options):
 def suggest(name, x, fixes, fits=lambda fixed: True):
     """Return the first fix that works on ``x``, as ``": use torch.as_tensor(x)"``, or an empty string.
 
-    ``fixes`` maps code, with "{}" for the argument's name, to a function that does the same.
+    ``fixes`` maps code, with "{}" for the argument's name, to a function that does what the code does.
     """
     for code, fix in fixes.items():
         try:
@@ -91,7 +91,7 @@ def suggest(name, x, fixes, fits=lambda fixed: True):
                 fixed = fix(x)
             if fits(fixed):
                 return f": use {code.format(name)}"
-        except Exception:  # an unknown type may raise anything
+        except Exception:  # a value of an unknown type may raise any error
             continue
     return ""
 
@@ -110,14 +110,14 @@ def _suggest_device(name, x, device):
 
 
 def require_tensor(expected="a tensor", **tensors):
-    """Raise unless each is a tensor."""
+    """Raise an error unless each argument is a tensor."""
     for name, x in tensors.items():
         if not isinstance(x, torch.Tensor):
             raise TypeError(f"{name} must be {expected}, got {type_name(x)}{_suggest_tensor(name, x)}")
 
 
 def require_floating(**tensors):
-    """Raise unless each is a floating-point tensor."""
+    """Raise an error unless each argument is a floating-point tensor."""
     require_tensor(**tensors)
     for name, x in tensors.items():
         if not x.is_floating_point():
@@ -128,7 +128,7 @@ def require_floating(**tensors):
 
 
 def require_integers(expected, **tensors):
-    """Raise unless each is a tensor of integers."""
+    """Raise an error unless each argument is a tensor of integers."""
     require_tensor(expected, **tensors)
     for name, x in tensors.items():
         if x.dtype == torch.bool or x.is_floating_point() or x.is_complex():
@@ -137,7 +137,7 @@ def require_integers(expected, **tensors):
 
 
 def require_features(weight, **tensors):
-    """Raise unless each has the dtype, the device and the features that a linear layer with this weight expects."""
+    """Raise an error unless each has the dtype, device and features that a linear layer with this weight expects."""
     for name, x in tensors.items():
         # Fast path: this runs in every forward pass of every module.
         same = isinstance(x, torch.Tensor) and x.dtype == weight.dtype and x.device == weight.device
@@ -162,22 +162,22 @@ def require_features(weight, **tensors):
 
 
 def is_integer(x):
-    """Whether this is a Python or NumPy integer; bool is excluded."""
+    """Whether ``x`` is a Python or NumPy integer; bool is excluded."""
     return isinstance(x, Integral) and not isinstance(x, bool)
 
 
 def is_number(x):
-    """Whether this is a real Python or NumPy number; bool is excluded."""
+    """Whether ``x`` is a real Python or NumPy number; bool is excluded."""
     return isinstance(x, Real) and not isinstance(x, bool)
 
 
 def values_are_known(x):
-    """Whether Python can read the values: not on meta, while compiling, or inside a ``torch.func`` transform."""
+    """Whether Python can read a tensor's values: not on meta, while compiling, or inside a ``torch.func`` transform."""
     return not (x.is_meta or torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(x))
 
 
 def require_sizes(minimum=1, **sizes):
-    """Raise unless each is an integer, ``minimum`` or more."""
+    """Raise an error unless each argument is an integer of at least ``minimum``."""
     for name, size in sizes.items():
         if type(size) is int and size >= minimum:
             continue
@@ -199,12 +199,12 @@ def _suggest_integer(name, x):
 
 
 def suggest_float(name, x):
-    """Return the end of an error about something that is not a number: ``": use float(x)"`` where that works."""
+    """Return the end of an error about a value that is not a number: ``": use float(x)"`` if that works."""
     return "" if is_number(x) or type(x).__name__ in ("bool_", "bool") else suggest(name, x, {"float({})": float})
 
 
 def require_flags(**flags):
-    """Raise unless each is True or False."""
+    """Raise an error unless each argument is True or False."""
     for name, flag in flags.items():
         if type(flag) is bool:
             continue
@@ -215,34 +215,34 @@ def require_flags(**flags):
 
 
 def as_sizes(minimum=1, **sizes):
-    """Return the sizes as Python integers, which never overflow; raise as :func:`require_sizes` does."""
+    """Return the sizes as Python integers, which never overflow; raise the errors of :func:`require_sizes`."""
     require_sizes(minimum, **sizes)
     return [int(size) for size in sizes.values()]
 
 
 def require_heads(n_heads, d_model):
-    """Raise unless ``n_heads`` is a size that divides ``d_model``."""
+    """Raise an error unless ``n_heads`` is a size that divides ``d_model``."""
     require_sizes(n_heads=n_heads)
     if d_model % n_heads:
         raise ValueError(f"n_heads must divide d_model, got n_heads {n_heads} and d_model {d_model}")
 
 
 def require_kv_heads(n_kv_heads, n_heads):
-    """Raise unless ``n_kv_heads`` is a size that divides ``n_heads``."""
+    """Raise an error unless ``n_kv_heads`` is a size that divides ``n_heads``."""
     require_sizes(n_kv_heads=n_kv_heads)
     if n_heads % n_kv_heads:
         raise ValueError(f"n_kv_heads must divide n_heads, got n_kv_heads {n_kv_heads} and n_heads {n_heads}")
 
 
 def require_one_of(options, **words):
-    """Raise unless each is one of the options."""
+    """Raise an error unless each argument is one of the options."""
     for name, word in words.items():
         if not isinstance(word, str) or word not in options:
             raise ValueError(f"{name} must be one of {', '.join(options)}, got {format_value(word)}")
 
 
 def require_probability(**numbers):
-    """Raise unless each is a number from 0 to 1."""
+    """Raise an error unless each argument is a number from 0 to 1."""
     for name, number in numbers.items():
         if type(number) is float and 0 <= number <= 1:
             continue
@@ -252,7 +252,7 @@ def require_probability(**numbers):
 
 
 def require_axis(x, dim):
-    """Raise unless ``dim`` is an axis of ``x``."""
+    """Raise an error unless ``dim`` is an axis of ``x``."""
     if not is_integer(dim):
         raise TypeError(f"dim must be an integer, got {format_value(dim)}")
     axes = max(x.ndim, 1)
@@ -261,7 +261,7 @@ def require_axis(x, dim):
 
 
 def require_bool(mask, name="mask"):
-    """Raise unless the mask is a tensor of bool; the error suggests a conversion that fits its values."""
+    """Raise an error unless the mask is a tensor of bool; the error suggests a conversion of its values."""
     require_tensor("a tensor of bool", **{name: mask})
     if mask.dtype != torch.bool:
         message = f"{name} must be bool, True where a query may attend, got {mask.dtype}"
@@ -270,7 +270,7 @@ def require_bool(mask, name="mask"):
 
 def _suggest_bool(mask, name):
     if mask.numel() and values_are_known(mask) and not mask.is_complex():
-        # In an additive mask, 0 lets a query attend; in a mask that multiplies, 0 hides.
+        # In an additive mask, 0 lets a query attend; in a multiplicative mask, 0 hides a key.
         zero = mask == 0
         other = mask[~zero]
         if other.numel() and bool((other == 1).all()):
@@ -281,7 +281,7 @@ def _suggest_bool(mask, name):
 
 
 def require_mask(mask, scores_shape, device, name="mask"):
-    """Raise unless the mask is bool, on the device, and broadcasts to the shape of the scores."""
+    """Raise an error unless the mask is bool, on the query's device, and broadcasts to the shape of the scores."""
     require_bool(mask, name)
     if mask.device != device:
         actual = f"{device} and {mask.device}{_suggest_device(name, mask, device)}"
@@ -290,7 +290,7 @@ def require_mask(mask, scores_shape, device, name="mask"):
 
 
 def require_bias(bias, scores_shape, query):
-    """Raise unless the bias has the dtype and the device of the query, and broadcasts to the shape of the scores."""
+    """Raise an error unless the bias has the query's dtype and device, and broadcasts to the shape of the scores."""
     if isinstance(bias, torch.Tensor) and bias.dtype == torch.bool:
         raise TypeError("bias must be floating point, got torch.bool: if it is a mask, pass it as mask=bias")
     require_floating(bias=bias)
@@ -304,13 +304,13 @@ def require_bias(bias, scores_shape, query):
 
 
 def _require_broadcastable_to_scores(x, scores_shape, name):
-    """Raise unless this broadcasts to the shape of the scores."""
+    """Raise an error unless the tensor broadcasts to the shape of the scores."""
     if _broadcasts_to(x.shape, scores_shape):
         return
     axes = ["batch", "heads", "q_len", "k_len"]
     if len(scores_shape) != 4:
         axes = ["leading axis"] * (len(scores_shape) - 2) + ["q_len", "k_len"]
-    # A fix must give the mask all axes of the scores, so that its first axis is the batch.
+    # A fix must give the mask all axes of the scores, so that the mask's first axis is the batch.
     ranks = (x.ndim, len(scores_shape))
     fix = suggest(name, x, MASK_FIXES, lambda fixed: fixed.ndim in ranks and _broadcasts_to(fixed.shape, scores_shape))
     if x.dtype == torch.bool and x.ndim == 2 and "None" in fix:
@@ -335,10 +335,10 @@ def _broadcasts_to(shape, target):
 
 
 def require_attention(query, key, mask, value=None, bias=None, enable_gqa=False):
-    """Raise unless the arguments of an attention fit together.
+    """Raise an error unless the arguments of an attention function fit together.
 
-    Return the leading axes of its scores, and whether the tensors have them already (keys and values with their own
-    number of heads where these are grouped).
+    Return the leading axes of the scores, and whether the tensors already have these axes (in grouped attention, keys
+    and values have their own number of heads).
     """
     # Fast path: this is called once per token and layer during generation.
     fits = _fits_without_broadcasting(query, key, value, enable_gqa)
@@ -351,7 +351,7 @@ def require_attention(query, key, mask, value=None, bias=None, enable_gqa=False)
 
 
 def _fits_without_broadcasting(query, key, value, enable_gqa):
-    """Whether these need no broadcasting: tensors of one dtype and device with equal leading axes (GQA aside)."""
+    """Whether the tensors need no broadcasting: one dtype, one device, equal leading axes (except the heads of GQA)."""
     if not isinstance(query, torch.Tensor) or not query.is_floating_point():
         return False
     dtype, device, q_shape = query.dtype, query.device, query.shape
@@ -369,7 +369,7 @@ def _fits_without_broadcasting(query, key, value, enable_gqa):
 
 
 def _leading_axes(query, key, value, enable_gqa):
-    """Return the leading axes of the scores, broadcast; raise where the tensors do not fit."""
+    """Return the broadcast leading axes of the scores; raise an error if the tensors do not fit together."""
     tensors = {"query": query, "key": key}
     if value is not None:
         tensors["value"] = value
@@ -395,7 +395,7 @@ def _leading_axes(query, key, value, enable_gqa):
     leading_shapes = [x.shape[:-2] for x in tensors.values()]
     if enable_gqa:
         leading_shapes = _with_query_heads(leading_shapes)
-    if any(other != leading for other in leading_shapes):  # broadcast_shapes is slow, its first call most of all
+    if any(other != leading for other in leading_shapes):  # broadcast_shapes is slow, especially its first call
         try:
             leading = torch.broadcast_shapes(*leading_shapes)
         except RuntimeError:
@@ -405,8 +405,8 @@ def _leading_axes(query, key, value, enable_gqa):
 
 
 def _with_query_heads(leading_shapes):
-    """Return the leading axes with the query's number of heads for key and value, whose own must divide it."""
-    heads = [leading[-1] if len(leading) else 0 for leading in leading_shapes]  # 0: there is no such axis
+    """Return the leading axes, in which key and value have the query's heads; their own number must divide it."""
+    heads = [leading[-1] if len(leading) else 0 for leading in leading_shapes]  # 0 if there is no such axis
     if not all(heads) or heads[0] % heads[1] or len(set(heads[1:])) > 1:
         raise ValueError(
             "enable_gqa must have one number of heads in key and value, which divides that in query, got leading axes "

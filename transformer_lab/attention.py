@@ -1,4 +1,4 @@
-"""Attention: every query gets a mean of the values, weighted by the scores of its keys."""
+"""Attention: every query gets a mean of the values, weighted by how well their keys match the query."""
 
 import math
 
@@ -20,16 +20,16 @@ from .arguments import (
 )
 from .precision import accumulation_dtype
 
-# Since 2.5 PyTorch's kernels take fewer heads of keys than of queries.
+# Since version 2.5, PyTorch's kernels accept fewer heads of keys than of queries.
 VERSION = tuple(int(number) for number in torch.__version__.split(".")[:2])
 HAS_GQA = VERSION >= (2, 5)
 
 
 def softmax(x: Tensor, dim: int = -1) -> Tensor:
-    """Turn scores into weights: positive, summing to one along ``dim``.
+    """Convert scores to weights: positive numbers that sum to one along ``dim``.
 
-    This is the plain form, for reading. ``torch.softmax`` computes the same in one pass over memory;
-    :func:`attention_weights` uses it.
+    This is the plain form, written for readers. ``torch.softmax``, which :func:`attention_weights` uses, computes the
+    same weights in one pass over memory.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
     Returns
     -------
     Tensor, shape of ``x``
-        Empty where ``x`` is empty; NaN along any slice that holds only ``-inf``, where no weights exist.
+        Empty if ``x`` is empty; NaN along any slice that contains only ``-inf``, for which no weights exist.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def attention_weights(
     Returns
     -------
     Tensor, shape (..., q_len, k_len)
-        Every row sums to one. A row whose mask allows nothing is all zeros, with a gradient of zero.
+        Every row sums to one. A row in which the mask allows no key is all zeros, with a gradient of zero.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def attention_weights(
     if is_causal:
         mask = _causal(query, key)
     compute_dtype = accumulation_dtype(query)
-    # Scaling the query costs d_head products per row; scaling the scores would cost k_len.
+    # Scaling the query takes d_head products per row; scaling the scores would take k_len products.
     scores = (query.to(compute_dtype) * scale) @ key.to(compute_dtype).transpose(-2, -1)  # (..., q_len, k_len)
     if bias is not None:
         scores = scores + bias
@@ -166,25 +166,26 @@ def scaled_dot_product_attention(
     mask : Tensor of bool, broadcastable to (..., q_len, k_len), optional
         ``True`` where the query may attend to the key.
     is_causal : bool, optional
-        Query ``i`` may attend to keys ``0 … i`` only, even where ``q_len ≠ k_len``: counted from the first key, as
-        ``torch.nn.functional.scaled_dot_product_attention`` counts. Instead of a mask, and faster than one.
+        Query ``i`` may attend to keys ``0 … i`` only, even if ``q_len ≠ k_len``: positions are counted from the first
+        key, as in ``torch.nn.functional.scaled_dot_product_attention``. Use it instead of a mask: it is faster.
     dropout_p : float, optional
-        Probability with which each weight is dropped. It always applies: a function has no training mode.
+        Probability with which each weight is dropped, in every call: a function has no training mode.
     scale : float, optional
         Factor of the scores; ``1 / √d_head`` when left out.
     bias : Tensor, broadcastable to (..., q_len, k_len), optional
         Added to the scores: finite numbers in the dtype of ``query``, such as :func:`alibi_bias`, or T5's learned
         table, looked up by distance. A mask hides keys regardless of the bias.
     enable_gqa : bool, optional
-        Grouped-query attention, by PyTorch's name for it: key and value may have fewer heads, (..., n_kv_heads, k_len,
-        ·), a divisor of those of ``query``, (..., heads, q_len, d_head). Head ``h`` of the queries reads head
-        ``h // (heads / n_kv_heads)`` of keys and values. With one head for all it is called multi-query attention.
+        Grouped-query attention, under PyTorch's name: key and value, (..., n_kv_heads, k_len, ·), may have fewer heads
+        than ``query``, (..., heads, q_len, d_head), if ``n_kv_heads`` divides ``heads``. Query head ``h`` reads head
+        ``h // (heads / n_kv_heads)`` of keys and values. With a single head of keys and values, this is called
+        multi-query attention.
 
     Returns
     -------
     Tensor, shape (..., q_len, d_value)
         A query that may attend to nothing gets zeros, with finite gradients. Most of PyTorch's fused kernels have no
-        second derivative; inside ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`` there is one.
+        second derivative; the kernel inside ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`` has one.
 
     Raises
     ------
@@ -208,7 +209,7 @@ def scaled_dot_product_attention(
     >>> scaled_dot_product_attention(query, key, value)
     tensor([[11.9557]])
     """
-    if value is None:  # require_attention checks attention_weights too, which has no value
+    if value is None:  # attention_weights, which has no value, also calls require_attention
         require_tensor(value=value)
     leading, fits = require_attention(query, key, mask, value, bias, enable_gqa)
     scale = _check_scale(scale, query)
@@ -216,7 +217,7 @@ def scaled_dot_product_attention(
     require_one_mask(mask, is_causal)
     if enable_gqa and not _has_gqa_kernel(query):
         key, value, enable_gqa = _repeat_heads(key, query), _repeat_heads(value, query), False
-    if bias is not None and is_causal:  # the kernels take one or the other
+    if bias is not None and is_causal:  # the kernels accept only one of the two
         mask, is_causal = _causal(query, key), False
     query, scale = _with_positive_scale(query, scale)
     fully_masked = None
@@ -241,7 +242,7 @@ def scaled_dot_product_attention(
         scale=scale,
         **options,
     )
-    if dropout_p == 1:  # of which CUDA's kernels make 0 · ∞, NaN
+    if dropout_p == 1:  # CUDA's kernels would compute 0 · ∞, which is NaN
         fused = F.dropout(fused, 1.0)
     output = fused if len(leading) == 2 else fused.reshape(*leading, *fused.shape[-2:])  # (..., q_len, d_value)
     return output if fully_masked is None else _zero_rows(output, fully_masked)
@@ -251,24 +252,24 @@ def scaled_dot_product_attention(
 
 
 def _has_gqa_kernel(query):
-    """Whether a fused kernel takes fewer heads of keys than of queries.
+    """Whether a fused kernel accepts fewer heads of keys than of queries.
 
-    On CUDA only those of half precision do: for float32 PyTorch falls back to its plain kernel, which forms all weights
-    (pytorch/pytorch#191085). PyTorch 2.4 has no ``enable_gqa`` at all.
+    On CUDA, only the kernels for half precision do: for float32, PyTorch falls back to its plain kernel, which stores
+    all weights (pytorch/pytorch#191085). PyTorch 2.4 has no ``enable_gqa`` at all.
     """
     return HAS_GQA and not (query.is_cuda and query.dtype not in (torch.float16, torch.bfloat16))
 
 
 def _repeat_heads(x, query):
-    """Keys or values, (..., n_kv_heads, k_len, ·), repeated for each head of the queries: (..., heads, k_len, ·)."""
+    """Repeat keys or values, (..., n_kv_heads, k_len, ·), for each head of the queries: (..., heads, k_len, ·)."""
     return x.repeat_interleave(query.shape[-3] // x.shape[-3], -3)
 
 
 def _with_positive_scale(query, scale):
     """Move the sign of the scale into the query.
 
-    With ``is_causal`` the fused kernels scale the hidden scores, -inf, as well, and return NaN unless the scale is
-    positive. Moving the sign is exact; moving the size would round in half precision.
+    With ``is_causal``, the fused kernels also scale the hidden scores, -inf, and return NaN unless the scale is
+    positive. Moving the sign is exact; moving the absolute value would round in half precision.
     """
     if scale > 0:
         return query, scale
@@ -278,16 +279,17 @@ def _with_positive_scale(query, scale):
 def _kernel_zeroes_fully_masked_rows(mask):
     """Whether PyTorch's kernels return zeros for a row that is masked completely, with gradients of zero.
 
-    On a CPU they do since 2.13, or before. A compiler, or a transform such as vmap, may take another kernel.
+    On a CPU they have done so since version 2.13 at the latest. A compiler, or a transform such as vmap, may choose a
+    different kernel.
     """
     plain = type(mask) is Tensor and values_are_known(mask) and not torch.jit.is_tracing()
     return VERSION >= (2, 13) and plain and mask.device.type == "cpu"
 
 
 def _without_fully_masked_rows(mask):
-    """Let a row that is masked completely attend to everything; return the mask, and which rows these are.
+    """Let each row that is masked completely attend to all keys; return the new mask and which rows these are.
 
-    The softmax of such a row is 0/0: NaN in some of PyTorch's kernels and versions, and in its gradient
+    The softmax of such a row is 0/0, so the row and its gradient are NaN in some of PyTorch's kernels and versions
     (pytorch/pytorch#103963, #163997). The caller sets the row to zero afterwards.
     """
     fully_masked = ~mask.any(dim=-1, keepdim=True)
@@ -295,21 +297,22 @@ def _without_fully_masked_rows(mask):
 
 
 def _with_contiguous_rows(mask, k_len):
-    """A mask, or bias, whose rows are contiguous in memory: CUDA's kernels take no broadcast or transposed rows."""
+    """Return a mask or bias with contiguous rows: CUDA's kernels accept no broadcast or transposed rows."""
     if mask.shape[-1] != k_len:
         mask = mask.expand(*mask.shape[:-1], k_len)
     return mask if k_len < 2 or mask.stride(-1) == 1 else mask.contiguous()
 
 
 def _zero_rows(output, rows):
-    """Set these rows to zero, in place unless autograd needs the output: the kernel's backward pass reads it."""
+    """Set these rows to zero: in place, unless the kernel's backward pass will read the output."""
     return output.masked_fill(rows, 0.0) if output.requires_grad else output.masked_fill_(rows, 0.0)
 
 
 def _with_two_leading_axes(x, leading):
-    """(..., a, b) as (n, m, a, b), a view where one exists.
+    """Reshape (..., a, b) to (n, m, a, b), as a view if possible.
 
-    The fused kernels take tensors of four axes alone; others go to the plain kernel (pytorch/pytorch#187266).
+    The fused kernels accept only tensors of four axes; PyTorch runs its plain kernel on all others
+    (pytorch/pytorch#187266).
     """
     if len(leading) > 2:
         x = torch.atleast_2d(x)
@@ -330,7 +333,7 @@ def require_one_mask(mask, is_causal):
 
 
 def _causal(query, key):
-    """Return the mask of ``is_causal``, which counts from the first key."""
+    """Return the mask of ``is_causal``, which counts positions from the first key."""
     return torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
 
 

@@ -13,7 +13,7 @@ class KeyValueCache:
     Parameters
     ----------
     window : int, optional
-        How many tokens a token sees at most, itself included. What no later token can see is dropped.
+        How many tokens a token sees at most, itself included. Tokens that no later token can see are dropped.
 
     Attributes
     ----------
@@ -42,10 +42,10 @@ class KeyValueCache:
         self.window = window
         self.length = 0
         self._end = 0  # of the tokens in the buffers
-        self._buffers: tuple[Tensor, Tensor] | None = None  # of keys and of values, with room for more
+        self._buffers: tuple[Tensor, Tensor] | None = None  # buffers of keys and of values, with spare capacity
 
     def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Append the keys and values of new tokens, and return those of all tokens that the new ones may see.
+        """Append the keys and values of new tokens, and return those of all tokens that the new tokens may see.
 
         Parameters
         ----------
@@ -56,14 +56,14 @@ class KeyValueCache:
         -------
         (Tensor, Tensor), shapes (..., heads, length, d_head) and (..., heads, length, d_value)
             Views of the cache, in the order of the tokens. With a window: the new tokens, and at most ``window - 1``
-            before them.
+            tokens before them.
 
         Raises
         ------
         TypeError
             If dtype or device differs from the cache's.
         ValueError
-            If a shape differs from the cache's in an axis other than that of the tokens.
+            If a shape differs from the cache's in an axis other than the axis of tokens.
         """
         require_floating(key=key, value=value)
         if key.ndim < 2 or value.ndim < 2 or key.shape[-2] != value.shape[-2]:
@@ -86,7 +86,7 @@ class KeyValueCache:
         _require_like(keys, key, "key")
         _require_like(values, value, "value")
         capacity, needed = keys.shape[-2], earlier + new
-        # To double what is needed copies each token a few times at most. After a long prompt, a window needs less.
+        # Because the capacity doubles, each token is copied only a few times. After a long prompt, a window needs less.
         if self._end + new > capacity or capacity > 2 * needed:
             kept = slice(self._end - earlier, self._end)
             larger = _empty(key, 2 * needed), _empty(value, 2 * needed)
@@ -106,12 +106,12 @@ def _require_like(buffer, new, name):
 
 
 def _empty(new, capacity):
-    """Return a buffer for ``room`` tokens such as ``new``."""
+    """Return an empty buffer for ``room`` tokens, whose dtype, device and other axes are those of ``new``."""
     return new.new_empty(*new.shape[:-2], capacity, new.shape[-1])
 
 
 class StateCache:
-    """The state of linear attention after the tokens so far, for one layer: of one size, however many tokens.
+    """The state of linear attention after the tokens so far, for one layer. Its size does not depend on their number.
 
     For generation, not for training: the state carries no gradient.
 
@@ -120,7 +120,7 @@ class StateCache:
     length : int
         How many tokens the state has seen.
     state : (Tensor, Tensor) or None
-        As :func:`linear_attention_step` takes it; ``None`` before the first token.
+        The state as :func:`linear_attention_step` expects it; ``None`` before the first token.
 
     Examples
     --------
@@ -139,6 +139,6 @@ class StateCache:
         self.state = None
 
     def keep(self, state: tuple[Tensor, Tensor], new: int) -> None:
-        """Replace the state by the one after ``new`` more tokens."""
+        """Replace the state with the state after ``new`` more tokens."""
         self.state = tuple(x.detach() for x in state)
         self.length += new

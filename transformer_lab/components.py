@@ -2,7 +2,7 @@
 
 from torch import nn
 
-# In the order in which a token passes them. A tied matrix counts as the first component that uses it.
+# In the order in which a token passes through them. A tied matrix counts as the first component that uses it.
 COMPONENTS = (
     "token embedding",
     "position embedding",
@@ -17,9 +17,9 @@ COMPONENTS = (
     "pooler",
     "output head",
 )
-OTHER_PREFIX = "other: "  # followed by the name of the module, or of the parameter, that cannot be placed
+OTHER_PREFIX = "other: "  # followed by the name of the module, or parameter, that belongs to no component
 # Parts of the class names of feed-forward layers: this package, GPT-2, DistilBERT, T5, BERT, timm, CS336 and nanoGPT's
-# lecture, which spells it so.
+# lecture, which uses this spelling.
 FEED_FORWARD = ("FeedForward", "FeedFoward", "MLP", "Mlp", "FFN", "LayerFF", "Intermediate", "GLU")
 # Names of feed-forward layers, and of their linear maps where a layer holds them itself: PyTorch, OPT, BART.
 FEED_FORWARD_NAMES = ("mlp", "ffn", "ffwd", "ff", "feed_forward", "feedforward", "linear1", "linear2", "fc1", "fc2")
@@ -27,14 +27,14 @@ HEAD_NAMES = ("output", "head", "lm_head", "embed_out", "decoder")
 
 
 def of_module(module: nn.Module) -> dict[str, int]:
-    """Count parameters by component, in order. A shared one counts as the first component that uses it.
+    """Count parameters by component, in order. A shared parameter counts as the first component that uses it.
 
-    What cannot be placed comes last, by name; layers that are numbered share a name.
+    Parameters without a component come last, by name; numbered layers share a name.
     """
     holders = {}  # parameter → the components that use it
     _visit(module, [], None, holders)
     counts = dict.fromkeys(COMPONENTS, 0)
-    for parameter in module.parameters():  # each once, even if tied
+    for parameter in module.parameters():  # each parameter once, even if it is tied
         component = min(holders[parameter], key=lambda name: COMPONENTS.index(name) if name in COMPONENTS else 99)
         counts[component] = counts.get(component, 0) + parameter.numel()
     return {component: number for component, number in counts.items() if number}
@@ -66,7 +66,7 @@ def _classify(module, name, part):
     if any(word in kind for word in FEED_FORWARD) or name in FEED_FORWARD_NAMES:
         return "feed-forward"
     if part == "attention" and isinstance(module, nn.Sequential) and _linear_maps(module) > 1:
-        return "feed-forward"  # in a block that is called after its attention
+        return "feed-forward"  # in a block that is named after its attention
     if "Attention" in kind and not _holds_attention(module):
         return "attention"
     if part is None and kind.endswith("Output") and not _is_linear(module):

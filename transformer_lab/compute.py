@@ -1,7 +1,8 @@
 """Compute and memory of a model, from its shape.
 
-One FLOP is one addition or one multiplication, so that a multiply-add is two. Only matrix products are counted, as is
-usual; element-wise operations (softmax, norms, activations, sums) take few FLOPs beside them, though not little time.
+One FLOP is one addition or one multiplication, so a multiply-add is two FLOPs. As is usual, only matrix products are
+counted; element-wise operations (softmax, norms, activations, sums) take few FLOPs in comparison, though not little
+time.
 """
 
 from torch import nn
@@ -21,8 +22,8 @@ from .parameters import (
 def attention_flops(seq: int, d_model: int, k_len: int | None = None) -> int:
     """Return the FLOPs of softmax attention between its projections: scores, and the blend of values.
 
-    ``QKᵀ`` and its product with ``V`` take ``2 * q_len * k_len * d_model`` FLOPs each, in however many heads. A causal
-    mask does not lower the number, although a kernel may skip the hidden half.
+    ``QKᵀ`` and its product with ``V`` take ``2 * q_len * k_len * d_model`` FLOPs each, for any number of heads. A
+    causal mask does not lower the number, although a kernel may skip the hidden half.
 
     Parameters
     ----------
@@ -66,14 +67,15 @@ def attention_flops(seq: int, d_model: int, k_len: int | None = None) -> int:
 def linear_attention_flops(seq: int, d_model: int, n_heads: int) -> int:
     """Return the FLOPs of linear attention between its projections: the sum of ``φ(k)vᵀ`` and its product with queries.
 
-    Both take ``2 * seq * d_head²`` FLOPs in each head. The normalizer, one row of ``d_head`` numbers more, is left out.
+    Both products take ``2 * seq * d_head²`` FLOPs in each head. The normalizer, an additional row of ``d_head``
+    numbers, is not counted.
 
     Parameters
     ----------
     seq : int
     d_model : int
     n_heads : int
-        A divisor of ``d_model``. More heads take fewer FLOPs: their states are smaller.
+        A divisor of ``d_model``. More heads take fewer FLOPs, because their states are smaller.
 
     Returns
     -------
@@ -127,22 +129,22 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
     output head            2·tgt_len·d_model·tgt_vocab
     =====================  ======================================================
 
-    Where heads have a size of their own, ``n_heads * d_head`` takes the place of one ``d_model`` in the first two rows.
-    A window takes the place of the second ``N`` where it is less. Of experts, those that a token uses are counted, and
-    the router. Heads that share keys are projected for less; the scores are as many as before. A feed-forward layer
-    without a gate takes two thirds of one with it.
+    If heads have a size of their own, ``n_heads * d_head`` replaces one ``d_model`` in the first two rows. A window
+    that is less than ``N`` replaces the second ``N``. Of the experts, only those that a token uses are counted, and the
+    router. Shared keys and values take smaller projections, but the number of scores stays the same. A feed-forward
+    layer without a gate takes two thirds of the FLOPs of a gated layer.
 
-    Scores and blend are the part that grows with ``N²``. In ``"bert"`` and ``"gpt2"`` they overtake the feed-forward
-    layer at ``N = d_ff``, which is ``4·d_model`` as usual; attention with its projections does so at
-    ``N = d_ff − 2·d_model``, and scores and blend exceed all the rest of the layer from ``N = d_ff + 2·d_model`` on.
-    Looking embeddings up costs nothing.
+    Only scores and blend grow with ``N²``. In ``"bert"`` and ``"gpt2"`` they overtake the feed-forward layer at ``N =
+    d_ff``, usually ``4·d_model``. Attention with its projections overtakes the feed-forward layer at ``N = d_ff −
+    2·d_model``, and scores and blend overtake the rest of the layer at ``N = d_ff + 2·d_model``. Looking up embeddings
+    takes no FLOPs.
 
     Parameters
     ----------
     shape : ModelShape
     seq : int
-        Tokens of each sequence, of the source in ``"transformer"``. It may exceed ``n_positions``, to ask what a longer
-        context would cost.
+        Tokens of each sequence; in ``"transformer"``, of each source. The number may exceed ``n_positions``, to compute
+        the cost of a longer context.
     batch : int, optional
     tgt_len : int, optional
         ``"transformer"``: tokens of each target; ``seq`` when left out.
@@ -205,12 +207,12 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
 def forward_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int | None = None) -> int:
     """Return the FLOPs of one forward pass: the sum of :func:`flops_breakdown`.
 
-    For each token that is 2 FLOPs for every weight of a matrix, biases, norms and embeddings aside (a tied head is one
-    of the matrices), and ``4 * seq * d_model`` in each layer for scores and blend.
+    Each token takes 2 FLOPs for every weight of a matrix (embeddings, biases and norms do not count, but a tied head
+    does), and ``4 * seq * d_model`` FLOPs in each layer for scores and blend.
 
-    ``torch.utils.flop_counter.FlopCounterMode`` counts the same where attention runs as plain products: on the ``meta``
-    device, and with ``sdpa_kernel(SDPBackend.MATH)``. Up to PyTorch 2.14 it has no formula for the fused kernel of the
-    CPU, and leaves its part out.
+    ``torch.utils.flop_counter.FlopCounterMode`` counts the same number if attention runs as plain products: on the
+    ``meta`` device, and with ``sdpa_kernel(SDPBackend.MATH)``. Up to PyTorch 2.14 the counter has no formula for the
+    fused kernel of the CPU, and leaves out the kernel's FLOPs.
 
     Parameters
     ----------
@@ -241,12 +243,12 @@ def forward_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int |
 def training_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int | None = None) -> int:
     """Return the FLOPs of a forward and a backward pass: three times those of the forward pass.
 
-    Backwards, every product becomes two: the gradient of each of its factors. Hence the rule of 6 FLOPs for each
-    parameter and token.
+    In the backward pass, every product requires two: one for the gradient of each factor. Hence the rule of 6 FLOPs for
+    each parameter and token.
 
-    ``FlopCounterMode`` agrees where its count of the forward pass agrees. In the backward pass a fused kernel computes
-    the scores again instead of storing them; where the counter has the kernel's formula it adds them, half of the
-    forward pass's scores and blend. This function counts the model's FLOPs, not a kernel's, as is usual.
+    ``FlopCounterMode`` agrees if it agrees on the forward pass. In the backward pass, a fused kernel computes the
+    scores again instead of storing them; a counter with the kernel's formula adds these FLOPs, half of the forward
+    pass's FLOPs for scores and blend. As is usual, this function counts the model's FLOPs, not a kernel's.
 
     Parameters
     ----------
@@ -278,7 +280,7 @@ def training_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int 
 
 
 def weight_bytes(shape_or_module: ModelShape | nn.Module, bytes_per_value: int = 4) -> int:
-    """Return the memory of a model's parameters. Their gradients take as much again.
+    """Return the memory of a model's parameters. Their gradients take the same amount.
 
     Parameters
     ----------
@@ -321,7 +323,7 @@ def optimizer_bytes(shape_or_module: ModelShape | nn.Module, bytes_per_value: in
     Returns
     -------
     int
-        ``2 * weight_bytes``. PyTorch keeps a step count of 4 bytes besides, for each tensor of parameters.
+        ``2 * weight_bytes``. PyTorch also stores a step count of 4 bytes for each tensor of parameters.
 
     Raises
     ------
@@ -360,14 +362,15 @@ def activation_bytes(
     2·(d_model + 2)                   input of each norm, its mean, the reciprocal of its deviation
     ================================  =============================================================
 
-    With GELU, as in ``"bert"`` and ``"gpt2"``, and ``d_ff = 4·d_model`` this is ``16·d_model + n_heads + 4``;
-    ``"transformer"`` has ReLU, whose backward pass needs its output alone, which the next map stores anyway. In
-    ``"llama"`` keys and values take ``2·d_kv``, as in :func:`flops_breakdown`; a gated layer stores ``4·d_ff``: gate,
-    its SiLU, features, and their product. RMS norm stores ``2·d_model + 1``, its input before and after division, in
-    at least 4 bytes; rotary positions store ``4·d_head`` of cosines and sines for each position, for any batch.
+    With GELU, as in ``"bert"`` and ``"gpt2"``, and ``d_ff = 4·d_model`` the sum is ``16·d_model + n_heads + 4``;
+    ``"transformer"`` has ReLU, whose backward pass needs only the output, which the next linear map stores anyway. In
+    ``"llama"`` keys and values take ``2·d_kv``, as in :func:`flops_breakdown`; a gated layer stores ``4·d_ff``: the
+    gate, its SiLU, the features, and the product of the last two. RMS norm stores ``2·d_model + 1`` values, its input
+    before and after division, in at least 4 bytes each; rotary positions store ``4·d_head`` cosines and sines for each
+    position, whatever the batch size.
 
-    Nothing grows with ``seq²``: the fused kernel keeps no weights. Plain attention keeps at least those,
-    ``n_heads * seq`` values more for each token.
+    Nothing grows with ``seq²``, because the fused kernel does not store the attention weights. Plain attention stores
+    at least these weights: ``n_heads * seq`` more values for each token.
 
     Parameters
     ----------
@@ -381,7 +384,8 @@ def activation_bytes(
         Exactly the bytes that PyTorch stores on a CPU. On a GPU, half precision stores 4 bytes for the norms' two
         numbers as well, and a fused RMS norm stores its input once. PyTorch 2.4 differs for ``"llama"``: it copies the
         keys and values that heads share.
-        Token numbers, 8 bytes each, are not included, nor the activations of the loss: :func:`memory_breakdown`.
+        Token numbers, 8 bytes each, are not included; neither are the activations of the loss, which
+        :func:`memory_breakdown` adds.
 
     Raises
     ------
@@ -413,7 +417,7 @@ def activation_bytes(
     features = shape.d_ff if shape.family == "transformer" else 2 * shape.d_ff
     layer = 5 * d_model + norm + d_model + features + norm  # for each token
     if shape.family == "transformer":
-        # Cross-attention: of the target input, queries, result and a norm; of the source keys and values.
+        # Cross-attention stores input, queries, output and a norm of the target, and keys and values of the source.
         values = layers * ((src + tgt) * layer + tgt * (3 * d_model + norm) + src * 2 * d_model)
         values += has_final_norm(shape) * (src + tgt) * norm
         values += (layers > 0) * src * d_model + tgt * d_model  # inputs of the decoder and of the head
@@ -441,11 +445,11 @@ def kv_cache_bytes(shape: ModelShape, seq: int, batch: int = 1, bytes_per_value:
     Returns
     -------
     int
-        ``2 * n_layers * seq * d_model * batch * bytes_per_value``, in however many heads, unless they share keys:
-        ``n_kv_heads * d_head`` then takes the place of ``d_model``. A layer with a window keeps the last ``window``
-        tokens alone. 0 for ``"bert"``, which does not generate. In
-        ``"transformer"`` these are the decoder's own tokens; cross-attention keeps as much for every token of the
-        source. :class:`KeyValueCache` allocates up to twice as much, for tokens to come.
+        ``2 * n_layers * seq * d_model * batch * bytes_per_value``, for any number of heads; if heads share keys,
+        ``n_kv_heads * d_head`` replaces ``d_model``. A layer with a window caches only the last ``window`` tokens. 0
+        for ``"bert"``, which does not generate. In ``"transformer"`` the result counts the decoder's own tokens;
+        cross-attention caches the same number of bytes for every source token. :class:`KeyValueCache` allocates up to
+        twice as much, for future tokens.
 
     Raises
     ------
@@ -482,7 +486,7 @@ def memory_breakdown(
     ----------
     shape, seq, batch : as in :func:`flops_breakdown`
     bytes_per_value : int, optional
-        The same size for weights, gradients, moments and activations.
+        One size for weights, gradients, moments and activations.
     tgt_len : as in :func:`flops_breakdown`
 
     Returns
@@ -542,7 +546,7 @@ def _feed_forward_flops(shape):
 
 
 def _lengths(shape, seq, batch, tgt_len):
-    """Check and return the tokens of each source and each target, equal in a single stack, and the batch."""
+    """Check and return the numbers of source and target tokens, equal in a single stack, and the batch size."""
     if not isinstance(shape, ModelShape):
         raise TypeError(f"shape must be a ModelShape, such as tl.GPT2, got {type_name(shape)}")
     if tgt_len is not None and shape.family != "transformer":

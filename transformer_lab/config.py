@@ -1,7 +1,7 @@
 """The published ``config.json`` of a model, read as the fields of a ModelShape.
 
 Every key of a configuration is counted, or is known to change no count, or is refused. A key has a rule in the table of
-its model type (``config_models.py``); those without a rule must be in ``NEUTRAL``.
+its model type (``config_models.py``); keys without a rule must be in ``NEUTRAL``.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from .config_models import CLASSES, MODELS, NEUTRAL_KEYS
 
 
 def shape_fields(config: dict) -> tuple[dict, dict]:
-    """Return the fields of a ModelShape that a configuration says, and the key that each comes from."""
+    """Return the fields of a ModelShape that a configuration sets, and the key from which each field is read."""
     if not isinstance(config, dict):
         raise TypeError(f"config must be a dict, as json.load returns it, got {type_name(config)}")
     name = config.get("model_type")
@@ -53,12 +53,12 @@ def shape_fields(config: dict) -> tuple[dict, dict]:
 
 
 def refuse(key, value, rule):
-    """Raise the error of a value that cannot be counted."""
+    """Raise the error for a value that cannot be counted."""
     raise ValueError(f"config's {key} must be {rule}, got {format_value(value)}")
 
 
 def _with_own_names(config, aliases):
-    """Rename keys that the model type knows by two names."""
+    """Rename keys for which the model type has two names."""
     renamed = {}
     for key, value in config.items():
         name = aliases.get(key, key)
@@ -103,7 +103,7 @@ def _require_counted_classes(config, fields):
 
 
 def _without_helpers(fields):
-    """Replace the fields that others follow from, by those of a ModelShape."""
+    """Replace fields such as ``expansion`` with the fields of a ModelShape that follow from them."""
     n_layers, d_model = fields["n_layers"], fields["d_model"]
     for name in [name for name, value in fields.items() if value is None]:
         del fields[name]
@@ -111,7 +111,7 @@ def _without_helpers(fields):
         fields["d_ff"] = fields.pop("expansion") * d_model
     embedding = fields.pop("d_embedding_unless_equal", d_model)
     if embedding != d_model:
-        fields["d_embedding"] = embedding  # a linear map follows then
+        fields["d_embedding"] = embedding  # a linear map follows in this case
     key, named = fields.pop("named_layers", ("", n_layers))
     if named != n_layers:
         raise ValueError(f"config's {key} must name {n_layers} layers, got {named}")
@@ -122,7 +122,7 @@ def _without_helpers(fields):
 
 
 def _windows(fields, n_layers):
-    """Count the layers with a window: none without a window. A window that no layer uses is left out."""
+    """Count the layers with a window (none if no window is set), and drop a window that no layer uses."""
     uses_window = fields.pop("uses_window", True)
     first, full_every = fields.pop("first_window_layer", None), fields.pop("full_every", None)
     if not uses_window and fields.get("n_window_layers"):

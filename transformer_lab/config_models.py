@@ -1,20 +1,20 @@
 """How to read the shape of a model from its ``config.json``: a table of rules for each model type.
 
-The table is data alone: ``config.py`` reads a configuration by it, and so does the script of the budget lab. A rule is
-a dict: ``read`` names the way to read the key's value, and a key whose rule has no ``default`` must be there.
+The table contains only data: ``config.py`` and the script of the budget lab both read configurations with it. A rule is
+a dict: ``read`` names the way to read the key's value, and a key whose rule has no ``default`` is required.
 """
 
 from typing import NamedTuple
 
 
 class Model(NamedTuple):
-    """A model type: its family, the fields that all its models have, and the rules of its keys.
+    """A model type: its family, the fields that all its models have, and the rules for its keys.
 
-    ``same`` are pairs of keys that must have one value, since the family has one field for both. ``cases`` set fields
-    where keys have certain values, one after the other. ``aliases`` are other names of keys.
+    ``same`` lists pairs of keys that must have equal values, since the family has one field for both. ``cases`` set
+    fields if keys have certain values, one case after the other. ``aliases`` are alternative names of keys.
 
-    Besides those of a ModelShape there are fields from which others follow: ``expansion``, ``full_every``,
-    ``uses_window``, ``first_window_layer``, ``d_embedding_unless_equal``.
+    In addition to the fields of a ModelShape, there are fields from which other fields follow: ``expansion``,
+    ``full_every``, ``uses_window``, ``first_window_layer``, ``d_embedding_unless_equal``.
     """
 
     family: str
@@ -25,8 +25,8 @@ class Model(NamedTuple):
     aliases: dict[str, str] | None = None
 
 
-# The classes of each family, by the ends of their names, that have the parameters which are counted. A model "alone" is
-# one without its head: its parameters are the same only where the head is tied to the embeddings.
+# For each family, how the names of the classes end whose parameters are counted. A model "alone" has no head: its
+# parameters are the same only if the head is tied to the embeddings.
 CLASSES = {
     "bert": {"counted": ["Model", "ForMaskedLM", "ForPreTraining"], "alone": []},
     "gpt2": {"counted": ["LMHeadModel", "ForCausalLM"], "alone": ["Model"]},
@@ -69,7 +69,7 @@ NEUTRAL_KEYS = set(_NEUTRAL_KEYS.split())
 
 
 def size(field, *default, more=0, least=1, or_null=False):
-    """An integer, with ``more`` added: extra rows of a table."""
+    """Return the rule for an integer, to which ``more`` is added: extra rows of a table."""
     null = or_null or default == (None,)
     options = {"more": more} if more else {}
     options |= {"least": least} if least != 1 else {}
@@ -78,7 +78,7 @@ def size(field, *default, more=0, least=1, or_null=False):
 
 
 def switch(default, on, off=None):
-    """True or False, as the fields ``on`` or ``off``."""
+    """Return the rule for True or False, which set the fields ``on`` or ``off``."""
     return _with_default({"read": "switch", "on": on} | ({"off": off} if off else {}), default)
 
 
@@ -87,32 +87,32 @@ def tied(default):
 
 
 def biases(default, *places):
-    """Whether there are biases at some places."""
+    """Return the rule for True or False: whether these places have biases."""
     return switch(default, {"bias": places})
 
 
 def only(*values):
-    """One of these values; any other is an error."""
+    """Return the rule for one of these values; any other value is an error."""
     return _with_default({"read": "only", "values": list(values)}, values[0])
 
 
 def noted():
-    """A value that changes no count in this model type, or that ``same`` and ``cases`` read."""
+    """Return the rule for a value that changes no count in this model type, or that ``same`` and ``cases`` read."""
     return _with_default({"read": "noted"}, None)
 
 
 def gate(default):
-    """The name of an activation, gated or not."""
+    """Return the rule for the name of an activation, gated or not."""
     return _with_default({"read": "gate"}, default)
 
 
 def layers_repeated(default):
-    """Names of layers and how often they are repeated: ``[[["global", "local"], 12]]``."""
+    """Return the rule for names of layers and how often they are repeated: ``[[["global", "local"], 12]]``."""
     return _with_default({"read": "layers repeated", "local": "local", "full": "global"}, default)
 
 
 def inside(known, neutral):
-    """A nested dict, in which the keys of ``known`` must have these values."""
+    """Return the rule for a nested dict in which the keys of ``known`` must have these values."""
     return _with_default({"read": "inside", "known": known, "neutral": list(neutral)}, {})
 
 
@@ -124,7 +124,7 @@ LAYER_TYPES = _with_default({"read": "layers", "local": "sliding_attention", "fu
 
 
 def encoder(fixed=(), keys=()):
-    """BERT's keys, with changes."""
+    """Return a model type with BERT's keys, and with changes."""
     defaults = {
         "hidden_size": size("d_model"),
         "num_hidden_layers": size("n_layers", least=0),
@@ -143,7 +143,7 @@ def encoder(fixed=(), keys=()):
 
 
 def decoder(fixed=(), keys=(), *, tie=False, **more):
-    """Llama's keys, with changes."""
+    """Return a model type with Llama's keys, and with changes."""
     defaults = {
         "hidden_size": size("d_model"),
         "num_hidden_layers": size("n_layers", least=0),
@@ -162,7 +162,7 @@ def decoder(fixed=(), keys=(), *, tie=False, **more):
 
 
 def gpt2_like(family, fixed=(), keys=(), *, tie=True, aliases=None):
-    """GPT-2's names of the keys, with changes."""
+    """Return a model type with GPT-2's names of the keys, and with changes."""
     defaults = {
         "n_embd": size("d_model"),
         "n_layer": size("n_layers", least=0),
@@ -181,7 +181,7 @@ def gpt2_like(family, fixed=(), keys=(), *, tie=True, aliases=None):
 
 
 def t5(feed_forward_proj):
-    """T5: no biases, RMS norm, relative positions that the layers of a stack share."""
+    """Return T5's model type: no biases, RMS norm, relative positions that the layers of a stack share."""
 
     fixed = {"norm": "rms", "bias": (), "final_norm": True, "shared_embedding": True}
     keys = {
@@ -194,7 +194,7 @@ def t5(feed_forward_proj):
         "vocab_size": size("vocab_size"),
         "relative_attention_num_buckets": size("n_relative", 32),
         "feed_forward_proj": gate(feed_forward_proj),
-        "is_gated_act": noted(),  # transformers sets it from feed_forward_proj
+        "is_gated_act": noted(),  # transformers derives it from feed_forward_proj
         "tie_word_embeddings": tied(True),  # transformers 5 ties T5 1.1 all the same; its published weights have a head
         "is_encoder_decoder": only(True),
         "is_decoder": noted(),
@@ -203,7 +203,7 @@ def t5(feed_forward_proj):
 
 
 def bart(final_norm):
-    """BART: a table of positions and a norm of the embeddings in each stack."""
+    """Return BART's model type: each stack has a table of positions and a norm of the embeddings."""
     fixed = {
         "learned_positions": True,
         "embedding_norm": True,
@@ -236,7 +236,7 @@ def bart(final_norm):
 BODY_BIASES = ("qkv", "output", "feed-forward", "norms")
 LAYER_NORM = {"norm": "layer", "gated": False}
 ONE_NORM = {"norms_per_layer": 1}
-KV_HEADS = {"num_key_value_heads": size("n_kv_heads", None)}  # as many as queries where left out
+KV_HEADS = {"num_key_value_heads": size("n_kv_heads", None)}  # when left out, as many as query heads
 ATTENTION_BIAS = {"attention_bias": biases(False, "qkv", "output")}
 LLAMA = {**KV_HEADS, **ATTENTION_BIAS, "mlp_bias": biases(False, "feed-forward")}
 QWEN = {
@@ -257,8 +257,8 @@ QWEN_EXPERTS = {
     "mlp_only_layers": only([]),
 }
 
-# The old architecture does not read num_kv_heads. One norm serves attention and feed-forward layer where they are
-# parallel, unless there are two of them, as usual in the new architecture.
+# The old architecture does not read num_kv_heads. A parallel attention and feed-forward layer share one norm, unless
+# there are two norms, as is usual in the new architecture.
 FALCON = (
     ({"new_decoder_architecture": False}, {"n_kv_heads": None}),
     ({"new_decoder_architecture": False, "multi_query": True}, {"n_kv_heads": 1}),
@@ -335,7 +335,7 @@ MODELS = {
             "max_position_embeddings": size("n_positions"),
             "window_size": size("window", 256),
             "attention_types": layers_repeated([[["global", "local"], 12]]),
-            "attention_layers": noted(),  # transformers sets it from attention_types
+            "attention_layers": noted(),  # transformers derives it from attention_types
             "tie_word_embeddings": tied(True),
             "is_encoder_decoder": only(False),
         },
@@ -378,7 +378,7 @@ MODELS = {
         {
             "num_key_value_heads": only(None),
             "attention_bias": biases(True, "qkv", "output"),
-            "use_parallel_residual": noted(),  # two norms either way
+            "use_parallel_residual": noted(),  # two norms in both cases
         },
     ),
     "falcon": decoder(
@@ -410,7 +410,7 @@ MODELS = {
             "vocab_size": size("vocab_size"),
             "attn_config": MPT_ATTENTION,
             "no_bias": only(True),
-            "learned_pos_emb": noted(),  # transformers' MPT has ALiBi alone
+            "learned_pos_emb": noted(),  # MPT in transformers has only ALiBi
             "embedding_fraction": noted(),
             "norm_type": only("low_precision_layernorm"),
             "verbose": noted(),

@@ -1,4 +1,4 @@
-"""Shared by the ``from_torch`` constructors."""
+"""Code that the ``from_torch`` constructors share."""
 
 
 def load_copies(module, tensors):

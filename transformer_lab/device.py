@@ -1,4 +1,4 @@
-"""Which device the course computes on."""
+"""The device on which the course computes."""
 
 import os
 
@@ -8,7 +8,7 @@ import torch
 def device() -> torch.device:
     """Return the device to compute on.
 
-    ``TRANSFORMER_LAB_DEVICE`` decides if it is set; otherwise the first of CUDA, MPS and CPU that is there.
+    ``TRANSFORMER_LAB_DEVICE`` decides if it is set; otherwise it is the first of CUDA, MPS and CPU that is available.
 
     Returns
     -------
@@ -19,8 +19,7 @@ def device() -> torch.device:
     ValueError
         If ``TRANSFORMER_LAB_DEVICE`` is not the name of a device.
     RuntimeError
-        If it names a device that this machine does not have. A device that was asked for is never
-        silently replaced by the CPU.
+        If it names a device that this machine does not have. A requested device is never silently replaced by the CPU.
 
     Examples
     --------

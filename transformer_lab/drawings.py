@@ -1,7 +1,8 @@
 """Diagrams for the chapters, as SVG: each function returns a picture that notebooks display.
 
-They are dark on white, as the figures of ``plots``, and narrow enough for a phone to show them with readable letters.
-Their numbers come from the package's own functions. They are part of the package so that the chapters run in Colab.
+The diagrams are dark on white, like the figures of ``plots``, and narrow enough to be readable on a phone. Their
+numbers are computed by the package's own functions. The module is part of the package so that the chapters run in
+Colab.
 """
 
 import math
@@ -17,7 +18,7 @@ from .multi_head import merge_heads, split_heads
 from .positions import sinusoidal_positions
 
 WIDTH = 520
-SIZE = 17  # of letters: on a page 360 px wide they have 11
+SIZE = 17  # font size; on a page that is 360 px wide, letters are 11 px high
 INK, QUIET, LINE = "#1b1f24", "#565d66", "#8b949e"
 BLUE, RED, GREEN = "#0b5cad", "#b3261e", "#1a6b35"
 PALE_RED, PALE_GREEN = "#fbe3e0", "#dff2e4"
@@ -32,11 +33,11 @@ class Drawing:
     Parameters
     ----------
     title : str
-        What it shows, in a few words.
+        What the picture shows, in a few words.
     height : float
-        Its width is always the same.
+        Height of the picture; the width is always the same.
     parts : sequence of str
-        Its elements, as SVG, the hindmost first.
+        SVG elements of the picture, from back to front.
 
     Attributes
     ----------
@@ -68,7 +69,7 @@ class Drawing:
 
 
 def label(point, words, *, anchor="middle", colour=INK, bold=False):
-    """Words, on a line whose letters are centred on the height of the point."""
+    """Return a line of text, centred vertically on the point."""
     x, y = point
     weight = ' font-weight="bold"' if bold else ""
     place = f'x="{x:.1f}" y="{y + 0.35 * SIZE:.1f}" text-anchor="{anchor}"'
@@ -76,7 +77,7 @@ def label(point, words, *, anchor="middle", colour=INK, bold=False):
 
 
 def box(corner, size, words=(), *, fill="#fff", stroke=INK, rounded=4):
-    """A box, with lines of words in its middle, of which the first is bold if there are more."""
+    """Return a box with centred lines of text; if there are several lines, the first is bold."""
     (x, y), (width, height) = corner, size
     frame = f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{rounded}"'
     lines = [words] if isinstance(words, str) else words
@@ -88,14 +89,14 @@ def box(corner, size, words=(), *, fill="#fff", stroke=INK, rounded=4):
 
 
 def line(*points, colour=INK, width=1.5, dashed=False):
-    """A line through points."""
+    """Return a line through points."""
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     dashes = ' stroke-dasharray="4 4"' if dashed else ""
     return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width}"{dashes}/>'
 
 
 def arrow(*points, colour=INK, width=1.5):
-    """A line through points, with a head at its end."""
+    """Return a line through points, with an arrowhead at its end."""
     (x0, y0), (x, y) = points[-2:]
     along = math.atan2(y - y0, x - x0)
     head_length = 6 + 2 * width
@@ -108,7 +109,7 @@ def arrow(*points, colour=INK, width=1.5):
 
 
 def arc(start, end, high, *, colour=INK):
-    """An arrow from one point to another of the same height, on a curve that rises by ``high``."""
+    """Return a curved arrow between two points of the same height; the curve rises by ``high``."""
     (x0, y), (x1, _) = start, end
     bend = y - high * 4 / 3
     slant = 0.15 * (x1 - x0)
@@ -124,12 +125,12 @@ def circle(centre, radius, *, fill="#fff", stroke=INK):
 
 
 def clock_hand_end(centre, radius, angle):
-    """End point of a clock hand at an angle, clockwise from the top."""
+    """Return the end point of a clock hand at an angle, clockwise from the top."""
     return centre[0] + radius * math.sin(angle), centre[1] - radius * math.cos(angle)
 
 
 def sector(centre, radius, start, end, *, fill):
-    """The part of a disc that a hand sweeps, clockwise, between two angles less than a whole turn apart."""
+    """Return the sector of a disc that a hand sweeps clockwise between two angles, less than a full turn."""
     (x0, y0), (x1, y1) = clock_hand_end(centre, radius, start), clock_hand_end(centre, radius, end)
     large = int(end - start > math.pi)
     path = f"M{centre[0]:.1f} {centre[1]:.1f}L{x0:.1f} {y0:.1f}A{radius} {radius} 0 {large} 1 {x1:.1f} {y1:.1f}Z"
@@ -140,9 +141,9 @@ def sector(centre, radius, start, end, *, fill):
 
 
 def storage_merges() -> Drawing:
-    """Draw which neighbouring axes ``view`` may merge: those that form one even walk through storage.
+    """Draw which neighbouring axes ``view`` may merge: axes that read storage in steps of equal length.
 
-    Above the axes of a contiguous tensor, below those of its transpose.
+    The upper half shows the axes of a contiguous tensor, the lower half the axes of its transpose.
 
     Returns
     -------
@@ -169,7 +170,7 @@ def storage_merges() -> Drawing:
 
 
 def _merge(x, axis, top):
-    """The rule for two neighbouring axes of ``x``, and the walk along them: as parts, and how high these are."""
+    """Return elements for the rule of two neighbouring axes of ``x`` and the steps along them, and their height."""
     left, right, size = x.stride(axis), x.stride(axis + 1), x.shape[axis + 1]
     walk = x.movedim((axis, axis + 1), (-2, -1)).flatten(0, -3)[0].flatten().tolist()  # values are places
     even = left == size * right
@@ -204,7 +205,7 @@ def _arc_height(steps):
 def dot_product() -> Drawing:
     """Draw the dot product of a query with three keys: positive, zero, negative.
 
-    It is the query's length times the length of the key's shadow on the query's line.
+    The dot product is the query's length times the length of the key's shadow on the query's line.
 
     Returns
     -------
@@ -268,7 +269,7 @@ def attention() -> Drawing:
     Drawing('attention as a flow of data')
     """
     columns, wide, top = (92, 260, 428), 160, 68
-    flow = sum(columns[:2]) / 2  # where what comes of query and key goes down
+    flow = sum(columns[:2]) / 2  # x of the downward flow that begins at query and key
     parts = [label((260, 16), "batch and heads come before these axes", colour=QUIET)]
     tensors = ("query", "q_len, d_head"), ("key", "k_len, d_head"), ("value", "k_len, d_value")
     for x, words in zip(columns, tensors):
@@ -298,9 +299,9 @@ def attention() -> Drawing:
 
 
 def clock_hands() -> Drawing:
-    """Draw sinusoidal positions as the hands of clocks: one row for a pair of features, one column for a position.
+    """Draw sinusoidal positions as hands of clocks: each row is a pair of features, each column a position.
 
-    A hand ends at (sine, cosine). Two steps turn it by the same angle, wherever they begin.
+    A hand ends at (sine, cosine). Two steps of positions turn a hand by the same angle, wherever the steps begin.
 
     Returns
     -------
@@ -342,7 +343,7 @@ def clock_hands() -> Drawing:
 
 
 def paths() -> Drawing:
-    """Draw how a signal goes from the first token to the last: through an RNN, through convolutions, through attention.
+    """Draw the path of a signal from the first token to the last: through an RNN, convolutions and attention.
 
     Returns
     -------
@@ -362,7 +363,7 @@ def paths() -> Drawing:
         return 44 + 72 * position, height
 
     def network(title, result, heights, edges, path):
-        """Tokens at the first height, layers above them; ``edges`` and ``path`` join pairs (position, layer)."""
+        """Return tokens at the first height, layers above; ``edges`` and ``path`` join pairs (position, layer)."""
         parts.append(label((12, top), title, anchor="start", bold=True))
         parts.append(label((508, top), result, anchor="end", colour=RED, bold=True))
         place = [[at(position, height) for position in range(n)] for height in heights]
@@ -432,7 +433,7 @@ def split_and_merge() -> Drawing:
     cell, high = 31, 28
 
     def table(corner, numbers):
-        """A matrix, in which each feature has the colour of its head."""
+        """Return a matrix in which each feature has the colour of its head."""
         for i, row in enumerate(numbers.tolist()):
             for j, number in enumerate(row):
                 look = (BLUE_BOX, RED_BOX)[number % 10 // d_head]
@@ -440,7 +441,7 @@ def split_and_merge() -> Drawing:
                 parts.append(box(place, (cell, high), str(number), rounded=0, **look))
 
     def row(y, numbers, cut):
-        """On the left all features of each token, in the middle the same, cut where the heads meet."""
+        """On the left are all features of each token, in the middle the same features, cut where the heads meet."""
         table((16, y), numbers)
         for head in range(n_heads):
             table((226 + (cell * d_head + 12) * head, y), cut[:, head])
@@ -471,7 +472,7 @@ def split_and_merge() -> Drawing:
 
 
 def block() -> Drawing:
-    """Draw the block of 2017 with its norms after the sums (post-norm), and before the parts (pre-norm).
+    """Draw the block of 2017 with norms after the sums (post-norm) and with norms before the parts (pre-norm).
 
     The stream from the input to the output is a straight line; the parts are beside it.
 
@@ -498,9 +499,9 @@ def _stream(left, top, long):
 
 
 def _blocks(left, top, parts, norm, *, norm_first):
-    """One block: parts beside the stream, each with an addition and a norm; as elements, and where it ends.
+    """Return the elements of a block (parts beside the stream, each with an addition and a norm), and where it ends.
 
-    A part is what its box contains: a text, or lines of it.
+    A part is the text of its box: one line, or several.
     """
     stream, middle, wide = left + 54, left + 183, 134
     drawn = []
@@ -525,7 +526,7 @@ def _blocks(left, top, parts, norm, *, norm_first):
 
 
 def block_today() -> Drawing:
-    """Draw a model of one block as it was in 2017, and as most language models have it now.
+    """Draw a model of one block as in 2017, and as in most language models of today.
 
     Returns
     -------
@@ -575,7 +576,8 @@ def block_today() -> Drawing:
 def families() -> Drawing:
     """Draw the three families: encoder only, decoder only, encoder–decoder.
 
-    Marks say where the six masks of ``torch.nn.Transformer`` act, and grids which token (row) may see which (column).
+    Marks show where the six masks of ``torch.nn.Transformer`` act; grids show which token (row) may attend to which
+    token (column).
 
     Returns
     -------
@@ -609,7 +611,7 @@ def families() -> Drawing:
         if x != 322:
             parts.append(arrow((x, top + 60), (x, 322), colour=BLUE))
         parts += [label((x, 472 + 22 * i), words) for i, words in enumerate(seen)]
-    # What the encoder made of the source goes to each of the decoder's cross-attentions.
+    # The encoder's output is passed to each cross-attention of the decoder.
     parts.append(arrow((322, 204), (322, 248), (390, 248), (390, 190), (400, 190), colour=BLUE))
     parts += [
         label((322, 266), "memory"),
@@ -636,7 +638,7 @@ def families() -> Drawing:
 
 
 def _masked(corner, name, masks, needed):
-    """A box of attention, with the numbers of its masks."""
+    """Return an attention box with the numbers of its masks."""
     x, y = corner
     parts = [box(corner, (112, 64)), label((x + 56, y + 18), "attention"), label((x + 8, y + 44), name, anchor="start")]
     for i, number in enumerate(masks):
@@ -645,13 +647,13 @@ def _masked(corner, name, masks, needed):
 
 
 def _mark(centre, number, needed):
-    """The number of a mask, on a disc that is filled where the mask is needed."""
+    """Return the number of a mask on a disc, which is filled if the mask is needed."""
     look = {"fill": GREEN, "stroke": GREEN} if needed else {"fill": "#fff", "stroke": LINE}
     return [circle(centre, 12, **look), label(centre, number, colour="#fff" if needed else INK)]
 
 
 def _grid(corner, mask):
-    """A small table of a mask: a filled cell may be seen."""
+    """Return a small grid of a mask; a filled cell means may attend."""
     x, y = corner
     return [
         box((x + 12 * j, y + 12 * i), (12, 12), rounded=0, fill=BLUE if seen else "#fff", stroke=LINE)
@@ -661,10 +663,10 @@ def _grid(corner, mask):
 
 
 def softmax_in_pieces() -> Drawing:
-    """Draw how one query's output is made of its scores in three pieces, of which only one is in memory at a time.
+    """Draw how one query's output is computed in three pieces of its scores, only one of which is in memory at a time.
 
-    Carried along are the largest score so far, m, the sum of exp(score - m), and the blend, the sum of exp(score - m)
-    times the value. Where m grows, sum and blend are multiplied by exp(m_old - m_new).
+    From piece to piece, the computation keeps the largest score so far, m, the sum of exp(score - m), and the blend,
+    the sum of exp(score - m) times the value. If m grows, sum and blend are multiplied by exp(m_old - m_new).
 
     Returns
     -------

@@ -19,7 +19,7 @@ ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": partial(F.gelu, appr
 
 
 def default_d_ff(d_model: int, gated: bool) -> int:
-    """Return the default width of a feed-forward layer: two thirds with a gate, which is a third matrix."""
+    """Return the default width of a feed-forward layer; with a gate, a third matrix, two thirds of that width."""
     return 8 * d_model // 3 if gated else 4 * d_model
 
 
@@ -33,10 +33,10 @@ class FeedForward(nn.Module):
     ----------
     d_model : int
     d_ff : int, optional
-        Features between the maps; when left out ``4 * d_model``, and gated ``8 * d_model // 3``: as many weights in
-        three matrices as in two.
+        Features between the maps; when left out ``4 * d_model``, or ``8 * d_model // 3`` with a gate, so that three
+        matrices have as many weights as two.
     activation : {"relu", "gelu", "gelu_tanh", "silu"}, optional
-        ``"gelu_tanh"`` is GELU as GPT-2 computes it, by a tanh; ``"silu"`` is ``x * sigmoid(x)``, also named swish.
+        ``"gelu_tanh"`` is GPT-2's approximation of GELU by a tanh; ``"silu"`` is ``x * sigmoid(x)``, also called swish.
     dropout : float, optional
         Probability with which a feature between the maps is dropped in training.
     bias : bool, optional
@@ -86,7 +86,7 @@ class FeedForward(nn.Module):
 
 
 class LayerOptions(TypedDict, total=False):
-    """The options of a layer that stacks and models take by name alone; :class:`EncoderLayer` documents them."""
+    """The options of a layer that stacks and models accept by name only; :class:`EncoderLayer` documents them."""
 
     norm: str
     eps: float | None
@@ -99,7 +99,7 @@ class LayerOptions(TypedDict, total=False):
 
 
 class AllLayerOptions(LayerOptions, total=False):
-    """All options of a layer, as stacks and models pass them on: by name, so that none can take another's place."""
+    """All options of a layer, as stacks and models pass them: by name, so that no two can be exchanged."""
 
     dropout: float
     norm_first: bool
@@ -151,7 +151,8 @@ class _Layer(nn.Module):
     def from_torch(cls, module: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer) -> Self:
         """Return the same layer as PyTorch's, ``module``, with copies of its weights.
 
-        The result is batch first, even where ``module`` is not. What this layer cannot do is refused with a ValueError.
+        The result is batch first, even if ``module`` is not. A ValueError names an option that this layer does not
+        support.
         """
         if not isinstance(module, cls.TorchLayer):
             raise TypeError(f"module must be a torch.nn.{cls.TorchLayer.__name__}, got {type(module).__name__}")
@@ -179,7 +180,7 @@ class _Layer(nn.Module):
         return layer.train(module.training)
 
     def _residual(self, x, part, norm):
-        """Return ``x + part(x)``, a residual connection, with the norm before or after."""
+        """Return ``x + part(x)``, a residual connection, with the norm before or after the addition."""
         if self.norm_first:
             return x + _apply_dropout(self.dropout, part(norm(x)))
         return norm(x + _apply_dropout(self.dropout, part(x)))
@@ -205,7 +206,7 @@ class EncoderLayer(_Layer):
     norm : {"layer", "rms"}, optional
         :class:`LayerNorm` or :class:`RMSNorm`.
     eps : float, optional
-        That of the norms; when left out 1e-5 for ``"layer"``, 1e-6 for ``"rms"`` and for ``qk_norm``.
+        The eps of the norms; when left out, 1e-5 for ``"layer"``, 1e-6 for ``"rms"`` and for ``qk_norm``.
     gated : bool, optional
         As in :class:`FeedForward`.
     n_kv_heads : int, optional
@@ -215,8 +216,8 @@ class EncoderLayer(_Layer):
     d_head, qk_norm : optional
         As in :class:`MultiHeadAttention`.
     window : int, optional
-        As in :class:`MultiHeadAttention`, for self-attention. Where windows and full layers take turns, as in Gemma 3,
-        set ``layer.self_attention.window`` of each layer.
+        As in :class:`MultiHeadAttention`, for self-attention. If layers with a window and full layers alternate, as in
+        Gemma 3, set ``layer.self_attention.window`` of each layer.
 
     References
     ----------
@@ -238,9 +239,9 @@ class EncoderLayer(_Layer):
         ----------
         x : Tensor, shape (..., seq, d_model)
         mask : Tensor of bool, broadcastable to (..., heads, seq, seq), optional
-            ``True`` where a token may attend to another.
+            ``True`` where a token (row) may attend to a token (column).
         is_causal : bool, optional
-            Tokens attend to themselves and those before them; instead of a mask.
+            Whether tokens attend only to themselves and earlier tokens; used instead of a mask.
 
         Returns
         -------
@@ -250,9 +251,9 @@ class EncoderLayer(_Layer):
 
     @torch.no_grad()
     def step(self, x: Tensor, cache: KeyValueCache | StateCache) -> Tensor:
-        """Return the same as the causal layer over the whole sequence, for new tokens only.
+        """Return the output of the causal layer over the whole sequence, for new tokens only.
 
-        ``cache`` (``self_attention.new_cache()``) holds the tokens before them; the new ones are added.
+        ``cache`` (``self_attention.new_cache()``) holds the earlier tokens; the new tokens are added.
         """
         return self._run(x, lambda x: self.self_attention.step(x, cache))
 
@@ -305,11 +306,11 @@ class DecoderLayer(_Layer):
         memory : Tensor, shape (..., k_len, d_model)
             The source: the encoder's output.
         mask : Tensor of bool, broadcastable to (..., heads, q_len, q_len), optional
-            ``True`` where a target token may attend to another.
+            ``True`` where a target token (row) may attend to a target token (column).
         memory_mask : Tensor of bool, broadcastable to (..., heads, q_len, k_len), optional
             ``True`` where a target token may attend to a source token.
         is_causal : bool, optional
-            Target tokens attend to themselves and those before them; instead of ``mask``.
+            Whether target tokens attend only to themselves and earlier tokens; used instead of ``mask``.
 
         Returns
         -------
@@ -334,9 +335,9 @@ class DecoderLayer(_Layer):
         memory: tuple[Tensor, Tensor],
         memory_mask: Tensor | None = None,
     ) -> Tensor:
-        """Return the same as the causal layer over the whole target, for new tokens only.
+        """Return the output of the causal layer over the whole target, for new tokens only.
 
-        ``cache`` (``self_attention.new_cache()``) holds the tokens before them; the new ones are added. ``memory`` is
+        ``cache`` (``self_attention.new_cache()``) holds the earlier tokens; the new tokens are added. ``memory`` is
         the pair of keys and values that ``cross_attention.project`` returns for the encoder's output, computed once.
         """
         return self._run(

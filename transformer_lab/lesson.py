@@ -1,6 +1,6 @@
-"""Set-up shared by the chapters' notebooks: tensors on the course's device, equal random numbers on every device.
+"""The set-up that all chapters share: tensors on the course's device, the same random numbers on every device.
 
-A chapter begins with ``randn = begin(seed=3)``; ``tensor``, ``close`` and ``seeded`` need no beginning.
+A chapter begins with ``randn = begin(seed=3)``; ``tensor``, ``close`` and ``seeded`` also work without ``begin``.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from .device import device
 
 
 def begin(seed: int) -> Callable[..., Tensor]:
-    """Set up a notebook: sharp figures, a seed for modules' weights, and random numbers equal on all devices.
+    """Set up a notebook: sharp figures, a seed for modules' weights, and random numbers that are equal on all devices.
 
     Parameters
     ----------
@@ -37,14 +37,14 @@ def begin(seed: int) -> Callable[..., Tensor]:
     generator = torch.Generator().manual_seed(seed)
 
     def randn(*shape: int) -> Tensor:
-        """Random numbers, drawn on the CPU: the same on every device."""
+        """Draw random numbers on the CPU, so that they are the same on every device."""
         return torch.randn(*shape, generator=generator).to(device())
 
     return randn
 
 
 def tensor(data: Any) -> Tensor:
-    """A tensor on the course's device.
+    """Create a tensor on the course's device.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def tensor(data: Any) -> Tensor:
 
 
 def close(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors are equal up to rounding: to 1e-5, and as much again relative to ``b``.
+    """Whether two tensors are equal up to rounding: within 1e-5 plus 1e-5 times the absolute value of ``b``.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def close(a: Tensor, b: Tensor) -> bool:
 
 
 def seeded(module_class: type, *sizes: int, **options: Any) -> torch.nn.Module:
-    """A module whose weights are drawn on the CPU, from seed 0: the same on every device.
+    """Create a module whose weights are drawn on the CPU from seed 0, so that they are the same on every device.
 
     Examples
     --------

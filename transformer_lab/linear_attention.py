@@ -1,4 +1,4 @@
-"""Linear attention: a similarity that factors, so that queries read sums over keys instead of single keys."""
+"""Linear attention: the similarity is a product of features, so queries read sums over keys instead of single keys."""
 
 from collections.abc import Callable
 from typing import Any
@@ -47,9 +47,9 @@ def elu_feature_map(x: Tensor) -> Tensor:
     tensor([0.3679, 1.0000, 3.0000])
     """
     require_floating(x=x)
-    # exp gets x - relu(x) = min(x, 0), so the two gradients at zero sum to 1 for any gradient of relu there; that of
-    # clamp(max=0) is 1 in older versions of PyTorch and 0 from 2.14 on. F.elu(x) + 1 would be 0 below -17, where
-    # exp(x) - 1 rounds to -1.
+    # The argument of exp is x - relu(x) = min(x, 0), so the two gradients at zero sum to 1 whatever the gradient of
+    # relu is at zero; the gradient of clamp(max=0) is 1 in older versions of PyTorch and 0 from 2.14 on. F.elu(x) + 1
+    # would be 0 below -17, where exp(x) - 1 rounds to -1.
     positive = x.relu()
     return positive + (x - positive).exp()
 
@@ -64,8 +64,8 @@ def bidirectional_linear_attention(
 ) -> Tensor:
     """Return, for each query, the mean of the values, weighted by ``φ(query) · φ(key)``.
 
-    ``φ(Q) (φ(K)ᵀ V)``, normalized: keys and values are summed once, into ``d_head * d_value`` numbers at any length;
-    every query reads these sums.
+    ``φ(Q) (φ(K)ᵀ V)``, normalized. Keys and values are summed once, into ``d_head * d_value`` numbers for any length,
+    and every query reads these sums.
 
     Parameters
     ----------
@@ -75,22 +75,23 @@ def bidirectional_linear_attention(
         The leading axes of all three are equal or broadcast.
     key_mask : Tensor of bool, broadcastable to (..., 1, k_len), optional
         ``True`` where queries may attend to the key, as in :func:`padding_mask`. A single pair of query and key cannot
-        be hidden: the weights are never formed.
+        be hidden, since the weights are never computed.
     feature_map : function, optional
-        ``φ``: (..., d_head) → (..., any number of features), for every token on its own, nowhere negative.
+        ``φ``: (..., d_head) → (..., any number of features), applied to every token separately; its results must not be
+        negative.
 
     Returns
     -------
     Tensor, shape (..., q_len, d_value)
-        Zeros for a query that matches no key at all. Half precision is summed in float32.
+        Zeros for a query that matches no key at all. Half precision is accumulated in float32.
 
     Raises
     ------
     TypeError
         If an argument has the wrong type, or the tensors differ in dtype.
     ValueError
-        If shapes do not fit, the tensors are on different devices, or ``feature_map`` returns another shape, negative
-        values, or zeros alone.
+        If shapes do not fit, the tensors are on different devices, or ``feature_map`` returns a wrong shape, negative
+        values, or only zeros.
 
     References
     ----------
@@ -124,8 +125,8 @@ def causal_linear_attention(
     """Return, for each query, the mean of the values up to its own position, weighted by ``φ(query) · φ(key)``.
 
     The sequence is read in chunks. One state, as in :func:`linear_attention_step`, sums up all earlier chunks; weights
-    are formed only inside a chunk, ``chunk_size * chunk_size`` of them. Time and memory grow with the length, not with
-    its square.
+    are computed only inside a chunk, ``chunk_size * chunk_size`` of them. Time and memory are proportional to the
+    length, not to its square.
 
     Parameters
     ----------
@@ -137,17 +138,17 @@ def causal_linear_attention(
     feature_map : function, optional
         As in :func:`bidirectional_linear_attention`.
     chunk_size : int, optional
-        Tokens in a chunk; it changes the speed, and the result by rounding only.
+        Tokens in a chunk; the number changes the speed, and the result only by rounding.
 
     Returns
     -------
     Tensor, shape (..., seq, d_value)
-        Zeros for a query that matches no key at all. Half precision is summed in float32.
+        Zeros for a query that matches no key at all. Half precision is accumulated in float32.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`bidirectional_linear_attention`; and if there is not one key for every query, or ``chunk_size`` is
+        As :func:`bidirectional_linear_attention`; and if the numbers of queries and keys differ, or ``chunk_size`` is
         less than 1.
 
     References
@@ -246,7 +247,7 @@ def linear_attention_step(
     TypeError
         As :func:`bidirectional_linear_attention`; and if the state is not a pair of tensors of the right dtype.
     ValueError
-        As :func:`bidirectional_linear_attention`; and if the state has another shape, or is on another device.
+        As :func:`bidirectional_linear_attention`; and if the state has a wrong shape, or is on a different device.
 
     References
     ----------
@@ -279,9 +280,9 @@ def linear_attention_step(
 
 
 class LinearAttention(MultiHeadAttention):
-    """Multi-head attention with linear attention in every head; the projections are the same.
+    """Multi-head attention with linear attention in every head, and with the usual projections.
 
-    It can replace a :class:`MultiHeadAttention`: ``layer.self_attention = LinearAttention(d_model, n_heads)``.
+    The module can replace a :class:`MultiHeadAttention`: ``layer.self_attention = LinearAttention(d_model, n_heads)``.
     Its masks, (..., heads, 1, k_len), hide whole keys. Such a mask cannot express causality: use ``is_causal``, alone
     or together with a mask.
 
@@ -298,16 +299,16 @@ class LinearAttention(MultiHeadAttention):
     bias : bool, optional
         Whether the four projections add a bias.
     dropout : float, optional
-        0. There are no weights that could be dropped.
+        Must be 0, since there are no weights to drop.
     rotate : function, optional
-        As in :class:`MultiHeadAttention`. The feature map follows it, so the similarity no longer depends on distance
-        alone.
+        As in :class:`MultiHeadAttention`. The feature map is applied after the rotation, so the similarity no longer
+        depends only on distance.
     feature_map : function, optional
         As in :func:`bidirectional_linear_attention`.
     chunk_size : int, optional
-        Tokens in a chunk, where attention is causal.
+        Tokens in a chunk, if attention is causal.
     d_head, qk_norm, eps : optional
-        As in :class:`MultiHeadAttention`. The feature map follows the norm.
+        As in :class:`MultiHeadAttention`. The feature map is applied after the norm.
 
     References
     ----------
@@ -346,7 +347,7 @@ class LinearAttention(MultiHeadAttention):
             d_value_in=d_value_in,
             bias=bias,
             dropout=dropout,
-            attend=bidirectional_linear_attention,  # or the causal one: _attend chooses
+            attend=bidirectional_linear_attention,  # or the causal function: _attend chooses
             rotate=rotate,
             d_head=d_head,
             qk_norm=qk_norm,
@@ -378,7 +379,7 @@ class LinearAttention(MultiHeadAttention):
 
     @torch.no_grad()
     def step(self, x: Tensor, cache: Any) -> Tensor:
-        """Return the attention output of new tokens, which read the cached state and are added to it.
+        """Return the attention output of new tokens, which read the cached state and are added to the state.
 
         The outputs equal those of causal self-attention over the whole sequence. The method is for generation: it
         computes no gradients.
@@ -404,7 +405,8 @@ class LinearAttention(MultiHeadAttention):
     ) -> Tensor:
         """Return the attention weight of each key token for each query token, in every head.
 
-        The forward pass never forms these weights. ``mask`` may hide single pairs here, together with ``is_causal``.
+        The forward pass never computes these weights. Here ``mask`` may hide single pairs, and may be combined with
+        ``is_causal``.
 
         Returns
         -------
@@ -427,13 +429,13 @@ class LinearAttention(MultiHeadAttention):
 
 
 def _group_heads(query, key, value):
-    """Put the query heads that share a key head on an axis, (..., n_kv_heads, group, ·, ·); keys broadcast over it."""
+    """Put the query heads of a key head on their own axis, (..., n_kv_heads, group, ·, ·); keys broadcast over it."""
     return query.unflatten(-3, (key.shape[-3], -1)), key.unsqueeze(-3), value.unsqueeze(-3)
 
 
 def _scan_chunks(state, query, key, value, key_mask, feature_map, chunk_size):
-    """Read a sequence chunk by chunk; return the state after it, and the outputs."""
-    # split instead of slices: the gradient of each slice would be as long as the sequence.
+    """Read a sequence chunk by chunk; return the state after the last chunk, and the outputs."""
+    # split replaces slices, because the gradient of each slice would be as long as the sequence
     pieces = [x.split(chunk_size, -2) for x in (query, key, value)]
     columns = [None] * len(pieces[0]) if key_mask is None else _key_column(key_mask, key).split(chunk_size, -2)
     outputs = []
@@ -445,7 +447,7 @@ def _scan_chunks(state, query, key, value, key_mask, feature_map, chunk_size):
 
 
 def _read_chunk(state, query, key, value, column, feature_map):
-    """Return the state after a chunk, and its outputs. Its other tensors are freed before the next chunk."""
+    """Return a chunk's outputs and the state after the chunk. Other tensors are freed before the next chunk."""
     compute_dtype = accumulation_dtype(query)
     q, k, v = (
         feature_map(query.to(compute_dtype)),
@@ -456,8 +458,8 @@ def _read_chunk(state, query, key, value, column, feature_map):
     numerator, normalizer = weights @ v, weights.sum(-1, keepdim=True)
     after = k.mT @ v, k.sum(-2)
     if state is not None:
-        # The state sums up earlier chunks alone. The sum including this chunk, less the chunk, is the same on paper; in
-        # float32 one large key would cancel all digits of the earlier ones.
+        # The state sums up only earlier chunks. Subtracting this chunk from a sum that includes it is the same on
+        # paper, but in float32 one large key would cancel all digits of the earlier keys.
         S, z = _require_state(state, k, v)
         numerator += q @ S
         normalizer += q @ z.unsqueeze(-1)
@@ -471,7 +473,7 @@ def _read_state(state, features):
 
 
 def _safe_divide(numerator, normalizer):
-    """Divide, with 0/0 = 0: a query that matches no key."""
+    """Divide, with 0/0 = 0 for a query that matches no key."""
     return numerator / normalizer.masked_fill(normalizer == 0, 1.0)
 
 
@@ -481,7 +483,7 @@ def _key_features(feature_map, key, column):
 
 
 def _key_column(key_mask, key):
-    """Turn a key mask, (..., 1, k_len), into a column beside the keys: (..., k_len, 1)."""
+    """Reshape a key mask, (..., 1, k_len), to a column beside the keys: (..., k_len, 1)."""
     if key_mask is None:
         return None
     return key_mask.expand(torch.broadcast_shapes(key_mask.shape, (1, key.shape[-2]))).mT

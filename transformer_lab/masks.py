@@ -19,10 +19,10 @@ from .arguments import (
 
 
 def causal_mask(q_len: int, k_len: int | None = None, *, device: torch.device | str | None = None) -> Tensor:
-    """Let each query attend to its own position and to those before it.
+    """Let each query attend to its own position and to earlier positions.
 
-    The last query is at the last key. So with more keys than queries, as with a cache of earlier tokens, the first
-    query already sees ``k_len - q_len + 1`` keys. (PyTorch's ``is_causal`` counts from the first key instead.)
+    The last query is aligned with the last key. With more keys than queries, as with a cache of earlier tokens, the
+    first query therefore sees ``k_len - q_len + 1`` keys. (PyTorch's ``is_causal`` counts from the first key instead.)
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ def padding_mask(
     lengths : Tensor, array or sequence of int, shape (batch,)
         How many tokens each sequence really has, from 0 to ``k_len``.
     k_len : int
-        Its length with padding.
+        Length of every sequence, with padding.
     device : torch.device, optional
-        That of ``lengths`` when left out.
+        The device of ``lengths`` when left out.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def padding_mask(
     TypeError
         If ``lengths`` holds something other than integers, or ``k_len`` is not one.
     ValueError
-        If ``lengths`` has not one axis, or a length is negative or above ``k_len``.
+        If ``lengths`` does not have exactly one axis, or a length is negative or greater than ``k_len``.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def padding_mask(
     if lengths.dtype == torch.bool:
         raise TypeError("lengths must hold integers, got torch.bool: use lengths.sum(-1) if True marks real tokens")
     require_integers("integers", lengths=lengths)
-    lengths = lengths.long()  # an int8 could not be compared with k_len = 300
+    lengths = lengths.long()  # an int8 tensor cannot be compared with k_len = 300
     if lengths.ndim != 1:
         fixes = {"{}[None]": lambda x: x[None], "{}.squeeze(-1)": lambda x: x.squeeze(-1)}
         fix = suggest("lengths", lengths, fixes, lambda fixed: fixed.ndim == 1)
@@ -118,7 +118,7 @@ def padding_mask(
 def sliding_window_mask(seq: int, window: int, *, device: torch.device | str | None = None) -> Tensor:
     """Let each token attend to itself and to the ``window - 1`` tokens before it.
 
-    A window that looks both fixes is ``mask | mask.mT``.
+    A window that extends both fixes is ``mask | mask.mT``.
 
     Parameters
     ----------
@@ -153,13 +153,13 @@ def sliding_window_mask(seq: int, window: int, *, device: torch.device | str | N
 
 
 def prefix_mask(seq: int, prefix: int, *, device: torch.device | str | None = None) -> Tensor:
-    """Let every token attend to the first ``prefix`` tokens, and otherwise to itself and those before it.
+    """Let every token attend to the first ``prefix`` tokens, to itself, and to the tokens before it.
 
     Parameters
     ----------
     seq : int
     prefix : int
-        How many tokens are given, and so visible to all; from 0 to ``seq``.
+        How many tokens are given, and therefore visible to all tokens: from 0 to ``seq``.
     device : torch.device, optional
 
     Returns
@@ -191,7 +191,7 @@ def prefix_mask(seq: int, prefix: int, *, device: torch.device | str | None = No
 def additive_mask(
     mask: Tensor, *, dtype: torch.dtype = torch.float32, device: torch.device | str | None = None
 ) -> Tensor:
-    """Turn a mask into numbers to add to the scores: 0 where a query may attend, ``-inf`` where not.
+    """Convert a mask to numbers to add to the scores: 0 where a query may attend, ``-inf`` where it may not.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def additive_mask(
     dtype : torch.dtype, optional
         A floating-point type.
     device : torch.device, optional
-        That of ``mask`` when left out.
+        The device of ``mask`` when left out.
 
     Returns
     -------

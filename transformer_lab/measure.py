@@ -1,4 +1,4 @@
-"""Time and memory of functions, side by side: machines are noisy, so report ratios from within one run."""
+"""Time and memory of functions, measured side by side: machines are noisy, so report ratios within one run."""
 
 import inspect
 import os
@@ -14,7 +14,7 @@ import torch
 from .arguments import require_sizes
 from .device import device
 
-MIN_TURN = 0.01  # seconds of one turn, unless a single call takes longer
+MIN_TURN = 0.01  # seconds of a turn, unless one call takes longer
 
 
 @dataclass
@@ -24,9 +24,9 @@ class Comparison:
     Parameters
     ----------
     seconds : float
-        Of one call of the first function, the median over all rounds.
+        Time of one call of the first function: the median over all rounds.
     ratios : dict of str to list of float
-        For each of the others its time over that of the first, one number for each round.
+        For each other function, its time divided by the first function's time: one number for each round.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class Comparison:
     ratios: dict[str, list[float]]
 
     def median(self, name: str) -> float:
-        """Return the median ratio: how many times as long as the first this function took."""
+        """Return the median ratio: how many times as long as the first function this function took."""
         return statistics.median(self.ratios[name])
 
     def spread(self, name: str) -> float:
@@ -133,9 +133,9 @@ def large_enough(call_of: Callable[[int], Callable[[], object]], size: int, leas
     call_of : function
         ``call_of(size)`` returns a function without arguments.
     size : int
-        The smallest that will do.
+        The smallest size to try.
     least : float
-        How many seconds a call of the size that is returned takes at least.
+        The least number of seconds that a call of the returned size takes.
 
     Returns
     -------
@@ -161,8 +161,8 @@ def large_enough(call_of: Callable[[int], Callable[[], object]], size: int, leas
 def peak_bytes(call: Callable[[], object]) -> int | None:
     """Return the peak memory of a call, its result included, above the memory in use before.
 
-    On a CPU it is summed from the allocations that ``torch.profiler`` records: exact and reproducible, but without the
-    internal buffers of math libraries. On CUDA it is ``torch.cuda.max_memory_allocated``.
+    On a CPU, it is the sum of the allocations that ``torch.profiler`` records: exact and reproducible, but without the
+    internal buffers of math libraries. On CUDA, it is ``torch.cuda.max_memory_allocated``.
 
     Parameters
     ----------
@@ -194,14 +194,14 @@ def peak_bytes(call: Callable[[], object]) -> int | None:
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # silences the profiler's start and stop messages on stderr
     options: dict[str, Any] = {"activities": [torch.profiler.ProfilerActivity.CPU], "profile_memory": True}
     if "acc_events" in inspect.signature(torch.profiler.profile).parameters:
-        options["acc_events"] = True  # some versions of PyTorch warn without it
+        options["acc_events"] = True  # some versions of PyTorch warn without this argument
     with torch.profiler.profile(**options) as profile:
         result = call()
     del result
     events = (event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]")
     held = peak = 0
     for event in sorted(events, key=lambda event: event.start_ns()):
-        held += event.nbytes()  # negative for a deallocation
+        held += event.nbytes()  # a deallocation is negative
         peak = max(peak, held)
     return peak
 
@@ -212,7 +212,7 @@ def slope(sizes: Sequence[float], values: Sequence[float]) -> float:
     Parameters
     ----------
     sizes, values : sequence of float
-        Positive, and as many of one as of the other.
+        Positive numbers, of equal count.
 
     Returns
     -------

@@ -13,9 +13,9 @@ from .precision import upcast
 class MixtureOfExperts(nn.Module):
     """Feed-forward layers as experts, and a router that sends each token to a few of them.
 
-    A token's output is the mean of its experts' outputs, weighted by the router, plus that of the shared experts. All
-    experts have parameters, but a token computes with ``n_active + n_shared`` of them only. This can replace the
-    :class:`FeedForward` of a layer: ``layer.feed_forward = MixtureOfExperts(…)``.
+    A token's output is the mean of its experts' outputs, weighted by the router, plus the output of the shared experts.
+    All experts have parameters, but a token uses only ``n_active + n_shared`` of the experts. The module can replace
+    the :class:`FeedForward` of a layer: ``layer.feed_forward = MixtureOfExperts(…)``.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class MixtureOfExperts(nn.Module):
     n_experts : int
         Experts that the router chooses from.
     n_active : int
-        Experts of one token, at most ``n_experts``.
+        Experts that each token uses, at most ``n_experts``.
     n_shared : int, optional
         Further experts, which every token uses. They are one :class:`FeedForward` of ``n_shared * d_ff`` features,
         which equals the sum of ``n_shared`` experts.
@@ -33,9 +33,9 @@ class MixtureOfExperts(nn.Module):
         As in :class:`FeedForward`, for every expert. The router has no bias.
     renormalize : bool, optional
         Whether the weights of the chosen experts are divided by their sum, as in Mixtral and Qwen3 (``norm_topk_prob``
-        there), and in gpt-oss, whose softmax over the chosen alone is the same. ``False`` leaves them as the softmax
-        over all experts gives them, as in OLMoE, Qwen2 and DeepSeek-V2. The routers of DeepSeek-V3 and GLM-4.5 are
-        others: sigmoids, and a bias for balance.
+        there), and in gpt-oss, whose softmax over only the chosen experts is equivalent. ``False`` leaves the weights
+        as the softmax over all experts returns them, as in OLMoE, Qwen2 and DeepSeek-V2. DeepSeek-V3 and GLM-4.5 have
+        different routers, with sigmoids and a bias for balance.
 
     References
     ----------
@@ -83,7 +83,7 @@ class MixtureOfExperts(nn.Module):
         self.shared = expert(n_shared * d_ff) if n_shared else None
 
     def route(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return which experts each token goes to, and with which weights.
+        """Return the experts that each token is sent to, and their weights.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class MixtureOfExperts(nn.Module):
         Returns
         -------
         (Tensor of int64, Tensor), both of shape (..., seq, n_active)
-            The experts' indices, that of the largest weight first, and the weights, positive. They sum to one if
+            The experts' indices, in order of decreasing weight, and the weights, which are positive and sum to one if
             ``renormalize``.
         """
         require_features(self.router.weight, x=x)
@@ -112,7 +112,7 @@ class MixtureOfExperts(nn.Module):
 
     def _mix(self, tokens, chosen, weights):
         """Sum up the outputs of each token's experts; ``chosen`` and ``weights`` have ``n_active`` entries a token."""
-        order = chosen.argsort()  # expert by expert, so that each finds its tokens side by side, after one gather
+        order = chosen.argsort()  # sorted by expert, so that after one gather each expert's tokens are contiguous
         counts = chosen.bincount(minlength=len(self.experts)).tolist()
         rows = order // self.n_active
         pieces = tokens[rows].split(counts), weights[order, None].split(counts), rows.split(counts)

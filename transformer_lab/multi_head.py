@@ -27,7 +27,7 @@ from .normalization import new_norm
 
 
 def split_heads(x: Tensor, n_heads: int) -> Tensor:
-    """Split the features of every token into ``n_heads`` equal parts, on an axis of heads.
+    """Split the features of every token into ``n_heads`` equal parts, along a new axis of heads.
 
     Parameters
     ----------
@@ -63,7 +63,8 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
     _require_axes(x, 2, "(..., seq, d_model)")
     *leading, d_model = x.shape
     require_heads(n_heads, d_model)
-    # A view can split an axis but cannot reorder axes, so the features are split first, and the heads moved afterwards.
+    # A view can split an axis but cannot reorder axes, so the features are split first and the heads are moved
+    # afterwards.
     return x.view(*leading, n_heads, d_model // n_heads).transpose(-3, -2)
 
 
@@ -77,7 +78,7 @@ def merge_heads(x: Tensor) -> Tensor:
     Returns
     -------
     Tensor, shape (..., seq, heads * d_value)
-        A view where the storage allows one, otherwise a copy.
+        A view if the storage allows it, otherwise a copy.
 
     Raises
     ------
@@ -97,7 +98,7 @@ def merge_heads(x: Tensor) -> Tensor:
             [10, 11, 12, 13]])
     """
     _require_axes(x, 3, "(..., heads, seq, d_value)")
-    return x.transpose(-3, -2).flatten(-2)  # reshape's rule: .contiguous().view(…) wherever a view does not exist
+    return x.transpose(-3, -2).flatten(-2)  # reshape copies, as .contiguous().view(…) does, only if no view exists
 
 
 class SingleHeadAttention(nn.Module):
@@ -108,9 +109,9 @@ class SingleHeadAttention(nn.Module):
     d_model : int
         Features of an input token.
     d_head : int
-        Features of its query and its key.
+        Features of a token's query and key.
     d_value : int, optional
-        Features of its value, and so of the output; ``d_head`` when left out.
+        Features of a token's value, and therefore of the output; ``d_head`` when left out.
 
     References
     ----------
@@ -153,9 +154,10 @@ class SingleHeadAttention(nn.Module):
 
 
 class MultiHeadAttention(nn.Module):
-    """Several small attentions side by side, and a projection that mixes their outputs.
+    """Several small attention heads side by side, and a projection that mixes their outputs.
 
-    Batch first, with any number of leading axes. Weights are initialized as in ``torch.nn.MultiheadAttention``.
+    Tensors are batch first, with any number of leading axes. Weights are initialized as in
+    ``torch.nn.MultiheadAttention``.
 
     Parameters
     ----------
@@ -164,8 +166,8 @@ class MultiHeadAttention(nn.Module):
     n_heads : int
         A divisor of ``d_model``, unless ``d_head`` is given.
     n_kv_heads : int, optional
-        Heads of keys and values, a divisor of ``n_heads``, each read by ``n_heads / n_kv_heads`` heads of queries:
-        grouped-query attention, whose keys and values are fewer to project and to keep. ``n_heads`` when left out.
+        Heads of keys and values, a divisor of ``n_heads``, each read by ``n_heads / n_kv_heads`` query heads. This is
+        grouped-query attention, which has fewer keys and values to project and to cache. ``n_heads`` when left out.
     d_key_in, d_value_in : int, optional
         Features of a key token and of a value token; ``d_model`` when left out.
     bias : bool, optional
@@ -174,24 +176,24 @@ class MultiHeadAttention(nn.Module):
         Probability with which each attention weight is dropped in training.
     attend : function, optional
         The attention in each head: ``attend(query, key, value, mask, is_causal=…, dropout_p=…)``, with the arguments of
-        :func:`scaled_dot_product_attention`, from ``(..., heads, length, d_head)`` to the same shape. With fewer
-        ``n_kv_heads`` also ``enable_gqa=True``.
+        :func:`scaled_dot_product_attention`, from ``(..., heads, length, d_head)`` to the same shape. If ``n_kv_heads``
+        is less than ``n_heads``, the call also passes ``enable_gqa=True``.
     rotate : function, optional
-        Rotates queries and keys by their positions: ``rotate(x, positions)``, for ``x`` of shape
-        (..., heads, length, d_head) and ``positions`` (length,), integers. :func:`rotary` is one.
+        Rotates queries and keys by their positions: ``rotate(x, positions)``, for ``x`` of shape (..., heads, length,
+        d_head) and integer ``positions`` of shape (length,). :func:`rotary` is such a function.
     d_head : int, optional
-        Features of a head; ``d_model / n_heads`` when left out. With a size of their own, the heads together may have
-        more features than ``d_model``, as in Gemma and Qwen3, or fewer.
+        Features of a head; ``d_model / n_heads`` when left out. If it is given, the heads together may have more
+        features than ``d_model``, as in Gemma and Qwen3, or fewer.
     qk_norm : bool, optional
-        Whether RMS norm is applied to each head's query and key, before ``rotate``: however long these become in
-        training, scores stay bounded. One weight for each of the ``d_head`` features, shared by all heads, as in Qwen3
-        and Gemma 3 (whose file stores the weight less one). OLMo 2 and OLMoE norm the features of all heads together.
+        Whether RMS norm is applied to each head's query and key, before ``rotate``, so that scores stay bounded even if
+        their norms grow in training. All heads share one weight for each of the ``d_head`` features, as in Qwen3 and
+        Gemma 3 (whose files store the weight minus one). OLMo 2 and OLMoE normalize the features of all heads together.
     eps : float, optional
-        That of these norms; 1e-6 when left out.
+        The eps of these norms; 1e-6 when left out.
     window : int, optional
-        Sliding-window attention: a token sees those less than ``window`` positions away alone, itself included; with
-        ``is_causal``, and in :meth:`step`, those before it. For self-attention. The band is a mask, so a forward pass
-        costs what full attention costs; what shrinks is the cache, to ``window`` tokens.
+        Sliding-window attention, for self-attention only: a token sees itself and the tokens less than ``window``
+        positions away; with ``is_causal``, and in :meth:`step`, only those before it. The window is a mask, so a
+        forward pass takes as long as full attention, but the cache shrinks to ``window`` tokens.
 
     References
     ----------
@@ -247,7 +249,8 @@ class MultiHeadAttention(nn.Module):
         self.k_proj = nn.Linear(d_key_in, d_kv, bias=bias)
         self.v_proj = nn.Linear(d_value_in, d_kv, bias=bias)
         self.out_proj = nn.Linear(d_heads, d_model, bias=bias)
-        # PyTorch initializes these as one (3 * d_model, d_model) matrix if it can, which divides Xavier's bound by √2.
+        # If possible, PyTorch initializes these as one (3 * d_model, d_model) matrix, which divides Xavier's bound by
+        # √2.
         gain = 2**-0.5 if d_key_in == d_value_in == d_model else 1.0
         for projection in (self.q_proj, self.k_proj, self.v_proj):
             nn.init.xavier_uniform_(projection.weight, gain)
@@ -261,8 +264,8 @@ class MultiHeadAttention(nn.Module):
     def from_torch(cls, module: nn.MultiheadAttention) -> Self:
         """Return the same attention as ``module``, a ``torch.nn.MultiheadAttention``, with copies of its weights.
 
-        The result is batch first, even if ``module`` is not. A ``module`` that appends keys of its own
-        (``add_bias_kv``, ``add_zero_attn``) raises a ValueError.
+        The result is batch first, even if ``module`` is not. A ``module`` that appends its own keys (``add_bias_kv``,
+        ``add_zero_attn``) raises a ValueError.
         """
         if not isinstance(module, nn.MultiheadAttention):
             raise TypeError(f"module must be a torch.nn.MultiheadAttention, got {type(module).__name__}")
@@ -312,22 +315,22 @@ class MultiHeadAttention(nn.Module):
         mask : Tensor of bool, broadcastable to (..., heads, q_len, k_len), optional
             ``True`` where the query may attend to the key.
         is_causal : bool, optional
-            Query ``i`` may attend to keys ``0 … i``; instead of a mask.
+            Whether query ``i`` may attend only to keys ``0 … i``; used instead of a mask.
 
         Returns
         -------
         Tensor, shape (..., q_len, d_model)
-            A query that may attend to nothing gets zeros from every head, and so the bias of ``out_proj``.
+            A query that may attend to nothing gets zeros from every head, so its output is the bias of ``out_proj``.
         """
         if self.window is not None:
             mask, is_causal = self._within_window(self.window, query, key, mask, is_causal), False
         key = query if key is None else key
-        # Not attend_projected, which would need the key projected first: an error in self-attention must name `query`.
+        # attend_projected would need the key to be projected first, but an error in self-attention must name `query`.
         query = self._project_query(query)
         return self._project_out(self._attend(query, *self.project(key, value), mask, is_causal))
 
     def project(self, key: Tensor, value: Tensor | None = None, *, start: int = 0) -> tuple[Tensor, Tensor]:
-        """Return every head's keys, shape (..., n_kv_heads, k_len, d_head), and values, as a cache stores them.
+        """Return the keys and values of every head, (..., n_kv_heads, k_len, d_head), as a cache stores them.
 
         ``start`` is the position of the first key, for ``rotate``.
         """
@@ -355,7 +358,7 @@ class MultiHeadAttention(nn.Module):
         return f"n_heads={self.n_heads}, {shared}{own}{window}dropout={self.dropout}"
 
     def _within_window(self, window, query, key, mask, is_causal):
-        """Return the mask of a forward pass with a window: the one given, and the band around each token."""
+        """Return the mask of a forward pass with a window: the given mask and the band around each token."""
         require_features(self.q_proj.weight, query=query)
         if key is not None and key is not query and key.shape[-2:-1] != query.shape[-2:-1]:
             actual = f"{query.shape[-2]} and {tuple(key.shape)}"
@@ -369,20 +372,20 @@ class MultiHeadAttention(nn.Module):
         return mask & band
 
     def _project_query(self, query, start=0):
-        """Return every head's queries, normed and rotated; ``start`` is the position of the first."""
+        """Return every head's queries, normalized and rotated; ``start`` is the position of the first query."""
         return self._norm_and_rotate(self._project_heads(self.q_proj, query, "query"), self.q_norm, start)
 
     def _project_key(self, key, start=0):
-        """Return every head's keys, normed and rotated; ``start`` is the position of the first."""
+        """Return every head's keys, normalized and rotated; ``start`` is the position of the first key."""
         return self._norm_and_rotate(self._project_heads(self.k_proj, key, "key"), self.k_norm, start)
 
     def _project_heads(self, projection, x, name):
         """Project ``x`` and split the result into heads."""
         try:
-            # As split_heads, without its checks: (..., heads, length, d_head)
+            # like split_heads, but without its checks: (..., heads, length, d_head)
             return projection(x).unflatten(-1, (-1, self.d_head)).transpose(-3, -2)
         except (RuntimeError, TypeError, IndexError):
-            # Checking first would cost 3% of a short forward pass; an input that does not fit raises anyway.
+            # Checking first would take 3% of a short forward pass; an input that does not fit raises an error anyway.
             require_features(projection.weight, **{name: x})
             raise
 
@@ -394,7 +397,7 @@ class MultiHeadAttention(nn.Module):
         return self.rotate(heads, torch.arange(start, start + heads.shape[-2], device=heads.device))
 
     def _attend(self, query, key, value, mask, is_causal):
-        """Return every head's output, (..., heads, q_len, d_head). Subclasses override this with another attention."""
+        """Return every head's output, (..., heads, q_len, d_head). Subclasses override this method."""
         dropout_p = self.dropout if self.training else 0.0
         options = {"enable_gqa": True} if self.n_kv_heads < self.n_heads else {}
         return self.attend(query, key, value, mask, is_causal=is_causal, dropout_p=dropout_p, **options)
@@ -410,8 +413,8 @@ class MultiHeadAttention(nn.Module):
     def step(self, x: Tensor, cache: Any) -> Tensor:
         """Return the attention output of new tokens, and add their keys and values to the cache.
 
-        The tokens attend to all cached tokens, to earlier new ones, and to themselves: token for token, this equals
-        causal self-attention over the whole sequence. It is for generation, and carries no gradient.
+        The tokens attend to all cached tokens, to earlier new ones, and to themselves: token by token, the result
+        equals causal self-attention over the whole sequence. The method is for generation, and computes no gradient.
         """
         start = cache.length
         key, value = cache.append(*self.project(x, start=start))
@@ -426,8 +429,8 @@ class MultiHeadAttention(nn.Module):
     ) -> Tensor:
         """Return the attention weight of each key token for each query token, in every head.
 
-        This computes, without dropout, the weights that the forward pass never stores. With another ``attend`` it
-        raises a ValueError: the weights of another function are not known.
+        This method computes, without dropout, the weights that the forward pass never stores. It raises a ValueError if
+        ``attend`` is a different function, whose weights are not known.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Normalization: one function, ``standardize``, and five layers that differ in the axes it works on."""
+"""Normalization: one function, ``standardize``, and five norms that differ in the axes that it standardizes."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from .arguments import (
 from .conversion import load_copies
 from .precision import accumulation_dtype, is_autocast, upcast
 
-EPS = 1e-5  # of all norms but RMS norm, as in PyTorch
+EPS = 1e-5  # for all norms except RMS norm, as in PyTorch
 RMS_NORM_EPS = 1e-6
 
 
@@ -33,14 +33,15 @@ def standardize(x: Tensor, dims: int | Sequence[int], eps: float = EPS) -> Tenso
     ----------
     x : Tensor, any shape, floating point
     dims : int or sequence of int
-        The axes over which mean and variance are taken. Entries that differ only in these axes share both.
+        The axes over which mean and variance are computed. Entries whose indices differ only in these axes share a mean
+        and a variance.
     eps : float, optional
-        Added to the variance, inside the root, so that equal entries become 0 and not 0/0.
+        Added to the variance, inside the root, so that equal entries become 0 instead of 0/0.
 
     Returns
     -------
     Tensor, shape of ``x``
-        Empty where ``x`` is empty.
+        Empty if ``x`` is empty.
 
     Raises
     ------
@@ -54,7 +55,7 @@ def standardize(x: Tensor, dims: int | Sequence[int], eps: float = EPS) -> Tenso
     References
     ----------
     Ioffe and Szegedy, "Batch Normalization", 2015, algorithm 1. Wu and He, "Group Normalization", 2018, section 3.1:
-    all of them as one function.
+    all norms as one function.
 
     Examples
     --------
@@ -86,14 +87,14 @@ def batch_norm(
     ----------
     x : Tensor, shape (batch, channels, ...)
     running_mean, running_var : Tensor, shape (channels,), optional
-        Running means of the batches' statistics. Training updates them in place, as PyTorch does: no other function of
+        Running averages of the batches' statistics. Training updates them in place, as in PyTorch; no other function of
         this package changes an argument. ``running_var`` averages the *unbiased* variance.
     weight, bias : Tensor, shape (channels,), optional
-        Multiplied and added at the end.
+        The standardized entries are multiplied by ``weight``, and ``bias`` is added.
     training : bool, optional
-        Whether to use the batch's statistics. Without running statistics they are used in any case.
+        Whether to use the batch's statistics. Without running statistics, the batch's statistics are always used.
     momentum : float, optional
-        Share of the new batch in the running statistics.
+        Weight of the new batch in the running statistics.
     eps : as in :func:`standardize`
 
     Returns
@@ -105,8 +106,8 @@ def batch_norm(
     TypeError
         If an argument has the wrong type.
     ValueError
-        If a shape does not fit, only one of the running statistics is given, or a channel has one value only and so no
-        variance, in training.
+        If a shape does not fit, only one of the running statistics is given, or in training, a channel has only one
+        value and therefore no variance.
 
     References
     ----------
@@ -226,7 +227,7 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
     ----------
     x : Tensor, shape (..., d_model)
     weight, bias : Tensor, shape (d_model,), optional
-        With more axes, these are the axes that share their statistics, as ``normalized_shape`` in PyTorch.
+        With more axes, all these axes share a mean and a variance, as with ``normalized_shape`` in PyTorch.
     eps : as in :func:`standardize`
 
     Returns
@@ -377,14 +378,14 @@ class RMSNorm(nn.Module):
 
 
 def new_norm(norm: str, d_model: int, eps: float | None = None, bias: bool = True) -> LayerNorm | RMSNorm:
-    """Return the norm of this name, ``"layer"`` or ``"rms"``, with its own eps where none is given."""
+    """Return the norm of this name, ``"layer"`` or ``"rms"``, with its default eps if none is given."""
     require_one_of(("layer", "rms"), norm=norm)
     options = {} if eps is None else {"eps": eps}
     return RMSNorm(d_model, **options) if norm == "rms" else LayerNorm(d_model, **options, bias=bias)
 
 
 def _scale_and_shift(normalized, weight, bias, x):
-    """Apply weight and bias of the channels, axis 1, and return to the dtype of ``x``."""
+    """Apply the weight and bias of the channels, axis 1, and convert the result to the dtype of ``x``."""
     if weight is not None:
         normalized = normalized * _along_channels(weight, x)
     if bias is not None:
@@ -397,7 +398,7 @@ def _along_channels(parameter, x):
 
 
 def _check(x, dims, eps):
-    """Raise unless these are a tensor, axes of it and an eps; return the axes as a tuple."""
+    """Check the tensor, its axes and the eps, and return the axes as a tuple."""
     require_floating(x=x)
     _require_eps(eps)
     dims = tuple(dims) if isinstance(dims, (list, tuple, range)) else (dims,)
@@ -437,7 +438,7 @@ def _require_parameters(x, shape, **parameters):
 
 
 def _fits(x, parameter):
-    """Whether this is a weight or bias of the last axis, in the dtype and on the device of ``x``."""
+    """Whether the tensor is a weight or bias of the last axis, with the dtype and device of ``x``."""
     if not isinstance(x, torch.Tensor) or not isinstance(parameter, torch.Tensor) or not x.is_floating_point():
         return False
     same = parameter.dtype == x.dtype and parameter.device == x.device
@@ -445,12 +446,12 @@ def _fits(x, parameter):
 
 
 def _differ_in_dtype(x, *parameters):
-    """Whether half precision is beside float32: PyTorch has no kernel for both, but for layer norm on a CPU."""
+    """Whether half precision and float32 are mixed, for which PyTorch has only a kernel of layer norm on a CPU."""
     return any(parameter is not None and parameter.dtype != x.dtype for parameter in parameters)
 
 
 def _normalized_shape(x, weight, bias):
-    """Return the sizes of the axes that share statistics: those of weight and bias, or the last axis."""
+    """Return the sizes of the axes that share statistics: the axes of weight and bias, or the last axis."""
     # Fast path: this is called once per token and layer during generation.
     if _fits(x, weight) and (bias is None or _fits(x, bias)):
         return weight.shape
@@ -462,7 +463,7 @@ def _normalized_shape(x, weight, bias):
     shape = x.shape[-axes:]
     _require_parameters(x, shape, weight=weight, bias=bias)
     for name, parameter in (("weight", weight), ("bias", bias)):
-        # PyTorch's kernels take float32 parameters beside half precision, and otherwise one dtype.
+        # PyTorch's kernels accept float32 parameters for inputs in half precision, and otherwise require one dtype.
         if parameter is not None and parameter.dtype not in (x.dtype, accumulation_dtype(x)) and not is_autocast(x):
             raise TypeError(f"x and {name} must share a dtype, got {x.dtype} and {parameter.dtype}")
     return shape

@@ -1,4 +1,4 @@
-"""Parameters: how many numbers a model learns, component by component, from its shape alone or from its modules."""
+"""Parameters: how many numbers a model learns, component by component, from only its shape or from its modules."""
 
 import re
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from .arguments import (
 from .components import of_module
 from .layers import default_d_ff
 
-# The options of each family beside its sizes, and their values where they are left out.
+# The options of each family in addition to the sizes, and their default values.
 FAMILIES = {
     "bert": {"n_segments": 2, "pooler": True, "d_embedding": None, "shared_layers": None, "n_relative": None},
     "gpt2": {"final_norm": None, "tied": True},
@@ -52,38 +52,38 @@ FAMILIES = {
         "shared_embedding": None,
     },
 }
-# The options that layers of this package have, too. Only they have a place in activation_bytes and in the budget lab.
+# The options that layers of this package also have. Only these are supported by activation_bytes and by the budget lab.
 LAYER_OPTIONS = {"n_segments", "pooler", "final_norm", "tied", "tgt_vocab_size", "n_kv_heads"}
-# The options whose fields hold the family's value where they are left out. The field of another one is None where the
-# shape has what its family has, so that dataclasses.replace may change the family.
+# The options whose fields hold the family's default if they are left out. The fields of all other options are None if
+# the shape has its family's default, so that dataclasses.replace may change the family.
 ALWAYS_SET_OPTIONS = {"n_segments", "pooler", "tied", "gated"}
 NORMS = ("layer", "rms", "unlearned")
-# Where biases can be; True means all but the last.
+# Where biases can be; True means all places but the last.
 BIAS_PLACES = ("qkv", "output", "feed-forward", "norms", "head")
 
 
 @dataclass(frozen=True)
 class ModelShape:
-    """The sizes of a model: all that it takes to count its parameters, its work and its memory.
+    """The sizes of a model: all that is needed to count its parameters, FLOPs and memory.
 
-    ``dataclasses.replace(shape, n_layers=24)`` is the same shape with another depth. With another ``d_model``, add
-    ``d_ff=None`` to let ``d_ff`` follow.
+    ``dataclasses.replace(shape, n_layers=24)`` is the same shape with a different depth. When you change ``d_model``,
+    add ``d_ff=None`` to compute ``d_ff`` again.
 
     Parameters
     ----------
     family : {"bert", "gpt2", "llama", "transformer"}
-        ``"bert"`` is an encoder without a head; ``"gpt2"`` a decoder alone; ``"llama"`` one whose parts are options:
-        when left out RMS norm, SiLU and rotary positions; ``"transformer"`` encoder and decoder, with sinusoidal
-        positions when left out: :class:`Transformer`.
+        ``"bert"`` is an encoder without a head; ``"gpt2"`` is a decoder; ``"llama"`` is a decoder whose parts are
+        options, by default RMS norm, SiLU and rotary positions; ``"transformer"`` is encoder and decoder, by default
+        with sinusoidal positions: :class:`Transformer`.
     n_layers : int
         Layers of each stack; ``"transformer"`` has two.
     d_model : int
     n_heads : int
         A divisor of ``d_model``, unless ``d_head`` is given.
     d_ff : int, optional
-        When left out ``4 * d_model``, and gated ``8 * d_model // 3``.
+        When left out, ``4 * d_model``, or ``8 * d_model // 3`` with a gate.
     vocab_size : int
-        Different tokens: those of the source in ``"transformer"``.
+        How many different tokens there are; in ``"transformer"``, in the source.
     n_positions : int
         The rows of the table of positions. Models that learn no positions may leave it out.
     n_segments : int, optional
@@ -91,17 +91,19 @@ class ModelShape:
     pooler : bool, optional
         ``"bert"``: whether a last linear map reads the first token.
     tgt_vocab_size : int, optional
-        ``"transformer"``: different tokens of the target; ``vocab_size`` when left out.
+        ``"transformer"``: how many different tokens the target has; ``vocab_size`` when left out.
     tied : bool, optional
-        All but ``"bert"``: whether embeddings and output head are one matrix, as published, but for large Llamas.
+        All but ``"bert"``: whether embeddings and output head are one matrix, as in the published models except large
+        Llamas.
     final_norm : bool, optional
-        All but ``"bert"``: whether a norm follows each stack. When left out, as published: not in ``"transformer"``.
+        All but ``"bert"``: whether a norm follows each stack. When left out, as in the published models: yes, except in
+        ``"transformer"``.
     bias : bool or sequence of str, optional
-        Whether linear maps and norms add a bias; when left out, as published: not in ``"llama"``. The output head has
-        none, nor has RMS norm. Or the places that have one, of ``"qkv"``, ``"output"`` (that of attention),
+        Whether linear maps and norms add a bias; when left out, as in the published models: yes, except in ``"llama"``.
+        The output head and RMS norm have no bias. Or the places with a bias, of ``"qkv"``, ``"output"`` (of attention),
         ``"feed-forward"``, ``"norms"`` and ``"head"``.
     n_kv_heads : int, optional
-        ``"llama"``: heads of keys and values, a divisor of ``n_heads``, which takes its place when left out.
+        ``"llama"``: heads of keys and values, a divisor of ``n_heads``; ``n_heads`` when left out.
     gated : bool, optional
         ``"llama"`` and ``"transformer"``: whether feed-forward layers have a gate, a third matrix.
     d_head : int, optional
@@ -146,7 +148,8 @@ class ModelShape:
         If a size is not an integer, or an option not a bool.
     ValueError
         If the family is unknown or has no such option, a size is too small, ``n_heads`` does not divide ``d_model``,
-        ``n_kv_heads`` does not divide ``n_heads``, two vocabularies are to be tied, or an option asks for another one.
+        ``n_kv_heads`` does not divide ``n_heads``, two vocabularies are to be tied, or an option requires an option
+        that is not set.
 
     References
     ----------
@@ -271,14 +274,14 @@ class ModelShape:
     def from_config(cls, config: dict) -> "ModelShape":
         """Return the shape of a published model from its ``config.json``.
 
-        Counted are, with their names in the ``transformers`` library: the encoder alone with its pooler (``BertModel``
-        and its like); the decoder with its head (``…ForCausalLM``), a tied one once; encoder and decoder with the head
-        (``…ForConditionalGeneration``).
+        The counted models, with their names in the ``transformers`` library, are: an encoder with its pooler and
+        without a head (``BertModel`` and similar classes); a decoder with its head (``…ForCausalLM``), which counts
+        once if it is tied; an encoder and a decoder with the head (``…ForConditionalGeneration``).
 
         Parameters
         ----------
         config : dict
-            As ``json.load`` returns it.
+            The configuration as ``json.load`` returns it.
 
         Returns
         -------
@@ -300,18 +303,18 @@ class ModelShape:
         >>> count_parameters(ModelShape.from_config(config))
         4022468096
         """
-        from .config import shape_fields  # which needs this module
+        from .config import shape_fields  # config.py imports this module
 
         fields, keys = shape_fields(config)
         try:
             return cls(**fields)
-        except ValueError as error:  # about fields, of which the reader knows the keys
+        except ValueError as error:  # names fields; the caller knows the keys
             message = re.sub(r"[a-z_]+", lambda word: keys.get(word[0], word[0]), str(error))
             raise ValueError(f"config cannot be counted: {message}") from None
 
 
 def _places(bias):
-    """Return the biases in one form: True, False, or a tuple in the order of BIAS_PLACES."""
+    """Return the biases in canonical form: True, False, or a tuple in the order of BIAS_PLACES."""
     if isinstance(bias, (list, tuple)) and all(isinstance(place, str) for place in bias):
         for place in bias:
             require_one_of(BIAS_PLACES, bias=place)
@@ -334,7 +337,7 @@ def learns_positions(shape: ModelShape) -> bool:
 
 
 def has_final_norm(shape: ModelShape) -> bool:
-    """Whether a norm follows each stack, which the family decides where the shape does not."""
+    """Whether a norm follows each stack; the family decides if the shape does not."""
     return shape.family in ("gpt2", "llama") if shape.final_norm is None else shape.final_norm
 
 
@@ -349,17 +352,17 @@ def head_features(shape: ModelShape) -> int:
 
 
 def query_features(shape: ModelShape) -> int:
-    """The features of a token's queries in all heads together: ``d_model``, unless heads have a size of their own."""
+    """The features of a token's queries in all heads together: ``d_model``, unless heads have their own size."""
     return head_features(shape) * shape.n_heads
 
 
 def key_features(shape: ModelShape) -> int:
-    """The features of a token's keys in all heads together, and of its values: ``d_kv`` in the tables."""
+    """The features of a token's keys in all heads together, and also of its values: ``d_kv`` in the tables."""
     return head_features(shape) * (shape.n_kv_heads or shape.n_heads)
 
 
 def not_in_this_package(shape: ModelShape) -> list[str]:
-    """Return the options that the layers of this package do not have, of those that the shape has."""
+    """Return those options of the shape that the layers of this package do not support."""
     given = [name for name in FAMILIES[shape.family] if name not in LAYER_OPTIONS and getattr(shape, name) is not None]
     if "gated" in given and (shape.family == "llama" or not shape.gated):
         given.remove("gated")
@@ -387,18 +390,18 @@ def count_parameters(shape_or_module: ModelShape | nn.Module) -> int:
     Returns
     -------
     int
-        Of a module, every parameter counts once, however often it is used, even where it is frozen; buffers do
-        not count.
+        Every parameter of a module counts once, however often it is used, and even if it is frozen; buffers do not
+        count.
 
     Raises
     ------
     TypeError
-        If the argument is neither.
+        If the argument is neither a shape nor a module.
 
     References
     ----------
     Devlin et al., "BERT", 2019, section 3, for the rounded numbers. Radford et al., "Language Models are Unsupervised
-    Multitask Learners", 2019, table 2, whose numbers are not those of the published weights.
+    Multitask Learners", 2019, table 2, whose numbers differ from those of the published weights.
 
     Examples
     --------
@@ -443,22 +446,22 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
     output head           0; untied tgt_vocab·d_model
     ====================  =======================================================
 
-    The rule of thumb ``12·L·d_model² + vocab·d_model`` is three of the rows: token embedding, attention weights,
-    feed-forward weights. The number of heads is in none of them, unless keys are shared: ``d_kv`` is then less than
+    The rule of thumb ``12·L·d_model² + vocab·d_model`` is the sum of three rows: token embedding, attention weights and
+    feed-forward weights. The number of heads appears in no row, unless heads share keys: ``d_kv`` is then less than
     ``d_model``.
 
     Parameters
     ----------
     shape_or_module : ModelShape or torch.nn.Module
-        The parameters of a module are sorted by the classes and the names of the modules that hold them: those of this
+        The parameters of a module are sorted by the classes and names of the modules that contain them: modules of this
         package, of PyTorch and of well-known models.
 
     Returns
     -------
     dict of str to int
-        In the order of the table. The components add up to :func:`count_parameters`; one of which the model has nothing
-        is left out. What a module has besides, and what its names do not tell, comes last, each with its name:
-        ``"other: encoder.convolution"``. Numbered layers share a name.
+        In the order of the table. The components add up to :func:`count_parameters`; a component without parameters is
+        left out. Other parameters, and parameters that names do not identify, come last, each under its name: ``"other:
+        encoder.convolution"``. Numbered layers share a name.
 
     Raises
     ------
@@ -489,7 +492,7 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
 
 
 def active_parameters(shape: ModelShape) -> int:
-    """Return how many parameters one token uses: all but those of the experts that it is not sent to.
+    """Return how many parameters one token uses: all except those of the experts that the token is not sent to.
 
     Parameters
     ----------
@@ -498,7 +501,7 @@ def active_parameters(shape: ModelShape) -> int:
     Returns
     -------
     int
-        :func:`count_parameters`, less ``n_experts - experts_per_token`` experts in each layer.
+        :func:`count_parameters`, minus the parameters of ``n_experts - experts_per_token`` experts in each layer.
 
     Raises
     ------
@@ -538,7 +541,7 @@ def _norm_size(shape):
 
 
 def _of_shape(shape):
-    """The table of :func:`parameter_breakdown`."""
+    """Return the table of :func:`parameter_breakdown`."""
     stacks = 2 if shape.family == "transformer" else 1
     layers = 1 if shape.shared_layers and shape.n_layers else shape.n_layers
     attentions, feed_forwards = layers * (2 * stacks - 1), layers * stacks
@@ -555,7 +558,7 @@ def _of_shape(shape):
     target = shape.tgt_vocab_size or shape.vocab_size
     own_target = stacks == 2 and not (shape.tied if shape.shared_embedding is None else shape.shared_embedding)
     has_head = shape.family != "bert" and not shape.tied
-    # A decoder layer of a "transformer" has a third norm; an embedding's norm is as wide as the embedding.
+    # A decoder layer of a "transformer" has a third norm; the norm of an embedding has the embedding's width.
     norms = layers * (5 if stacks == 2 else shape.norms_per_layer or 2) + stacks * has_final_norm(shape)
     norms = norms * d_model + stacks * (shape.family == "bert" or bool(shape.embedding_norm)) * d_embedding
     norms *= _norm_size(shape)

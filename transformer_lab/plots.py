@@ -1,4 +1,4 @@
-"""Plots of tensors. Each function takes and returns a matplotlib ``Axes``."""
+"""Plots of tensors. Each function draws into a matplotlib ``Axes`` and returns it."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -29,13 +29,13 @@ def matrix(
     limits: tuple[float, float] | None = None,
     cmap: str = SIGNED_COLOURS,
 ) -> Axes:
-    """Draw a matrix as a table of coloured cells, with the number in each.
+    """Draw a matrix as a table of coloured cells that contain the numbers.
 
     Parameters
     ----------
     x : Tensor, shape (rows, columns)
     ax : matplotlib Axes, optional
-        Where to draw; a new figure when left out.
+        The axes to draw into; a new figure when left out.
     axes : str or pair of str, optional
         Names of the two axes, such as ``"q_len k_len"``.
     rows, columns : sequence of str, optional
@@ -44,7 +44,7 @@ def matrix(
     digits : int or None, optional
         Decimal places of the numbers; ``None`` leaves them out.
     limits : (float, float), optional
-        Values at the two ends of the colours; symmetric around zero when left out.
+        Values at the two ends of the colour map; symmetric around zero when left out.
     cmap : str, optional
         A matplotlib colour map.
 
@@ -58,7 +58,7 @@ def matrix(
     TypeError
         If ``x`` is not a tensor.
     ValueError
-        If ``x`` is not a matrix or is empty, or the labels are not as many as the rows or columns.
+        If ``x`` is not a matrix or is empty, or the number of labels is not the number of rows or columns.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def weights(
     title: str | None = None,
     digits: int | None = 2,
 ) -> Axes:
-    """Draw attention weights: one row for each query, one column for each key, colours from 0 to 1.
+    """Draw attention weights: one row for each query, one column for each key, and colours from 0 to 1.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def weights(
 def walk(x: Tensor, ax: Axes | None = None, *, title: str | None = None) -> Axes:
     """Draw the storage of ``x`` as a row of cells, and the order in which ``x`` reads them as arcs.
 
-    Arcs above go forward, arcs below go back; the number on each is how far it goes.
+    Arcs above the row go forward, arcs below go back; the number on an arc is its length in elements.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def walk(x: Tensor, ax: Axes | None = None, *, title: str | None = None) -> Axes
 
 
 def _check(x, **labels):
-    """Raise unless ``x`` is a matrix and the labels, first of its rows and then of its columns, are as many."""
+    """Raise an error unless ``x`` is a matrix and has as many rows and columns as labels for each."""
     require_tensor(x=x)
     if x.ndim != 2 or x.numel() == 0:
         raise ValueError(f"x must be a matrix, with 2 axes that are not empty, got shape {tuple(x.shape)}")

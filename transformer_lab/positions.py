@@ -19,7 +19,7 @@ from .arguments import (
 )
 from .precision import accumulation_dtype
 
-# How many tables of rotary angles are cached, and the most cosines in one: together at most 64 MB in float32.
+# How many tables of rotary angles are cached, and the most cosines in a table: together at most 64 MB in float32.
 MAX_TABLES, MAX_TABLE_NUMBERS = 8, 2**20
 
 
@@ -34,13 +34,13 @@ def sinusoidal_positions(seq: int, d_model: int, *, device: torch.device | str |
     seq : int
         Number of positions, 0 or more.
     d_model : int
-        Number of features, 1 or more. When it is odd, the last sine has no cosine beside it.
+        Number of features, 1 or more. If the number is odd, the last sine has no cosine.
     device : torch.device, optional
 
     Returns
     -------
     Tensor, shape (seq, d_model)
-        float32, computed in float64 so that late positions stay exact. It has no rows when ``seq`` is 0.
+        float32, computed in float64 so that late positions stay exact. The tensor has no rows if ``seq`` is 0.
 
     Raises
     ------
@@ -80,40 +80,42 @@ def rotary(
     """Rotate every pair of features by an angle that grows with the position.
 
     Pair ``i`` of the token at position ``p`` is rotated by ``p / base^(2i / d_head)``. With both queries and keys
-    rotated, ``query · key`` depends on their positions through the distance alone. Values are not rotated. This is a
-    ``rotate`` for :class:`MultiHeadAttention`; with another base, ``partial(rotary, base=5e5)``.
+    rotated, ``query · key`` depends on their positions only through the distance. Values are not rotated. Pass this
+    function as ``rotate`` to :class:`MultiHeadAttention`, or ``partial(rotary, base=5e5)`` for a different base.
 
     Parameters
     ----------
     x : Tensor, shape (..., heads, seq, d_head), floating point
         Queries or keys; ``d_head`` is even unless ``n_features`` is given.
     positions : Tensor of integers, shape (seq,), or broadcastable to (..., heads, seq), optional
-        0 or more; ``0 … seq - 1`` when left out. With padding on the left every sequence has its own, (batch, 1, seq).
-        Negative ones are refused on the CPU only: on another device, the check would have to wait for it.
+        0 or more; ``0 … seq - 1`` when left out. With padding on the left, every sequence has its own positions,
+        (batch, 1, seq). Negative positions raise an error on the CPU only: on any other device, the check would have to
+        wait for the device.
     base : float, optional
         The larger, the more slowly the last pairs rotate: 10,000 in RoFormer, 500,000 in Llama 3.
     interleaved : bool, optional
-        Which features are a pair. ``True``: neighbours, ``2i`` and ``2i + 1``, as in RoFormer, GPT-J and the weights of
-        Llama as Meta publishes them. ``False``: ``i`` and ``i + d_head / 2``, as in GPT-NeoX, Mistral, Qwen, Gemma, and
-        Llama as Hugging Face's ``transformers`` has it. The two differ only in the order of the rows of the query and
-        key projections, but weights made for one layout give nonsense in the other.
+        Which features form a pair. ``True``: neighbours, ``2i`` and ``2i + 1``, as in RoFormer, GPT-J and the weights
+        of Llama as Meta publishes them. ``False``: ``i`` and ``i + d_head / 2``, as in GPT-NeoX, Mistral, Qwen, Gemma,
+        and in Llama in Hugging Face's ``transformers``. The two differ only in the order of the rows of the query
+        and key projections, but weights made for one layout give nonsense in the other.
     n_features : int, optional
-        How many features of each head are rotated: the first, an even number; ``d_head`` when left out. The others stay
-        as they are, and compare content wherever it is; ``n_features`` replaces ``d_head`` in the angle. GPT-NeoX-20B
-        rotates 24 of 96, Phi-2 32 of 80.
+        How many features of each head are rotated: the first ones, an even number; ``d_head`` when left out. The other
+        features are unchanged, so their products do not depend on position; ``n_features`` replaces ``d_head`` in the
+        angle. GPT-NeoX-20B rotates 24 of 96, Phi-2 32 of 80.
 
     Returns
     -------
     Tensor, shape of ``x``
-        In its dtype. Angles are computed in float64, so that late positions stay exact.
+        In the dtype of ``x``. Angles are computed in float64, so that late positions stay exact.
 
     Raises
     ------
     TypeError
-        If ``x`` is not a floating-point tensor, ``positions`` not one of integers, or ``n_features`` not an integer.
+        If ``x`` is not a floating-point tensor, ``positions`` is not a tensor of integers, or ``n_features`` is not an
+        integer.
     ValueError
-        If the features to rotate are odd in number or more than ``d_head``, ``positions`` do not broadcast, are on
-        another device or negative, or ``base`` is not a number above 0.
+        If the number of features to rotate is odd or greater than ``d_head``, ``positions`` do not broadcast, are on a
+        different device or are negative, or ``base`` is not a number above 0.
 
     References
     ----------
@@ -144,7 +146,7 @@ def rotary(
 
 
 def apply_rotary(x: Tensor, positions: Tensor | None, *, last: int | None, base: float, interleaved: bool) -> Tensor:
-    """Rotate as :func:`rotary` does, without checks. ``last`` is the largest position, ``None`` if it is unknown."""
+    """Rotate like :func:`rotary`, without checks. ``last`` is the largest position, or ``None`` if it is unknown."""
     cos, sin = _get_cos_sin(x, positions, last, base, bool(interleaved))  # (..., seq, d_head) each
     # A pair (a, b) becomes (a · cos − b · sin, b · cos + a · sin): x · cos + (x with its pairs swapped) · ±sin.
     rotated = torch.addcmul(x * cos, _swap_pairs(x, interleaved), sin)
@@ -163,21 +165,22 @@ def alibi_bias(
 ) -> Tensor:
     """Return a bias for scores that makes heads prefer nearby keys, each head with its own slope.
 
-    ``-slope * distance``; with ``n_heads`` a power of two, the slopes are ``2^(-8/n_heads)``, its square, and so on.
+    ``-slope * distance``; if ``n_heads`` is a power of two, the slopes are ``2^(-8/n_heads)``, its square, and so on.
 
     Parameters
     ----------
     n_heads : int
-        If not a power of two: the slopes of the power below it, then every other slope of twice that power.
+        If the number is not a power of two, the slopes are those of the next lower power, then every other slope of
+        twice that power.
     q_len : int
     k_len : int, optional
-        ``q_len`` when left out. The last query is at the last key, as in :func:`causal_mask`.
+        ``q_len`` when left out. The last query is aligned with the last key, as in :func:`causal_mask`.
     device : torch.device, optional
 
     Returns
     -------
     Tensor, shape (heads, q_len, k_len)
-        float32, 0 where query and key have one position, negative elsewhere; a causal mask hides later keys.
+        float32, 0 where query and key have the same position, negative elsewhere; a causal mask hides later keys.
 
     Raises
     ------
@@ -208,7 +211,7 @@ def alibi_bias(
 
 
 def _get_cos_sin(x, positions, last, base, interleaved):
-    """Look cos and ±sin up in a cached table; compute them if it would be too large, or if ``last`` is unknown."""
+    """Look up cos and ±sin in a cached table; compute them if the table would be too large or ``last`` is unknown."""
     seq, d_head = x.shape[-2:]
     if last is not None and (last + 1) * d_head <= MAX_TABLE_NUMBERS and _can_use_cache(x):
         table_args = d_head, base, interleaved, x.device, accumulation_dtype(x)
@@ -223,14 +226,14 @@ def _get_cos_sin(x, positions, last, base, interleaved):
 
 
 def _can_use_cache(x):
-    """Whether ``x`` is an ordinary tensor, and no tracer, compiler or CUDA graph is recording."""
+    """Whether ``x`` is an ordinary tensor and no tracer, compiler or CUDA graph is recording."""
     if type(x) not in (Tensor, nn.Parameter) or not values_are_known(x) or torch.jit.is_tracing():
         return False
-    return not (x.is_cuda and torch.cuda.is_current_stream_capturing())  # a graph keeps only the table's address
+    return not (x.is_cuda and torch.cuda.is_current_stream_capturing())  # a graph stores only the table's address
 
 
 def _table_length(last):
-    """Return the length of the table that holds this position: a power of two, so that few tables serve all lengths."""
+    """Return the length of the table for this position: a power of two, so that few tables suffice for all lengths."""
     return 1 << max(last, 0).bit_length()
 
 
@@ -242,13 +245,13 @@ def _first_rows_of_table(seq, *table_args):
 
 @lru_cache(MAX_TABLES)
 def _cached_table(rows, d_head, base, interleaved, device, dtype):
-    """Return :func:`_compute_cos_sin` of positions 0 … rows - 1. The table is shared: nothing may write into it."""
+    """Return :func:`_compute_cos_sin` of positions 0 … rows - 1. The table is shared: no caller may write into it."""
 
     def compute():
         return _compute_cos_sin(torch.arange(rows, device="cpu"), d_head, base, interleaved, device, dtype)
 
-    # Inference mode, vmap and fake tensors change the tensors that PyTorch creates, but only in their own thread. A new
-    # thread creates an ordinary tensor even if the first caller is inside one of these modes.
+    # Inference mode, vmap and fake tensors change the tensors that PyTorch creates, but only in the current thread. A
+    # new thread creates an ordinary tensor even if the first caller is inside one of these modes.
     with ThreadPoolExecutor(1) as executor:
         return executor.submit(compute).result()
 
@@ -266,7 +269,7 @@ def _compute_cos_sin(positions, d_head, base, interleaved, device, dtype):
 
 
 def _require_n_features(n_features, d_head):
-    """Raise unless this number of a head's features forms pairs; return the number as a Python integer."""
+    """Raise an error unless this number of features forms pairs; return the number as a Python integer."""
     (n_features,) = as_sizes(n_features=n_features)
     if n_features % 2 or n_features > d_head:
         raise ValueError(f"n_features must be even and at most d_head, {d_head}, got {n_features}")
@@ -274,7 +277,7 @@ def _require_n_features(n_features, d_head):
 
 
 def _require_positions(positions, x):
-    """Raise unless these can be positions of the tokens of ``x``; return the largest, or None where it is unknown."""
+    """Raise an error unless these can be positions of ``x``; return the largest, or None if it is unknown."""
     require_integers("a tensor of integers", positions=positions)
     if positions.device != x.device:
         raise ValueError(f"x and positions must be on one device, got {x.device} and {positions.device}")
@@ -286,7 +289,7 @@ def _require_positions(positions, x):
         return is_aligned and all(size in (1, axis) for size, axis in zip(shape[::-1], tokens[::-1]))
 
     if not fits(positions):
-        # A fix must add the axis of heads, so that the first axis is the batch.
+        # A fix must add the axis of heads, so that the first axis of positions is the batch.
         fixes = {"{}[:, None]": lambda x: x[:, None], "{}.T": lambda x: x.T}
         fix = suggest("positions", positions, fixes, lambda fixed: fixed.ndim in (1, len(tokens)) and fits(fixed))
         rule = f"broadcast to {tokens}, the axes of x but the last, seq in full"

@@ -1,4 +1,4 @@
-"""Precision: the dtype in which sums accumulate, and PyTorch's autocast."""
+"""Precision: the dtype in which sums are accumulated, and PyTorch's autocast."""
 
 from contextlib import nullcontext
 
@@ -18,11 +18,11 @@ def upcast(x):
 def is_autocast(x):
     """Whether autocast is on for the device of ``x``."""
     kind = x.device.type
-    # PyTorch 2.4 cannot compile is_autocast_available; every device that it compiles for has autocast.
+    # PyTorch 2.4 cannot compile is_autocast_available; every device that PyTorch compiles for has autocast.
     available = kind != "meta" if torch.compiler.is_compiling() else torch.amp.is_autocast_available(kind)
     return available and torch.is_autocast_enabled(kind)
 
 
 def without_autocast(x):
-    """Turn autocast off for a region: sums over a long sequence need the digits of their dtype."""
+    """Turn autocast off for a region, because sums over a long sequence need the full precision of their dtype."""
     return torch.autocast(x.device.type, enabled=False) if is_autocast(x) else nullcontext()

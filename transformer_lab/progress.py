@@ -11,8 +11,8 @@ from .arguments import format_value, require_sizes
 def progress_bar(steps: int, label: str) -> Iterable[int]:
     """Count to ``steps``, with a progress bar.
 
-    It prints on standard output, and its last state is the same in every run, so that notebooks' outputs can be
-    compared.
+    The bar is printed to standard output, and its last state is the same in every run, so that outputs of notebooks can
+    be compared.
 
     Parameters
     ----------
@@ -41,7 +41,8 @@ def progress_bar(steps: int, label: str) -> Iterable[int]:
     require_sizes(minimum=0, steps=steps)
     if not isinstance(label, str):
         raise TypeError(f"label must be a string, got {format_value(label)}")
-    # No rate and no time left, which differ from run to run; and blocks that do not depend on the stream's encoding.
+    # The format has no rate and no remaining time, which differ from run to run; the blocks do not depend on the
+    # stream's encoding.
     bar_format = "{desc}: |{bar:40}| {n_fmt} of {total_fmt}"
-    # Wide enough to be never truncated, in any terminal.
+    # Wide enough that no terminal truncates the bar.
     return tqdm(range(steps), desc=label, file=sys.stdout, bar_format=bar_format, ascii="░█", ncols=1000)

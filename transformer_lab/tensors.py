@@ -1,4 +1,4 @@
-"""Look at tensors: their values, printed the same on every device, and their layout in storage."""
+"""Inspect tensors: their values, printed the same on every device, and their layout in storage."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from .arguments import format_value, require_sizes, require_tensor
 def show(x: Tensor, axes: str | Sequence[str] | None = None, *, digits: int = 4) -> None:
     """Print a tensor: its axes by name, its dtype, its values.
 
-    The text is the same on every device: values are brought to the CPU and rounded to ``digits`` places,
-    coarse enough to hide the rounding in which devices differ; a negative zero prints as zero.
+    The text is the same on every device: values are moved to the CPU and rounded to ``digits`` places, which hides the
+    different rounding of devices; a negative zero is printed as zero.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def show(x: Tensor, axes: str | Sequence[str] | None = None, *, digits: int = 4)
         shape = " × ".join(f"{name} {size}" for name, size in zip(names, x.shape)) or "()"
     values = x.detach().cpu().resolve_conj().resolve_neg()
     if values.is_floating_point() and values.dtype != torch.float64:
-        values = values.float()  # NumPy knows neither bfloat16 nor the 8-bit formats
+        values = values.float()  # NumPy supports neither bfloat16 nor the 8-bit formats
     values = values.numpy()
     if np.issubdtype(values.dtype, np.inexact):
         with np.errstate(over="ignore"):
@@ -73,7 +73,7 @@ def show(x: Tensor, axes: str | Sequence[str] | None = None, *, digits: int = 4)
 
 @dataclass(frozen=True, repr=False)
 class Layout:
-    """How a tensor reads its storage: what :func:`layout` returns.
+    """How a tensor reads its storage: the result of :func:`layout`.
 
     Element ``(i, j, …)`` is the storage's element number ``offset + i·strides[0] + j·strides[1] + …``.
     """
@@ -86,7 +86,7 @@ class Layout:
     """The address at which the storage begins: equal for tensors that share it."""
 
     def shares_storage_with(self, other: Tensor) -> bool:
-        """Whether ``other`` (a tensor) reads the same storage, so that a change through one shows in the other.
+        """Whether ``other`` (a tensor) reads the same storage, so that a change of one tensor changes the other.
 
         Examples
         --------
@@ -99,7 +99,7 @@ class Layout:
         return self.storage != 0 and self.storage == layout(other).storage
 
     def __repr__(self):
-        # The storage's address differs from run to run, so it is left out.
+        # The storage's address differs from run to run, so the text leaves it out.
         return (
             f"shape       {self.shape}\n"
             f"strides     {self.strides}\n"

@@ -1,4 +1,4 @@
-"""Stacks of layers and the models built of them: embeddings, the Transformer, a language model, and generation."""
+"""Stacks of layers and the models built from them: embeddings, the Transformer, a language model, and generation."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +30,7 @@ from .positions import rotary, sinusoidal_positions
 
 
 class _Stack(nn.Module):
-    """Shared by encoder and decoder: layers, and an optional norm after the last."""
+    """The parts that encoder and decoder share: layers, and an optional norm after the last layer."""
 
     Layer: type[EncoderLayer] | type[DecoderLayer]
     norm: LayerNorm | RMSNorm | None
@@ -85,8 +85,8 @@ class Encoder(_Stack):
     dropout, norm_first, activation, bias : optional
         As in :class:`EncoderLayer`.
     final_norm : bool, optional
-        Whether the output of the last layer is normalized once more; ``norm_first`` when left out, since only then the
-        last sum has not been normalized yet.
+        Whether the output of the last layer is normalized once more; ``norm_first`` when left out, since a pre-norm
+        layer does not normalize its last sum.
     **options : optional
         ``norm``, ``eps``, ``gated``, ``n_kv_heads``, ``rotate``, ``d_head``, ``qk_norm`` and ``window``,
         as in :class:`EncoderLayer`.
@@ -105,7 +105,7 @@ class Encoder(_Stack):
     layers: Sequence[EncoderLayer]
 
     def forward(self, x: Tensor, mask: Tensor | None = None, *, is_causal: bool = False) -> Tensor:
-        """Return the tokens in their context.
+        """Return a vector for each token in its context.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class Encoder(_Stack):
 
     @torch.no_grad()
     def step(self, x: Tensor, caches: Sequence[KeyValueCache | StateCache]) -> Tensor:
-        """Return the same as the causal stack over the whole sequence, for new tokens only.
+        """Return the output of the causal stack over the whole sequence, for new tokens only.
 
         ``caches`` holds one ``self_attention.new_cache()`` for each layer.
         """
@@ -167,7 +167,7 @@ class Decoder(_Stack):
         *,
         is_causal: bool = False,
     ) -> Tensor:
-        """Return the target's tokens in their context and that of the source.
+        """Return a vector for each target token in the context of target and source.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class Decoder(_Stack):
         memories: Sequence[tuple[Tensor, Tensor]],
         memory_mask: Tensor | None = None,
     ) -> Tensor:
-        """Return the same as the causal stack over the whole target, for new tokens only.
+        """Return the output of the causal stack over the whole target, for new tokens only.
 
         ``caches`` holds one ``self_attention.new_cache()`` for each layer, ``memories`` is the result of
         :meth:`project_memory`.
@@ -208,7 +208,7 @@ class Decoder(_Stack):
 
 
 class TokenEmbedding(nn.Module):
-    """Token numbers to vectors: a learned row for each token, times ``√d_model``, plus the position.
+    """Map token numbers to vectors: a learned row for each token, times ``√d_model``, plus the position vector.
 
     Parameters
     ----------
@@ -229,29 +229,27 @@ class TokenEmbedding(nn.Module):
     torch.Size([1, 3, 4])
     """
 
-    argument = ("tokens", "vocab_size")  # names of the tokens and of their vocabulary's size in errors
+    argument = ("tokens", "vocab_size")  # in errors, the names of the tokens and of the vocabulary size
 
     def __init__(self, vocab_size: int, d_model: int, dropout: float = 0.0, *, sinusoidal: bool = True):
         super().__init__()
         require_sizes(vocab_size=vocab_size, d_model=d_model)
         require_probability(dropout=dropout)
         self.weight = nn.Parameter(torch.empty(vocab_size, d_model))
-        if (
-            not self.weight.is_meta
-        ):  # where there is nothing to draw, PyTorch imports its decompositions for it, seconds
-            # Times √d_model, features then have variance 1, and the positions (mean square ½) are of the same size.
+        if not self.weight.is_meta:  # for an empty draw, PyTorch imports its decompositions, which takes seconds
+            # Multiplied by √d_model, features have variance 1, and the positions (mean square ½) are of similar size.
             nn.init.normal_(self.weight, std=d_model**-0.5)
         self.register_buffer("positions", self._positions(128) if sinusoidal else None, persistent=False)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, tokens: Tensor, start: int = 0) -> Tensor:
-        """Return the tokens as vectors.
+        """Return a vector for each token.
 
         Parameters
         ----------
         tokens : Tensor of integers, shape (..., seq)
         start : int, optional
-            The position of the first of them.
+            The position of the first token.
 
         Returns
         -------
@@ -274,8 +272,8 @@ class TokenEmbedding(nn.Module):
         return sinusoidal_positions(length, self.weight.shape[1], device=self.weight.device).to(self.weight.dtype)
 
     def _apply(self, fn, recurse=True):
-        # Positions follow the weights. They are computed again: to_empty would leave them without values, and values on
-        # meta cannot be moved.
+        # Positions follow the device and dtype of the weights. They are computed again, because to_empty would leave
+        # them without values, and values on meta cannot be moved.
         positions, self.positions = self.positions, None
         super()._apply(fn, recurse)
         self.positions = None if positions is None else self._positions(len(positions))
@@ -288,7 +286,7 @@ class Transformer(nn.Module):
     Parameters
     ----------
     src_vocab, tgt_vocab : int
-        Sizes of the two vocabularies.
+        Sizes of the source and target vocabularies.
     d_model, n_heads : int
     n_layers : int
         Layers of the encoder, and of the decoder.
@@ -298,7 +296,8 @@ class Transformer(nn.Module):
     final_norm : bool, optional
         As in :class:`Encoder`.
     share_embeddings : bool, optional
-        Whether both embeddings and the output layer are one matrix, as in the paper. It needs one vocabulary for both.
+        Whether both embeddings and the output layer are one matrix, as in the paper. This requires one vocabulary for
+        source and target.
     **options : optional
         As in :class:`Encoder`, for all layers.
 
@@ -316,7 +315,7 @@ class Transformer(nn.Module):
     torch.Size([2, 5])
     """
 
-    # None in a model of from_torch.
+    # None in a model that from_torch returns.
     src_embedding: TokenEmbedding | None
     tgt_embedding: TokenEmbedding | None
     output: nn.Linear | None
@@ -359,8 +358,8 @@ class Transformer(nn.Module):
     def from_torch(cls, module: nn.Transformer) -> Self:
         """Return the same model as ``module``, a ``torch.nn.Transformer``, with copies of its weights.
 
-        ``torch.nn.Transformer`` has no embeddings and no output layer, and neither has the result: its inputs and its
-        output are vectors, (..., length, d_model).
+        ``torch.nn.Transformer`` has no embeddings and no output layer, and neither has the returned model: its inputs
+        and output are vectors, (..., length, d_model).
         """
         if not isinstance(module, nn.Transformer):
             raise TypeError(f"module must be a torch.nn.Transformer, got {type(module).__name__}")
@@ -390,9 +389,9 @@ class Transformer(nn.Module):
         src_mask : Tensor of bool, broadcastable to (batch, heads, 1, src_len), optional
             ``True`` at real tokens: :func:`padding_mask`. Both the encoder and the decoder's cross-attention use it.
         tgt_mask : Tensor of bool, broadcastable to (batch, heads, tgt_len, tgt_len), optional
-            ``True`` where a target token may attend to another, in addition to causality.
+            ``True`` where a target token (row) may attend to a target token (column), in addition to causality.
         is_causal : bool, optional
-            Whether target tokens see themselves and those before them only.
+            Whether target tokens see only themselves and earlier tokens.
 
         Returns
         -------
@@ -405,10 +404,10 @@ class Transformer(nn.Module):
         return self.decode(tgt, memory, tgt_mask, src_mask, is_causal=is_causal)
 
     def encode(self, src: Tensor, src_mask: Tensor | None = None) -> Tensor:
-        """Return the source tokens in their context: Tensor, shape (batch, src_len, d_model).
+        """Return a vector for each source token in its context: Tensor, shape (batch, src_len, d_model).
 
-        ``src_mask`` broadcasts to (batch, heads, src_len, src_len); only one that hides whole tokens serves
-        :meth:`forward` and :meth:`generate`, where the decoder reads the source through it as well.
+        ``src_mask`` broadcasts to (batch, heads, src_len, src_len); in :meth:`forward` and :meth:`generate`, the mask
+        must hide whole tokens, since the decoder also uses it to read the source.
         """
         x = src if self.src_embedding is None else self.src_embedding(src)
         if src_mask is not None:
@@ -457,15 +456,16 @@ class Transformer(nn.Module):
         bos : int
             The token that every target begins with.
         eos : int, optional
-            The token that ends a target. Everything after the first one is filled with it.
+            The token that ends a target. All positions after the first ``eos`` are filled with ``eos``.
         max_new_tokens : int
-            The most tokens that are generated, ``bos`` not counted.
+            The maximum number of generated tokens, ``bos`` not counted.
         use_cache : bool, optional
             Cache keys and values of earlier tokens instead of computing them again. The result is the same.
         temperature : float, optional
-            0 takes the token of the highest score; otherwise one is drawn from ``softmax(scores / temperature)``.
+            0 selects the token with the highest score; otherwise a token is drawn from ``softmax(scores /
+            temperature)``.
         generator : torch.Generator, optional
-            Source of the random draws.
+            Random generator for the draws.
 
         Returns
         -------
@@ -506,7 +506,7 @@ class Transformer(nn.Module):
 
 
 class SamplingOptions(TypedDict, total=False):
-    """How :meth:`LanguageModel.generate` chooses the next token, for those who pass it on."""
+    """The options with which :meth:`LanguageModel.generate` chooses tokens, for functions that pass them."""
 
     temperature: float
     top_k: int | None
@@ -515,7 +515,7 @@ class SamplingOptions(TypedDict, total=False):
 
 
 class LanguageModel(nn.Module):
-    """A decoder-only model: from tokens to scores of the next one, at every position.
+    """A decoder-only model: from tokens to scores of the next token, at every position.
 
     Parameters
     ----------
@@ -610,18 +610,19 @@ class LanguageModel(nn.Module):
         Parameters
         ----------
         tokens : Tensor of integers, shape (batch, seq)
-            The prompt, one token at least.
+            The prompt, with at least one token.
         max_new_tokens : int
         temperature : float, optional
-            0 takes the token of the highest score; otherwise one is drawn from ``softmax(scores / temperature)``.
+            0 selects the token with the highest score; otherwise a token is drawn from ``softmax(scores /
+            temperature)``.
         top_k : int, optional
-            Draw among the tokens of the ``top_k`` highest scores only.
+            Draw only among the tokens with the ``top_k`` highest scores.
         stop : sequence of int, optional
-            Tokens that end a sequence. Everything after the first one is filled with it.
+            Tokens that end a sequence. All positions after the first stop token are filled with it.
         use_cache : bool, optional
             Cache keys and values of earlier tokens instead of computing them again. The result is the same.
         generator : torch.Generator, optional
-            Source of the random draws.
+            Random generator for the draws.
 
         Returns
         -------
@@ -678,9 +679,10 @@ class LanguageModel(nn.Module):
 
 
 def _generate_steps(tokens, next_scores, max_new_tokens, stop, temperature, generator, top_k=None):
-    """Yield the next token of each sequence, (batch, 1), again and again, until each has produced a stop token.
+    """Yield the next token of each sequence, (batch, 1), until each sequence has produced a stop token.
 
-    ``next_scores(tokens, start)`` returns the scores of the next token; the tokens before ``start`` are in its cache.
+    ``next_scores(tokens, start)`` returns the scores of the next token; the tokens before ``start`` are in the
+    function's cache.
     """
     ended = torch.zeros_like(tokens[:, -1:], dtype=torch.bool)
     start = 0
@@ -700,8 +702,8 @@ def _sample(scores, temperature, generator, top_k):
     """Choose the next token of each sequence, (batch, 1), from its scores (batch, vocab)."""
     if temperature == 0:
         return scores.argmax(dim=-1, keepdim=True)
-    # Shift the highest score to 0 first: a large score divided by a small temperature would be infinite. The reciprocal
-    # of the temperature, by which CUDA multiplies, must be finite as well.
+    # Shift the highest score to 0 first, because a large score divided by a small temperature would be infinite. The
+    # reciprocal of the temperature, by which CUDA multiplies, must also be finite.
     temperature = max(temperature, torch.finfo(torch.float32).tiny)
     scores = (scores - scores.amax(dim=-1, keepdim=True)).float() / temperature
     if top_k is not None and top_k < scores.shape[-1]:
@@ -729,13 +731,13 @@ def _eval_mode(model):
 
 
 def _require_mask_for(stack, x, mask, name):
-    """Raise, naming the caller's argument, unless the mask fits the self-attention of ``x`` in this stack."""
+    """Raise an error with the caller's name of the mask, unless it fits the self-attention of ``x`` in this stack."""
     n_heads = next((layer.self_attention.n_heads for layer in stack.layers), 1)
     require_mask(mask, (*x.shape[:-2], n_heads, x.shape[-2], x.shape[-2]), x.device, name)
 
 
 def _require_one_batch(src, tgt):
-    """Raise unless there is one source for each target. Batch and length are easily exchanged."""
+    """Raise an error unless there is one source for each target: batch and length are easily exchanged."""
     if not isinstance(tgt, torch.Tensor) or src.ndim != 2 or tgt.ndim != 2 or 1 in (len(src), len(tgt)):
         return
     if len(src) != len(tgt):
@@ -746,7 +748,7 @@ def _require_one_batch(src, tgt):
 
 
 def _require_source_mask(mask, memory):
-    """Raise unless the mask hides whole source tokens: the decoder's cross-attention uses it with other queries."""
+    """Raise an error unless the mask hides whole source tokens, since cross-attention uses it with other queries."""
     if mask.ndim > 1 and mask.shape[-2] != 1:
         raise ValueError(
             f"src_mask must hide whole source tokens, in shape (batch, heads, 1, src_len), got {tuple(mask.shape)}: "
@@ -755,7 +757,7 @@ def _require_source_mask(mask, memory):
 
 
 def _require_tokens(tokens, vocab_size, device, name, vocab):
-    """Raise, naming the caller's arguments, unless these are token numbers of a vocabulary of this size."""
+    """Raise an error with the caller's names, unless these are token numbers of a vocabulary of this size."""
     if not isinstance(tokens, torch.Tensor) or tokens.dtype not in (torch.int64, torch.int32):
         require_integers("a tensor of int64 or int32", **{name: tokens})
         raise TypeError(f"{name} must be a tensor of int64 or int32, got {tokens.dtype}: use {name}.long()")
@@ -766,7 +768,7 @@ def _require_tokens(tokens, vocab_size, device, name, vocab):
         raise ValueError(f"{name} must be on the device of the module's weights, {device}, got {actual}")
     if not values_are_known(tokens):
         return
-    # This check waits for the device. Without it, a lookup out of range fails on CUDA at some later line.
+    # This check waits for the device. Without the check, a lookup out of range fails on CUDA at some later line.
     outside = (tokens < 0) | (tokens >= vocab_size)
     if outside.any():
         wrong = int(tokens[outside][0])

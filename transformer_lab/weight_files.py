@@ -1,4 +1,4 @@
-"""Readers of weight files: safetensors and GGUF, the formats of published models. No code in them is run."""
+"""Readers of weight files in safetensors and GGUF, the formats of published models. No code in the files is run."""
 
 import json
 import struct
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def read_safetensors(data: bytes) -> dict[str, Tensor]:
-    """Return the tensors of a safetensors file: a length, a table in JSON, and the numbers.
+    """Return the tensors of a safetensors file, which consists of a length, a table in JSON, and the numbers.
 
     Parameters
     ----------
@@ -20,12 +20,12 @@ def read_safetensors(data: bytes) -> dict[str, Tensor]:
     Returns
     -------
     dict of str to Tensor
-        In the dtypes and shapes of the table, as copies.
+        Copies with the dtypes and shapes of the table.
 
     Raises
     ------
     ValueError
-        If the bytes are no such file, or hold a dtype other than the usual ones.
+        If the bytes are not a safetensors file, or contain an unsupported dtype.
 
     Examples
     --------
@@ -49,10 +49,10 @@ def read_safetensors(data: bytes) -> dict[str, Tensor]:
 
 
 def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Return the metadata of a GGUF file ("facts"), and its tensors in float32.
+    """Return the metadata of a GGUF file ("facts"), and the file's tensors in float32.
 
-    The file holds, in order: the number of tensors, the number of facts, the facts, the offset of each tensor; then the
-    weights, which are mostly *quantized*: a few bits for each weight, and a scale for every 32.
+    The file contains, in order: the number of tensors, the number of facts, the facts, the offset of each tensor; then
+    the weights, which are mostly *quantized*: a few bits for each weight, and a scale for every 32.
 
     Parameters
     ----------
@@ -62,13 +62,13 @@ def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
     Returns
     -------
     (dict of str to object, dict of str to Tensor)
-        Facts are numbers, strings, truth values, or lists of these. The shapes of tensors are in the order of this
-        course, (out, in); the file has them in reverse.
+        Facts are numbers, strings, bools, or lists of these. The shapes of tensors are in the order of this course,
+        (out, in); the file stores shapes in reverse.
 
     Raises
     ------
     ValueError
-        If the bytes are no such file, or hold tensors in a form other than F32, F16, Q4_1 and Q8_0.
+        If the bytes are not a GGUF file, or contain tensors in a form other than F32, F16, Q4_1 and Q8_0.
 
     References
     ----------
@@ -92,7 +92,7 @@ def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
         shape = [read.number("Q") for _ in range(read.number("I"))][::-1]
         places[name] = shape, read.number("I"), read.number("Q")
     alignment = facts.get("general.alignment", 32)
-    first = -(-read.place // alignment) * alignment  # weights begin at a multiple of it
+    first = -(-read.place // alignment) * alignment  # weights begin at a multiple of the alignment
     tensors = {}
     for name, (shape, form, offset) in places.items():
         if form not in FORMS:
@@ -108,7 +108,7 @@ def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def _q4_1(blocks: Tensor) -> Tensor:
-    """Dequantize 32 weights from 20 bytes: a scale, a minimum, and for each weight 0 to 15 steps above it."""
+    """Dequantize 32 weights from 20 bytes: a scale, a minimum, and for each weight 0 to 15 steps above the minimum."""
     scale, least = blocks[:, :4].contiguous().view(torch.float16).float().split(1, dim=1)  # (blocks, 1) each
     steps = torch.cat([blocks[:, 4:] & 15, blocks[:, 4:] >> 4], dim=1)  # (blocks, 32); the first half is in low bits
     return steps.float().mul_(scale).add_(least)
@@ -127,12 +127,12 @@ FORMS: dict[int, tuple[int, int, Callable[[Tensor], Tensor]]] = {
     3: (32, 20, _q4_1),
     8: (32, 34, _q8_0),
 }
-NUMBERS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}  # number types, as struct names them
+NUMBERS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}  # types of numbers, as the struct module names them
 TEXT, LIST = 8, 9
 
 
 class _Reader:
-    """Reads the facts of a GGUF file in order, all little-endian."""
+    """Reads the facts of a GGUF file in order; all numbers are little-endian."""
 
     def __init__(self, data, place):
         self.data, self.place = data, place
@@ -169,5 +169,5 @@ class _Reader:
 
 
 def _tensor(raw, dtype):
-    """Copy the bytes into a tensor, (count,): PyTorch warns of memory that is read-only."""
+    """Copy the bytes into a tensor, (count,), because PyTorch warns about read-only memory."""
     return torch.frombuffer(bytearray(raw), dtype=dtype) if raw else torch.empty(0, dtype=dtype)

@@ -1,7 +1,8 @@
-"""Twenty bugs that shipped, each rebuilt in a small model beside its repaired twin: ``BUGS`` holds them by name.
+"""Twenty bugs that shipped, each rebuilt in a small model with a repaired twin: ``BUGS`` maps names to bugs.
 
-`small_model` has the model, each part of which is a method; a bug replaces one. The modules `masks`, `batches`,
-`positions`, `losses` and `modes` have the bugs, each with its thread, its date, and how it was noticed.
+`small_model` defines the model, each part of which is a method; a bug replaces one of these methods. The modules
+`masks`, `batches`, `positions`, `losses` and `modes` contain the bugs, each with its thread, its date, and how it was
+noticed.
 
 >>> from transformer_lab.bugs import BUGS
 >>> BUGS["weak_mask"].thread, BUGS["weak_mask"].found_by
@@ -14,7 +15,7 @@ from .bug import BUGS, Bug
 from .small_model import SmallModel
 
 FAMILIES = ("masks", "batches", "positions", "losses", "modes")
-for _family in FAMILIES:  # in the order in which the course tells them
+for _family in FAMILIES:  # in the order in which the course presents them
     import_module(f".{_family}", __name__)
 
 __all__ = ["BUGS", "FAMILIES", "Bug", "SmallModel"]

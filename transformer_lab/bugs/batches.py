@@ -1,4 +1,4 @@
-"""Bugs between sentences of a batch and documents of a row."""
+"""Bugs that mix the sentences of a batch or the documents of a row."""
 
 import torch
 from torch import nn
@@ -17,10 +17,10 @@ from .small_model import VOCAB, SmallModel, audit_arguments
     found_by="alone = in a padded batch, left",
     symptoms="batched generation differs from single; padding changes the output; position_ids with left padding",
     story=(
-        "Users asked how to run a model on sentences of different lengths. With padding in front, the positions of "
-        "the shorter ones were shifted. Since October 2020 the library's `generate` computes positions from the mask."
+        "Users asked how to run a model on sentences of different lengths. With padding in front, the positions of the "
+        "shorter sentences were shifted. Since October 2020 the library's `generate` computes positions from the mask."
     ),
-    repair="Count real tokens alone: `keep.cumsum(-1) - 1`.",
+    repair="Count only real tokens: `keep.cumsum(-1) - 1`.",
 )
 def left_padding(broken):
     """Positions count the padding in front of a sentence."""
@@ -41,10 +41,10 @@ def left_padding(broken):
     found_by="packed = apart",
     symptoms="packing without cross-contamination; documents in one sequence see each other",
     story=(
-        "A user asked how documents that share a row are kept apart. They were not: a separator was thought to be "
-        "signal enough. A request for packing without this contamination followed in January 2024 (#1230)."
+        "A user asked how documents that share a row are kept apart. Nothing kept them apart: a separator was thought "
+        "to be enough. A request for packing without this contamination followed in January 2024 (#1230)."
     ),
-    repair="A query may attend to its own document alone, and each document starts at position 0.",
+    repair="Let a query attend only to its own document, and start each document at position 0.",
 )
 def packed_together(broken):
     """Two documents in one row attend to each other."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from .small_model import SmallModel, seeded
 
-BUGS: dict[str, "Bug"] = {}  # by name, in the order in which the course tells them
+BUGS: dict[str, "Bug"] = {}  # bugs by name, in the order in which the course presents them
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Bug:
     """A bug that was published, rebuilt in our own code.
 
     ``arguments(broken)`` returns the arguments of `transformer_lab.audit` for the small model, with the bug or
-    repaired. ``found_by`` is the audit's property that tells one from the other; ``section`` teaches the mechanism.
+    repaired. ``found_by`` is the audit's property that distinguishes the two models; ``section`` teaches the mechanism.
     """
 
     name: str
@@ -23,10 +23,10 @@ class Bug:
     repository: str
     number: int
     date: str
-    symptoms: str  # what people see, and search for
-    story: str  # how it was noticed, and how long it lived where that is known
+    symptoms: str  # what people notice, and search for
+    story: str  # how the bug was noticed, and how long it existed if that is known
     repair: str
-    family: str  # the module that holds it
+    family: str  # the module that defines the bug
     section: str
     found_by: str
     build: Callable[[bool], dict[str, Any]]
@@ -59,5 +59,5 @@ def published(title: str, repository: str, number: int, **story: str) -> Callabl
 
 
 def either(broken: bool, Mistake: type[SmallModel], *sizes: int, **options: Any) -> SmallModel:
-    """The model with the mistake, or without it."""
+    """Return the model with the mistake, or without it."""
     return (Mistake if broken else SmallModel)(*sizes, **options)

@@ -1,4 +1,4 @@
-"""Bugs in what the loss asks for."""
+"""Bugs in the loss and in its labels."""
 
 import torch.nn.functional as F
 
@@ -40,7 +40,7 @@ def mean_of_means(broken):
     found_by="the loss asks for the next token",
     symptoms="the model predicts the token after the next; labels are shifted by the model and by the loss",
     story=(
-        "A contributor read that the logits were shifted before a loss function that shifts them again, and called "
+        "A contributor noticed that the logits were shifted before a loss function that shifts them again, and called "
         "the result next-next-token prediction. By July 2026 the same pattern was fixed in four more models."
     ),
     repair="Shift once.",
@@ -65,13 +65,13 @@ def shifted_twice(broken):
     found_by="every real token is a label",
     symptoms="the model never stops; pad_token = eos_token",
     story=(
-        "The padding token was set to the end token, as a tutorial did, and each of its labels was hidden. Models "
-        "that were trained so rarely stopped writing, as users of a second library reported (trl#976)."
+        "The padding token was set to the end token, as in a tutorial, so the label of every end token was hidden. "
+        "Models trained in this way rarely stopped writing, as users of a second library reported (trl#976)."
     ),
-    repair="Hide the labels that follow the first end token, and no others.",
+    repair="Hide only the labels that follow the first end token.",
 )
 def padding_is_the_end(broken):
-    """The padding token is the end token, and the label of each is hidden from the loss."""
+    """The padding token is the end token, so the label of every end token is hidden from the loss."""
 
     def hides_the_end(sentences):
         tokens, _ = collate(sentences)

@@ -1,4 +1,4 @@
-"""Bugs in who may attend to whom."""
+"""Bugs in masks: which query may attend to which key."""
 
 import math
 
@@ -69,10 +69,10 @@ def weak_mask(broken):
     found_by="the window",
     symptoms="two kernels give different outputs; a sliding window sees one token too many",
     story=(
-        "A user counted the keys that two kernels see for the same window. The flash kernel includes its bound, the "
-        "mask does not. The same difference was reported again in July 2025 (#39408)."
+        "A user counted the keys that two kernels see for the same window. The flash kernel includes the window's "
+        "bound, but the mask does not. The same difference was reported again in July 2025 (#39408)."
     ),
-    repair="Compare with `<`, or hand W − 1 to a kernel that includes its bound.",
+    repair="Compare with `<`, or pass W − 1 to a kernel that includes the bound.",
 )
 def window_plus_one(broken):
     """A window of W keys becomes one of W + 1, because its bound is included."""
@@ -94,13 +94,13 @@ def window_plus_one(broken):
     found_by="with a cache = without",
     symptoms="with a key–value cache the same token comes again and again; `is_causal` with one query",
     story=(
-        "A user asked what the causal triangle means for one query and many keys: with a cache, that query sees the "
-        "first key alone. The default has stayed; a class of masks now names the corner."
+        "A user asked what the causal triangle means for one query and many keys: with a cache, that query sees only "
+        "the first key. The default has not changed; a class of masks now names the corner."
     ),
     repair="Build the mask from positions, so that the last query sees all keys.",
 )
 def causal_corner(broken):
-    """`is_causal` with a cache: the triangle starts at the top left, so a single query sees the first key alone."""
+    """`is_causal` with a cache: the triangle starts at the top left, so a single query sees only the first key."""
 
     class Mistake(SmallModel):
         def attend(self, query, key, value, mask):
@@ -121,7 +121,7 @@ def causal_corner(broken):
         "A user gave padding rows a mask without any `True`, and the outputs were NaN. Since version 2.5 PyTorch's "
         "function returns zeros for such a row on most paths."
     ),
-    repair="Replace the weights of such a row by zeros.",
+    repair="Replace the weights of such a row with zeros.",
 )
 def row_of_nothing(broken):
     """A query that may attend to no key gets NaN."""
@@ -146,10 +146,10 @@ def row_of_nothing(broken):
         "A reader of a translation example saw that the decoder never got the source's mask. The example pads source "
         "and target to one length, so nothing raised an error."
     ),
-    repair="Hand the source's padding mask to cross-attention.",
+    repair="Pass the source's padding mask to cross-attention.",
 )
 def padding_of_the_target(broken):
-    """Cross-attention is masked with the padding of the target, where the source's is needed."""
+    """Cross-attention is masked with the padding of the target instead of the padding of the source."""
 
     class Model(nn.Module):
         def __init__(self):
@@ -169,7 +169,7 @@ def padding_of_the_target(broken):
             masks = {"tgt_mask": causal, "tgt_key_padding_mask": ~target_keep, "memory_key_padding_mask": ~keep}
             return self.decoder(self.embedded(target), memory, **masks)
 
-    target = torch.arange(1, 11, device=device())[None]  # as long as the source: exchanged masks raise no error
+    target = torch.arange(1, 11, device=device())[None]  # as long as the source, so that exchanged masks raise no error
 
     def padded(model, tokens, keep):
         targets = target.expand(len(tokens), -1)

@@ -24,10 +24,10 @@ from .small_model import SmallModel, audit_arguments
         "A user noticed while training with dropout. The author's conclusion: a function that is called directly does"
         " not know the mode."
     ),
-    repair="Pass `dropout_p` in training mode alone, else 0.",
+    repair="Pass `dropout_p` in training mode, and 0 otherwise.",
 )
 def dropout_in_evaluation(broken):
-    """The function of attention gets `dropout_p` in every mode."""
+    """The attention function gets `dropout_p` in every mode."""
 
     class Model(SmallModel):
         def attend(self, query, key, value, mask):
@@ -46,13 +46,13 @@ def dropout_in_evaluation(broken):
     found_by="train() = eval() without dropout",
     symptoms="eval() gives NaN or other numbers than train(); a float mask in nn.MultiheadAttention",
     story=(
-        "In evaluation a module returned NaN for a float mask that worked in training. A fast path had turned the "
-        "mask into True and False. It is off for float masks since."
+        "In evaluation a module returned NaN for a float mask that worked in training. A fast path had converted the "
+        "mask to True and False. Since then, the fast path is off for float masks."
     ),
     repair="Add the bias to the scores.",
 )
 def bias_as_mask(broken):
-    """In evaluation alone, a fast path reads an added bias as True or False."""
+    """Only in evaluation, a fast path reads an additive bias as True or False."""
 
     class Model(SmallModel):
         def attend(self, query, key, value, mask):
@@ -104,7 +104,7 @@ def dropout_gone(broken):
     repair="Initialize each layer separately.",
 )
 def equal_layers(broken):
-    """Layers are deep copies of one layer, so they start with the same numbers."""
+    """Layers are deep copies of one layer, so they start with the same weights."""
     model = SmallModel()
     if broken:
         model.maps = nn.ModuleList(copy.deepcopy(model.maps[0]) for _ in model.maps)

@@ -1,4 +1,4 @@
-"""Bugs without a published thread, on which a test of a whole model runs besides the published bugs."""
+"""Bugs without a published thread. A test of a whole model runs on these as well as on the published bugs."""
 
 import torch
 
@@ -21,7 +21,7 @@ class Blocks(SmallModel):
 
 
 class NextToken(SmallModel):
-    """The triangle begins one place too far to the right: each token sees the one that it has to predict."""
+    """The triangle begins one place too far to the right: each token sees the token that it has to predict."""
 
     def mask(self, q_len, k_len, keep, documents):
         return (self.back(q_len, k_len) >= -1) & self.hidden_besides(q_len, k_len, keep, documents)
@@ -64,7 +64,7 @@ class StalePositions(SmallModel):
 
 
 class CacheReplaced(SmallModel):
-    """The cache keeps the newest tokens alone."""
+    """The cache keeps only the newest tokens."""
 
     def extend(self, cache, layer, key, value):
         if len(cache) > layer:

@@ -43,7 +43,7 @@ def positions_in_bfloat16(broken):
         "The converted model wrote gibberish. A user compared the training code with the program that ran the "
         "weights: one rotated halves, the other neighbours."
     ),
-    repair="Reorder the rows of queries and keys, or rotate as in training.",
+    repair="Reorder the rows of the query and key projections, or rotate as in training.",
 )
 def other_rope_layout(broken):
     """Weights trained for rotated neighbours run in code that rotates halves."""
@@ -57,7 +57,7 @@ def other_rope_layout(broken):
 
     original, model = Neighbours(rotary=True, seed=3), SmallModel(rotary=True)
     state = original.state_dict()
-    if not broken:  # reorder the rows of each head: the even ones before the odd ones
+    if not broken:  # reorder the rows of each head: even rows before odd rows
         for name in [name for name in state if name.endswith(("query.weight", "key.weight"))]:
             state[name] = state[name].unflatten(0, (model.n_heads, -1, 2)).transpose(1, 2).flatten(0, 2)
     model.load_state_dict(state)
@@ -73,13 +73,13 @@ def other_rope_layout(broken):
     found_by="the same as the original",
     symptoms="grouped-query attention gives wrong outputs with published weights; repeat or repeat_interleave",
     story=(
-        "A contributor compared a standard's definition with PyTorch: it repeated key heads as 0 1 0 1, PyTorch as 0 "
-        "0 1 1. In August 2026 a different library fixed the same mistake (ekzhang/jax-js#180)."
+        "A contributor compared a standard's definition with PyTorch: the definition repeated key heads as 0 1 0 1, "
+        "PyTorch as 0 0 1 1. In August 2026 a different library fixed the same mistake (ekzhang/jax-js#180)."
     ),
     repair="`repeat_interleave`.",
 )
 def tile_for_repeat(broken):
-    """Query heads read the keys of another group, in the order 0 1 0 1 where 0 0 1 1 is meant."""
+    """Query heads read the keys of a different group, in the order 0 1 0 1 instead of 0 0 1 1."""
 
     class Mistake(SmallModel):
         def spread(self, x):

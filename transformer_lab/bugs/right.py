@@ -1,4 +1,4 @@
-"""Different right models, all of which a test of a whole model must accept."""
+"""Correct models of different designs, all of which a test of a whole model must accept."""
 
 import math
 
@@ -57,7 +57,7 @@ def tied():
     return model
 
 
-RIGHT_MODELS = {  # by what they are, in words
+RIGHT_MODELS = {  # correct models by their descriptions
     "the norms before the branches, learned positions": SmallModel,
     "rotary positions, two heads of keys for four of queries": lambda: SmallModel(rotary=True, n_kv_heads=2),
     "a window of 3 tokens": lambda: SmallModel(window=3),

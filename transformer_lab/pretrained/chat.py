@@ -1,4 +1,4 @@
-"""A language model with its tokenizer: a Llama model, trained to answer."""
+"""A language model with its tokenizer: a Llama model that was trained to answer."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -19,7 +19,7 @@ from .tokenizer import byte_pairs, load_tokenizers, require_text, special_tokens
 
 
 class ChatModel(nn.Module):
-    """A language model with its tokenizer: text in, text out. :func:`smollm2` returns one.
+    """A language model with its tokenizer: text in, text out. :func:`smollm2` returns such a model.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class ChatModel(nn.Module):
     n_positions : int
         The longest sequence that the model was trained for: prompt and answer together.
     stop : sequence of int, optional
-        Tokens that end an answer.
+        The tokens that end an answer.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class ChatModel(nn.Module):
         stop : sequence of str, optional
             The answer ends before the first of these.
         chat : bool, optional
-            Whether to answer the text, in the form of :meth:`prompt`, or to continue it.
+            Whether to answer the text, in the form of :meth:`prompt`, or to continue the text.
         show : function, optional
             Called with each piece of the answer as soon as it is generated: ``partial(print, end="", flush=True)``.
         **options : optional
@@ -118,7 +118,7 @@ class ChatModel(nn.Module):
 
     @staticmethod
     def prompt(text: str) -> str:
-        """Return a question as the model was trained to read it: two turns, and the start of a third."""
+        """Return a question in the form of the training data: two turns, and the start of a third."""
         turns = {"system": "You are a helpful AI assistant named SmolLM, trained by Hugging Face", "user": text}
         finished = "".join(f"<|im_start|>{role}\n{content}<|im_end|>\n" for role, content in turns.items())
         return f"{finished}<|im_start|>assistant\n"
@@ -137,7 +137,7 @@ class ChatModel(nn.Module):
         return words, weights[:, 0]
 
     def _decoded_so_far(self, tokens):
-        """Yield the answer so far after each token, except while its last character is incomplete."""
+        """Yield the answer so far after each token, except while the last character is incomplete."""
         ids, text = [], ""
         for token in tokens:
             ids.append(int(token))
@@ -150,7 +150,7 @@ class ChatModel(nn.Module):
 
 
 def _cut_at_stop(stop, texts):
-    """Yield the new part of each text, up to the first of ``stop``; what may be the start of one is held back.
+    """Yield the new part of each text, up to the first of ``stop``; a possible start of a stop text is held back.
 
     Each text continues the one before it.
     """
@@ -172,8 +172,8 @@ def _cut_at_stop(stop, texts):
 def smollm2() -> ChatModel:
     """Return SmolLM2-135M-Instruct, a language model of 2024, on :func:`.device`.
 
-    The package stores its 134.5 million weights quantized to about four bits each; here they are float32 again,
-    0.54 GB.
+    The package stores the 134.5 million weights quantized to about four bits each; the returned model has float32
+    weights, 0.54 GB.
 
     Returns
     -------
@@ -208,9 +208,9 @@ def build_chat_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], to
 
 
 def build_language_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> LanguageModel:
-    """Build a Llama model with these weights; its sizes are among the facts, the metadata of a GGUF file."""
+    """Build a Llama model with these weights; the facts, the metadata of a GGUF file, contain its sizes."""
     n_layers, vocab_size = facts["llama.block_count"], facts["llama.vocab_size"]
-    # With the last position known, a GPU can use the cached angles, too. In GGUF files, neighbours form a pair.
+    # If the last position is known, a GPU can also use the cached angles. In GGUF files, neighbours form a pair.
     rotate = partial(
         apply_rotary, last=facts["llama.context_length"] - 1, base=facts["llama.rope.freq_base"], interleaved=True
     )
@@ -232,5 +232,5 @@ def build_language_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor]
             share_embeddings=True,
         )
     fill(model, tensors, LLAMA_NAMES, n_layers)
-    model.output.weight = model.embedding.weight  # tied again: fill has replaced the embedding's
+    model.output.weight = model.embedding.weight  # tied again, since fill has replaced the embedding's weight
     return model.requires_grad_(False)

