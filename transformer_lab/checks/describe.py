@@ -1,4 +1,5 @@
-"""The text of a card about a wrong result: the known mistakes that produce it, or how it differs from the right one."""
+"""The text of a card about a wrong result: the known mistakes that produce the result, or how it differs from the right
+one."""
 
 import re
 from copy import deepcopy
@@ -32,7 +33,8 @@ RANDOM_RESULT = (
 
 
 def kept_between_calls(probe, names):
-    """Say that a function is right only when called alone; ``names`` are the variables in which it stores results."""
+    """Say that a function is right only when its first call is this one; ``names`` are the variables in which it stores
+    results."""
     where = f", in {' and '.join(f'`{name}`' for name in names)}" if names else ""
     return (
         f"Called alone, your function is right with {probe.name}; called after other inputs, it is wrong. It keeps "
@@ -182,7 +184,7 @@ def _merged(one, other):
     """Return the texts of two mistakes; one text if they differ only in one word, such as *key* and *query*."""
     words = one.split(), other.split()
     pairs = [[re.sub(r"\W", "", word) for word in pair] for pair in zip(*words) if pair[0] != pair[1]]
-    # Three letters are compared: a plural counts as the same word.
+    # Only the first three letters are compared, so that a plural counts as the same word.
     if len(words[0]) == len(words[1]) and len({(a[:3], b[:3]) for a, b in pairs}) == 1:
         a, b = min(pairs)
         return [f"One slip, made twice: read this with *{a}*, and then with *{b}*.", one]
@@ -190,8 +192,8 @@ def _merged(one, other):
 
 
 def _other_failure(exercise, match, got):
-    """Describe a failure on another probe that the known mistakes do not explain, except the error of ``got``."""
-    # No entry: only shared slips were found, or several mistakes that show on different probes.
+    """Describe a failure on a different probe that the known mistakes do not explain, except the error of ``got``."""
+    # The dict has no entry if only shared slips were found, or several mistakes that show on different probes.
     known = exercise.known.get(match.ids, match.outcomes)
     signs = [exercise.mistakes[id].sign for id in match.ids if exercise.mistakes[id].sign]
     for probe, mine, theirs, right in zip(exercise.probes, match.outcomes, known, exercise.expected):
@@ -210,7 +212,7 @@ def _other_failure(exercise, match, got):
 
 
 def _differs_by_rounding(mine, theirs):
-    """Whether two results differ by 1% at most, as angles of thousands do in float32 and in float64."""
+    """Return whether two results differ by 1% at most, as angles in the thousands do between float32 and float64."""
     pairs = list(zip(tensors_in(mine), tensors_in(theirs)))
     return bool(pairs) and all(
         like(one) == like(other) and is_float(one) and bool((one - other).norm() <= other.norm() / 100)
@@ -219,9 +221,9 @@ def _differs_by_rounding(mine, theirs):
 
 
 def _is_worse(exercise, probe, mine, theirs, right):
-    """Whether a function fails on a probe in a worse way than a known mistake that is wrong there too.
+    """Return whether a function fails on a probe in a worse way than a known mistake that also fails on this probe.
 
-    A different result may have the same cause: a small number in the denominator turns NaN into 0.
+    A different wrong result may have the same cause: a small number in the denominator turns NaN into 0.
     """
     if mine.error is not None or theirs.error is not None:
         return theirs.error is None
@@ -235,7 +237,7 @@ def _broken_properties(exercise, function, probe):
     broken = []
     for sentence, holds in exercise.properties.items():
         try:
-            kept = holds(function, *deepcopy(probe.arguments))  # a function may change them
+            kept = holds(function, *deepcopy(probe.arguments))  # a copy, since a function may change its arguments
         except Exception:  # the function cannot handle this call; a probe reports its error
             continue
         if not kept:

@@ -12,7 +12,7 @@ import torch
 from .course import FOLDERS, load
 from .words import axis_words, in_words, short
 
-# Folders whose code is not the learner's.
+# Folders that contain code of libraries, not of the learner.
 LIBRARIES = (
     os.path.dirname(os.__file__),
     sysconfig.get_path("purelib"),
@@ -96,11 +96,12 @@ def outdated(exercise, error):
 
 
 def not_written(function, error):
-    """Say that the learner's function calls one that is not written yet; empty if it is the checked function itself."""
+    """Say that the learner's function calls a function that is not written yet; return an empty string if the function
+    that is not written is the checked one itself."""
     stub = traceback.extract_tb(error.__traceback__)[-1].name
     written = inspect.unwrap(function)
     its_own = (getattr(function, "__name__", stub), *(vars(written) if isinstance(written, type) else ()))
-    if stub in its_own or stub.startswith("<"):  # "<lambda>", "<module>"
+    if stub in its_own or stub.startswith("<"):  # names such as "<lambda>" and "<module>"
         return ""
     message = f"Your function calls `{stub}`, which is not written yet. Write that first"
     if stub in FOLDERS:
@@ -109,7 +110,7 @@ def not_written(function, error):
 
 
 def raised(exercise, function, probe, error, refused=None):
-    """Say which error was raised, at which of the learner's lines, and what PyTorch refused to do there."""
+    """Say which error was raised, at which of the learner's lines, and what PyTorch rejected there."""
     name, text = type(error).__name__, str(error).strip().split("\n")[0]
     message = f"`{name}`: {text}" if text else f"`{name}`"
     lines = _learner_lines(error)
@@ -150,10 +151,10 @@ def _quote_line(frame, number):
 
 
 def _shape_in_words(shape, words, is_argument):
-    """Write a shape with the names of its axes, where these are certain.
+    """Write a shape with the names of its axes, if these are certain.
 
-    The names are certain for an argument. Any other tensor must have several axes, each of a size that has a name: a
-    single size proves little, since half of d_head may be as large as a different axis.
+    The names are certain for an argument. For any other tensor, the names are used only if there are several axes and
+    every size has a name: a single size proves little, since half of d_head may equal the size of a different axis.
     """
     is_certain = is_argument or (len(shape) > 1 and all(size in words for size in shape))
     return in_words(shape, words if is_certain else {})
@@ -187,8 +188,9 @@ def _number_for_tensor(exercise, error):
 
 
 def _refused(refused, words):
-    """Say which operation PyTorch refused, and the rule that it enforced."""
-    if refused is None or len(refused.tensors) < 2:  # for a single tensor, PyTorch's error is clear enough
+    """Say which operation PyTorch rejected, and the rule that the operation broke."""
+    # if only one tensor is involved, PyTorch's own error is clear enough
+    if refused is None or len(refused.tensors) < 2:
         return ""
     operation, tensors = refused
     named = [f"{f'`{name}`, ' if name else ''}{_shape_in_words(shape, words, bool(name))}" for name, shape in tensors]
