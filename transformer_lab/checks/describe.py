@@ -1,5 +1,4 @@
-"""The text of a card about a wrong result: the known mistakes that produce the result, or how it differs from the right
-one."""
+"""The text of a card about a wrong result: the known mistakes behind it, or how it differs from the right one."""
 
 import re
 from copy import deepcopy
@@ -33,8 +32,7 @@ RANDOM_RESULT = (
 
 
 def kept_between_calls(probe, names):
-    """Say that a function is right only when its first call is this one; ``names`` are the variables in which it stores
-    results."""
+    """Say that a function is right only if called first; ``names`` are the variables in which it stores results."""
     where = f", in {' and '.join(f'`{name}`' for name in names)}" if names else ""
     return (
         f"Called alone, your function is right with {probe.name}; called after other inputs, it is wrong. It keeps "

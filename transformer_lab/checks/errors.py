@@ -96,8 +96,7 @@ def outdated(exercise, error):
 
 
 def not_written(function, error):
-    """Say that the learner's function calls a function that is not written yet; return an empty string if the function
-    that is not written is the checked one itself."""
+    """Say that the learner's function calls one that is not written yet; empty if it is the checked function itself."""
     stub = traceback.extract_tb(error.__traceback__)[-1].name
     written = inspect.unwrap(function)
     its_own = (getattr(function, "__name__", stub), *(vars(written) if isinstance(written, type) else ()))

@@ -117,8 +117,7 @@ class Mistake:
 
     @cached_property
     def beside_another(self):
-        """The text that a learner sees if something else is wrong as well: the parts of the docstring in braces are
-        left out."""
+        """The text that a learner sees if something else is wrong as well: without the parts in braces."""
         return without_what_is_marked(self.docstring)
 
 
@@ -139,8 +138,7 @@ def family(**rows):
 
 
 def rows_of(functions, id="{}"):
-    """Return rows for `family` whose arguments are functions, given as a list or in a class body:
-    ``family(**rows_of(Joins))``.
+    """Return rows for `family` whose arguments are functions, or those in a class body: ``family(**rows_of(Joins))``.
 
     The words of a row are the function's docstring; ``id`` maps the function's name to the row's id.
     """
@@ -149,8 +147,7 @@ def rows_of(functions, id="{}"):
 
 
 def ways(**spellings):
-    """Write one mistake in several ways, each of which may raise a different error:
-    ``ways(for_view=torch.Tensor.view)``.
+    """Write one mistake in several ways, each with its own error: ``ways(for_view=torch.Tensor.view)``.
 
     The function's first argument is the operation that differs. The id is the function's name, followed by the name of
     the way.
@@ -183,16 +180,14 @@ def _with_argument(function, id, argument, *words):
 
 
 def _functions_in(body):
-    """Return the functions of a class body in order, and the rows of a table one by one; a name with a leading `_` is a
-    helper."""
+    """Return the functions of a class body and the rows of its tables, in order; a leading `_` marks a helper."""
     public = [value for name, value in vars(body).items() if not name.startswith("_")]
     rows = [function for value in public for function in (value if isinstance(value, list) else [value])]
     return [function for function in rows if callable(function)]
 
 
 class Exercise:
-    """A function to write. Calling an exercise with the learner's function checks the function, shows a card and
-    returns a `Report`."""
+    """A function to write. A call with the learner's function checks it, shows a card and returns a `Report`."""
 
     def __init__(self, reference, inputs, axes, hints, facts=None, raises=None, scattered=strided, as_function=None):
         self.name, self.__doc__, self.__module__ = reference.__name__, reference.__doc__, reference.__module__
@@ -280,8 +275,7 @@ class Exercise:
         return function
 
     def property(self, function):
-        """Add a property of every right answer: ``property(function, *arguments)`` returns whether the function has the
-        property.
+        """Add a property of every right answer: ``property(function, *arguments)`` tests a function for it.
 
         The docstring is a sentence that states the property.
         """
@@ -289,8 +283,7 @@ class Exercise:
         return function
 
     def probe(self, make=None, *, plain=False):
-        """Add an input: ``make(draw)`` returns the arguments of one call. The docstring says what is special about the
-        input.
+        """Add an input: ``make(draw)`` returns the arguments of one call. Its docstring says what is special.
 
         A known mistake is named only if it has the same outcome as the learner's function on every ``plain`` input; on
         a special input, the learner's function may show a further mistake.
@@ -337,8 +330,7 @@ class Exercise:
 
     @cached_property
     def probes(self):
-        """Return all inputs, the plain ones first: two of different sizes, the exercise's own, one in float64, one
-        strided."""
+        """Return all inputs, the plain ones first: two sizes, the exercise's own, one in float64, one strided."""
         first = self.inputs(Draw(0))
         probes = [Probe("ordinary input", first, plain=True)]
         if self.sizes:
@@ -365,8 +357,7 @@ class Exercise:
 
     @cached_property
     def unneeded(self):
-        """Return the arguments that a right answer may leave unused, because at least one right answer never reads
-        them."""
+        """Return the arguments that a right answer may leave unused, because some right answer never reads them."""
         trees = filter(None, map(source.parse, self.equivalents.values()))
         return {name for tree in trees for name in source.unused_parameters(tree)}
 
@@ -385,8 +376,7 @@ class Exercise:
 
     @cached_property
     def known(self):
-        """Return the outcomes of each known mistake, and of each pair in different stages: a dict of ids to lists of
-        outcomes."""
+        """Return the outcomes of each known mistake, and of each pair in different stages: a dict by ids."""
         single = [(mistake,) for mistake in self.mistakes.values()]
         pairs = [pair for pair in combinations(self.mistakes.values(), 2) if self._combine(pair)]
         return {
@@ -395,8 +385,7 @@ class Exercise:
         }
 
     def by_sign(self, outcomes):
-        """Return a tuple with the id of the mistake whose sign holds for all wrong outcomes; an empty tuple if there is
-        none."""
+        """Return a tuple with the id of the mistake whose sign holds for all wrong outcomes; empty if there is none."""
         all_three = zip(self.probes, outcomes, self.expected)
         wrong = [(probe, mine, right) for probe, mine, right in all_three if not mine.same(right)]
         signs = ((mistake.id, mistake.sign) for mistake in self.mistakes.values() if mistake.sign)

@@ -1,5 +1,4 @@
-"""Whether a function is right when called first, and wrong after other calls, because it stores something between
-calls."""
+"""Whether a function fails only after other calls, because it stores something between calls."""
 
 import contextlib
 import functools
@@ -31,8 +30,7 @@ class FreshCopy:
         self.before = dict(self.copied_namespace)
 
     def is_right(self, exercise, probe, expected):
-        """Return whether the copy returns the expected result for a probe, unless a store that was emptied may be the
-        reason."""
+        """Return whether the copy is right on a probe, and no store that was emptied may be the reason."""
         right = observe(exercise, self.function, probe).same(expected)
         return right and not any(was_filled and not _is_filled(store) for _, store, was_filled in self.stores)
 

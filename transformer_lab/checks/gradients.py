@@ -18,8 +18,7 @@ CUT_OFF_TEXT = (
 
 
 def wrong_gradients(exercise, function):
-    """Say what is wrong with the gradients of a function whose results are right; return an empty string if nothing is
-    wrong."""
+    """Say what is wrong with the gradients of a function whose results are right; empty if nothing is wrong."""
     for probe in exercise.probes:
         names = [name for name, a in zip(exercise.arguments, probe.arguments) for _ in filter(is_float, tensors_in(a))]
         if not names or not any(map(is_float, tensors_in(exercise.expected[0].value))):
@@ -61,8 +60,7 @@ def _is_nonzero(gradient):
 
 
 def _gradients(function, probe):
-    """Return the gradient of each floating-point argument, or None for an argument without a gradient; return None if
-    the result has no gradient."""
+    """Return the gradient of each floating-point argument, or None without one; return None if the result has none."""
     leaves = []
 
     def as_leaf(tensor):

@@ -1,9 +1,9 @@
-"""Hunts: the learner writes the test, and the course's known mistakes are what it must catch.
+"""Hunts: the learner writes a test, which must catch the course's known mistakes.
 
     tl.checks.hunt(tl.checks.softmax, test)
 
-``test(f)`` rejects a function by raising an error, usually an `AssertionError`, or by returning False. It runs on every
-right answer of the exercise, which it must accept, and on every known mistake that a call can show.
+``test(f)`` rejects a function by raising an error, usually an `AssertionError`, or by returning False. The test runs on
+every right answer of the exercise, all of which it must accept, and on every known mistake that a call can reveal.
 """
 
 import contextlib
@@ -115,7 +115,7 @@ class Hunt:
         return run(self, test, started)
 
 
-# The run
+# Running the test
 
 
 class Answer:
@@ -139,7 +139,7 @@ class Answer:
         return signature(self._exercise)
 
     def __getattr__(self, name):
-        """Note an attribute that the learner's own line reads and that only a real function has, such as its code."""
+        """Note an attribute that only real functions have, such as their code, if the learner's own line reads it."""
         frame, through = sys._getframe(1), []
         while frame is not None and errors.is_library(frame):
             through.append(frame.f_code.co_name)
@@ -162,12 +162,12 @@ def signature(exercise):
 
 
 class Trial:
-    """One run of a test on a function: ``error`` is what the test raised, ``passed`` whether it accepted it."""
+    """One run of a test on a function: ``error`` is what the test raised, ``passed`` whether it accepted ``f``."""
 
     def __init__(self, exercise, test, function):
         self.answer = answer = Answer(exercise, function)
         self.error, returned, self.changed = None, None, []
-        with settings_kept(CALL_SETTINGS):  # random numbers too: the same for each function
+        with settings_kept(CALL_SETTINGS):  # the random numbers are then the same for each function
             before = _settings()
             try:
                 returned = Timed(test)(answer)
@@ -180,12 +180,12 @@ class Trial:
 
 
 def _is_false(returned):
-    is_bool = str(getattr(returned, "dtype", "")) in ("torch.bool", "bool")  # a tensor's, or one of NumPy's
+    is_bool = str(getattr(returned, "dtype", "")) in ("torch.bool", "bool")  # a bool of a tensor or of NumPy
     return not returned.all() if is_bool else returned is False
 
 
 def _settings():
-    """The session's settings, each by the name of its setter, without random seeds, which a test may set."""
+    """Return the session's settings by the name of their setter, without random seeds, which a test may set."""
     readers = {set_value.__name__: get for get, set_value in SETTINGS}
     return {name: get() for name, get in readers.items() if name.startswith(("set_default", "set_num"))}
 
@@ -258,7 +258,7 @@ class ExternalState:
     """
 
     def __init__(self, test):
-        self.places = []  # (namespace, name, value, its tensors, copies of those)
+        self.places = []  # (namespace, name, value, tensors in the value, copies of these tensors)
         for space, name in _names(test):
             value = space[name]
             tensors = tensors_in(value)
@@ -278,7 +278,7 @@ class ExternalState:
 
 
 def _names(test, seen=()):
-    """Yield the variables outside a function that its code names, and those of the functions that it calls."""
+    """Yield the outside variables in the code of a function and of the functions that it calls."""
     if not isinstance(test, types.FunctionType) or test in seen:
         return
     codes = [test.__code__]
@@ -286,7 +286,7 @@ def _names(test, seen=()):
         codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
     cells = {}
     for name, cell in zip(test.__code__.co_freevars, test.__closure__ or ()):
-        with contextlib.suppress(ValueError):  # nothing is in it yet
+        with contextlib.suppress(ValueError):  # the closure's cell is still empty
             cells[name] = cell.cell_contents
     defaults = dict(enumerate(test.__defaults__ or ()))
     for name in dict.fromkeys(name for code in codes for name in code.co_names):
@@ -319,7 +319,7 @@ def too_long(n_started, end):
 
 
 def unwritten(test, error):
-    """Say that the test, or a function that it calls, is not written yet; an empty string if both are."""
+    """Say that the test, or a function that it calls, is not written yet; an empty string if both are written."""
     if not errors.is_stub(error):
         return ""
     return errors.not_written(test, error).replace("Your function", "Your test") or " "
@@ -352,7 +352,7 @@ def side_effects(trial):
 
 
 def refusal(exercise, test, refused, count):
-    """Say which right answers a test refuses, and why that is wrong."""
+    """Say which right answers a test rejects, and why this is wrong."""
     trial = Trial(exercise, test, refused[0])
     raised = "It returns False."
     if trial.error is not None:
@@ -370,7 +370,7 @@ def refusal(exercise, test, refused, count):
 
 
 def why_right(exercise, trial):
-    """Say what the right answer does that a test refuses, and why that is right."""
+    """Say what a right answer that a test rejects does, and why it is right."""
     function, exact = trial.answer._function, True
     for arguments in trial.answer._calls:
         probe = Probe("", arguments)
