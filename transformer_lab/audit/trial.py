@@ -104,7 +104,7 @@ class Trial:
 
     @torch.no_grad()
     def run(self, x, model=None):
-        """Return the output, (batch, seq, features); (batch, 1, features) if the model returns a vector for each row."""
+        """Return the output, (batch, seq, features); (batch, 1, features) if the model returns one vector a row."""
         return self.forward(x, model or self.model)
 
     def forward(self, x, model):
