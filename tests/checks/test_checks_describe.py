@@ -464,7 +464,7 @@ def attended(query, keys, values):
 
 
 def step_with(stored=False, late=False, seen=None):
-    """Return a step that stores the new key rotated or not; ``late`` rotates cached keys, ``seen`` those for the scores."""
+    """Return a step that stores the new key rotated or not; ``late`` rotates cached keys, ``seen`` scored keys."""
 
     def cached_step(query, key, value, keys, values, base):
         here = torch.tensor([keys.shape[-2]])

@@ -258,9 +258,7 @@ def test_what_only_the_checks_see_is_not_counted():
         "each_pair_compared",
         "row_by_row",
     }
-    assert "copied" in kinds(tl.checks.transposed), (
-        "a test can detect a copy: writing into it leaves the original as it was"
-    )
+    assert "copied" in kinds(tl.checks.transposed), "a test can detect a copy by writing into it"
     assert from_outside(tl.checks.softmax) is tl.checks.softmax
 
 
