@@ -21,7 +21,7 @@ collect_ignore = ["bank"] if os.environ.get("TRANSFORMER_LAB_DEVICE") == "standi
 READY = """async ([theme, labs]) => {
     document.documentElement.dataset.theme = theme;
     for (const end = Date.now() + 30_000; document.querySelectorAll('[data-lab]').length < labs;) {
-        if (Date.now() > end) throw new Error("the labs do not come");
+        if (Date.now() > end) throw new Error("the labs did not appear");
         await new Promise((done) => setTimeout(done, 5));
     }
     // The whole lab writes its answer on arrival; a key ends that.
@@ -31,8 +31,7 @@ READY = """async ([theme, labs]) => {
 
 @pytest.fixture(scope="session")
 def launch(tmp_path_factory):
-    """Return a function that starts an installed Chromium or Chrome, headless, with one family of fonts.py for all
-    text."""
+    """Return a function that starts an installed Chromium or Chrome, headless, with one family of fonts.py."""
     from state import browser
 
     chromium = browser()

@@ -57,7 +57,7 @@ def test_in_post_norm_neighbours_remain_a_little_different(chapter):
 
 @torch.no_grad()
 def variances_added(chapter, seed, seq):
-    """Return the variance added by each attention, by each feed-forward layer, and by all 48 of each together."""
+    """Return the variance added by each attention, by each feed-forward layer, and by the whole stack of 48."""
     torch.manual_seed(seed)
     x = torch.randn(128 // seq, seq, 64, dtype=torch.float64)
     state, added = x, []

@@ -35,7 +35,7 @@ def test_cache_grows_by_doubling_and_keeps_returned_views_valid():
         capacities.add(key.untyped_storage().data_ptr())
         handed_out.append((key, value))
         assert key.untyped_storage().nbytes() <= 2 * max(key.nbytes, 1)
-    assert len(capacities) <= 8  # memory is not allocated anew for each token
+    assert len(capacities) <= 8  # memory is not reallocated for each token
     expected = torch.arange(100.0, device=DEVICE)[:, None].expand(100, 3)
     for n, (key, value) in enumerate(handed_out, 1):
         assert torch.equal(key[0, 1], expected[:n]) and torch.equal(value[0, 0], -expected[:n])

@@ -1,5 +1,4 @@
-"""The stand-in behaves like an accelerator. ``tests/tools/test_standin.py`` runs this file with the
-device registered."""
+"""The stand-in behaves like an accelerator. ``tests/tools/test_standin.py`` runs this file on the device."""
 
 import copy
 import io

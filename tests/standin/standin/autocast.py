@@ -1,5 +1,4 @@
-"""Mixed precision on the device: operations that autocast runs in a fixed dtype, as on CUDA, as far
-as tests need them."""
+"""Mixed precision on the device: the operations of CUDA's autocast that tests need."""
 
 import torch
 
