@@ -118,7 +118,7 @@ def test_a_parameter_that_is_never_used_is_reported():
 
 def test_a_result_that_is_thrown_away_is_reported():
     message = diagnose(checks.split_heads, transposed_and_thrown_away).message
-    assert "What `pieces.transpose(1, 2)` computes is thrown away" in message
+    assert "The result of `pieces.transpose(1, 2)` is thrown away" in message
     assert "never uses" not in message
 
 
@@ -206,7 +206,7 @@ def halves_of_the_products(x, weight, bias):
 
 def test_a_card_says_that_all_steps_are_there():
     report = diagnose(checks.linear, halves_of_the_products)
-    assert "All steps of a right answer are there. Something is done besides" in report.message
+    assert "All steps of a right answer are there. Your function does something more" in report.message
     assert report.stage is None
 
 
@@ -350,15 +350,15 @@ def test_a_factor_is_that_of_the_numbers_shown():
         (lambda y: torch.cat([-y[:, :1], y[:, 1:]], 1), "The wrong numbers are all at seq 0; the others are right."),
         (lambda y: torch.cat([y[:, :1], y[:, 1:] + 1], 1), "All numbers are wrong, except at seq 0."),
         (lambda y: torch.cat([y[:1], y[1:].exp()]), "The wrong numbers are all at batch 1; the others are right."),
-        (lambda y: y.flip(1).flip(2), "These are the right numbers, in other places."),
+        (lambda y: y.flip(1).flip(2), "These are the right numbers, but in other places."),
         (
             lambda y: y * torch.arange(y.numel()).cos().sign().reshape(y.shape),
             "have the wrong sign, and are right without it.",
         ),
         (lambda y: y + y.abs() + 1, "Each wrong number is larger than the right one."),
         (lambda y: y / (2 + y.abs()), "Each wrong number is closer to zero than the right one."),
-        (lambda y: y / (y.abs() > 1e9), "There is infinity in your result"),
-        (lambda y: y * torch.nan, "There is NaN in your result"),
+        (lambda y: y / (y.abs() > 1e9), "Your result contains infinity"),
+        (lambda y: y * torch.nan, "Your result contains NaN"),
     ],
 )
 def test_positions_of_wrong_numbers_and_what_they_have_in_common(wrong, message):
@@ -387,7 +387,7 @@ def test_an_error_that_is_returned():
 
     report = diagnose(checks.broadcast_shape, returned)
     assert "each time" not in report.message
-    assert "must raise a `ValueError`. Yours returns one: `raise` takes the place of `return`." in report.message
+    assert "must raise a `ValueError`. Yours returns one: use `raise` instead of `return`." in report.message
 
 
 def test_whole_numbers_that_are_wrong():
@@ -598,9 +598,9 @@ def test_a_tensor_of_one_axis_that_is_no_argument_has_no_axis_word():
 def test_right_numbers_that_come_too_often_are_reported():
     right = torch.tensor([1.5, 1.5, 2.5, 2.5, 3.5, 3.5])
     case = Case(torch.tensor([1.5, 1.5, 1.5, 2.5, 2.5, 2.5]), right, {})
-    assert "some come too often" in relation(case, case, ["heads"])
+    assert "some occur too often" in relation(case, case, ["heads"])
     case = Case(torch.tensor([1.5, 1.5, 1.5, 2.5, 2.5, 2.0]), right, {})
-    assert "some come too often" not in relation(case, case, ["heads"])
+    assert "some occur too often" not in relation(case, case, ["heads"])
 
 
 def pairs_that_fit_by_chance(x, positions, base):

@@ -526,7 +526,7 @@ def test_recursion_without_an_end():
         return again(x, n_heads)
 
     report = check(again)
-    assert report.status == "error" and "calls itself without an end" in report.message
+    assert report.status == "error" and "calls itself endlessly" in report.message
 
 
 # Side effects

@@ -214,7 +214,7 @@ def test_the_state_outside_the_test_is_restored_after_each_function():
         return f(outside, outside).shape == (2, 3, 4, 4)
 
     message = weights.report(changes_its_input).message
-    assert "changes `outside`, which lies outside it" in message and (outside == 1).all()
+    assert "changes `outside`, which is outside the test" in message and (outside == 1).all()
     assert "outside" not in weights.report(gives_its_own).message
     in_place = tl.checks.test_normalize_rows
     rows = torch.full((2, 3), 2.0)

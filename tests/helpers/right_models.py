@@ -268,7 +268,7 @@ def one_length_only():
     class Model(SmallModel):
         def embedded(self, tokens, positions):
             if tokens.shape[1] != 16:
-                raise ValueError("at least 16 tokens are needed")
+                raise ValueError("16 tokens are needed")
             return super().embedded(tokens, positions)
 
     return audit_arguments(Model(), step=None, long=None)

@@ -149,7 +149,7 @@ def test_the_smallest_example_and_what_the_leaks_have_in_common():
     assert text.endswith("is the mask the wrong way round?")
     text = results(fresh(fresh_mistakes.triangle_one_too_far))["the past does not move"][1]
     # each of two layers leaks one token ahead
-    assert "those up to 2 ahead: does the triangle begin on the right diagonal?" in text
+    assert "all up to 2 tokens ahead: does the triangle begin on the right diagonal?" in text
     text = results(fresh(fresh_mistakes.norm_over_the_sequence))["the past does not move"][1]
     assert text.endswith("does a mask arrive, or is something computed over the whole sequence?")
 
@@ -162,7 +162,7 @@ def test_leaks_inside_blocks_are_named():
             return super().mask(q_len, k_len, keep, documents) | same
 
     text = results(audit(model=Blocks(n_layers=1), vocab_size=VOCAB))["the past does not move"][1]
-    assert "13 of 45 pairs leak, those inside blocks of 4" in text
+    assert "13 of 45 pairs leak, all inside blocks of 4 tokens" in text
 
 
 def test_the_shift_of_a_loss_is_named():
@@ -334,7 +334,7 @@ def test_a_model_without_parameters():
 
 def test_a_model_that_needs_the_other_kind_of_input():
     text = results(audit(model=SmallModel(), d_model=32))["twice the same"][1]
-    assert text.endswith("Does it take token numbers? Pass vocab_size= and not d_model=")
+    assert text.endswith("Does it take token ids? Pass vocab_size= and not d_model=")
     text = results(audit(model=tl.Encoder(16, 2, 1, 32).to(DEVICE), vocab_size=50))["twice the same"][1]
     assert "Pass d_model= and not vocab_size=" in text
     if DEVICE.type == "cpu":
@@ -345,8 +345,9 @@ def test_a_model_that_needs_the_other_kind_of_input():
 def test_a_model_that_takes_another_length_only():
     one_length = next(model for model in MODELS if model.__name__ == "one_length_only")
     report = audit(**one_length())
-    assert report.notes == ["The model takes no 10 tokens (ValueError: 16 tokens are needed): it is audited with 16."]
-    assert results(report)["a prefix gives the same"][1].startswith("the model takes no 15 tokens: ValueError")
+    refusal = "The model does not accept 10 tokens (ValueError: 16 tokens are needed)"
+    assert report.notes == [f"{refusal}: it is audited with 16."]
+    assert results(report)["a prefix gives the same"][1].startswith("the model does not accept 15 tokens: ValueError")
 
 
 def test_a_model_or_an_adapter_that_never_ends(monkeypatch):

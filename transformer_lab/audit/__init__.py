@@ -123,7 +123,7 @@ def audit(
         raise TypeError(f"model must be an nn.Module, got {type_name(model)}")
     if (vocab_size is None) == (d_model is None):
         raise ValueError(
-            "one of vocab_size (the model takes token numbers) and d_model (it takes vectors) must be given, got "
+            "one of vocab_size (the model takes token ids) and d_model (it takes vectors) must be given, got "
             + ("none" if d_model is None else "both")
         )
     if vocab_size is not None:

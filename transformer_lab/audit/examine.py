@@ -83,7 +83,7 @@ def start_trials(options, notes):
         trials, error = run_first_trials(options, uncopyable, [])
     if uncopyable:
         reason = uncopyable[0].upper() + uncopyable[1:]
-        notes.append(f"{reason}: the original is audited, and what needs a copy is not tried.")
+        notes.append(f"{reason}: the original is audited, and properties that need a copy are not tried.")
     return trials, error
 
 
@@ -107,7 +107,8 @@ def run_first_trials(options, uncopyable, notes):
         errors.append(error_text)
         if trials:
             if length != options.length:
-                notes.append(f"The model takes no {options.length} tokens ({errors[0]}): it is audited with {length}.")
+                refusal = f"The model does not accept {options.length} tokens ({errors[0]})"
+                notes.append(f"{refusal}: it is audited with {length}.")
             return trials, ""
     return [Trial(options, *DTYPES[-1], uncopyable)], errors[0] + advice(errors[0], options)
 
@@ -116,7 +117,7 @@ def advice(error, options):
     """Return a suggestion for a model that runs on no input."""
     if options.vocab_size is None:
         wants_tokens = "indices" in error or "Long" in error
-        return ". Does it take token numbers? Pass vocab_size= and not d_model=" if wants_tokens else ""
+        return ". Does it take token ids? Pass vocab_size= and not d_model=" if wants_tokens else ""
     if "index out of range" in error:
         return ". Is vocab_size more than its embedding has?"
     if any(word in error for word in ("Long", "int64", "dtype")):

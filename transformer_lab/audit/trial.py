@@ -143,14 +143,14 @@ class Trial:
 
     def require_tokens(self):
         if self.n_tokens is None:
-            raise NotTried("the model takes vectors, and this property needs token numbers")
+            raise NotTried("the model takes vectors, and this property needs token ids")
 
     def require_length(self, length):
         """Raise `NotTried` if the model does not accept sequences of this length."""
         try:
             self.run(self.draw(1, length))
         except Exception as error:
-            raise NotTried(f"the model takes no {length} tokens: {first_line(error)}") from None
+            raise NotTried(f"the model does not accept {length} tokens: {first_line(error)}") from None
 
     # Comparisons
 

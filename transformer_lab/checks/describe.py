@@ -36,14 +36,14 @@ def kept_between_calls(probe, names):
     where = f", in {' and '.join(f'`{name}`' for name in names)}" if names else ""
     return (
         f"Called alone, your function is right with {probe.name}; called after other inputs, it is wrong. It keeps "
-        f"something from one call to the next{where}: what it stored for one input returns for another. On what does "
-        "the stored value depend, and under which key do you store it?"
+        f"something from one call to the next{where}: what it stored for one input is returned for "
+        "another. On what does the stored value depend, and under which key do you store it?"
     )
 
 
 NOTHING_RETURNED = (
-    "Your function returns `None`, as every function does that ends without a `return`. What it prints, or gives a "
-    "name, is not handed back."
+    "Your function returns `None`, like every function that ends without a `return`. Printed values and local "
+    "variables are not returned."
 )
 
 
@@ -53,9 +53,9 @@ def describe_wrong(exercise, function, outcomes, first, done, case):
     ``done`` maps each step of a right answer to whether the function computes it; ``case`` is its `failing_case`.
     """
     probe, got, expected = exercise.probes[first], outcomes[first], exercise.expected[first]
-    sentences = [] if probe.plain else [f"Right for ordinary input, and wrong for {probe.name}."]
+    sentences = [] if probe.plain else [f"Right for ordinary input, but wrong for {probe.name}."]
     if expected.error is not None:
-        instead = " Yours returns one: `raise` takes the place of `return`." if isinstance(got.value, Exception) else ""
+        instead = " Yours returns one: use `raise` instead of `return`." if isinstance(got.value, Exception) else ""
         sentences.append(f"This input must raise a `{type(expected.error).__name__}`.{instead}")
     if got.error is not None:
         sentences.append(raised(exercise, function, probe, got.error, got.refused))
@@ -70,7 +70,7 @@ def describe_wrong(exercise, function, outcomes, first, done, case):
         sentences += source_findings(function, exercise.unneeded)
         broken = _broken_properties(exercise, function, probe)
         if broken:
-            sentences.append(f"This should hold, and does not: {broken[0]}")
+            sentences.append(f"This should be true, but is not: {broken[0]}")
         # A property that nearly right numbers satisfy, such as independence of hidden keys, is not broken by a small
         # inaccuracy such as a different eps: the cause must be larger.
         nearly = not set(broken) - set(_broken_properties(exercise, _nearly_right(exercise), probe))
@@ -88,10 +88,10 @@ def _without_axes_of_size_one(got, expected):
     if like(got) != like(expected) or not expected.numel():
         return ""
     if agree(got, expected):
-        return "Apart from axes of size 1 it is right."
+        return "Apart from axes of size 1, it is right."
     wrong = wrong_places(got, expected)
     if wrong.numel() == 1:
-        return "Apart from axes of size 1 its number is wrong as well."
+        return "Apart from axes of size 1, its number is wrong as well."
     return f"Apart from axes of size 1, {int(wrong.sum())} of its {wrong.numel()} numbers are wrong as well."
 
 
@@ -117,7 +117,7 @@ def _steps(exercise, done):
     if not done:
         return ""
     if all(done.values()):
-        return "All steps of a right answer are there. Something is done besides, or the wrong thing is returned."
+        return "All steps of a right answer are there. Your function does something more, or returns the wrong thing."
     names = list(done)
     missing = [name for name in names if not done[name]]
     before = names[: names.index(missing[0])]
@@ -145,8 +145,8 @@ def source_findings(function, unneeded=()):
         findings.append(f"Your function never uses {' and '.join(unused)}. Where {do} belong?")
     if discarded := source.discarded_result(tree):
         findings.append(
-            f"What `{discarded}` computes is thrown away: it does not change a tensor, it returns a new one. Give that "
-            "a name, as in `x = …`."
+            f"The result of `{discarded}` is thrown away: the call does not change a tensor, but returns a new one. "
+            "Give the result a name, as in `x = …`."
         )
     return findings
 

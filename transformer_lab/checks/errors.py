@@ -36,7 +36,7 @@ EXPLANATIONS = {
     "view size is not compatible": "No view can show the numbers in this shape, because their order in memory is "
     "different. `reshape` would copy them, which is right only if the axes are already in the order in which you want "
     "to join them.",
-    "is invalid for input of size": "The new sizes, multiplied, must give as many numbers as there are.",
+    "is invalid for input of size": "The product of the new sizes must equal the number of elements.",
 }
 
 STILL_RUNNING = "is still running: restart the kernel before you go on."
@@ -45,7 +45,7 @@ STILL_RUNNING = "is still running: restart the kernel before you go on."
 def timed_out(end, subject="function"):
     """Say that a function, or a test, exceeded the time limit; ``end`` is the `TimeUp`."""
     message = f"Your {subject} did not come to an end within {end.seconds:g} seconds"
-    advice = "A right answer takes far less than one. " if subject == "function" else ""
+    advice = "A right answer takes far less than one second. " if subject == "function" else ""
     advice += "Is there a loop that waits for something that never happens?"
     if end.runs_on:
         return f"{message}. {advice} It {STILL_RUNNING}"
@@ -116,7 +116,7 @@ def raised(exercise, function, probe, error, refused=None):
     if isinstance(error, SystemExit):
         message = "Your function ends Python itself, with `exit()` or the like."
     if isinstance(error, RecursionError):
-        message = "Your function calls itself without an end (`RecursionError`)."
+        message = "Your function calls itself endlessly (`RecursionError`)."
     if not lines:
         if isinstance(error, TypeError) and (parameters := _parameters(function)) is not None:
             arguments = ", ".join(exercise.arguments)

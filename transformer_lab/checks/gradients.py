@@ -7,12 +7,12 @@ from .observe import settings_kept
 from .probes import each_tensor
 
 OVERWRITTEN_TEXT = (
-    "PyTorch finds that an operation in place, such as `+=`, has overwritten numbers which it needs for a gradient: "
-    "those that an earlier step had read."
+    "PyTorch reports that an in-place operation such as `+=` has overwritten numbers that it needs for a gradient: an "
+    "earlier step had read them."
 )
 
 CUT_OFF_TEXT = (
-    "The numbers are right, and no gradient flows back through them, so that nothing can be trained. What cuts it off: "
+    "The numbers are right, but no gradient flows back through them, so nothing can be trained. Possible causes: "
     "`.detach()`, `.data`, `.item()`, `.numpy()`, `torch.no_grad()`, or a new tensor made from numbers."
 )
 
@@ -30,7 +30,7 @@ def wrong_gradients(exercise, function):
             mine = _gradients(function, probe)
         except Exception as error:
             why = OVERWRITTEN_TEXT if "modified by an inplace operation" in str(error) else error
-            return f"The numbers are right; without gradients through them nothing can be trained. {why}"
+            return f"The numbers are right, but without gradients through them nothing can be trained. {why}"
         mine = mine or [None] * len(right)
         if any(gradient is None and _is_nonzero(expected) for gradient, expected in zip(mine, right)):
             return CUT_OFF_TEXT
@@ -42,7 +42,7 @@ def wrong_gradients(exercise, function):
             equal = close(gradient, expected) or torch.allclose(gradient, expected, atol=1e-6)
             if not gradient.isfinite().all() or (probe.plain and not equal):
                 how = "is wrong" if gradient.isfinite().all() else "has NaN or infinity in it"
-                return f"The numbers are right; the gradient with respect to `{name}` {how}, with {probe.name}."
+                return f"The numbers are right, but the gradient with respect to `{name}` {how}, with {probe.name}."
     return ""
 
 

@@ -244,10 +244,10 @@ def nonsense_function(exercise):
     return lambda *arguments: of(exercise.reference(*arguments))
 
 
-LETS_NONE_PASS = "Your test lets even a function pass that returns `None`. Does it look at what comes back?"
+LETS_NONE_PASS = "Your test lets even a function pass that returns `None`. Does it look at the result?"
 LETS_NONSENSE_PASS = (
-    "Your test lets even a function pass that returns nonsense. Does it look at what comes back? A comparison alone "
-    "refuses nothing: it needs an `assert` in front of it, or a `return`."
+    "Your test lets even a function pass that returns nonsense. Does it look at the result? A comparison alone "
+    "rejects nothing: it needs an `assert` or a `return` in front of it."
 )
 
 
@@ -312,7 +312,7 @@ def too_long(n_started, end):
     if n_started > 1:
         return (
             f"Your test takes so long that {end.seconds:g} seconds were over after {n_started - 1} functions, and it "
-            "must meet many more. Smaller sizes show a mistake as well, and mostly sooner. Which of its lines takes "
+            "must run on many more. Smaller sizes show a mistake as well, and usually sooner. Which of its lines takes "
             "longest?"
         )
     return errors.timed_out(end, "test")
@@ -330,8 +330,8 @@ def inspects_only(exercise, first):
     inspected = ", ".join(sorted(first.answer._inspected))
     if inspected:
         return (
-            f"Your test looks at {inspected}. All functions come under one name and in one wrapping, so that this "
-            "tells it nothing. Call `f`, and look at what it returns."
+            f"Your test looks at {inspected}. All functions have the same name and the same wrapper, so this "
+            "tells your test nothing. Call `f`, and look at what it returns."
         )
     if first.error is None and not first.answer._calls:
         return "Your test never calls `f`, so it cannot tell one function from another."
@@ -343,11 +343,11 @@ def side_effects(trial):
     if trial.changed:
         names = ", ".join(f"`{name}`" for name in trial.changed)
         return (
-            f"Your test changes {names}, which lies outside it. It was put back after each function; otherwise the "
-            "second would have met other inputs than the first. Make the inputs inside the test."
+            f"Your test changes {names}, which is outside the test. It was restored after each function; otherwise "
+            "the second function would have got different inputs. Make the inputs inside the test."
         )
     if trial.settings:
-        return f"Your test changes a setting of the whole session, `{trial.settings[0]}`. It was put back."
+        return f"Your test changes a setting of the whole session, `{trial.settings[0]}`. The setting was restored."
     return ""
 
 
@@ -361,7 +361,7 @@ def refusal(exercise, test, refused, count):
         everything = " and every other right answer" if len(refused) == count else ""
         return (
             f"Your test refuses the course's own function{everything}, so it gets no star.\n\n{raised}\n\n"
-            "What `f` returned there is right. Work out by hand what your test expects, and leave room for rounding."
+            "What `f` returned there is right. Work out by hand what your test expects, and allow for rounding."
         )
     return (
         f"Your test refuses {len(refused)} of {count} right answers, so it gets no star. One of them:\n\n{raised}\n\n"
@@ -379,21 +379,21 @@ def why_right(exercise, trial):
             does = f"raises `{type(got.error).__name__}`" if got.error else "raises nothing"
             return (
                 f"For {inputs(exercise, probe)} that answer {does}, unlike the course's own function. The docstring "
-                "promises nothing for such an input: try those that it names."
+                "promises nothing for such an input: try the inputs that it names."
             )
         if got.error is None and not agree(got.value, right.value):
             return (
                 f"For {inputs(exercise, probe)}, {contrast(exercise, probe, got, right)} The docstring leaves this "
-                "open: try those inputs that it names."
+                "open: try the inputs that it names."
             )
         pairs = zip(tensors_in(got.value), tensors_in(right.value))
         exact = exact and all(torch.allclose(mine, theirs, 0, 0, equal_nan=True) for mine, theirs in pairs)
     if exact:
         return (
-            "What that answer returns is what the course's own function returns, number for number. What your test "
-            "asks for besides, the docstring does not promise."
+            "That answer returns exactly the same numbers as the course's own function. The docstring does not "
+            "promise what else your test requires."
         )
     return (
         "The numbers of that answer are those of the course's own function, up to rounding: the same sums in a "
-        "different order. Leave room for that: `torch.allclose(…)`, not `==` or `torch.equal`."
+        "different order. Allow for rounding: `torch.allclose(…)`, not `==` or `torch.equal`."
     )

@@ -94,13 +94,13 @@ def _where(got, expected, axes):
     if expected.dtype == torch.bool:
         return INVERTED_TEXTS[bool(right.any()), bool(right.all())]
     if mine.isnan().any() and not right.isnan().any():
-        return "There is NaN in your result: 0/0, ∞ − ∞, or a softmax in which nothing is left."
+        return "Your result contains NaN: 0/0, ∞ − ∞, or a softmax in which nothing is left."
     if mine.isinf().any() and not right.isinf().any():
-        return "There is infinity in your result: a division by zero, or the exponential of a large number."
+        return "Your result contains infinity: a division by zero, or the exponential of a large number."
     if got.numel() > 3 and torch.equal(got.flatten().sort().values, expected.flatten().sort().values):
-        return "These are the right numbers, in other places."
+        return "These are the right numbers, but in other places."
     if got.numel() > 3 and torch.isin(mine, expected).all():
-        return "Each of your numbers is one of the right ones: some come too often, and others too seldom or never."
+        return "Each of your numbers is one of the right ones: some occur too often, and others too rarely or never."
     if mine.numel() == 1:
         return ""
     if mine.is_floating_point() and torch.allclose(mine.abs(), right.abs(), 1e-4):

@@ -68,7 +68,7 @@ def progress(path=None):
             state = in_stars(entry["stars"]) if "stars" in entry else state
             state = f"correct since {entry['correct']}" if is_done else state
             lines.append(f"  {'✓' if is_done else '○'} {name:28} {state}, checks: {entry['checks']}")
-    lines.append(f"The record lies in {record.file()}")
+    lines.append(f"The record is stored in {record.file()}")
     print("\n".join(lines))
     if path is not None:
         now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")

@@ -32,10 +32,10 @@ def leak_pattern(leaks, allowed):
     if leaks.sum() == n * (n - 1) // 2:
         return ": does a mask arrive, or is something computed over the whole sequence?"
     if torch.equal(leaks, (ahead > 0) & (ahead <= (farthest := int(ahead[leaks].max())))):
-        return f", those up to {farthest} ahead: does the triangle begin on the right diagonal?"
+        return f", all up to {farthest} tokens ahead: does the triangle begin on the right diagonal?"
     for size in range(2, n):
         if torch.equal(leaks, (ahead > 0) & (places[:, None] // size == places // size)):
-            return f", those inside blocks of {size}: is the mask made of blocks?"
+            return f", all inside blocks of {size} tokens: is the mask made of blocks?"
     return ""
 
 

@@ -68,7 +68,7 @@ def finite(t):
         real_outputs = out[keep] if not_finite.shape == keep.shape else out[:2]
         gradients = torch.autograd.grad(real_outputs.pow(2).sum(), parameters, allow_unused=True)
         if not all(g is None or g.isfinite().all() for g in gradients):
-            raise Fails("the outputs are finite, and the gradients of those of real tokens are not")
+            raise Fails("the outputs are finite, but gradients of the outputs of real tokens are not")
 
 
 @audit_property("with a cache = without")

@@ -36,7 +36,7 @@ def identity(t):
     if len(names) != len(branches):
         raise Wrong("branches must be modules of the model, such as [layer.linear2]")
     if t.n_tokens is not None:
-        raise NotTried("tokens are no vectors: audit a layer, with `d_model=`")
+        raise NotTried("tokens are not vectors: audit a layer, with `d_model=`")
 
     def silence(model):
         for name in names:
@@ -44,7 +44,7 @@ def identity(t):
                 parameter.data.zero_()
 
     out = t.run(t.x, t.modified(silence))
-    t.require_same(out, t.x, "the last maps of all branches are 0, and the output is not the input")
+    t.require_same(out, t.x, "the last linear layers of all branches are 0, but the output differs from the input")
 
 
 @audit_property("layers begin different", needs="nothing")
