@@ -112,7 +112,7 @@ def touch_lookup(page):
     unit = page.locator(".tl-plane").first.bounding_box()["width"] / 5
     swipe(page, middle(query_handle(page).locator(".tl-query")), -0.5 * unit, 1.5 * unit)
     x, y = (float(part) for part in page.get_by_label("Query", exact=True).input_value().split(", "))
-    return abs(x - 0.7) < 0.03 and abs(y + 1.2) < 0.03 and "weighs most" in status(page)
+    return abs(x - 0.7) < 0.03 and abs(y + 1.2) < 0.03 and "has the largest weight" in status(page)
 
 
 def play_with_masks(page):
@@ -187,7 +187,7 @@ def touch_influence(page):
     page.get_by_role("radio", name="4", exact=True).tap()
     moved = "Outputs 0 to 3 come before the token." in status(page)
     page.get_by_role("button", name="reads the future").tap()
-    return moved and status(page).endswith("“reads the future” is right.")
+    return moved and status(page).endswith("“reads the future” is the right answer.")
 
 
 def play_with_split(page):
@@ -375,10 +375,10 @@ LABS = {
         touch=touch_lookup,
         scrolls=(".tl-ground", "input[type=range]"),
         nonsense=(
-            ("Query", "one, two", "Write a point as two numbers: 1, 0.5.", "1, 0.5", "dog weighs most"),
-            ("Temperature, typed", "hot", "Temperature is a number from 0.010 to 100.", "0.5", "weighs most"),
-            ("Temperature, typed", "1000", "Temperature goes from 0.010 to 100; 1,000 does", "0.5", "weighs most"),
-            ("Query", "3, 0", "The plane goes from −2 to 2 both ways.", "2, 0", "cat weighs most"),
+            ("Query", "one, two", "Write a point as two numbers: 1, 0.5.", "1, 0.5", "dog has the largest weight"),
+            ("Temperature, typed", "hot", "Temperature is a number from 0.010 to 100.", "0.5", "has the largest weight"),
+            ("Temperature, typed", "1000", "Temperature goes from 0.010 to 100; 1,000 does", "0.5", "has the largest weight"),
+            ("Query", "3, 0", "The plane goes from −2 to 2 both ways.", "2, 0", "cat has the largest weight"),
         ),
     ),
     "masks": Case(
@@ -411,7 +411,7 @@ LABS = {
         scrolls=(".tl-hint", ".tl-key-name", ".tl-square", ".tl-query-name", ".tl-sum", ".tl-blend", ".tl-status"),
         nonsense=(
             ("Padding", "7", "Padding goes from 0 to 6; 7 does not fit.", "2", "<pad>"),
-            ("Sentence", " ", "Type a word or more.", "a b", "“b” sees “a” and “b”"),
+            ("Sentence", " ", "Type at least one word.", "a b", "“b” sees “a” and “b”"),
             ("Sentence", LONGEST + " and more", "At most 12 tokens here; this has 14.", "a", "“a” sees “a”"),
             ("Sentence", "antidisestablishmentarianism", "A token has at most 16 characters", "x y", "“y” sees “x”"),
         ),
@@ -730,7 +730,7 @@ LABS = {
         scrolls=(".tl-question", ".tl-status"),
         nonsense=(
             ("Your answer", "20; x; 1", "“x” is not a number.", "[20 5 1]", "Type the numbers"),
-            ("Your answer", "1" * 101, "That is longer than an answer can be.", "4*5, 5, 1", "Type the numbers"),
+            ("Your answer", "1" * 101, "No answer is that long.", "4*5, 5, 1", "Type the numbers"),
         ),
     ),
     "painting": Case(

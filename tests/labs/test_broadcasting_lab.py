@@ -88,7 +88,7 @@ def test_a_clash_names_the_axis(broadcasting):
     assert broadcasting("matmulShapes", [6, 2, 3], [4, 3, 5])["reason"] == (
         "batch axes: axis −3: 6 and 4 differ, and neither is 1"
     )
-    assert broadcasting("matmulShapes", [], [4])["reason"].startswith("matmul wants at least one axis on each side")
+    assert broadcasting("matmulShapes", [], [4])["reason"].startswith("matmul needs at least one axis on each side")
 
 
 def test_huge_shapes_combine_without_memory(broadcasting):

@@ -271,12 +271,12 @@ def test_url_contains_only_differences(engine):
         ("gpt5", "it names the model “gpt5”, which this lab does not know"),
         ("constructor", "it names the model “constructor”, which this lab does not know"),
         ("x" * 99, f"it names the model “{'x' * 20}”, which this lab does not know"),
-        ("gpt2.", "“” in it means nothing to this lab"),
-        ("gpt2.layers-3", "“layers-3” in it means nothing to this lab"),
-        ("gpt2.family-bert", "“family-bert” in it means nothing to this lab"),
-        ("gpt2.toString-3", "“toString-3” in it means nothing to this lab"),
-        ("gpt2.bytes_per_value-2", "“bytes_per_value-2” in it means nothing to this lab"),
-        ("gpt2.n_layers", "“n_layers” in it means nothing to this lab"),
+        ("gpt2.", "“” is not a setting of this lab"),
+        ("gpt2.layers-3", "“layers-3” is not a setting of this lab"),
+        ("gpt2.family-bert", "“family-bert” is not a setting of this lab"),
+        ("gpt2.toString-3", "“toString-3” is not a setting of this lab"),
+        ("gpt2.bytes_per_value-2", "“bytes_per_value-2” is not a setting of this lab"),
+        ("gpt2.n_layers", "“n_layers” is not a setting of this lab"),
         ("gpt2.n_layers-129", "its n_layers is “129”, but must be a whole number from 1 to 128"),
         ("gpt2.n_layers-0", "its n_layers is “0”, but must be a whole number from 1 to 128"),
         ("gpt2.seq--5", "its seq is “-5”, but must be a whole number from 1 to 1,048,576"),
@@ -285,7 +285,7 @@ def test_url_contains_only_differences(engine):
         ("gpt2.bytes-3", "its bytes is “3”, but must be 2 or 4"),
         ("gpt2.n_heads-7", "7 heads cannot share its d_model 768"),
         ("gpt2.d_model-100", "12 heads cannot share its d_model 100"),
-        ("gpt2.n_kv_heads-3", "“n_kv_heads-3” in it means nothing to this lab"),
+        ("gpt2.n_kv_heads-3", "“n_kv_heads-3” is not a setting of this lab"),
         ("smollm2-135m.n_kv_heads-5", "9 heads cannot share 5 of keys"),
         ("smollm2-135m.n_heads-8", "8 heads cannot share 3 of keys"),
         ("gpt2.against-gpt5", "it compares with “gpt5”, which this lab does not know"),
@@ -352,7 +352,7 @@ def test_description_of_a_change_agrees_with_the_package(engine):
         one, bert = BudgetLab(shape), shape.family == "bert"
         count, flops = tl.count_parameters(shape), tl.forward_flops(shape, one.seq)
         head = (
-            "FLOPs stay: rows are looked up, not multiplied." if bert else "The output head, which is the same matrix,"
+            "FLOPs do not change: rows are looked up, not multiplied." if bert else "The output head, which is the same matrix,"
         )
 
         other = changed(shape, n_layers=2 * shape.n_layers)
@@ -366,14 +366,14 @@ def test_description_of_a_change_agrees_with_the_package(engine):
         shared = {"n_kv_heads": shape.n_kv_heads and 2 * shape.n_kv_heads}
         text = change_text(engine, one, changed(shape, n_heads=shape.n_heads * 2, **shared))
         assert text == (
-            f"{2 * shape.n_heads} heads instead of {shape.n_heads}, 32 features in each instead of 64: not one "
-            "parameter more or less, and not one FLOP. Heads divide d_model among themselves."
+            f"{2 * shape.n_heads} heads instead of {shape.n_heads}, 32 features in each instead of 64: no "
+            "change in parameters or FLOPs. Heads divide d_model among themselves."
         )
         text = change_text(engine, changed(shape, vocab_size=10_000), changed(shape, vocab_size=20_000))
         assert f"20,000 instead of 10,000: +{10_000 * shape.d_model:,} parameters" in text and head in text
         text = change_text(engine, one, changed(shape, n_positions=shape.n_positions - 24, seq=one.seq))
         if shape.family == "llama":
-            assert "not one parameter more or less, none is learned" in text
+            assert "no change in parameters, since positions are not learned" in text
         else:
             assert f"−{24 * shape.d_model:,} parameters" in text and "in the position embedding" in text
 
@@ -381,7 +381,7 @@ def test_description_of_a_change_agrees_with_the_package(engine):
             one = changed(shape, seq=1024)
             flops = tl.forward_flops(shape, one.seq)
         text = change_text(engine, one, changed(shape, seq=2 * shape.d_ff))
-        assert "not one parameter more or less" in text and text.endswith("take more than the feed-forward layers.")
+        assert "no change in parameters" in text and text.endswith("take more than the feed-forward layers.")
         rest = "its other products" if bert else "everything else"
         square = ratio(one.seq**2, 4 * shape.d_ff**2)
         assert f"scores and blend {square}, {rest} {ratio(one.seq, 2 * shape.d_ff)}." in text
@@ -392,11 +392,11 @@ def test_description_of_a_change_agrees_with_the_package(engine):
             shape, seq=one.seq, d_model=2 * shape.d_model, n_heads=2 * shape.n_heads, d_ff=2 * shape.d_ff, **shared
         )
         text = change_text(engine, one, other)
-        assert "grow with its square, 4 ×; the embeddings only with itself, 2 ×." in text
+        assert "grow with the square of d_model, 4 ×; the embeddings only with d_model itself, 2 ×." in text
         assert f"Heads keep their width, 64 features: now {2 * shape.n_heads} heads." in text
         text = change_text(engine, one, changed(shape, seq=one.seq, batch=8))
         memory = [sum(tl.memory_breakdown(shape, one.seq, batch).values()) for batch in (1, 8)]
-        assert "go with the batch, 8 ×" in text and text.endswith(
+        assert "scale with the batch, 8 ×" in text and text.endswith(
             f"step of training takes {ratio(*memory)} the memory."
         )
         assert "Weights take 0.5 × the memory" in change_text(
@@ -405,7 +405,7 @@ def test_description_of_a_change_agrees_with_the_package(engine):
         text = change_text(engine, one, changed(shape, n_layers=1, seq=3))
         assert text.startswith(f"−{count - tl.count_parameters(replace(shape, n_layers=1)):,} parameters, ")
     assert change_text(engine, BudgetLab(tl.BERT_BASE), BudgetLab(tl.GPT2)).startswith(
-        "Another model: +14,957,568 parameters"
+        "A different model: +14,957,568 parameters"
     )
 
 
@@ -705,7 +705,7 @@ def test_heads_slider_offers_divisors_and_changes_no_parameter(show):
         seen.append(heads)
         slider(page, "n_heads").press("ArrowRight")
     assert seen == [n for n in range(1, 769) if 768 % n == 0]
-    assert status(page).startswith("768 heads instead of 384, 1 feature in each instead of 2: not one parameter")
+    assert status(page).startswith("768 heads instead of 384, 1 feature in each instead of 2: no change in parameters")
 
 
 def test_by_keyboard(show):
@@ -721,7 +721,7 @@ def test_by_keyboard(show):
     page.get_by_role("button", name="generation").press("Enter")
     assert list(table(page)) == ["weights", "key–value cache", "total"]
     page.get_by_role("button", name="seq = 3,328").press("Enter")
-    assert status(page).startswith("A context of 3,328 tokens instead of 1,024: not one parameter")
+    assert status(page).startswith("A context of 3,328 tokens instead of 1,024: no change in parameters")
     assert page.get_by_role("button", name="seq = 3,328").get_attribute("aria-pressed") == "true"
     page.get_by_role("button", name="FLOPs", exact=True).press("Space")
     rows = table(page)
@@ -738,7 +738,7 @@ def test_drag_is_described_from_its_start(show):
     assert len(seen) > 15
     page.wait_for_function(f"location.search.endsWith('n_layers-{layers}')")
     move(page, "batch", 8)
-    assert status(page).startswith("8 sequences instead of 1 at a time: not one parameter more or less.")
+    assert status(page).startswith("8 sequences instead of 1 at a time: no change in parameters.")
 
 
 def test_width_and_ratio_return_after_a_drag(show):
@@ -842,7 +842,7 @@ def test_invalid_url_is_ignored_and_reported(show, text):
     first = page.locator(".tl-lab > :not(.tl-error)").evaluate_all(parts)
     again(page, f"{page.url}?budget={text}")
     alert = page.locator(".tl-lab > .tl-error")
-    assert alert.is_visible() and alert.inner_text().startswith("What the address says about this lab is ignored: ")
+    assert alert.is_visible() and alert.inner_text().startswith("The lab ignores part of the address: ")
     assert page.locator(".tl-lab > :not(.tl-error)").evaluate_all(parts) == first
     page.wait_for_timeout(400)
     assert "budget" in page.url, "it stays for who wants to correct it"

@@ -246,7 +246,7 @@ def test_invalid_url_parameters_are_ignored_and_reported(show, case):
     for query in (f"{word}.nothing=1", f"{word}=%3Cb%3E&{word}.constructor=x&{word}.at=-1"):
         again(page, f"{url}?{query}")
         alert = page.locator(".tl-lab > .tl-error")
-        assert alert.is_visible() and alert.inner_text().startswith("What the address says about this lab is ignored: ")
+        assert alert.is_visible() and alert.inner_text().startswith("The lab ignores part of the address: ")
         assert picture(page, ".tl-error") == began
         page.wait_for_timeout(300)
         assert page.url.endswith(query), "it stays for who wants to correct it"

@@ -252,7 +252,7 @@ def bias(page, expert):
 def test_question_has_an_answer(show):
     page = show(ExpertsLab())
     page.get_by_role("radio", name="sat").click()
-    assert "Expert 3 misses the choice by 0.030." in status(page)
+    assert "Expert 3 comes next, 0.030 behind." in status(page)
     bias(page, 3).focus()
     for _ in range(2):
         page.keyboard.press("ArrowRight")

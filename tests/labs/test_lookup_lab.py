@@ -165,7 +165,7 @@ def row_text(lab):
     """The status line."""
     best = lab.weights.argmax()
     output = ", ".join(f"{x:.2f}".replace("-", "−") for x in lab.output)
-    return f"{lab.labels[best]} weighs most, {lab.weights[best]:.2f}. The output is ({output})."
+    return f"{lab.labels[best]} has the largest weight, {lab.weights[best]:.2f}. The output is ({output})."
 
 
 def test_arrow_keys_move_a_point(show):
@@ -178,7 +178,7 @@ def test_arrow_keys_move_a_point(show):
     page.get_by_role("button", name="distance").press("Enter")
     assert status(page) == row_text(LookupLab(query=(0.3, 0.5), similarity="distance"))
     page.get_by_label("Temperature", exact=True).press("Home")
-    assert "a lookup that finds one key" in status(page)
+    assert "the lookup finds one key" in status(page)
 
 
 def test_dragging_the_query(show):

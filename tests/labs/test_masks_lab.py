@@ -201,7 +201,7 @@ def row_text(lab, i):
     if hidden >= 0.005:
         total = f". The row sums to {weights.sum():.2f}; hidden keys have {share} of it."
     if not seen:
-        rule = "weights 0 and output 0 here, by the course’s rule. A plain softmax gives NaN."
+        rule = "its weights and output are 0 here, by the course’s rule. A plain softmax returns NaN."
         return f"“{names[i]}” sees nothing: {rule}"
     if len(seen) > 6:
         count = "all" if len(seen) == len(keys) else f"{len(seen)} of"
@@ -234,8 +234,8 @@ def test_tokenization_agrees_between_browser_and_python(text, masks):
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("", "Type a word or more."),
-        (" \n", "Type a word or more."),
+        ("", "Type at least one word."),
+        (" \n", "Type at least one word."),
         ("a " * 14, "At most 12 tokens here; this has 14."),
         ("x" * 17, f"A token has at most 16 characters here; “{'x' * 16}…” has 17."),
     ],
@@ -473,7 +473,7 @@ def test_click_toggles_a_cell(show, stage):
     lab.flipped = [[1, 4]]
     shows(page, lab)
     assert status(page) == row_text(lab, 1)
-    assert page.locator(".tl-about").inner_text() == "Your own mask: 1 cell is not as in “causal”."
+    assert page.locator(".tl-about").inner_text() == "Your own mask: 1 cell differs from “causal”."
     assert page.get_by_role("group", name="Mask", exact=True).locator("[aria-pressed=true]").count() == 0
     square(page, 1, 4, stage).click()
     shows(page, MaskLab())
@@ -558,7 +558,7 @@ def test_empty_row_is_reported(show):
     assert status(page) == row_text(lab, 0)
     assert page.locator(".tl-empty:visible").all_text_contents() == ["sees nothing"]
     assert (
-        "The row of “the” sees nothing. No weights sum to one there: the course gives zeros, a plain softmax NaN."
+        "The row of “the” sees nothing. Weights cannot sum to one there: the course returns zeros, and a plain softmax NaN."
         in (page.locator(".tl-verdict-box").inner_text())
     )
     assert math.isnan(lab.scores[0].masked_fill(~lab.mask[0], -math.inf).softmax(-1)[0])

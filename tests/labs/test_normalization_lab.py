@@ -321,7 +321,7 @@ def sentence(lab, index):
     value = lab.x[tuple(index)].item()
     return (
         f"x[{', '.join(map(str, index))}] = {value:g} shares {shared} with {len(group)} others: ",
-        f"Normalized it is {written(lab.normalized[tuple(index)])}",
+        f"Its normalized value is {written(lab.normalized[tuple(index)])}",
     )
 
 
@@ -369,7 +369,7 @@ def test_axes_can_be_toggled_freely(show):
         assert [name for name in names if name in NAMES.values()] == ([NAMES[lab.norm]] if lab.norm else [])
         groups = page.get_by_role("group", name="Groups of features").get_by_role("button")
         assert groups.first.is_enabled() == (2 in dims)
-    assert "mean 6.00 and standard deviation 0.00 with no other entry. Normalized it is 0.00." in status(page)
+    assert "mean 6.00 and standard deviation 0.00 with no other entry. Its normalized value is 0.00." in status(page)
     page.get_by_role("button", name="group norm").click()
     page.get_by_role("button", name="4", exact=True).click()
     lab.norm, lab.n_groups = "group", 4

@@ -373,16 +373,16 @@ def test_typed_sizes_update_counts_and_texts(show, n, d, m):
     assert f"N²(D + M) = {n:,}² × {d + m}" in page.locator(".tl-bill").nth(0).inner_text()
     assert f"2NDM = 2 × {n:,} × {d} × {m}" in page.locator(".tl-bill").nth(1).inner_text()
     text = status(page)
-    assert text.endswith(f"Held in between: {n * n:,} numbers or {d * m:,}.")
+    assert text.endswith(f"Numbers stored in between: {n * n:,} or {d * m:,}.")
     if first == second:
         assert text.startswith(f"Both orders take {first:,} multiply-adds: N is 2DM/(D + M). ")
         return
     less, more = sorted((first, second))
     heading = "Keys with values first" if second < first else "Queries with keys first"
     ratio = f"{round(more / less):,}" if more / less >= 10 else f"{more / less:.2f}".rstrip("0").rstrip(".")
-    assert text.startswith(f"{heading} takes {ratio} times fewer multiply-adds: {less:,} against {more:,}. ")
+    assert text.startswith(f"{heading} takes {ratio} times fewer multiply-adds: {less:,} instead of {more:,}. ")
     equal = 2 * d * m / (d + m)
-    assert f"They are equal at N = 2DM/(D + M) = {equal:g}. " in text or f" = {equal:.1f}. " in text
+    assert f"The costs are equal at N = 2DM/(D + M) = {equal:g}. " in text or f" = {equal:.1f}. " in text
     bars = page.locator(".tl-orders .tl-track").evaluate_all(
         "tracks => tracks.map((track) => [...track.children].map((part) => part.offsetWidth / track.offsetWidth))"
     )
@@ -401,16 +401,16 @@ def test_pictures_share_a_scale_and_thin_sides_are_widened(show):
     ruler = page.locator(".tl-ruler").first.evaluate("path => path.getBBox().width")
     words = page.locator(".tl-picture").first.locator("text").last.text_content()
     assert ruler == pytest.approx(int(words.split()[0]) * scale, abs=0.5) and words.endswith("rows or columns")
-    assert note.inner_text() == "Nothing is widened: all sides are to scale."
+    assert note.inner_text() == "All sides are to scale."
     typed(page, "n").fill("65,536")
     second, scale = sides(page, 1), sides(page, 0)["mid"][0] / 65_536
     assert second["mid"] == [2, 2] and second["q"] == [2, pytest.approx(65_536 * scale)]
-    assert note.inner_text().startswith(f"At this scale D = 64 and M = 128 would be {128 * scale:.2f} pixels or less: ")
+    assert note.inner_text().startswith(f"At this scale, D = 64 and M = 128 would be {128 * scale:.2f} pixels or less wide. ")
     typed(page, "d").fill("256")
     typed(page, "m").fill("1")
     typed(page, "n").fill("16")
     width = sides(page, 0)["q"][0] / 256
-    assert f"M = 1 would be {width:.2f} pixels: drawn 2 pixels wide, so that you see it." in note.inner_text()
+    assert f"M = 1 would be {width:.2f} pixels wide. To be visible, this side is drawn 2 pixels wide." in note.inner_text()
 
 
 def test_softmax_allows_one_order_and_a_mask_needs_running_sums(show):
@@ -426,15 +426,15 @@ def test_softmax_allows_one_order_and_a_mask_needs_running_sums(show):
         assert not crosses.nth(0).is_visible() and crosses.nth(1).is_visible() == softmax
         assert page.locator(".tl-bill").nth(1).is_visible() != softmax
         refusal = page.locator(".tl-refusal").nth(1).inner_text()
-        assert refusal.startswith("Not possible: exp(q·k) is no product") if softmax else refusal == ""
+        assert refusal.startswith("Not possible: exp(q·k) is not a product") if softmax else refusal == ""
         assert page.get_by_role("button", name="equal: 64").count() == (0 if softmax else 1)
         assert page.locator(".tl-masked").nth(0).is_visible() == causal
         assert ("softmax(QKᵀ)" in page.locator(".tl-picture").nth(0).text_content()) == softmax
         assert ("S so far" in page.locator(".tl-picture").nth(1).text_content()) == causal
-        assert {"nothing": "associative", "softmax": "All N × N scores", "causal": "hold the future"}[
+        assert {"nothing": "associative", "softmax": "All N × N scores", "causal": "contain the future"}[
             between
         ] in page.locator(".tl-why").inner_text()
-    assert states["softmax"].startswith("With softmax between, only one order is left: 134,217,728 multiply-adds")
+    assert states["softmax"].startswith("With softmax in between, only one order is possible: 134,217,728 multiply-adds")
     assert states["nothing"] == states["causal"], "a mask changes no count"
 
 
@@ -528,7 +528,7 @@ def test_every_step_agrees_with_the_package(show, tensors):
         assert page.locator(".tl-keys tfoot td").last.inner_text() == output
         assert page.locator(".tl-same").inner_text() == "The weights times the values give the same output."
         text = page.locator(".tl-forms").inner_text()
-        assert f"state: D×M + D = {d}×{m} + {d} = {d * m + d}, after every token" in text
+        assert f"state: D×M + D = {d}×{m} + {d} = {d * m + d}, after each token" in text
         assert f"t × (D + M) = {token} × {d + m} = {token * (d + m)}, and growing" in text
         assert status(page) == (
             f"Token {token} of {seq}: φ(k)vᵀ and φ(k) are added to the state, which stays {d * m + d} numbers. "

@@ -93,7 +93,7 @@ def test_two_mistakes_with_one_answer_are_both_named(practise):
     page = practise(ask(Number(), asks=lambda result, n: int(result > n / 2), sizes={"n": (2, 90)}))
     give(page, "1")
     assert status(page) == (
-        "Not right, and two mistakes give this. One: You double it: n grows. The other: You add one: that is counting."
+        "Not right. Two mistakes lead to this answer. One: You double it: n grows. The other: You add one: that is counting."
     )
 
 
@@ -105,9 +105,9 @@ def test_missed_cases_come_back_and_shown_ones_are_not_solved(practise):
     assert status(page).startswith(f"The answer is {n / 2:.1f}.")
     assert "0 of 24 solved" in page.locator(".tl-lab").inner_text()
     for _ in range(3):
-        assert "with other numbers." not in status(page)
+        assert "with different numbers." not in status(page)
         page.get_by_role("button", name="Another").click()
-    assert status(page) == "You missed one like this. Here it is with other numbers." and number_asked(page) != n
+    assert status(page) == "You missed a question like this. Here it is with different numbers." and number_asked(page) != n
 
 
 def test_progress_is_stored_if_the_browser_allows_it(practise):
@@ -199,7 +199,7 @@ def test_three_questions_from_earlier_chapters(practise):
     for number in (1, 2, 3):
         assert not page.locator(".tl-score").inner_text().startswith("What a head gets")
         page.get_by_role("button", name="Show answer").click()
-        assert ("Three questions are done." in status(page)) == (number == 3)
+        assert ("You have done three questions." in status(page)) == (number == 3)
         page.get_by_role("button", name="Another").click()
 
 
@@ -249,7 +249,7 @@ def test_a_table_has_a_field_for_each_number(practise):
     for name, text in {"Row 0, column 0": n, "Row 0, column 1": 1, "Row 1, column 0": 0}.items():
         page.get_by_label(name, exact=True).fill(str(text))
     page.keyboard.press("Enter")
-    assert status(page).startswith("There is no whole answer yet.")
+    assert status(page).startswith("The answer is not complete yet.")
     page.get_by_label("Row 1, column 1", exact=True).fill("6")
     page.keyboard.press("Enter")
     assert status(page) == "Not right. Only row 1, column 1 is wrong."
@@ -264,7 +264,7 @@ def test_choice_of_one_option(practise):
     options = {0.5: "a half", 2: "twice as much", 1.1: "one more"}
     page = practise(ask(Choice(options), asks=lambda result, n: 1.1 if result == n + 1 else result / n))
     page.get_by_role("button", name="Check").click()
-    assert status(page).startswith("There is no whole answer yet.")
+    assert status(page).startswith("The answer is not complete yet.")
     page.get_by_role("button", name="twice as much").click()
     page.get_by_role("button", name="Check").click()
     assert status(page).startswith("Not right. You double it")
@@ -284,7 +284,7 @@ def test_steps_are_ordered_by_keyboard_without_losing_focus(practise):
     assert order.all_inner_texts()[-1] == "blend"
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Up: blend, 4 of 4"
     page.get_by_role("button", name="Check").click()
-    assert status(page) == "Not right. The answer begins with another step."
+    assert status(page) == "Not right. The answer begins with a different step."
     page.get_by_role("button", name="Up: scores").click()
     page.get_by_role("button", name="Check").click()
     assert status(page) == "Right."

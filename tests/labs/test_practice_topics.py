@@ -322,9 +322,9 @@ def test_infinity_is_a_number(engine, text):
 
 
 def test_decimal_comma_gets_an_error_message(engine):
-    assert engine("parseOne", "0,27") == {"error": "A decimal point, please: “0.27”."}
+    assert engine("parseOne", "0,27") == {"error": "Please write a decimal point: “0.27”."}
     for text in ("0,27, 0,73", "0,27; 0,73", "0,27 0,73"):
-        assert engine("parseSeveral", text, {"places": 2}, 2) == {"error": "A decimal point, please: “0.27”."}
+        assert engine("parseSeveral", text, {"places": 2}, 2) == {"error": "Please write a decimal point: “0.27”."}
     assert engine("parseSeveral", "0,1,0,0", {"places": 2}, 4)["value"] == [0, 1, 0, 0]
 
 
@@ -356,8 +356,8 @@ def test_incomplete_answer_is_no_error(engine, text):
         ({"kind": "mask"}, {"right": "10/11", "rows": ["3", "4"]}, "11/11", "1 cell too many; look at row 3."),
         ({"kind": "mask"}, {"right": "10/11", "rows": ["cat", "sat"]}, "11/11", "look at row “cat”."),
         ({"kind": "mask"}, {"right": "10/11"}, "11/00", "1 cell too many and 2 cells missing; look at row 0."),
-        ({"kind": "order"}, {"right": [2, 0, 1]}, [2, 1, 0], "The first step is right, and the next is not."),
-        ({"kind": "number", "places": 0}, {"right": 6}, "error", "There is an answer to this one."),
+        ({"kind": "order"}, {"right": [2, 0, 1]}, [2, 1, 0], "The first step is right, but the next is not."),
+        ({"kind": "number", "places": 0}, {"right": 6}, "error", "This question has an answer."),
     ],
 )
 def test_remarks_about_unrecognised_answers(engine, form, case, given, remark):

@@ -222,7 +222,7 @@ def test_draws_follow_from_the_seed(show):
     page.get_by_role("button", name="Draw", exact=True).click()
     lab = SamplingLab("door", temperature=2, draws=101)
     place, number = lab.drawn[-1], lab.numbers[-1].item()
-    label = "one of the others" if place == MOST_STORED else f"“{lab.tokens[place].replace(' ', '␣')}”"
+    label = "one of the other tokens" if place == MOST_STORED else f"“{lab.tokens[place].replace(' ', '␣')}”"
     assert status(page).endswith(f" Draw 101: the number {number:.4f} falls on {label}.")
     drawn = [int(text) for text in page.locator(".tl-tokens tbody td:nth-last-child(2)").all_inner_texts()]
     assert sum(drawn) == 101

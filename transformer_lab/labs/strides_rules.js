@@ -5,11 +5,11 @@ import { counted, shapeText } from "./words.js";
 
 /**
  * A strided view of a storage. `storage` holds numbers of the first tensor; `copied` says whether the last operation
- * created it.
+ * created this storage.
  * @typedef {{ shape: number[], strides: number[], offset: number, storage: number[], copied?: boolean }} Strided
  */
 
-// An operation returns a tensor or throws a reason.
+// An operation returns a tensor, or throws the reason why it cannot.
 export class Refused extends Error {}
 export const refuse = (reason) => {
   throw new Refused(reason);
@@ -23,7 +23,7 @@ export const arange = (shape) => ({
   storage: range(product(shape)),
 });
 
-// The storage position of an element, and of all elements in row-major order.
+// The storage place of an element, and the places of all elements in row-major order.
 /** @type {(tensor: Strided, index: number[]) => number} */
 export const placeOf = (tensor, index) => tensor.offset + dot(index, tensor.strides);
 /** @type {(tensor: Strided) => number[]} */
@@ -41,8 +41,8 @@ export function isContiguous({ shape, strides }) {
   return true;
 }
 
-// The strides of `view(shape)` on the same storage, or the reason why there are none. Axes can be merged only if the
-// stride of the left one is the size times the stride of the right one.
+// The strides of `view(shape)` on the same storage, or the reason why there are none. Two axes can be merged only if
+// the stride of the left axis is the size times the stride of the right axis.
 function viewStrides(tensor, shape) {
   if (product(shape) === 0)
     return { strides: `${shape}` === `${tensor.shape}` ? tensor.strides : contiguousStrides(shape) };
@@ -187,8 +187,7 @@ export const operations = {
           `expand: axis ${axis} has size ${old}; only an axis of size 1 can stretch, so it cannot become ${newSize}.`,
         );
       shape[i] = newSize;
-      // The stride of an axis of size 1 does not matter; PyTorch uses the size times the stride of the axis to its
-      // right.
+      // The stride of an axis of size 1 has no effect; PyTorch uses the size times the stride of the axis to its right.
       const own = axis < 0 ? shape[i + 1] * strides[i + 1] : tensor.strides[axis];
       strides[i] = newSize === old && tensor.shape.length ? own : 0;
     }
