@@ -235,7 +235,7 @@ def touch_whole(page):
     page.locator("[data-part=self_attention] rect").tap()
     opened = status(page).startswith("Self-attention, encoder layer 1, head 1: “3” looks at “")
     page.get_by_role("button", name="encoder only").tap()
-    return opened and status(page) == "An encoder alone: vectors for “342”, and no words."
+    return opened and status(page) == "An encoder alone turns “342” into vectors and writes nothing."
 
 
 def mixed(*topics):
@@ -376,8 +376,20 @@ LABS = {
         scrolls=(".tl-ground", "input[type=range]"),
         nonsense=(
             ("Query", "one, two", "Write a point as two numbers: 1, 0.5.", "1, 0.5", "dog has the largest weight"),
-            ("Temperature, typed", "hot", "Temperature is a number from 0.010 to 100.", "0.5", "has the largest weight"),
-            ("Temperature, typed", "1000", "Temperature goes from 0.010 to 100; 1,000 does", "0.5", "has the largest weight"),
+            (
+                "Temperature, typed",
+                "hot",
+                "Temperature is a number from 0.010 to 100.",
+                "0.5",
+                "has the largest weight",
+            ),
+            (
+                "Temperature, typed",
+                "1000",
+                "Temperature goes from 0.010 to 100; 1,000 does",
+                "0.5",
+                "has the largest weight",
+            ),
             ("Query", "3, 0", "The plane goes from −2 to 2 both ways.", "2, 0", "cat has the largest weight"),
         ),
     ),
@@ -698,7 +710,7 @@ LABS = {
             (
                 "Type a number, up to 6 digits",
                 "three",
-                "Digits only: it knows 0 to 9, no comma, sign or letter.",
+                "Digits only: the model knows 0 to 9, but no comma, sign or letter.",
                 "3",
                 "Right.",
             ),

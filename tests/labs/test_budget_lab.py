@@ -352,7 +352,9 @@ def test_description_of_a_change_agrees_with_the_package(engine):
         one, bert = BudgetLab(shape), shape.family == "bert"
         count, flops = tl.count_parameters(shape), tl.forward_flops(shape, one.seq)
         head = (
-            "FLOPs do not change: rows are looked up, not multiplied." if bert else "The output head, which is the same matrix,"
+            "FLOPs do not change: rows are looked up, not multiplied."
+            if bert
+            else "The output head, which is the same matrix,"
         )
 
         other = changed(shape, n_layers=2 * shape.n_layers)

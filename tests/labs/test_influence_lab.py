@@ -95,8 +95,8 @@ def test_sentences():
     call = Engine(InfluenceLab)
     assert call("influenceText", rows, 0, "one") == "Token 0 is replaced: no output moves."
     assert call("influenceText", rows, 3, "one") == (
-        "Token 3 is replaced: outputs 2, 3 and 6 move, output 3 farthest, by 1.25 times the outputs’ standard deviation. "
-        "Output 2 comes before the token."
+        "Token 3 is replaced: outputs 2, 3 and 6 move, output 3 farthest, by 1.25 times the outputs’ standard "
+        "deviation. Output 2 comes before the token."
     )
     assert call("influenceText", rows, 6, "padded").endswith("every output is NaN, before and after.")
     assert call("moveText", 0.001) == "<0.01"

@@ -558,8 +558,8 @@ def test_empty_row_is_reported(show):
     assert status(page) == row_text(lab, 0)
     assert page.locator(".tl-empty:visible").all_text_contents() == ["sees nothing"]
     assert (
-        "The row of “the” sees nothing. Weights cannot sum to one there: the course returns zeros, and a plain softmax NaN."
-        in (page.locator(".tl-verdict-box").inner_text())
+        "The row of “the” sees nothing. Weights cannot sum to one there: the course returns zeros, and a plain "
+        "softmax NaN." in (page.locator(".tl-verdict-box").inner_text())
     )
     assert math.isnan(lab.scores[0].masked_fill(~lab.mask[0], -math.inf).softmax(-1)[0])
     assert page.locator(".tl-blend").first.inner_text() == "nothing"

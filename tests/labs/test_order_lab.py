@@ -405,12 +405,16 @@ def test_pictures_share_a_scale_and_thin_sides_are_widened(show):
     typed(page, "n").fill("65,536")
     second, scale = sides(page, 1), sides(page, 0)["mid"][0] / 65_536
     assert second["mid"] == [2, 2] and second["q"] == [2, pytest.approx(65_536 * scale)]
-    assert note.inner_text().startswith(f"At this scale, D = 64 and M = 128 would be {128 * scale:.2f} pixels or less wide. ")
+    assert note.inner_text().startswith(
+        f"At this scale, D = 64 and M = 128 would be {128 * scale:.2f} pixels or less wide. "
+    )
     typed(page, "d").fill("256")
     typed(page, "m").fill("1")
     typed(page, "n").fill("16")
     width = sides(page, 0)["q"][0] / 256
-    assert f"M = 1 would be {width:.2f} pixels wide. To be visible, this side is drawn 2 pixels wide." in note.inner_text()
+    assert (
+        f"M = 1 would be {width:.2f} pixels wide. To be visible, this side is drawn 2 pixels wide." in note.inner_text()
+    )
 
 
 def test_softmax_allows_one_order_and_a_mask_needs_running_sums(show):
@@ -434,7 +438,9 @@ def test_softmax_allows_one_order_and_a_mask_needs_running_sums(show):
         assert {"nothing": "associative", "softmax": "All N × N scores", "causal": "contain the future"}[
             between
         ] in page.locator(".tl-why").inner_text()
-    assert states["softmax"].startswith("With softmax in between, only one order is possible: 134,217,728 multiply-adds")
+    assert states["softmax"].startswith(
+        "With softmax in between, only one order is possible: 134,217,728 multiply-adds"
+    )
     assert states["nothing"] == states["causal"], "a mask changes no count"
 
 

@@ -93,7 +93,8 @@ def test_two_mistakes_with_one_answer_are_both_named(practise):
     page = practise(ask(Number(), asks=lambda result, n: int(result > n / 2), sizes={"n": (2, 90)}))
     give(page, "1")
     assert status(page) == (
-        "Not right. Two mistakes lead to this answer. One: You double it: n grows. The other: You add one: that is counting."
+        "Not right. Two mistakes lead to this answer. One: You double it: n grows. The other: You add one: that is "
+        "counting."
     )
 
 
@@ -107,7 +108,10 @@ def test_missed_cases_come_back_and_shown_ones_are_not_solved(practise):
     for _ in range(3):
         assert "with different numbers." not in status(page)
         page.get_by_role("button", name="Another").click()
-    assert status(page) == "You missed a question like this. Here it is with different numbers." and number_asked(page) != n
+    assert (
+        status(page) == "You missed a question like this. Here it is with different numbers."
+        and number_asked(page) != n
+    )
 
 
 def test_progress_is_stored_if_the_browser_allows_it(practise):

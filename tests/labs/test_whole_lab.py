@@ -65,7 +65,7 @@ def test_invalid_input_shows_no_verdict(show):
     page = show(WholeLab())
     page.get_by_label("Type a number").fill("34a")
     assert page.locator(".tl-verdict").inner_text() == "Still showing 342."
-    reason = "Digits only: it knows 0 to 9, no comma, sign or letter."
+    reason = "Digits only: the model knows 0 to 9, but no comma, sign or letter."
     assert status(page) == f"Not read: {reason} Still showing 342."
     page.locator("[data-part=cross_attention] rect").hover()
     assert page.locator(".tl-ask input").input_value() == "34a", "what is pointed at leaves it alone"
@@ -75,7 +75,7 @@ def test_invalid_input_shows_no_verdict(show):
 
 def test_empty_answer_is_reported(show):
     page = show(WholeLab(text="0342"))
-    assert status(page) == "It reads “0342” and stops at once, without a word: wrong."
+    assert status(page) == "It reads “0342” and writes nothing: wrong."
     assert page.locator(".tl-verdict").inner_text().startswith("It writes nothing. Wrong: it is three hundred")
     page.get_by_label("Type a number").fill("000001")
     assert page.locator(".tl-verdict").inner_text().endswith("of one to four digits, and none that begins with 0.")

@@ -327,7 +327,7 @@ def test_error_messages_of_the_courses_models_are_about_numbers(engine):
     lab = WholeLab()
     for text, error in (
         ("", "Type a number, such as 7."),
-        ("1,000", "Digits only: it knows 0 to 9, no comma, sign or letter."),
+        ("1,000", "Digits only: the model knows 0 to 9, but no comma, sign or letter."),
         ("1234567", "At most 6 digits; this has 7."),
     ):
         assert engine("tokenize", text, [*"0123456789"], lab.limits["tokens"], lab.says) == {"error": error}
