@@ -411,7 +411,7 @@ def test_disturbance_marks_and_counts_changed_entries(show, norm, by):
         count = moved.sum().item() or "none"
         assert f" Of {others.sum()} entries of other tokens, {count} ha" in status(page)
         assert page.locator(".tl-grid").nth(0).locator(".tl-pad").count() == (0 if by == "outlier" else 4)
-    page.get_by_role("button", name="Put x back").click()
+    page.get_by_role("button", name="Restore x").click()
     assert set(leaking(page).values()) == {("–", "–")}
 
 
