@@ -37,14 +37,14 @@ class Case:
 
     make: Callable
     text: str  # its repr
-    states: list  # functions that bring it into large, wide or invalid states
+    states: list  # functions that bring the lab into large, wide or invalid states
     sent: dict  # a state that the browser may send
     refused: dict  # invalid settings
     linked: str  # a trait for jslink
     keys: tuple  # a control, and a key that changes the status line
-    play: Callable  # by mouse: changes most of the lab
-    touch: Callable  # by finger, on a page 360 pixels wide; returns whether the lab reacts correctly
-    scrolls: tuple  # where a finger scrolls the page
+    play: Callable  # changes most of the lab by mouse
+    touch: Callable  # uses the lab by finger on a page 360 pixels wide; returns whether it reacts correctly
+    scrolls: tuple  # places from which a finger scrolls the page
     nonsense: tuple = ()  # a field, invalid input, the error; then valid input, and the status line
     script_bytes: int = 60_000  # at most
 
@@ -658,7 +658,7 @@ LABS = {
         scrolls=(".tl-stages", ".tl-grid"),
     ),
     "budget": Case(
-        script_bytes=80_000,  # it reads the config.json of fifty model types
+        script_bytes=80_000,  # the script reads the config.json of fifty model types
         make=BudgetLab,
         text=GPT2_TEXT,
         states=[
@@ -690,7 +690,7 @@ LABS = {
     ),
     "whole": Case(
         make=WholeLab,
-        script_bytes=89_000,  # as the book ships it, without spaces and long names, 71 kB
+        script_bytes=89_000,  # 71 kB in the book, without spaces and long names
         text="WholeLab(text='342', family='both', step=0, part='')",
         states=[
             lambda: WholeLab(text="777777", part="decoder.1.self"),

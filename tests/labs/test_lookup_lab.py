@@ -92,7 +92,7 @@ def test_attributes_are_tensors():
     assert lab.labels == ["key 0", "key 1"]
     events = []
     lab.observe(lambda change: events.append(change.new), "query")
-    lab.set_state({"query": [0, 1]})  # integers, as JavaScript serializes them
+    lab.set_state({"query": [0, 1]})  # integers, as in JavaScript's JSON
     assert lab.query.dtype == torch.float32 and lab.query.tolist() == [0, 1] and len(events) == 1
     expected = tl.softmax(torch.tensor([0.0, 1.0]) / math.sqrt(2))
     torch.testing.assert_close(lab.weights, expected)
@@ -162,7 +162,7 @@ def query(page):
 
 
 def row_text(lab):
-    """The status line."""
+    """Return the status line."""
     best = lab.weights.argmax()
     output = ", ".join(f"{x:.2f}".replace("-", "−") for x in lab.output)
     return f"{lab.labels[best]} has the largest weight, {lab.weights[best]:.2f}. The output is ({output})."
@@ -190,7 +190,7 @@ def test_dragging_the_query(show):
     page.mouse.down()
     before = status(page)
     page.mouse.up()
-    assert status(page) == before, "pressing alone moves nothing"
+    assert status(page) == before, "pressing without moving changes nothing"
     drag(page, query(page).locator(".tl-query"), -1.5 * unit, 0.8 * unit)
     point = [float(part) for part in page.get_by_label("Query", exact=True).input_value().split(", ")]
     assert point == pytest.approx([-0.6, -0.4], abs=0.02)

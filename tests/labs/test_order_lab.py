@@ -19,7 +19,7 @@ THIN = 2
 
 
 def some_sizes(count, seed=0):
-    """Random sizes over the whole range, including the corners."""
+    """Return random sizes over the whole range, including the extreme sizes."""
     draw = random.Random(seed)
     corners = list(itertools.product((16, 65_536), (1, 256), (1, 256)))
     inner = [(round(2 ** draw.uniform(4, 16)), draw.randint(1, 256), draw.randint(1, 256)) for _ in range(count)]
@@ -27,7 +27,7 @@ def some_sizes(count, seed=0):
 
 
 def some_sequences(count, seed=0):
-    """Queries, keys and values of all supported sizes."""
+    """Return queries, keys and values of all supported sizes."""
     draw, generator = random.Random(seed), torch.Generator().manual_seed(seed)
     for _ in range(count):
         seq, d, m = draw.randint(1, 12), draw.randint(1, 6), draw.randint(1, 6)
@@ -37,7 +37,7 @@ def some_sequences(count, seed=0):
 
 
 def by_definition(query, key, value):
-    """Weighted means over the tokens so far, with φ = elu + 1, in float64 and in no particular order of products."""
+    """Compute weighted means over the tokens so far, with φ = elu + 1, in float64, without a choice of order."""
     query, key, value = (x.double() for x in (query, key, value))
     scores = torch.einsum("id,jd->ij", F.elu(query) + 1, F.elu(key) + 1).tril()
     return scores, torch.einsum("ij,jm->im", scores / scores.sum(-1, keepdim=True), value)
@@ -196,7 +196,7 @@ def test_state_is_a_sum_and_output_a_mean():
         agree(lab.state[1], torch.tensor(z, dtype=torch.float64))
     agree(lab.output, torch.tensor([0.75, 39.75], dtype=torch.float64) / 23.25)
     lab.token = 1
-    assert lab.output.tolist() == lab.value[0].tolist(), "the first token sees itself alone"
+    assert lab.output.tolist() == lab.value[0].tolist(), "the first token sees only itself"
 
 
 def test_state_and_output_agree_at_every_token():
@@ -334,7 +334,7 @@ def typed(page, name):
 
 
 def written(number):
-    """A number with at most two decimals, as the lab formats it."""
+    """Format a number with at most two decimals, as in the lab."""
     if number and abs(number) < 0.005:
         return "≈0"
     return f"{round(number, 2):g}".replace("-", "−")
@@ -350,7 +350,7 @@ def bill(page, column):
 
 
 def sides(page, picture):
-    """Width and height of a picture's rectangles, in its units."""
+    """Return the width and height of a picture's rectangles, in the units of the picture."""
     return (
         page.locator(".tl-picture")
         .nth(picture)
@@ -441,7 +441,7 @@ def test_softmax_allows_one_order_and_a_mask_needs_running_sums(show):
     assert states["softmax"].startswith(
         "With softmax in between, only one order is possible: 134,217,728 multiply-adds"
     )
-    assert states["nothing"] == states["causal"], "a mask changes no count"
+    assert states["nothing"] == states["causal"], "a mask does not change the counts"
 
 
 def test_mark_sets_n_to_equal_costs(show):
@@ -510,7 +510,7 @@ def test_every_step_agrees_with_the_package(show, tensors):
         v = torch.cat((lab.value[token - 1], torch.ones(1)))
         product = torch.outer(F.elu(lab.key[token - 1]) + 1, v).double()
         agree(numbers[1], product.flatten(), rtol=6e-3, atol=6e-3)
-        assert overlaps[0] == (before or ["0"] * (d * (m + 1))), "what was after a token is before the next one"
+        assert overlaps[0] == (before or ["0"] * (d * (m + 1))), "the state carries over to the next token"
         before = overlaps[2]
         grown = (
             blocks.nth(2)

@@ -36,7 +36,7 @@ def ask(answer, asks=None, **settings):
 
 @pytest.fixture
 def practise(show):
-    """Opens a practice on a page without stored progress."""
+    """Open a practice on a page without stored progress."""
 
     def practise(lab, **settings):
         page = show(lab, **settings)
@@ -86,7 +86,7 @@ def test_enter_checks_then_asks_the_next_question(practise):
     page.keyboard.press("Enter")
     assert number_asked(page) != n and status(page) == "Type the number and press Enter."
     page.keyboard.type("1")
-    assert page.get_by_label("Your answer").first.input_value() == "1", "one can go on typing"
+    assert page.get_by_label("Your answer").first.input_value() == "1", "the reader can continue typing"
 
 
 def test_two_mistakes_with_one_answer_are_both_named(practise):
@@ -149,7 +149,7 @@ def test_a_practice_of_several_topics_starts_with_a_tile_for_each(practise):
     assert names == [
         "Everything, mixed",
         *("Chapter 1, mixed", "Where an element lies", "Strides of a fresh tensor"),
-        "What a head gets",  # a chapter with one topic has no mixture
+        "What a head gets",  # a chapter with one topic offers no mixed practice
     ]
     assert not page.locator("p.tl-question").is_visible() and status(page) == "Choose what to practise."
     store = "localStorage.setItem('transformer-lab.practice', JSON.stringify({ offset: "
@@ -163,7 +163,7 @@ def test_a_practice_of_several_topics_starts_with_a_tile_for_each(practise):
     page.keyboard.press("Enter")
     assert page.locator("p.tl-question").is_visible() and not tiles.first.is_visible()
     assert page.locator(".tl-score").inner_text() == "6 of 24 solved"
-    page.keyboard.press("Enter")  # on the button that leads back
+    page.keyboard.press("Enter")  # the focus is on the button that leads back
     assert page.evaluate("document.activeElement.dataset.choice") == "offset"
 
 
@@ -176,7 +176,7 @@ def test_a_row_of_right_first_answers_is_counted(practise):
         page.keyboard.press("Enter")
     give(page, "0")
     assert score.inner_text() == "3 of 24 solved"
-    give(page, f"{number_asked(page)}/2")  # right, at the second try
+    give(page, f"{number_asked(page)}/2")  # right at the second attempt
     page.keyboard.press("Enter")
     for _ in range(2):
         give(page, f"{number_asked(page)}/2")

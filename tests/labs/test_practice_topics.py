@@ -35,7 +35,7 @@ def test_topic_has_enough_cases_and_short_texts(topic, engine):
     size = len(topic.text.encode())
     assert len(cases) >= 20 and len(mistakes) >= 5 and size <= 20_000, (len(cases), len(mistakes), size)
     assert len({(case["question"], case.get("given")) for case in cases}) == len(cases)
-    assert len({str(case["right"]) for case in cases}) > 1, "who answers once answers all"
+    assert len({str(case["right"]) for case in cases}) > 1, "the right answers differ"
     assert engine("everyAnswerIsFound", table) == []
 
     # Texts are short enough for a phone.
@@ -56,7 +56,7 @@ def test_topic_has_enough_cases_and_short_texts(topic, engine):
     assert all(len(SENTENCE.findall(text)) <= 2 for text in topic.words.values())
 
 
-# In JavaScript: in each case the right answer is accepted, and each wrong one matches only itself.
+# In JavaScript, the right answer of each case is accepted, and each wrong answer matches only itself.
 FOUND = """
 function everyAnswerIsFound(table) {
     const failed = [];
@@ -96,7 +96,7 @@ def test_topics_of_a_new_chapter_need_only_its_file(monkeypatch, tmp_path):
     assert [topic.chapter for topic in topics.values()][-2:] == [98, 101]
 
 
-# Rules that an exercise implements too: how to call its reference, and which part of the result is the answer.
+# Rules that an exercise implements too: the call of its reference, and the part of the result that is the answer.
 RESTATED = {
     "shape_of_a_sum": ("broadcast_shape", lambda a, b: (a, b), lambda shape: shape),
     "shape_of_a_product": ("matmul_shape", lambda a, b: (a, b), lambda shape: shape),
@@ -211,7 +211,7 @@ def test_table_matches_the_rule():
     assert table["mistakes"][0][1:] == ["You double it.", "Is a half more or less?"]
     for case in table["cases"]:
         n = float(re.search(r"\d+", case["question"])[0])
-        assert case["right"] == n / 2 and case["wrong"] == [[2 * n, [0, 1]]], "nearly is not told from what is right"
+        assert case["right"] == n / 2 and case["wrong"] == [[2 * n, [0, 1]]], "a nearly right answer is not a mistake"
 
 
 def test_case_with_three_equal_mistakes_is_left_out():

@@ -97,7 +97,7 @@ def test_the_dot_of_the_loss_is_above_the_thumb_and_both_axes_have_numbers(show)
     assert page.locator(".tl-depths > span").all_inner_texts() == ["1", "0.1", "0.01"]
     rail = page.get_by_label("Checkpoint").bounding_box()
     for checkpoint in range(5, -1, -1):
-        thumb = rail["x"] + 8 + (rail["width"] - 16) * checkpoint / 5  # its middle: it is 16 pixels wide
+        thumb = rail["x"] + 8 + (rail["width"] - 16) * checkpoint / 5  # the middle of the 16 pixel wide thumb
         dot, tick = (
             page.locator(name).bounding_box() for name in (".dot", f".tl-ticks > :nth-child({checkpoint + 1})")
         )

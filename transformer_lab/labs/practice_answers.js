@@ -40,7 +40,7 @@ const normalized = (text) =>
 // While the reader is typing, the beginning of a number is not an error.
 const UNFINISHED =
   /(^|[\s,;([*/])[-+]?$|[*/.]$|\de[-+]?$|(^|[-\s,([])(in?|infi|infin|infini|infinit|na?|torch[.\w]*)$/i;
-const comma = (text) => ({ error: `Please write a decimal point:  ${quoted(text.replace(",", "."))}.` });
+const comma = (text) => ({ error: `Please write a decimal point: ${quoted(text.replace(",", "."))}.` });
 
 // Parses one number; `value` is null while the field is empty or incomplete.
 /** @type {(text: string) => Parsed} */
