@@ -283,11 +283,11 @@ def test_url_contains_only_differences(engine):
         ("gpt2.seq-1e3", "its seq is “1e3”, but must be a whole number from 1 to 1,048,576"),
         ("gpt2.batch-<b>", "its batch is “<b>”, but must be a whole number from 1 to 1,024"),
         ("gpt2.bytes-3", "its bytes is “3”, but must be 2 or 4"),
-        ("gpt2.n_heads-7", "7 heads cannot share its d_model 768"),
-        ("gpt2.d_model-100", "12 heads cannot share its d_model 100"),
+        ("gpt2.n_heads-7", "7 heads cannot share d_model 768"),
+        ("gpt2.d_model-100", "12 heads cannot share d_model 100"),
         ("gpt2.n_kv_heads-3", "“n_kv_heads-3” is not a setting of this lab"),
-        ("smollm2-135m.n_kv_heads-5", "9 heads cannot share 5 of keys"),
-        ("smollm2-135m.n_heads-8", "8 heads cannot share 3 of keys"),
+        ("smollm2-135m.n_kv_heads-5", "9 heads cannot share 5 key heads"),
+        ("smollm2-135m.n_heads-8", "8 heads cannot share 3 key heads"),
         ("gpt2.against-gpt5", "it compares with “gpt5”, which this lab does not know"),
         ("gpt2.show-money", "it asks to show “money”, which this lab does not list"),
         ("gpt2.show-toString", "it asks to show “toString”, which this lab does not list"),
@@ -906,7 +906,7 @@ def test_copied_link_leads_to_the_lab(show):
     assert "The link is copied." in page.locator(".tl-foot").inner_text()
     assert page.get_by_label("Link to this state").is_hidden()
     link = page.evaluate("window.copied")
-    assert link.endswith("labs.html?budget=gpt2.n_layers-24#the-lab"), "the state changes before the address"
+    assert link.endswith("labs.html?budget=gpt2.n_layers-24#the-lab"), "the link does not wait for the address"
     again(page, link)
     assert table(page)["total"][0] == "209,494,272"
     move(page, "n_layers", 12)

@@ -96,7 +96,7 @@ export const traitsInUrl = (word, parts) => ({
   },
 });
 
-// Labs write to the URL of a published page, which stores the state of its widgets, and never to that of a notebook.
+// Labs write to the URL of a published page, which stores the state of its widgets, and never to the URL of a notebook.
 // Each lab of a page has its own prefix in the query string; links within the page leave the query string unchanged.
 const claimedPrefixes = new Map();
 function urlOf(model, word) {

@@ -11,7 +11,7 @@ MOST_AXES, LARGEST_SIZE = 8, 10**9
 
 
 class BroadcastingLab(Lab):
-    """See how two shapes combine, elementwise or as a matrix product, or why they do not.
+    """See how two shapes combine, elementwise or as a matrix product, or why they do not fit.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
-// The budget lab: the cost of a model of a given shape, in parameters, FLOPs and memory, and how it changes with the
-// shape.
+// The budget lab: the cost of a model of a given shape, in parameters, FLOPs and memory, and how the cost changes with
+// the shape.
 
 import { decodeAll, encodeAll, pythonCode } from "./budget_address.js";
 import { parseConfig, withBigInts } from "./budget_config.js";
@@ -22,7 +22,7 @@ import { counted, grouped, parseNumber } from "./words.js";
 /** @typedef {import("./budget_settings.js").State} State */
 /** @typedef {import("./budget_settings.js").Known} Known */
 /** @typedef {import("./budget_settings.js").World} World */
-/** A setting, the base that it is compared with, and the costs of both. */
+/** A setting, the base of the comparison, and the costs of both. */
 /** @typedef {{ now: State, base: Known, cost: Record<string, Counts>, before: Record<string, Counts> }} Compared */
 /** @typedef {(name: string, value: number) => void} Change Moves one slider. */
 
@@ -237,7 +237,7 @@ function costBar(quantity, el, names) {
   return { node, say, aside, draw };
 }
 
-// The four bars, each with a remark.
+// The four bars, each with a note.
 /** @type {(model: Model, el: HTMLElement, world: World, change: Change) => any} */
 function barsPanel(model, el, { all, limits }, change) {
   const names = all.map((each) => each.name);
@@ -459,7 +459,7 @@ const PRIVACY_NOTE =
   "The text stays in your browser. The lab counts an encoder with its pooler, a decoder with its head. A key that " +
   "cannot be counted causes an error that names it.";
 
-// Describes the change that a slider makes, compared with the setting when its drag began.
+// Describes the change by a slider, compared with the setting at the start of the drag.
 /** @type {(model: Model, limits: import("./budget_settings.js").Limits) => any} */
 function changeOf(model, limits) {
   const state = () => getTraits(model, TRAITS);

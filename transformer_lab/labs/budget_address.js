@@ -47,7 +47,7 @@ export function decodeAll(texts, world) {
   const found = {};
   for (const [name, word] of Object.entries(PASTED)) {
     const { text, error } = parseConfig(texts[word] ?? world.start[name], world.tables, world.limits);
-    if (error) return { error: `its ${word} cannot be read: ${error}` };
+    if (error) return { error: `${word} cannot be read: ${error}` };
     found[name] = text;
   }
   if (texts[""] === undefined) return { state: found };
@@ -70,8 +70,8 @@ export function decode(text, world, configs = { config: "", base_config: "" }) {
   }
   const { d_model, n_heads, n_kv_heads, d_head, n_layers, n_window_layers } = state.shape;
   if (n_window_layers > n_layers) return { error: `it has windows in ${n_window_layers} of ${n_layers} layers` };
-  if (!d_head && d_model % n_heads) return { error: `${n_heads} heads cannot share its d_model ${d_model}` };
-  return n_heads % (n_kv_heads ?? 1) ? { error: `${n_heads} heads cannot share ${n_kv_heads} of keys` } : { state };
+  if (!d_head && d_model % n_heads) return { error: `${n_heads} heads cannot share d_model ${d_model}` };
+  return n_heads % (n_kv_heads ?? 1) ? { error: `${n_heads} heads cannot share ${n_kv_heads} key heads` } : { state };
 }
 
 function decodePart(part, state, world, configs) {
@@ -97,7 +97,7 @@ function decodePart(part, state, world, configs) {
     return { state: write(state, name, number) };
   }
   const fits = word === "bytes" ? "2 or 4" : `a whole number from ${least} to ${grouped(most)}`;
-  return { error: `its ${word} is ${quotedStart(value)}, but must be ${fits}` };
+  return { error: `${word} is ${quotedStart(value)}, but must be ${fits}` };
 }
 
 // Returns the state as Python code.

@@ -84,7 +84,7 @@ function nearestDivisor(number, target) {
   return divisors(number).reduce((best, divisor) => (off(divisor) < off(best) ? divisor : best));
 }
 
-// Sets n_kv_heads so that the group size stays as close as possible to that in `anchor`.
+// Sets n_kv_heads so that the group size stays as close as possible to the group size in `anchor`.
 function withGroups(setting, anchor) {
   const { n_heads, n_kv_heads } = setting.shape;
   if (n_kv_heads === null) return setting;

@@ -115,7 +115,7 @@ export const windowsText = ({ n_layers, n_window_layers, window: reach }, values
 export const cacheText = (values, tokens, shared) =>
   `A token keeps 2·L·${shared ? "d_kv" : "d_model"} = ${grouped(values)} values. ` +
   `${grouped(tokens)} tokens take as much as the weights.`;
-export const NO_CACHE = "A BERT reads a sentence at once: it does not generate, and keeps no cache.";
+export const NO_CACHE = "A BERT reads a whole sentence in one pass: it generates no tokens and needs no cache.";
 
 // Describes the change from one setting to another.
 /** @type {(from: Setting, to: Setting) => string} */

@@ -82,7 +82,7 @@ function flowPanel(model) {
     "div",
     { class: "tl-flow" },
     label("Token"),
-    label("Load, the mean marked, and bias"),
+    label("Load, with a mark at the mean, and bias"),
     pick.node,
     element("div", { class: "tl-links" }, picture),
     element(

@@ -9,8 +9,8 @@ from .lab import Lab, as_integer, as_option, as_strings, as_tensor, script, styl
 
 MOST_TOKENS, MOST_EXPERTS = 12, 8
 MOST_BIAS = 1
-STEP = 0.01  # how far one step of balancing moves a bias
-FEATURES = 2  # how many features of each vector the lab prints
+STEP = 0.01  # the change of a bias in one step of balancing
+FEATURES = 2  # the number of features of each vector that the lab shows
 ORDERS = ("softmax-topk", "topk-softmax", "sigmoid-topk")
 WORDS = ("the", "cat", "sat", "on", "a", "warm", "red", "mat")
 X = ((0.5, -0.5), (-1.7, 0.8), (0.2, -0.8), (2.0, -1.0), (1.3, 0.8), (0.8, 1.4), (0.9, -0.5), (0.6, 0.3))

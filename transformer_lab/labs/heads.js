@@ -159,7 +159,7 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
   const width = (model.get("d_model") ?? 0) / heads;
   const features = (head) => `, features ${head * width} to ${(head + 1) * width - 1} of ${heads * width}`;
   const nameOf = (layer, head) => `Layer ${layer}, head ${head}${width ? features(head) : ""}`;
-  const shareText = (queryName, keyName) => `What ${queryName} takes from ${keyName}.`;
+  const shareText = (queryName, keyName) => `The share of ${keyName} in the result of ${queryName}.`;
   const node = element(
     "div",
     { class: "tl-halves" },

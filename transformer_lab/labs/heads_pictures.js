@@ -51,7 +51,7 @@ export function largeMap(queries, keys, names, choose) {
       tabindex: "0",
       role: "application",
       "aria-roledescription": "heatmap",
-      "aria-label": "Weights of the chosen head. Up and Down choose who looks, Left and Right what is looked at.",
+      "aria-label": "Weights of the chosen head. Up and Down choose the query, Left and Right the key.",
     },
     map.node,
     band,
