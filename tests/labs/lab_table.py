@@ -253,7 +253,7 @@ def play_with_practice(page):
 def touch_practice(page):
     page.get_by_label("Your answer", exact=True).fill("(60, 12)")
     page.get_by_role("button", name="Check").tap()
-    return status(page) == "Not right. The answer has 3 numbers; yours has two."
+    return status(page) == "Not right. The right answer has 3 numbers; yours has two."
 
 
 def play_with_painting(page):
@@ -332,7 +332,7 @@ LABS = {
                 "is 23",
             ),
             ("Operations on x", ".explode()", ".explode is not in this lab.", ".view(24)", "shape (24,)"),
-            ("Operations on x", "<img src=x>", "This can be read up to", "[0]", "shape (3, 4)"),
+            ("Operations on x", "<img src=x>", "The text is valid up to", "[0]", "shape (3, 4)"),
         ),
     ),
     "broadcasting": Case(
@@ -390,7 +390,7 @@ LABS = {
                 "0.5",
                 "has the largest weight",
             ),
-            ("Query", "3, 0", "The plane goes from −2 to 2 both ways.", "2, 0", "cat has the largest weight"),
+            ("Query", "3, 0", "Both coordinates must be from −2 to 2.", "2, 0", "cat has the largest weight"),
         ),
     ),
     "masks": Case(

@@ -77,7 +77,7 @@ def test_parsing_typed_points(text, lookup):
     ("text", "error"),
     [
         ("1", "Write a point as two numbers: 1, 0.5."),
-        ("3, 0", "The plane goes from −2 to 2 both ways."),
+        ("3, 0", "Both coordinates must be from −2 to 2."),
     ],
 )
 def test_invalid_point_gets_an_error_message(lookup, text, error):

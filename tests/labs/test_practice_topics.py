@@ -339,8 +339,13 @@ def test_incomplete_answer_is_no_error(engine, text):
     [
         ({"kind": "number", "places": 0}, {"right": 6}, 7, "Your number is too large."),
         ({"kind": "number", "places": 0}, {"right": 6}, -6, "The sign is wrong."),
-        ({"kind": "number", "places": 2}, {"right": 0.2689}, 0.26, "Nearly: look at the last place."),
-        ({"kind": "numbers", "places": 0}, {"right": [3, 4, 5]}, [3, 4], "The answer has 3 numbers; yours has two."),
+        ({"kind": "number", "places": 2}, {"right": 0.2689}, 0.26, "Almost right: check the last decimal place."),
+        (
+            {"kind": "numbers", "places": 0},
+            {"right": [3, 4, 5]},
+            [3, 4],
+            "The right answer has 3 numbers; yours has two.",
+        ),
         ({"kind": "numbers", "places": 0}, {"right": [3, 4, 5]}, [3, 4, 6], "Only the third number is wrong."),
         ({"kind": "numbers", "places": 0}, {"right": [3, 4, 5]}, [5, 4, 3], "the right numbers, in a different order."),
         ({"kind": "numbers", "places": 0}, {"right": [3, 4, 5]}, [1, 4, 1], "The first and third numbers are wrong."),

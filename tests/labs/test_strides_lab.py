@@ -143,21 +143,21 @@ def test_chains_agree_with_torch(strides, seed):
 @pytest.mark.parametrize(
     ("chain", "reason"),
     [
-        (".transpose(0, 1).view(6)", "view cannot walk axes 0 and 1 in one even step"),
+        (".transpose(0, 1).view(6)", "view cannot merge axes 0 and 1: a step along axis 0 moves 1"),
         (".view(4)", "view: the shape (4,) does not hold the 6 elements of (2, 3)."),
         (".view(-1, -1)", "view: only one size can be left open with −1."),
         (
             ".transpose(0, 2)",
             "transpose: dimension 2 is out of range; this tensor has 2 axes, so it goes from -2 to 1.",
         ),
-        (".transpose(0)", "transpose wants two dimensions: .transpose(0, 1)."),
+        (".transpose(0)", "transpose needs two dimensions: .transpose(0, 1)."),
         (".transpose((0, 1))", "transpose takes plain numbers, not a list of them."),
         (".t(1)", "t takes no numbers; got 1."),
         (".unsqueeze(0, 1)", "unsqueeze takes 1 number; got 2."),
         (".flatten(0, 1, 1)", "flatten takes 2 numbers at most; got 3."),
-        (".unsqueeze(0).t()", "t turns a matrix; this tensor has 3 axes."),
+        (".unsqueeze(0).t()", "t transposes a matrix; this tensor has 3 axes."),
         (".permute(0)", "permute: name each of the 2 axes once; got (0)."),
-        (".view()", "view wants to know the shape."),
+        (".view()", "view needs the shape."),
         (".expand(4, 3)", "expand: axis 0 has size 2; only an axis of size 1 can stretch, so it cannot become 4."),
         (".unsqueeze(0).expand(50, 2, 3)", "expand: 300 elements are more than this lab draws (128)."),
         ("[2]", "Index 2 is out of range for axis 0 of size 2."),
@@ -203,7 +203,7 @@ def test_parsing_typed_chains(text, strides):
     [
         (
             ".view(6",
-            "This can be read up to “.view(6”. Write operations as .transpose(0, 1) or [:, 0].",
+            "The text is valid up to “.view(6”. Write operations as .transpose(0, 1) or [:, 0].",
         ),
         (".view(six)", ".view takes whole numbers here; “six” is not one."),
         ("[None]", "“None” is not an index; write 1, or 0:2, or ::2, or “...”."),

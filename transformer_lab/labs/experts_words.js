@@ -1,4 +1,4 @@
-// The sentences of the experts lab.
+// The texts of the experts lab.
 
 import { sum } from "./maths.js";
 import { counted, grouped, listed, places, quotedAt } from "./words.js";

@@ -1,4 +1,4 @@
-"""Shared by all labs: scripts and styles, tensor traits, text form, and checks of settings."""
+"""Code that all labs share: scripts and styles, tensor traits, the repr, and the validation of settings."""
 
 import inspect
 import operator
@@ -48,7 +48,7 @@ def _used_definitions(own, shared):
 
 
 def style(name):
-    """Return the style sheet of lab ``name``: the shared one, then the lab's own."""
+    """Return the style sheet of lab ``name``: the shared rules, followed by the lab's own rules."""
     return "\n".join((_FOLDER / f"{file}.css").read_text("utf-8") for file in ("lab", name))
 
 

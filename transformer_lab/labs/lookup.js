@@ -21,9 +21,9 @@ import { minus, places, tuple } from "./words.js";
  * @property {"dot" | "distance"} similarity
  */
 
-const MARGIN = 0.5; // around the plane, for labels of points at its border
+const MARGIN = 0.5; // the margin of the plane, for labels of points near its border
 const ROOT_D = Math.SQRT2; // the plane has d_head = 2 features
-const STEPS = 1000; // of the temperature's slider
+const STEPS = 1000; // the number of steps of the temperature's slider
 
 // The similarity of a query and a key: their dot product, or minus half their squared distance.
 function match(kind, query, key) {
@@ -59,7 +59,7 @@ function parsePoint(text, { reach }) {
   if (parts.length !== 2 || parts.includes("") || value.some((x) => !Number.isFinite(x))) {
     return { error: "Write a point as two numbers: 1, 0.5." };
   }
-  if (value.some((x) => Math.abs(x) > reach)) return { error: `The plane goes from −${reach} to ${reach} both ways.` };
+  if (value.some((x) => Math.abs(x) > reach)) return { error: `Both coordinates must be from −${reach} to ${reach}.` };
   return { value, text: typedPoint(value) };
 }
 

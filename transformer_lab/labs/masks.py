@@ -16,7 +16,7 @@ PAD = "<pad>"
 SENTENCE = "the cat sat on the mat"
 SOURCE = "il gatto sedeva sul tappeto"
 MOST_TOKENS, LONGEST_TOKEN, MOST_FEATURES = 12, 16, 256
-D_HEAD, D_VALUE = 4, 2  # of the invented vectors of typed words
+D_HEAD, D_VALUE = 4, 2  # the number of features of the invented vectors
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Preset:
 
 PRESETS = {
     "everything": Preset("everything", "Every query sees every key: no mask."),
-    "causal": Preset("causal", "A token sees itself and what comes before it.{end}", causal=True),
+    "causal": Preset("causal", "A token sees itself and the tokens before it.{end}", causal=True),
     "padding": Preset("padding", "Padding is hidden as a key, from every query: columns, not rows.", padding=True),
     "both": Preset(
         "causal + padding", "A token sees itself and the tokens before it, except padding.", causal=True, padding=True
@@ -197,7 +197,7 @@ class MaskLab(Lab):
 
     @property
     def shown(self):
-        """The traits in the repr: the source if it is used, the flipped cells if there are any."""
+        """Return the traits in the repr: the source if it is used, and the flipped cells if there are any."""
         names = ["tokens"] * (self._sides != (self.source, self.source)) + ["source"] * (self.source in self._sides)
         return (*names, "preset", *["flipped"] * bool(self.flipped), "mistake")
 
@@ -261,7 +261,7 @@ class MaskLab(Lab):
 
     @property
     def _sides(self):
-        """The names of the queries and of the keys."""
+        """Return the names of the queries and of the keys."""
         preset = PRESETS[self.preset]
         return getattr(self, preset.queries), self.source if self.given is not None else getattr(self, preset.keys)
 
@@ -352,7 +352,7 @@ def hashed_vector(word, role, features):
 
 
 def _as_tokens(name, tokens):
-    """Split a sentence into words and punctuation marks; a list of tokens stays as it is."""
+    """Split a sentence into words and punctuation marks; a list of tokens is returned unchanged."""
     words = re.findall(r'[^\s.,;:!?"“”()…]+|[.,;:!?"“”()…]', tokens) if isinstance(tokens, str) else tokens
     return as_strings(name, words)
 

@@ -40,8 +40,8 @@ export const MISTAKES = {
     masked: "hidden → −∞",
     weights: SOFTMAX,
     breaks:
-      "Hidden scores become −∞ before the softmax, and e to the −∞ is 0. So every row shares one whole among the " +
-      "keys it sees.",
+      "Hidden scores become −∞ before the softmax, and e to the −∞ is 0. So every row divides a total weight of 1 " +
+      "among the keys that it sees.",
   },
   "after softmax": {
     label: "after the softmax",
@@ -64,7 +64,7 @@ export const MISTAKES = {
     masked: "hidden → 0",
     weights: SOFTMAX,
     breaks:
-      "A hidden score becomes 0, and e⁰ is 1, not 0: a hidden key weighs as much as any key that scores 0. No error " +
+      "A hidden score becomes 0, and e⁰ is 1, not 0: a hidden key gets the weight of a key with score 0. No error " +
       "appears: shapes are right, and rows sum to one.",
   },
   diagonal: {

@@ -1,4 +1,4 @@
-// The arithmetic that labs share, without drawing, document or text. Tested against transformer_lab on random inputs.
+// The arithmetic that labs share, without drawing, DOM or text. Tests compare it with transformer_lab on random inputs.
 
 /** @typedef {number[]} Shape Sizes of a tensor's axes, as in PyTorch. */
 /** @typedef {number[]} Index One position on each axis. */

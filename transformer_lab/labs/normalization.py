@@ -1,4 +1,4 @@
-"""The normalization lab: a cube of values, and which of them share a mean and a variance."""
+"""The normalization lab: a cube of values, and the values that share a mean and a variance."""
 
 import math
 from dataclasses import asdict, dataclass

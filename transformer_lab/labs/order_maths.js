@@ -56,7 +56,7 @@ export function recurrent(query, key, value) {
   });
 }
 
-// Row t of the parallel form: φ(q)·φ(k) for the keys up to t, divided by their sum, times the values.
+// Row t of the parallel form: the weights φ(q)·φ(k) of the keys up to t, divided by their sum, and the output.
 /**
  * @type {(query: number[][], key: number[][], value: number[][], t: number) =>
  *   { scores: number[], sum: number, weights: number[], output: number[] }}

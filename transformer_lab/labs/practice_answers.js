@@ -133,13 +133,13 @@ const wrongAt = (given, right, form) => range(right.length).filter((i) => !match
 const KNOWN = {
   number(given, { right }, { places }) {
     const [a, b] = [plain(given), plain(right)];
-    if (places && Math.abs(a - b) < 2 * 10 ** -places) return "Nearly: look at the last place.";
+    if (places && Math.abs(a - b) < 2 * 10 ** -places) return "Almost right: check the last decimal place.";
     if (a === -b) return "The sign is wrong.";
     return a > b ? "Your number is too large." : a < b ? "Your number is too small." : "";
   },
   numbers(given, { right }, form) {
     if (given.length !== right.length) {
-      return `The answer has ${counted(right.length, "number")}; yours has ${inWords(given.length)}.`;
+      return `The right answer has ${counted(right.length, "number")}; yours has ${inWords(given.length)}.`;
     }
     const off = wrongAt(given, right, form);
     const sum = given.reduce((a, b) => a + b, 0);

@@ -150,14 +150,14 @@ function journeyPanel(model) {
     return byHead(shape) ? `head ${index[0]}, row ${row}` : `token ${row}, piece ${index[1]}`;
   }
 
-  // Describes the marked number: its position, and which token the layer takes it for.
+  // Describes the marked number: its position, and the token as which the layer reads its row.
   function cellText(step, cell, lost) {
     const { ids, shape } = step;
     const place = ids.indexOf(cell);
     if (place < 0) return lost ? mixedCellsText(lost, ids.length) : EACH_ROW;
     const index = unravel(place, shape);
     const feature = `${nameOf(cell)}, feature ${cell % features} of token ${letter(tokenOf(cell))}`;
-    const taken = isMisplaced(step, place) ? ` That row is taken for token ${letter(rowOf(shape, index))}.` : "";
+    const taken = isMisplaced(step, place) ? ` The layer reads this row as token ${letter(rowOf(shape, index))}.` : "";
     const wrong = lost ? ` ${lost} of ${ids.length} numbers are in the wrong row.` : "";
     return `${feature}, is at [${index.join(", ")}]: ${positionText(shape, index)}.${taken}${wrong}`;
   }
@@ -182,7 +182,7 @@ function journeyPanel(model) {
     const ownSentence = ownSentenceText(split);
     const most = product([example.heads, example.seq, example.seq]);
     const last = letter(example.seq - 1);
-    const wrong = ` That row is taken for token ${last}. ${most} of ${most} numbers are in the wrong row.`;
+    const wrong = ` The layer reads this row as token ${last}. ${most} of ${most} numbers are in the wrong row.`;
     const stands = `${last}0, feature 0 of token ${last}, is at [0, 0, 0]: token ${last}, piece 0.`;
     const longest = [EACH_ROW, mixedCellsText(most, most), `${stands}${split || merge ? wrong : ""}`];
     reserveSpace(status, ...longest.map((text) => `${text}${ownSentence}`));

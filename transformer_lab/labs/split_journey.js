@@ -65,7 +65,7 @@ export function namesIn({ heads, d_head }) {
   return { features, letter, tokenOf, nameOf, byHead, rowOf, isMisplaced };
 }
 
-// The first and last token whose numbers end up in a head when view alone splits.
+// The first and the last token whose numbers are in a head after a split by view alone.
 /** @type {(head: number, heads: number, seq: number) => [number, number]} */
 export const tokensOfHead = (head, heads, seq) => [
   Math.floor((head * seq) / heads),
@@ -148,7 +148,7 @@ export function steps(splitByView, mergeByView) {
       rows,
       mergeByView
         ? splitByView
-          ? "Every letter is back in its row, as if nothing had happened. The numbers are wrong all the same: no " +
+          ? "Every letter is back in its row, as if nothing had happened. But the numbers are wrong, because no " +
             "head ever saw the whole sentence."
           : "The shape is right. Row a contains the results of head 0 for a and for b; no result of head 1 for a is " +
             "in it."
@@ -163,7 +163,7 @@ export function steps(splitByView, mergeByView) {
       rows,
       splitByView || mergeByView
         ? "The last layer mixes the features of each row. No shape has shown that anything is wrong."
-        : "The last layer mixes the results of the heads. Before it, the heads had nothing to do with each other.",
+        : "The last layer mixes the results of the heads. Until this layer, the heads were computed separately.",
     ),
   ];
 }

@@ -24,7 +24,7 @@ function checkArguments({ name, args, inBrackets }) {
   }
   if (!args.length && inBrackets && name === "squeeze") refuse("squeeze: an empty list names no axis.");
   if (!args.length && !inBrackets && ["view", "reshape", "permute", "expand"].includes(name)) {
-    refuse(`${name} wants to know the ${name === "permute" ? "order of the axes" : "shape"}.`);
+    refuse(`${name} needs the ${name === "permute" ? "order of the axes" : "shape"}.`);
   }
 }
 
@@ -78,7 +78,7 @@ export function parseChain(text, limits) {
     const index = /^\s*\[([^\]]*)\]/.exec(rest);
     if (!call && !index) {
       const start = quoted(rest.trim().slice(0, 12));
-      return { error: `This can be read up to ${start}. Write operations as .transpose(0, 1) or [:, 0].` };
+      return { error: `The text is valid up to ${start}. Write operations as .transpose(0, 1) or [:, 0].` };
     }
     const read = call ? parseCall(call, rest) : parseIndex(index, rest);
     if (read.error) return read;

@@ -108,7 +108,7 @@ export function slider(label, min, max, pick, props = {}) {
 /** @type {(name: string, ...nodes: any[]) => HTMLElement[]} */
 export const group = (name, ...nodes) => nodes.flat().map((node) => set(node, { "data-group": name }));
 
-// The values of these traits, by name.
+// Returns the values of these traits, by name.
 /** @type {(model: Model, traits: string[]) => any} */
 export const getTraits = (model, traits) => Object.fromEntries(traits.map((name) => [name, model.get(name)]));
 

@@ -73,7 +73,7 @@ def unpack(stored):
 
 
 def switch_names(family, n_layers, n_heads):
-    """Return the names of what can be switched off, in a model or its encoder: ``"mask"``, ``"decoder.0.self.2"``."""
+    """Return the names of all switches of a model or its encoder: ``"mask"``, ``"decoder.0.self.2"``."""
     sides = {"both": ("encoder", "decoder"), "encoder": ("encoder",), "decoder": ("decoder",)}[family]
     places = [(side, "self") for side in sides] + [("decoder", "cross")] * (family == "both")
     heads = [
@@ -84,7 +84,7 @@ def switch_names(family, n_layers, n_heads):
 
 
 class WholeLab(Lab):
-    """Run a whole Transformer, and see all its tensors, and its answer token by token.
+    """Run a whole Transformer, and see all its tensors and its answer, token by token.
 
     By default the lab shows the course's two models, a Transformer and a decoder-only model, which read a number in
     digits and write the number in words.
