@@ -756,7 +756,7 @@ def test_context_beyond_n_positions_shows_a_warning(show):
     page = show(BudgetLab(base="gpt2"))
     move(page, "seq", 2048)
     warning = page.locator(".tl-warning")
-    assert warning.inner_text().startswith("Context 2,048 is beyond the 1,024 positions")
+    assert warning.inner_text().startswith("Context 2,048 exceeds the 1,024 positions")
     move(page, "n_positions", 2048)
     assert warning.inner_text() == ""
 

@@ -12,7 +12,7 @@ const CACHE = "key–value cache";
 /** @type {(n: bigint) => string} */
 export const signed = (n) => (n < 0n ? `−${grouped(-n)}` : `+${grouped(n)}`);
 
-// Four digits and a prefix: 124.4 M. Parameters are counted in B, everything else in G.
+// Writes four digits and a prefix: 124.4 M. Parameters are counted in B, all other quantities in G.
 /** @type {(n: bigint, unit?: string) => string} */
 export function compact(n, unit = "") {
   const prefixes = unit ? ["", "k", "M", "G", "T", "P", "E", "Z", "Y"] : ["", "k", "M", "B", "T"];
@@ -28,7 +28,7 @@ export function compact(n, unit = "") {
 /** @type {(n: bigint, unit?: string) => string} */
 export const compactSigned = (n, unit) => (n < 0n ? `−${compact(-n, unit)}` : `+${compact(n, unit)}`);
 
-// The ratio a / b: exact if it is an integer, with at most three digits otherwise.
+// Writes the ratio a / b: exactly if it is an integer, and otherwise with at most three digits.
 /** @type {(a: bigint, b: bigint) => string} */
 export function times(a, b) {
   if (a % b === 0n && a / b < 1_000_000n) return `${grouped(a / b)} ×`;
@@ -85,7 +85,7 @@ export function baselineText({ key, name, published, paper, seq }) {
 export function warningText(seq, { family, n_positions, learned_positions }) {
   const learned = ["bert", "gpt2"].includes(family) || learned_positions;
   const why = learned ? "later tokens have no position embedding" : "the model has never seen a text of this length";
-  return `Context ${grouped(seq)} is beyond the ${grouped(n_positions)} positions: ${why}.`;
+  return `Context ${grouped(seq)} exceeds the ${grouped(n_positions)} positions: ${why}.`;
 }
 
 // The notes below the bars.
@@ -170,7 +170,7 @@ const CHANGES = {
     const width = counted(headFeatures(b), "feature");
     const heads = counted(b.n_heads, "head");
     const kept = headFeatures(b) === headFeatures(a);
-    const headText = kept ? `Heads keep their width, ${width}: now ${heads}.` : `Now ${heads} of ${width}.`;
+    const headText = kept ? `Heads keep their width, ${width}: now ${heads}.` : `There are now ${heads} of ${width}.`;
     const square = `The attention matrices grow with the square of d_model, ${part("parameters", "attention weights")}`;
     const itself = `the embeddings only with d_model itself, ${of("d_model")}`;
     return `d_model ${instead("d_model")}: ${count}. ${square}; ${itself}. ${headText} ${work}${grows}.`;

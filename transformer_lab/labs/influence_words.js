@@ -1,4 +1,4 @@
-// The sentences and numbers of the influence lab.
+// The texts of the influence lab, and its numbers as text.
 
 import { clamp } from "./maths.js";
 import { listed, places, quoted } from "./words.js";

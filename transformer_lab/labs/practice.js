@@ -76,7 +76,7 @@ function allStatusTexts(table) {
   return [...named, `${shownText(table.cases[0], table)} ${END_OF_SET}`, INSTRUCTIONS[table.kind], BACK];
 }
 
-// “Three times: The products run over the sizes to the left.”, by descending frequency.
+// Lists mistakes by descending frequency, as in “Three times: The products run over the sizes to the left.”.
 function weaknesses(topics, tableOf) {
   const all = topics.flatMap(({ name, title }) =>
     Object.entries(recordOf(name).missed).map(([id, times]) => ({ name, title, id, times })),
