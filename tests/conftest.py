@@ -1,4 +1,4 @@
-"""Fixtures of several test files: an installed browser, and pages of labs in it."""
+"""Fixtures for several test files: an installed browser, and pages of labs in the browser."""
 
 import os
 import signal
@@ -9,19 +9,19 @@ import pytest
 import fonts
 from lab_page import lab_page
 
-# A shell starts what runs in the background with the interrupt ignored, and the stop button's tests send one.
+# A shell starts background jobs with SIGINT ignored, but the tests of the stop button send SIGINT.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The bank is data. The stand-in's own tests run only with the stand-in as device: see test_standin.py.
+# The bank contains data, not tests. The stand-in's tests run only if the stand-in is the device: see test_standin.py.
 collect_ignore = ["bank"] if os.environ.get("TRANSFORMER_LAB_DEVICE") == "standin" else ["bank", "standin"]
 
 
-# Sets the page's theme, and waits for its labs.
+# Set the page's theme, and wait for its labs.
 READY = """async ([theme, labs]) => {
     document.documentElement.dataset.theme = theme;
     for (const end = Date.now() + 30_000; document.querySelectorAll('[data-lab]').length < labs;) {
-        if (Date.now() > end) throw new Error("the labs do not come");
+        if (Date.now() > end) throw new Error("the labs did not appear");
         await new Promise((done) => setTimeout(done, 5));
     }
     // The whole lab writes its answer on arrival; a key ends that.
@@ -31,7 +31,7 @@ READY = """async ([theme, labs]) => {
 
 @pytest.fixture(scope="session")
 def launch(tmp_path_factory):
-    """Starts an installed Chromium or Chrome, headless, with one family of fonts.py for all text."""
+    """Return a function that starts an installed Chromium or Chrome, headless, with one family of fonts.py."""
     from state import browser
 
     chromium = browser()
@@ -47,7 +47,7 @@ def launch(tmp_path_factory):
         @cache
         def launch(family):
             settings = fonts.install(family, tmp_path_factory.mktemp(family))
-            # Chromium's sandbox does not start as root, as in CI's containers.
+            # Chromium's sandbox does not start for root, the user in CI's containers.
             return playwright.chromium.launch(
                 executable_path=chromium,
                 args=["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else [],
@@ -59,13 +59,13 @@ def launch(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def browser(launch):
-    """The browser with the font that most readers have."""
+    """A browser with a font of the usual width."""
     return launch("usual")
 
 
 @pytest.fixture(scope="module")
 def windows(browser):
-    """A browser's window with a mouse, one like a phone's, both with the network off, and what goes wrong in them."""
+    """A desktop page and a phone-like page, both with the network off, and a list of the errors on them."""
     troubles, opened = [], {}
     for touch in (False, True):
         page = browser.new_context(offline=True, has_touch=touch, is_mobile=touch).new_page()
@@ -81,7 +81,7 @@ def windows(browser):
 
 @pytest.fixture
 def show(windows, tmp_path):
-    """Opens a page of labs from disk; at the end, nothing may have gone wrong in it."""
+    """Return a function that opens a page of labs from disk; at the end, there must have been no errors on the page."""
     opened, troubles = windows
 
     def show(*labs, width=760, theme="light", touch=False, change=lambda html: html):

@@ -21,7 +21,7 @@ PAGE = (CHAPTERS / "api.md").read_text("utf-8")
 LISTED = [name for names in NAMES.findall(PAGE) for name in names_in(names)]
 SETTINGS = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["sphinx"]["config"]
 SETTINGS = {name: value for name, value in SETTINGS.items() if name.startswith("napoleon_")}
-WITHOUT_ENTRY = {"drawings"}  # the pictures of the chapters
+WITHOUT_ENTRY = {"drawings"}  # the functions that draw the chapters' pictures
 
 
 def test_the_page_lists_every_public_name_once():
@@ -37,7 +37,7 @@ def test_the_page_lists_every_lab():
 
 
 def documented():
-    """The docstrings that the page shows: ``{name: docstring}``, methods among them."""
+    """Return the docstrings on the page, including those of methods, as ``{name: docstring}``."""
     for name in LISTED:
         member = lookup(name)
         if inspect.isclass(member) or inspect.isroutine(member):
@@ -54,7 +54,7 @@ DOCUMENTED = dict(documented())
 
 @pytest.mark.parametrize("name", DOCUMENTED)
 def test_a_docstring_renders_without_a_warning(name):
-    """A warning would stop the book's build: here it takes a moment."""
+    """A warning would stop the build of the book. This test finds the warning in a moment."""
     for role in ("func", "class", "meth", "attr", "mod"):
         roles.register_local_role(role, roles.GenericRole(role, roles.nodes.literal))
     text = str(NumpyDocstring(DOCUMENTED[name], Config(**SETTINGS)))

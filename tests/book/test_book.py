@@ -27,16 +27,16 @@ from sampling import sample
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
-SITE = CONFIG["html"]["baseurl"]  # empty while the course has no address
+SITE = CONFIG["html"]["baseurl"]  # the address is empty until `make repository` stores one
 PREFIX = urlsplit(SITE).path or "/"
 
 FOLDERS = ("", "assignments", "solutions", "_modules/transformer_lab")
 FILES = (path.relative_to(HTML).as_posix() for folder in FOLDERS for path in HTML.glob(f"{folder}/*.html".lstrip("/")))
 PAGES = sorted(page for page in FILES if page.removesuffix(".html") not in MOVED)  # tests/book/test_moved_pages.py
-PAGES.remove("embed.html")  # a lab without a page: tests/book/test_embed.py
+PAGES.remove("embed.html")  # the page of a lab in a frame, which tests/book/test_embed.py tests
 NOTEBOOKS = [page for page in PAGES if Path(ROOT, "chapters", page).with_suffix(".ipynb").is_file()]
 CHAPTERS = [page for page in NOTEBOOKS if page[0].isdigit()]
-# The 404 page is shown under addresses that do not exist: from disk it is never opened.
+# The 404 page is shown at addresses that do not exist; readers never open it from disk.
 OPENED = [page for page in PAGES if page != "404.html"]
 
 if not NOTEBOOKS:
@@ -59,7 +59,7 @@ def ids(page):
 
 
 def targets(page):
-    """Every address that the page names."""
+    """Return every address in the page."""
     return [element[name] for name in ("href", "src") for element in soup(page).select(f"[{name}]")]
 
 
@@ -83,7 +83,7 @@ BLOCKS = {
 
 
 class Structure(HTMLParser):
-    """Finds elements that are closed in the wrong order, or placed where a browser would move them."""
+    """Finds elements that are closed in the wrong order, or are in a place from which a browser would move them."""
 
     def __init__(self):
         super().__init__()
@@ -98,7 +98,7 @@ class Structure(HTMLParser):
             self.open.append(tag)
 
     def handle_startendtag(self, tag, attributes):
-        pass  # drawings close their shapes in one go
+        pass  # elements of SVG close themselves
 
     def handle_endtag(self, tag):
         if not self.open or self.open.pop() != tag:
@@ -140,7 +140,7 @@ def test_internal_links_lead_somewhere(page):
 def test_page_names_no_file_of_another_host(page):
     fetched = soup(page).select('script[src], img[src], iframe[src], link[href]:not([rel="canonical"])')
     assert [element for element in fetched if urlsplit(element.get("src") or element["href"]).netloc] == []
-    text = re.sub(r"<code.*?</code>", "", str(soup(page)), flags=re.DOTALL)  # a quoted setting of an editor has some
+    text = re.sub(r"<code.*?</code>", "", str(soup(page)), flags=re.DOTALL)  # a quoted setting of an editor has names
     assert not re.search(r"unpkg|cdnjs|jsdelivr|googleapis", text)
 
 
@@ -212,7 +212,7 @@ def test_scripts_are_loaded_where_they_are_needed(page):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_names_and_commas_in_code_would_have_the_colour_of_text(theme):
-    """So that they need no markup: book/highlighting.py leaves it out."""
+    """These tokens need no markup, and book/highlighting.py leaves it out."""
     style = (HTML / "_static" / "pygments.css").read_text("utf-8")
     rule = re.compile(rf'data-theme="{theme}"\] \.highlight(?: \.([npwk]))? ?{{(?:[^}}]*;)? ?color: (#\w+)')
     colours = dict(rule.findall(style))
@@ -226,7 +226,7 @@ FIRST_VISIT = {
 
 @pytest.mark.parametrize("page", OPENED)
 def test_a_first_visit_fetches_at_most_1200_kb(page):
-    """The page with its scripts and style sheets. Figures are fetched when they come near."""
+    """Return the size of the page with its scripts and style sheets. Figures are loaded later, near the window."""
     named = [link["href"] for link in soup(page).select('link[rel="stylesheet"]')]
     named += [script["src"] for script in soup(page).select("script[src]")]
     files = {HTML / page} | {(HTML / page).parent / urlsplit(address).path for address in named}
@@ -261,7 +261,7 @@ def test_alerts_are_admonitions(page):
 
 @pytest.mark.parametrize("page", NOTEBOOKS)
 def test_every_lab_is_a_figure(page):
-    """With the weights of published models, and without: neither a lab's text nor the sentence that replaces it."""
+    """Whether the weights of published models are installed or not, the page shows no text in place of a lab."""
     path = Path(ROOT, "chapters", page).with_suffix(".ipynb")
     assert len(soup(page).select('script[type="application/vnd.jupyter.widget-view+json"]')) == len(
         notebook_labs.lab_outputs(nbformat.read(path, 4))
@@ -300,7 +300,7 @@ def site():
 
 @pytest.fixture
 def visit(browser):
-    """Opens pages; requires that no request goes to another host, none fails, and the console is silent."""
+    """Opens pages. Requires that no request goes to another host or fails, and that the console stays empty."""
     contexts, faults = [], []
 
     def open_page(address, settled=draw_all, **options):
@@ -316,7 +316,7 @@ def visit(browser):
                 faults.append(f"asked another host: {request.url}")
 
         def failed(request):
-            if request.failure != "net::ERR_ABORTED":  # leaving a page aborts the requests under way
+            if request.failure != "net::ERR_ABORTED":  # leaving a page aborts its pending requests
                 faults.append(f"failed: {request.url}: {request.failure}")
 
         page.on("request", check)
@@ -340,11 +340,11 @@ def visit(browser):
 
 
 def serious(page, only_colours=False):
-    """What axe-core finds serious or critical."""
+    """Return the problems that axe-core calls serious or critical."""
     return [violation for violation in violations(page, only_colours) if violation[0] in ("serious", "critical")]
 
 
-# One word of each kind in code on each background: thousands more would take axe-core minutes.
+# Keep one word of each kind in code on each background: axe-core would take minutes for the thousands of others.
 ONE_OF_EACH_KIND = """() => {
     const seen = new Set();
     for (const word of document.querySelectorAll('.highlight span')) {
@@ -357,7 +357,7 @@ ONE_OF_EACH_KIND = """() => {
 
 
 def dead(page, name):
-    """The labs and formulas of a page that did not load."""
+    """Return the labs and formulas of a page that did not load."""
     labs = soup(name).select('script[type="application/vnd.jupyter.widget-view+json"]')
     names = page.eval_on_selector_all("[data-lab]", "labs => labs.map(lab => lab.dataset.lab)")
     letters = page.evaluate(
@@ -367,7 +367,7 @@ def dead(page, name):
     return None if (names, letters) == expected else f"found {names}, {letters}, wanted {expected}"
 
 
-# Pages of one kind load the same files: one of each, with labs where there are any.
+# Pages of one kind load the same files, so one page of each kind is tested, if possible a page with labs.
 ONE_OF_EACH = ["index.html", "glossary.html", CHAPTERS[-1], "assignments/project.html", "solutions/project.html"]
 
 
@@ -376,7 +376,7 @@ def test_page_is_alive_from_disk(visit, name):
     assert dead(visit((HTML / name).as_uri()), name) is None
 
 
-# Assignments are one kind of page, solutions another: the first of each, and the project's.
+# Assignments and solutions are two kinds of pages: the first page of each kind is tested, and the project's pages.
 FIRST = [next(page for page in OPENED if page.startswith(folder)) for folder in ("assignments/", "solutions/")]
 FEW = [page for page in OPENED if "/" not in page or page in (*ONE_OF_EACH, *FIRST)]
 
@@ -385,7 +385,7 @@ FEW = [page for page in OPENED if "/" not in page or page in (*ONE_OF_EACH, *FIR
 def test_page_is_alive_accessible_and_fits(visit, site, name):
     page = visit(site + name, viewport={"width": 1280, "height": 800})
     assert dead(page, name) is None
-    assert page.url == site + name, "no lab notes a state that nobody has changed"
+    assert page.url == site + name, "no lab stores a state that nobody has changed"
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     page.evaluate(ONE_OF_EACH_KIND)
     for theme, width in (("light", 1280), ("dark", 360)):
@@ -394,7 +394,7 @@ def test_page_is_alive_accessible_and_fits(visit, site, name):
         page.wait_for_timeout(300)  # colours change over a moment
         assert page.evaluate("document.documentElement.dataset.theme") == theme
         assert page.evaluate("document.documentElement.scrollWidth") == width
-        # The frame of a page on a phone is the same on all pages: it is checked on the short ones.
+        # On a phone, all pages have the same frame, so only short pages are checked.
         assert serious(page, only_colours=theme == "dark" and name in NOTEBOOKS) == [], f"{theme}, {width} px"
 
 
@@ -411,7 +411,7 @@ def test_the_script_of_practices_is_fetched_when_one_comes_near(visit, name):
 
 
 def search(visit, start, words):
-    """What the search page finds: the addresses of sections, the best first."""
+    """Return the results of the search page: the addresses of sections, best first."""
     page = visit(f"{start}?q={words}")
     page.get_by_role("status").filter(has_text="Search finished").wait_for()
     return page, page.eval_on_selector_all(
@@ -492,10 +492,10 @@ def test_a_question_says_whether_the_choice_was_right(visit, site):
     options.nth(3).locator("summary").focus()
     page.keyboard.press("Enter")  # wrong
     assert options.nth(3).locator("summary").inner_text().endswith("✗ No")
-    options.nth(4).locator("summary").click()  # right, at the second try
+    options.nth(4).locator("summary").click()  # right at the second attempt
     assert options.nth(4).get_attribute("data-answer") == "right"
     assert score.inner_text() == "1 of 2 right at the first try, 1 question to go."
-    page.pdf()  # which opens all folds, and answers nothing
+    page.pdf()  # printing opens all folds, but answers no question
     assert score.inner_text() == "1 of 2 right at the first try, 1 question to go."
     options.nth(6).locator("summary").click()
     assert score.inner_text() == "2 of 3 right at the first try."
@@ -551,7 +551,7 @@ def test_a_table_that_goes_on_says_so(visit):
 
 
 def test_lines_of_text_and_code_are_long_enough(visit, site):
-    """At 1200 pixels 88 characters of code fit; prose is no wider than about 80."""
+    """At a width of 1200 pixels, 88 characters of code fit in a line, and prose has at most about 80."""
     page = visit(site + CHAPTERS[4], viewport={"width": 1200, "height": 850})
     code, prose = page.evaluate("""() => {
         const pen = document.createElement("canvas").getContext("2d");
@@ -570,7 +570,7 @@ def test_lines_of_text_and_code_are_long_enough(visit, site):
 
 
 def sections_that_are_linked():
-    """The sections of each chapter to which glossary and notes lead."""
+    """Return the sections of each chapter to which the glossary and the notes link."""
     colours_of = {}
     for name in ("glossary.html", "notes.html"):
         for link in soup(name).select("article a[href*='.html#']:not(.term)"):
@@ -579,7 +579,7 @@ def sections_that_are_linked():
     return colours_of
 
 
-# The distance of a section's heading from the top of the window after following a link to it.
+# Return the distance between a section's heading and the top of the window after a link has led to the section.
 LAND = """async (sections) => {
     const found = {};
     for (const name of sections) {
@@ -606,14 +606,14 @@ def test_a_shared_link_lands_on_its_heading_while_the_page_comes_to_life(visit, 
     page = visit(f"{site}{name}#{section}", settled=None, viewport={"width": width, "height": 800})
     page.evaluate("document.fonts.ready.then(() => true)")
     page.locator("[data-lab=ready]").first.wait_for()
-    page.wait_for_timeout(1000)  # labs, fonts and formulas are loaded by now: the heading must not have moved
+    page.wait_for_timeout(1000)  # labs, fonts and formulas have loaded, but the heading must not have moved
     assert 60 <= page.locator(f"#{section} :is(h1, h2, h3)").first.bounding_box()["y"] <= 68
 
 
 def test_a_missing_page_says_so(visit, site):
     address = f"{site}no/such/page.html"
     page = visit(address)
-    # The page itself is the one thing that may be missing, and the console says so.
+    # Only the page itself may be missing, which the console reports.
     assert [fault for fault in visit.faults if not fault.startswith("console:")] == [f"404: {address}"]
     assert len(visit.faults) == 2
     visit.faults.clear()

@@ -17,12 +17,12 @@ from executed import executed_notebook
         ([0.12341], 0),
         ([0.03125], 1),  # exact, but a tie
         ([2.5, 10000.0, 0.0], 0),  # exact, and printed in full
-        ([1234.5678], 1),  # more digits than float32 has after a few operations
+        ([1234.5678], 1),  # more digits than are exact in float32 after a few operations
         ([0.3 + 0.12345j], 1),
         ([float("nan"), float("inf")], 0),
         ([1, 2], 0),
         (torch.tensor([0.12345678], dtype=torch.float64), 0),
-        (torch.full((2000,), 0.12345), 6),  # printed without its middle
+        (torch.full((2000,), 0.12345), 6),  # a printed tensor without its middle
     ],
 )
 def test_digits_near_a_boundary_are_found(shown, values):

@@ -1,4 +1,4 @@
-"""A page says how large its figures are before it fetches them: photographs of plots, and drawings."""
+"""A page states the size of its figures before it loads them, both images of plots and drawings."""
 
 import re
 import struct
@@ -41,7 +41,7 @@ def test_figures_of_a_chapter_have_numbers_captions_and_links():
     between = "</div><p>See Figure 6.2 or Figure 3.1.</p>"
     body = f"{image.format(1059, 'tables', 'a')}{between}{image.format(400, 'bars', 'b')}{own}"
     page = figures.number_figures(body, 6)
-    assert "<a" not in re.sub(r"<a [^>]*>(?:<img[^>]*>|[^<]*)</a>", "", page), "a link in a link"
+    assert "<a" not in re.sub(r"<a [^>]*>(?:<img[^>]*>|[^<]*)</a>", "", page), "a link inside a link"
     first, second = BeautifulSoup(page, "html.parser").select(".tl-caption")
     assert first["id"] == "figure-6-1" and first.text == "Figure 6.1. Four tables."
     assert second["id"] == "figure-6-2" and second.text == "Figure 6.2. Two bars."
@@ -62,7 +62,7 @@ def plot(size, *boxes):
 def test_panels_are_stacked_row_by_row_each_with_its_labels():
     label, first, second, bar = (5, 40, 15, 60), (30, 10, 289, 90), (320, 10, 579, 90), (590, 10, 600, 90)
     whole = stack(plot((610, 100), label, first, second, bar))
-    assert whole.size == (285, 174)  # the label and the first panel; the second and the bar are narrower
+    assert whole.size == (285, 174)  # the label with the first panel; the second panel and the bar are narrower
     assert whole.getpixel((5, 40)) == (0, 0, 0) and whole.getpixel((283, 130)) == (255, 255, 255)
     grid = stack(plot((600, 400), (0, 0, 280, 180), (310, 0, 599, 180), (0, 210, 280, 399), (310, 210, 599, 399)))
     assert grid.size == (290, 2 * 181 + 2 * 190 + 3 * 12)

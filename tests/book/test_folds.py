@@ -10,12 +10,12 @@ import yaml
 from myst_nb.sphinx_ import HideCodeCellNode
 
 ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT))  # as in book/conf.py: the book's extensions are no part of the package
+sys.path.append(str(ROOT))  # as in book/conf.py, since the book's extensions are not part of the package
 
 from book.folds import begin_cell  # noqa: E402
 
 
-@pytest.mark.parametrize("kind, label", [("source", "code"), ("output", "output")])  # myst-nb's word, and the page's
+@pytest.mark.parametrize("kind, label", [("source", "code"), ("output", "output")])  # in myst-nb, and on the page
 def test_a_fold_says_whether_it_holds_code_or_an_output(kind, label):
     settings = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["sphinx"]["config"]
     prompts = {f"prompt_{way}": settings[f"nb_code_prompt_{way}"].replace("{type}", kind) for way in ("show", "hide")}

@@ -18,7 +18,7 @@ SITE = "https://someone.github.io/lab/"
 
 
 def app(folder, site):
-    """What the extension asks of Sphinx."""
+    """A stand-in for the parts of Sphinx that the extension uses."""
     names = ["index", "05_masks", "glossary", "record", "assignments/05_masks"]
     title = SimpleNamespace(astext=lambda: "A title")
     (folder / "_static").mkdir()
@@ -74,7 +74,7 @@ def test_pages_have_one_address_each_and_a_page_without_a_source_none(tmp_path):
     assert context(somewhere, "index")["pageurl"] == SITE
     assert context(somewhere, "assignments/05_masks")["pageurl"] == f"{SITE}assignments/05_masks.html"
     assert context(somewhere, "search")["pageurl"] is None
-    assert "viewport" not in context(somewhere, "index")["metatags"]  # Sphinx writes one
+    assert "viewport" not in context(somewhere, "index")["metatags"]  # Sphinx writes this file
 
 
 def test_the_course_and_its_chapters_are_data(tmp_path):

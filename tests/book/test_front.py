@@ -23,7 +23,7 @@ def test_the_first_screen_has_purpose_button_and_lab(visit, site):  # noqa: F811
     assert start.first.bounding_box()["y"] < lab.bounding_box()["y"] < 300
     page.set_viewport_size({"width": 320, "height": 850})
     first, last = start.first.bounding_box(), start.last.bounding_box()
-    assert last["y"] - first["y"] - first["height"] >= 4, "one button touches the other"
+    assert last["y"] - first["y"] - first["height"] >= 4, "there is a gap between the buttons"
     start.last.click()
     page.wait_for_load_state()
     assert page.url == f"{site}{CHAPTERS[0]}"
@@ -70,7 +70,7 @@ def test_nothing_moves_while_the_lab_is_drawn(visit, site, width):  # noqa: F811
             setTimeout(() => resolve(moved), 500);
         })"""
     )
-    assert moved < 0.05  # another machine's font is wider: without space reserved for the lab it is 0.3
+    assert moved < 0.05  # fonts of other machines are wider; without reserved space for the lab, the shift is 0.3
 
 
 @pytest.mark.parametrize("width", [1200, 320])
@@ -81,7 +81,7 @@ def test_each_chapter_has_a_card_that_leads_to_it(visit, site, width):  # noqa: 
     assert cards.locator("a").evaluate_all("links => links.map(link => link.getAttribute('href'))") == CHAPTERS
     assert all(text.endswith("?") for text in cards.all_inner_texts())
     assert cards.locator("svg").count() == len(CHAPTERS)
-    cards.last.locator("svg").click(force=True)  # all of a card is its link
+    cards.last.locator("svg").click(force=True)  # the whole card is a link
     page.wait_for_load_state()
     assert page.url == site + CHAPTERS[-1]
 
@@ -90,7 +90,7 @@ def test_each_chapter_has_a_card_that_leads_to_it(visit, site, width):  # noqa: 
 
 
 def groups(name):
-    """The parts and arrows of a chapter's drawing: (part, arrow, whether it is marked, the link that it is in)."""
+    """Return the parts and arrows of a chapter's drawing as tuples: part, arrow, whether it is marked, its link."""
     (drawing,) = soup(name).select("nav.tl-here > svg")
     for group in drawing.select("[data-part], [data-flow]"):
         yield (
@@ -147,7 +147,7 @@ def test_every_part_links_to_its_chapter(name):
     links = soup(name).select("nav.tl-here > svg a")
     reached = [link for link in links if link.get("tabindex") != "-1"]
     assert {link["href"] for link in reached} == {link["href"] for link in links}
-    assert len({link["href"] for link in reached}) == len(reached)  # a chapter is one stop of the keyboard, not ten
+    assert len({link["href"] for link in reached}) == len(reached)  # each chapter is one Tab stop, not ten
     assert all(link["aria-hidden"] == "true" for link in links if link not in reached)
     for link in reached:
         chapter = soup(link["href"]).select_one("h1").get_text().rstrip("#")
@@ -171,7 +171,7 @@ def test_the_drawing_is_small_and_can_be_used(visit, site, width, most):  # noqa
 def test_the_drawing_comes_before_the_list_of_sections(visit, site, width):  # noqa: F811
     page = visit(site + CHAPTERS[4], viewport={"width": width, "height": 800})
     places = [page.locator(".tl-here").bounding_box()]
-    page.evaluate("document.querySelector('.bd-sidebar-secondary').remove()")  # it comes last in the file
+    page.evaluate("document.querySelector('.bd-sidebar-secondary').remove()")  # this element comes last in the file
     assert [*places, page.locator(".tl-here").bounding_box()] == places * 2
 
 

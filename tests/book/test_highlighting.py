@@ -1,4 +1,4 @@
-"""Code in a page has the colours that Pygments gives it, and no more markup than they need."""
+"""Code in a page has the colours of Pygments, and no more markup than these colours need."""
 
 import sys
 
@@ -15,13 +15,13 @@ from book.highlighting import OnlyWhatIsColoured, with_indent
 CODE = '''import torch
 
 def scaled(x, *, d_head=64):
-    """Return x / √d_head."""  # why: see above
+    """Return x / √d_head."""  # see above for the reason
     return x @ x.mT * d_head ** -0.5 if x is not None else f"{d_head!r:>4}"
 '''
 
 
 def by_letter(formatter):
-    """Each visible character of the code, with the class that colours it."""
+    """Return each visible character of the code with the class that colours it."""
     page = BeautifulSoup(highlight(CODE, PythonLexer(), formatter), "html.parser")
     words = page.pre.find_all(string=True)
     classes = [" ".join(set(word.parent.get("class", [])) - {"tl-line"}) for word in words]

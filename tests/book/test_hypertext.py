@@ -1,4 +1,4 @@
-"""The links of the built book: no mention is plain, terms lead to the glossary, a card says where a link leads."""
+"""The links of the built book: every mention is a link, terms link to the glossary, cards describe targets."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from test_book import CHAPTERS, HTML, NOTEBOOKS, PAGES, ids, serious, site, soup
 THIRD = CHAPTERS[2]
 DESK = {"width": 1280, "height": 850}
 PLAIN = re.compile(r"(?i)\b(?:sections? \d+\.\d+|(?:chapters?|assignments?) \d+|exercises? \d+\.\d+)(?![.\d]*\d)")
-# A section of a published paper: its year before it, or a word that says whose it is.
+# A section of a published paper, with the paper's year before it, or a word that names the paper.
 OF_A_PAPER = re.compile(r"(?:\d{4}[,:]|[Ii]ts|[Tt]heir)\s$")
 TEXTS = [page for page in PAGES if not page.startswith("_modules") and page not in ("api.html", "references.html")]
 
@@ -82,7 +82,7 @@ def test_every_link_to_a_numbered_section_and_to_a_term_has_a_card():
 
 
 def show(link):
-    """Bring the mouse to a link; return the texts of its card."""
+    """Move the mouse to a link, and return the texts of its card."""
     link.hover()
     link.page.wait_for_function("node => node.hasAttribute('aria-describedby')", arg=link.element_handle())
     card = link.page.locator(f"#{link.get_attribute('aria-describedby')}")
@@ -92,7 +92,7 @@ def show(link):
 
 @pytest.fixture
 def chapter(visit):  # noqa: F811
-    """The third chapter from disk, in a window with a mouse, and its first visible mention and term."""
+    """Open the third chapter from disk in a window with a mouse; return its first visible mention and term."""
     page = visit((HTML / THIRD).as_uri(), viewport=DESK)
     mention = page.locator(
         "article a.reference.internal:not(.term):visible", has_text=re.compile(r"^[Ss]ection \d")

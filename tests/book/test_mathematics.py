@@ -1,4 +1,4 @@
-"""What book/mathematics.py makes of TeX."""
+"""book/mathematics.py converts TeX to MathML."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from docutils import nodes
 
 ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT))  # as in book/conf.py: the book's extensions are no part of the package
+sys.path.append(str(ROOT))  # as in book/conf.py, since the book's extensions are not part of the package
 
 from book.mathematics import FormulaError, attach_punctuation, mathml, parts_of  # noqa: E402
 
@@ -16,7 +16,7 @@ M = "{http://www.w3.org/1998/Math/MathML}"
 
 
 def row(tex):
-    """The elements of a formula, one after the other."""
+    """Return the elements of a formula in order."""
     return list(xml.fromstring(mathml(tex))[0][0])
 
 
@@ -50,7 +50,7 @@ def test_an_error_names_the_formula(tex, message):
 
 def test_signs_have_the_space_of_tex():
     assert texts("2 - 1") == ["2", "−", "1"]
-    assert row("2 - 1")[1].get("lspace") is None  # a browser's own is right
+    assert row("2 - 1")[1].get("lspace") is None  # the browser's default is right
     assert row("-1")[0].get("rspace") == row("a = -1")[2].get("rspace") == "0"
     assert row("a/b")[1].get("lspace") == "0"
     (script,) = row("x_{i - 1}")
@@ -82,7 +82,7 @@ def test_a_formula_is_split_at_wide_spaces_outside_braces():
 
 
 def test_punctuation_stays_with_its_formula():
-    """They are taken from the text, so that they are there once; what does not follow directly stays where it is."""
+    """Punctuation after a formula moves from the text into the formula; punctuation elsewhere does not move."""
     marked, separate, last = (nodes.math("", "x") for _ in range(3))
     text, strong = nodes.Text("), then "), nodes.strong("", "far")
     paragraph = nodes.paragraph("", "", marked, text, separate, strong, nodes.Text(", "), last)

@@ -1,4 +1,4 @@
-"""Which words of a text become links, to headings and to the glossary; and what the cards of links say."""
+"""The words of a text that become links to headings and to the glossary, and the texts of the links' cards."""
 
 import sys
 from types import SimpleNamespace
@@ -73,7 +73,7 @@ def document(*children):
 
 
 def page_of(*children):
-    """A chapter with two sections, the children in the first."""
+    """Return a chapter with two sections, of which the first contains the children."""
     top = section("5 · Masks", "masks", section("5.1 One", "one", *children), section("5.2 Two", "two"))
     return document(top)
 
@@ -84,7 +84,7 @@ class Environment:
 
 
 def app_of(**pages):
-    """What an extension sees of Sphinx: pages, and their addresses."""
+    """A stand-in for the parts of Sphinx that an extension uses: pages and their addresses."""
     builder = SimpleNamespace(get_relative_uri=lambda _, target: f"{target}.html")
     return SimpleNamespace(env=Environment(pages), builder=builder)
 

@@ -1,4 +1,4 @@
-"""An old address leads to the new page, and its sections to where they are now: from disk, with and without scripts."""
+"""Old addresses of pages and sections lead to the new ones, from disk, with and without scripts."""
 
 import re
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ each_page = pytest.mark.parametrize("old", MOVED)
 
 @pytest.fixture
 def built(tmp_path):
-    """A folder as a build leaves it: the new pages, here with nothing on them, and the pages at the old addresses."""
+    """Return a folder as after a build: the new pages, which are empty here, and the pages at the old addresses."""
     for name in NEW:
         page = tmp_path / f"{name}.html"
         page.parent.mkdir(exist_ok=True)
@@ -33,7 +33,7 @@ def headings(name):
 
 
 def anchor(heading):
-    """The address of a section within its page: without the number, which may change."""
+    """Return the address of a section within its page without the number, which may change."""
     return re.sub(r"[^a-z]+", "-", re.sub(r"^[\d.]+ ", "", heading).lower()).strip("-")
 
 

@@ -1,4 +1,4 @@
-"""The museum: a card for each published bug, with its thread, its section, its code and what the audit says."""
+"""The museum: a card for each published bug, with its thread, its section, its code and the result of the audit."""
 
 import re
 import sys
@@ -34,7 +34,7 @@ def test_titles_are_permalinks_and_the_page_has_a_place_for_the_cards():
 
 
 def test_each_storys_section_exists_and_teaches_its_mechanism():
-    words = {  # of each bug, one that its section must have
+    words = {  # for each bug, an address that its section must contain
         "inverted_mask": "True", "weak_mask": "−10", "window_plus_one": "window", "causal_corner": "is_causal",
         "row_of_nothing": "NaN", "padding_of_the_target": "source", "left_padding": "positions",
         "packed_together": "packed", "batch_second": "batch_first", "positions_in_bfloat16": "position",
@@ -56,7 +56,7 @@ def test_each_storys_section_exists_and_teaches_its_mechanism():
         assert words[name].lower() in texts[bug.section].lower(), f"{name}: section {bug.section}"
 
 
-# Where a bug is cited beside its mechanism: the section, and what its text must link to.
+# The section that explains the mechanism of a bug, and the thread to which the section must link.
 CITED = {
     "5.4": ("transformers/issues/29623", "trl/issues/805"),
     "5.8": ("minGPT/issues/75",),

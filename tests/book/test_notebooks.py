@@ -1,4 +1,4 @@
-"""Every rule for notebooks can complain, and canonical form is reached in one step. `make lint` checks all."""
+"""Every rule for notebooks can fail, and one step produces the canonical form. `make lint` checks all notebooks."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ import repository
 
 PATH = notebooks.ROOT / "chapters" / "00_sample.ipynb"
 ADDRESS = repository.Address("ada/course", "main", "https://ada.github.io/course/")
-DOT = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(12)).decode()  # a picture as far as the rules look
+DOT = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(12)).decode()  # enough of a picture for the rules
 
 
 def lab_cell():
@@ -29,7 +29,7 @@ def lab_cell():
 
 
 def sample(address=ADDRESS):
-    """A notebook that keeps all rules, with every part that a rule looks at."""
+    """Return a notebook that follows all rules, with every part that a rule checks."""
     link = f"[Open in Colab]({address.colab('chapters/00_sample.ipynb')})" if address else "About 5 minutes"
     cells = [
         new_markdown_cell(f"# Sample\n\n{link}"),
@@ -231,7 +231,7 @@ def test_a_rule_complains_about_what_breaks_it(rule, spoil, monkeypatch):
     monkeypatch.setattr(notebook_rules, "stored_address", lambda: ADDRESS)
     spoiled = sample()
     spoil(spoiled)
-    assert list(rule(spoiled, PATH)), "nothing was said"
+    assert list(rule(spoiled, PATH)), "no rule failed"
 
 
 @pytest.mark.parametrize("there, stored", [(ADDRESS, None), (None, ADDRESS)])
@@ -311,7 +311,7 @@ def test_canonical_form_is_idempotent_and_keeps_text():
     spoiled.metadata.widgets = {"application/vnd.jupyter.widget-state+json": {"state": {}}}
     for cell in spoiled.cells:
         cell.metadata.update(execution={"shell.execute_reply": "2026-01-01"}, collapsed=True)
-    # Cut up, and with a line that was written over, as a progress bar does.
+    # The output has several parts, and a line that is overwritten, as by a progress bar.
     spoiled.cells[TIMED].outputs = [new_output("stream", text=text) for text in ("\r0.0", "\r0.", "1\n")]
     spoiled.cells[PRINTED].outputs.append(new_output("execute_result", WIDGET, execution_count=99))
     spoiled.cells[PRINTED].execution_count = 99
@@ -347,7 +347,7 @@ def test_another_layout_of_the_file_is_named(tmp_path):
     assert notebooks.check(path) == []
     path.write_text(notebooks.text(stored) + "\n", "utf-8")
     assert "not in canonical form" in notebooks.check(path)[0]
-    first, second = (cell.id for cell in stored.cells[:2])  # nbformat gives the second of two alike another
+    first, second = (cell.id for cell in stored.cells[:2])  # nbformat replaces the second of two equal ids
     path.write_text(notebooks.text(stored).replace(second, first), "utf-8")
     with pytest.warns(match="Non-unique cell id"):
         assert "not in canonical form" in notebooks.check(path)[0]
@@ -375,7 +375,7 @@ def test_words_choose_notebooks_by_their_path(tmp_path):
 
 
 def write(path, *sources):
-    """Write a notebook with these code cells, not run yet."""
+    """Write a notebook with these code cells, which have not run yet."""
     notebook = new_notebook(cells=[new_code_cell(source) for source in sources])
     path.write_text(notebooks.text(notebooks.canonical(notebook)), "utf-8")
     return path
@@ -397,7 +397,7 @@ def test_running_twice_changes_nothing_not_even_measured_times_and_pictures(tmp_
     assert "Software" not in base64.b64decode(re.search(r'"image/png": "([^"]+)"', first)[1]).decode("latin-1")
     assert '"image/svg+xml": ' in first and "<svg/>" in first
     assert "widget-view" not in first and "IntSlider(value=3)" in first
-    path.write_text(first.replace("IGNORE_OUTPUT", "OTHER"), "utf-8")  # a time that is compared must not be kept
+    path.write_text(first.replace("IGNORE_OUTPUT", "OTHER"), "utf-8")  # a compared output must not contain a time
     assert notebooks.run(path)[0] == "written"
 
 

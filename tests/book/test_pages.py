@@ -1,4 +1,4 @@
-"""Index, glossary, notes and other pages agree with the chapters: times, needs, axis words, references, sections."""
+"""Index, glossary, notes and other pages agree with the chapters: times, needs, names of axes, references, sections."""
 
 import json
 import re
@@ -20,7 +20,7 @@ import transformer_lab as tl
 from notebooks import ROOT
 from reading_times import core_minutes, minutes, sittings, stated_core, stated_minutes
 
-PROJECT = "project"  # which has an assignment, and no chapter
+PROJECT = "project"  # the project has an assignment, but no chapter
 PAGE_FILES = [
     "index.ipynb",
     "afternoon.md",
@@ -59,7 +59,7 @@ each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.s
 
 
 def number_of(file):
-    """The number of a chapter, from the name of its file."""
+    """Return the number of a chapter, from the name of its file."""
     return int(str(file).split("/")[-1].split("_")[0])
 
 
@@ -68,7 +68,7 @@ def file_of(page):
 
 
 def row(page, path, begin="|"):
-    """The row of a page's table, or list, that leads to a chapter."""
+    """Return the row of a page's table or list that links to a chapter."""
     rows = [line for line in PAGES[page].splitlines() if line.startswith(begin) and f"]({path.name})" in line]
     kind = {"|": "table", "-": "list"}[begin]
     assert len(rows) == 1, f"{file_of(page)}: the {kind} must have one row for {path.name}, has {len(rows)}"
@@ -76,7 +76,7 @@ def row(page, path, begin="|"):
 
 
 def table(name):
-    """One of the tables of ``book/you_are_here.py``."""
+    """Return one of the tables in ``book/you_are_here.py``."""
     return runpy.run_path(str(ROOT / "book" / "you_are_here.py"))[name]
 
 
@@ -85,7 +85,7 @@ def assignment_of(path):
 
 
 def points(path):
-    """What the checks of a chapter's assignment give."""
+    """Return the points of the checks of a chapter's assignment."""
     cells = nbformat.read(assignment_of(path), 4).cells
     return sum(cell.metadata.get("nbgrader", {}).get("points", 0) for cell in cells)
 
@@ -118,7 +118,7 @@ def test_the_syllabus_agrees_with_the_chapters_own_first_lines(path):
 
 @each_chapter
 def test_a_chapter_takes_as_long_as_it_says(path):
-    """To within a quarter, for a reader as slow as ``tools/reading_times.py`` assumes, sitting by sitting."""
+    """Times are right to within a quarter for each sitting, at the reading speed in ``tools/reading_times.py``."""
     notebook = nbformat.read(path, 4)
     claimed, computed = stated_minutes(notebook.cells[0].source), list(map(minutes, sittings(notebook)))
     assert len(claimed) == len(computed)
@@ -219,7 +219,7 @@ def test_the_glossarys_terms_are_sorted_and_each_leads_to_a_section():
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_link_to_a_section_names_the_section(name):
-    """The book's build finds a link to a section that is not there; here, one whose number is not that section's."""
+    """The build finds links to missing sections; this test finds links with the wrong number of a section."""
     links = re.findall(r"\[(\d+)\.(\d+)\]\((\d+_\w+\.ipynb)#(heading=)?([^)]+)\)", PAGES[name])
     assert links or name not in ("glossary", "notes")
     for chapter, section, file, as_jupyter, anchor in links:
@@ -228,7 +228,7 @@ def test_a_link_to_a_section_names_the_section(name):
 
 
 def sections(root):
-    """The text and code of each section of each chapter: ``{address of the section: text}``."""
+    """Return the text and code of each section of each chapter as ``{address of the section: text}``."""
     address_of, address = {}, None
     for path in notebooks.chapters(root):
         for cell in nbformat.read(path, 4).cells:
@@ -242,12 +242,12 @@ def sections(root):
 
 
 def anchor(heading):
-    """The anchor that the book, as GitHub, makes of a heading."""
+    """Return the anchor of a heading, in the book as on GitHub."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def in_letters(words):
-    """As names in code: `tl.MultiHeadAttention` is multi-head attention."""
+    """A term may also occur as a name in code: `tl.MultiHeadAttention` stands for multi-head attention."""
     return re.sub(r"[\W_]", "", words.lower())
 
 
@@ -316,7 +316,7 @@ FUNCTION = "def {name}(x):\n    ### BEGIN SOLUTION\n    return x.softmax(-1)\n  
 
 
 def task(name, check):
-    """The three cells of a task in a solution, without what the tool writes into them."""
+    """Return the three cells of a task in a solution, without the text that the tool writes into the cells."""
     return [
         new_markdown_cell(f"## `{name}`\n\n★★☆ · 5 minutes\n\n{{hints {name}}}"),
         new_code_cell(FUNCTION.format(name=name)),
@@ -337,7 +337,7 @@ SOLUTION = [
 
 
 def additions(last):
-    """The rows for a chapter after the last one: ``{file: [(text before the row, row)]}``."""
+    """Return the rows for an additional chapter at the end as ``{file: [(text before the row, row)]}``."""
     return {
         "_toc.yml": [
             (f"- file: {folder}{last.stem}\n", f"      - file: {folder}99_sample\n")
@@ -367,7 +367,7 @@ def additions(last):
 
 @pytest.fixture
 def course(tmp_path, monkeypatch):
-    """A copy of the course without an address, and with one chapter and its assignment more."""
+    """Return a copy of the course without an address, and with an additional chapter and its assignment."""
     for folder in ("chapters", "book"):
         copytree(ROOT / folder, tmp_path / folder)
     for name in ("_toc.yml", "_config.yml", "CITATION.cff", "README.md"):
@@ -393,7 +393,7 @@ def course(tmp_path, monkeypatch):
 
 
 def complaints(course, monkeypatch):
-    """The first line of each failure of the tests above, for this course."""
+    """Return the first line of each failure of the tests above for this course."""
     monkeypatch.setitem(globals(), "CHAPTERS", notebooks.chapters(course))
     monkeypatch.setitem(globals(), "PAGES", read_pages(course))
     of_all = [test_the_book_has_every_chapter_and_every_page, test_the_points_for_a_class_add_up]
@@ -431,7 +431,7 @@ def test_a_new_chapter_needs_the_rows_that_tests_name(course, monkeypatch):
     for name, rows in lists.items():
         text = (course / name).read_text("utf-8")
         for stands, follows in rows:
-            if name.endswith(".ipynb"):  # where text is in JSON strings
+            if name.endswith(".ipynb"):  # in notebooks, text is in JSON strings
                 stands, follows = (json.dumps(words, ensure_ascii=False)[1:-1] for words in (stands, follows))
             assert text.count(stands) == 1, stands
             text = text.replace(stands, stands + follows)

@@ -1,4 +1,4 @@
-"""What the built book knows of its reader: answers, sections, the place, the list that follows, keys, the record."""
+"""What the built book stores of its reader: answers, sections, the place, the list of sections, keys, the record."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def store(page, **reader):
 
 
 def accessible(page):
-    """Whether axe-core finds nothing, in light and in dark."""
+    """Return whether axe-core finds no problem in the light and in the dark theme."""
     problems = violations(page)
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     page.wait_for_timeout(300)  # colours change over a moment
@@ -45,12 +45,12 @@ def test_answers_survive_a_reload_until_one_answers_again(visit, site):  # noqa:
     options, score = page.locator("#predict-first details"), page.locator("#predict-first .score")
     again = page.locator("#predict-first .again")
     options.nth(3).locator("summary").click()  # wrong
-    options.nth(2).locator("summary").click()  # right, and another question
+    options.nth(2).locator("summary").click()  # a right answer, and a different question
     assert score.inner_text() == "1 of 2 right at the first try, 1 question to go."
     page.reload()
     assert score.inner_text() == "1 of 2 right at the first try, 1 question to go."
     assert options.nth(3).locator("summary").inner_text().endswith("✗ No")
-    options.nth(4).locator("summary").click()  # right, at the second try
+    options.nth(4).locator("summary").click()  # right at the second attempt
     page.reload()
     assert score.inner_text() == "1 of 2 right at the first try, 1 question to go."
     again.press("Enter")
@@ -72,12 +72,12 @@ def test_options_are_choices_and_the_others_open_after_one_is_chosen(visit, site
     options = page.locator("#predict-first details")
     discs = options.locator(".tl-letter")
     assert [text.strip(". ") for text in discs.all_text_contents()] == list("ABC") * 3
-    assert options.first.locator("summary").text_content().startswith("A. One becomes"), "the words stay the same"
+    assert options.first.locator("summary").text_content().startswith("A. One becomes"), "the text stays the same"
     assert page.locator(".tl-why").count() == 0
     options.nth(1).locator("summary").click()
     options.nth(2).locator("summary").click()
     chosen = options.evaluate_all("folds => folds.map((fold) => 'chosen' in fold.dataset)")
-    assert chosen == [False, True, *[False] * 7], "the second that was opened is no choice"
+    assert chosen == [False, True, *[False] * 7], "the second opened fold is not a choice"
     assert page.locator(".tl-why").count() == 1 and options.first.locator(".tl-why").is_visible()
     colours = discs.evaluate_all("discs => discs.slice(0, 3).map((disc) => getComputedStyle(disc).backgroundColor)")
     assert colours[1] != colours[0] == colours[2]
@@ -138,7 +138,7 @@ def test_a_section_is_read_after_a_while_at_its_end_and_the_book_goes_on_there(v
     assert start.get_attribute("href") == f"{THIRD}#why-divide-by-d"
 
     page.goto(f"{site}{THIRD}#why-divide-by-d")
-    page.clock.run_for(80_000)  # more than a tenth of its minutes, and still not at its end
+    page.clock.run_for(80_000)  # more than a tenth of its minutes, but the end has not been reached
     assert not stored(page)["read"]
     page.evaluate("document.querySelector('#why-divide-by-d').scrollIntoView({ block: 'end' })")
     page.clock.run_for(2_000)
@@ -168,7 +168,7 @@ def test_the_front_page_of_a_new_reader_is_as_it_was_written(visit, site):  # no
     assert page.locator(".tl-far").count() == 0
 
 
-# The theme's own keys are the theme's affair.
+# Keys that belong to the theme are left to the theme.
 FULL = """Storage.prototype.setItem = (key) => {
     if (key.startsWith("transformer-lab")) throw new DOMException("full", "QuotaExceededError");
 };"""
@@ -258,7 +258,7 @@ def test_name_and_search_stay_in_sight(visit, site, height):  # noqa: F811
 
 def test_the_page_that_is_shown_is_in_sight_in_the_list_of_pages(visit, site):  # noqa: F811
     page = visit(f"{site}references.html", viewport={"width": 1280, "height": 600})
-    page.goto(site + CHAPTERS[0])  # the theme keeps the list where it was
+    page.goto(site + CHAPTERS[0])  # the theme restores the scroll position of the list
     page.wait_for_load_state("load")
     page.wait_for_timeout(200)
     assert 130 < page.locator(".bd-links a.current").bounding_box()["y"] < 580
@@ -276,7 +276,7 @@ def test_arrows_turn_pages_unless_something_else_wants_them(visit, site):  # noq
             element.evaluate(
                 "(node, key) => node.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))", key
             )
-        assert urlsplit(page.url).path.endswith(CHAPTERS[4])  # the lab may have written its state after it
+        assert urlsplit(page.url).path.endswith(CHAPTERS[4])  # the lab may have written its state after this
         assert not page.locator("dialog[open], .search-button__wrapper.show").count()
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("Shift+ArrowRight")
@@ -320,7 +320,7 @@ def test_a_card_has_the_keys_and_turns_them_off(visit, site, width):  # noqa: F8
 
 def test_a_missing_page_searches_for_the_words_of_its_address(visit, site):  # noqa: F811
     page = visit(f"{site}no/such/padding-mask_2.html")
-    visit.faults.clear()  # the page itself is missing
+    visit.faults.clear()  # only the page itself is missing
     field = page.locator(".tl-missing input")
     assert field.input_value() == "padding mask"
     field.press("Enter")
@@ -431,7 +431,7 @@ def test_a_chapter_ends_with_questions_from_the_chapters_before_it():
         (link,) = soup(name).select(".tl-earlier a")
         assert "Check yourself" in link.find_parent("section").h2.get_text()
         page, _, choice = link["href"].partition("?practice.choice=")
-        practice.choice = choice  # which refuses what it does not know
+        practice.choice = choice  # the page rejects unknown data
         assert page == "practice.html" and int(choice.removeprefix("to")) < int(name[:2])
 
 

@@ -47,7 +47,7 @@ SCRIPTS = ("record.js", "record_file.js", "progress.js", "weak.js")
 
 
 def load():
-    """The scripts without a browser, and so without storage: a record lasts as long as the engine."""
+    """The scripts run without a browser and so without storage: a record lasts as long as the engine."""
     scripts = [(ROOT / "book" / name).read_text("utf-8") for name in SCRIPTS]
     data = f"const OUTLINE = {json.dumps(OUTLINE)}, TITLES = {json.dumps(TITLES)};"
     return Engine("\n".join([STANDINS, data, *scripts]))
@@ -107,15 +107,15 @@ def test_importing_loses_nothing_of_either_record(engine):
         ),
     )
     assert engine("RECORD.read") == {
-        **at("02_two", "why"),  # the later one
+        **at("02_two", "why"),  # the later of the two results
         "read": {"01_one": ["what", "predict-first"]},
-        "answers": {"01_one": {"k": WRONG, "other": RIGHT}},  # the first try was here
+        "answers": {"01_one": {"k": WRONG, "other": RIGHT}},  # this browser has the first attempt
         "checks": {"offset": {"checks": 5, "stars": 2, "correct": "2026-01-01 10:00 UTC"}},
     }
 
 
 def test_the_record_of_the_checks_is_read(engine, tmp_path, monkeypatch, capsys):
-    """The file that tl.checks really writes, of a right answer and a wrong one."""
+    """Return the file that tl.checks writes after a right and a wrong answer."""
     import transformer_lab as tl
 
     monkeypatch.setenv("TRANSFORMER_LAB_DATA", str(tmp_path))
@@ -156,14 +156,14 @@ def test_whatever_a_file_holds_the_page_works(reader):
     engine = one_for_all()
     engine("RECORD_FILE.add", json.dumps({"transformer-lab": 1, "reader": reader, "practice": reader}))
     kept, practised = engine("RECORD.read"), engine("RECORD.practised")
-    assert engine("RECORD_FILE.parse", engine("RECORD_FILE.write"))["kept"] == kept  # what was kept is whole
+    assert engine("RECORD_FILE.parse", engine("RECORD_FILE.write"))["kept"] == kept  # the stored data is complete
     engine("PROGRESS.goOn", kept)
     engine("WEAK.find", kept, practised)
     for page in ("01_one", "practice", "assignments/01_one", "how"):
         engine("PROGRESS.ofPage", kept, practised, page)
 
 
-# How far, what is weak, where to go on
+# Progress, weak sections, and the next section
 
 
 def test_a_chapter_is_done_when_its_core_is_read(engine):
@@ -205,8 +205,8 @@ def test_how_far_counts_what_is_there(engine):
     [
         (("01_one", "what"), {}, ("01_one", "what", "1.1")),
         (("01_one", "predict-first"), {}, ("01_one", "predict-first", 1)),  # a section without a number
-        (("01_one", "what"), {"01_one": ["what"]}, ("02_two", "why", "2.1")),  # read: the next one
-        (("02_two", "why"), {"02_two": ["why"]}, ("01_one", "predict-first", 1)),  # what was left out
+        (("01_one", "what"), {"01_one": ["what"]}, ("02_two", "why", "2.1")),  # it was read, so the next follows
+        (("02_two", "why"), {"02_two": ["why"]}, ("01_one", "predict-first", 1)),  # the section that was left out
         (("01_one", "references"), {}, ("01_one", "predict-first", 1)),
         (("02_two", "why"), {"01_one": ["predict-first", "what"], "02_two": ["why"]}, ("02_two", "why", "2.1")),
     ],

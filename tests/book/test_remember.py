@@ -1,4 +1,4 @@
-"""The page of the sentences to remember has each of them, with its section."""
+"""The page of sentences to remember contains every such sentence, with its section."""
 
 import re
 import sys

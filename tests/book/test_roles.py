@@ -1,4 +1,4 @@
-"""Query, key and value have a colour each where two of them are named together."""
+"""Query, key and value each have a colour in sentences that name at least two of the three."""
 
 import re
 
@@ -11,7 +11,7 @@ from book.roles import colour
 
 
 def coloured(*parts):
-    """The words of a paragraph that have a colour, each with its role."""
+    """Return the coloured words of a paragraph, each with its role."""
     paragraph = nodes.paragraph("", "", *parts)
     colour(paragraph)
     return [

@@ -1,4 +1,4 @@
-"""What a reader sees who follows a route, and what the book says of sections that are further."""
+"""The view of a reader who follows a route, and the notes about further sections."""
 
 import re
 
@@ -29,7 +29,7 @@ def test_next_leads_along_the_route_from_its_first_stop_to_its_last(visit, site)
         link = page.locator(f"[id='{here}'] > .tl-next a")
         if link.count():
             link.click()
-        else:  # the next stop is the section below
+        else:  # the next section of the route is the section below
             page.goto(page.url.split("#")[0] + "#" + page.evaluate(BELOW, here))
         page.wait_for_load_state()
     assert seen == way

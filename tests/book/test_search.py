@@ -1,4 +1,4 @@
-"""The book's search: what must come first, and the hits while one types, by keyboard, mouse and touch."""
+"""The book's search: the first results, and the results while a reader types, by keyboard, mouse and touch."""
 
 import pytest
 from test_book import HTML, site, visit  # noqa: F401
@@ -7,8 +7,8 @@ from test_reader import accessible
 from transformer_lab import labs
 
 LEAST = 35  # of 38
-# What readers search for, and the place that must come first; of two or three, each must be among the first three.
-# The first 18 are a reviewer's. The others were written down before any of them was tried.
+# Queries of readers, and the result that must come first; if there are two or three, each must be among the first three
+# results. The first 18 queries are a reviewer's. The others were collected before any of them was tried.
 QUERIES = {
     "rope": (
         "09_today.html#rotary-positions-rope-how-does-a-score-see-the-distance",
@@ -31,7 +31,7 @@ QUERIES = {
     "moe": ("09_today.html#mixture-of-experts-moe-what-if-each-token-uses-a-few-experts", "glossary.html#moe"),
     "backpropagation": ("07_parameters.html#what-has-to-be-in-memory-to-train",),
     "nan": ("05_masks.html#what-does-a-query-get-that-sees-nothing", "museum.html#row-without-keys-is-nan"),
-    # An engineer's own words.
+    # Queries in the words of an engineer.
     "rotary embeddings": (
         "09_today.html#rotary-positions-rope-how-does-a-score-see-the-distance",
         "glossary.html#rope-rotary-positions",
@@ -81,13 +81,13 @@ QUERIES = {
 
 
 def is_right(expected, hits):
-    """Whether what is found, the best first, begins as it must."""
+    """Return whether the results, best first, begin with the required ones."""
     return hits[:1] == [*expected] if len(expected) == 1 else set(expected) <= set(hits[:3])
 
 
 @pytest.fixture
 def typing(visit, site):  # noqa: F811
-    """A page whose search is open; what is typed there is the words that are given."""
+    """Return a page with an open search, in which these words are typed."""
 
     def opened(words, start=site, **settings):
         page = visit(f"{start}how.html", **settings)
@@ -100,7 +100,7 @@ def typing(visit, site):  # noqa: F811
 
 
 def chosen(page):
-    """The option that a screen reader reads: it is marked, and the field names it."""
+    """Return the option that a screen reader announces: the option is marked, and the field refers to it."""
     name = page.locator("#search-input").get_attribute("aria-activedescendant")
     marked = page.eval_on_selector_all("#tl-hits [aria-selected=true]", "all => all.map((option) => option.id)")
     assert marked == ([name] if name else [])

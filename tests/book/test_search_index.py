@@ -1,4 +1,4 @@
-"""Sections are found, and shown, with the formulas of their sentences."""
+"""Sections are found and shown with the formulas in their sentences."""
 
 import sys
 
@@ -42,7 +42,7 @@ def test_of_outputs_the_messages_of_errors_are_indexed():
 
 
 def page(*texts):
-    """A page with a section in its first section."""
+    """Return a page whose first section contains another section."""
     inner = nodes.section("", nodes.title("", "Inside"), *(nodes.paragraph("", text) for text in texts), ids=["inside"])
     outer = nodes.section("", nodes.title("", "Above"), nodes.paragraph("", "First."), inner, ids=["above"])
     document = nodes.document(None, None)

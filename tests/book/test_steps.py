@@ -30,7 +30,7 @@ LIT = "() => [...(CSS.highlights.get('tl-lit') ?? [])].map(String)"
 
 
 def to(page, share):
-    """Scrolls until the first lab's top is at a share of the window's height."""
+    """Scroll until the top of the first lab is at a fraction of the window's height."""
     page.evaluate(
         "share => { const { top } = document.querySelector('[data-steps]').getBoundingClientRect();"
         "scrollBy(0, top - share * innerHeight); }",
@@ -51,8 +51,8 @@ def test_the_lab_follows_the_reader_until_it_is_touched(visit):  # noqa: F811
         *([words] for words, _ in STEPS["03_attention_lookup"]),
     ]
     to(page, 0.9)
-    assert shown(page) == highlights[0.9][0], "and back"
-    assert "?" not in page.url, "the address stays that of the page"
+    assert shown(page) == highlights[0.9][0], "scrolling back restores the state"
+    assert "?" not in page.url, "the address of the page stays the same"
 
     to(page, 0.3)
     page.locator(".tl-lookup").first.locator(".tl-handle").first.press("ArrowLeft")

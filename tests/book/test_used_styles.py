@@ -1,4 +1,4 @@
-"""Pages fetch only the theme's rules that some page uses, and look as they do with all of them."""
+"""Pages load only the theme's rules that some page uses, and look the same as with all rules."""
 
 import re
 import sys
@@ -77,7 +77,7 @@ def test_the_theme_s_styles_are_short():
     assert sum(path.stat().st_size for path in sheets) <= 58_000
 
 
-# Of each element, all that its style is.
+# Return the complete computed style of each element.
 LOOK = """() => [...document.querySelectorAll('body, body *')].filter((node) => !node.closest('script, .tl-lab, math'))
     .map((node) => {
         const style = getComputedStyle(node);
@@ -91,7 +91,7 @@ SOME = [("index.html", 360), ("02_matmul_broadcasting.html", 1300), ("search.htm
 
 @pytest.mark.parametrize(("page", "width"), sample(SIZED, SOME))
 def test_no_element_lacks_a_rule_of_the_theme(visit, page, width):  # noqa: F811
-    """All rules of the two largest sheets are put in again, at their places: no element changes."""
+    """All rules of the two largest style sheets are inserted again in their places: no element changes."""
     opened = visit((HTML / page).as_uri(), viewport={"width": width, "height": 800}, reduced_motion="reduce")
     before = opened.evaluate(LOOK)
     themes = [Path(theme.__file__).parent for theme in (pydata_sphinx_theme, sphinx_book_theme)]

@@ -1,4 +1,4 @@
-"""What two extensions of the book make of a chapter's place in the Transformer, and of its card on the front page."""
+"""Two extensions of the book draw a chapter's place in the Transformer, and its card on the front page."""
 
 import json
 import sys
@@ -47,7 +47,7 @@ def test_a_chapter_without_a_picture_fails_the_build_with_a_sentence():
 
 @pytest.mark.parametrize("chapter", PLACES)
 def test_pictures_have_no_script_no_file_and_no_letters(chapter):
-    """They are inlined in the page, and must look right in dark and in every browser."""
+    """The drawings are inlined in the page, and must look right in the dark theme and in every browser."""
     for element in ElementTree.fromstring(front_page.thumbnail(chapter).astext()).iter():
         assert element.tag.split("}")[1] in {"svg", "rect", "path", "circle"}
         for name in {"fill", "stroke"} & element.attrib.keys() - ({"fill"} if element.get("fill") == "none" else set()):

@@ -1,4 +1,4 @@
-"""A figure has a caption in the next cell, with the chapter's number and its own."""
+"""A figure has a caption in the next cell, with the chapter's number and its own number."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Chapter 1: what it says without a cell about copies, gradients and devices."""
+"""Chapter 1: statements about copies, gradients and devices for which the chapter has no cell."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ def heads_of(batch):
 
 
 def copies(function):
-    """How many copies PyTorch makes while the function runs."""
+    """Return how many copies PyTorch makes while the function runs."""
     with profile(activities=[ProfilerActivity.CPU]) as recorded:
         function()
     return sum(event.key == "aten::copy_" for event in recorded.events())
@@ -56,7 +56,7 @@ def test_a_sum_in_a_new_tensor_leaves_the_backward_pass_what_it_needs():
 
 
 def test_a_sum_refuses_two_devices_and_takes_a_number_without_axes():
-    elsewhere = torch.ones(2, 2, device="meta")  # the second device that every machine has
+    elsewhere = torch.ones(2, 2, device="meta")  # a second device that exists on every machine
     with pytest.raises(RuntimeError):
         torch.ones(2, 2) + elsewhere
     assert (torch.tensor(1.0) + elsewhere).device.type == "meta"

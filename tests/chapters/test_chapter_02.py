@@ -1,4 +1,4 @@
-"""Chapter 2: what it says without a cell about `.T` on three axes, about `bmm`, and about a stretched axis."""
+"""Chapter 2: statements about `.T` with three axes, `bmm` and a stretched axis for which the chapter has no cell."""
 
 import pytest
 import torch
@@ -8,9 +8,9 @@ import torch
 @pytest.mark.parametrize(
     "query, key, fits",
     [
-        ((2, 7, 5), (2, 6, 5), False),  # the chapter's: both conditions fail
+        ((2, 7, 5), (2, 6, 5), False),  # the chapter's example: both conditions fail
         ((2, 7, 5), (2, 5, 5), False),  # k_len = d_head, and the batch axes do not broadcast
-        ((5, 7, 5), (5, 6, 5), False),  # the batch axes agree, and k_len differs from d_head
+        ((5, 7, 5), (5, 6, 5), False),  # the batch axes agree, but k_len differs from d_head
         ((5, 7, 5), (5, 5, 5), True),
         ((1, 7, 5), (1, 5, 5), True),
     ],

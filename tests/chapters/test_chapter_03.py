@@ -1,4 +1,4 @@
-"""Chapter 3: what its text states and no cell prints, and what one cell shows of one seed, for ten."""
+"""Chapter 3: statements that no cell prints, and a result that a cell shows for one seed, here for ten seeds."""
 
 from functools import partial
 from math import ceil, log
@@ -25,7 +25,7 @@ def test_order_reaches_the_last_token_of_a_causal_decoder_in_the_second_layer(ch
     assert (shuffled - one[:, order]).abs().max() > 0.1
     assert (shuffled - one)[:, -1].abs().max() < 1e-5
     assert (heads[1](shuffled) - heads[1](one))[:, -1].abs().max() > 0.05
-    assert torch.allclose(second(first(x[:, order])), second(first(x))[:, order], atol=1e-5)  # without the mask
+    assert torch.allclose(second(first(x[:, order])), second(first(x))[:, order], atol=1e-5)  # without a causal mask
 
 
 @pytest.mark.parametrize("d_head", [16, 64, 256])

@@ -1,4 +1,4 @@
-"""Chapter 4 says of its small model that ten seeds give ten models whose heads have jobs: trained with its cells."""
+"""Chapter 4 says that ten seeds give ten small models whose heads have jobs: train them with the chapter's cells."""
 
 from functools import cache
 from itertools import product
@@ -9,13 +9,13 @@ import transformer_lab as tl
 from chapter_code import ALL_SEEDS, SEEDS, chapter_code
 
 CONSTANTS = {"n_letters", "n_digits", "half", "d_model", "n_heads", "d_head", "test"}
-LOST = 0.7  # fewer right answers than this: the answer is lost, says the chapter
+LOST = 0.7  # below this share of right answers, the chapter says that the answer is lost
 
 
 @pytest.fixture(scope="module")
 def chapter():
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # as the chapter does: tensors this small are done sooner by one
+    torch.set_num_threads(1)  # as in the chapter: operations on such small tensors are faster with one thread
     names = chapter_code("04_multi_head", CONSTANTS, sections=("4.7", "4.8"))
     names["train"] = cache(names["train"])
     yield names
@@ -23,11 +23,12 @@ def chapter():
 
 
 def without(chapter, model):
-    """The accuracies with heads switched off, (cases, 3), in the order of the chapter's table ``AFTER``."""
+    """Return the accuracies with heads switched off, (cases, 3), in the order of the chapter's table ``AFTER``."""
     previous, same = chapter["jobs"](model)[:2, 0].argmax(dim=-1).tolist()
     cases = [], [(0, previous)], [(0, same)], [(1, 0)], [(1, 1)], [(1, 0), (1, 1)]
     shares = [chapter["accuracy"](chapter["silenced"](model, *silent)) for silent in cases]
-    shares[3:5] = sorted(shares[3:5], key=lambda share: share[2].item())  # first the one that is missed more
+    # the head whose absence costs more comes first
+    shares[3:5] = sorted(shares[3:5], key=lambda share: share[2].item())
     return torch.stack(shares)
 
 
@@ -47,7 +48,7 @@ def test_heads_divide_the_work_of_two_questions_and_double_that_of_one(chapter, 
     assert ((chapter["jobs"](three)[0, 0] > 0.6).sum(), (chapter["jobs"](alone)[0, 0] > 0.6).sum()) == (1, 2)
 
 
-@pytest.mark.skipif(not ALL_SEEDS, reason="a count over ten models: make claims")
+@pytest.mark.skipif(not ALL_SEEDS, reason="counts ten models: `make claims` runs it")
 def test_in_most_models_both_heads_of_the_second_layer_are_induction_heads(chapter):
     both = sum((chapter["jobs"](chapter["train"](seed))[2, 1] > 0.8).all().item() for seed in SEEDS)
     assert 8 <= both <= 10, both  # the chapter counted nine
@@ -85,7 +86,7 @@ def test_no_linear_map_separates_the_two_answers_of_one_head_if_their_shares_cha
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_model_gets_worse_without_a_head(chapter, seed):
     shares = without(chapter, chapter["train"](seed))
-    certain = torch.tensor(  # before, digit, after: of "after" two rows depend on the model
+    certain = torch.tensor(  # (before, digit, after): two rows of "after" depend on the model
         [
             [False, False, False],
             [True, False, True],
@@ -111,7 +112,7 @@ def test_the_second_layer_needs_the_letter_before_in_its_keys_and_the_twins_lett
     assert after_with(model, alone) > 0.97
 
     class OnlyTheLetter:
-        """The model whose same-token head returns nothing but the letter that it finds."""
+        """A model whose same-token head returns only the letter that it finds."""
 
         @torch.no_grad()
         def states(self, letters, digits):
@@ -129,18 +130,19 @@ def test_the_figure_shows_what_the_text_says_of_it(chapter):
     assert sum(share > 0.98 for share in chapter["AFTER"]["same token"]) == 3
 
 
-@pytest.mark.skipif(not ALL_SEEDS, reason="a count over ten models: make claims")
+@pytest.mark.skipif(not ALL_SEEDS, reason="counts ten models: `make claims` runs it")
 def test_ten_models_lose_as_much_as_the_figure_says(chapter):
     after = torch.stack([without(chapter, chapter["train"](seed))[:, 2].cpu() for seed in SEEDS], dim=1)
     stored = torch.tensor(list(chapter["AFTER"].values()))
     lost, n_stored = (after < LOST).sum(dim=1), (stored < LOST).sum(dim=1)
-    # Another machine rounds differently and trains other models: rows on which all models agree stay, two may move.
+    # A different machine rounds differently and trains different models. Rows on which all models agree must stay the
+    # same; two other rows may change.
     for row, n_reachable in enumerate([0, 0, 3, 2, 0, 0]):
         assert abs(lost[row] - n_stored[row]) <= n_reachable, f"lost {lost.tolist()}, the figure has {n_stored.tolist()}:\n{after}"
     assert (after[2] < LOST).any() and (after[2] > 0.97).any(), after[2]
 
 
-@pytest.mark.skipif(not ALL_SEEDS, reason="a count over ten models: make claims")
+@pytest.mark.skipif(not ALL_SEEDS, reason="counts ten models: `make claims` runs it")
 def test_without_the_mask_many_models_answer_in_another_way(chapter):
     otherwise = 0
     for seed in SEEDS:

@@ -1,4 +1,4 @@
-"""Chapter 5 says of PyTorch's masks what other sizes, other modes and FlexAttention itself bear out."""
+"""Chapter 5's statements about PyTorch's masks, tested with other sizes, other modes and FlexAttention itself."""
 
 import math
 import re
@@ -14,11 +14,11 @@ import notebooks
 import transformer_lab as tl
 from chapter_code import SEEDS, chapter_code
 
-WINDOW, TRIANGLE = ~tl.sliding_window_mask(4, 2), ~tl.causal_mask(4)  # PyTorch's polarity
+WINDOW, TRIANGLE = ~tl.sliding_window_mask(4, 2), ~tl.causal_mask(4)  # masks with PyTorch's polarity
 
 
 def the_hint_wins(call):
-    """Whether a call with a window and the hint gives the result of the triangle, and not of the window."""
+    """Return whether a call with a window mask and the hint uses the triangle instead of the window."""
     hinted, window, triangle = call(WINDOW, is_causal=True), call(WINDOW), call(TRIANGLE)
     assert not torch.allclose(window, triangle, atol=1e-3)
     wins = torch.allclose(hinted, triangle, atol=1e-5)
@@ -48,7 +48,7 @@ def test_an_encoder_layer_trains_under_the_hint_and_is_evaluated_under_the_mask(
 
 
 def test_flex_attention_takes_the_same_rule():
-    flex = pytest.importorskip("torch.nn.attention.flex_attention")  # not in PyTorch 2.4
+    flex = pytest.importorskip("torch.nn.attention.flex_attention")  # PyTorch 2.4 does not have it
     doc = torch.tensor([0, 0, 0, 1, 1, 2])
 
     def packed(batch, head, i, j):
@@ -59,7 +59,7 @@ def test_flex_attention_takes_the_same_rule():
     query, key, value = torch.randn(3, 1, 2, 6, 8)
     blocks = flex.create_block_mask(packed, None, None, 6, 6, device="cpu")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it is not compiled here
+        warnings.simplefilter("ignore")  # a warning that it is not compiled here
         output = flex.flex_attention(query, key, value, block_mask=blocks)
     torch.testing.assert_close(output, tl.scaled_dot_product_attention(query, key, value, table))
 
@@ -74,7 +74,7 @@ def test_a_bias_by_distance_does_not_mind_padding_in_front():
 
 
 def front_padding(seq=5, words=3):
-    """PyTorch's two masks of a sentence behind padding: the first queries see nothing."""
+    """Return PyTorch's two masks for a sentence after padding, where the first queries see nothing."""
     return ~tl.causal_mask(seq), (torch.arange(seq) < seq - words)[None]
 
 
@@ -238,7 +238,7 @@ def test_folded_answers_agree_with_pytorch():
     assert len(answers) == len(ANSWERS)
     for answer, computed in zip(answers, ANSWERS):
         for words in computed():
-            assert words in answer, f"{computed.__name__}: must say {words}, says {answer.strip()}"
+            assert words in answer, f"{computed.__name__}: the answer must say {words}, but says {answer.strip()}"
 
 
 # Section 5.14: the class, and a model whose mask is broken
@@ -270,7 +270,7 @@ def test_the_class_on_the_page_is_the_course_s_module(writer):
 
 def test_dropout_keeps_each_weight_on_average_but_not_the_sum_of_a_row():
     row, kept = torch.tensor([0.1, 0.2, 0.3, 0.4]), torch.cartesian_prod(*[torch.arange(2.0)] * 4)
-    results = row * kept / (1 - 0.5)  # all 16, equally likely
+    results = row * kept / (1 - 0.5)  # all 16 outcomes, which are equally likely
     torch.testing.assert_close(results.mean(0), row)
     torch.manual_seed(0)
     for drawn in (nn.functional.dropout(row, 0.5) for _ in range(50)):

@@ -1,4 +1,4 @@
-"""Chapter 6 ends in a model that learns its task: from any seed, by the chapter's own cells."""
+"""Chapter 6 ends with a model that learns its task with the chapter's own cells, from any seed."""
 
 import ast
 
@@ -52,7 +52,7 @@ def test_without_its_causal_mask_the_decoder_learns_to_copy(seed, chapter, monke
 
 
 def test_weights_are_copied_by_name(chapter):
-    """A part under another name is an error, not a copy that is silently short or in a different order."""
+    """A part with a different name is an error: otherwise weights could silently be missing or in a different order."""
     model = chapter["Reverser"](13, **chapter["SIZES"])
     model.head = model.output
     del model.output
@@ -61,7 +61,7 @@ def test_weights_are_copied_by_name(chapter):
 
 
 def test_no_name_is_a_function_in_one_cell_and_a_value_in_another(cells):
-    """Otherwise a reader who goes back and runs an earlier cell again gets a different error from the page."""
+    """Otherwise a reader who runs an earlier cell again would get an error that the page does not show."""
     functions, values = set(), set()
     for cell in cells:
         for node in ast.parse(cell.source).body if cell.cell_type == "code" else []:
@@ -102,7 +102,7 @@ def test_what_batch_norm_remembers(cells):
     assert f"(1 − 2)/1 = −{-in_training:.0f}; in evaluation, it becomes (1 − 0.2)/√1.1 = {norm(x)[0].item():.2f}" in fold
 
 
-# What the page of the notes says of mere slips, which no section runs
+# Slips that the page of the notes mentions, and that no section runs
 
 
 def test_the_root_taken_twice_leaves_a_variance_of_five():

@@ -1,4 +1,4 @@
-"""Section 6.9: which of its deep stacks learn at which step size, from any seed, by the chapter's own cells."""
+"""Section 6.9: which deep stacks learn with which step size, from any seed, with the chapter's own cells."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ def chapter():
 
 
 def last_losses(chapter, way, **options):
-    """The mean of the last five losses: a row for each seed, a column for each step size."""
+    """Return the mean of the last five losses: a row for each seed, a column for each step size."""
     return chapter["losses_of_copying"](chapter["ways"][way], SEEDS, **options)[..., -5:].mean(dim=-1)
 
 
@@ -57,7 +57,7 @@ def test_in_post_norm_neighbours_remain_a_little_different(chapter):
 
 @torch.no_grad()
 def variances_added(chapter, seed, seq):
-    """What each attention and each feed-forward layer of 48 adds to the stream, and what the end has beyond the start."""
+    """Return the variance added by each attention, by each feed-forward layer, and by the whole stack of 48."""
     torch.manual_seed(seed)
     x = torch.randn(128 // seq, seq, 64, dtype=torch.float64)
     state, added = x, []
@@ -75,7 +75,7 @@ def test_attention_adds_more_to_the_stream_where_tokens_are_alike(chapter):
         assert 0.1 < attention[24:].mean() < 0.13
         assert 0.05 < feed_forward[:6].mean() < 0.065
         assert 0.05 < feed_forward[24:].mean() < 0.065
-        assert 0.8 < (attention.sum() + feed_forward.sum()) / total < 1.3  # as for independent changes
+        assert 0.8 < (attention.sum() + feed_forward.sum()) / total < 1.3  # as if the changes were independent
 
 
 def test_where_there_is_nothing_to_average_attention_adds_the_same_in_every_layer(chapter):
@@ -113,7 +113,7 @@ def test_its_weights_are_as_wide_as_those_of_the_courses_parts(chapter):
 
 
 def test_its_batched_stack_computes_what_the_courses_parts_compute(chapter):
-    """Two runs side by side, with biases of 0 and norms without weights, against modules, one run after the other."""
+    """Two batched runs, with biases of 0 and norms without weights, must equal two separate runs of modules."""
     tl, width, seq = chapter["tl"], chapter["WIDTH"], chapter["SEQ"]
     runs = [chapter["new_weights"](seed, chapter["usual_start"]) for seed in (0, 1)]
     digits = torch.randint(0, 10, (2, 2 * seq), device=tl.device())

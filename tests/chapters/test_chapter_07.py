@@ -89,7 +89,7 @@ def a_card():
 
 def tokens_at_the_ridge():
     d_model, d_ff, ridge = 1600, 6400, 300
-    work, weights = 4 * d_model * d_ff, 2 * 2 * d_model * d_ff  # of a token; bytes in 16 bits
+    work, weights = 4 * d_model * d_ff, 2 * 2 * d_model * d_ff  # FLOPs per token, and bytes in 16 bits
     return [f"About {ridge * weights // work}", "the intensity is $N$ instead of $N/2$"]
 
 
@@ -114,7 +114,7 @@ def test_folded_answers_agree_with_the_package(text):
     assert len(answers) == len(ANSWERS)
     for answer, computed in zip(answers, ANSWERS):
         for words in computed():
-            assert words in answer, f"{computed.__name__}: must say {words}, says {answer.strip()}"
+            assert words in answer, f"{computed.__name__}: the answer must say {words}, but says {answer.strip()}"
 
 
 def test_the_smallest_llama_is_added_up_by_hand(text):
@@ -139,7 +139,7 @@ def gelu_of_gpt2(x):
 
 
 def plain_gpt2(model, tokens, n_heads, activation):
-    """The scores, from the model's weights and formulas alone."""
+    """Compute the scores only from the model's weights and from formulas."""
     weights, seq = dict(model.named_parameters()), len(tokens)
     x = weights["token.weight"][tokens] + weights["position.weight"][:seq]
     hidden = torch.ones(seq, seq, dtype=torch.bool).triu(1)

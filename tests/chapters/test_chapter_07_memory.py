@@ -1,4 +1,4 @@
-"""Softmax in pieces, remedies and caches: what chapter 7 says of them, beyond what its cells assert."""
+"""Softmax in pieces, remedies and caches: statements of chapter 7 beyond what its cells assert."""
 
 import nbformat
 import pytest
@@ -41,7 +41,8 @@ def test_in_pieces_autograd_keeps_two_tables_and_every_blend():
     n, size = 256, 64
     tensors = [torch.randn(n, 64, requires_grad=True) for _ in range(3)]
     kept = function_of_the_chapter("kept_bytes")(lambda: in_pieces()(*tensors, size)[0]) / 4
-    assert 1 <= kept / (3 * n * 64 + 2 * n**2 + n // size * n * 64) < 1.05  # the rest: one number for each row and piece
+    # the additional numbers: one for each row and piece
+    assert 1 <= kept / (3 * n * 64 + 2 * n**2 + n // size * n * 64) < 1.05
 
 
 def test_smollm2_has_longer_bars_than_gpt2_and_a_shorter_cache():

@@ -1,4 +1,4 @@
-"""Chapter 8 says that softmax attention recalls what linear attention of the same size does not, from every seed."""
+"""Chapter 8 says that, from every seed, softmax attention recalls more than linear attention of the same size."""
 
 import re
 from itertools import pairwise
@@ -17,7 +17,7 @@ CONSTANTS = {"n_keys", "n_values", "n_questions", "pairs"}
 @pytest.fixture(scope="module")
 def chapter():
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # tensors this small are done sooner by one
+    torch.set_num_threads(1)  # operations on such small tensors are faster with one thread
     yield chapter_code("08_linear_attention", CONSTANTS)
     torch.set_num_threads(threads)
 
@@ -28,10 +28,10 @@ def test_every_seed_shows_the_gap(chapter, seed):
     linear = chapter["accuracy"](chapter["train"](tl.LinearAttention, 16, seed))
     assert (softmax > 0.99).all()
     assert (linear < 0.95).all() and linear[-1] < 0.25
-    assert (linear.diff() < 0).all()  # the more pairs, the fewer answers
+    assert (linear.diff() < 0).all()  # with more pairs, fewer answers are right
 
 
-long = pytest.mark.skipif(not ALL_SEEDS, reason="takes long: `make claims` runs it")
+long = pytest.mark.skipif(not ALL_SEEDS, reason="takes a long time: `make claims` runs it")
 
 
 @long
@@ -43,7 +43,7 @@ def test_more_steps_do_not_close_it(chapter, seed):
 @long
 @pytest.mark.parametrize("seed", SEEDS)
 def test_features_and_width_recall_more_together_than_each_alone(chapter, seed):
-    """The features alone, the width alone, both: of 64 pairs, each brings more answers than the one before."""
+    """With 64 pairs, features alone recall more than width alone, and both together recall more than either."""
     arms = (chapter["few_features"], 64), (chapter["many_features"], 16), (tl.LinearAttention, 64)
     wide, featured, both = (chapter["accuracy"](chapter["train"](*arm, seed)) for arm in arms)
     assert 0.2 < wide[-1] < 0.45 < featured[-1] < 0.75
@@ -64,7 +64,7 @@ def test_a_model_that_has_hardly_trained_recalls_nothing(chapter):
 
 
 def test_the_delta_rule_keeps_its_last_pairs_and_has_overwritten_the_first(chapter):
-    """An error of 1 is what an empty state gives, of 2 what a value gives that has nothing to do with the right one."""
+    """An empty state has an error of 1; a value that is unrelated to the right one has an error of 2."""
     numbers = torch.Generator().manual_seed(0)
     key = torch.nn.functional.normalize(torch.randn(200, 64, 16, generator=numbers), dim=-1)
     value = torch.randn(200, 64, 16, generator=numbers)
@@ -90,7 +90,7 @@ def test_a_gated_delta_rule_is_gate_or_delta_rule_where_the_other_is_off(chapter
 
 @pytest.mark.parametrize("squared, grows", [(0.5, False), (1.0, False), (1.9, False), (2.1, True), (4.0, True)])
 def test_a_key_that_is_too_long_makes_the_error_grow(chapter, squared, grows):
-    """What is missing after a write is (1 - β|k|²) times what was missing before."""
+    """The error after a write is (1 - β|k|²) times the error before."""
     key, value = squared**0.5 * torch.tensor([0.6, 0.8]), torch.tensor([1.0])
     S, missing = torch.zeros(2, 1), []
     for _ in range(20):
@@ -109,7 +109,7 @@ def test_elu_plus_one_is_zero_far_below_zero_and_the_packages_map_is_not():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_weights_on_the_diagonal_sum_to_at_most_the_features(seed):
-    """For any positive features of 64 queries and keys: the bound of section 8.8, even where they are far apart."""
+    """The bound of section 8.8 holds for any positive features of 64 queries and keys, even far apart."""
     numbers = torch.Generator().manual_seed(seed)
     q, k = (torch.randn(64, 16, generator=numbers).mul(seed).exp() for _ in range(2))
     weights = (q @ k.T) / (q @ k.T).sum(dim=-1, keepdim=True)
@@ -178,7 +178,7 @@ def test_folded_answers_agree_with_the_code(chapter):
     assert len(answers) == len(ANSWERS)
     for answer, computed in zip(answers, ANSWERS):
         for words in computed(chapter):
-            assert words in answer, f"{computed.__name__}: must say {words}, says {answer.strip()}"
+            assert words in answer, f"{computed.__name__}: the answer must say {words}, but says {answer.strip()}"
 
 
 def test_linear_attention_takes_more_memory_than_a_fused_kernel():

@@ -1,4 +1,4 @@
-"""Sections 9.5 to 9.12: shared keys, latents, windows, experts and sparse attention, at other sizes and seeds."""
+"""Sections 9.5 to 9.12: shared keys, latents, windows, experts and sparse attention, with other sizes and seeds."""
 
 import math
 
@@ -129,7 +129,7 @@ def test_latent_attention_matches_transformers(n_heads, chapter):
     turns = modeling.DeepseekV3RotaryEmbedding(config)(x, positions)
     mask = torch.where(tl.causal_mask(x.shape[1]), 0.0, -math.inf).double()[None, None]
     output = theirs(hidden_states=x, position_embeddings=turns, attention_mask=mask)[0]
-    torch.testing.assert_close(layer(x), output, atol=1e-6, rtol=1e-6)  # transformers' angles are float32
+    torch.testing.assert_close(layer(x), output, atol=1e-6, rtol=1e-6)  # transformers computes angles in float32
 
 
 def test_grouped_queries_are_latent_attention_with_copies(chapter):
@@ -140,7 +140,7 @@ def test_grouped_queries_are_latent_attention_with_copies(chapter):
     copies = torch.eye(n_kv_heads * d_head, dtype=torch.float64).unflatten(0, (n_kv_heads, d_head))
     copies = copies.repeat_interleave(n_heads // n_kv_heads, dim=0).flatten(0, 1)  # (h · d_head, h_kv · d_head)
     nothing = torch.zeros_like(copies)
-    stretch = math.sqrt(sum(layer.sizes) / d_head)  # the rotary features count in the scale, although they are 0
+    stretch = math.sqrt(sum(layer.sizes) / d_head)  # the scale counts the rotary features, although they are 0
     with torch.no_grad():
         queries = grouped.q_proj.weight.unflatten(0, (n_heads, d_head)) * stretch
         layer.q_proj.weight.unflatten(0, (n_heads, -1))[:, :d_head] = queries
@@ -209,7 +209,8 @@ def test_a_common_part_idles_experts_and_balance_keeps_them(seed, chapter):
     assert idle[4.0, "none"] >= 4 and idle[4.0, "bias"] <= 2
     assert max(idle[4.0, "auxiliary loss"], idle[4.0, "bias"]) < idle[4.0, "none"]
     assert max(errors[4.0, "auxiliary loss"], errors[4.0, "bias"]) < errors[4.0, "none"]
-    assert max(idle[0.0, balance] for balance in ("none", "auxiliary loss", "bias")) <= 1  # the control
+    # a control: without a common part, experts are not idle
+    assert max(idle[0.0, balance] for balance in ("none", "auxiliary loss", "bias")) <= 1
     assert 0.75 < errors[0.0, "bias"] / errors[0.0, "none"] < 1.25
 
 
@@ -222,10 +223,10 @@ def test_sparse_attention_with_every_token_is_attention(chapter):
     full = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
     torch.testing.assert_close(chapter["sparse_attention"](query, key, value, torch.randn(7, 7), 7), full)
     first = chapter["sparse_attention"](query, key, value, torch.arange(7.0).expand(7, 7), 1)
-    torch.testing.assert_close(first, value)  # the last token that it may see is the query's own
+    torch.testing.assert_close(first, value)  # the last token that a query may see is its own
 
 
-# What the text says
+# Statements of the text
 
 
 def test_numbers_in_the_text(text):

@@ -1,4 +1,4 @@
-"""Sections 9.1 to 9.4: what their small models show holds from any seed, and the control comes out otherwise."""
+"""Sections 9.1 to 9.4: the results of the small models hold for any seed, and the control has a different result."""
 
 import json
 from dataclasses import replace
@@ -29,7 +29,7 @@ def text():
 
 @pytest.fixture(scope="module")
 def train_digits(chapter):
-    """The chapter's training, once for each task, form and seed."""
+    """Return the chapter's training, which runs once for each task, form and seed."""
     return cache(lambda task, form, seed: chapter["train_digits"](task, chapter["POSITIONS"][form], seed=seed))
 
 
@@ -136,10 +136,10 @@ def test_positions_decide_which_task_is_learned_sooner_and_both_are_learned(task
     assert max(end(losses[form], 10) for form in losses) < 0.2
 
 
-@pytest.mark.skipif(not ALL_SEEDS, reason="the cells train the new block; this is the same with that of 2017")
+@pytest.mark.skipif(not ALL_SEEDS, reason="the cells train the new block; this test trains the block of 2017")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_block_of_2017_learns_to_copy_sooner_with_rotary_positions_too(seed, chapter, monkeypatch):
-    """Copying alone: in that block, added positions reverse sooner from seven seeds of ten only."""
+    """Only for copying: in that block, reversing is learned sooner with added positions for only seven of ten seeds."""
     monkeypatch.setitem(chapter, "NEW_BLOCK", chapter["NEW_BLOCK"] | BLOCKS["2017"])
     losses = {form: chapter["train_digits"]("copy", way, seed=seed)[1] for form, way in chapter["POSITIONS"].items()}
     assert sum(losses["rotary"][45:55]) < sum(losses["added"][45:55])
@@ -174,7 +174,7 @@ def test_neither_form_copies_longer_texts_than_it_has_learned(form, seed, chapte
     assert max(chapter["share_copied"](model, length) for length in (8, 9, 10)) < 0.05
 
 
-@pytest.mark.skipif(not ALL_SEEDS, reason="the answer to a question, and no cell's")
+@pytest.mark.skipif(not ALL_SEEDS, reason="the answer to a question, which no cell computes")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_without_positions_both_tasks_stay_hard(seed, chapter):
     for task in ("copy", "reverse"):

@@ -1,4 +1,4 @@
-"""The answers that chapter 10 stores are so far ahead of the next best that every device writes them."""
+"""The answers that chapter 10 stores are so far ahead of the next best that every device generates them."""
 
 import re
 
@@ -10,8 +10,8 @@ import transformer_lab as tl
 from notebooks import ROOT
 from transformer_lab import pretrained
 
-LEAST = 0.02  # of a score, between the best token and the next: another device changes scores by less than 0.001
-ANSWERS = {  # to a question in a turn, or after a bare text
+LEAST = 0.02  # gap in score between the best token and the next; between devices, scores differ by less than 0.001
+ANSWERS = {  # keys: the prompt, and whether it is a turn of a chat or bare text
     ("What is the capital of France?", True): "The capital of France is Paris.",
     ("What is the capital of Australia?", True): "The capital of Australia is Canberra.",
     ("What is 12 times 12?", True): "12 times 12 is equal to 120.",

@@ -1,4 +1,4 @@
-"""Chapter 11: what its sentences say without a cell beside them."""
+"""Chapter 11: statements without a cell beside them."""
 
 import re
 
@@ -90,7 +90,7 @@ def test_two_evaluations_see_no_lost_dropout_and_a_fresh_copy_does(chapter, toke
         assert noise(model) > 0  # before any evaluation
         first = model.eval()(tokens)
         model.train()(tokens)
-        torch.testing.assert_close(model.eval()(tokens), first)  # green for both
+        torch.testing.assert_close(model.eval()(tokens), first)  # passes for both models
         assert (noise(model) == 0) is broken
 
 

@@ -1,4 +1,4 @@
-"""Small exercises between the sections: their folded answers are what PyTorch says."""
+"""Small exercises between the sections: their folded answers agree with PyTorch."""
 
 import re
 
@@ -110,7 +110,7 @@ def projected():
 
 
 def words(x):
-    """The numbers of a vector as a sentence lists them."""
+    """Write the numbers of a vector as a sentence lists them."""
     return ", ".join(f"{number:.2g}" for number in x.tolist()).replace("-", "−")
 
 
@@ -186,7 +186,7 @@ def gated_and_wide():
 
 
 def turned_values():
-    """The same sentence 400 places further on: its output stays, unless its values are turned as well."""
+    """A sentence 400 positions later has the same output, unless its values are rotated as well."""
     query, key, value = torch.randn(3, 1, 1, 5, 8).double()
     outputs = []
     for start in (0, 400):
@@ -248,4 +248,4 @@ def test_folded_answers_agree_with_pytorch(stem):
     for answer, computed in zip(answers, ANSWERS[stem]):
         for words in computed():
             words = f"`{words}`" if isinstance(words, tuple) else words
-            assert words in answer, f"{computed.__name__}: must say {words}, says {answer.strip()}"
+            assert words in answer, f"{computed.__name__}: the answer must say {words}, but says {answer.strip()}"

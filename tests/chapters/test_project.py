@@ -34,7 +34,7 @@ def test_the_table_has_the_signature_of_every_function_handed_over(cells):
 
 @pytest.fixture(scope="module")
 def project(cells):
-    """What the project defines up to its option, with the course's functions in place of the learner's."""
+    """Return the project's definitions up to its option, with the course's functions in place of the learner's."""
     names = {}
     for cell in cells:
         if "## 11 " in cell.source:
@@ -53,7 +53,7 @@ def project(cells):
     torch.set_num_threads(threads)
 
 
-long = pytest.mark.skipif(not ALL_SEEDS, reason="takes long: `make claims` runs it")
+long = pytest.mark.skipif(not ALL_SEEDS, reason="takes a long time: `make claims` runs it")
 
 
 @long

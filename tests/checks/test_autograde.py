@@ -1,4 +1,4 @@
-"""One command grades an assignment that was handed in, and writes the file that an autograder reads, in any case."""
+"""One command grades a submitted assignment, and always writes the file that an autograder reads."""
 
 import json
 import subprocess
@@ -34,7 +34,7 @@ def graded(folder, notebook, *options):
 
 
 def handed_in(folder, **answers):
-    """Write the assignment with these answers, each the text of its cell; None takes the cell with its check away."""
+    """Write the assignment with these answers, each the source of its cell; None deletes the cell and its check."""
     notebook = json.loads(ASSIGNMENT.read_text("utf-8"))
     for name, answer in answers.items():
         for cell in notebook["cells"]:
@@ -108,8 +108,8 @@ def test_the_file_is_there_even_if_the_notebook_ends_python(tmp_path):
     "content, message",
     [
         (None, "There is no notebook it.ipynb."),
-        ("no JSON", "it.ipynb is no Jupyter notebook, or is broken."),
-        ("{}", "it.ipynb is no Jupyter notebook, or is broken."),
+        ("no JSON", "it.ipynb is not a Jupyter notebook, or is broken."),
+        ("{}", "it.ipynb is not a Jupyter notebook, or is broken."),
         ('{"cells": []}', "it.ipynb has no checks that give points: is it an assignment of the course?"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The checks accept every right answer of the bank and reject every wrong one. Its author had not seen them."""
+"""The checks accept every right answer of the bank and reject every wrong one. Its authors had not seen the checks."""
 
 import inspect
 import sys
@@ -17,14 +17,14 @@ from transformer_lab.checks.gradients import wrong_gradients
 from transformer_lab.checks.observe import run_guarded
 from transformer_lab.checks.probes import Outcomes
 
-# What a docstring rules out, and its check does not see yet.
+# Mistakes that a docstring rules out, but that its check does not detect yet.
 NOT_SEEN = {
     "A small number is added to the normalizer, so the weights do not sum to one where features are tiny.",
     "The features are multiplied by 0, so a NaN or infinity in the padding stays.",
 }
 
-# Right while `clamp` passes gradients on at its bound: from PyTorch 2.14 on it does not, and a query that sees one key
-# has a wrong gradient.
+# This answer is right only if `clamp` passes gradients on at its bound. From PyTorch 2.14 on, `clamp` does not, and a
+# query that sees one key gets a wrong gradient.
 LEANS_ON_CLAMP = {"third_author.masked_attention.5"}
 
 
@@ -34,7 +34,7 @@ def passes_on_at_its_bound():
 
 
 def accepted(exercise, function):
-    """As `diagnose` finds it, without looking for a name or words."""
+    """Return the verdict of `diagnose`, without the search for a name or a description."""
     outcomes = Outcomes(exercise, function)
     same = all(outcomes[number].same(expected) for number, expected in enumerate(exercise.expected))
     return same and not wrong_gradients(exercise, function)

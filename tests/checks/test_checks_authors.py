@@ -1,4 +1,4 @@
-"""An exercise with something missing raises an error that names it in a sentence."""
+"""If an author of an exercise leaves something out, an error says in a sentence what is missing."""
 
 import builtins
 import re
@@ -21,7 +21,7 @@ HINTS = ("Which one?", "Look at the last axis.", "`x.flip(…)`")
 
 
 def make(hints=HINTS, reference=None, **settings):
-    """An exercise that is in no assignment."""
+    """Return an exercise that is in no assignment."""
 
     def backwards(x, *, turned=lambda x: x.flip(-1)):
         """Return the numbers of each row in reverse order."""
@@ -325,15 +325,15 @@ def test_every_file_is_in_the_course():
         (file.parent.name, file.stem) for file in FOLDER.glob("*/*.py") if "\n@exercise(" in file.read_text("utf-8")
     }
     entered = {(folder, name) for folder, names in course.COURSE.items() for name in names}
-    assert not files - entered, "these exercises have a file and no place in course.py"
-    assert not entered - files, "course.py names these exercises, and no file of theirs defines one"
+    assert not files - entered, "these exercises have a file, but no place in course.py"
+    assert not entered - files, "course.py names these exercises, but they have no file that defines them"
     folders = {file.parent.name for file in FOLDER.glob("*/__init__.py")}
-    assert folders == set(course.COURSE), "each folder has an __init__.py and a line in course.py"
+    assert folders == set(course.COURSE), "each folder must have an __init__.py and a line in course.py"
 
 
 def test_a_name_is_in_the_course_once():
     names = [name for names in course.COURSE.values() for name in names]
-    assert len(names) == len(set(names)), "two exercises share a name"
+    assert len(names) == len(set(names)), "no two exercises may share a name"
 
 
 def test_a_name_in_the_course_alone(monkeypatch):
@@ -375,13 +375,13 @@ print(given[0].dtype, given[0].device, torch.get_default_dtype(), torch.equal(be
     assert run_python(code) == "torch.float32 cpu torch.float64 True\n"
 
 
-# The solution, from which the assignment is made
+# The solutions, from which the assignments are generated
 
 MASKS = assignments.solution_of("ch5_masks")
 
 
 def spoiled(before, after):
-    """The solution of chapter 5, as if one line of it had been written otherwise."""
+    """Return the solution of chapter 5 with each match of ``before`` replaced by ``after``."""
     notebook = nbformat.read(MASKS, 4)
     for cell in notebook.cells:
         cell.source = re.sub(before, after, cell.source, flags=re.DOTALL)
@@ -430,7 +430,7 @@ def test_a_solution_with_something_missing(before, after, message):
 
 @pytest.mark.parametrize("folder", course.COURSE)
 def test_a_hint_calls_only_what_its_notebook_has(folder):
-    """A learner copies the third hint and fills the gaps: what it calls must be there."""
+    """Learners copy the third hint and fill the gaps, so its functions must exist in the notebook."""
     notebook = nbformat.read(assignments.solution_of(folder), 4)
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     there = {*dir(builtins), *re.findall(r"(?m)^(?:def )?(\w+)(?: =|\()", code)}

@@ -1,4 +1,4 @@
-"""What a card says where no known mistake is made: nothing false, and where to look."""
+"""If a function makes no known mistake, its card says nothing false, and says where to look."""
 
 import math
 
@@ -21,7 +21,7 @@ from transformer_lab.checks.words import axis_sizes, shortest_distinct
 checks = tl.checks
 
 
-# An error: its text alone names nothing
+# Errors whose text alone does not identify the mistake
 
 
 def input_added_to_the_hidden(x, w1, b1, w2, b2):
@@ -118,7 +118,7 @@ def test_a_parameter_that_is_never_used_is_reported():
 
 def test_a_result_that_is_thrown_away_is_reported():
     message = diagnose(checks.split_heads, transposed_and_thrown_away).message
-    assert "What `pieces.transpose(1, 2)` computes is thrown away" in message
+    assert "The result of `pieces.transpose(1, 2)` is thrown away" in message
     assert "never uses" not in message
 
 
@@ -137,7 +137,7 @@ def test_a_set_that_grows_is_no_result_thrown_away():
 
 
 def uses_all(x, n_heads):
-    """Everything here is kept, or does something."""
+    """Every result here is kept, or has an effect."""
     parts = [x]
     parts.sort(key=len)
     x.add_(n_heads)
@@ -206,7 +206,7 @@ def halves_of_the_products(x, weight, bias):
 
 def test_a_card_says_that_all_steps_are_there():
     report = diagnose(checks.linear, halves_of_the_products)
-    assert "All steps of a right answer are there. Something is done besides" in report.message
+    assert "All steps of a right answer are there. Your function does something more" in report.message
     assert report.stage is None
 
 
@@ -259,7 +259,7 @@ def in_one_call(query, key, value, mask):
 
 
 def test_a_card_says_that_no_step_is_found():
-    """A fused operation shows none."""
+    """A fused operation does not show its steps."""
     done = steps.find_stages(checks.masked_attention, in_one_call, checks.masked_attention.probes[0])
     assert not any(done.values())
     halved = diagnose(checks.linear, lambda x, weight, bias: x.sum() + bias.expand(*x.shape[:-1], -1))
@@ -297,19 +297,19 @@ def not_shifted(logits, tokens):
 
 
 def test_the_smallest_input_is_one_that_the_docstring_allows():
-    """With one token there is nothing to predict: the reference itself returns NaN."""
+    """With one token, there is nothing to predict, and the reference itself returns NaN."""
     for loss in (not_shifted, lambda logits, tokens: F.cross_entropy(logits.mT, tokens, reduction="sum")):
         message = message_of(checks.next_token_loss, loss)
         assert "nan" not in message and "seq 2" in message
     for name in ("halves", "joined_as_halves", "exponent_without_the_two"):
         message = message_of(checks.rotate, checks.rotate.mistakes[name].function)
-        assert "d_head 4" in message, "one pair does not show it, and d_head is even"
+        assert "d_head 4" in message, "a single pair of features does not show the mistake, and d_head is even"
     assert "d_head 2" in message_of(checks.rotate, lambda x, positions, base: x.flip(-1))
 
 
 @pytest.mark.parametrize("exercise", every_third(pytest.param(e, id=e.name) for e in checks.EXERCISES if e.sizes))
 def test_on_the_smallest_inputs_all_right_answers_agree_and_sizes_are_those_of_the_card(exercise):
-    """Where a right answer raises, or returns something else, the docstring does not allow the input."""
+    """If a right answer raises an error or returns a different result, the docstring does not allow the input."""
     looked_at = set()
     for mistake in exercise.mistakes.values():
         outcomes = Outcomes(exercise, mistake.function)
@@ -350,15 +350,15 @@ def test_a_factor_is_that_of_the_numbers_shown():
         (lambda y: torch.cat([-y[:, :1], y[:, 1:]], 1), "The wrong numbers are all at seq 0; the others are right."),
         (lambda y: torch.cat([y[:, :1], y[:, 1:] + 1], 1), "All numbers are wrong, except at seq 0."),
         (lambda y: torch.cat([y[:1], y[1:].exp()]), "The wrong numbers are all at batch 1; the others are right."),
-        (lambda y: y.flip(1).flip(2), "These are the right numbers, in other places."),
+        (lambda y: y.flip(1).flip(2), "These are the right numbers, but in other places."),
         (
             lambda y: y * torch.arange(y.numel()).cos().sign().reshape(y.shape),
             "have the wrong sign, and are right without it.",
         ),
         (lambda y: y + y.abs() + 1, "Each wrong number is larger than the right one."),
         (lambda y: y / (2 + y.abs()), "Each wrong number is closer to zero than the right one."),
-        (lambda y: y / (y.abs() > 1e9), "There is infinity in your result"),
-        (lambda y: y * torch.nan, "There is NaN in your result"),
+        (lambda y: y / (y.abs() > 1e9), "Your result contains infinity"),
+        (lambda y: y * torch.nan, "Your result contains NaN"),
     ],
 )
 def test_positions_of_wrong_numbers_and_what_they_have_in_common(wrong, message):
@@ -387,7 +387,7 @@ def test_an_error_that_is_returned():
 
     report = diagnose(checks.broadcast_shape, returned)
     assert "each time" not in report.message
-    assert "must raise a `ValueError`. Yours returns one: `raise` takes the place of `return`." in report.message
+    assert "must raise a `ValueError`. Yours returns one: use `raise` instead of `return`." in report.message
 
 
 def test_whole_numbers_that_are_wrong():
@@ -395,10 +395,10 @@ def test_whole_numbers_that_are_wrong():
     assert "Your number is too small with" in message
 
 
-# A name, where a learner's function rounds otherwise than the course's
+# Known mistakes that are named even if a learner's function rounds differently from the course's
 
 
-SPEEDS = [  # base^(sign · 2i / d_head), as people write it; all of them are float32
+SPEEDS = [  # base^(sign · 2i / d_head) as people write it, always in float32
     lambda base, d, sign: base ** (sign * torch.arange(0, d, 2) / d),
     lambda base, d, sign: torch.exp(sign * torch.arange(0, d, 2).float() * (math.log(base) / d)),
     lambda base, d, sign: 1 / base ** (-sign * torch.arange(0, d, 2).float() / d),
@@ -429,7 +429,7 @@ def test_what_is_wrong_in_float64_besides_is_reported():
     assert report.mistake == "whole_circles+in_float32" and "whatever the dtype" in report.message
     faster = rotated(lambda base, d, sign: 1.001 * SPEEDS[0](base, d, sign), times=2 * math.pi)
     message = message_of(checks.rotate, faster)
-    assert "2π" not in message, "this is no other rounding"
+    assert "2π" not in message, "this is not a difference of rounding"
 
 
 def test_a_gradient_of_zeros_may_be_missing():
@@ -437,7 +437,7 @@ def test_a_gradient_of_zeros_may_be_missing():
         if keys.shape[-2]:
             return checks.cached_step.reference(query, key, value, keys, values, base)
         _, longer, _ = checks.cached_step.reference(query, key, value, keys, values, base)
-        return value, longer, value  # a single key gets all the weight, whatever the query says
+        return value, longer, value  # a single key gets all the weight, whatever the query is
 
     assert diagnose(checks.cached_step, cached_step).status == "correct"
     cut = lambda query, *others: checks.cached_step.reference(query.detach(), *others)  # noqa: E731
@@ -446,7 +446,7 @@ def test_a_gradient_of_zeros_may_be_missing():
 
 def test_an_error_that_the_card_shows_is_not_told_twice():
     def merge_heads(x):
-        return x.transpose(1, 2).view(x.shape[0], x.shape[2], -1)  # raises on every input, `reshape` on none
+        return x.transpose(1, 2).view(x.shape[0], x.shape[2], -1)  # `view` raises on every input, `reshape` on none
 
     report = diagnose(checks.merge_heads, merge_heads)
     assert report.mistake == "view_after_transpose" and "`RuntimeError`" in report.message
@@ -464,7 +464,7 @@ def attended(query, keys, values):
 
 
 def step_with(stored=False, late=False, seen=None):
-    """A step that stores the new key turned, or not. ``late`` turns keys in the cache, ``seen`` for the scores."""
+    """Return a step that stores the new key rotated or not; ``late`` rotates cached keys, ``seen`` scored keys."""
 
     def cached_step(query, key, value, keys, values, base):
         here = torch.tensor([keys.shape[-2]])
@@ -515,7 +515,7 @@ def test_where_keys_are_turned_a_card_says_so(function, mistake):
 
 @pytest.mark.parametrize("mistake", ["query_not_rotated", "neither_rotated"])
 def test_a_turn_of_both_sides_of_a_score_by_one_position_cancels(mistake):
-    """From outside it is the same whether nothing is turned, or both sides alike: no card may say which."""
+    """The result is the same if neither side is rotated or both are by one position: a card must not say which."""
     text = " ".join(checks.cached_step.mistakes[mistake].text.split())
     assert ", or you rotate" in text and "by the same position, which changes no score" in text
 
@@ -558,7 +558,7 @@ def step_at(position, rotate):
     return cached_step
 
 
-my_rotate.__code__ = my_rotate.__code__.replace(co_name="rotate")  # as it is called in the assignment
+my_rotate.__code__ = my_rotate.__code__.replace(co_name="rotate")  # the name that the function has in the assignment
 
 
 @pytest.mark.parametrize("rotate", [my_rotate, checks.rotate.reference])
@@ -577,7 +577,7 @@ def three_made_of_five(x, w1, b1, w2, b2):
 
 
 def test_axes_have_names_in_arguments_and_where_several_say_what_they_are():
-    """A size says nothing certain of a tensor that the learner made: half of d_head may be as large as a batch."""
+    """A size alone does not identify an axis of a tensor that the learner made: d_head / 2 may equal the batch size."""
     message = diagnose(checks.cached_step, step_at(int, my_rotate)).message
     assert "There, the shapes are: `x` (batch 3, heads 7, 1, d_head 4), `i` (2)." in message
     message = diagnose(checks.feed_forward, three_made_of_five).message
@@ -598,13 +598,14 @@ def test_a_tensor_of_one_axis_that_is_no_argument_has_no_axis_word():
 def test_right_numbers_that_come_too_often_are_reported():
     right = torch.tensor([1.5, 1.5, 2.5, 2.5, 3.5, 3.5])
     case = Case(torch.tensor([1.5, 1.5, 1.5, 2.5, 2.5, 2.5]), right, {})
-    assert "some come too often" in relation(case, case, ["heads"])
+    assert "some occur too often" in relation(case, case, ["heads"])
     case = Case(torch.tensor([1.5, 1.5, 1.5, 2.5, 2.5, 2.0]), right, {})
-    assert "some come too often" not in relation(case, case, ["heads"])
+    assert "some occur too often" not in relation(case, case, ["heads"])
 
 
 def pairs_that_fit_by_chance(x, positions, base):
-    a, b = x[..., ::2], x[..., 2::2]  # one feature too far: with four features one second number is stretched to two
+    # starts one feature too late: if d_head is 4, `b` has one number, which broadcasts to two
+    a, b = x[..., ::2], x[..., 2::2]
     angle = positions[:, None] * base ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])
     return torch.stack([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], dim=-1).flatten(-2)
 
@@ -614,7 +615,7 @@ def test_a_card_shows_no_smaller_input_on_which_the_shape_is_wrong_as_well():
     assert "You return" in message and "shape" not in message
 
 
-# Claims about the rest of an answer, and about a second slip
+# What a card says about the rest of an answer, and about a second slip
 
 
 def features(x):

@@ -1,6 +1,6 @@
-"""Steps are found in code that goes token by token or head by head; where they cannot be seen, a card is silent.
+"""Steps are found in code that works token by token or head by head; a card does not mention steps it cannot see.
 
-Each function here is right but for a factor 1.5 in its last line.
+Each function here is right except for a factor of 1.5 in its last line.
 """
 
 import math

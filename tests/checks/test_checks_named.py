@@ -1,4 +1,4 @@
-"""Answers in other code than that of the known mistakes: each mistake is named, and right answers pass."""
+"""Code that differs from that of the known mistakes: each mistake is still named, and right answers pass."""
 
 import math
 
@@ -12,7 +12,7 @@ from transformer_lab.checks.diagnose import diagnose
 
 checks = tl.checks
 
-# A table or a loop of fixed length, right for short input only
+# A table or a loop of fixed length, which is right only for short inputs
 
 
 def mask_from_a_table_of(rows):
@@ -139,7 +139,7 @@ def test_new_tokens_returned_without_the_prompt():
     assert diagnose(checks.mend_writing, cut).mistake == "last_tokens_alone"
 
 
-# A float for an int
+# A float where an int is expected
 
 FLOATS = [
     (checks.flat_offset, lambda index, strides: float(sum(i * s for i, s in zip(index, strides)))),
@@ -188,7 +188,7 @@ def test_integers_of_numpy_and_torch_and_lists_for_tuples_are_right(exercise, an
     assert report.status == "correct", report.message
 
 
-# The result of a part, changed in place
+# Right answers that change an intermediate result in place
 
 
 def block_with_sums_in_place(x, attention, feed_forward, norm1, norm2):
@@ -220,7 +220,7 @@ def test_the_result_of_a_part_must_not_be_changed_in_place():
     assert diagnose(checks.mend_stack, stack_that_doubles).mistake == "result_of_the_part_doubled"
 
 
-# Right answers that need a pair's features next to each other in memory
+# Right answers that require the features of a pair next to each other in memory
 
 
 def rotary_as_in_llama(x, positions, base):
@@ -251,7 +251,7 @@ def test_exercises_that_allow_view_as_complex_still_try_non_contiguous_input():
         assert not any(x.is_contiguous() for x in scattered.arguments if isinstance(x, torch.Tensor) and x.ndim == 4)
 
 
-# Masks with a finite number in place of −∞
+# Masks with a finite number instead of −∞
 
 
 def attend(scores, value, mask):

@@ -15,7 +15,7 @@ PUBLISHED = []
 
 
 def published(exercise, *names):
-    """Put a function among the answers: the check of that exercise must find these mistakes in it, and no others."""
+    """Add a function to the answers: the check of ``exercise`` must find exactly these mistakes in the function."""
 
     def add(function):
         PUBLISHED.append(pytest.param(exercise, function, set(names), id=f"{exercise.name}-{function.__name__}"))

@@ -1,4 +1,4 @@
-"""Slips from published code, in the spellings that people use, for chapters 6 to 10 and the project: each is named."""
+"""Slips of published code, in the spellings that people use, for chapters 6 to 10 and the project: each is named."""
 
 import math
 
@@ -421,7 +421,7 @@ def output_first_and_bare_query(state, query, key, value):
 
 
 def partly_rotated(share, of_the_part=True):
-    """As `partial_rotary_factor` of published models: the first features of a head are turned, the rest passes."""
+    """Rotate only the first features of a head, as published models with `partial_rotary_factor` do."""
 
     def answer(x, positions, base):
         n = max(2, int(x.shape[-1] * share))

@@ -1,4 +1,4 @@
-"""The learner's record and the two summaries: kept, never lost, honest."""
+"""The learner's record and the two summaries: results are stored, never lost, and reported correctly."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def stub(*arguments):
 def test_what_was_correct_once_stays_so(folder):
     check = tl.checks.merge_heads
     check(stub)
-    assert not folder.exists()  # reading an assignment writes nothing
+    assert not folder.exists()  # a check of an unwritten function writes nothing
     check(wrong)
     assert record.read() == {"merge_heads": {"checks": 1}}
     check(right)
@@ -95,7 +95,7 @@ def test_entries_of_another_version_of_the_course_stay(folder):
 
 
 def test_an_exercise_that_moved_to_another_assignment_stays_solved(folder, capsys):
-    """`rotate` and `mean_pool` were in one assignment; the record has names, and no assignments."""
+    """`rotate` and `mean_pool` used to be in one assignment; the record stores no names of assignments."""
     folder.mkdir()
     done = {"checks": 2, "correct": "2026-11-24 10:00 UTC"}
     old = {"rotate": done, "mean_pool": done, "test_rotate": {**done, "stars": 3}}
@@ -158,7 +158,7 @@ with record._exclusive():
 
 
 def started(code, *arguments):
-    """A process that runs this code, and has come so far as to say that it is ready."""
+    """Start a process that runs this code, and wait until it prints that it is ready."""
     command = [sys.executable, "-c", code, *arguments]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
     assert process.stdout.readline() == "ready\n"
@@ -180,11 +180,11 @@ def test_processes_that_note_at_once_lose_nothing():
 def test_a_lock_of_a_process_that_died_or_was_stopped_stops_nobody(monkeypatch):
     holder = started(HOLD)
     monkeypatch.setattr(record, "LOCK_TIMEOUT", 0.2)
-    tl.checks.merge_heads(right)  # noted after a while, though the lock is held
+    tl.checks.merge_heads(right)  # is recorded after the timeout, even though the lock is held
     assert record.read()["merge_heads"]["checks"] == 1
     holder.kill()
     holder.communicate(timeout=60)
-    monkeypatch.setattr(record, "LOCK_TIMEOUT", 600)  # to wait for the dead one would hang
+    monkeypatch.setattr(record, "LOCK_TIMEOUT", 600)  # the test would hang if the check waited for the dead process
     start = time.monotonic()
     tl.checks.merge_heads(right)
     assert record.read()["merge_heads"]["checks"] == 2 and time.monotonic() - start < 300

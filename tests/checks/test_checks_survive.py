@@ -38,7 +38,7 @@ def right(x, n_heads):
     return x.reshape(batch, seq, n_heads, d_model // n_heads).transpose(1, 2)
 
 
-# What comes back is no tensor, or not quite
+# Results that are not tensors, or not plain ones
 
 
 @pytest.mark.parametrize(
@@ -229,8 +229,7 @@ def not_attempted(exercise, function):
 
 
 def test_an_error_of_that_name_which_pytorch_raises_is_no_stub():
-    """PyTorch raises `NotImplementedError` for tensors without numbers, after 2.4 for whole numbers and bools as
-    well, and for a module without `forward`."""
+    """PyTorch also raises `NotImplementedError`: for meta tensors, integers, bools (after 2.4), a missing `forward`."""
     checks = tl.checks
     report = checks.causal_mask(lambda seq: torch.empty(seq, device="meta").cpu())
     assert report.status == "error" and "`NotImplementedError`" in report.message
@@ -248,7 +247,7 @@ def test_an_error_of_that_name_which_pytorch_raises_is_no_stub():
     assert check(Misspelt()).status == "error"
 
 
-# Functions that the check cannot look into
+# Functions that the check cannot inspect
 
 
 def linear_attention_of_each_head(query, key, value):
@@ -328,13 +327,13 @@ def test_a_fault_of_the_check_before_its_verdict_is_reported(monkeypatch):
 
 
 def test_a_fault_in_a_hunt_is_reported_too(monkeypatch):
-    module = sys.modules["transformer_lab.checks.hunt"]  # `tl.checks.hunt` is the function
+    module = sys.modules["transformer_lab.checks.hunt"]  # `tl.checks.hunt` is the function, not the module
     monkeypatch.setattr(module, "all_accepted", broken)
     report = tl.checks.hunt(check, lambda f: f(torch.ones(2, 3, 4), 2))
     assert report.status == "error" and FAULT in report.message
 
 
-# What does not end, until the test does: a thread that is left running slows all tests that come after it
+# Functions that end only when the test ends: a thread that is left running would slow down all later tests
 
 over = threading.Event()
 
@@ -352,7 +351,7 @@ def ended():
 
 
 def lasting(function):
-    """Note the thread that a function runs in. Frames would tell more, but to follow them can crash Python 3.11."""
+    """Note the thread in which a function runs. Frames would tell more, but reading them can crash Python 3.11."""
 
     @functools.wraps(function)
     def noted(*arguments):
@@ -367,7 +366,7 @@ threads = []
 
 def runs_on():
     for thread in threads:
-        thread.join(0.2)  # it is alive for a moment after its work is over
+        thread.join(0.2)  # a thread is alive for a moment after its work is done
     return any(thread.is_alive() for thread in threads)
 
 
@@ -415,7 +414,7 @@ def test_what_does_not_end_is_stopped(function, monkeypatch):
 
 @pytest.mark.parametrize("function, presses", [*((function, 1) for function in ENDLESS), (sleeps, 3)])
 def test_the_stop_button_stops_the_function_and_the_cell(function, presses, capsys):
-    """It is pressed while the function runs: what comes after the check must not run, and one card says so."""
+    """The button is pressed while the function runs: the code after the check must not run, and one card says so."""
     press = threading.Thread(target=press_stop, args=(presses,))
     press.start()
     with pytest.raises(KeyboardInterrupt) as raised:
@@ -442,7 +441,7 @@ def test_the_stop_button_stops_a_hunt(capsys):
 
 
 def test_the_stop_button_in_line(monkeypatch, capsys):
-    """Where there are no threads, the error of the stop button arises in the function itself."""
+    """If there are no threads, `KeyboardInterrupt` is raised in the function itself."""
     monkeypatch.setattr(threading.Thread, "start", no_threads)
     with pytest.raises(KeyboardInterrupt):
         check(raises(KeyboardInterrupt()))
@@ -453,11 +452,11 @@ def test_the_stop_button_in_line(monkeypatch, capsys):
 
 
 def press_stop(presses=1):
-    """Do what a notebook's stop button does, as soon as an endless function runs."""
+    """Send the signal of a notebook's stop button as soon as an endless function runs."""
     while not threads:
         time.sleep(0.01)
     for _ in range(presses):
-        signal.raise_signal(signal.SIGINT)  # Python hands it to the main thread
+        signal.raise_signal(signal.SIGINT)  # Python runs the signal's handler in the main thread
         time.sleep(0.1)
 
 
@@ -484,7 +483,7 @@ SLOW = "import time\ntime.sleep(2)\nready = True\n"
 
 
 def test_an_import_is_never_cut_off(tmp_path, monkeypatch):
-    check(right)  # the first time takes longer
+    check(right)  # the first check takes longer
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 1)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "slow_to_load.py").write_text(SLOW)
@@ -527,10 +526,10 @@ def test_recursion_without_an_end():
         return again(x, n_heads)
 
     report = check(again)
-    assert report.status == "error" and "calls itself without an end" in report.message
+    assert report.status == "error" and "calls itself endlessly" in report.message
 
 
-# What it leaves behind
+# Side effects
 
 
 def state():
@@ -721,7 +720,7 @@ def test_what_is_stored_for_one_input_and_returned_for_another_is_reported(funct
 
 
 def test_what_only_looks_stored_is_not_suspected():
-    """Without the numbers in this list the function would be right; but it stores nothing there."""
+    """The function would be right without the numbers in this list, but it stores nothing in the list."""
     factors = [2.0]
 
     def times_all(x, n_heads):
@@ -733,7 +732,7 @@ def test_what_only_looks_stored_is_not_suspected():
 
 
 def test_the_project_notices_a_pasted_function_that_is_wrong(capsys):
-    """Its own functions work with any mask, and a model that sees the future learns all the better."""
+    """The project's own functions work with any mask, and a model that sees the future only learns better."""
     project = nbformat.read(Path(__file__).parents[2] / "chapters" / "assignments" / "project.ipynb", 4)
     given, checked = (
         next(cell.source for cell in project.cells if words in cell.source)
@@ -799,7 +798,7 @@ def test_exit_in_a_notebook_ends_the_function_only(tmp_path):
 
 
 def test_the_stop_button_of_a_notebook(tmp_path):
-    """The card comes, one line for an error, and nothing runs on: neither the function nor the rest of the cell."""
+    """The card appears with one line for the error, and neither the function nor the rest of the cell runs on."""
     source = f"""
 import pathlib, threading
 import transformer_lab as tl
@@ -856,11 +855,11 @@ def test_after_a_syntax_error_the_card_says_that_the_function_is_an_older_one(tm
 
 def test_on_a_busy_machine_only_the_time_counts_in_which_it_had_the_processor(monkeypatch):
     if not hasattr(time, "pthread_getcpuclockid"):
-        pytest.skip("this system does not tell the processor's time of a thread")
+        pytest.skip("this system does not report the CPU time of a thread")
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 1)
 
     def works(seconds):
-        """Takes so much of the processor in all its calls together, half of the time: as if others had it else."""
+        """Return a function that uses this much CPU time in all its calls, and sleeps half of the time."""
         left = [seconds]
 
         def function(x, n_heads):
@@ -874,13 +873,13 @@ def test_on_a_busy_machine_only_the_time_counts_in_which_it_had_the_processor(mo
 
         return function
 
-    check(right)  # the first time takes longer
-    assert check(works(0.7)).status == "correct"  # at least 1.4 seconds by the clock on the wall
+    check(right)  # the first check takes longer
+    assert check(works(0.7)).status == "correct"  # at least 1.4 seconds of wall time
     assert "did not come to an end within 1 seconds" in check(works(3)).message
 
 
 def test_the_checks_own_work_does_not_count(monkeypatch):
-    """The known outcomes are computed again, which takes longer than a function may."""
+    """The known outcomes are computed again, which takes longer than the time limit for a function."""
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 0.4)
     reference = check.reference
 
@@ -897,7 +896,7 @@ def test_the_checks_own_work_does_not_count(monkeypatch):
 
 
 def test_one_thread_inside_a_check():
-    """On a busy machine the threads of a small product wait for one another."""
+    """On a busy machine, the threads of a small matrix product wait for one another."""
     before, counts = torch.get_num_threads(), []
     try:
         torch.set_num_threads(2)
@@ -912,7 +911,7 @@ def no_threads(thread):
 
 
 def test_where_there_are_no_threads_a_check_runs_in_line(monkeypatch, capsys):
-    """As in a browser's Python."""
+    """Python in a browser has no threads."""
 
     monkeypatch.setattr(threading.Thread, "start", no_threads)
     before = state()
@@ -923,7 +922,7 @@ def test_where_there_are_no_threads_a_check_runs_in_line(monkeypatch, capsys):
 
 
 def test_the_device_is_spared_a_function_that_raises_on_the_processor():
-    """An index out of range is an error on the CPU; on a GPU it would end the session's use of it."""
+    """An index out of range is an error on the CPU, but makes a GPU unusable for the rest of the session."""
     softmax, seen = tl.checks.softmax, []
     probes = [softmax.probes[0], Probe("device", ("the device's input",), this_device_only=True)]
 

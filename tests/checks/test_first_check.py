@@ -1,8 +1,8 @@
-"""The first check of a session answers at once: it imports no large package that torch leaves for later."""
+"""The first check of a session is fast: it imports no large package that torch imports lazily."""
 
 from run_python import run_python
 
-# What a wrong answer is compared with: every known mistake of the exercise.
+# A wrong answer, since it is compared with every known mistake of the exercise.
 FIRST = """
 import sys
 import transformer_lab as tl

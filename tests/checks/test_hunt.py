@@ -1,4 +1,4 @@
-"""Hunts: the card says what a learner's test misses and does wrong; all functions look the same to the test."""
+"""Hunts: the card says what a learner's test misses and gets wrong; all functions look the same to the test."""
 
 import inspect
 import re
@@ -60,7 +60,7 @@ def test_a_better_test_catches_more_and_chapter_3_says_how_many():
     known = len(kinds(weights.exercise))
     caught = [weights.report(test).caught for test in (shape, row_sums, numbers, large_numbers)]
     assert caught == sorted(set(caught)) and caught[3] == known
-    assert caught[0] < 0.3 * known and caught[1] < 0.6 * known, "shapes and sums prove nothing"
+    assert caught[0] < 0.3 * known and caught[1] < 0.6 * known, "a test of shapes or sums must catch only a small share"
     text = (notebooks.ROOT / "chapters" / "03_attention_lookup.ipynb").read_text("utf-8")
     expected = (
         f"know {known} mistakes in `attention_weights` alone: a test of the shape catches {caught[0]} of them, a "
@@ -123,7 +123,7 @@ def test_stars_for_three_fifths_for_85_per_cent_and_for_all(caught, stars):
     assert report.stars == 0
 
 
-# Errors of a test
+# Errors in a test
 
 
 def refuses_all(f):
@@ -214,12 +214,12 @@ def test_the_state_outside_the_test_is_restored_after_each_function():
         return f(outside, outside).shape == (2, 3, 4, 4)
 
     message = weights.report(changes_its_input).message
-    assert "changes `outside`, which lies outside it" in message and (outside == 1).all()
+    assert "changes `outside`, which is outside the test" in message and (outside == 1).all()
     assert "outside" not in weights.report(gives_its_own).message
     in_place = tl.checks.test_normalize_rows
     rows = torch.full((2, 3), 2.0)
     assert "outside" not in in_place.report(lambda f: f(rows).shape == (2, 3)).message
-    assert (rows == 2).all(), "a known mistake divides in place"
+    assert (rows == 2).all(), "the known mistake that divides in place must get a copy of the rows"
 
 
 def test_a_setting_of_the_session_is_put_back():
@@ -236,7 +236,7 @@ def test_false_refuses_in_any_type(false):
     assert weights.report(lambda f: false if f(*query_and_key()) is not None else None).refused
 
 
-# A right answer and a mistake meet the test alike
+# A right answer and a mistake look the same to a test
 
 
 def test_a_function_has_no_name_that_identifies_it():
@@ -258,13 +258,13 @@ def test_what_only_the_checks_see_is_not_counted():
         "each_pair_compared",
         "row_by_row",
     }
-    assert "copied" in kinds(tl.checks.transposed), "a test sees a copy: what is written into it shows nowhere else"
+    assert "copied" in kinds(tl.checks.transposed), "a test can detect a copy by writing into it"
     assert from_outside(tl.checks.softmax) is tl.checks.softmax
 
 
 @pytest.mark.parametrize("exercise", every_third(pytest.param(e, id=e.name) for e in tl.checks.EXERCISES))
 def test_a_test_that_looks_at_nothing_is_reported(exercise):
-    """Whether it asks nothing of what comes back, or unpacks it and forgets the `assert`."""
+    """The first test ignores the result, and the second unpacks the result and forgets the `assert`."""
     arguments = exercise.probes[0].arguments
 
     def only_calls(f):
@@ -281,7 +281,7 @@ def test_a_test_that_looks_at_nothing_is_reported(exercise):
 
 
 def agree_tensors(result):
-    """The tensors of a result, which raises for `None`."""
+    """Return the tensors of a result; raise an error if the result is `None`."""
     if result is None:
         raise TypeError
     return tensors_in(result)
@@ -384,7 +384,7 @@ def test_a_sum_catches_no_merge_that_the_shape_lets_pass():
 
 @pytest.mark.parametrize("name", HUNTS)
 def test_every_assignments_own_test_gets_all_stars(name):
-    """And its other way as well: both from the solution."""
+    """Both versions of the test in the solution must get all stars."""
     folder = TASKS[test := f"test_{name}"]
     written = chapter_code(f"solutions/{solution_of(folder).stem}")
     for function in (written[test], written[f"{test}_otherwise"]):

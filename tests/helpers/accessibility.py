@@ -1,7 +1,8 @@
-"""Runs axe-core on a page in half the usual time.
+"""Run axe-core on a page in half the usual time.
 
-Most of that goes into contrast, which axe-core computes for every text of a page. Here it checks one text of each kind:
-texts in the same font and colour on the same background have the same contrast.
+Most of the time is spent on contrast, which axe-core computes for every text of a page. These functions check the
+contrast of only one text of each kind, since texts in the same font and colour on the same background have the same
+contrast.
 """
 
 from axe_playwright_python.sync_playwright import Axe
@@ -33,7 +34,8 @@ FIND = """async (onlyColours) => {
 
 def violations(page, only_colours=False):
     """Return axe-core's violations: (impact, rule, element, summary) for each element."""
-    page.evaluate(Axe().axe_script)
+    if page.evaluate("!window.axe"):
+        page.evaluate(Axe().axe_script)
     return [
         (rule["impact"], rule["id"], node["html"][:120], node["failureSummary"])
         for rule in page.evaluate(FIND, only_colours)
@@ -42,7 +44,7 @@ def violations(page, only_colours=False):
 
 
 def violations_in_both_themes(page):
-    """The same for a page in light and then in dark, where only colours differ."""
+    """Return the violations of a page in the light theme and then, for colours only, in the dark theme."""
     problems = violations(page)
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     return problems + violations(page, only_colours=True)

@@ -1,4 +1,4 @@
-"""Shared by the tests of the mathematics: numbers that are the same on every device, and tolerances."""
+"""Helpers for the tests of the mathematics: numbers that are the same on every device, and tolerances."""
 
 import re
 
@@ -9,12 +9,12 @@ from hypothesis import settings
 import transformer_lab as tl
 
 DEVICE = tl.device()
-# Largest difference that rounding explains, as a share of the largest number.
+# The largest difference that rounding explains, as a share of the largest number.
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}
 
 
 def has_float64():
-    """Whether the device has float64: Apple's MPS does not."""
+    """Return whether the device has float64; Apple's MPS does not."""
     try:
         return torch.ones(1, device=DEVICE).double().dtype == torch.float64
     except TypeError:
@@ -24,19 +24,19 @@ def has_float64():
 DTYPES = list(TOLERANCE) if has_float64() else [dtype for dtype in TOLERANCE if dtype != torch.float64]
 EXACT = [dtype for dtype in DTYPES if dtype in (torch.float32, torch.float64)]
 needs_float64 = pytest.mark.skipif(not has_float64(), reason="compares in float64, which this device does not have")
-# Few examples show what another device changes, and the stand-in is slow.
+# The stand-in is slow, and few examples suffice to show the differences of a device.
 quick = settings(max_examples=30 if DEVICE.type == "standin" else 150, deadline=None, derandomize=True)
 
 
 def load_transformers():
-    """transformers, to compare with; without it the test is skipped."""
+    """Return the transformers package for comparison; skip the test if it is not installed."""
     return pytest.importorskip(
         "transformers", minversion="5", reason="transformers is not installed: pip install -e .[references]"
     )
 
 
 def agree(actual, expected):
-    """Demand equality up to the rounding of ``found``'s dtype."""
+    """Require equality up to the rounding of the dtype of ``actual``."""
     assert actual.shape == expected.shape, f"{tuple(actual.shape)} is not {tuple(expected.shape)}"
     dtype, actual, expected = actual.dtype, actual.cpu().double(), expected.cpu().double()
     if actual.numel():
@@ -63,7 +63,7 @@ def agree_in_gradient(actual, expected, inputs):
 
 
 def ready(module, dtype=torch.float32, seed=0):
-    """The module on the device, with every parameter of one axis random: biases that are all 0 would hide mistakes."""
+    """Return the module on the device. Parameters with one axis are random, since biases of 0 would hide mistakes."""
     module = module.to(DEVICE, dtype)
     with torch.no_grad():
         for i, parameter in enumerate(module.parameters()):
@@ -73,7 +73,7 @@ def ready(module, dtype=torch.float32, seed=0):
 
 
 def as_ours(module, tensors):
-    """Rename tensors, one for each parameter of PyTorch's module (its gradient, say), to our parameters' names."""
+    """Rename tensors, such as the gradients of the parameters of PyTorch's module, to the names of our parameters."""
     ours = {}
     for (name, _), x in zip(module.named_parameters(), tensors, strict=True):
         for theirs, new in (("self_attn.", "self_attention."), ("multihead_attn.", "cross_attention.")):
@@ -88,7 +88,7 @@ def as_ours(module, tensors):
 
 
 def agree_in_parameters(actual, ours, expected, theirs):
-    """Demand that both modules have the same parameters, with the same gradients."""
+    """Require that both modules have the same parameters with the same gradients."""
     parameters = dict(ours.named_parameters())
     values = as_ours(theirs, theirs.parameters())
     assert parameters.keys() == values.keys()
@@ -100,7 +100,7 @@ def agree_in_parameters(actual, ours, expected, theirs):
 
 
 def same_numbers_elsewhere(ours, theirs):
-    """Demand parameters that share no memory with PyTorch's, and no trace of the copying."""
+    """Require parameters that share no memory with PyTorch's parameters, and no trace of the copying."""
     storages = {parameter.untyped_storage().data_ptr() for parameter in theirs.parameters()}
     parameters = list(ours.parameters())
     assert all(parameter.untyped_storage().data_ptr() not in storages for parameter in parameters)
@@ -110,16 +110,17 @@ def same_numbers_elsewhere(ours, theirs):
 
 
 def says(call, error, text):
-    """Demand this error, and no subclass of it: its argument and its value, as ``text`` has them.
+    """Require an error of exactly this class, with the same argument and value as in ``text``.
 
-    The wording of the rule between them may change: ``test_arguments.py`` tests each word for word, once.
+    The wording of the rule between argument and value may differ: ``test_arguments.py`` tests the wording of each rule
+    once.
     """
     actual = _message(call, error)
     assert _argument_and_value(actual) == _argument_and_value(text), f"\n{actual}\n{text}"
 
 
 def says_exactly(call, error, text):
-    """Demand this error, and no subclass of it, word for word; ``test_messages.py`` tests the advice after it."""
+    """Require exactly this class and this text; ``test_messages.py`` tests the advice that follows the text."""
     actual = _message(call, error)
     assert actual == text or actual.startswith(f"{text}: "), f"\n{actual}\n{text}"
 
@@ -132,7 +133,7 @@ def _message(call, error):
 
 
 def _argument_and_value(text):
-    """``x`` and ``3`` of "x must be 4, got 3: use 4"; all of a sentence that has another form."""
+    """Return ``x`` and ``3`` of "x must be 4, got 3: use 4", or the whole text if it has a different form."""
     argument, rule, rest = text.partition(" must ")
     _, got, value = rest.rpartition("got ")
     return (argument, re.split(r": |\. Use ", value)[0]) if rule and got else text

@@ -1,4 +1,4 @@
-"""The definitions in a chapter's cells, so that a test can train its models from other seeds."""
+"""The definitions in a chapter's cells, so that a test can train the chapter's models from other seeds."""
 
 import ast
 import os
@@ -8,13 +8,13 @@ import nbformat
 
 import notebooks
 
-# A chapter trains from one seed, every push from one more; `make claims` tries all ten.
+# The chapters use one seed, each push tests one more, and `make claims` tests all ten.
 ALL_SEEDS = "TRANSFORMER_LAB_ALL_SEEDS" in os.environ
 SEEDS = range(10) if ALL_SEEDS else range(1, 2)
 
 
 def definitions(source, constants):
-    """The imports, functions and classes of a cell, and its assignments to capitals or to one of ``constants``."""
+    """Yield the imports, functions and classes of a cell, and assignments to names in capitals or in ``constants``."""
     for node in ast.parse(source).body:
         names = {name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
         constant = isinstance(node, ast.Assign) and names and all(name.isupper() or name in constants for name in names)
@@ -23,7 +23,7 @@ def definitions(source, constants):
 
 
 def chapter_code(stem, constants=(), sections=None):
-    """The names that the code cells of a chapter define: all of them, or its set-up and the given sections."""
+    """Return the names that a chapter's code cells define: all cells, or the set-up and the given sections."""
     names, section = {}, None
     for cell in nbformat.read(notebooks.ROOT / "chapters" / f"{stem}.ipynb", 4).cells:
         if cell.cell_type == "markdown":

@@ -1,8 +1,8 @@
-"""The fonts of browser tests: the same on every machine.
+"""Fonts for browser tests, which are the same on every machine.
 
-A reader's font may be wider or narrower than ours. Pages are tried in three families: DejaVu Sans, the widest common
-one; one as wide as Helvetica and Arial; and a narrow one. matplotlib has the first, and tables of the others' widths:
-these are DejaVu, squeezed to those widths.
+A reader's font may be wider or narrower than ours. Pages are tested with three families: DejaVu Sans, the widest common
+family; a family as wide as Helvetica and Arial; and a narrow family. matplotlib contains DejaVu Sans, and tables of the
+widths of the other two families, which are made by squeezing DejaVu Sans to these widths.
 """
 
 from shutil import copy
@@ -13,9 +13,9 @@ from fontTools.afmLib import AFM
 from fontTools.ttLib import TTFont
 from matplotlib import get_data_path
 
-# The tables of widths of each family, regular and bold; None for DejaVu's.
+# The tables of widths of each family, regular and bold; None for DejaVu Sans, which keeps its own widths.
 FAMILIES = {"wide": None, "usual": ("phvr8a", "phvb8a"), "narrow": ("phvr8an", "phvb8an")}
-# Families that pages ask for. They get the family under test, or DejaVu Sans Mono.
+# Families that pages request. They are mapped to the family under test, or to DejaVu Sans Mono.
 SANS = (
     "sans-serif",
     "sans",
@@ -31,12 +31,12 @@ SANS = (
 MONO = ("monospace", "ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "Monaco", "Liberation Mono", "Courier New")
 LETTERS = [*range(0x20, 0x100), *range(0x391, 0x3CA), *range(0x2010, 0x20A0), *range(0x2190, 0x2270), *map(ord, "ᵀ␣✗")]
 LAYOUT = ("GPOS", "GSUB", "GDEF", "kern", "MATH", "FFTM")
-EM = 2048  # DejaVu's units
-HEIGHTS = {"ascent": 1854, "descent": -434, "lineGap": 67}  # Arial's
+EM = 2048  # units per em of DejaVu
+HEIGHTS = {"ascent": 1854, "descent": -434, "lineGap": 67}  # the heights of Arial
 
 
 def install(family, place):
-    """Put a family into an empty folder; return fontconfig's settings that make it the only one."""
+    """Install a family in an empty folder; return the path of fontconfig settings that make it the only family."""
     shipped = f"{get_data_path()}/fonts"
     for kind in ("Mono", "Mono-Bold"):
         copy(f"{shipped}/ttf/DejaVuSans{kind}.ttf", place)
@@ -52,7 +52,7 @@ def install(family, place):
 
 
 def squeeze(file, widths, name):
-    """Return the font of this file with these widths; other glyphs are scaled by the mean."""
+    """Return the font of this file with these widths; other glyphs are scaled by the mean ratio."""
     font = TTFont(file)
     for table in {*LAYOUT} & {*font.keys()}:
         del font[table]

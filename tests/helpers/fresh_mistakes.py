@@ -1,9 +1,10 @@
-"""Twenty mistakes that were written from the names of the audit's properties alone, before anything was tried.
+"""Twenty mistakes that were written from the names of the audit's properties alone, before the audit was run on them.
 
-Each is a function that returns the arguments of an audit; its docstring says what is wrong. ``SEEN_BY`` was written
-down afterwards: one property that sees it, or None. Two are other valid models, which only a reference can tell from
-the model that was meant. One property was changed for them: an input that the model overwrites was overwritten before
-the property looked, so that another property saw it.
+Each mistake is a function that returns the arguments of an audit; its docstring says what is wrong. ``SEEN_BY`` was
+written afterwards: for each mistake a property that detects it, or None. Two of the mistakes are other valid models,
+which only a reference can tell from the intended model. One property was changed because of these mistakes: an input
+that the model overwrites was already overwritten when the property looked at it, so that a different property detected
+the mistake.
 """
 
 import math
@@ -16,7 +17,7 @@ from transformer_lab.bugs.small_model import SmallModel, audit_arguments
 
 
 def noisy_router():
-    """The scores of a router are jittered, also in evaluation."""
+    """The scores of a router are jittered, even in evaluation."""
 
     class Mistake(SmallModel):
         def feed_forward(self, x, layer):
@@ -38,7 +39,7 @@ def first_token_overwritten():
 
 
 def capacity_over_the_batch():
-    """An expert takes the first eleven tokens of the whole batch, and the others get nothing."""
+    """An expert takes the first eleven tokens of the whole batch, and other tokens get no expert."""
 
     class Mistake(SmallModel):
         def feed_forward(self, x, layer):
@@ -49,7 +50,7 @@ def capacity_over_the_batch():
 
 
 def triangle_one_too_far():
-    """The triangle begins one diagonal too high: each token sees the next one."""
+    """The triangle begins one diagonal too high: each token sees the next token."""
 
     class Mistake(SmallModel):
         def mask(self, q_len, k_len, keep, documents):
@@ -69,7 +70,7 @@ def norm_over_the_sequence():
 
 
 def first_key_hidden():
-    """No query sees the first key: the mask compares with > where >= is meant."""
+    """No query sees the first key, because the mask compares with > instead of >=."""
 
     class Mistake(SmallModel):
         def mask(self, q_len, k_len, keep, documents):
@@ -80,7 +81,7 @@ def first_key_hidden():
 
 
 def scale_of_the_whole_length():
-    """The temperature of the softmax follows the length of the whole row, not what a query sees."""
+    """The temperature of the softmax depends on the length of the whole row, not on the number of visible keys."""
 
     class Mistake(SmallModel):
         def scale(self, query, key):
@@ -90,7 +91,7 @@ def scale_of_the_whole_length():
 
 
 def no_positions():
-    """A bidirectional model whose positions are all 0."""
+    """All positions of a bidirectional model are 0."""
 
     class Mistake(SmallModel):
         def positions(self, seq, start, keep, documents):
@@ -110,7 +111,7 @@ def small_added_mask():
 
 
 def window_on_every_second_layer():
-    """The window is forgotten in the second layer."""
+    """The second layer has no window."""
 
     class Mistake(SmallModel):
         def layer(self, x, layer, positions, keep, documents, cache):
@@ -123,7 +124,7 @@ def window_on_every_second_layer():
 
 
 def positions_of_the_first_row():
-    """All rows of a batch get the positions of the first one."""
+    """All rows of a batch get the positions of the first row."""
 
     class Mistake(SmallModel):
         def positions(self, seq, start, keep, documents):
@@ -133,7 +134,7 @@ def positions_of_the_first_row():
 
 
 def mean_over_padding():
-    """A vector of the whole sentence is added to each token: the mean over all places, padding among them."""
+    """The mean over all positions, including padding, is added to each token."""
 
     class Mistake(SmallModel):
         def output(self, x, keep):
@@ -143,7 +144,7 @@ def mean_over_padding():
 
 
 def empty_row_divides_by_zero():
-    """The mean over the real tokens of a row divides by their number, even where it is 0."""
+    """The mean over the real tokens of a row divides by their number, even if the number is 0."""
 
     class Mistake(SmallModel):
         def output(self, x, keep):
@@ -165,7 +166,7 @@ def cache_begins_at_the_second_part():
 
 
 def packed_positions_go_on():
-    """Documents in one row do not see each other, but the positions of the second go on where the first ends."""
+    """Documents in one row do not see each other, but the positions of the second continue those of the first."""
 
     class Mistake(SmallModel):
         def positions(self, seq, start, keep, documents):
@@ -185,7 +186,7 @@ def branch_halved_in_training():
 
 
 def loss_over_all_places():
-    """The sum of the losses is divided by the number of tokens, of which one is never predicted."""
+    """The sum of the losses is divided by the number of all tokens, although the first token is never predicted."""
 
     class Mistake(SmallModel):
         def loss(self, tokens):
@@ -196,7 +197,7 @@ def loss_over_all_places():
 
 
 def weights_in_a_list():
-    """The experts are in a Python list: no optimizer, no checkpoint knows them."""
+    """The experts are in a Python list, so no optimizer and no checkpoint contains them."""
 
     class Mistake(SmallModel):
         def __init__(self):
@@ -212,7 +213,7 @@ def weights_in_a_list():
 
 
 def reversed_features():
-    """The features of each head come out in reverse order: another valid model."""
+    """The features of each head are returned in reverse order, which is a different valid model."""
 
     class Mistake(SmallModel):
         def attend(self, query, key, value, mask):
@@ -222,7 +223,7 @@ def reversed_features():
 
 
 def wrong_feature_scale():
-    """The scores are divided by the root of d_model, not of d_head: another valid model."""
+    """The scores are divided by the root of d_model instead of d_head, which is a different valid model."""
 
     class Mistake(SmallModel):
         def scale(self, query, key):

@@ -1,6 +1,6 @@
-"""Gestures on a page of labs, and what must hold there, for the tests of all labs."""
+"""Gestures on a page of labs, and assertions about the page, for the tests of all labs."""
 
-# A handle on a plane has no outline: a ring around it shows the focus.
+# A handle on a plane has no outline; instead, a ring around the handle shows the focus.
 FOCUS_IN_SIGHT = """() => {
     const node = document.activeElement, own = getComputedStyle(node), ring = node.querySelector('.tl-touch');
     if (ring) return getComputedStyle(ring).stroke !== 'none';
@@ -18,10 +18,10 @@ def middle(locator):
 
 
 def slide(page, slider, shares):
-    """Drag a slider with the mouse from the first of these shares of its way to the others; yields at each of those."""
+    """Drag a slider from the first of these shares of its length to the others, and yield at each of the others."""
     slider.scroll_into_view_if_needed()
     box, y = slider.bounding_box(), middle(slider)[1]
-    # The thumb is 16 pixels wide, and its middle stays half of that from either end.
+    # The thumb is 16 pixels wide, so its middle stays 8 pixels away from either end.
     first, *others = (box["x"] + 8 + (box["width"] - 16) * share for share in shares)
     page.mouse.move(first, y)
     page.mouse.down()
@@ -32,7 +32,7 @@ def slide(page, slider, shares):
 
 
 def drag(page, locator, dx, dy=0, steps=8):
-    """Drag with the mouse, in steps; returns where the locator's top was on the way."""
+    """Drag with the mouse, in steps; return the positions that the locator's top had on the way."""
     locator.scroll_into_view_if_needed()
     x, y = middle(locator)
     page.mouse.move(x, y)
@@ -57,14 +57,14 @@ def swipe(page, start, dx, dy=0, steps=8):
 
 
 def finger_scrolls(page, start):
-    """Demand that the page follows a finger from here: down where there is room above, else up."""
+    """Assert that the page scrolls when a finger moves from here: down if there is room above, else up."""
     top = page.evaluate("scrollY")
     swipe(page, start, 0, 120 if start[1] < 400 and top > 120 else -120)
     page.wait_for_function("top => Math.abs(scrollY - top) > 60", arg=top)
 
 
 def tab_through(page, selector):
-    """Assert that Tab reaches these controls one by one with a visible focus; returns their number."""
+    """Assert that Tab reaches these controls one by one with a visible focus; return the number of controls."""
     controls = page.locator(selector).evaluate_all(
         "nodes => nodes.map((node, i) => { node.dataset.control = i; return String(i); })"
     )
@@ -73,12 +73,12 @@ def tab_through(page, selector):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.dataset.control"))
         assert page.evaluate(FOCUS_IN_SIGHT), page.evaluate("document.activeElement.outerHTML.slice(0, 120)")
-    assert reached == controls, f"Tab went to {reached} of {len(controls)} controls"
+    assert reached == controls, f"Tab reached {reached} of {len(controls)} controls"
     return len(controls)
 
 
 def count_moving(page):
-    """How many elements of the labs have animations or transitions."""
+    """Return how many elements of the labs have animations or transitions."""
     return page.locator(".tl-lab, .tl-lab *").evaluate_all("""nodes => nodes
         .flatMap((node) => [null, '::before', '::after'].map((part) => getComputedStyle(node, part)))
         .filter((style) => style.animationName !== 'none' || parseFloat(style.transitionDuration) > 0).length""")

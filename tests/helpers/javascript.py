@@ -1,4 +1,4 @@
-"""Runs a lab's script, or one of the book's, in a JavaScript engine, without a browser."""
+"""Run a lab's script, or a script of the book, in a JavaScript engine, without a browser."""
 
 import json
 
@@ -9,7 +9,7 @@ from py_mini_racer import MiniRacer
 
 
 class Engine:
-    """A lab's script, or a text, loaded: ``engine("softmax", [0, 1])`` calls its function ``softmax``."""
+    """A loaded script of a lab, or a text: ``engine("softmax", [0, 1])`` calls its function ``softmax``."""
 
     def __init__(self, script):
         self._context = MiniRacer()
@@ -18,16 +18,16 @@ class Engine:
     def __call__(self, function, *arguments):
         given = ", ".join(json.dumps(argument) for argument in arguments)
         text = self._context.eval(f"JSON.stringify({function}({given}))")
-        return json.loads(text) if isinstance(text, str) else None  # undefined has no JSON
+        return json.loads(text) if isinstance(text, str) else None  # undefined cannot be serialized as JSON
 
 
 def agree(actual, expected, rtol=1e-6, atol=1e-6):
-    """Demand that the engine's numbers are these, in float64 as JavaScript's are, and of the same shape."""
+    """Require that the engine's numbers are close to these, in float64 as in JavaScript, and have the same shape."""
     actual = torch.as_tensor(actual, dtype=torch.float64)
     torch.testing.assert_close(actual, expected, rtol=rtol, atol=atol)
 
 
-# What a reader may type into a field: a value, or an error in words, and never an exception.
+# Any text that a reader may type into a field must give a value or an error in words, and never an exception.
 ANYTHING = st.text(max_size=30) | st.text("()[]., :−-x0123456789evw\n", max_size=20)
 many = settings(max_examples=300, deadline=None, derandomize=True)
 

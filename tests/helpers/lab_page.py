@@ -1,4 +1,4 @@
-"""Writes a page with nothing but labs, in the form of the book's pages, for tests in a browser."""
+"""Write a page that contains only labs, in the form of the book's pages, for tests in a browser."""
 
 import json
 from pathlib import Path
@@ -28,14 +28,14 @@ PAGE = """<!doctype html>
 
 
 def lab_page(*labs):
-    """Return the page's HTML. A lab that is given twice has two views of one model."""
+    """Return the page's HTML. A lab that is passed twice has two views of one model."""
     models = {lab.model_id: {"model_name": "AnyModel", "state": _state(lab)} for lab in labs}
     views = "\n".join(f"<div>{_script('widget-view', {'model_id': lab.model_id})}</div>" for lab in labs)
     return PAGE.format(views=views, state=_text({"state": models}), mount=MOUNT.read_text("utf-8"))
 
 
 def as_notebook(html):
-    """The page as in a notebook: the labs' states are elsewhere, and the address belongs to the client."""
+    """Return the page as in a notebook: the states of the labs are elsewhere, and the client owns the address."""
     tag = 'script type="application/vnd.jupyter.widget-state+json"'
     state = "STATE = 'script[type=\"application/vnd.jupyter.widget-state+json\"]'"
     for text in (tag, state):
@@ -54,5 +54,5 @@ def _script(kind, value):
 
 
 def _text(value):
-    # The book's pages store a dict in the order of the alphabet.
+    # The book's pages store the keys of a dict in alphabetical order.
     return json.dumps(value, sort_keys=True).replace("</", "<\\/")

@@ -1,11 +1,12 @@
 """Twenty more mistakes, written from the names on a card by somebody who had not read the audit.
 
-Each is a function that returns the arguments of an audit; its docstring says what is wrong. ``SEEN_BY`` was written
-down after the first run: one property that sees the mistake, or None. No property was changed for them. Of the two
-that none sees, ``tied_through_data`` has no property: only a conversion or an optimizer tells it from a tie.
-The error of ``running_sum_in_half`` is divided by the number of tokens, and stays below the model's own rounding.
-``random_features_outside`` was written for "saved and loaded" and is seen by its angles in half precision alone: the
-audit has no second model from the same factory, and a plain tensor may well be a constant.
+Each mistake is a function that returns the arguments of an audit; its docstring says what is wrong. ``SEEN_BY`` was
+written after the first run: for each mistake a property that detects it, or None. No property was changed because of
+these mistakes. Two of them are not detected. ``tied_through_data`` has no property: only a conversion or an optimizer
+distinguishes it from tied weights. The error of ``running_sum_in_half`` is divided by the number of tokens, and stays
+below the model's own rounding error. ``random_features_outside`` was written for "saved and loaded", but is only
+detected by its angles in half precision: the audit has no second model from the same factory, and a plain tensor may
+legitimately be a constant.
 """
 
 import torch
@@ -16,7 +17,7 @@ from transformer_lab.bugs.small_model import SmallModel, audit_arguments, seeded
 
 
 def scale_updated_in_evaluation():
-    """A running mean of the activations is updated in evaluation, too."""
+    """A running mean of the activations is updated even in evaluation."""
 
     class Mistake(SmallModel):
         def __init__(self):
@@ -31,7 +32,7 @@ def scale_updated_in_evaluation():
 
 
 def vectors_scaled_in_place():
-    """An encoder multiplies the caller's vectors by the root of their size, in place."""
+    """An encoder multiplies the caller's vectors in place by the root of their size."""
 
     class Mistake(nn.Module):
         def __init__(self):
@@ -49,7 +50,7 @@ def vectors_scaled_in_place():
 
 
 def adapter_in_a_hook():
-    """A low-rank adapter is added by a hook, which holds the adapter of the model that it was made for."""
+    """A hook adds a low-rank adapter, and keeps the adapter of the model for which the hook was made."""
 
     class Mistake(SmallModel):
         def __init__(self):
@@ -75,7 +76,7 @@ def one_scale_for_the_batch():
 
 
 def masked_after_the_softmax():
-    """The weights are set to 0 after the softmax, whose sum had the future in it."""
+    """The weights are set to 0 after the softmax, whose sum included the future."""
 
     class Mistake(SmallModel):
         def attend(self, query, key, value, mask):
@@ -85,7 +86,7 @@ def masked_after_the_softmax():
 
 
 def shift_wraps_around():
-    """Half of the features come from the token before; for the first token that is the last one."""
+    """Half of the features come from the token before; for the first token, they come from the last token."""
 
     class Mistake(SmallModel):
         def embedded(self, tokens, positions):
@@ -107,7 +108,7 @@ def tied_through_data():
 
 
 def mask_of_the_first_length():
-    """The mask of the first text is kept; of a shorter text the last rows are taken."""
+    """The mask of the first text is stored; for a shorter text, its last rows are used."""
 
     class Mistake(SmallModel):
         kept = None
@@ -121,7 +122,7 @@ def mask_of_the_first_length():
 
 
 def running_sum_in_half():
-    """A running mean over the tokens is summed in the type of the activations."""
+    """A running mean over the tokens is summed in the dtype of the activations."""
 
     class Mistake(SmallModel):
         def embedded(self, tokens, positions):
@@ -161,7 +162,7 @@ def shift_begins_anew():
 
 
 def later_documents_read_earlier():
-    """The mask of packed documents compares with >= where == is meant."""
+    """The mask of packed documents compares with >= instead of ==."""
 
     class Mistake(SmallModel):
         def hidden_besides(self, q_len, k_len, keep, documents):
@@ -172,7 +173,7 @@ def later_documents_read_earlier():
 
 
 def last_place_of_the_row():
-    """A classifier reads its class from the last place, which is padding in shorter rows."""
+    """A classifier uses the last position, which is padding in shorter rows."""
 
     class Mistake(SmallModel):
         def output(self, x, keep):
@@ -192,7 +193,7 @@ def targets_wrap_around():
 
 
 def sum_of_losses(model, tokens, labels):
-    """The sum of the losses over all labels but -100."""
+    """Return the sum of the losses over all labels except -100."""
     return F.cross_entropy(model(tokens)[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), reduction="sum")
 
 
@@ -209,7 +210,7 @@ def gradients_cleared_between_batches():
 
 
 def divided_by_all_places():
-    """The sum of the losses is divided by the number of all places, padding among them."""
+    """The sum of the losses is divided by the number of all positions, including padding."""
 
     def accumulate(model, batches):
         places = sum(labels[:, 1:].numel() for _, labels in batches)
@@ -220,7 +221,7 @@ def divided_by_all_places():
 
 
 def cut_to_the_shortest():
-    """A batch is cut to its shortest sentence: zip ends there."""
+    """zip cuts a batch to its shortest sentence."""
 
     def collate(sentences):
         tokens = torch.tensor(list(zip(*sentences))).T
@@ -230,7 +231,7 @@ def cut_to_the_shortest():
 
 
 def seed_in_each_layer():
-    """Each layer sets the seed before it draws its weights, "to be reproducible"."""
+    """Each layer sets the seed before it initializes its weights, "to be reproducible"."""
 
     class Block(nn.Module):
         def __init__(self):
@@ -284,7 +285,7 @@ def residual_added_twice():
 
 
 def random_features_outside():
-    """The random directions of the positions are a plain tensor, which no checkpoint has."""
+    """The random directions of the positions are a plain tensor, which is in no checkpoint."""
 
     class Mistake(SmallModel):
         def __init__(self):

@@ -1,6 +1,6 @@
-"""Models that are right, and some of them unusual: an audit must not find anything in them.
+"""Right models, some of them unusual: an audit must not report a failure in them.
 
-Each is a function that returns the arguments of an audit.
+Each model is a function that returns the arguments of an audit.
 """
 
 import math
@@ -19,7 +19,7 @@ BIDIRECTIONAL = {"vocab_size": VOCAB, "kind": "bidirectional"}
 
 
 def ready(model, seed=0):
-    """The model on the device, its matrices with new numbers, so that they do not depend on what ran before."""
+    """Return the model on the device, with newly drawn matrices, so that the numbers do not depend on earlier code."""
     torch.manual_seed(seed)
     for parameter in model.parameters():
         if parameter.ndim > 1:
@@ -110,7 +110,7 @@ def layers_dropped_in_training():
 
 
 def mixture():
-    """16 experts, of which a token chooses two: a batch of few tokens leaves some without a gradient."""
+    """A token chooses two of 16 experts, so a batch of few tokens leaves some experts without a gradient."""
 
     class Model(SmallModel):
         def __init__(self):
@@ -152,12 +152,12 @@ class Recurrent(nn.Module):
 def gru():
     step = lambda model, tokens, state: model(tokens, state)  # noqa: E731
     forward = lambda model, tokens: model(tokens)[0]  # noqa: E731
-    model = ready(Recurrent()).cpu()  # not every device has this cell
+    model = ready(Recurrent()).cpu()  # some devices do not have this cell
     return {"model": model, "vocab_size": VOCAB, "step": step, "forward": forward}
 
 
 def convolution():
-    """Three taps in each of two layers: a window."""
+    """Two layers of convolutions with three taps, which make up a window."""
 
     class Model(nn.Module):
         def __init__(self):
@@ -251,7 +251,7 @@ def pytorch_attention():
 
 
 def vector_of_a_sentence():
-    """One vector a row: the mean over the real tokens."""
+    """Return the mean over the real tokens: one vector for each row."""
 
     class Model(SmallModel):
         def output(self, x, keep):

@@ -1,4 +1,4 @@
-"""Runs code in a fresh Python process."""
+"""Run code in a fresh Python process."""
 
 import subprocess
 import sys

@@ -37,14 +37,14 @@ class Case:
 
     make: Callable
     text: str  # its repr
-    states: list  # functions that bring it into large, wide or invalid states
+    states: list  # functions that bring the lab into large, wide or invalid states
     sent: dict  # a state that the browser may send
     refused: dict  # invalid settings
     linked: str  # a trait for jslink
     keys: tuple  # a control, and a key that changes the status line
-    play: Callable  # by mouse: changes most of the lab
-    touch: Callable  # by finger, on a page 360 pixels wide; returns whether the lab reacts correctly
-    scrolls: tuple  # where a finger scrolls the page
+    play: Callable  # changes most of the lab by mouse
+    touch: Callable  # uses the lab by finger on a page 360 pixels wide; returns whether it reacts correctly
+    scrolls: tuple  # places from which a finger scrolls the page
     nonsense: tuple = ()  # a field, invalid input, the error; then valid input, and the status line
     script_bytes: int = 60_000  # at most
 
@@ -112,7 +112,7 @@ def touch_lookup(page):
     unit = page.locator(".tl-plane").first.bounding_box()["width"] / 5
     swipe(page, middle(query_handle(page).locator(".tl-query")), -0.5 * unit, 1.5 * unit)
     x, y = (float(part) for part in page.get_by_label("Query", exact=True).input_value().split(", "))
-    return abs(x - 0.7) < 0.03 and abs(y + 1.2) < 0.03 and "weighs most" in status(page)
+    return abs(x - 0.7) < 0.03 and abs(y + 1.2) < 0.03 and "has the largest weight" in status(page)
 
 
 def play_with_masks(page):
@@ -187,7 +187,7 @@ def touch_influence(page):
     page.get_by_role("radio", name="4", exact=True).tap()
     moved = "Outputs 0 to 3 come before the token." in status(page)
     page.get_by_role("button", name="reads the future").tap()
-    return moved and status(page).endswith("“reads the future” is right.")
+    return moved and status(page).endswith("“reads the future” is the right answer.")
 
 
 def play_with_split(page):
@@ -235,7 +235,7 @@ def touch_whole(page):
     page.locator("[data-part=self_attention] rect").tap()
     opened = status(page).startswith("Self-attention, encoder layer 1, head 1: “3” looks at “")
     page.get_by_role("button", name="encoder only").tap()
-    return opened and status(page) == "An encoder alone: vectors for “342”, and no words."
+    return opened and status(page) == "An encoder alone turns “342” into vectors and writes nothing."
 
 
 def mixed(*topics):
@@ -253,7 +253,7 @@ def play_with_practice(page):
 def touch_practice(page):
     page.get_by_label("Your answer", exact=True).fill("(60, 12)")
     page.get_by_role("button", name="Check").tap()
-    return status(page) == "Not right. The answer has 3 numbers; yours has two."
+    return status(page) == "Not right. The right answer has 3 numbers; yours has two."
 
 
 def play_with_painting(page):
@@ -332,7 +332,7 @@ LABS = {
                 "is 23",
             ),
             ("Operations on x", ".explode()", ".explode is not in this lab.", ".view(24)", "shape (24,)"),
-            ("Operations on x", "<img src=x>", "This can be read up to", "[0]", "shape (3, 4)"),
+            ("Operations on x", "<img src=x>", "The text is valid up to", "[0]", "shape (3, 4)"),
         ),
     ),
     "broadcasting": Case(
@@ -375,10 +375,22 @@ LABS = {
         touch=touch_lookup,
         scrolls=(".tl-ground", "input[type=range]"),
         nonsense=(
-            ("Query", "one, two", "Write a point as two numbers: 1, 0.5.", "1, 0.5", "dog weighs most"),
-            ("Temperature, typed", "hot", "Temperature is a number from 0.010 to 100.", "0.5", "weighs most"),
-            ("Temperature, typed", "1000", "Temperature goes from 0.010 to 100; 1,000 does", "0.5", "weighs most"),
-            ("Query", "3, 0", "The plane goes from −2 to 2 both ways.", "2, 0", "cat weighs most"),
+            ("Query", "one, two", "Write a point as two numbers: 1, 0.5.", "1, 0.5", "dog has the largest weight"),
+            (
+                "Temperature, typed",
+                "hot",
+                "Temperature is a number from 0.010 to 100.",
+                "0.5",
+                "has the largest weight",
+            ),
+            (
+                "Temperature, typed",
+                "1000",
+                "Temperature goes from 0.010 to 100; 1,000 does",
+                "0.5",
+                "has the largest weight",
+            ),
+            ("Query", "3, 0", "Both coordinates must be from −2 to 2.", "2, 0", "cat has the largest weight"),
         ),
     ),
     "masks": Case(
@@ -411,7 +423,7 @@ LABS = {
         scrolls=(".tl-hint", ".tl-key-name", ".tl-square", ".tl-query-name", ".tl-sum", ".tl-blend", ".tl-status"),
         nonsense=(
             ("Padding", "7", "Padding goes from 0 to 6; 7 does not fit.", "2", "<pad>"),
-            ("Sentence", " ", "Type a word or more.", "a b", "“b” sees “a” and “b”"),
+            ("Sentence", " ", "Type at least one word.", "a b", "“b” sees “a” and “b”"),
             ("Sentence", LONGEST + " and more", "At most 12 tokens here; this has 14.", "a", "“a” sees “a”"),
             ("Sentence", "antidisestablishmentarianism", "A token has at most 16 characters", "x y", "“y” sees “x”"),
         ),
@@ -646,7 +658,7 @@ LABS = {
         scrolls=(".tl-stages", ".tl-grid"),
     ),
     "budget": Case(
-        script_bytes=80_000,  # it reads the config.json of fifty model types
+        script_bytes=80_000,  # the script reads the config.json of fifty model types
         make=BudgetLab,
         text=GPT2_TEXT,
         states=[
@@ -678,7 +690,7 @@ LABS = {
     ),
     "whole": Case(
         make=WholeLab,
-        script_bytes=89_000,  # as the book ships it, without spaces and long names, 71 kB
+        script_bytes=89_000,  # 71 kB in the book, without spaces and long names
         text="WholeLab(text='342', family='both', step=0, part='')",
         states=[
             lambda: WholeLab(text="777777", part="decoder.1.self"),
@@ -698,7 +710,7 @@ LABS = {
             (
                 "Type a number, up to 6 digits",
                 "three",
-                "Digits only: it knows 0 to 9, no comma, sign or letter.",
+                "Digits only: the model knows 0 to 9, but no comma, sign or letter.",
                 "3",
                 "Right.",
             ),
@@ -730,7 +742,7 @@ LABS = {
         scrolls=(".tl-question", ".tl-status"),
         nonsense=(
             ("Your answer", "20; x; 1", "“x” is not a number.", "[20 5 1]", "Type the numbers"),
-            ("Your answer", "1" * 101, "That is longer than an answer can be.", "4*5, 5, 1", "Type the numbers"),
+            ("Your answer", "1" * 101, "No answer is that long.", "4*5, 5, 1", "Type the numbers"),
         ),
     ),
     "painting": Case(

@@ -19,7 +19,7 @@ def broadcasting():
 
 
 def two_shapes(draw, mode):
-    """Two shapes of at most 5 axes; about half of the pairs broadcast."""
+    """Return two shapes with at most 5 axes; about half of the pairs broadcast."""
     common = [draw.choice((0, 2, 2, 3, 3, 5)) for _ in range(draw.randrange(5))]
 
     def some_of_it():
@@ -88,7 +88,7 @@ def test_a_clash_names_the_axis(broadcasting):
     assert broadcasting("matmulShapes", [6, 2, 3], [4, 3, 5])["reason"] == (
         "batch axes: axis −3: 6 and 4 differ, and neither is 1"
     )
-    assert broadcasting("matmulShapes", [], [4])["reason"].startswith("matmul wants at least one axis on each side")
+    assert broadcasting("matmulShapes", [], [4])["reason"].startswith("matmul needs at least one axis on each side")
 
 
 def test_huge_shapes_combine_without_memory(broadcasting):
@@ -130,7 +130,7 @@ def test_invalid_arguments_raise_clear_errors(make, error, text):
 
 
 def added(a, b, index):
-    """The status line for one element of a sum."""
+    """Return the status line for one element of a sum."""
     x = 10 * torch.arange(1, torch.tensor(a).prod() + 1).view(a)
     y = torch.arange(1, torch.tensor(b).prod() + 1).view(b)
     element, shape = re.escape(str(list(index))), re.escape(str(tuple((x + y).shape)))
@@ -165,13 +165,13 @@ def test_dragging_a_size(show, width):
     slider, frame = page.get_by_label("a, axis 0"), page.locator(".tl-lab")
     height = frame.bounding_box()["height"]
     assert len(drag(page, slider, 54)) == 1, "the size moves away from the pointer"
-    assert width < 500 or frame.bounding_box()["height"] == height, "what is below the lab moves"
+    assert width < 500 or frame.bounding_box()["height"] == height, "the content below the lab moves"
     assert page.get_by_label("Shape of a").input_value() == "6, 1"
     assert re.fullmatch(added((6, 1), (4,), (0, 0)), status(page))
     drag(page, page.get_by_label("b, axis 0"), 400)
     assert page.get_by_label("Shape of b").input_value() == "8"
     page.locator(".tl-part").nth(1).locator(".tl-cell").nth(9).hover()
-    assert re.fullmatch(added((6, 1), (8,), (1, 1)), status(page)), "pointing at an operand points at the result"
+    assert re.fullmatch(added((6, 1), (8,), (1, 1)), status(page)), "pointing at an operand marks the result"
 
 
 def test_clash_is_reported_and_keeps_the_operands(show):

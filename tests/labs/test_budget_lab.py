@@ -27,7 +27,7 @@ LARGEST = {
     family: BudgetLab(tl.ModelShape(family, 128, 16_384, 128, 131_072, 262_144, 1_048_576), batch=1024)
     for family in ("bert", "gpt2", "llama")
 }
-# One below the limits: odd numbers, whose products a JavaScript number would round.
+# Values one below the limits are odd numbers, whose products a JavaScript number would round.
 ODD = {
     family: BudgetLab(tl.ModelShape(family, 127, 16_383, 3, 131_071, 262_143, 1_048_575), batch=1023)
     for family in ("bert", "gpt2", "llama")
@@ -44,7 +44,7 @@ def state(lab):
 
 
 def costs(lab):
-    """The package's numbers, in its order."""
+    """Return the package's numbers, in the package's order."""
     generation = {"weights": tl.weight_bytes(lab.shape, lab.bytes_per_value)}
     if lab.shape.family != "bert":
         generation["key–value cache"] = tl.kv_cache_bytes(lab.shape, lab.seq, lab.batch, lab.bytes_per_value)
@@ -57,7 +57,7 @@ def costs(lab):
 
 
 def exact(actual):
-    """The engine's numbers, which are serialized as text."""
+    """Return the engine's numbers, which are serialized as text."""
     return {quantity: {name: int(number) for name, number in counts.items()} for quantity, counts in actual.items()}
 
 
@@ -67,7 +67,7 @@ def in_order(breakdowns):
 
 @st.composite
 def labs(draw):
-    """Random labs over the whole ranges, with all options; extreme values are as likely as others."""
+    """Return random labs over the whole ranges, with all options; extreme values are as likely as other values."""
     size = {name: st.integers(*range) for name, range in RANGES.items()}
     family = draw(st.sampled_from(("bert", "gpt2", "llama")))
     d_model = draw(st.one_of(st.integers(1, 192).map(lambda i: 64 * i), size["d_model"]))
@@ -105,7 +105,7 @@ def known(engine, lab):
 
 
 def world(engine, lab):
-    """The presets, initial state and limits of a lab, as its script has them."""
+    """Return the presets, initial state and limits of a lab, as in its script."""
     return {"all": known(engine, lab), "start": lab.start, "limits": lab.limits, "tables": {}}
 
 
@@ -131,7 +131,7 @@ def test_largest_counts_exceed_javascript_numbers(engine):
     for lab in ODD.values():
         actual = exact(engine("costs", setting(lab)))
         numbers = [number for counts in actual.values() for number in counts.values()]
-        assert sum(int(float(number)) != number for number in numbers) >= 3, "rounding would show"
+        assert sum(int(float(number)) != number for number in numbers) >= 3, "a rounded number would differ"
         assert sum(actual["flops"].values()) == tl.forward_flops(lab.shape, lab.seq, lab.batch) > 10_000 * EXACT
         assert sum(actual["training"].values()) > EXACT
         text = engine._context.eval(f"grouped({sum(actual['flops'].values())}n)")
@@ -147,7 +147,7 @@ def test_random_slider_moves_agree_with_the_package(engine, start, moves):
         offered = engine("choices", name, now, lab.limits, known(engine, lab))
         assert offered == sorted(set(offered)) and now.get(name, now["shape"].get(name)) in offered
         now = engine("changeSetting", now, name, offered[round(place * (len(offered) - 1))], lab.limits)
-        lab.shape, lab.seq, lab.batch = tl.ModelShape(**now["shape"]), now["seq"], now["batch"]  # raise where it fails
+        lab.shape, lab.seq, lab.batch = tl.ModelShape(**now["shape"]), now["seq"], now["batch"]  # raises if invalid
         assert in_order(exact(engine("costs", now))) == in_order(costs(lab))
         assert lab.shape.family == start[3].family
 
@@ -195,7 +195,7 @@ def test_new_width_keeps_d_head_and_the_ratio_of_d_ff(engine):
         others = [n / (d_model / 128) for n in range(1, d_model + 1) if d_model % n == 0]
         assert max(ratio, 1 / ratio) == min(max(other, 1 / other) for other in others)
         back = engine("changeSetting", wide, "d_model", 768, LIMITS, odd["shape"])
-        assert back == odd, "what rounding takes away comes back"
+        assert back == odd, "moving back restores the setting"
 
 
 def test_browser_and_python_list_the_same_quantities(engine):
@@ -210,7 +210,7 @@ def test_presets_agree_with_the_package_and_published_counts():
         assert repr(BudgetLab(shape)) == f"BudgetLab({code}, seq={shape.n_positions}, batch=1, bytes_per_value=4)"
 
 
-# URLs and code.
+# URLs and code
 
 
 @given(lab=labs())
@@ -233,7 +233,7 @@ def test_state_round_trips_through_url_and_code(engine, lab):
     if text is None:
         assert state(lab) == lab.start
         return
-    assert re.fullmatch(r"[\w.-]+", text), "what a query holds as it is"
+    assert re.fullmatch(r"[\w.-]+", text), "the text needs no encoding in a query"
     actual = engine("decode", text, everything)["state"]
     assert actual == state(lab)
 
@@ -271,23 +271,23 @@ def test_url_contains_only_differences(engine):
         ("gpt5", "it names the model “gpt5”, which this lab does not know"),
         ("constructor", "it names the model “constructor”, which this lab does not know"),
         ("x" * 99, f"it names the model “{'x' * 20}”, which this lab does not know"),
-        ("gpt2.", "“” in it means nothing to this lab"),
-        ("gpt2.layers-3", "“layers-3” in it means nothing to this lab"),
-        ("gpt2.family-bert", "“family-bert” in it means nothing to this lab"),
-        ("gpt2.toString-3", "“toString-3” in it means nothing to this lab"),
-        ("gpt2.bytes_per_value-2", "“bytes_per_value-2” in it means nothing to this lab"),
-        ("gpt2.n_layers", "“n_layers” in it means nothing to this lab"),
+        ("gpt2.", "“” is not a setting of this lab"),
+        ("gpt2.layers-3", "“layers-3” is not a setting of this lab"),
+        ("gpt2.family-bert", "“family-bert” is not a setting of this lab"),
+        ("gpt2.toString-3", "“toString-3” is not a setting of this lab"),
+        ("gpt2.bytes_per_value-2", "“bytes_per_value-2” is not a setting of this lab"),
+        ("gpt2.n_layers", "“n_layers” is not a setting of this lab"),
         ("gpt2.n_layers-129", "its n_layers is “129”, but must be a whole number from 1 to 128"),
         ("gpt2.n_layers-0", "its n_layers is “0”, but must be a whole number from 1 to 128"),
         ("gpt2.seq--5", "its seq is “-5”, but must be a whole number from 1 to 1,048,576"),
         ("gpt2.seq-1e3", "its seq is “1e3”, but must be a whole number from 1 to 1,048,576"),
         ("gpt2.batch-<b>", "its batch is “<b>”, but must be a whole number from 1 to 1,024"),
         ("gpt2.bytes-3", "its bytes is “3”, but must be 2 or 4"),
-        ("gpt2.n_heads-7", "7 heads cannot share its d_model 768"),
-        ("gpt2.d_model-100", "12 heads cannot share its d_model 100"),
-        ("gpt2.n_kv_heads-3", "“n_kv_heads-3” in it means nothing to this lab"),
-        ("smollm2-135m.n_kv_heads-5", "9 heads cannot share 5 of keys"),
-        ("smollm2-135m.n_heads-8", "8 heads cannot share 3 of keys"),
+        ("gpt2.n_heads-7", "7 heads cannot share d_model 768"),
+        ("gpt2.d_model-100", "12 heads cannot share d_model 100"),
+        ("gpt2.n_kv_heads-3", "“n_kv_heads-3” is not a setting of this lab"),
+        ("smollm2-135m.n_kv_heads-5", "9 heads cannot share 5 key heads"),
+        ("smollm2-135m.n_heads-8", "8 heads cannot share 3 key heads"),
         ("gpt2.against-gpt5", "it compares with “gpt5”, which this lab does not know"),
         ("gpt2.show-money", "it asks to show “money”, which this lab does not list"),
         ("gpt2.show-toString", "it asks to show “toString”, which this lab does not list"),
@@ -352,7 +352,9 @@ def test_description_of_a_change_agrees_with_the_package(engine):
         one, bert = BudgetLab(shape), shape.family == "bert"
         count, flops = tl.count_parameters(shape), tl.forward_flops(shape, one.seq)
         head = (
-            "FLOPs stay: rows are looked up, not multiplied." if bert else "The output head, which is the same matrix,"
+            "FLOPs do not change: rows are looked up, not multiplied."
+            if bert
+            else "The output head, which is the same matrix,"
         )
 
         other = changed(shape, n_layers=2 * shape.n_layers)
@@ -366,14 +368,14 @@ def test_description_of_a_change_agrees_with_the_package(engine):
         shared = {"n_kv_heads": shape.n_kv_heads and 2 * shape.n_kv_heads}
         text = change_text(engine, one, changed(shape, n_heads=shape.n_heads * 2, **shared))
         assert text == (
-            f"{2 * shape.n_heads} heads instead of {shape.n_heads}, 32 features in each instead of 64: not one "
-            "parameter more or less, and not one FLOP. Heads divide d_model among themselves."
+            f"{2 * shape.n_heads} heads instead of {shape.n_heads}, 32 features in each instead of 64: no "
+            "change in parameters or FLOPs. Heads divide d_model among themselves."
         )
         text = change_text(engine, changed(shape, vocab_size=10_000), changed(shape, vocab_size=20_000))
         assert f"20,000 instead of 10,000: +{10_000 * shape.d_model:,} parameters" in text and head in text
         text = change_text(engine, one, changed(shape, n_positions=shape.n_positions - 24, seq=one.seq))
         if shape.family == "llama":
-            assert "not one parameter more or less, none is learned" in text
+            assert "no change in parameters, since positions are not learned" in text
         else:
             assert f"−{24 * shape.d_model:,} parameters" in text and "in the position embedding" in text
 
@@ -381,7 +383,7 @@ def test_description_of_a_change_agrees_with_the_package(engine):
             one = changed(shape, seq=1024)
             flops = tl.forward_flops(shape, one.seq)
         text = change_text(engine, one, changed(shape, seq=2 * shape.d_ff))
-        assert "not one parameter more or less" in text and text.endswith("take more than the feed-forward layers.")
+        assert "no change in parameters" in text and text.endswith("take more than the feed-forward layers.")
         rest = "its other products" if bert else "everything else"
         square = ratio(one.seq**2, 4 * shape.d_ff**2)
         assert f"scores and blend {square}, {rest} {ratio(one.seq, 2 * shape.d_ff)}." in text
@@ -392,11 +394,11 @@ def test_description_of_a_change_agrees_with_the_package(engine):
             shape, seq=one.seq, d_model=2 * shape.d_model, n_heads=2 * shape.n_heads, d_ff=2 * shape.d_ff, **shared
         )
         text = change_text(engine, one, other)
-        assert "grow with its square, 4 ×; the embeddings only with itself, 2 ×." in text
+        assert "grow with the square of d_model, 4 ×; the embeddings only with d_model itself, 2 ×." in text
         assert f"Heads keep their width, 64 features: now {2 * shape.n_heads} heads." in text
         text = change_text(engine, one, changed(shape, seq=one.seq, batch=8))
         memory = [sum(tl.memory_breakdown(shape, one.seq, batch).values()) for batch in (1, 8)]
-        assert "go with the batch, 8 ×" in text and text.endswith(
+        assert "scale with the batch, 8 ×" in text and text.endswith(
             f"step of training takes {ratio(*memory)} the memory."
         )
         assert "Weights take 0.5 × the memory" in change_text(
@@ -405,7 +407,7 @@ def test_description_of_a_change_agrees_with_the_package(engine):
         text = change_text(engine, one, changed(shape, n_layers=1, seq=3))
         assert text.startswith(f"−{count - tl.count_parameters(replace(shape, n_layers=1)):,} parameters, ")
     assert change_text(engine, BudgetLab(tl.BERT_BASE), BudgetLab(tl.GPT2)).startswith(
-        "Another model: +14,957,568 parameters"
+        "A different model: +14,957,568 parameters"
     )
 
 
@@ -531,7 +533,7 @@ def test_invalid_shape_from_the_browser_changes_nothing():
 
 @pytest.fixture
 def show(show):
-    """Opens labs with their tables unfolded."""
+    """Open labs with unfolded tables."""
 
     def unfolded(*labs, **options):
         page = show(*labs, **options)
@@ -550,12 +552,12 @@ def slider(page, name, view=0):
 
 
 def typed(page, name):
-    """The text in the field beside a slider."""
+    """Return the text in the field beside a slider."""
     return page.get_by_label(f"{NAMES[name]}, typed", exact=True).input_value()
 
 
 def move(page, name, value, view=0):
-    """Set a slider to a value, as a drag does."""
+    """Set a slider to a value, as in a drag."""
     slider(page, name, view).evaluate(
         """async (node, value) => {
             for (let i = 0; i <= Number(node.max); i++) {
@@ -572,7 +574,7 @@ def move(page, name, value, view=0):
 
 
 def table(page, view=0):
-    """The current table: component → (number, change, share, ratio)."""
+    """Return the current table as a dict: component → (number, change, share, ratio)."""
     rows = (
         page.locator(".tl-budget")
         .nth(view)
@@ -585,7 +587,7 @@ def table(page, view=0):
 
 
 def demand(page, lab, base):
-    """Demand that all four tables show the package's numbers, and the differences from the base."""
+    """Assert that all four tables show the package's numbers and the differences from the base."""
     buttons = {"parameters": "parameters", "flops": "FLOPs", "training": "training", "generation": "generation"}
     mine, theirs = costs(lab), costs(base)
     for quantity, button in buttons.items():
@@ -602,7 +604,7 @@ def demand(page, lab, base):
 
 
 def picture(page):
-    """Everything that is visible, or announced by a screen reader."""
+    """Return everything that is visible or announced by a screen reader."""
     return page.locator(".tl-lab").evaluate("""lab => {
         const copy = lab.cloneNode(true);
         for (const table of copy.querySelectorAll('.tl-scroll[hidden]')) table.remove();
@@ -616,7 +618,7 @@ def query(page):
 
 
 def address(page, text, word="budget"):
-    """Wait until the URL has this state of a lab; None: no state."""
+    """Wait until the URL contains this state of a lab, or no state if it is None."""
     page.wait_for_function(
         "([word, text]) => new URLSearchParams(location.search).get(word) === text", arg=[word, text]
     )
@@ -705,7 +707,7 @@ def test_heads_slider_offers_divisors_and_changes_no_parameter(show):
         seen.append(heads)
         slider(page, "n_heads").press("ArrowRight")
     assert seen == [n for n in range(1, 769) if 768 % n == 0]
-    assert status(page).startswith("768 heads instead of 384, 1 feature in each instead of 2: not one parameter")
+    assert status(page).startswith("768 heads instead of 384, 1 feature in each instead of 2: no change in parameters")
 
 
 def test_by_keyboard(show):
@@ -721,7 +723,7 @@ def test_by_keyboard(show):
     page.get_by_role("button", name="generation").press("Enter")
     assert list(table(page)) == ["weights", "key–value cache", "total"]
     page.get_by_role("button", name="seq = 3,328").press("Enter")
-    assert status(page).startswith("A context of 3,328 tokens instead of 1,024: not one parameter")
+    assert status(page).startswith("A context of 3,328 tokens instead of 1,024: no change in parameters")
     assert page.get_by_role("button", name="seq = 3,328").get_attribute("aria-pressed") == "true"
     page.get_by_role("button", name="FLOPs", exact=True).press("Space")
     rows = table(page)
@@ -738,7 +740,7 @@ def test_drag_is_described_from_its_start(show):
     assert len(seen) > 15
     page.wait_for_function(f"location.search.endsWith('n_layers-{layers}')")
     move(page, "batch", 8)
-    assert status(page).startswith("8 sequences instead of 1 at a time: not one parameter more or less.")
+    assert status(page).startswith("8 sequences instead of 1 at a time: no change in parameters.")
 
 
 def test_width_and_ratio_return_after_a_drag(show):
@@ -754,7 +756,7 @@ def test_context_beyond_n_positions_shows_a_warning(show):
     page = show(BudgetLab(base="gpt2"))
     move(page, "seq", 2048)
     warning = page.locator(".tl-warning")
-    assert warning.inner_text().startswith("Context 2,048 is beyond the 1,024 positions")
+    assert warning.inner_text().startswith("Context 2,048 exceeds the 1,024 positions")
     move(page, "n_positions", 2048)
     assert warning.inner_text() == ""
 
@@ -763,7 +765,7 @@ def test_context_beyond_n_positions_shows_a_warning(show):
 
 
 def turns(page):
-    """The sliders and their fields, without ids, which differ between visits."""
+    """Return the sliders and their fields without ids, which differ between visits."""
     return re.sub(r"tl-field-\w+-", "", page.locator(".tl-turns").inner_html())
 
 
@@ -783,7 +785,7 @@ def test_url_restores_the_state(show):
         assert [table(page), turns(page), page.locator(".tl-costs").inner_html()] == shown
         assert status(page).startswith("Against GPT-2 small: +85,054,464 parameters, 1.68 × as many.")
     page.get_by_role("button", name="Reset").click()
-    assert picture(page) == first, "back to what the lab began with, not to the address"
+    assert picture(page) == first, "Reset restores the initial state, not the address"
     address(page, None)
     assert page.url.endswith("labs.html")
 
@@ -842,10 +844,10 @@ def test_invalid_url_is_ignored_and_reported(show, text):
     first = page.locator(".tl-lab > :not(.tl-error)").evaluate_all(parts)
     again(page, f"{page.url}?budget={text}")
     alert = page.locator(".tl-lab > .tl-error")
-    assert alert.is_visible() and alert.inner_text().startswith("What the address says about this lab is ignored: ")
+    assert alert.is_visible() and alert.inner_text().startswith("The lab ignores part of the address: ")
     assert page.locator(".tl-lab > :not(.tl-error)").evaluate_all(parts) == first
     page.wait_for_timeout(400)
-    assert "budget" in page.url, "it stays for who wants to correct it"
+    assert "budget" in page.url, "the reader can correct the address"
     move(page, "n_layers", 24)
     assert alert.is_hidden()
     address(page, "gpt2.n_layers-24")
@@ -866,7 +868,7 @@ def test_url_updates_are_debounced(show):
         }
     }""")
     address(page, "gpt2.n_layers-60")
-    assert page.evaluate("window.writes") <= 5, "browsers count them"
+    assert page.evaluate("window.writes") <= 5, "browsers limit changes of the address"
 
 
 def test_browser_that_refuses_url_changes(show):
@@ -904,7 +906,7 @@ def test_copied_link_leads_to_the_lab(show):
     assert "The link is copied." in page.locator(".tl-foot").inner_text()
     assert page.get_by_label("Link to this state").is_hidden()
     link = page.evaluate("window.copied")
-    assert link.endswith("labs.html?budget=gpt2.n_layers-24#the-lab"), "at once, before the address follows"
+    assert link.endswith("labs.html?budget=gpt2.n_layers-24#the-lab"), "the link does not wait for the address"
     again(page, link)
     assert table(page)["total"][0] == "209,494,272"
     move(page, "n_layers", 12)
@@ -923,7 +925,7 @@ def test_link_is_selectable_without_clipboard_access(show, refusal):
     assert page.evaluate("getSelection().toString()") == field.input_value()
     assert field.input_value().endswith("?budget=gpt2.seq-2048")
     move(page, "seq", 4096)
-    assert field.is_hidden(), "an old link is no link to what is shown"
+    assert field.is_hidden(), "an old link does not lead to the current state"
 
 
 def test_notebook_gets_code_instead_of_a_link(show):

@@ -1,4 +1,4 @@
-"""The labs' colour maps: those of the figures on a light page, and monotone on a dark one."""
+"""The labs' colour maps: the same as in the figures on a light page, and monotone on a dark page."""
 
 import json
 import re
@@ -22,7 +22,7 @@ def engine():
 
 
 def pixels(engine, name, theme):
-    """The 256 steps of a map: red, green, blue and opacity."""
+    """Return the 256 steps of a map: red, green, blue and opacity."""
     steps = json.loads(engine._context.eval(f"JSON.stringify(pixelsOf({name}).{theme})"))
     return np.array(steps, dtype="<u4").view(np.uint8).reshape(256, 4)
 

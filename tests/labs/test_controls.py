@@ -1,4 +1,4 @@
-"""The kinds of controls: what a button does can be seen, in every lab in the same way."""
+"""The kinds of controls: in every lab, the look of a button shows its function in the same way."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from lab_table import LABS
 from transformer_lab.labs import MaskLab, NormalizationLab, SamplingLab
 
 KINDS = ".tl-modes > *, .tl-chips > *, .tl-on-off"
-# What marks a place on a slider or a word of the answer, and what the whole lab shows in its panels.
+# Buttons that mark a place on a slider or a word of the answer, and the buttons in the panels of the whole lab.
 OTHERS = ".tl-root, .tl-mark, .tl-marks *, .tl-aside *, .tl-dial *, .tl-answers *, .tl-whole *"
 
 
@@ -25,7 +25,7 @@ def test_every_button_that_stays_pressed_is_of_a_kind_and_one_action_is_filled(s
 def test_each_kind_has_its_look(show):
     page = show(NormalizationLab(), MaskLab(), SamplingLab())
     first, second = (page.locator(".tl-modes > button").nth(i).bounding_box() for i in (0, 1))
-    assert abs(first["x"] + first["width"] - second["x"]) < 0.5, "modes are joined"
+    assert abs(first["x"] + first["width"] - second["x"]) < 0.5, "buttons of modes are joined"
     chips = [page.locator(".tl-presets .tl-chips > button").nth(i) for i in (0, 1)]
     first, second = (chip.bounding_box() for chip in chips)
     assert second["x"] - first["x"] - first["width"] > 3

@@ -35,7 +35,7 @@ def small_mixture():
 
 
 def settings(lab):
-    """What the script computes with, as it is sent to the browser."""
+    """Return the settings for the script, as they are sent to the browser."""
     names = ("logits", "n_active", "order", "renormalize", "bias")
     return {name: lab.get_state([name])[name] for name in names}
 
@@ -119,7 +119,7 @@ def test_balancing_the_first_example_ends_even(experts, order, n_active):
     assert lab.loads.max() >= 3 * lab.loads.min()
     lab.bias = torch.tensor(experts("balance", settings(lab), 200, lab.limits))
     assert lab.loads.tolist() == [2 * n_active] * 4
-    assert experts("balance", settings(lab), 1, lab.limits) == lab.get_state(["bias"])["bias"], "it rests there"
+    assert experts("balance", settings(lab), 1, lab.limits) == lab.get_state(["bias"])["bias"], "the biases stay"
 
 
 def test_biases_stay_in_their_range(experts):
@@ -132,7 +132,7 @@ RISES = torch.linspace(0, 0.8, 3201).tolist()
 
 
 def choices(lab, rise):
-    """The experts of each token with this bias of expert 2."""
+    """Return the experts of each token with this bias of expert 2."""
     lab.bias = torch.tensor([0, 0, rise, 0])
     return lab.indices.sort().values
 
@@ -146,7 +146,7 @@ def test_tokens_change_in_the_order_of_a_rising_bias(experts, order):
     for seed in range(6):
         lab, *_ = own_lab(seed, n_experts=4, seq=6, order=order)
         usual = choices(lab, 0)
-        # A token that the rising bias has moved stays with the expert, so halving finds its first place.
+        # A token that a rising bias has moved stays with the expert, so bisection finds the smallest such bias.
         places = [bisect_left(RISES, True, key=partial(moved, lab, usual, token)) for token in range(6)]
         changes = [token for token in sorted(range(6), key=places.__getitem__) if places[token] < len(RISES)]
         choices(lab, RISES[-1])
@@ -252,7 +252,7 @@ def bias(page, expert):
 def test_question_has_an_answer(show):
     page = show(ExpertsLab())
     page.get_by_role("radio", name="sat").click()
-    assert "Expert 3 misses the choice by 0.030." in status(page)
+    assert "Expert 3 comes next, 0.030 behind." in status(page)
     bias(page, 3).focus()
     for _ in range(2):
         page.keyboard.press("ArrowRight")

@@ -18,7 +18,7 @@ from transformer_lab.labs.heads import LEVELS, OVERVIEWS
 
 
 def some_heads():
-    """Two layers of four heads with known patterns."""
+    """Return two layers of four heads with known patterns."""
     n = len(SENTENCE)
     last, heads = torch.eye(n)[0], {}
     heads["previous"] = torch.stack([last, *torch.eye(n)[:-1]])
@@ -58,7 +58,7 @@ def engine():
 
 
 def scores_by_torch(weights, tokens):
-    """The four scores as means over masked weights: an independent computation."""
+    """Compute the four scores independently, as means over masked weights."""
     n = len(tokens)
     same = torch.tensor([[a == b for b in tokens] for a in tokens])
     earlier = same.tril(-1)
@@ -328,7 +328,7 @@ def words(page, lab=0):
 
 
 def reading(page):
-    """The line that shows the chosen weight."""
+    """Return the line that shows the chosen weight."""
     match = re.fullmatch(
         r"weights\[(\d+), (\d+), (\d+), (\d+)\] = (\d\.\d{4})", page.locator(".tl-reading").inner_text()
     )
@@ -336,13 +336,13 @@ def reading(page):
 
 
 def reading_of(lab):
-    """The expected line; its last digit may be off by one, since weights are quantised."""
+    """Return the expected line. Its last digit may differ by one, since weights are quantised."""
     place = lab.layer, lab.head, lab.query, lab.key
     return pytest.approx([*place, lab.weights[place].item()], abs=6e-5)
 
 
 def spot(page, i, j, queries, keys):
-    """The position of the weight of query i for key j on the large heatmap."""
+    """Return the position of the weight of query i for key j on the large heatmap."""
     box = page.locator(".tl-sheet canvas").bounding_box()
     return box["x"] + box["width"] * (j + 0.5) / keys, box["y"] + box["height"] * (i + 0.5) / queries
 
@@ -444,7 +444,7 @@ def test_pointing_at_the_large_map(show, width):
         lab.query, lab.key = i, j
         assert reading(page) == reading_of(lab)
         assert words(page).startswith(f"Layer 0, head 0: “{lab.tokens[i]}” looks ")
-        assert frame.bounding_box()["height"] == height, "the lab changes its size under the pointer"
+        assert frame.bounding_box()["height"] == height, "the size of the lab changes under the pointer"
     assert page.locator(".tl-fits").count() == 0, "patterns compare tokens with themselves"
 
 
@@ -472,7 +472,7 @@ def test_new_weights_are_drawn(show):
         [HeadsLab._esm, before, after],
     )
     assert announced[0] == f"weights[1, 0, 2, {lab.key}] = {later.weights[1, 0, 2, lab.key]:.4f}"
-    scores = scores_by_torch(later.weights[1, 0], list("abc")).values()  # no repeated token: no induction
+    scores = scores_by_torch(later.weights[1, 0], list("abc")).values()  # no repeated token, so no induction
     assert announced[1] == ["–" if score is None else f"{score:.2f}" for score in scores]
     assert announced[2] == [f"{row.max():.2f} {'abc'[row.argmax()]}" for row in later.weights[1, :, 2]]
 
@@ -481,7 +481,7 @@ def test_new_weights_are_drawn(show):
 
 
 def numbers_in_overview(lab, overview):
-    """The number of each head in the grid, (layers, heads), by PyTorch."""
+    """Compute the number of each head in the grid by PyTorch: (layers, heads)."""
     weights = [lab.weights, *(each for each, _ in lab.others)][lab.sentence]
     tokens = [lab.tokens, *(each for _, each in lab.others)][lab.sentence]
     if overview == "weight":
@@ -490,7 +490,7 @@ def numbers_in_overview(lab, overview):
 
 
 def picture(page):
-    """The pixels of the overview, from 0 to 255: (height, width, 3)."""
+    """Return the pixels of the overview, from 0 to 255: (height, width, 3)."""
     size, drawn = page.locator(".tl-stack canvas:visible").evaluate(
         "node => [[node.height, node.width], "
         "[...node.getContext('2d').getImageData(0, 0, node.width, node.height).data]]"
@@ -503,7 +503,7 @@ def blues(weights):
 
 
 def overview_text(page):
-    """The line below the overview."""
+    """Return the line below the overview."""
     return page.locator(".tl-overview [aria-live]").inner_text()
 
 
@@ -519,7 +519,7 @@ def test_the_overview_shows_a_map_for_each_head(show):
         for layer, head in itertools.product(range(2), range(4)):
             tile = actual[layer * high : (layer + 1) * high, head * wide : (head + 1) * wide]
             assert (tile[-n:, -n:] - blues(weights[layer, head])).abs().max() < 3
-            assert (tile[: high - n] - blues(torch.zeros(1))).abs().max() < 3, "room for the line between maps"
+            assert (tile[: high - n] - blues(torch.zeros(1))).abs().max() < 3, "space for the line between maps"
 
 
 @pytest.mark.parametrize("overview", OVERVIEWS[1:])

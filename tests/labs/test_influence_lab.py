@@ -1,4 +1,4 @@
-"""The influence lab: what it stores against the models themselves, its verdicts, and a reader's own model."""
+"""The influence lab: its stored tables against the models themselves, its verdicts, and a reader's own model."""
 
 import math
 from itertools import chain
@@ -32,7 +32,7 @@ def test_what_is_stored_are_the_models_moves():
 
 
 def test_each_verdict_follows_from_the_tables():
-    """A model reads the future, or padding, or another document, if something moves that must not."""
+    """A model reads the future, padding or another document if an output moves that must not move."""
     for model in MODELS:
         letter, verdict, claim = model["letter"], model["verdict"], model["said"]
         tables = {(row, loud): table(letter, row, loud) for row in ROWS for loud in (False, True)}
@@ -95,8 +95,8 @@ def test_sentences():
     call = Engine(InfluenceLab)
     assert call("influenceText", rows, 0, "one") == "Token 0 is replaced: no output moves."
     assert call("influenceText", rows, 3, "one") == (
-        "Token 3 is replaced: outputs 2, 3 and 6 move, output 3 farthest, by 1.25 times the outputs’ spread. "
-        "Output 2 comes before the token."
+        "Token 3 is replaced: outputs 2, 3 and 6 move, output 3 farthest, by 1.25 times the outputs’ standard "
+        "deviation. Output 2 comes before the token."
     )
     assert call("influenceText", rows, 6, "padded").endswith("every output is NaN, before and after.")
     assert call("moveText", 0.001) == "<0.01"

@@ -1,4 +1,4 @@
-"""The labs keep their layout in any font: wide, usual and narrow, and at twice the size."""
+"""The labs keep their layout in wide, usual and narrow fonts, and at twice the text size."""
 
 from pathlib import Path
 
@@ -28,15 +28,16 @@ from transformer_lab.labs import (
     WholeLab,
 )
 
-# Text size in per cent, and page width; the page is then made as narrow as a phone.
+# The text size in per cent, and the page width; the page is then narrowed to the width of a phone.
 WIDTHS = {100: (760, 360), 200: (1280, 360)}
-# All fonts at the usual size, and the widest at twice the size. On a push only the widest, which overflows most.
+# All fonts at the usual size, and the widest font at twice the size. On a push, only the widest font, which overflows
+# most.
 EVERY = [*((family, 100) for family in FAMILIES), ("wide", 200)]
 LETTERS = sample(EVERY, [("wide", 100), ("wide", 200)])
 letters = pytest.mark.parametrize(("family", "size"), LETTERS, scope="session")
 
 WEIGHTS = torch.randn(13, 4, 10, 10, generator=torch.Generator().manual_seed(0)).mul(3).softmax(-1)
-# A lab, and the buttons that bring it into all its states.
+# A lab, and the buttons that bring the lab into all its states.
 LABS = {
     "strides": (lambda: StridesLab((2, 3, 4), ".transpose(0, 1)"), []),
     "broadcasting": (lambda: BroadcastingLab((3, 1), (4,)), []),
@@ -86,7 +87,7 @@ LABS = {
     "steps of attention": (lambda: Practice("order_of_linear_attention"), ["Check", "Another", "Another", "Another"]),
     "whole": (WholeLab, ["13", "2003", "12345", "342"]),
 }
-# Large, wide and invalid states. Four labs are small, and share a page.
+# Large, wide and invalid states. Four small labs share a page.
 SMALL = ("strides", "broadcasting", "lookup", "painting")
 EXTREMES = {"small labs": [state for name in SMALL for state in EVERY_LAB[name].states]}
 EXTREMES |= {name: [case.make, *case.states] for name, case in EVERY_LAB.items() if name not in SMALL}
@@ -99,7 +100,7 @@ def browser(launch, family):
 
 @pytest.fixture
 def layout(show, size):
-    """Opens labs on a page with a given text size, at each of its widths."""
+    """Open labs on a page with a given text size, at each of its widths."""
 
     def open_at_widths(*labs):
         large = f"<style>html {{ font-size: {size}% }}</style></head>"
@@ -122,8 +123,8 @@ def test_no_text_is_cut_off(layout, kind):
         assert page.evaluate("outside()") == [], f"{width} px"
 
 
-# At twice the size, where only the wide page is tried, a push takes every third lab.
-MOVED = [(*letter, name) for letter in LETTERS for name in (LABS if letter[1] == 100 else every_third(LABS))]
+# On a push a third of the labs at each size, not the same third.
+MOVED = [(*letter, name) for letter in LETTERS for name in every_third(LABS, letter[1] // 100)]
 
 
 @pytest.mark.parametrize(("family", "size", "name"), MOVED, scope="session")
@@ -131,7 +132,7 @@ def test_layout_is_stable_during_interaction(layout, name, size):
     make, pressed = LABS[name]
     for page, width in layout(make()):
         if (size, width) == (200, 360):
-            break  # at a width of ten characters text may wrap, but must not be cut off
+            break  # at a width of ten characters, text may wrap, but must not be clipped
         assert page.evaluate("pressed => moves(pressed)", pressed) == [], f"{width} px"
         assert page.evaluate("outside()") == [], f"{width} px"
 

@@ -18,7 +18,7 @@ SHAPES = BroadcastingLab().limits
 
 @pytest.fixture(scope="module")
 def engine():
-    return Engine(SimpleNamespace(_esm=_join(_SHARED)))  # a lab's script has only those that it uses
+    return Engine(SimpleNamespace(_esm=_join(_SHARED)))  # a lab's script contains only the definitions that it uses
 
 
 def test_softmax_dot_and_blend_agree_with_torch(engine):

@@ -77,7 +77,7 @@ def test_parsing_typed_points(text, lookup):
     ("text", "error"),
     [
         ("1", "Write a point as two numbers: 1, 0.5."),
-        ("3, 0", "The plane goes from −2 to 2 both ways."),
+        ("3, 0", "Both coordinates must be from −2 to 2."),
     ],
 )
 def test_invalid_point_gets_an_error_message(lookup, text, error):
@@ -92,7 +92,7 @@ def test_attributes_are_tensors():
     assert lab.labels == ["key 0", "key 1"]
     events = []
     lab.observe(lambda change: events.append(change.new), "query")
-    lab.set_state({"query": [0, 1]})  # integers, as JavaScript serializes them
+    lab.set_state({"query": [0, 1]})  # integers, as in JavaScript's JSON
     assert lab.query.dtype == torch.float32 and lab.query.tolist() == [0, 1] and len(events) == 1
     expected = tl.softmax(torch.tensor([0.0, 1.0]) / math.sqrt(2))
     torch.testing.assert_close(lab.weights, expected)
@@ -162,10 +162,10 @@ def query(page):
 
 
 def row_text(lab):
-    """The status line."""
+    """Return the status line."""
     best = lab.weights.argmax()
     output = ", ".join(f"{x:.2f}".replace("-", "−") for x in lab.output)
-    return f"{lab.labels[best]} weighs most, {lab.weights[best]:.2f}. The output is ({output})."
+    return f"{lab.labels[best]} has the largest weight, {lab.weights[best]:.2f}. The output is ({output})."
 
 
 def test_arrow_keys_move_a_point(show):
@@ -178,7 +178,7 @@ def test_arrow_keys_move_a_point(show):
     page.get_by_role("button", name="distance").press("Enter")
     assert status(page) == row_text(LookupLab(query=(0.3, 0.5), similarity="distance"))
     page.get_by_label("Temperature", exact=True).press("Home")
-    assert "a lookup that finds one key" in status(page)
+    assert "the lookup finds one key" in status(page)
 
 
 def test_dragging_the_query(show):
@@ -190,7 +190,7 @@ def test_dragging_the_query(show):
     page.mouse.down()
     before = status(page)
     page.mouse.up()
-    assert status(page) == before, "pressing alone moves nothing"
+    assert status(page) == before, "pressing without moving changes nothing"
     drag(page, query(page).locator(".tl-query"), -1.5 * unit, 0.8 * unit)
     point = [float(part) for part in page.get_by_label("Query", exact=True).input_value().split(", ")]
     assert point == pytest.approx([-0.6, -0.4], abs=0.02)

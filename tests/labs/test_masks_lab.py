@@ -28,13 +28,13 @@ def masks():
 
 
 def state_of(lab):
-    """The lab's traits, as its script gets them."""
+    """Return the lab's traits, as they are sent to its script."""
     state = json.loads(json.dumps({name: lab.get_state()[name] for name in (*SET, "presets", "limits")}))
     return state | {"presets": {preset["name"]: preset for preset in state["presets"]}}
 
 
 def looked_at(lab, masks):
-    """The same, with the names of queries and keys."""
+    """Return the lab's traits, with the names of queries and keys."""
     state = state_of(lab)
     return state | masks("sideNames", state)
 
@@ -62,7 +62,7 @@ def test_hashed_scores_vary():
     for lab in (MaskLab(preset="everything"), MaskLab(preset="encoder"), MaskLab(preset="decoder cross")):
         assert 0.2 < lab.weights.amax(dim=-1).mean() < 0.7 and 0.5 < lab.scores.std() < 2
     lab = MaskLab("the cat and the dog", preset="everything")
-    torch.testing.assert_close(lab.weights[0], lab.weights[3])  # the same word, the same query
+    torch.testing.assert_close(lab.weights[0], lab.weights[3])  # equal words have equal queries
     torch.testing.assert_close(lab.weights[:, 0], lab.weights[:, 3])
     assert not torch.equal(lab.query, lab.key)
 
@@ -112,7 +112,7 @@ def test_queries_are_aligned_with_the_last_keys(masks):
 
 
 def mistaken(mistake, scores, mask, real_queries):
-    """Each mistake in an independent implementation: additive masks, float64."""
+    """Compute each mistake by an independent implementation, with additive masks in float64."""
     hidden = tl.additive_mask(mask, dtype=torch.float64)
     q_len, k_len = mask.shape
     if mistake == "after softmax":
@@ -161,7 +161,7 @@ def test_every_stage_agrees_with_the_package(masks, mistake):
         agree(actual["scores"], lab.scores.double(), atol=1e-5)
         agree(actual["weights"], lab.weights.double(), atol=1e-5)
         agree(actual["output"], lab.output.double(), atol=1e-4)
-        # The displayed masked scores give the displayed weights.
+        # The displayed weights follow from the displayed masked scores.
         masked = torch.tensor([[-math.inf if x is None else x for x in row] for row in actual["masked"]])
         if mistake != "after softmax":
             agree(actual["weights"], masked.double().softmax(-1).nan_to_num(0.0))
@@ -190,7 +190,7 @@ def test_descriptions_match_the_numbers(masks):
 
 
 def row_text(lab, i):
-    """The description of row ``i``."""
+    """Return the description of row ``i``."""
     names = lab.source if lab.preset == "encoder" else lab.tokens
     keys = lab.source if lab.preset in ("encoder", "decoder cross") or lab.given else lab.tokens
     seen, weights = lab.mask[i].nonzero().flatten().tolist(), lab.weights[i]
@@ -201,7 +201,7 @@ def row_text(lab, i):
     if hidden >= 0.005:
         total = f". The row sums to {weights.sum():.2f}; hidden keys have {share} of it."
     if not seen:
-        rule = "weights 0 and output 0 here, by the course’s rule. A plain softmax gives NaN."
+        rule = "its weights and output are 0 here, by the course’s rule. A plain softmax returns NaN."
         return f"“{names[i]}” sees nothing: {rule}"
     if len(seen) > 6:
         count = "all" if len(seen) == len(keys) else f"{len(seen)} of"
@@ -234,8 +234,8 @@ def test_tokenization_agrees_between_browser_and_python(text, masks):
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("", "Type a word or more."),
-        (" \n", "Type a word or more."),
+        ("", "Type at least one word."),
+        (" \n", "Type at least one word."),
         ("a " * 14, "At most 12 tokens here; this has 14."),
         ("x" * 17, f"A token has at most 16 characters here; “{'x' * 16}…” has 17."),
     ],
@@ -256,12 +256,12 @@ def test_mask_is_a_settable_bool_tensor():
     assert torch.equal(lab.mask, expected)
     torch.testing.assert_close(lab.weights, tl.attention_weights(lab.query, lab.key, expected))
     lab.set_state({"tokens": ["the", "cat"]})
-    assert torch.equal(lab.mask, tl.causal_mask(2)), "cells of words that are gone are gone"
+    assert torch.equal(lab.mask, tl.causal_mask(2)), "the cells of removed words are removed"
     lab.mask = torch.tensor([[True, True], [False, False]])
     assert lab.mask.tolist() == [[True, True], [False, False]] and lab.weights[1].tolist() == [0, 0]
     assert tl.scaled_dot_product_attention(lab.query, lab.key, lab.value, lab.mask).shape == (2, 2)
     lab.mask[0, 0] = False
-    assert lab.mask[0, 0], "what is read is a copy"
+    assert lab.mask[0, 0], "reading the mask returns a copy"
 
 
 def test_mask_equal_to_a_preset_gets_its_name():
@@ -294,7 +294,7 @@ def test_own_tensors_are_used_and_not_modified():
 def test_presets_with_padding_add_padding():
     assert PAD in MaskLab(preset="padding").tokens and PAD not in MaskLab().tokens
     assert PAD in MaskLab(preset="decoder cross").source and PAD not in MaskLab(preset="decoder cross").tokens
-    assert MaskLab("a b", "padding").tokens == ["a", "b"], "a sentence that is given stays"
+    assert MaskLab("a b", "padding").tokens == ["a", "b"], "a given sentence is not replaced"
 
 
 @pytest.mark.parametrize(
@@ -406,7 +406,7 @@ def button(page, name):
 
 
 def drawn(page, stage="weights"):
-    """The drawn mask: hidden cells are hatched."""
+    """Return the drawn mask, in which hidden cells are hatched."""
     rows = page.locator(f"[data-stage={stage}]").first.evaluate("""node => [...node.querySelectorAll('[role=row]')]
         .map((row) => [...row.querySelectorAll('.tl-square')].map((cell) => !cell.classList.contains('tl-hidden')))""")
     return torch.tensor(rows)
@@ -419,7 +419,7 @@ def numbers(page, stage="weights"):
 
 
 def shows(page, lab):
-    """Whether mask, weights, sums and output on the page are those of ``lab``, to the displayed digits."""
+    """Return whether mask, weights, sums and output on the page equal the lab's, to the displayed digits."""
     assert torch.equal(drawn(page), lab.mask)
     assert torch.equal(drawn(page, "masked"), lab.mask)
     torch.testing.assert_close(numbers(page), lab.weights, rtol=0, atol=0.0051)
@@ -443,7 +443,7 @@ def test_preset_buttons(show, preset):
     page = show(MaskLab())
     label = PRESETS[preset].label
     button(page, label).press("Enter")
-    lab = MaskLab(preset=preset)  # the button adds padding, as Python's default has it
+    lab = MaskLab(preset=preset)  # the button adds padding, which Python's default has
     shows(page, lab)
     assert page.locator("[aria-pressed=true]").first.inner_text() == label
     fields = page.locator(".tl-field:visible label").all_text_contents()
@@ -473,11 +473,11 @@ def test_click_toggles_a_cell(show, stage):
     lab.flipped = [[1, 4]]
     shows(page, lab)
     assert status(page) == row_text(lab, 1)
-    assert page.locator(".tl-about").inner_text() == "Your own mask: 1 cell is not as in “causal”."
+    assert page.locator(".tl-about").inner_text() == "Your own mask: 1 cell differs from “causal”."
     assert page.get_by_role("group", name="Mask", exact=True).locator("[aria-pressed=true]").count() == 0
     square(page, 1, 4, stage).click()
     shows(page, MaskLab())
-    assert button(page, "causal").get_attribute("aria-pressed") == "true", "the name comes back with the mask"
+    assert button(page, "causal").get_attribute("aria-pressed") == "true", "the name returns with the mask"
     square(page, 1, 4, stage).click()
     button(page, "causal").click()
     shows(page, MaskLab())
@@ -490,9 +490,9 @@ def test_drag_paints_every_cell_on_its_path(show, steps):
     paint(page, square(page, 0, 3, "masked"), square(page, 5, 3, "masked"), steps)
     lab.flipped = [[0, 3], *([1, j] for j in range(6)), *([i, 3] for i in range(2, 6))]
     shows(page, lab)
-    paint(page, square(page, 1, 1), square(page, 1, 2), steps)  # from a hidden cell, a drag shows
+    paint(page, square(page, 1, 1), square(page, 1, 2), steps)  # a drag that starts on a hidden cell shows cells
     lab.flipped = [cell for cell in lab.flipped if cell not in ([1, 1], [1, 2])]
-    square(page, 5, 5).hover()  # the button is released: nothing is painted
+    square(page, 5, 5).hover()  # the mouse button is released, so nothing is painted
     shows(page, lab)
 
 
@@ -558,8 +558,8 @@ def test_empty_row_is_reported(show):
     assert status(page) == row_text(lab, 0)
     assert page.locator(".tl-empty:visible").all_text_contents() == ["sees nothing"]
     assert (
-        "The row of “the” sees nothing. No weights sum to one there: the course gives zeros, a plain softmax NaN."
-        in (page.locator(".tl-verdict-box").inner_text())
+        "The row of “the” sees nothing. Weights cannot sum to one there: the course returns zeros, and a plain "
+        "softmax NaN." in (page.locator(".tl-verdict-box").inner_text())
     )
     assert math.isnan(lab.scores[0].masked_fill(~lab.mask[0], -math.inf).softmax(-1)[0])
     assert page.locator(".tl-blend").first.inner_text() == "nothing"
@@ -617,7 +617,7 @@ def test_typing_a_sentence(show):
     field = page.get_by_label("Sentence", exact=True)
     field.fill("Dogs bite, men do not!")
     shows(page, MaskLab("Dogs bite , men do not !"))
-    assert field.input_value() == "Dogs bite, men do not!", "what is typed stays as it is typed"
+    assert field.input_value() == "Dogs bite, men do not!", "the typed text is not reformatted"
     square(page, 0, 2).click()
     field.fill("Dogs bite, men")
     lab = MaskLab("Dogs bite , men")
@@ -646,12 +646,12 @@ def test_adding_and_removing_padding(show):
     less.click()
     assert page.get_by_label("Sentence", exact=True).input_value() == f"a b{f' {PAD}' * 9}"
     page.get_by_label("Sentence", exact=True).fill(PAD)
-    assert less.is_disabled(), "one token stays"
+    assert less.is_disabled(), "one token remains"
     shows(page, MaskLab(PAD, "both"))
     button(page, "decoder: cross").click()
     more.click()
     source = page.get_by_label("Source sentence (the keys)", exact=True)
-    assert source.input_value() == f"il gatto sedeva sul tappeto {PAD} {PAD} {PAD}", "in cross-attention, of the keys"
+    assert source.input_value() == f"il gatto sedeva sul tappeto {PAD} {PAD} {PAD}", "the button pads the keys"
 
 
 def test_own_tensors_in_the_browser(show):
@@ -709,7 +709,7 @@ def test_lab_fits_its_container(show, width):
         scrolled = page.locator(".tl-matrix:visible").evaluate_all(
             "nodes => nodes.filter((node) => node.scrollWidth > node.clientWidth + 1).length"
         )
-        assert scrolled == 0, "up to 12 tokens are seen at once"
+        assert scrolled == 0, "up to 12 tokens are visible at once"
     assert count_moving(page) == 0
 
 

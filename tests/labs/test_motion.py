@@ -14,7 +14,7 @@ def press(name):
 
 @dataclass(frozen=True)
 class Journey:
-    """An interaction, and the cells that it animates, from their old positions or from those of other cells."""
+    """An interaction, and the cells that it animates from their old positions or from the positions of other cells."""
 
     make: Callable
     act: Callable
@@ -76,7 +76,7 @@ HOLD = """() => {
     };
 }"""
 ARRIVE = "document.getAnimations().forEach((move) => move.finish())"
-# The layout positions, without transforms.
+# Return the layout positions, without transforms.
 LAID_OUT = """() => [document.documentElement, ...document.querySelectorAll('.tl-lab, .tl-lab *')].map((node) =>
     [node.offsetLeft, node.offsetTop, node.offsetWidth, node.offsetHeight, node.clientWidth, node.clientHeight])"""
 MOVES = """() => document.getAnimations().map((move) => [
@@ -87,7 +87,7 @@ OWN = {"offset", "computedOffset", "easing", "composite", "transform", "transfor
 
 
 def drawn(page, journey, cells=None):
-    """The drawn position of each cell in its box, by content; of several with one content, the first."""
+    """Return each cell's drawn position in its box, by content; of cells with the same content, the first."""
     return page.locator(cells or journey.cells).evaluate_all(
         f"""cells => Object.fromEntries(cells.reverse().map((cell) => {{
             const box = cell.closest('{journey.box}').getBoundingClientRect();

@@ -23,7 +23,7 @@ CHOICES = [dims for count in range(4) for dims in itertools.combinations(range(3
 
 
 def by_torch(x, norm, n_groups=2, eps=1e-5):
-    """PyTorch's norm of that name applied to x, with the features as channels."""
+    """Apply PyTorch's norm of this name to x, with the features as channels."""
     channels = x.transpose(1, 2)  # (batch, d_model, seq)
     if norm == "batch":
         return F.batch_norm(channels, None, None, training=True, eps=eps).transpose(1, 2)
@@ -37,7 +37,7 @@ def by_torch(x, norm, n_groups=2, eps=1e-5):
 
 
 def shares(one, other, dims, d_model, n_groups):
-    """Whether two entries share statistics: they differ only along dims, and are in one group of features."""
+    """Return whether two entries share statistics: they differ only along dims, within one group of features."""
     wide = d_model // n_groups
     same = [i == j or axis in dims for axis, (i, j) in enumerate(zip(one, other))]
     return all(same) and one[2] // wide == other[2] // wide if 2 in dims else all(same)
@@ -61,7 +61,7 @@ def fewest(d_model):
 
 
 def some_labs(count, seed=0):
-    """Labs with random values, shapes and settings, some of them disturbed."""
+    """Return labs with random values, shapes and settings, of which some are disturbed."""
     draw, generator = random.Random(seed), torch.Generator().manual_seed(seed)
     for _ in range(count):
         shape = [draw.randint(1, most) for most in (4, 6, 6)]
@@ -120,7 +120,7 @@ def test_browser_and_python_agree_with_torch(engine, norm):
 def test_any_axes_agree_between_browser_and_python(engine):
     for lab in some_labs(60, seed=2):
         actual = engine("standardize", lab.padded.flatten().tolist(), lab.shape, settings(lab))
-        # By definition, entry by entry.
+        # Compute the norm by its definition, entry by entry.
         values, places = lab.padded.double(), list(itertools.product(*map(range, lab.shape)))
         for flat, index in enumerate(places):
             group = torch.stack([values[index], *(values[places[other]] for other in sharers(lab, index))])
@@ -157,7 +157,7 @@ def test_changed_entries_are_counted_near_and_far(engine):
 
 
 def test_only_norms_over_features_leave_other_tokens_unchanged(engine):
-    # An outlier, then padding: which entries change is the point of the lab.
+    # An outlier, and then padding, change the entries that the lab should show.
     x = NormalizationLab().x.clone()
     x[0, 1, 1] = 30
     for change in ({"x": x}, {"lengths": [4, 2]}):
@@ -230,9 +230,9 @@ def test_norm_and_axes_determine_each_other():
     lab.set_state({"dims": [0, 2], "center": True})  # as the browser sends it
     assert lab.norm is None
     lab.dims, lab.n_groups = (-1,), 2
-    assert lab.dims == [2] and lab.norm is None, "layer norm in groups has no name here"
+    assert lab.dims == [2] and lab.norm is None, "layer norm in groups has no name in the lab"
     lab.dims = [0, 1]
-    assert lab.norm == "batch", "groups of features mean nothing where features do not share"
+    assert lab.norm == "batch", "groups have no effect if features share no statistics"
     assert NormalizationLab(torch.zeros(1, 2, 5), "group").n_groups == 5
     assert NormalizationLab(torch.zeros(1, 1, 1), "group").n_groups == 1
 
@@ -301,7 +301,7 @@ OUTLIER, PADDING = "Value of the chosen entry", "Padding at the end of the sente
 
 
 def marked(page, name, grid=0):
-    """The entries of a grid with a class."""
+    """Return the entries of a grid that have a class."""
     cells = page.locator(".tl-grid").nth(grid).locator(f".tl-cell.{name}")
     return set(cells.evaluate_all("nodes => nodes.map((node) => Number(node.dataset.flat))"))
 
@@ -312,7 +312,7 @@ def written(number, digits=2):
 
 
 def sentence(lab, index):
-    """The expected beginning of the status line."""
+    """Return the expected beginning of the status line."""
     x, group = lab.padded, sharers(lab, index)
     values = torch.stack([x[tuple(index)], *x.flatten()[sorted(group)]])
     shared = f"its root mean square {written(values.square().mean().sqrt())}"
@@ -321,7 +321,7 @@ def sentence(lab, index):
     value = lab.x[tuple(index)].item()
     return (
         f"x[{', '.join(map(str, index))}] = {value:g} shares {shared} with {len(group)} others: ",
-        f"Normalized it is {written(lab.normalized[tuple(index)])}",
+        f"Its normalized value is {written(lab.normalized[tuple(index)])}",
     )
 
 
@@ -369,7 +369,7 @@ def test_axes_can_be_toggled_freely(show):
         assert [name for name in names if name in NAMES.values()] == ([NAMES[lab.norm]] if lab.norm else [])
         groups = page.get_by_role("group", name="Groups of features").get_by_role("button")
         assert groups.first.is_enabled() == (2 in dims)
-    assert "mean 6.00 and standard deviation 0.00 with no other entry. Normalized it is 0.00." in status(page)
+    assert "mean 6.00 and standard deviation 0.00 with no other entry. Its normalized value is 0.00." in status(page)
     page.get_by_role("button", name="group norm").click()
     page.get_by_role("button", name="4", exact=True).click()
     lab.norm, lab.n_groups = "group", 4
@@ -411,7 +411,7 @@ def test_disturbance_marks_and_counts_changed_entries(show, norm, by):
         count = moved.sum().item() or "none"
         assert f" Of {others.sum()} entries of other tokens, {count} ha" in status(page)
         assert page.locator(".tl-grid").nth(0).locator(".tl-pad").count() == (0 if by == "outlier" else 4)
-    page.get_by_role("button", name="Put x back").click()
+    page.get_by_role("button", name="Restore x").click()
     assert set(leaking(page).values()) == {("–", "–")}
 
 

@@ -19,7 +19,7 @@ THIN = 2
 
 
 def some_sizes(count, seed=0):
-    """Random sizes over the whole range, including the corners."""
+    """Return random sizes over the whole range, including the extreme sizes."""
     draw = random.Random(seed)
     corners = list(itertools.product((16, 65_536), (1, 256), (1, 256)))
     inner = [(round(2 ** draw.uniform(4, 16)), draw.randint(1, 256), draw.randint(1, 256)) for _ in range(count)]
@@ -27,7 +27,7 @@ def some_sizes(count, seed=0):
 
 
 def some_sequences(count, seed=0):
-    """Queries, keys and values of all supported sizes."""
+    """Return queries, keys and values of all supported sizes."""
     draw, generator = random.Random(seed), torch.Generator().manual_seed(seed)
     for _ in range(count):
         seq, d, m = draw.randint(1, 12), draw.randint(1, 6), draw.randint(1, 6)
@@ -37,7 +37,7 @@ def some_sequences(count, seed=0):
 
 
 def by_definition(query, key, value):
-    """Weighted means over the tokens so far, with φ = elu + 1, in float64 and in no particular order of products."""
+    """Compute weighted means over the tokens so far, with φ = elu + 1, in float64, without a choice of order."""
     query, key, value = (x.double() for x in (query, key, value))
     scores = torch.einsum("id,jd->ij", F.elu(query) + 1, F.elu(key) + 1).tril()
     return scores, torch.einsum("ij,jm->im", scores / scores.sum(-1, keepdim=True), value)
@@ -196,7 +196,7 @@ def test_state_is_a_sum_and_output_a_mean():
         agree(lab.state[1], torch.tensor(z, dtype=torch.float64))
     agree(lab.output, torch.tensor([0.75, 39.75], dtype=torch.float64) / 23.25)
     lab.token = 1
-    assert lab.output.tolist() == lab.value[0].tolist(), "the first token sees itself alone"
+    assert lab.output.tolist() == lab.value[0].tolist(), "the first token sees only itself"
 
 
 def test_state_and_output_agree_at_every_token():
@@ -334,7 +334,7 @@ def typed(page, name):
 
 
 def written(number):
-    """A number with at most two decimals, as the lab formats it."""
+    """Format a number with at most two decimals, as in the lab."""
     if number and abs(number) < 0.005:
         return "≈0"
     return f"{round(number, 2):g}".replace("-", "−")
@@ -350,7 +350,7 @@ def bill(page, column):
 
 
 def sides(page, picture):
-    """Width and height of a picture's rectangles, in its units."""
+    """Return the width and height of a picture's rectangles, in the units of the picture."""
     return (
         page.locator(".tl-picture")
         .nth(picture)
@@ -373,16 +373,16 @@ def test_typed_sizes_update_counts_and_texts(show, n, d, m):
     assert f"N²(D + M) = {n:,}² × {d + m}" in page.locator(".tl-bill").nth(0).inner_text()
     assert f"2NDM = 2 × {n:,} × {d} × {m}" in page.locator(".tl-bill").nth(1).inner_text()
     text = status(page)
-    assert text.endswith(f"Held in between: {n * n:,} numbers or {d * m:,}.")
+    assert text.endswith(f"Numbers stored in between: {n * n:,} or {d * m:,}.")
     if first == second:
         assert text.startswith(f"Both orders take {first:,} multiply-adds: N is 2DM/(D + M). ")
         return
     less, more = sorted((first, second))
     heading = "Keys with values first" if second < first else "Queries with keys first"
     ratio = f"{round(more / less):,}" if more / less >= 10 else f"{more / less:.2f}".rstrip("0").rstrip(".")
-    assert text.startswith(f"{heading} takes {ratio} times fewer multiply-adds: {less:,} against {more:,}. ")
+    assert text.startswith(f"{heading} takes {ratio} times fewer multiply-adds: {less:,} instead of {more:,}. ")
     equal = 2 * d * m / (d + m)
-    assert f"They are equal at N = 2DM/(D + M) = {equal:g}. " in text or f" = {equal:.1f}. " in text
+    assert f"The costs are equal at N = 2DM/(D + M) = {equal:g}. " in text or f" = {equal:.1f}. " in text
     bars = page.locator(".tl-orders .tl-track").evaluate_all(
         "tracks => tracks.map((track) => [...track.children].map((part) => part.offsetWidth / track.offsetWidth))"
     )
@@ -401,16 +401,20 @@ def test_pictures_share_a_scale_and_thin_sides_are_widened(show):
     ruler = page.locator(".tl-ruler").first.evaluate("path => path.getBBox().width")
     words = page.locator(".tl-picture").first.locator("text").last.text_content()
     assert ruler == pytest.approx(int(words.split()[0]) * scale, abs=0.5) and words.endswith("rows or columns")
-    assert note.inner_text() == "Nothing is widened: all sides are to scale."
+    assert note.inner_text() == "All sides are to scale."
     typed(page, "n").fill("65,536")
     second, scale = sides(page, 1), sides(page, 0)["mid"][0] / 65_536
     assert second["mid"] == [2, 2] and second["q"] == [2, pytest.approx(65_536 * scale)]
-    assert note.inner_text().startswith(f"At this scale D = 64 and M = 128 would be {128 * scale:.2f} pixels or less: ")
+    assert note.inner_text().startswith(
+        f"At this scale, D = 64 and M = 128 would be {128 * scale:.2f} pixels or less wide. "
+    )
     typed(page, "d").fill("256")
     typed(page, "m").fill("1")
     typed(page, "n").fill("16")
     width = sides(page, 0)["q"][0] / 256
-    assert f"M = 1 would be {width:.2f} pixels: drawn 2 pixels wide, so that you see it." in note.inner_text()
+    assert (
+        f"M = 1 would be {width:.2f} pixels wide. To be visible, this side is drawn 2 pixels wide." in note.inner_text()
+    )
 
 
 def test_softmax_allows_one_order_and_a_mask_needs_running_sums(show):
@@ -426,16 +430,18 @@ def test_softmax_allows_one_order_and_a_mask_needs_running_sums(show):
         assert not crosses.nth(0).is_visible() and crosses.nth(1).is_visible() == softmax
         assert page.locator(".tl-bill").nth(1).is_visible() != softmax
         refusal = page.locator(".tl-refusal").nth(1).inner_text()
-        assert refusal.startswith("Not possible: exp(q·k) is no product") if softmax else refusal == ""
+        assert refusal.startswith("Not possible: exp(q·k) is not a product") if softmax else refusal == ""
         assert page.get_by_role("button", name="equal: 64").count() == (0 if softmax else 1)
         assert page.locator(".tl-masked").nth(0).is_visible() == causal
         assert ("softmax(QKᵀ)" in page.locator(".tl-picture").nth(0).text_content()) == softmax
         assert ("S so far" in page.locator(".tl-picture").nth(1).text_content()) == causal
-        assert {"nothing": "associative", "softmax": "All N × N scores", "causal": "hold the future"}[
+        assert {"nothing": "associative", "softmax": "All N × N scores", "causal": "contain the future"}[
             between
         ] in page.locator(".tl-why").inner_text()
-    assert states["softmax"].startswith("With softmax between, only one order is left: 134,217,728 multiply-adds")
-    assert states["nothing"] == states["causal"], "a mask changes no count"
+    assert states["softmax"].startswith(
+        "With softmax in between, only one order is possible: 134,217,728 multiply-adds"
+    )
+    assert states["nothing"] == states["causal"], "a mask does not change the counts"
 
 
 def test_mark_sets_n_to_equal_costs(show):
@@ -504,7 +510,7 @@ def test_every_step_agrees_with_the_package(show, tensors):
         v = torch.cat((lab.value[token - 1], torch.ones(1)))
         product = torch.outer(F.elu(lab.key[token - 1]) + 1, v).double()
         agree(numbers[1], product.flatten(), rtol=6e-3, atol=6e-3)
-        assert overlaps[0] == (before or ["0"] * (d * (m + 1))), "what was after a token is before the next one"
+        assert overlaps[0] == (before or ["0"] * (d * (m + 1))), "the state carries over to the next token"
         before = overlaps[2]
         grown = (
             blocks.nth(2)
@@ -528,7 +534,7 @@ def test_every_step_agrees_with_the_package(show, tensors):
         assert page.locator(".tl-keys tfoot td").last.inner_text() == output
         assert page.locator(".tl-same").inner_text() == "The weights times the values give the same output."
         text = page.locator(".tl-forms").inner_text()
-        assert f"state: D×M + D = {d}×{m} + {d} = {d * m + d}, after every token" in text
+        assert f"state: D×M + D = {d}×{m} + {d} = {d * m + d}, after each token" in text
         assert f"t × (D + M) = {token} × {d + m} = {token * (d + m)}, and growing" in text
         assert status(page) == (
             f"Token {token} of {seq}: φ(k)vᵀ and φ(k) are added to the state, which stays {d * m + d} numbers. "

@@ -1,11 +1,12 @@
-"""On a phone, each control of a lab and what it changes are in one screen together."""
+"""On a phone, each control of a lab is on the same screen as its effects."""
 
 import pytest
 
 from lab_table import LABS
 from test_lab_layout import LABS as LAID_OUT
 
-# What shows a control's effect. A slider is in one screen with each of these parts, a button with at least one.
+# The parts that show a control's effect. A slider is on one screen with each of these parts, a button with at least
+# one.
 EFFECTS = {
     "strides": ".tl-grid",
     "broadcasting": ".tl-picture",
@@ -24,7 +25,7 @@ EFFECTS = {
 }
 CONTROLS = "button:not(.tl-foot *), input, select"
 
-# The controls that are never in the window together with most of an effect, wherever the page is scrolled to.
+# Return the controls that are not in the window together with most of an effect at any scroll position.
 APART = """([controls, effects]) => {
     const all = (selector) => [...document.querySelectorAll(`.tl-lab :is(${selector})`)].filter((node) =>
         node.checkVisibility({ visibilityProperty: true }) && !node.closest('details:not([open]) > :not(summary)'));

@@ -36,7 +36,7 @@ def ask(answer, asks=None, **settings):
 
 @pytest.fixture
 def practise(show):
-    """Opens a practice on a page without stored progress."""
+    """Open a practice on a page without stored progress."""
 
     def practise(lab, **settings):
         page = show(lab, **settings)
@@ -86,14 +86,15 @@ def test_enter_checks_then_asks_the_next_question(practise):
     page.keyboard.press("Enter")
     assert number_asked(page) != n and status(page) == "Type the number and press Enter."
     page.keyboard.type("1")
-    assert page.get_by_label("Your answer").first.input_value() == "1", "one can go on typing"
+    assert page.get_by_label("Your answer").first.input_value() == "1", "the reader can continue typing"
 
 
 def test_two_mistakes_with_one_answer_are_both_named(practise):
     page = practise(ask(Number(), asks=lambda result, n: int(result > n / 2), sizes={"n": (2, 90)}))
     give(page, "1")
     assert status(page) == (
-        "Not right, and two mistakes give this. One: You double it: n grows. The other: You add one: that is counting."
+        "Not right. Two mistakes lead to this answer. One: You double it: n grows. The other: You add one: that is "
+        "counting."
     )
 
 
@@ -105,9 +106,12 @@ def test_missed_cases_come_back_and_shown_ones_are_not_solved(practise):
     assert status(page).startswith(f"The answer is {n / 2:.1f}.")
     assert "0 of 24 solved" in page.locator(".tl-lab").inner_text()
     for _ in range(3):
-        assert "with other numbers." not in status(page)
+        assert "with different numbers." not in status(page)
         page.get_by_role("button", name="Another").click()
-    assert status(page) == "You missed one like this. Here it is with other numbers." and number_asked(page) != n
+    assert (
+        status(page) == "You missed a question like this. Here it is with different numbers."
+        and number_asked(page) != n
+    )
 
 
 def test_progress_is_stored_if_the_browser_allows_it(practise):
@@ -145,7 +149,7 @@ def test_a_practice_of_several_topics_starts_with_a_tile_for_each(practise):
     assert names == [
         "Everything, mixed",
         *("Chapter 1, mixed", "Where an element lies", "Strides of a fresh tensor"),
-        "What a head gets",  # a chapter with one topic has no mixture
+        "What a head gets",  # a chapter with one topic offers no mixed practice
     ]
     assert not page.locator("p.tl-question").is_visible() and status(page) == "Choose what to practise."
     store = "localStorage.setItem('transformer-lab.practice', JSON.stringify({ offset: "
@@ -159,7 +163,7 @@ def test_a_practice_of_several_topics_starts_with_a_tile_for_each(practise):
     page.keyboard.press("Enter")
     assert page.locator("p.tl-question").is_visible() and not tiles.first.is_visible()
     assert page.locator(".tl-score").inner_text() == "6 of 24 solved"
-    page.keyboard.press("Enter")  # on the button that leads back
+    page.keyboard.press("Enter")  # the focus is on the button that leads back
     assert page.evaluate("document.activeElement.dataset.choice") == "offset"
 
 
@@ -172,7 +176,7 @@ def test_a_row_of_right_first_answers_is_counted(practise):
         page.keyboard.press("Enter")
     give(page, "0")
     assert score.inner_text() == "3 of 24 solved"
-    give(page, f"{number_asked(page)}/2")  # right, at the second try
+    give(page, f"{number_asked(page)}/2")  # right at the second attempt
     page.keyboard.press("Enter")
     for _ in range(2):
         give(page, f"{number_asked(page)}/2")
@@ -199,7 +203,7 @@ def test_three_questions_from_earlier_chapters(practise):
     for number in (1, 2, 3):
         assert not page.locator(".tl-score").inner_text().startswith("What a head gets")
         page.get_by_role("button", name="Show answer").click()
-        assert ("Three questions are done." in status(page)) == (number == 3)
+        assert ("You have done three questions." in status(page)) == (number == 3)
         page.get_by_role("button", name="Another").click()
 
 
@@ -249,7 +253,7 @@ def test_a_table_has_a_field_for_each_number(practise):
     for name, text in {"Row 0, column 0": n, "Row 0, column 1": 1, "Row 1, column 0": 0}.items():
         page.get_by_label(name, exact=True).fill(str(text))
     page.keyboard.press("Enter")
-    assert status(page).startswith("There is no whole answer yet.")
+    assert status(page).startswith("The answer is not complete yet.")
     page.get_by_label("Row 1, column 1", exact=True).fill("6")
     page.keyboard.press("Enter")
     assert status(page) == "Not right. Only row 1, column 1 is wrong."
@@ -264,7 +268,7 @@ def test_choice_of_one_option(practise):
     options = {0.5: "a half", 2: "twice as much", 1.1: "one more"}
     page = practise(ask(Choice(options), asks=lambda result, n: 1.1 if result == n + 1 else result / n))
     page.get_by_role("button", name="Check").click()
-    assert status(page).startswith("There is no whole answer yet.")
+    assert status(page).startswith("The answer is not complete yet.")
     page.get_by_role("button", name="twice as much").click()
     page.get_by_role("button", name="Check").click()
     assert status(page).startswith("Not right. You double it")
@@ -284,7 +288,7 @@ def test_steps_are_ordered_by_keyboard_without_losing_focus(practise):
     assert order.all_inner_texts()[-1] == "blend"
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Up: blend, 4 of 4"
     page.get_by_role("button", name="Check").click()
-    assert status(page) == "Not right. The answer begins with another step."
+    assert status(page) == "Not right. The answer begins with a different step."
     page.get_by_role("button", name="Up: scores").click()
     page.get_by_role("button", name="Check").click()
     assert status(page) == "Right."

@@ -35,7 +35,7 @@ def test_topic_has_enough_cases_and_short_texts(topic, engine):
     size = len(topic.text.encode())
     assert len(cases) >= 20 and len(mistakes) >= 5 and size <= 20_000, (len(cases), len(mistakes), size)
     assert len({(case["question"], case.get("given")) for case in cases}) == len(cases)
-    assert len({str(case["right"]) for case in cases}) > 1, "who answers once answers all"
+    assert len({str(case["right"]) for case in cases}) > 1, "the right answers differ"
     assert engine("everyAnswerIsFound", table) == []
 
     # Texts are short enough for a phone.
@@ -56,7 +56,7 @@ def test_topic_has_enough_cases_and_short_texts(topic, engine):
     assert all(len(SENTENCE.findall(text)) <= 2 for text in topic.words.values())
 
 
-# In JavaScript: in each case the right answer is accepted, and each wrong one matches only itself.
+# In JavaScript, the right answer of each case is accepted, and each wrong answer matches only itself.
 FOUND = """
 function everyAnswerIsFound(table) {
     const failed = [];
@@ -96,7 +96,7 @@ def test_topics_of_a_new_chapter_need_only_its_file(monkeypatch, tmp_path):
     assert [topic.chapter for topic in topics.values()][-2:] == [98, 101]
 
 
-# Rules that an exercise implements too: how to call its reference, and which part of the result is the answer.
+# Rules that an exercise implements too: the call of its reference, and the part of the result that is the answer.
 RESTATED = {
     "shape_of_a_sum": ("broadcast_shape", lambda a, b: (a, b), lambda shape: shape),
     "shape_of_a_product": ("matmul_shape", lambda a, b: (a, b), lambda shape: shape),
@@ -211,7 +211,7 @@ def test_table_matches_the_rule():
     assert table["mistakes"][0][1:] == ["You double it.", "Is a half more or less?"]
     for case in table["cases"]:
         n = float(re.search(r"\d+", case["question"])[0])
-        assert case["right"] == n / 2 and case["wrong"] == [[2 * n, [0, 1]]], "nearly is not told from what is right"
+        assert case["right"] == n / 2 and case["wrong"] == [[2 * n, [0, 1]]], "a nearly right answer is not a mistake"
 
 
 def test_case_with_three_equal_mistakes_is_left_out():
@@ -322,9 +322,9 @@ def test_infinity_is_a_number(engine, text):
 
 
 def test_decimal_comma_gets_an_error_message(engine):
-    assert engine("parseOne", "0,27") == {"error": "A decimal point, please: “0.27”."}
+    assert engine("parseOne", "0,27") == {"error": "Please write a decimal point: “0.27”."}
     for text in ("0,27, 0,73", "0,27; 0,73", "0,27 0,73"):
-        assert engine("parseSeveral", text, {"places": 2}, 2) == {"error": "A decimal point, please: “0.27”."}
+        assert engine("parseSeveral", text, {"places": 2}, 2) == {"error": "Please write a decimal point: “0.27”."}
     assert engine("parseSeveral", "0,1,0,0", {"places": 2}, 4)["value"] == [0, 1, 0, 0]
 
 
@@ -339,8 +339,13 @@ def test_incomplete_answer_is_no_error(engine, text):
     [
         ({"kind": "number", "places": 0}, {"right": 6}, 7, "Your number is too large."),
         ({"kind": "number", "places": 0}, {"right": 6}, -6, "The sign is wrong."),
-        ({"kind": "number", "places": 2}, {"right": 0.2689}, 0.26, "Nearly: look at the last place."),
-        ({"kind": "numbers", "places": 0}, {"right": [3, 4, 5]}, [3, 4], "The answer has 3 numbers; yours has two."),
+        ({"kind": "number", "places": 2}, {"right": 0.2689}, 0.26, "Almost right: check the last decimal place."),
+        (
+            {"kind": "numbers", "places": 0},
+            {"right": [3, 4, 5]},
+            [3, 4],
+            "The right answer has 3 numbers; yours has two.",
+        ),
         ({"kind": "numbers", "places": 0}, {"right": [3, 4, 5]}, [3, 4, 6], "Only the third number is wrong."),
         ({"kind": "numbers", "places": 0}, {"right": [3, 4, 5]}, [5, 4, 3], "the right numbers, in a different order."),
         ({"kind": "numbers", "places": 0}, {"right": [3, 4, 5]}, [1, 4, 1], "The first and third numbers are wrong."),
@@ -356,8 +361,8 @@ def test_incomplete_answer_is_no_error(engine, text):
         ({"kind": "mask"}, {"right": "10/11", "rows": ["3", "4"]}, "11/11", "1 cell too many; look at row 3."),
         ({"kind": "mask"}, {"right": "10/11", "rows": ["cat", "sat"]}, "11/11", "look at row “cat”."),
         ({"kind": "mask"}, {"right": "10/11"}, "11/00", "1 cell too many and 2 cells missing; look at row 0."),
-        ({"kind": "order"}, {"right": [2, 0, 1]}, [2, 1, 0], "The first step is right, and the next is not."),
-        ({"kind": "number", "places": 0}, {"right": 6}, "error", "There is an answer to this one."),
+        ({"kind": "order"}, {"right": [2, 0, 1]}, [2, 1, 0], "The first step is right, but the next is not."),
+        ({"kind": "number", "places": 0}, {"right": 6}, "error", "This question has an answer."),
     ],
 )
 def test_remarks_about_unrecognised_answers(engine, form, case, given, remark):

@@ -25,7 +25,7 @@ def engine():
 
 
 def by_torch(logits, temperature, top_k=None, top_p=1, min_p=0):
-    """The probabilities of a whole vocabulary, cut off token by token: an independent computation."""
+    """Compute the probabilities of a whole vocabulary independently, with cut-offs token by token."""
     if temperature == 0:
         return torch.nn.functional.one_hot(logits.argmax(), len(logits)).double()
     p = (logits.double() / temperature).softmax(-1)
@@ -34,7 +34,7 @@ def by_torch(logits, temperature, top_k=None, top_p=1, min_p=0):
         p = p * (logits >= logits.sort(descending=True).values[top_k - 1])
         p = p / p.sum()
     if top_p < 1:
-        before = torch.stack([p[logits > each].sum() for each in logits])  # what is likelier than a token
+        before = torch.stack([p[logits > each].sum() for each in logits])  # the total of more likely tokens
         p = p * (before < top_p - 1e-12)
         p = p / p.sum()
     if min_p > 0:
@@ -43,7 +43,7 @@ def by_torch(logits, temperature, top_k=None, top_p=1, min_p=0):
 
 
 def shown(p, logits):
-    """The probabilities as the lab has them: the stored tokens, then all others together."""
+    """Return the probabilities in the lab's form: the stored tokens, then all other tokens together."""
     best = logits.argsort(descending=True)[:MOST_STORED]
     return torch.cat([p[best], p.sum()[None] - p[best].sum()])
 
@@ -132,7 +132,7 @@ def test_probabilities_are_those_that_the_model_draws_from(monkeypatch):
         model.model.generate(tokens, 1, temperature=temperature, top_k=top_k)
         p = seen.pop().sort(descending=True).values
         after = SamplingLab("sea", temperature=temperature, top_k=top_k).after
-        # The stored scores are those of one machine: on the same one they agree to 1e-6, elsewhere to 1e-4.
+        # The stored scores come from one machine. On this machine they agree to 1e-6, and on others to 1e-4.
         torch.testing.assert_close(after[:-1], p[:MOST_STORED], rtol=0, atol=1e-4)
 
 
@@ -222,7 +222,7 @@ def test_draws_follow_from_the_seed(show):
     page.get_by_role("button", name="Draw", exact=True).click()
     lab = SamplingLab("door", temperature=2, draws=101)
     place, number = lab.drawn[-1], lab.numbers[-1].item()
-    label = "one of the others" if place == MOST_STORED else f"“{lab.tokens[place].replace(' ', '␣')}”"
+    label = "one of the other tokens" if place == MOST_STORED else f"“{lab.tokens[place].replace(' ', '␣')}”"
     assert status(page).endswith(f" Draw 101: the number {number:.4f} falls on {label}.")
     drawn = [int(text) for text in page.locator(".tl-tokens tbody td:nth-last-child(2)").all_inner_texts()]
     assert sum(drawn) == 101

@@ -30,7 +30,7 @@ def engine():
 
 
 def walked(seq, heads, width, split_by_view, merge_by_view):
-    """The layout at each step, by PyTorch's view and transpose; for scores, the first pair of each product."""
+    """Compute the layout at each step by PyTorch's view and transpose; for scores, the first pair of each product."""
     x = torch.arange(seq * heads * width).view(1, seq, -1)
     if split_by_view:
         cut = split = x.view(1, heads, seq, width)
@@ -122,7 +122,7 @@ def test_steps_by_keyboard(show):
     assert status(page) == "b3, feature 3 of token b, is at [1, 1, 0]: token b, piece 1."
 
 
-# The picture of the split.
+# Return the picture of the split.
 
 
 def cells(page, grid):

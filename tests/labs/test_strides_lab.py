@@ -18,7 +18,7 @@ from transformer_lab.labs import BroadcastingLab, LookupLab, StridesLab
 from transformer_lab.labs.strides import OPERATIONS
 
 LIMITS = StridesLab().limits
-REFUSALS = (RuntimeError, IndexError, TypeError, ValueError)  # what PyTorch raises for an impossible operation
+REFUSALS = (RuntimeError, IndexError, TypeError, ValueError)  # the errors of PyTorch for an impossible operation
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def strides():
 
 
 def some_operation(draw, x):
-    """A random operation for ``x``, as code; about one in four raises."""
+    """Return a random operation for ``x`` as code; about one in four raises an error."""
 
     def axis():
         return draw.randint(-x.ndim - 1, x.ndim) if draw.random() < 0.15 else draw.randrange(-x.ndim, max(x.ndim, 1))
@@ -89,7 +89,7 @@ def some_operation(draw, x):
 
 
 def same_tensor(strides, drawn, x):
-    """Demand that the lab's tensor reads its storage exactly as PyTorch's does."""
+    """Assert that the lab's tensor reads its storage exactly like PyTorch's tensor."""
     assert tuple(drawn["shape"]) == tuple(x.shape)
     assert tuple(drawn["strides"]) == x.stride(), tuple(drawn["shape"])
     assert drawn["offset"] == x.storage_offset()
@@ -137,27 +137,27 @@ def test_chains_agree_with_torch(strides, seed):
             for text in (chain, steps["text"]):
                 lab = StridesLab(shape, text)
                 assert tl.layout(lab.tensor) == tl.layout(x) or torch.equal(lab.tensor, x), text
-    assert min(fitted, refused) > 30  # both were tried
+    assert min(fitted, refused) > 30  # both cases occurred
 
 
 @pytest.mark.parametrize(
     ("chain", "reason"),
     [
-        (".transpose(0, 1).view(6)", "view cannot walk axes 0 and 1 in one even step"),
+        (".transpose(0, 1).view(6)", "view cannot merge axes 0 and 1: a step along axis 0 moves 1"),
         (".view(4)", "view: the shape (4,) does not hold the 6 elements of (2, 3)."),
         (".view(-1, -1)", "view: only one size can be left open with −1."),
         (
             ".transpose(0, 2)",
             "transpose: dimension 2 is out of range; this tensor has 2 axes, so it goes from -2 to 1.",
         ),
-        (".transpose(0)", "transpose wants two dimensions: .transpose(0, 1)."),
+        (".transpose(0)", "transpose needs two dimensions: .transpose(0, 1)."),
         (".transpose((0, 1))", "transpose takes plain numbers, not a list of them."),
         (".t(1)", "t takes no numbers; got 1."),
         (".unsqueeze(0, 1)", "unsqueeze takes 1 number; got 2."),
         (".flatten(0, 1, 1)", "flatten takes 2 numbers at most; got 3."),
-        (".unsqueeze(0).t()", "t turns a matrix; this tensor has 3 axes."),
+        (".unsqueeze(0).t()", "t transposes a matrix; this tensor has 3 axes."),
         (".permute(0)", "permute: name each of the 2 axes once; got (0)."),
-        (".view()", "view wants to know the shape."),
+        (".view()", "view needs the shape."),
         (".expand(4, 3)", "expand: axis 0 has size 2; only an axis of size 1 can stretch, so it cannot become 4."),
         (".unsqueeze(0).expand(50, 2, 3)", "expand: 300 elements are more than this lab draws (128)."),
         ("[2]", "Index 2 is out of range for axis 0 of size 2."),
@@ -193,7 +193,7 @@ def test_parsing_typed_chains(text, strides):
     if result is None:
         return
     actual = strides("run", [2, 3], result["value"])
-    lab = StridesLab((2, 3), result["text"])  # Python parses whatever the browser sends
+    lab = StridesLab((2, 3), result["text"])  # Python can parse every chain from the browser
     if "reason" not in actual:
         assert tuple(actual["tensors"][-1]["shape"]) == tuple(lab.tensor.shape)
 
@@ -203,7 +203,7 @@ def test_parsing_typed_chains(text, strides):
     [
         (
             ".view(6",
-            "This can be read up to “.view(6”. Write operations as .transpose(0, 1) or [:, 0].",
+            "The text is valid up to “.view(6”. Write operations as .transpose(0, 1) or [:, 0].",
         ),
         (".view(six)", ".view takes whole numbers here; “six” is not one."),
         ("[None]", "“None” is not an index; write 1, or 0:2, or ::2, or “...”."),
@@ -281,7 +281,7 @@ def test_invalid_arguments_raise_clear_errors(make, error, text):
 
 
 def walked(x, flat):
-    """The first sentence of the status line for element number ``flat`` of ``x``."""
+    """Return the first sentence of the status line for element number ``flat`` of ``x``."""
     index = [int(i) for i in torch.unravel_index(torch.tensor(flat), x.shape)]
     place = x.storage_offset() + sum(i * stride for i, stride in zip(index, x.stride()))
     return f"Element {index} is {x.flatten()[flat].item()}, at storage place {place}."
@@ -326,7 +326,7 @@ def test_pointing_by_mouse(show, width):
     height = frame.bounding_box()["height"]
     seen = set()
     for _ in slide(page, walk, [step / 12 for step in range(13)]):
-        assert frame.bounding_box()["height"] == height, "the lab changes its size under the finger"
+        assert frame.bounding_box()["height"] == height, "the size of the lab changes under the finger"
         seen.add(status(page))
     assert len(seen) > 10 and status(page).startswith(walked(lab.tensor, 23))
     page.locator(".tl-grid .tl-cell").nth(7).hover()
@@ -341,4 +341,4 @@ def test_too_large_to_draw_is_reported(show):
 def test_storage_numbers_fit_beside_other_labs(show):
     page = show(StridesLab(), BroadcastingLab(), LookupLab())
     gap = "node => parseFloat(getComputedStyle(node).rowGap)"
-    assert page.locator(".tl-storage").first.evaluate(gap) > 12, "another lab's style hides them"
+    assert page.locator(".tl-storage").first.evaluate(gap) > 12, "another lab's style would remove the gap"

@@ -26,7 +26,7 @@ def test_a_switch_changes_answer_and_count_and_leads_to_its_section(show):
     assert words(page) != [*WholeLab().answer, "<end>"]
     right = whole["switches"]["both"]["cross"]
     assert right < 10 and counted(page).startswith("Right on 990 numbers that it never saw: 100 % → ")
-    verdict = "Wrong: it is three hundred and forty two. A part of it is switched off."
+    verdict = "Wrong: it is three hundred and forty two. A part of the model is switched off."
     assert page.locator(".tl-verdict").inner_text() == verdict
     assert re.search(r"\d+ % sure, and wrong", page.locator(".tl-sure").inner_text())
     assert page.locator(".off[data-part=cross_attention]").count() == 1
@@ -36,7 +36,7 @@ def test_a_switch_changes_answer_and_count_and_leads_to_its_section(show):
 
 def test_two_switches_at_once_are_counted_in_the_page(show):
     page = show(WholeLab(tool="break", off=["mask", "positions"]))
-    assert "2 parts of it are switched off." in page.locator(".tl-verdict").inner_text()
+    assert "2 parts of the model are switched off." in page.locator(".tl-verdict").inner_text()
     press(page, "Positions", "√d")
     page.wait_for_function("document.querySelector('.tl-measured').textContent.endsWith('counted here.')")
     assert re.fullmatch(r"Right on 990 numbers that it never saw: 100 % → [<>]? ?\d+ %, counted here\.", counted(page))
@@ -97,7 +97,7 @@ def test_the_dot_of_the_loss_is_above_the_thumb_and_both_axes_have_numbers(show)
     assert page.locator(".tl-depths > span").all_inner_texts() == ["1", "0.1", "0.01"]
     rail = page.get_by_label("Checkpoint").bounding_box()
     for checkpoint in range(5, -1, -1):
-        thumb = rail["x"] + 8 + (rail["width"] - 16) * checkpoint / 5  # its middle: it is 16 pixels wide
+        thumb = rail["x"] + 8 + (rail["width"] - 16) * checkpoint / 5  # the middle of the 16 pixel wide thumb
         dot, tick = (
             page.locator(name).bounding_box() for name in (".dot", f".tl-ticks > :nth-child({checkpoint + 1})")
         )

@@ -1,4 +1,4 @@
-"""The whole lab in a browser: typing, walking, opening and pointing; every visible number is the model's."""
+"""The whole lab in a browser: typing, walking, opening and pointing; every visible number comes from the model."""
 
 import json
 import re
@@ -65,17 +65,17 @@ def test_invalid_input_shows_no_verdict(show):
     page = show(WholeLab())
     page.get_by_label("Type a number").fill("34a")
     assert page.locator(".tl-verdict").inner_text() == "Still showing 342."
-    reason = "Digits only: it knows 0 to 9, no comma, sign or letter."
+    reason = "Digits only: the model knows 0 to 9, but no comma, sign or letter."
     assert status(page) == f"Not read: {reason} Still showing 342."
     page.locator("[data-part=cross_attention] rect").hover()
-    assert page.locator(".tl-ask input").input_value() == "34a", "what is pointed at leaves it alone"
+    assert page.locator(".tl-ask input").input_value() == "34a", "pointing does not change the typed text"
     page.get_by_role("button", name="342", exact=True).click()
     assert page.locator(".tl-verdict").inner_text() == "Right." and page.locator(".tl-ask input").input_value() == "342"
 
 
 def test_empty_answer_is_reported(show):
     page = show(WholeLab(text="0342"))
-    assert status(page) == "It reads “0342” and stops at once, without a word: wrong."
+    assert status(page) == "It reads “0342” and writes nothing: wrong."
     assert page.locator(".tl-verdict").inner_text().startswith("It writes nothing. Wrong: it is three hundred")
     page.get_by_label("Type a number").fill("000001")
     assert page.locator(".tl-verdict").inner_text().endswith("of one to four digits, and none that begins with 0.")
@@ -160,7 +160,7 @@ def test_every_block_and_arrow_opens_with_its_own_text(show, make):
 
 
 def traced(lab):
-    """The tensors of the course's Transformer before its last word, caught by hooks."""
+    """Return the tensors of the course's Transformer before its last word, recorded by hooks."""
     model, tensors = lab.model, {}
     for name, module in model.named_modules():
         module.register_forward_hook(lambda _, __, out, name=name: tensors.__setitem__(name, out))
@@ -251,7 +251,7 @@ def test_single_column_models_hide_the_other_column(show):
     said = "Masked self-attention, decoder layer 1, head 1, to write “<end>” after “two”, looks at “"
     assert status(page).startswith(said)
     page.get_by_role("group", name="Token").get_by_role("button").first.click()
-    assert status(page).endswith("head 1: “3” looks at “3” (1.00)"), "before the answer it writes no word"
+    assert status(page).endswith("head 1: “3” looks at “3” (1.00)"), "no word is written before the answer"
 
 
 def test_hover_previews_an_arrow_and_leaving_restores_the_open_part(show):
@@ -279,7 +279,7 @@ def test_arrow_keys_follow_the_computation(show, family):
         reached.append(page.evaluate(index))
     assert len(set(reached)) == free and -1 not in reached
     page.keyboard.press("ArrowUp")
-    assert page.evaluate(index) == reached[-1], "at the top it ends"
+    assert page.evaluate(index) == reached[-1], "Up stops at the top"
     page.keyboard.press("Home")
     assert page.evaluate(index) == reached[0]
     page.keyboard.press("End")
@@ -361,7 +361,7 @@ def test_words_appear_with_their_step(show):
     slider.press("ArrowRight")
     assert "For this word the decoder ran again" in side(page) and "For each further" not in side(page)
     part(page, "linear").locator("rect").click()
-    assert "ran again" not in side(page), "it is said of the step, not of what else is open"
+    assert "ran again" not in side(page), "the note belongs to the step, not to other open parts"
     slider.press("End")
     assert "Now build it. Start with chapter 1" in side(page)
     slider.press("Home")
@@ -464,7 +464,7 @@ INK = """() => {
 
 
 def strips(page):
-    """The drawn rows of pixels of the decoder's strips, one list for each strip."""
+    """Return the drawn rows of pixels of the decoder's strips, one list for each strip."""
     texts, last = [], ""
     for row in page.evaluate(INK):
         if row and not last:
@@ -478,7 +478,7 @@ def strips(page):
 def test_each_arrow_has_a_strip_that_changes_from_block_to_block(show):
     page = show(WholeLab(step=9, text="342"))  # the decoder has read one token
     actual = strips(page)
-    assert len(actual) == 10, "one for each of the decoder's arrows that carry vectors"
+    assert len(actual) == 10, "one strip for each of the decoder's arrows with vectors"
     assert all(a.isdisjoint(b) for i, a in enumerate(actual) for b in actual[:i]), "two strips look alike"
     assert "<start>" in page.locator(".labels text").all_text_contents()
 
@@ -528,7 +528,7 @@ def test_next_word_writes_one_word_and_shows_its_softmax(show):
         assert page.locator(".tl-word:visible:not(.tl-later)").count() == written
         assert page.locator(".tl-name").inner_text() == "Softmax, decoder"
     page.get_by_role("button", name="Next word", exact=True).click()
-    assert page.locator(".tl-word:visible:not(.tl-later)").count() == 1, "after the last word, the first again"
+    assert page.locator(".tl-word:visible:not(.tl-later)").count() == 1, "the first word follows the last word"
 
 
 def test_a_wrong_answer_says_how_sure_the_model_is(show):
@@ -546,7 +546,7 @@ def test_one_screen(show):
     page = show(WholeLab(), width=933)
     assert page.locator(".tl-lab").bounding_box()["height"] <= 850 - 48  # the header of the book's pages
     box = page.locator(".tl-status").bounding_box()
-    assert box["width"] <= 1 and box["height"] <= 1, "for screen readers alone"
+    assert box["width"] <= 1 and box["height"] <= 1, "the text is only for screen readers"
 
 
 def test_on_a_phone_the_panel_is_a_sheet_over_the_lower_half(show):

@@ -1,11 +1,11 @@
-"""The whole lab in a browser: what can be seen, read and pressed, beside the header of a page and on a phone."""
+"""The whole lab in a browser: visible, legible and large enough to press, below the header of a page and on a phone."""
 
 import pytest
 
 from test_whole_lab import words
 from transformer_lab.labs import WholeLab
 
-HEADER = 48  # pixels of the book's pages
+HEADER = 48  # the height of the book's header in pixels
 
 
 def test_a_longer_answer_moves_nothing(show):

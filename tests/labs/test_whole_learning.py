@@ -1,4 +1,4 @@
-"""The whole lab's switches, sampling and accuracy: against PyTorch, and against a forward pass of its own."""
+"""The whole lab's switches, sampling and accuracy: against PyTorch, and against an independent forward pass."""
 
 import json
 import math
@@ -24,7 +24,7 @@ def engine():
 
 
 def own_forward(stored, source, given, off):
-    """The trace in float64, from the weights alone."""
+    """Compute the trace in float64 from the weights alone."""
     model = {}
     built = unpack(stored).double()
     weight = dict(built.state_dict())
@@ -114,14 +114,14 @@ def test_every_tensor_with_parts_switched_off(engine, kind, norm_first):
             values = torch.tensor(trace[name]["values"], dtype=torch.float64).view(tensor.shape)
             scale = max(1, tensor.double().abs().max().item())
             assert (values - tensor.double()).abs().max() <= 1e-5 * scale, (off, name)
-        with switched_off(model, off), torch.no_grad():  # and the hooks with which the accuracies are measured
+        with switched_off(model, off), torch.no_grad():  # and the hooks that measure the accuracies
             inputs = (
                 (torch.tensor([source]), torch.tensor([given])) if kind is tl.Transformer else (torch.tensor([given]),)
             )
             logits = model(*inputs)[0].double()
         assert (logits - expected["decoder.logits"]).abs().max() <= 1e-4 * max(1, logits.abs().max().item()), off
     for name, x in small(kind, 3, (12, 3, 2, 20), {"norm_first": norm_first}).state_dict().items():
-        assert torch.equal(model.state_dict()[name], x), name  # broken() restores what it changed
+        assert torch.equal(model.state_dict()[name], x), name  # broken() restores the model
 
 
 def test_a_draw_chooses_among_the_most_likely(engine):
@@ -163,7 +163,7 @@ def test_questions_are_those_of_the_training(engine):
 
 
 def test_stored_accuracies_are_those_of_the_stored_models(engine):
-    """A tenth of the numbers, for each checkpoint and each single switch: counted in JavaScript and in PyTorch."""
+    """For each checkpoint and each single switch, count a tenth of the numbers in JavaScript and in PyTorch."""
     lab = WholeLab()
     few = lab.learning["held_out"][::10]
     for family, task in (("both", train_whole_lab.EncoderDecoder()), ("decoder", train_whole_lab.DecoderOnly())):
@@ -174,7 +174,7 @@ def test_stored_accuracies_are_those_of_the_stored_models(engine):
                 "questionsOf(course, asked).filter(({source, answer}) => "
                 "write(course, source, answer.length).tokens.join() === answer.join()).length"
             )
-            # Another machine rounds differently: of two words that are nearly as likely, either may win.
+            # A different machine rounds differently, so either of two almost equally likely words may win.
             assert abs(found - train_whole_lab.count_unseen(task, unpack(stored), few)) <= 1
         steps = lab.learning["steps"]
         assert len(lab.learning["right"][family]) == len(steps) == len(lab.checkpoints) + 1

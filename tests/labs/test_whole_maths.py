@@ -38,7 +38,7 @@ def engine():
 
 @pytest.fixture(scope="module")
 def load(engine):
-    """Loads a lab's models into the engine: ``load(lab)`` returns their variable names by family."""
+    """Return ``load(lab)``, which loads a lab's models into the engine and returns their variable names by family."""
 
     def load(lab):
         for stored in lab.stored:
@@ -53,7 +53,7 @@ def ask(engine, function, model, *arguments):
     return json.loads(engine._context.eval(f"JSON.stringify({function}({model}, {given}))"))
 
 
-# Small models with all options.
+# Return small models with all options.
 
 OPTIONS = [
     {"norm_first": norm_first, "activation": activation, "bias": bias, "final_norm": final_norm}
@@ -70,13 +70,13 @@ def small(kind, seed, size, options):
     vocabularies = (len(SOURCE), len(TARGET)) if kind is tl.Transformer else (len(TARGET),)
     model = kind(*vocabularies, *size[:3], size[3], **options)
     with torch.no_grad():
-        for parameter in model.parameters():  # norms and biases too; large enough for distinct weights
+        for parameter in model.parameters():  # for norms and biases too; large enough for distinct weights
             parameter += 0.3 * torch.randn(parameter.shape)
     return model.eval()
 
 
 def lab_of(model, bos=BOS):
-    """The lab of a model, or of a list of models of one kind."""
+    """Return the lab of a model, or of a list of models of the same kind."""
     first = model[0] if isinstance(model, list) else model
     if isinstance(first, tl.Transformer):
         return WholeLab(model, SOURCE, TARGET, bos=BOS, eos=EOS)
@@ -90,11 +90,11 @@ CASES = [
 ]
 
 
-# The modules' tensors, by the lab's names.
+# Return the modules' tensors by the lab's names.
 
 
 def expected_trace(model, source, target):
-    """Every tensor of one forward pass, caught by hooks or computed from caught ones."""
+    """Return every tensor of a forward pass, recorded by hooks or computed from recorded tensors."""
     seen, hooks = {}, []
     for name, module in model.named_modules():
 
@@ -218,7 +218,7 @@ def test_answer_agrees_with_generate(engine, load, kind, size, options):
             assert lab.answer == [TARGET[token] for token in expected if token != EOS]
 
 
-# The course's two models.
+# Return the course's two models.
 
 
 @pytest.mark.parametrize("text", ["7", "13", "342", "2003", "0042", "999999"])
@@ -251,7 +251,7 @@ def test_facts_about_the_courses_models_are_true(engine, load):
         right = facts["right"][stored["family"]]
         assert sum(right[f"{n} digits"] for n in (3, 4)) >= 0.995 * facts["held_out"]
         assert right["5 digits"] + right["6 digits"] < 0.05 * 1000
-        for name, texts in sets.items():  # a share of them, and as many right as the share says, within one
+        for name, texts in sets.items():  # the right answers in a sample agree with the stated share, to within one
             n_right = train_whole_lab.count_right(task, unpack(stored), texts)
             assert abs(n_right - right[name]) <= 1, name  # ties may be rounded differently on other machines
         for text in held_out[:10]:
@@ -293,7 +293,7 @@ def test_parsing_typed_words(engine, text):
 
 
 def _typed(engine, text, lab):
-    """Browser and Python accept and reject the same texts."""
+    """The browser and Python accept and reject the same texts."""
     tokens = lab.stored[0]["source"]
     result = read(engine, "tokenize", text, tokens, lab.limits["tokens"], lab.says)
     if result is None:
@@ -327,7 +327,7 @@ def test_error_messages_of_the_courses_models_are_about_numbers(engine):
     lab = WholeLab()
     for text, error in (
         ("", "Type a number, such as 7."),
-        ("1,000", "Digits only: it knows 0 to 9, no comma, sign or letter."),
+        ("1,000", "Digits only: the model knows 0 to 9, but no comma, sign or letter."),
         ("1234567", "At most 6 digits; this has 7."),
     ):
         assert engine("tokenize", text, [*"0123456789"], lab.limits["tokens"], lab.says) == {"error": error}
@@ -348,7 +348,7 @@ def test_a_users_model_is_copied():
     lab.family = "encoder"
     assert lab.answer == [] and isinstance(lab.model, tl.Transformer)
     agreed = tl.Transformer(3, 3, 8, 2, 1, 8, share_embeddings=True)
-    lab = WholeLab(agreed, ["a", "b", "c"], bos=0)  # one vocabulary, and no eos
+    lab = WholeLab(agreed, ["a", "b", "c"], bos=0)  # one vocabulary and no eos
     assert len(lab.answer) == 12 and lab.stored[0]["target"] == ["a", "b", "c"]
 
 

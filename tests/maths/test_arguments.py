@@ -1,4 +1,4 @@
-"""What every function asks of its arguments: numbers of Python and of NumPy, and errors by argument, rule and value."""
+"""Rules for the arguments of every function: numbers of Python and NumPy, and errors with argument, rule and value."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_sizes_become_python_integers():
     says(lambda: arguments.as_sizes(seq=np.int32(0)), ValueError, "seq must be at least 1, got 0")
 
 
-# Each rule's sentence, to the letter.
+# The exact sentence of each rule.
 
 x, half, numbers = torch.zeros(2, 3, 4), torch.zeros(2, 3, 4).half(), torch.zeros(2, 3, 4, dtype=torch.long)
 elsewhere = x.to("meta")
@@ -224,7 +224,7 @@ def test_suggested_mask_conversion_depends_on_its_values(mask, remedy):
     with pytest.raises(TypeError) as raised:
         tl.additive_mask(mask)
     assert str(raised.value).endswith(f": use {remedy}")
-    if remedy != BOTH:  # these all allow the lower triangle
+    if remedy != BOTH:  # these masks all allow the lower triangle
         repaired = eval(remedy.partition(",")[0], {"mask": mask})
         assert torch.equal(repaired, ones_and_zeros.bool())
 

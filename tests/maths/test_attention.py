@@ -1,4 +1,4 @@
-"""Attention against PyTorch's own, and against loops in float64, on the device of ``TRANSFORMER_LAB_DEVICE``."""
+"""Attention against PyTorch's function, and against loops in float64, on the device of ``TRANSFORMER_LAB_DEVICE``."""
 
 import math
 import sys
@@ -15,7 +15,7 @@ from transformer_lab.attention import HAS_GQA
 
 
 def loop(query, key, value, mask=None, is_causal=False, scale=None):
-    """Attention by its definition, one query at a time, over the keys that it may attend to; differentiable."""
+    """Compute attention by its definition, one query at a time over the keys that it may attend to; differentiable."""
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     query, key, value = (x.cpu().double().expand(*lead, *x.shape[-2:]) for x in (query, key, value))
     q_len, k_len = query.shape[-2], key.shape[-2]
@@ -37,13 +37,13 @@ def loop(query, key, value, mask=None, is_causal=False, scale=None):
 
 
 def loop_weights(query, key, mask=None, scale=None):
-    """The weights by the same loop: attention to values that are the rows of the identity."""
+    """Return the weights from the same loop: the output for values that are the rows of the identity."""
     return loop(query, key, torch.eye(key.shape[-2]), mask, scale=scale)
 
 
 @st.composite
 def problems(draw):
-    """Arguments of an attention: any leading axes, sizes from 0, masks that broadcast, every dtype."""
+    """Arguments of attention: any leading axes, sizes from 0, masks that broadcast, every dtype."""
     lead = draw(st.lists(st.integers(0, 3), max_size=4))
     q_len, k_len, d_head, d_value = (draw(st.integers(0, most)) for most in (4, 6, 5, 3))
     dtype = draw(st.sampled_from(DTYPES))
@@ -60,7 +60,7 @@ def problems(draw):
     )
     mask = None
     if draw(st.booleans()):
-        # A mask must not stretch the leading axes that the tensors have together.
+        # A mask must not enlarge the leading axes that the tensors have together.
         shape = [*torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2]), q_len, k_len]
         shape = [draw(st.sampled_from((size, size, 1))) for size in shape]
         shape = shape[draw(st.integers(0, len(shape))) if draw(st.booleans()) else 0 :]
@@ -84,7 +84,7 @@ def test_attention_agrees_with_the_definition(problem):
     if expected.requires_grad:
         agree_in_gradient(output, expected, (query, key, value))
     for x, before in zip((query, key, value), copies):
-        assert torch.equal(x, before) and x._version == 0  # the inputs are as they were
+        assert torch.equal(x, before) and x._version == 0  # the inputs are unchanged
 
 
 @quick
@@ -100,7 +100,7 @@ def test_weights_agree_with_the_definition(problem):
     agree(weights, expected)
     if expected.requires_grad:
         agree_in_gradient(weights, expected, (query, key))
-    # Rows sum to one, where there is anything to see.
+    # Rows sum to one, if at least one key is visible.
     sees = (
         torch.ones(weights.shape[-2:], dtype=torch.bool, device=DEVICE) if mask is None else mask.expand(weights.shape)
     )
@@ -139,7 +139,7 @@ def test_attention_agrees_with_torch(dtype, form):
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 @pytest.mark.parametrize("seen", [0.3, 1.0])
 def test_mask_whose_values_cannot_be_read(seen):
-    """Inside vmap, and while a compiler traces with a mask that hides less than the next one."""
+    """Inside vmap, and when a compiler traces a mask that hides less than the mask of the next call."""
     query, key, value = (normal(3, 2, 5, 4, seed=seed).detach() for seed in range(3))
     mask = normal(3, 1, 5, 5, seed=4).detach().sigmoid() < seen
     mask[1, :, 2] = False
@@ -154,7 +154,7 @@ def test_mask_whose_values_cannot_be_read(seen):
 @pytest.mark.parametrize("dtype", EXACT)
 @pytest.mark.parametrize("seen", [0.0, 0.4, 1.0])
 def test_gradient_of_the_fused_kernel_under_a_mask(dtype, seen):
-    """With d_value = d_head a CPU uses its fused kernel under a mask as well, fully masked rows included."""
+    """If d_value = d_head, a CPU uses its fused kernel even with a mask, including for fully masked rows."""
     query, key, value = (normal(2, 3, 7, 4, seed=seed, dtype=dtype) for seed in range(3))
     mask = torch.zeros(2, 1, 7, 7, dtype=torch.bool, device=DEVICE)
     mask[:, :, :5] = normal(2, 1, 5, 7, seed=4).detach().sigmoid() < seen
@@ -189,7 +189,7 @@ def test_gradcheck(masked):
     assert torch.autograd.gradcheck(lambda q, k: tl.attention_weights(q, k, mask), (query, key))
 
 
-# A bias, and heads that share keys.
+# A bias, and heads that share keys
 
 
 @st.composite
@@ -214,7 +214,7 @@ def grouped(draw):
 
 
 def written_out(query, key, value, bias, mask=None, is_causal=False, scale=None):
-    """Scores, bias, mask, softmax and blend, one head at a time, in float64; zeros where nothing is seen."""
+    """Compute scores, bias, mask, softmax and blend head by head, in float64; zeros for fully masked queries."""
     query, key, value = (x.cpu().double() for x in (query, key, value))
     lead = torch.broadcast_shapes(query.shape[:-3], value.shape[:-3])
     group = query.shape[-3] // key.shape[-3]
@@ -274,16 +274,16 @@ def test_gqa_without_pytorchs_enable_gqa(monkeypatch):
     agree_in_gradient(actual, expected, (query, key, value))
 
 
-@pytest.mark.skipif(DEVICE.type != "cpu", reason="records the CPU's allocations")
-@pytest.mark.skipif(not HAS_GQA, reason="PyTorch 2.4 has no groups of its own, so keys are copied")
+@pytest.mark.skipif(DEVICE.type != "cpu", reason="this test records the CPU's allocations")
+@pytest.mark.skipif(not HAS_GQA, reason="PyTorch 2.4 cannot share keys between heads, so keys are copied")
 def test_gqa_does_not_copy_keys():
     query, key, value = torch.randn(1, 16, 64, 8), torch.randn(1, 1, 4096, 8), torch.randn(1, 1, 4096, 8)
     needed = tl.measure.peak_bytes(lambda: tl.scaled_dot_product_attention(query, key, value, enable_gqa=True))
-    assert needed < 4 * key.nbytes  # 16 copies of each would be 32 times as much
+    assert needed < 4 * key.nbytes  # 16 copies of each would take 32 times as much memory
 
 
 def test_bias_has_a_gradient():
-    """A table of one number for each distance and head, looked up and added; the caller's own."""
+    """The bias is the caller's own: a table of one number for each distance and head, which is looked up and added."""
     table = normal(9, 3, seed=3)
     distance = torch.arange(5)[:, None] - torch.arange(5) + 4
     bias = table[distance.to(DEVICE)].permute(2, 0, 1)  # (heads, q_len, k_len)
@@ -423,11 +423,11 @@ def test_nan_propagates(dtype, masked):
         (query, key, value)[i][0, 2, 1] = math.nan
         output = tl.scaled_dot_product_attention(query, key, value, mask)
         hit = torch.zeros(2, 4, 6, dtype=torch.bool, device=DEVICE)
-        hit[0] = True  # every query of that batch sees the key
+        hit[0] = True  # every query of that batch sees the key with NaN
         if i == 0:
-            hit[0, [0, 1, 3]] = False  # a query is its own affair
+            hit[0, [0, 1, 3]] = False  # NaN in a query affects only this query
         if i == 2:
-            hit[0, :, [0, 2, 3, 4, 5]] = False  # and so is a feature of a value
+            hit[0, :, [0, 2, 3, 4, 5]] = False  # NaN in a feature of a value affects only this feature
         assert torch.equal(output.isnan(), hit), ("query", "key", "value")[i]
         if i < 2:
             assert torch.equal(tl.attention_weights(query, key, mask).isnan(), hit[..., :5])
@@ -436,7 +436,7 @@ def test_nan_propagates(dtype, masked):
 def test_views_as_inputs_are_not_modified():
     packed = normal(2, 5, 12, seed=0).detach()
     before = packed.clone()
-    query, key, value = packed.split(4, dim=-1)  # views of one tensor, none contiguous
+    query, key, value = packed.split(4, dim=-1)  # views of one tensor, none of them contiguous
     mask = torch.zeros(5, 5, dtype=torch.bool, device=DEVICE).fill_diagonal_(True).t()
     output = tl.scaled_dot_product_attention(query, key, value, mask)
     agree(output, value)  # each token attends to itself only
@@ -445,7 +445,7 @@ def test_views_as_inputs_are_not_modified():
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_rounded_once(dtype):
-    """Weights in half precision are the exact ones, rounded at the end: nothing is lost on the way."""
+    """Weights in half precision equal the exact weights, rounded once at the end."""
     query, key = (normal(*sizes, seed=seed, dtype=dtype).detach() * 2 for seed, sizes in enumerate([(20, 7), (90, 7)]))
     scores = (query.cpu().double() @ key.cpu().double().T).to(dtype).to(DEVICE)
     for actual, exact in (
@@ -473,7 +473,7 @@ def test_dropout_drops_or_scales_each_weight():
 
 @pytest.mark.parametrize("mask", [torch.ones(3, 1), torch.ones(5, 3).T, torch.ones(5).expand(3, 5), torch.ones(1)])
 def test_the_kernel_gets_masks_with_contiguous_rows_and_no_dropout_of_everything(mask, monkeypatch):
-    """CUDA's kernels refuse other rows, and make NaN of a dropout of 1; a CPU's do neither."""
+    """CUDA's kernels reject other rows, and return NaN for a dropout of 1; a CPU's kernels do neither."""
     query, key, value = (normal(2, n, 4, seed=seed).detach() for seed, n in enumerate((3, 5, 5)))
     kernel, given = F.scaled_dot_product_attention, []
 
@@ -540,7 +540,7 @@ def test_softmax_gradcheck():
     assert torch.autograd.gradcheck(tl.softmax, (x,))
 
 
-# Every error, word for word.
+# The exact text of every error.
 
 q, k, v = torch.zeros(2, 5, 4), torch.zeros(2, 7, 4), torch.zeros(2, 7, 6)
 seen = torch.ones(5, 7, dtype=torch.bool)

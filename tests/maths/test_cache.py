@@ -1,4 +1,4 @@
-"""The cache: tokens one by one, or any number at once, are the tokens all together."""
+"""The cache: tokens one by one, or several at a time, give the same results as all tokens together."""
 
 import pytest
 import torch
@@ -35,7 +35,7 @@ def test_cache_grows_by_doubling_and_keeps_returned_views_valid():
         capacities.add(key.untyped_storage().data_ptr())
         handed_out.append((key, value))
         assert key.untyped_storage().nbytes() <= 2 * max(key.nbytes, 1)
-    assert len(capacities) <= 8  # not one for each token
+    assert len(capacities) <= 8  # memory is not reallocated for each token
     expected = torch.arange(100.0, device=DEVICE)[:, None].expand(100, 3)
     for n, (key, value) in enumerate(handed_out, 1):
         assert torch.equal(key[0, 1], expected[:n]) and torch.equal(value[0, 0], -expected[:n])
@@ -143,7 +143,7 @@ def test_state_has_constant_size_and_earlier_states_stay_valid():
         attention.step(token, cache)
         kept.append((cache.state, [number.clone() for number in cache.state]))
     assert cache.length == 30
-    for state, copies in kept:  # the states before are as they were
+    for state, copies in kept:  # earlier states are unchanged
         assert all(torch.equal(*pair) for pair in zip(state, copies))
         assert all(number.untyped_storage().nbytes() == number.nbytes for number in state)
 
@@ -165,10 +165,10 @@ def test_state_of_another_batch_is_refused(new):
     says(lambda: attention.step(torch.zeros(3, new, 12), cache), ValueError, text.format(3))
     text = "state's S must be torch.float64, got torch.float32"
     says(lambda: double.step(torch.zeros(2, new, 12).double(), cache), TypeError, text)
-    assert cache.length == 2  # a refusal changes nothing
+    assert cache.length == 2  # a rejected call changes nothing
 
 
-# Every error, word for word.
+# The exact text of every error.
 
 
 def filled():
@@ -197,7 +197,7 @@ def test_other_shapes_are_refused(new, error, name, kept, refused):
         f"{name} must differ from the cache {kept} in its tokens only, got {refused}",
     )
     assert cache.length == 1
-    key, value = cache.append(torch.ones(2, 3, 1, 4), torch.ones(2, 3, 1, 5))  # a refusal changes nothing
+    key, value = cache.append(torch.ones(2, 3, 1, 4), torch.ones(2, 3, 1, 5))  # a rejected call changes nothing
     assert key[0, 0, :, 0].tolist() == value[0, 0, :, 0].tolist() == [0, 1]
 
 

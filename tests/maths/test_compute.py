@@ -1,4 +1,4 @@
-"""Compute and memory against PyTorch: its FLOP counter, its saved activations, its allocations."""
+"""Compute and memory against PyTorch: its FLOP counter, its saved activations, and its allocations."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ aten = torch.ops.aten
 
 
 class Gpt2(nn.Module):
-    """A decoder-only model of this package's layers."""
+    """A decoder-only model made of this package's layers."""
 
     def __init__(self, shape, norm_first=True):
         super().__init__()
@@ -40,7 +40,7 @@ class Gpt2(nn.Module):
 
 
 class Bert(nn.Module):
-    """An encoder-only model of this package's layers."""
+    """An encoder-only model made of this package's layers."""
 
     def __init__(self, shape):
         super().__init__()
@@ -78,7 +78,7 @@ def model_of(shape):
 
 
 def tokens_for(shape, seq, batch, tgt_len=None, device=None):
-    """Token numbers that go into a model of this shape."""
+    """Return token ids that a model of this shape accepts."""
     lengths = [seq] if shape.family != "transformer" else [seq, seq if tgt_len is None else tgt_len]
     return [torch.zeros(batch, length, dtype=torch.long, device=device) for length in lengths]
 
@@ -91,7 +91,7 @@ def counted(call, custom=None):
 
 
 class Windowed:
-    """Attention to the last ``window`` tokens alone, as plain products: each query has its own keys."""
+    """Attention to the last ``window`` tokens only, as plain products: each query has its own keys."""
 
     def __init__(self, window):
         self.window = window
@@ -108,7 +108,7 @@ class Windowed:
 
 
 class Today(nn.Module):
-    """A decoder with the options of a "llama" that no model of this package has, of this package's layers."""
+    """A decoder made of this package's layers, with options of "llama" that no model of the package has."""
 
     def __init__(self, shape):
         super().__init__()
@@ -171,15 +171,15 @@ def test_flops_of_the_options_of_today_are_those_that_pytorch_counts(case):
     seq, batch = 10, 2
     model = Today(shape)
     assert counted(lambda: model(torch.randn(batch, seq, 8))) == tl.forward_flops(shape, seq, batch)
-    # The head takes the place of the tied embedding. The norms of the layers have no products, and are left out.
+    # The head replaces the tied embedding. The norms of the layers are left out, since they contain no products.
     norms = tl.parameter_breakdown(shape)["norms"] - shape.n_layers * 2 * 6 * bool(shape.qk_norm)
-    gates = shape.n_layers * 8 - 8 if shape.shared_expert_gate else 0  # one gate serves all layers here
+    gates = shape.n_layers * 8 - 8 if shape.shared_expert_gate else 0  # all layers share one gate here
     assert tl.count_parameters(model) == tl.count_parameters(shape) - norms - gates
 
 
 @st.composite
 def runs(draw):
-    """A small shape, and the lengths of a batch for it."""
+    """Draw a small shape, and the lengths of a batch for it."""
     size = st.integers(1, 7)
     family = draw(st.sampled_from(["bert", "gpt2", "llama", "transformer"]))
     n_heads, bias, lengths = draw(st.integers(1, 3)), True, {"seq": draw(size), "batch": draw(st.integers(1, 3))}
@@ -194,7 +194,7 @@ def runs(draw):
         if not options["tied"]:
             options["tgt_vocab_size"] = draw(st.none() | size)
     d_head = draw(size)
-    if family == "llama":  # rotary positions turn pairs of features
+    if family == "llama":  # rotary positions rotate pairs of features
         n_heads, d_head = draw(st.sampled_from([1, 2, 3, 4, 6])), 2 * d_head
         divisors = [n for n in range(1, n_heads + 1) if n_heads % n == 0]
         options |= {"n_kv_heads": draw(st.sampled_from([None, *divisors])), "gated": draw(st.booleans())}
@@ -253,13 +253,14 @@ def test_flop_counter_and_fused_kernels(shape, lengths):
                 lambda grad, q, k, v, *_, **__: sdpa_backward_flop_count(grad, q, k, v)
             ),
         }
-    # With a formula: the backward pass of the kernel computes the scores again, one more product.
+    # With the formula registered, PyTorch also counts that the kernel's backward pass computes the scores again: one
+    # more product.
     assert counted(lambda: model(*inputs), custom) == forward
     assert counted(lambda: model(*inputs).sum().backward(), custom) == training + pairs // 2
 
 
 def test_components_of_gpt2():
-    # Written out: 1,024 tokens through 12 layers.
+    # The expected values are written out: 1,024 tokens through 12 layers.
     assert tl.flops_breakdown(tl.GPT2, 1024) == {
         "attention projections": 12 * 4 * 2 * 1024 * 768 * 768,
         "scores and blend": 12 * 2 * 2 * 1024 * 1024 * 768,
@@ -304,7 +305,7 @@ def test_attention_flops_match_its_products():
 def test_linear_attention_flops_match_its_products():
     query, key, value = (torch.zeros(3, 7, 5) for _ in range(3))
     assert counted(lambda: query @ (key.mT @ value)) == tl.linear_attention_flops(7, 15, 3)
-    # Where a sequence is as long as a head is wide, the order of the products does not matter.
+    # If the sequence is as long as a head is wide, the order of the products does not matter.
     assert tl.linear_attention_flops(5, 15, 3) == tl.attention_flops(5, 15)
 
 
@@ -331,13 +332,14 @@ def test_weight_gradient_and_optimizer_bytes_match_torch(dtype):
 
 
 def kept_for_the_backward_pass(model, call):
-    """Bytes that autograd saves, besides parameters and integers."""
+    """Return the number of bytes that autograd saves, without parameters and integers."""
     kept = {}
     known = {p.untyped_storage().data_ptr() for p in model.parameters()}
 
     def pack(x):
         if x.is_floating_point() and x.untyped_storage().data_ptr() not in known:
-            kept[x.untyped_storage().data_ptr()] = x  # held, so that its address is not used again
+            # the reference keeps the tensor alive, so that its address is not reused
+            kept[x.untyped_storage().data_ptr()] = x
         return x
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
@@ -350,7 +352,8 @@ def kept_for_the_backward_pass(model, call):
 @given(runs())
 def test_activation_bytes_match_autograd(dtype, run):
     shape, lengths = run
-    assume(HAS_GQA or shape.family != "llama")  # PyTorch 2.4 copies shared keys, and its RMS norm saves other tensors
+    # PyTorch 2.4 copies shared keys, and its RMS norm saves different tensors
+    assume(HAS_GQA or shape.family != "llama")
     model = model_of(shape).to(dtype)
     kept, _ = kept_for_the_backward_pass(model, lambda: model(*tokens_for(shape, **lengths)))
     assert kept == tl.activation_bytes(shape, **lengths, bytes_per_value=dtype.itemsize)
@@ -369,7 +372,7 @@ def test_activation_bytes_at_larger_sizes_with_both_norms(seq, norm_first):
     assert kept == tl.activation_bytes(shape, seq, 2, tgt_len=30)
 
 
-@pytest.mark.skipif(not HAS_GQA, reason="PyTorch 2.4 copies keys that heads share")
+@pytest.mark.skipif(not HAS_GQA, reason="PyTorch 2.4 copies the keys that heads share")
 @pytest.mark.parametrize("seq", [64, 200])
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_activation_bytes_of_gqa_at_larger_sizes(seq, norm_first):
@@ -389,7 +392,7 @@ def test_activation_bytes_are_linear_in_length_and_quadratic_for_plain_attention
 
 
 def test_activation_bytes_of_a_layer_match_the_literature():
-    # 34·D bytes in half precision, of which 2·D are dropout's masks; the rest is saved by norms and softmax.
+    # 34·D bytes in half precision, of which 2·D are dropout's masks; norms and softmax save the rest.
     layers = [tl.activation_bytes(replace(tl.GPT2, n_layers=n), 1, bytes_per_value=2) for n in (1, 2)]
     assert layers[1] - layers[0] == (34 - 2) * 768 + 4 * 2 + 12 * 4
 
@@ -402,7 +405,8 @@ def test_log_probabilities_match_the_loss(family):
         model, lambda: F.cross_entropy(model(*inputs).flatten(0, 1), inputs[-1].flatten())
     )
     memory = tl.memory_breakdown(shape, 9, 2)
-    assert kept - 4 == memory["activations"] + memory["log-probabilities"]  # 4: the loss saves its weight, one number
+    # minus 4 bytes: the loss saves its weight, one number
+    assert kept - 4 == memory["activations"] + memory["log-probabilities"]
     assert memory["activations"] == tl.activation_bytes(shape, 9, 2)
 
 
@@ -446,13 +450,14 @@ def test_kv_cache_bytes_of_gqa(monkeypatch):
     shape = tl.ModelShape("llama", 3, 24, 6, vocab_size=17, n_kv_heads=2)
     our_llama(shape).generate(torch.zeros(2, 5, dtype=torch.long), 8)
     kept = [x[..., : cache.length, :] for cache in caches for x in cache._buffers]
-    assert len(kept) == 6 and caches[0].length == 12  # the last token that was written is not read
+    assert len(kept) == 6 and caches[0].length == 12  # the last generated token is never fed back in
     assert sum(x.numel() * x.element_size() for x in kept) == tl.kv_cache_bytes(shape, 12, batch=2)
     assert 3 * tl.kv_cache_bytes(shape, 12) == tl.kv_cache_bytes(replace(shape, n_kv_heads=None), 12)
 
 
 def test_cache_of_published_models():
-    # One token of Llama 3 8B in 16 bits: 32 layers, two vectors of 8 heads of 128 numbers; or of all 32 heads.
+    # One token of Llama 3 8B in 16 bits: 32 layers, two vectors for each of 8 heads with 128 numbers, or for each of 32
+    # heads.
     assert tl.kv_cache_bytes(tl.LLAMA3_8B, 1, bytes_per_value=2) == 32 * 2 * 8 * 128 * 2 == 128 * 1024
     assert tl.kv_cache_bytes(replace(tl.LLAMA3_8B, n_kv_heads=None), 1, bytes_per_value=2) == 512 * 1024
     # One token of GPT-2 XL: 48 layers, two vectors of 1,600 half-precision numbers.

@@ -1,4 +1,4 @@
-"""Published configurations, counted: against totals of transformers' models, and what must be refused."""
+"""Published configurations: counts against totals of transformers' models, and configurations that must be rejected."""
 
 import json
 import re
@@ -14,7 +14,7 @@ REFERENCES = json.loads(Path(__file__).with_name("config_references.json").read_
 ENCODERS = {"albert", "bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta"}
 BOTH = {"bart", "mbart", "mt5", "t5"}
 QWEN3 = REFERENCES["Qwen/Qwen3-4B"]["config"]
-# Totals that were counted without transformers: by formulas, written for each model.
+# These totals were counted without transformers, by formulas that were written for each model.
 BY_FORMULA = {
     "google-bert/bert-base-uncased": 109_482_240,
     "albert/albert-base-v2": 11_683_584,
@@ -45,7 +45,7 @@ def test_counts_are_those_of_the_reference(name):
     assert tl.count_parameters(shape) == reference["parameters"]
     assert sum(tl.parameter_breakdown(shape).values()) == reference["parameters"]
     assert tl.active_parameters(shape) == reference.get("active", reference["parameters"])
-    if "cache_values" in reference:  # a window does not show in the first token
+    if "cache_values" in reference:  # with one token, a window does not change the cache
         assert tl.kv_cache_bytes(shape, 1, bytes_per_value=2) == 2 * reference["cache_values"]
 
 
@@ -56,7 +56,7 @@ def test_counts_are_those_of_formulas(name):
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_every_reference_names_its_source(name):
-    """A file of a public repository, by its path, or in words what the sizes were compared with."""
+    """The source is a file of a public repository, by its path, or words that say what the sizes were compared with."""
     source = REFERENCES[name].get("source", "")
     in_words = source.startswith(("quoted in a public repository", "its published total"))
     assert in_words or re.match(r"[\w.-]+/[\w.-]+, [\w./-]+\.\w+", source), source or "no source"
@@ -74,7 +74,7 @@ def test_every_model_type_has_a_reference():
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_counts_are_those_of_transformers(name):
-    """The same model, built without storage, by the library that is installed."""
+    """Compare with the same model, built without storage by the installed transformers library."""
     transformers = pytest.importorskip("transformers", reason="pip install -e .[references]")
     config = dict(REFERENCES[name]["config"])
     kind = config.pop("model_type")
@@ -87,7 +87,8 @@ def test_counts_are_those_of_transformers(name):
         model = (transformers.AutoModel if kind in ENCODERS else make).from_config(config)
     counted = tl.count_parameters(model)
     if config.tie_word_embeddings:
-        counted += REFERENCES[name].get("untied_head", 0)  # transformers 5 ties T5 1.1 against its config
+        # transformers 5 ties the head of T5 1.1, which contradicts its config
+        counted += REFERENCES[name].get("untied_head", 0)
     assert tl.count_parameters(shape_of(name)) == counted
     assert tl.count_parameters(tl.ModelShape.from_config(config.to_dict() | REFERENCES[name]["config"])) == counted
 
@@ -101,7 +102,7 @@ def test_a_key_that_is_not_known_is_refused(name):
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_no_counted_size_is_ignored(name):
-    """Each required size changes a count when it changes, is missed when it is missing, and must be an integer."""
+    """Changing a required size changes a count, leaving it out is an error, and it must be an integer."""
     config = REFERENCES[name]["config"]
     for key, rule in MODELS[config["model_type"]].keys.items():
         if "default" in rule or key not in config:
@@ -129,7 +130,7 @@ def test_neutral_keys_change_nothing():
 CLASSES = {
     "google-bert/bert-base-uncased": ["BertForSequenceClassification"],
     "Qwen/Qwen3-4B": ["Qwen3ForSequenceClassification"],
-    "mistralai/Mistral-7B-v0.1": ["MistralModel"],  # whose head is not tied: it is not there
+    "mistralai/Mistral-7B-v0.1": ["MistralModel"],  # its head is not tied, so this class has no head
     "google-t5/t5-small": ["T5EncoderModelForClassification"],
 }
 
@@ -141,7 +142,8 @@ def test_another_head_is_refused(name):
 
 
 def test_classes_with_the_counted_parameters_are_accepted():
-    several = ["BartModel", "BartForConditionalGeneration", "BartForSequenceClassification"]  # as in bart-large
+    # all classes that have the parameters of bart-large
+    several = ["BartModel", "BartForConditionalGeneration", "BartForSequenceClassification"]
     bart = REFERENCES["facebook/bart-large"]["config"]
     assert tl.ModelShape.from_config({**bart, "architectures": several}) == shape_of("facebook/bart-large")
     tied = {**QWEN3, "architectures": ["Qwen3Model"]}

@@ -1,4 +1,4 @@
-"""``device``: the one named by the environment variable, or the fastest available."""
+"""``device``: the device that the environment variable names, or the fastest available one."""
 
 import pytest
 import torch
@@ -34,7 +34,8 @@ def test_unknown_device_is_an_error(monkeypatch, requested):
     assert str(raised.value) == f"{NAME} must name a device such as cpu, cuda, cuda:1 or mps, got {requested!r}"
 
 
-# Of each kind one that no machine has; "hpu" fails in a different way, by a module that is not installed.
+# One device of each kind that no machine has. "hpu" fails in a different way, because of a module that is not
+# installed.
 @pytest.mark.parametrize(
     "requested", ["cuda:99", "xla", "hpu", *([] if torch.backends.mps.is_available() else ["mps"])]
 )

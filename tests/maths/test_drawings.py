@@ -1,4 +1,4 @@
-"""Drawings are well-formed, show the package's numbers, and their texts do not overlap in any font."""
+"""Drawings are well-formed, show the package's numbers, and have no overlapping texts in any font."""
 
 import re
 from inspect import isfunction
@@ -52,7 +52,7 @@ def test_drawing_is_one_svg_without_ids(name):
     assert picture._repr_svg_() == picture.svg == getattr(tl.drawings, name)().svg
     assert repr(picture) == f"Drawing({root.get('aria-label')!r})"
     assert (root[0].tag, root[0].get("fill")) == (f"{SVG}rect", "#fff")
-    # A notebook page has several: no ids, and no styles that would apply to others.
+    # A notebook page has several drawings, so a drawing has no ids, and no styles that would apply to others.
     assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
         "svg",
         "rect",
@@ -65,7 +65,7 @@ def test_drawing_is_one_svg_without_ids(name):
     assert not any(element.get("id") or element.get("class") for element in root.iter())
 
 
-# Boxes of all texts, in units of the drawing.
+# Bounding boxes of all texts, in units of the drawing.
 TEXTS = """() => {
     const drawing = document.querySelector("svg");
     return [...drawing.querySelectorAll("text")].map((text) => {
@@ -89,7 +89,7 @@ def test_texts_do_not_overlap_in_any_font(letters, name):
     sizes = letters.evaluate(TEXTS)
     assert sizes
     for text in sizes:
-        # A line of letters is higher than the letters themselves.
+        # A line box is higher than the letters themselves.
         text["y"], text["height"] = text["y"] + 0.15 * text["height"], 0.7 * text["height"]
         assert text["x"] >= 3 and text["x"] + text["width"] <= width - 3, text
         assert text["y"] >= 0 and text["y"] + text["height"] <= height, text
@@ -105,7 +105,7 @@ def test_texts_do_not_overlap_in_any_font(letters, name):
 
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_texts_fit_their_boxes(letters, name):
-    """The smallest box around a text's middle contains the whole text."""
+    """The smallest box that contains the centre of a text must contain the whole text."""
     letters.set_content(getattr(drawings, name)().svg)
     root = drawn(name)
     boxes = [[float(box.get(key, 0)) for key in ("width", "x", "y", "height")] for box in root.iter(f"{SVG}rect")]
@@ -146,7 +146,7 @@ def test_storage_merges_agrees_with_view():
 
 
 def test_dot_product_shows_the_products_of_its_vectors():
-    """The vectors are measured in the drawing: products of arrows, in units of the query's own length, 3."""
+    """The products are measured in the drawing, in units in which the query has length 3."""
     labels = texts("dot_product")
     assert [text for text in labels if "=" in text] == [
         "q · a = 3 · 2 = 6",
@@ -158,7 +158,7 @@ def test_dot_product_shows_the_products_of_its_vectors():
         for polygon in drawn("dot_product").iter(f"{SVG}polygon")
     ]
     query_line = next(drawn("dot_product").iter(f"{SVG}polyline")).get("points").split()[0]
-    origin = heads[2].clone()  # b is drawn from the origin
+    origin = heads[2].clone()  # b starts at the origin
     origin[1] = float(query_line.split(",")[1])
     query, *keys = [(head - origin) / (heads[0] - origin).norm() * 3 for head in heads]
     torch.testing.assert_close(torch.stack(keys) @ query, torch.tensor([6.0, 0.0, -6.0]), atol=0.02, rtol=0)
@@ -184,7 +184,7 @@ def test_attention_drawing_names_the_shapes():
 
 
 def test_clock_hands_end_at_the_features():
-    """Hands are arrows that end at (sine, cosine) of the position, on a clock with 0 at the top."""
+    """A hand is an arrow that ends at (sine, cosine) of the position, on a clock with 0 at the top."""
     root = drawn("clock_hands")
     centres = [[float(circle.get(key)) for key in ("cx", "cy")] for circle in root.iter(f"{SVG}circle")]
     tips = [polygon.get("points").split()[0].split(",") for polygon in root.iter(f"{SVG}polygon")][: len(centres)]
@@ -196,7 +196,7 @@ def test_clock_hands_end_at_the_features():
     for pair in (0, 2, 4):
         (turn,) = [text for text in texts("clock_hands") if text == f"+2: {2 * 180 / pi / 10000 ** (pair / 16):.0f}°"]
         angle = float(turn[4:-1]) * pi / 180
-        rotation = torch.tensor([[cos(angle), -sin(angle)], [sin(angle), cos(angle)]])  # of rows (sine, cosine)
+        rotation = torch.tensor([[cos(angle), -sin(angle)], [sin(angle), cos(angle)]])  # for rows (sine, cosine)
         rows = features[:, 2 * pair : 2 * pair + 2]
         torch.testing.assert_close(rows[:-2] @ rotation, rows[2:], atol=0.02, rtol=0)
 
@@ -213,7 +213,8 @@ def test_path_lengths_match_the_gradient(layers, layer):
             h = tl.scaled_dot_product_attention(h, h, h)
         else:
             h = torch.nn.functional.conv1d(h.T[None], kernel, padding=2)[0].T
-        gradient = torch.autograd.grad(h[-1].sum(), x, retain_graph=True)[0]  # of the last token, by each
+        # gradient of the last token with respect to every token
+        gradient = torch.autograd.grad(h[-1].sum(), x, retain_graph=True)[0]
         reached.append(gradient[0].abs().sum().item() > 0)
     assert reached == [False] * (layers - 1) + [True]
 
@@ -221,7 +222,7 @@ def test_path_lengths_match_the_gradient(layers, layer):
 def test_split_and_merge_shows_the_functions_numbers():
     numbers = [int(text) for text in texts("split_and_merge") if text.isdigit()]
     x = torch.tensor([[0, 1, 2, 3], [10, 11, 12, 13], [20, 21, 22, 23]])
-    cut = x.view(3, 2, 2).transpose(0, 1).flatten().tolist()  # the middle is drawn head by head
+    cut = x.view(3, 2, 2).transpose(0, 1).flatten().tolist()  # the middle of the drawing is arranged head by head
     heads = tl.split_heads(x, 2)
     merged = tl.merge_heads(heads).flatten().tolist()
     assert numbers == x.flatten().tolist() + cut + merged + cut + heads.flatten().tolist()
@@ -230,7 +231,7 @@ def test_split_and_merge_shows_the_functions_numbers():
 
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_block_parts_are_in_the_order_of_the_layer(norm_first):
-    """In a column from the top: as in ``EncoderLayer``, and the formula below."""
+    """The parts of a column, from the top, have the order of ``EncoderLayer``, and the formula is below them."""
     layer, calls = tl.EncoderLayer(d_model=4, n_heads=2, d_ff=8, norm_first=norm_first), []
     names = {"self_attention": "attention", "feed_forward": "feed-forward", "norm1": "norm", "norm2": "norm"}
     for part, name in names.items():
@@ -245,7 +246,7 @@ def test_block_parts_are_in_the_order_of_the_layer(norm_first):
     assert column_texts[0] == ("pre-norm" if norm_first else "post-norm")
     assert [words for words in column_texts if words in ("norm", "attention", "feed-forward")] == calls
     assert column_texts[-1] == ("x + f(norm(x))" if norm_first else "norm(x + f(x))")
-    # The place of the norms: on the residual stream, or before a part.
+    # Norms are on the residual stream if post-norm, and before a part if pre-norm.
     stream = [float(text.get("x")) for text in drawn("block").iter(f"{SVG}text") if text.text == "x"][norm_first]
     norms = [float(text.get("x")) for text in drawn("block").iter(f"{SVG}text") if text.text == "norm"]
     on_stream = [x == stream for x in norms if (x > 260) == norm_first]
@@ -276,13 +277,14 @@ def test_block_today_matches_a_modern_model():
         assert layer.norm_first == order
         assert f"{sum(isinstance(part, nn.Linear) for part in layer.feed_forward.modules())} maps" == maps
         assert {norm, maps} <= {*labels}
-    assert (labels.count("LayerNorm"), labels.count("RMSNorm")) == (2, 3)  # one after the last block
+    # the third RMSNorm comes after the last block
+    assert (labels.count("LayerNorm"), labels.count("RMSNorm")) == (2, 3)
     assert sum(isinstance(part, tl.RMSNorm) for part in now.modules()) == 3
     assert "sines and cosines" in labels
 
 
 def test_families_marks_the_masks_that_pytorch_needs():
-    """Leave out each of the six: the marks that are filled are those without which something leaks."""
+    """Leave out each of the six masks: the filled marks are those of masks without which something leaks."""
     torch.manual_seed(0)
     model = nn.Transformer(16, 4, 2, 2, 32, dropout=0.0, batch_first=True)
     source, target = torch.randn(1, 5, 16), torch.randn(1, 4, 16)
@@ -325,7 +327,7 @@ def test_softmax_in_pieces_ends_at_the_output_of_attention():
     assert labels[-1] == f"= {whole.item():.2f}"
     factors = [text.split("exp")[1] for text in labels if "factor" in text]
     assert factors == ["(2 − 4) = 0.14", "(4 − 4) = 1.00"]
-    # After each piece: the largest score so far, the sum, the sum with values.
+    # After each piece: the largest score so far, the sum, and the weighted sum of the values.
     results = [float(text[2:]) for text in labels if text.startswith("= ")][:-1]
     for piece in range(3):
         seen, seen_values = scores[: 2 * piece + 2], values[: 2 * piece + 2]

@@ -1,6 +1,6 @@
-"""Each part of attention's formula, on numbers that can be checked by hand; a failure is one sentence.
+"""Each part of attention's formula, on numbers that can be checked by hand; a failure message is one sentence.
 
-These tests run first, and say what each part must be; the others then compare it with PyTorch.
+These tests run first, and state what each part must do; the other tests then compare the parts with PyTorch.
 """
 
 import math
@@ -20,12 +20,12 @@ def weights(query, key, **options):
 
 
 def attention(query, key, **options):
-    """Attention whose values are the rows of the identity, so that the output is the weights."""
+    """Return the weights: the output of attention whose values are the rows of the identity."""
     return tl.scaled_dot_product_attention(query, key, IDENTITY, **options)
 
 
 def two_heads(query, key, **options):
-    """The same in both heads of a module whose projections are the identity: the output of each is the weights."""
+    """Return the weights from two heads whose projections are the identity: each head's output is the weights."""
     output = module_with_identity_projections()(*(x.repeat(1, 2) for x in (query, key, IDENTITY)), **options)
     first, second = output.chunk(2, dim=-1)
     check(second, first, "heads that get the same features return the same")
@@ -44,7 +44,7 @@ in_every_form = pytest.mark.parametrize("form", [weights, attention, two_heads])
 
 
 def check(actual, expected, sentence):
-    """Fail with the sentence and the numbers found, unless these are close to those expected."""
+    """Fail with the sentence and the actual numbers, unless they are close to the expected ones."""
     expected = torch.as_tensor(expected, dtype=torch.float32)
     actual = actual.detach().float().cpu()
     if actual.shape != expected.shape or not torch.allclose(actual, expected.cpu(), atol=1e-4):
@@ -56,7 +56,7 @@ def numbers(x):
 
 
 def one_query(first):
-    """A query, and keys for which its scores before scaling are ``first`` for key 0, and 0 for the other three."""
+    """Return a query and keys with scores before scaling of ``first`` for key 0, and of 0 for the other three keys."""
     return first * IDENTITY[:1], IDENTITY
 
 
@@ -66,7 +66,7 @@ def random_query_and_key():
 
 
 def test_order_of_heads():
-    features = torch.arange(6.0, device=DEVICE).view(1, 6)  # of one token
+    features = torch.arange(6.0, device=DEVICE).view(1, 6)  # the features of one token
     heads = tl.split_heads(features, 3)
     check(heads, [[[0, 1]], [[2, 3]], [[4, 5]]], "head h takes features h · d_head to (h + 1) · d_head - 1 of a token")
     tokens = torch.tensor([[[0.0], [10.0]], [[1.0], [11.0]]], device=DEVICE)  # 2 heads, 2 tokens, 1 feature
@@ -85,7 +85,7 @@ def test_softmax_axis(form):
 
 @in_every_form
 def test_scale(form):
-    """Not 1/d_head, not 1/√d_model, and not none."""
+    """Scores are divided by √d_head, and not by d_head, by √d_model or by 1."""
     largest = math.e**2 / (math.e**2 + 3)
     check(
         form(*one_query(4.0))[0, 0],
@@ -140,7 +140,7 @@ def test_bias_is_added_after_the_scale(form):
 
 
 def test_order_of_heads_in_the_module():
-    """Head 0 attends to keys 0 and 1, head 1 to key 2: the halves of the output show them."""
+    """Head 0 attends to keys 0 and 1, head 1 to key 2; the two halves of the output show this."""
     module = module_with_identity_projections()
     mask = torch.tensor([[[True, True, False, False]], [[False, False, True, False]]], device=DEVICE)
     output = module(torch.zeros(1, 8, device=DEVICE), torch.zeros(4, 8, device=DEVICE), IDENTITY.repeat(1, 2), mask)
@@ -161,11 +161,12 @@ def test_bias_of_the_projections(name):
     keys = IDENTITY.repeat(1, 2)
     output_of = {
         "q_proj": lambda x: module.weights(x, keys),
-        "k_proj": lambda x: module.project(x)[0],  # not in the weights: it adds one number to all scores of a query
+        # the weights do not show this bias, since it adds the same number to all scores of a query
+        "k_proj": lambda x: module.project(x)[0],
         "v_proj": lambda x: module(x),
         "out_proj": lambda x: module(x),
     }[name]
-    # The projections are the identity: 0 with a bias b gives what b gives without a bias.
+    # The projections are the identity, so input 0 with bias b must give what input b gives without a bias.
     expected = bias[None] if name == "out_proj" else output_of(bias[None])
     with torch.no_grad():
         getattr(module, name).bias.copy_(bias)

@@ -1,4 +1,4 @@
-"""Layers against PyTorch's with the same weights, and properties that hold for any weights."""
+"""Layers against PyTorch's layers with the same weights, and properties that hold for any weights."""
 
 import math
 
@@ -37,7 +37,7 @@ def vectors(length, seed=1, batch=2, dtype=torch.float32):
 
 
 def call(module, batch_first, *given, **masks):
-    """PyTorch's module on tensors that are batch first."""
+    """Call PyTorch's module with tensors that are batch first."""
     if batch_first:
         return module(*given, **masks)
     return module(*(x.transpose(0, 1) for x in given), **masks).transpose(0, 1)
@@ -78,7 +78,7 @@ def decoder_masks():
     }
 
 
-# PyTorch's layers, with their weights.
+# Agreement with PyTorch's layers.
 
 OPTIONS = [
     {"norm_first": norm_first, "bias": bias, "batch_first": batch_first, "activation": activation}
@@ -94,7 +94,7 @@ def check(kind, mine, options, dtype, given, masks):
     module = theirs(kind, dtype, **options)
     state = torch.get_rng_state()
     ours = mine.from_torch(module)
-    assert torch.equal(torch.get_rng_state(), state)  # nothing was drawn
+    assert torch.equal(torch.get_rng_state(), state)  # no random numbers were drawn
     same_numbers_elsewhere(ours, module)
     assert ours.norm_first == options["norm_first"] and ours.norm1.eps == ours.norm2.eps == 0.01
     for masks_of_ours, torch_masks in masks.values():
@@ -134,8 +134,9 @@ def test_evaluation_matches_pytorchs_fast_path(norm_first):
 
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_dropout_matches_pytorch(norm_first):
-    """With one seed the same entries fall, in the same places: attention, feed-forward, and every sum."""
-    x, memory = vectors(5, batch=1), vectors(6, seed=2, batch=1)  # in larger batches PyTorch draws in a different order
+    """With the same seed, dropout zeroes the same entries in attention, in feed-forward, and before every sum."""
+    # for larger batches, PyTorch draws in a different order
+    x, memory = vectors(5, batch=1), vectors(6, seed=2, batch=1)
     for kind, mine, given in (
         (nn.TransformerEncoderLayer, tl.EncoderLayer, (x,)),
         (nn.TransformerDecoderLayer, tl.DecoderLayer, (x, memory)),
@@ -203,7 +204,7 @@ def test_from_torch_refuses_unsupported_options():
     says(lambda: tl.EncoderLayer.from_torch(module), ValueError, text)
 
 
-# What holds for any weights.
+# Properties for any weights.
 
 
 def layers(**options):
@@ -359,7 +360,7 @@ def test_parameters(bias):
     assert any("bias" in name for name, _ in decoder.named_parameters()) == bias
 
 
-# The block of today.
+# The Llama-style block.
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "silu"])
@@ -427,7 +428,8 @@ def test_layers_pass_options_to_attention():
     )
     assert encoder.self_attention.n_kv_heads == decoder.cross_attention.n_kv_heads == 2
     assert encoder.self_attention.rotate is decoder.self_attention.rotate is tl.rotary
-    assert decoder.cross_attention.rotate is None  # source and target are no one sequence
+    # no rotation in cross-attention, since source and target are different sequences
+    assert decoder.cross_attention.rotate is None
     x, memory = vectors(5), vectors(6, seed=2)
     for layer, options in ((encoder, []), (decoder, [memory])):
         cache = layer.self_attention.new_cache()
@@ -436,7 +438,7 @@ def test_layers_pass_options_to_attention():
         agree(torch.cat(steps, 1), layer(x, *options, is_causal=True))
 
 
-# Every error, word for word.
+# The exact text of every error.
 
 encoder = {norm_first: tl.EncoderLayer(8, 2, 16, norm_first=norm_first) for norm_first in (False, True)}
 decoder = {norm_first: tl.DecoderLayer(8, 2, 16, norm_first=norm_first) for norm_first in (False, True)}

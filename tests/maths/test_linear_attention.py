@@ -1,4 +1,4 @@
-"""Linear attention against its definition, written with the weights in float64, and against itself in other forms."""
+"""Linear attention against its definition, with explicit weights in float64, and against its other forms."""
 
 import copy
 import math
@@ -39,12 +39,13 @@ def doubled(x):
     return torch.cat((x.relu(), (-x).relu()), dim=-1)
 
 
-# Ours, and the same in the words of others; the exponential of float16 would overflow its own range at 11.
+# Pairs of our function and an independent version. The exponential is not tested in float16, where it would overflow at
+# 11.
 MAPS = [(tl.elu_feature_map, elu_plus_one), (torch.exp, torch.exp), (doubled, doubled)]
 
 
 def loop(query, key, value, key_mask=None, is_causal=False, feature_map=elu_plus_one):
-    """Query by query: the similarities to the keys that it may attend to, and the weighted mean; differentiable."""
+    """Compute, query by query, the weighted mean over the keys that the query may attend to; differentiable."""
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     query, key, value = (x.cpu().double().expand(*lead, *x.shape[-2:]) for x in (query, key, value))
     q_len, k_len = query.shape[-2], key.shape[-2]
@@ -65,7 +66,7 @@ def loop(query, key, value, key_mask=None, is_causal=False, feature_map=elu_plus
 
 
 def with_weights(query, key, value, is_causal=False, feature_map=elu_plus_one):
-    """The definition once more, for longer sequences: all weights at once, in float64."""
+    """Compute the definition for longer sequences: all weights at once, in float64."""
     query, key, value = (x.cpu().double() for x in (query, key, value))
     similarity = feature_map(query) @ feature_map(key).mT
     if is_causal:
@@ -74,7 +75,7 @@ def with_weights(query, key, value, is_causal=False, feature_map=elu_plus_one):
 
 
 def recurrent(query, key, value, feature_map=tl.elu_feature_map):
-    """Token by token, from the initial state; (batch, heads, seq, features)."""
+    """Compute token by token, from the initial state; tensors are (batch, heads, seq, features)."""
     batch, heads, seq, _ = query.shape
     d_value = value.shape[-1]
     features = feature_map(query[..., :1, :]).shape[-1]
@@ -88,7 +89,7 @@ def recurrent(query, key, value, feature_map=tl.elu_feature_map):
 
 
 def heads(*lengths, d_head=4, d_value=6, lead=(2, 3), dtype=torch.float32, **options):
-    """Query, key and value with this many tokens."""
+    """Return query, key and value with this number of tokens."""
     q_len, k_len = lengths * 2 if len(lengths) == 1 else lengths
     sizes = (q_len, d_head), (k_len, d_head), (k_len, d_value)
     return [normal(*lead, *size, seed=seed, dtype=dtype, **options) for seed, size in enumerate(sizes)]
@@ -115,7 +116,7 @@ def problems(draw):
     ]
     key_mask = None
     if draw(st.booleans()):
-        # A mask must not stretch the leading axes that the tensors have together.
+        # A mask must not enlarge the leading axes that the tensors have together.
         shape = [*torch.broadcast_shapes(*(x.shape[:-2] for x in tensors)), 1, k_len]
         key_mask = (normal(*broadcastable(shape), seed=seed + 3) > -0.2).detach()
     return *tensors, key_mask, is_causal, draw(st.integers(1, 9)), draw(st.sampled_from(MAPS))
@@ -140,13 +141,13 @@ def test_linear_attention_agrees_with_the_definition(problem):
     if expected.requires_grad:
         agree_in_gradient(output, expected, (query, key, value))
     for x, before in zip((query, key, value), copies):
-        assert torch.equal(x, before) and x._version == 0  # the inputs are as they were
+        assert torch.equal(x, before) and x._version == 0  # the inputs are unchanged
     assert key_mask is None or key_mask._version == 0
 
 
 FEATURE_MAPS = [one for one, _ in MAPS] + [squared_relu]
 CHUNKS = [1, 5, 8, 37, 64]
-# Every map in every dtype, and the chunks in turn: the properties above draw all three freely.
+# Every map with every dtype, and the chunk sizes in turn; the properties above draw all three freely.
 FORMS = [
     pytest.param(CHUNKS[(i + j) % 5], feature_map, dtype, id=f"{feature_map.__name__}-{dtype}")
     for i, feature_map in enumerate(FEATURE_MAPS)
@@ -161,7 +162,7 @@ def test_all_forms_agree(chunk_size, feature_map, dtype):
     steps = recurrent(*tensors, feature_map=feature_map)
     agree(causal, steps)
     agree_in_gradient(causal, steps, tensors)
-    # The last query sees every key in both forms; so does every query, of the keys up to its own.
+    # The last query sees every key in both forms; likewise, every query sees all keys of the prefix that it ends.
     prefixes = [
         tl.bidirectional_linear_attention(query, key, value, feature_map=feature_map)
         for n in range(1, 38)
@@ -222,23 +223,24 @@ def test_elu_feature_map_is_elu_plus_one(dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("function", [tl.elu_feature_map, tl.checks.elu_feature_map.reference], ids=["ours", "check's"])
 def test_feature_map_gradient_matches_the_formula_at_zero(function, dtype):
-    """Of a function with a bound, as ``clamp`` is, the gradient at the bound differs from PyTorch to PyTorch."""
+    """``clamp`` and the like would fail: their gradient at the bound depends on PyTorch's version."""
     numbers = [-3.0, -1.0, -1e-3, -0.0, 0.0, 1e-3, 7.0, 100.0]
     x = torch.tensor(numbers, dtype=dtype, device=DEVICE, requires_grad=True)
     (grad,) = torch.autograd.grad(function(x).sum(), x)
     agree(grad, torch.tensor([math.exp(min(number, 0)) for number in numbers], dtype=torch.float64))
-    assert grad[3] == grad[4] == 1  # at the joint both sides have slope 1, and it counts once
+    assert grad[3] == grad[4] == 1  # where the two branches meet, both have slope 1, which counts only once
 
 
 def test_elu_feature_map_is_exact_far_below_zero():
     x = torch.tensor([-17.0, -18.0, -30.0, -80.0], device=DEVICE, requires_grad=True)
-    # Why it is not written so; e⁻¹⁸ is a quarter of the last place of 1, which a device may round either way.
+    # Shows why the map is not written as elu(x) + 1. e⁻¹⁸ is a quarter of the last digit of 1, which a device may round
+    # up or down.
     assert (F.elu(x) + 1)[2:].tolist() == [0, 0]
     actual = tl.elu_feature_map(x)
     torch.testing.assert_close(actual.cpu().double(), x.cpu().double().exp(), rtol=1e-6, atol=0)
     (grad,) = torch.autograd.grad(actual.sum(), x)
     torch.testing.assert_close(grad.cpu().double(), x.cpu().double().exp(), rtol=1e-6, atol=0)
-    # Queries and keys down there still have weights that sum to one.
+    # Queries and keys far below zero still have weights that sum to one.
     query, key = (torch.full((2, n, 4), -30.0, device=DEVICE) for n in (3, 5))
     value = normal(2, 5, 4, seed=0)
     agree(tl.bidirectional_linear_attention(query, key, value), value.mean(-2, keepdim=True).expand(2, 3, 4))
@@ -313,12 +315,12 @@ def test_padding_is_excluded_from_both_sums(dtype, hidden, is_causal):
         return tl.bidirectional_linear_attention(query, key, value, **options)
 
     output = attend(*tensors, key_mask=real)
-    # The values in the padding change nothing.
+    # The values in the padding have no effect.
     changed = [x.detach().clone() for x in tensors]
     for x in changed[1:]:
         x[..., hidden, :] = 50.0
     assert torch.equal(attend(*changed, key_mask=real), output)
-    # Outputs and gradients of the real tokens are those without padding.
+    # Outputs and gradients of the real tokens are the same as without padding.
     agree(output[..., real, :], attend(*(x[..., real, :] for x in tensors)))
     for grad in gradients(output, tensors[1:]):
         assert (grad[..., hidden, :] == 0).all() and (grad[..., real, :] != 0).any()
@@ -331,7 +333,7 @@ def test_fully_masked_query_gets_zeros_and_finite_gradients(is_causal, dtype):
     lengths = [0, 4]
     mask = tl.padding_mask(lengths, 7, device=DEVICE)
     if is_causal:
-        mask = mask.flip(-1)  # padding in front: the first queries see only padding
+        mask = mask.flip(-1)  # with padding in front, the first queries see only padding
         output = tl.causal_linear_attention(*tensors, key_mask=mask, chunk_size=2)
         assert (output[1, :, :3] == 0).all() and (output[1, :, 3:] != 0).all()
     else:
@@ -345,8 +347,8 @@ def test_fully_masked_query_gets_zeros_and_finite_gradients(is_causal, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_features_that_are_zero_match_nothing(dtype):
     query, key, value = (x.detach() for x in heads(7, dtype=dtype))
-    query[..., 3, :] = -1.0  # no positive feature
-    key[..., :2, :] = -1.0  # nothing to match for the first two
+    query[..., 3, :] = -1.0  # this query has no positive feature
+    key[..., :2, :] = -1.0  # the first two queries have no key with a matching feature
     tensors = [x.requires_grad_() for x in (query, key, value)]
     output = tl.causal_linear_attention(*tensors, feature_map=squared_relu, chunk_size=3)
     assert (output[..., [0, 1, 3], :] == 0).all()
@@ -356,7 +358,7 @@ def test_features_that_are_zero_match_nothing(dtype):
 
 
 def test_single_token_may_have_zero_features():
-    """A map that is zero somewhere is zero for a single token now and then: no reason to end a generation."""
+    """A map that can return zero sometimes does so for a single token, which must not end a generation."""
     token = torch.full((1, 1, 1, 2), -1.0, device=DEVICE)
     for form in (tl.bidirectional_linear_attention, tl.causal_linear_attention):
         assert (form(token, token, token, feature_map=squared_relu) == 0).all()
@@ -390,7 +392,7 @@ def test_nan_propagates_to_later_tokens_only(i, dtype):
     output = tl.causal_linear_attention(*tensors, chunk_size=3)
     hit = torch.zeros(2, 3, 8, 6, dtype=torch.bool, device=DEVICE)
     if i == 0:
-        hit[0, 0, 4] = True  # a query is its own affair
+        hit[0, 0, 4] = True  # NaN in a query affects only this query
     else:
         hit[0, 0, 4:, slice(1, 2) if i == 2 else slice(None)] = True
     actual = output.isnan()
@@ -402,7 +404,7 @@ def test_nan_propagates_to_later_tokens_only(i, dtype):
 
 
 def own_subtracted(query, key, value, chunk_size, feature_map):
-    """A tempting form that loses digits: the state before a chunk as the sum up to its end, less the chunk."""
+    """Compute the state before a chunk as the sum up to its end minus the chunk's own sum, which loses digits."""
     q, k, v = (x.unflatten(-2, (-1, chunk_size)) for x in (feature_map(query), feature_map(key), value))
     own_S, own_z = k.mT @ v, k.sum(-2)
     S, z = own_S.cumsum(-3) - own_S, own_z.cumsum(-2) - own_z
@@ -412,7 +414,7 @@ def own_subtracted(query, key, value, chunk_size, feature_map):
 
 
 def summed_and_taken_back(query, key, value, chunk_size, feature_map):
-    """Another: the sum over all keys, less the later ones."""
+    """Compute the prefix sums as the sum over all keys minus the later keys, a form that loses digits as well."""
     q, k = feature_map(query), feature_map(key)
     outer = k.unsqueeze(-1) * value.unsqueeze(-2)
     S = outer.sum(-3, keepdim=True) - (outer.flip(-3).cumsum(-3).flip(-3) - outer)
@@ -430,7 +432,7 @@ def by_steps(query, key, value, chunk_size, feature_map):
 
 def one_huge_key(place, seq=64):
     query, key, value = (x.detach() for x in heads(seq, lead=(1, 2)))
-    key[..., place, :] = 25.0  # its exponential is 7e10, to which float32 can add nothing below 4096
+    key[..., place, :] = 25.0  # its exponential is 7e10, to which float32 cannot add anything below 4096
     return query, key, value
 
 
@@ -442,7 +444,7 @@ def test_huge_key_does_not_change_earlier_outputs(chunk_size, place, form):
     expected = with_weights(*tensors, is_causal=True, feature_map=torch.exp)
     actual = form(*tensors, chunk_size, torch.exp)
     assert (actual.cpu() - expected).abs().max() < 5e-6 * expected.abs().max()
-    # Exactly: earlier outputs are those without the key.
+    # Earlier outputs must equal those without the key.
     cut = form(*(x[..., :place, :] for x in tensors), chunk_size, torch.exp) if place else actual[..., :0, :]
     torch.testing.assert_close(actual[..., :place, :], cut, rtol=1e-6, atol=1e-6)
 
@@ -462,7 +464,7 @@ def test_huge_key_does_not_change_earlier_gradients(place):
 
 @pytest.mark.parametrize("form", [own_subtracted, summed_and_taken_back])
 def test_difference_of_sums_fails_with_a_huge_key(form):
-    """The two that the tests above are there for fail them."""
+    """The two tempting forms above must fail these tests."""
     harmless = [x.detach() for x in heads(64, lead=(1, 2))]
     expected = with_weights(*harmless, is_causal=True, feature_map=torch.exp)
     agree(form(*harmless, 8, torch.exp), expected)
@@ -476,20 +478,20 @@ LONG = 65536
 
 
 def prefixes(query, key, value):
-    """Every prefix of both sums in float64, one column of values after the other."""
+    """Return the outputs for every prefix, from sums in float64, one column of values after the other."""
     q, k = elu_plus_one(query.cpu().double()), elu_plus_one(key.cpu().double())
     columns = [(q * (k * column.unsqueeze(-1)).cumsum(-2)).sum(-1) for column in value.cpu().double().unbind(-1)]
     return torch.stack(columns, -1) / (q * k.cumsum(-2)).sum(-1, keepdim=True)
 
 
 def sums(query, key, value):
-    """The whole of both sums in float64."""
+    """Return the outputs for all keys, from sums in float64."""
     q, k = elu_plus_one(query.cpu().double()), elu_plus_one(key.cpu().double())
     return q @ (k.mT @ value.cpu().double()) / (q @ k.sum(-2, keepdim=True).mT)
 
 
 def test_float32_is_accurate_at_length_65536():
-    """Values of mean 1: sums of values around zero would hardly grow. Every output is then near 1."""
+    """Values have mean 1, since sums of values around zero would hardly grow. Every output is then near 1."""
     query, key, value = (x.detach() for x in heads(LONG, lead=(1, 1), d_head=16, d_value=8))
     value = value + 1
     expected = sums(query, key, value)
@@ -499,7 +501,7 @@ def test_float32_is_accurate_at_length_65536():
     for chunk_size in (64, 128, 1000):
         actual = tl.causal_linear_attention(query, key, value, chunk_size=chunk_size)
         assert (actual.cpu() - expected).abs().max() < 2e-5, chunk_size
-    # The steps add one token after the other, as cumsum does; the last 1024 of them are taken.
+    # The steps add one token after the other, as cumsum does; only the last 1024 of them are computed.
     tokens = [x[0, :, -1024:] for x in (query, key, value)]
     k, v = elu_plus_one(key[0, :, :-1024]), value[0, :, :-1024]
     S = torch.stack([(k * column.unsqueeze(-1)).cumsum(-2)[:, -1] for column in v.unbind(-1)], -1)
@@ -544,7 +546,7 @@ def test_half_precision_is_summed_in_float32(dtype, autocast):
 
 
 def memory_of(seq, backward, **options):
-    """The peak of one call, in tensors of (seq, heads * d_head)."""
+    """Return the peak memory of one call, in tensors of (seq, heads * d_head)."""
     tensors = [torch.randn(1, 2, seq, 32, device=DEVICE, requires_grad=backward) for _ in range(3)]
     upstream = torch.randn(1, 2, seq, 32, device=DEVICE)
 
@@ -555,20 +557,20 @@ def memory_of(seq, backward, **options):
     call()
     peak = tl.measure.peak_bytes(call)
     if peak is None:
-        pytest.skip(f"{DEVICE.type} does not tell how much memory it uses")
+        pytest.skip(f"{DEVICE.type} does not report its memory use")
     return peak / (4 * seq * 2 * 32)
 
 
 @pytest.mark.parametrize("backward", [False, True])
 def test_memory_is_linear_in_length(backward):
     short, long = memory_of(2048, backward), memory_of(8192, backward)
-    assert long < 1.1 * short  # per token, at four times the length
+    assert long < 1.1 * short  # memory per token, at four times the length
     # All prefixes of S would be 32 such tensors, and their gradients as many; all weights would be 8192 / 32.
     assert long < (30 if backward else 2.5)
 
 
 def test_gradient_memory_of_chunks_is_bounded():
-    """The gradient of a slice is; with one slice per chunk, training would take quadratic time."""
+    """A slice's gradient is as large as the whole tensor: one slice per chunk would make training quadratic."""
     tensors = [torch.randn(1, 2, 64, 4, device=DEVICE, requires_grad=True) for _ in range(3)]
     nodes, open_nodes = set(), [tl.causal_linear_attention(*tensors, chunk_size=8).grad_fn]
     while open_nodes:
@@ -615,7 +617,7 @@ def test_the_state_of_half_precision_is_float32(dtype):
     query, key, value = (x[..., 0, :] for x in heads(1, lead=(1, 1), d_head=2, d_value=3, dtype=dtype))
     state, output = tl.linear_attention_step(state, query, key, value)
     assert [x.dtype for x in state] == [kept, kept] and output.dtype == dtype
-    agree(output, value)  # it attends to itself only
+    agree(output, value)  # the token attends to itself only
 
 
 def test_state_has_constant_size():
@@ -644,7 +646,7 @@ def attention(dtype=torch.float32, **options):
 
 
 def by_hand(module, query, key=None, value=None, mask=None, is_causal=False):
-    """Projections by their matrices, heads by the definition, and the projection out, in float64."""
+    """Compute projections by their matrices, heads by the definition, and the output projection, in float64."""
     key = query if key is None else key
     value = key if value is None else value
     state = {name: x.detach().cpu().double() for name, x in module.state_dict().items()}
@@ -768,7 +770,7 @@ def test_the_module_under_autocast(dtype):
 
 
 def in_linear(model):
-    """The model with linear attention in every place, and the weights it had."""
+    """Return the model with all attention replaced by linear attention with the same weights."""
     model = copy.deepcopy(model)
     for layer in model.modules():
         for name, child in list(layer.named_children()):
@@ -855,7 +857,7 @@ def test_learned_feature_map_is_a_submodule():
     assert "feature_map.0.weight" in module.state_dict() and module.feature_map is learned
     module(normal(2, 5, D_MODEL, seed=1), is_causal=True).sum().backward()
     assert all(parameter.grad is not None for parameter in module.parameters())
-    # A function adds no parameters: the module then loads the weights of softmax attention.
+    # The function of linear attention adds no parameters, so the module can load the weights of softmax attention.
     assert tl.LinearAttention(8, 2).state_dict().keys() == tl.MultiHeadAttention(8, 2).state_dict().keys()
 
 
@@ -919,10 +921,10 @@ def test_linear_attention_takes_a_head_size_and_qk_norm(rotate):
     cache = module.new_cache()
     steps = [module.step(new, cache) for new in x.split([2, 1, 2], -2)]
     agree(torch.cat(steps, -2), module(x, is_causal=True))
-    assert [x.numel() for x in cache.state] == [2 * 2 * 6 * 6, 2 * 2 * 6]  # one for each head of keys
+    assert [x.numel() for x in cache.state] == [2 * 2 * 6 * 6, 2 * 2 * 6]  # one state for each head of keys
 
 
-# Every error, word for word.
+# The exact text of every error.
 
 q, k, v = torch.zeros(2, 5, 4), torch.zeros(2, 7, 4), torch.zeros(2, 7, 6)
 seen = torch.ones(7, dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""Masks against loops over their definitions, and against PyTorch's."""
+"""Masks against loops over their definitions, and against PyTorch's masks."""
 
 import itertools
 import math
@@ -14,7 +14,7 @@ SIZES = range(6)
 
 
 def table(rows, columns, rule):
-    """A mask from a rule for one query and one key."""
+    """Make a mask from a rule for one query and one key."""
     numbers = [[rule(i, j) for j in range(columns)] for i in range(rows)]
     return torch.tensor(numbers, dtype=torch.bool, device=DEVICE).reshape(rows, columns)
 
@@ -24,7 +24,7 @@ def same(mask, expected):
     assert mask.shape == expected.shape and torch.equal(mask, expected)
 
 
-# What each mask means.
+# The definition of each mask.
 
 
 @pytest.mark.parametrize(("q_len", "k_len"), list(itertools.product(SIZES, SIZES)))
@@ -41,8 +41,8 @@ def test_causal_mask_counts_from_the_end(q_len, k_len):
 def test_causal_mask_is_pytorchs_lower_right_mask():
     from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
-    for q_len, k_len in ((1, 1), (4, 4), (3, 7)):  # PyTorch warns where q_len > k_len
-        # Both are subclasses of Tensor that hold no numbers until a program uses them.
+    for q_len, k_len in ((1, 1), (4, 4), (3, 7)):  # PyTorch warns if q_len > k_len
+        # PyTorch's causal masks are subclasses of Tensor without numbers until they are materialized.
         assert torch.equal(tl.causal_mask(q_len, k_len), causal_lower_right(q_len, k_len)._materialize())
         upper_left = causal_upper_left(q_len, k_len)._materialize()
         assert torch.equal(tl.causal_mask(q_len, k_len), upper_left) == (q_len == k_len)
@@ -69,7 +69,7 @@ def test_padding_is_hidden_as_a_key(k_len, kind):
     given = kind(lengths) if kind in (list, tuple) else torch.tensor(lengths, dtype=kind, device=DEVICE)
     same(tl.padding_mask(given, k_len, device=DEVICE), expected)
     if isinstance(given, torch.Tensor):
-        same(tl.padding_mask(given, k_len), expected)  # on the device of the lengths
+        same(tl.padding_mask(given, k_len), expected)  # the mask is on the device of the lengths
         assert given.tolist() == lengths and given._version == 0
 
 
@@ -105,7 +105,7 @@ def test_masks_are_created_on_the_given_device():
     assert tl.causal_mask(2).device.type == "cpu"
 
 
-# What they do in attention.
+# The effect of masks in attention.
 
 
 def heads(seq, *, dtype=torch.float32):
@@ -136,7 +136,7 @@ def test_causal_mask_matches_is_causal_for_a_sequence(dtype):
 def test_is_causal_counts_from_the_first_key():
     query, key, value = heads(5)
     whole = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
-    last = query[:, :, -2:]  # two new tokens, three in the cache
+    last = query[:, :, -2:]  # two new tokens, and three in the cache
     agree(tl.scaled_dot_product_attention(last, key, value, tl.causal_mask(2, 5, device=DEVICE)), whole[:, :, -2:])
     wrong = tl.scaled_dot_product_attention(last, key, value, is_causal=True)
     assert (wrong - whole[:, :, -2:]).abs().max() > 0.1
@@ -163,7 +163,7 @@ def test_tokens_outside_a_window_do_not_change_the_output():
     assert changed.tolist() == [False, False, True, True, False, False]
 
 
-# Every error, word for word.
+# The exact text of every error.
 
 BOOL = "mask must be bool, True where a query may attend, got"
 WRONG = [

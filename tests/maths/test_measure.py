@@ -1,4 +1,4 @@
-"""``measure``: the search for a size, and the profiler. No test asserts a time."""
+"""``measure``: the search for a size, and the profiler. No test asserts a duration."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from transformer_lab import measure
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Replace the clock: a call returns its own duration."""
+    """Replace the clock by one for which each call returns its own duration."""
     monkeypatch.setattr(measure, "seconds", lambda call, times=1: call())
 
 

@@ -1,4 +1,4 @@
-"""Beginners' mistakes: every public function, with each argument replaced by common wrong values."""
+"""Mistakes of beginners: every public function, with each argument replaced by common wrong values."""
 
 from functools import partial
 
@@ -8,7 +8,7 @@ import torch
 
 import transformer_lab as tl
 
-B, H, N, D = 2, 3, 5, 4  # batch, heads, seq, features of a head
+B, H, N, D = 2, 3, 5, 4  # batch, heads, seq, d_head
 
 
 def x(*shape):
@@ -39,7 +39,7 @@ def fresh_cache(key, value):
     return tl.KeyValueCache().append(key, value)
 
 
-# Calls and their arguments, by the name in tl. A module has two entries: its constructor and its call.
+# Calls and their arguments, by the name in tl. A module has two entries: one for its constructor and one for its call.
 CALLS = {
     "Decoder": (tl.Decoder, {**layer, "n_layers": 1}),
     "Decoder()": (tl.Decoder(6, 3, 1, 8), {"x": wide, "memory": wide, "mask": seen, "memory_mask": keys}),
@@ -165,7 +165,7 @@ CALLS = {
 
 
 class Table:
-    """As a table of pandas: with columns, and with a way to an array."""
+    """An object like a table of pandas, with columns and a conversion to an array."""
 
     shape = (100, 100)
 
@@ -223,7 +223,7 @@ NO_ARGUMENTS = {"StateCache", "device"}
 
 
 def message(call, given):
-    """The error that a call ends with, or None; it must come from this package, and not from somewhere inside torch."""
+    """Return the text of a call's error, or None; the error must come from this package, not from inside torch."""
     try:
         call(**given)
     except Exception as error:
@@ -250,7 +250,7 @@ def test_messages_are_short_and_show_no_tensor_values(call, given, argument):
 
 @pytest.mark.parametrize(("call", "given", "argument"), TENSORS)
 def test_non_tensors_suggest_a_conversion(call, given, argument):
-    if argument == "lengths":  # which accepts arrays and lists
+    if argument == "lengths":  # this argument accepts arrays and lists
         return
     remedies = {
         "array": f"use torch.as_tensor({argument})",

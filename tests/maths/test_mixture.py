@@ -28,7 +28,7 @@ def linear(x, layer):
 
 
 def by_expert(x, part):
-    """A feed-forward layer of one token, in float64."""
+    """Compute a feed-forward layer for one token, in float64."""
 
     def act(z):
         return z / (1 + (-z).exp()) if part.activation == "silu" else z * (z > 0)
@@ -39,7 +39,7 @@ def by_expert(x, part):
 
 
 def by_loops(module, x):
-    """Each token alone, its experts one after the other, in float64."""
+    """Compute each token separately, with its experts one after the other, in float64."""
     outputs = []
     for token in exact(x).reshape(-1, D_MODEL):
         powers = linear(token, module.router).exp()
@@ -190,7 +190,7 @@ def test_parameters():
     assert "(\n  n_active=3, renormalize=True\n" in repr(module)
 
 
-# The blocks of transformers, with their weights.
+# Agreement with the blocks of transformers.
 
 
 @pytest.mark.parametrize("kind", ["Mixtral", "Qwen3Moe", "Qwen3Moe, not renormalized"])
@@ -217,7 +217,7 @@ def test_mixture_matches_transformers(kind):
     agree_in_gradient(actual, expected, (x,))
 
 
-# Every error, word for word.
+# The exact text of every error.
 
 
 def build(**options):

@@ -1,4 +1,4 @@
-"""Multi-head attention against PyTorch's own module, and against products that name every axis."""
+"""Multi-head attention against PyTorch's module, and against products that name every axis."""
 
 import math
 
@@ -57,7 +57,7 @@ def test_split_heads_and_merge_heads_are_inverse(lead, n_heads, d_head, seq, con
         assert torch.equal(split[..., head, :, :], x[..., head * d_head : (head + 1) * d_head])
     assert split.data_ptr() == x.data_ptr() and split._is_view()
     assert torch.equal(tl.merge_heads(split), x)
-    # The inverse, from heads in the memory layout that attention returns.
+    # The inverse, from heads in the memory layout of attention's output.
     heads = normal(*lead, n_heads, seq, d_head, seed=2, contiguous=contiguous)
     merged = tl.merge_heads(heads)
     assert merged.shape == (*lead, seq, n_heads * d_head)
@@ -79,8 +79,9 @@ def test_split_heads_takes_any_dtype_and_strides(dtype):
 
 def test_view_without_transpose_scrambles_heads():
     x = torch.arange(12).reshape(1, 4, 3 * 1)
-    assert tl.split_heads(x, 3)[0, 0].flatten().tolist() == [0, 3, 6, 9]  # feature 0 of every token
-    assert x.view(1, 3, 4, 1)[0, 0].flatten().tolist() == [0, 1, 2, 3]  # four numbers in storage order
+    assert tl.split_heads(x, 3)[0, 0].flatten().tolist() == [0, 3, 6, 9]  # the first number of head 0 for every token
+    # a view without a transpose puts four consecutive numbers there
+    assert x.view(1, 3, 4, 1)[0, 0].flatten().tolist() == [0, 1, 2, 3]
     heads = normal(2, 3, 5, 4, seed=0)
     assert not torch.equal(tl.merge_heads(heads), heads.reshape(2, 5, 12))
     with pytest.raises(RuntimeError, match="view size is not compatible"):
@@ -132,7 +133,7 @@ def test_single_head_in_half_precision_and_under_autocast(dtype):
 
 
 def by_einsum(module, query, key=None, value=None, allowed=None):
-    """Weights and output of the module by einsum with named axes, in float64."""
+    """Compute the weights and the output of the module by einsum with named axes, in float64."""
     key = query if key is None else key
     value = key if value is None else value
 
@@ -243,9 +244,9 @@ def test_empty_and_single(shapes):
     output = module(query, key)
     assert output.shape == query.shape
     assert module.weights(query, key).shape == (*shapes[0][:-1], N_HEADS, shapes[0][-1], shapes[1][-1])
-    if shapes[1][-1] == 0:  # no keys: zeros from every head
+    if shapes[1][-1] == 0:  # without keys, every head returns zeros
         agree(output, module.out_proj.bias.expand(output.shape))
-    if shapes[1][-1] == 1:  # one key: all of it
+    if shapes[1][-1] == 1:  # with one key, this key gets all the weight
         agree(output, module.out_proj(module.v_proj(key)).expand(output.shape))
     output.sum().backward()
     assert all(p.grad is None or p.grad.isfinite().all() for p in module.parameters())
@@ -271,7 +272,7 @@ def test_fully_masked_queries_get_the_output_bias(kind, lead, dtype):
     fully_masked = ~mask.expand(*lead, N_HEADS, 5, 3).any(-1)
     assert (weights[fully_masked] == 0).all()
     agree(weights[~fully_masked].sum(-1), torch.ones((~fully_masked).sum()))
-    rows = fully_masked.all(-2)  # in no head
+    rows = fully_masked.all(-2)  # fully masked in every head
     agree(output[rows], module.out_proj.bias.expand(output[rows].shape))
     for grad in (*gradients(output, (x, y, *module.parameters())), *gradients(weights, (x, y))):
         assert grad.isfinite().all()
@@ -288,7 +289,7 @@ def test_pytorch_returns_nan_for_fully_masked_rows_on_one_path(train):
     assert with_weights[:, 2].isnan().all() and weights[:, 2].isnan().all()
     assert with_weights[:, [0, 1, 3, 4]].isfinite().all()
     without, _ = theirs(x, x, x, attn_mask=~mask, need_weights=False)
-    if torch.__version__ >= "2.5":  # before that it was NaN on both
+    if torch.__version__ >= "2.5":  # older versions return NaN in both
         agree(without[:, 2], theirs.out_proj.bias.expand(2, -1))
         agree(ours(x, mask=mask), without)
     agree(ours(x, mask=mask)[:, 2], theirs.out_proj.bias.expand(2, -1))
@@ -300,7 +301,7 @@ def test_pytorch_returns_nan_for_fully_masked_rows_on_one_path(train):
 def test_dropout_applies_to_weights_in_training():
     module, x = attention(dropout=0.5), tokens(1, 5, D_MODEL)
     assert not torch.equal(module(x), module(x))
-    agree(module.weights(x), by_einsum(module, x)[0])  # without dropout
+    agree(module.weights(x), by_einsum(module, x)[0])  # `weights` returns them without dropout
     assert torch.equal(module.eval()(x), module(x))
     agree(module(x), by_einsum(module, x)[1])
     everything = attention(dropout=1.0)
@@ -320,14 +321,14 @@ def test_dropout_matches_pytorch(batch_first):
     assert not tl.MultiHeadAttention.from_torch(theirs.eval()).training
 
 
-# PyTorch's module, with its weights.
+# Agreement with PyTorch's module.
 
 
 def masks(batch, q_len, k_len):
-    """Our mask, and PyTorch's arguments for the same mask, in which True hides."""
+    """Return our masks, and PyTorch's arguments for the same masks, in which True hides a key."""
     some = (normal(q_len, k_len, seed=11) > 0).detach()
     per_head = (normal(batch, N_HEADS, q_len, k_len, seed=12) > 0).detach()
-    some[..., 0] = per_head[..., 0] = True  # where a row is empty, PyTorch's result depends on the path
+    some[..., 0] = per_head[..., 0] = True  # for an empty row, PyTorch's result depends on the code path
     causal = torch.ones(q_len, k_len, dtype=torch.bool, device=DEVICE).tril()
     padding = tl.padding_mask([k_len - 2, k_len, 1][:batch], k_len, device=DEVICE)
     hidden = ~padding[:, 0, 0]
@@ -359,7 +360,7 @@ OPTIONS = [
     (None, 7, True, True),
     (D_MODEL, D_MODEL, False, False),
 ]
-# Every mask with every shape of the module, in one dtype or the other.
+# Every mask with every shape of the module; the dtypes alternate.
 PAIRS = [
     pytest.param(EXACT[(i + j) % len(EXACT)], kind, *options, id=f"{kind}-{'-'.join(map(str, options))}")
     for i, kind in enumerate(KINDS)
@@ -374,7 +375,7 @@ def test_from_torch_matches_pytorch(dtype, kind, kdim, vdim, bias, batch_first):
     theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, **options), dtype)
     state = torch.get_rng_state()
     ours = tl.MultiHeadAttention.from_torch(theirs)
-    assert torch.equal(torch.get_rng_state(), state)  # nothing was drawn
+    assert torch.equal(torch.get_rng_state(), state)  # no random numbers were drawn
     same_numbers_elsewhere(ours, theirs)
     assert (ours.n_heads, ours.dropout) == (N_HEADS, 0.0)
 
@@ -436,7 +437,7 @@ def test_from_torch_takes_a_parametrized_projection():
     agree(tl.MultiHeadAttention.from_torch(theirs)(x), theirs(x, x, x)[0])
 
 
-# Other functions for attention and for positions.
+# Different functions for attention and for positions.
 
 
 def test_heads_can_use_another_attention():
@@ -454,7 +455,7 @@ def test_heads_can_use_another_attention():
 
 
 def rotated(x, positions):
-    """Rotary positions of one pair of features, the first two."""
+    """Apply rotary positions to one pair of features, the first two."""
     angle = positions.to(x.dtype)[:, None]
     pair = torch.cat([-x[..., 1:2], x[..., :1]], -1)
     return torch.cat([x[..., :2] * angle.cos() + pair * angle.sin(), x[..., 2:]], -1)
@@ -486,7 +487,7 @@ def test_causal_weights_match_a_causal_mask():
 
 
 def with_all_heads(module, kind=tl.MultiHeadAttention, **options):
-    """The same attention without shared keys: every query head has a copy of its keys."""
+    """Return the same attention without shared keys: every query head has a copy of its keys."""
     own, group = kind(module.out_proj.in_features, module.n_heads, **options), module.n_heads // module.n_kv_heads
     state = dict(module.state_dict())
     for name in ("k_proj.weight", "k_proj.bias", "v_proj.weight", "v_proj.bias"):
@@ -530,7 +531,7 @@ def test_repr_shows_n_kv_heads():
 
 
 def test_n_kv_heads_equal_to_n_heads_changes_nothing():
-    def attend(query, key, value, mask, *, is_causal, dropout_p):  # knows nothing of groups
+    def attend(query, key, value, mask, *, is_causal, dropout_p):  # this function does not support shared keys
         return tl.scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal)
 
     modules = []
@@ -541,11 +542,11 @@ def test_n_kv_heads_equal_to_n_heads_changes_nothing():
     assert torch.equal(modules[0](x), modules[1](x))
 
 
-# Heads of a size of their own, and normed queries and keys.
+# Heads of a separate size, and normalized queries and keys.
 
 
 def by_loops(module, query, key=None, is_causal=False):
-    """Head by head, query by query, in float64; weights, (..., heads, q_len, k_len), and outputs."""
+    """Compute head by head and query by query, in float64; return weights, (..., heads, q_len, k_len), and outputs."""
     key = query if key is None else key
 
     def project(x, linear, head):
@@ -668,12 +669,12 @@ def test_attention_matches_transformers_qwen3():
     agree_in_gradient(actual, expected, (x,))
 
 
-# How it begins.
+# Initial weights.
 
 
 @pytest.mark.parametrize("options", [{}, {"n_kv_heads": 1}, {"d_key_in": 5}, {"d_head": 7}, {"qk_norm": True}])
 def test_weights_are_drawn_in_one_order(options):
-    """A seed gives the weights that it always gave: four linear layers, then three draws of Xavier's."""
+    """A seed must always give the same weights: four linear layers, then three draws by Xavier's rule."""
     torch.manual_seed(0)
     module = tl.MultiHeadAttention(D_MODEL, N_HEADS, **options)
     after = torch.rand(1)
@@ -700,7 +701,7 @@ def test_weights_initialize_as_in_pytorch(options, bias):
         assert name == other and mine.shape == their_parameter.shape
         if name.endswith("bias"):
             assert (mine == 0).all() and (their_parameter == 0).all()
-        else:  # both uniform: so the largest of 10,000 numbers is the bound, to a thousandth
+        else:  # both are uniform, so the largest of 10,000 numbers is within a thousandth of the bound
             assert abs(mine.abs().max() / their_parameter.abs().max() - 1) < 2e-3
             assert abs(mine.std() / their_parameter.std() - 1) < 0.02
             assert abs(mine.mean()) < 2e-3
@@ -723,7 +724,7 @@ def test_parameter_names_and_shapes():
     assert not [name for name, _ in tl.MultiHeadAttention(6, 3, bias=False).named_parameters() if "bias" in name]
 
 
-# Every error, word for word.
+# The exact text of every error.
 
 module = tl.MultiHeadAttention(8, 2)
 wide = tl.MultiHeadAttention(8, 2, d_key_in=5, d_value_in=7)
@@ -778,7 +779,7 @@ WRONG = [
     (lambda: module(x.double()), TypeError, WEIGHTS.format("query", "float64")),
     (lambda: module(x, x.half()), TypeError, WEIGHTS.format("key", "float16")),
     (lambda: module(x, x, x.bfloat16()), TypeError, WEIGHTS.format("value", "bfloat16")),
-    (lambda: module(x, seen), TypeError, "key must be floating point, got torch.bool"),  # a mask in the key's place
+    (lambda: module(x, seen), TypeError, "key must be floating point, got torch.bool"),  # a mask passed as the key
     (
         lambda: module(x.to("meta")),
         ValueError,
@@ -881,7 +882,7 @@ def test_multi_head_errors_name_the_argument(call, error, text):
 
 
 def band(seq, window, is_causal):
-    """Whether token i sees token j, from the definition."""
+    """Return whether token i sees token j, by the definition of a window."""
     sees = [[abs(i - j) < window and (j <= i or not is_causal) for j in range(seq)] for i in range(seq)]
     return torch.tensor(sees, dtype=torch.bool, device=DEVICE).view(seq, seq)
 

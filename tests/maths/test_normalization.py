@@ -17,7 +17,7 @@ SHAPES = [(4, 6), (4, 6, 5), (4, 6, 3, 2), (2, 6, 3, 1, 2)]
 
 
 def loop(x, dims, eps):
-    """Standardize every group of entries that differ in ``dims`` only, one group at a time, in float64."""
+    """Standardize every group of entries that differ only along ``dims``, one group at a time, in float64."""
     x = x.cpu().double()
     dims = sorted(dim % x.ndim for dim in dims)
     kept = [dim for dim in range(x.ndim) if dim not in dims]
@@ -61,7 +61,7 @@ def test_standardize_has_mean_0_and_variance_1():
     actual = tl.standardize(x, (0, 2), eps=0)
     agree(actual.mean((0, 2)), torch.zeros(4))
     agree(actual.var((0, 2), unbiased=False), torch.ones(4))
-    # Shifting and scaling a group changes nothing.
+    # Shifting and scaling a group does not change the result.
     agree(tl.standardize(x * 5 - 2, (0, 2), eps=0), actual)
 
 
@@ -79,12 +79,12 @@ def test_equal_entries_become_zero_with_eps_and_nan_without():
         (grad,) = torch.autograd.grad(actual.sum(), x)
         assert grad.isfinite().all()
     assert tl.standardize(x, -1, eps=0).isnan().all()
-    assert (tl.standardize(torch.ones(3, 1, device=DEVICE), -1) == 0).all()  # a mean of one
+    assert (tl.standardize(torch.ones(3, 1, device=DEVICE), -1) == 0).all()  # the mean of one number
 
 
 @pytest.mark.parametrize("function", [lambda x: tl.standardize(x, -1), tl.layer_norm])
 def test_large_means_lose_only_input_rounding(function):
-    """``E[x²] − E[x]²`` would lose all digits of a variance of 1 beside a mean of 10,000."""
+    """``E[x²] − E[x]²`` would lose all digits of a variance of 1 if the mean is 10,000."""
     for mean in (1e3, 1e4, 1e5):
         x = normal(20, 512, seed=0).detach() + mean
         error = (function(x).cpu().double() - loop(x, [-1], 1e-5)).abs().max()
@@ -95,14 +95,14 @@ def test_large_means_lose_only_input_rounding(function):
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_rounded_once(dtype):
-    """Statistics are not taken in half precision, whose sums lose digits and overflow."""
+    """Statistics must not be computed in half precision, in which sums lose digits and overflow."""
     x = (normal(4, 6, 50, seed=0) * 3 + 20).to(dtype).detach()
-    large = (normal(4, 6, 50, seed=1) * 1000).to(dtype).detach()  # a square is more than float16 can hold
+    large = (normal(4, 6, 50, seed=1) * 1000).to(dtype).detach()  # the square of these numbers overflows in float16
     half_a_step, smallest = torch.finfo(dtype).eps / 2, torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
     for values in (x, large):
         wide = values.cpu().double()
         rms = wide / (wide.square().mean(-1, keepdim=True) + 1e-6).sqrt()
-        # PyTorch's first versions of rms_norm take the mean in half precision.
+        # The first versions of PyTorch's rms_norm compute the mean in half precision.
         rms_norm = [(tl.rms_norm(values), rms)] if torch.__version__ >= "2.6" else []
         for actual, exact in (
             *rms_norm,
@@ -113,15 +113,15 @@ def test_half_precision_is_rounded_once(dtype):
             (tl.group_norm(values, 1), loop(values, [1, 2], 1e-5)),
         ):
             assert actual.dtype == dtype
-            # The float32 in between is rounded as well, which is next to nothing; near 0 it is seen.
+            # The intermediate float32 results are rounded as well, which is visible only near 0.
             torch.testing.assert_close(actual.cpu().double(), exact, rtol=1.05 * half_a_step, atol=smallest + 3e-6)
 
 
-# Against PyTorch's functions.
+# Agreement with PyTorch's functions.
 
 
 def parameters(channels, dtype, which):
-    """Weight and bias, or one of them, or none."""
+    """Return weight and bias, or one of them, or neither."""
     weight, bias = normal(channels, seed=50, dtype=dtype), normal(channels, seed=51, dtype=dtype)
     return {"both": (weight, bias), "weight": (weight, None), "bias": (None, bias), "none": (None, None)}[which]
 
@@ -147,9 +147,11 @@ def test_norms_agree_with_pytorch(shape, which, dtype):
         if which in ("weight", "none"):
             weight = features[0]
             agree_in_all(tl.rms_norm(x, weight, eps), F.rms_norm(x, shape[-1:], weight, eps), x, weight)
-        # PyTorch's have no gradient where there is a bias and no weight: group norm nowhere, the others not on CUDA.
+        # With a bias but without a weight, PyTorch's functions have no gradient: group norm on no device, the others
+        # not on CUDA.
         theirs = (x.new_ones(6), channels[1]) if which == "bias" else channels
-        for n_groups in (1, 2, 6)[: len(shape)]:  # groups of one entry are 0, which PyTorch misses by rounding
+        # groups with one entry are 0, which PyTorch misses because of rounding
+        for n_groups in (1, 2, 6)[: len(shape)]:
             actual = tl.group_norm(x, n_groups, *channels, eps)
             agree_in_all(actual, F.group_norm(x, n_groups, *theirs, eps), x, *channels)
         if len(shape) > 2:
@@ -207,7 +209,7 @@ def test_norms_differ_in_their_axes():
     agree(tl.group_norm(x, 1), tl.standardize(x, (1, 2)))
     agree(tl.group_norm(x, 6), tl.instance_norm(x))
     weight = normal(6, 5, seed=2)
-    agree(tl.layer_norm(x, weight), tl.standardize(x, (1, 2)) * weight)  # a weight of two axes
+    agree(tl.layer_norm(x, weight), tl.standardize(x, (1, 2)) * weight)  # a weight with two axes
     agree(tl.layer_norm(x, weight), F.layer_norm(x, (6, 5), weight))
     agree(tl.rms_norm(x, weight), F.rms_norm(x, (6, 5), weight, 1e-6))
 
@@ -253,7 +255,7 @@ def test_empty(shape):
     for output in outputs:
         assert output.shape == shape
         output.sum().backward()
-    assert (mean == 1).all() and (variance == 2).all()  # no batch, no change
+    assert (mean == 1).all() and (variance == 2).all()  # no batch, so no change
 
 
 def test_single_entries():
@@ -321,7 +323,7 @@ def test_single_values_have_no_variance():
     assert tl.instance_norm(x[:0]).shape == (0, 6, 1)
 
 
-# Every error, word for word.
+# The exact text of every error.
 
 x, ones = torch.zeros(2, 6, 5), torch.ones(6)
 EPS = "eps must be a number, 0 or more, got {}"

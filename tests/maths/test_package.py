@@ -14,13 +14,13 @@ import transformer_lab as tl
 from run_python import run_python
 
 FOLDER = Path(tl.__file__).parent
-# Public as modules, and loaded when first used.
+# Public as modules, and imported when first used.
 MODULES = {"checks", "drawings", "labs", "measure", "plots", "pretrained"}
 HEAVY = ["matplotlib", "anywidget", "ipywidgets", "traitlets", "IPython"]
 
 
 def public():
-    """Every public function and class, named as it is called."""
+    """Return every public function and class by the name by which users call it."""
     things = {name: getattr(tl, name) for name in tl.__all__ if name not in MODULES and not name.isupper()}
     things |= {f"labs.{name}": getattr(tl.labs, name) for name in tl.labs.__all__}
     things |= {f"checks.{name}": getattr(tl.checks, name) for name in ("summary", "progress")}
@@ -72,8 +72,8 @@ def test_all_holds_every_public_name_in_order():
 
 def test_no_name_hides_a_module():
     modules = {module.name for module in pkgutil.iter_modules(tl.__path__)}
-    # ``device`` and ``audit`` are wanted exceptions: ``tl.device()`` reads right, and its module holds nothing else;
-    # the folder ``audit`` is there to be run, by ``python -m transformer_lab.audit``.
+    # ``device`` and ``audit`` are exceptions: ``tl.device()`` reads well, and its module contains nothing else; the
+    # folder ``audit`` must be runnable as ``python -m transformer_lab.audit``.
     assert modules & set(tl.__all__) - MODULES == {"device", "audit"}
     names = {name for name, value in vars(sys.modules["transformer_lab.device"]).items() if inspect.isfunction(value)}
     assert names == {"device"}
@@ -82,12 +82,12 @@ def test_no_name_hides_a_module():
 @pytest.mark.parametrize("value", public())
 def test_docstrings_are_complete(value):
     text = inspect.getdoc(value)
-    assert re.match(r"[A-Z][^\n]+[.!?]\n", text), "a first line in plain words, with a full stop"
+    assert re.match(r"[A-Z][^\n]+[.!?]\n", text), "the first line must be a sentence with a full stop"
     sections = dict(re.findall(r"^(\w+)\n-+\n(.*?)(?=^\w+\n-+$|\Z)", text, flags=re.MULTILINE | re.DOTALL))
     arguments = [name for name in inspect.signature(value).parameters if name != "self"]
     written = re.findall(r"^([\w*, ]+?) : ", sections.get("Parameters", ""), flags=re.MULTILINE)
-    assert ", ".join(written).replace("*", "").split(", ") == (arguments or [""]), "every parameter, in order"
-    assert doctest.DocTestParser().get_examples(sections["Examples"]), "an example that runs"
+    assert ", ".join(written).replace("*", "").split(", ") == (arguments or [""]), "describe every parameter, in order"
+    assert doctest.DocTestParser().get_examples(sections["Examples"]), "the docstring must have an example that runs"
     source = inspect.getsource(value)
     if inspect.isfunction(value):
         assert ("Returns" in sections) == bool(re.search(r"^    .*return \S", source, flags=re.MULTILINE))
@@ -99,7 +99,7 @@ def test_docstrings_are_complete(value):
 
 @pytest.mark.parametrize("value", [case for case in public() if not case.id.startswith(("labs.", "checks."))])
 def test_public_names_have_type_hints(value):
-    """That they are true, the type checker says: ``make lint``."""
+    """The type checker in ``make lint`` verifies that the hints are true."""
     functions = [value]
     if inspect.isclass(value):
         functions = [method for name, method in vars(value).items() if not name.startswith("_") or name == "__init__"]
@@ -117,7 +117,7 @@ def test_public_names_have_type_hints(value):
 @pytest.mark.parametrize("file", sorted(FOLDER.rglob("*.py")), ids=lambda file: str(file.relative_to(FOLDER)))
 def test_maths_imports_no_plots_or_widgets(file):
     folder = file.relative_to(FOLDER).parts
-    # Notebooks draw, topics are made of checks, and an audit shows a card.
+    # The modules for notebooks draw, practice topics use checks, and an audit shows a card.
     if folder[0].removesuffix(".py") in {*MODULES, "lesson", "practice", "audit"}:
         return
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):

@@ -15,7 +15,7 @@ from agreement import quick, says
 from transformer_lab.components import COMPONENTS
 from transformer_lab.parameters import FAMILIES
 
-# What the weights that were published hold, with the pooler of BERT.
+# The parameters of the published weights, including the pooler of BERT.
 PUBLISHED = {
     "BERT-base": (tl.BERT_BASE, 109_482_240),
     "BERT-large": (tl.BERT_LARGE, 335_141_888),
@@ -54,7 +54,7 @@ class TorchGpt2(nn.Module):
     def __init__(self, shape):
         super().__init__()
         d_model, norm = shape.d_model, None
-        # The head comes first, so a tied matrix is visited in it before the embedding.
+        # The head is defined first, so a tied matrix is visited as the head before the embedding.
         self.lm_head = nn.Linear(d_model, shape.vocab_size, bias=False)
         self.wte = nn.Embedding(shape.vocab_size, d_model)
         self.wpe = nn.Embedding(shape.n_positions, d_model)
@@ -94,7 +94,7 @@ def shapes(draw, family):
 
 
 def adds_up(model):
-    """Demand that the components are all of the parameters; return them."""
+    """Assert that the components add up to all of the parameters; return the components."""
     actual = tl.parameter_breakdown(model)
     known = [component for component in COMPONENTS if component in actual]
     assert list(actual)[: len(known)] == known and all(
@@ -168,7 +168,7 @@ def test_family_sets_the_default_options():
 
 
 def test_transformer_of_the_paper():
-    # Two stacks of six layers, and one matrix of 37,000 rows; the paper's table rounds to 65 million.
+    # Two stacks of six layers, and one matrix of 37,000 rows; the paper's table rounds the total to 65 million.
     layers = 6 * (4 * 512 * 513 + 2 * 512 * 2048 + 2048 + 512 + 4 * 512)
     layers += 6 * (8 * 512 * 513 + 2 * 512 * 2048 + 2048 + 512 + 6 * 512)
     shape = tl.ModelShape("transformer", 6, 512, 8, vocab_size=37000)
@@ -230,7 +230,7 @@ def test_breakdown_of_own_modules():
 
 
 def test_breakdown_of_modules_named_as_in_bert():
-    """As the classes and the names of Hugging Face's BERT are nested."""
+    """Classes and names are nested as in Hugging Face's BERT."""
 
     def kind(name, **children):
         module = type(name, (nn.Module,), {})()
@@ -297,7 +297,7 @@ def test_what_cannot_be_placed_has_a_name_and_layers_share_it():
     }
     tied = nn.ModuleDict({"stem": nn.Linear(4, 7, bias=False), "token": nn.Embedding(7, 4)})
     tied["stem"].weight = tied["token"].weight
-    assert adds_up(tied) == {"token embedding": 28}, "a component that is known comes first"
+    assert adds_up(tied) == {"token embedding": 28}, "a known component must come first"
 
 
 def test_each_parameter_counts_once_and_buffers_do_not():
@@ -328,7 +328,7 @@ def transformer_with(**options):
 
 
 def test_no_option_is_ignored():
-    """Each option changes the count, or the cache, of the families that have it; the others refuse it."""
+    """Each option changes the count, or the cache, of the families that have the option; other families reject it."""
     values = {
         "llama": {
             "final_norm": False,
@@ -416,7 +416,7 @@ def test_breakdown_of_modules_with_well_known_names():
     assert adds_up(clip) == attention | feed_forward
     block = named_module("AttentionBlock", q=nn.Linear(8, 8), net=nn.Sequential(*wide.values()))
     assert adds_up(block) == {"attention weights": 64, "attention biases": 8} | feed_forward
-    assert adds_up(named_module("Block", mlp=nn.ModuleDict(wide))) == feed_forward  # minGPT
+    assert adds_up(named_module("Block", mlp=nn.ModuleDict(wide))) == feed_forward  # the layout of minGPT
     for name in ("Mlp", "FeedFoward", "SwiGLU"):
         assert adds_up(named_module("Block", inner=named_module(name, **wide))) == feed_forward
     opt = named_module(

@@ -1,4 +1,4 @@
-"""Plots show their numbers, names, colours, and NaN."""
+"""Plots show their numbers, names and colours, and mark NaN."""
 
 import matplotlib
 import pytest

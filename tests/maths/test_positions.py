@@ -87,7 +87,7 @@ LAYOUTS = pytest.mark.parametrize("interleaved", [False, True])
 
 
 def turned(x, positions, base=10000.0, interleaved=False, n_features=None):
-    """Each pair as one complex number, times ``exp(i angle)``, in float64 on the CPU; differentiable."""
+    """Multiply each pair, as a complex number, by ``exp(i angle)``, in float64 on the CPU; differentiable."""
     if n_features is not None:
         first = turned(x[..., :n_features], positions, base, interleaved)
         return torch.cat((first, x[..., n_features:].cpu().double()), -1)
@@ -121,7 +121,7 @@ def test_rotary_takes_positions_per_sequence(interleaved):
     padded = torch.tensor([[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]], dtype=torch.int32, device=DEVICE)[:, None]
     actual = tl.rotary(x, padded, interleaved=interleaved)
     agree(actual, turned(x, padded, interleaved=interleaved))
-    agree(actual[0, :, 2:], tl.rotary(x[0, :, 2:], interleaved=interleaved))  # as if the padding were not there
+    agree(actual[0, :, 2:], tl.rotary(x[0, :, 2:], interleaved=interleaved))  # as if there were no padding
 
 
 @LAYOUTS
@@ -187,7 +187,7 @@ def test_partial_rotary_matches_transformers(kind):
 
 def test_both_rotary_layouts_match_with_permuted_rows():
     x = normal(2, 5, 8, seed=1)
-    order = torch.tensor([0, 4, 1, 5, 2, 6, 3, 7], device=DEVICE)  # the halves, riffled into neighbours
+    order = torch.tensor([0, 4, 1, 5, 2, 6, 3, 7], device=DEVICE)  # the halves, interleaved into pairs of neighbours
     agree(tl.rotary(x[..., order], interleaved=True), tl.rotary(x)[..., order])
 
 
@@ -208,7 +208,7 @@ def no_tables():
 
 
 def test_cached_table_matches_direct_computation(no_tables):
-    """Whatever was asked for before: each of these calls differs from the first in one thing."""
+    """The cache must not mix up arguments: each of these calls differs from the first in one argument."""
     x = normal(2, 3, 5, 8, seed=1)
     for _ in range(2):
         for options in (
@@ -243,7 +243,7 @@ def test_cached_tables_are_bounded_in_size(no_tables):
         == module._first_rows_of_table.cache_info().currsize
         == module.MAX_TABLES
     )
-    late = torch.tensor([module.MAX_TABLE_NUMBERS], device=DEVICE)  # the first position that no table has
+    late = torch.tensor([module.MAX_TABLE_NUMBERS], device=DEVICE)  # the first position that is in no table
     agree(tl.rotary(x, late), turned(x, late))
     assert module._cached_table.cache_info().misses == 3 * module.MAX_TABLES
 
@@ -259,7 +259,7 @@ def test_changing_the_result_does_not_change_the_table(no_tables, interleaved):
 
 
 class Overwriting(TorchFunctionMode):
-    """Whatever is made within is 7."""
+    """A mode in which ``torch.arange`` returns only sevens."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         result = func(*args, **(kwargs or {}))
@@ -396,7 +396,8 @@ def test_rotary_and_alibi_errors_name_the_argument(call, error, text):
 
 
 def test_alibi_is_slope_times_distance():
-    # As printed: for 8 heads 1/2, 1/4, … 1/256; for 12 the authors' code adds every other slope of 16 heads.
+    # The paper prints 1/2, 1/4, … 1/256 for 8 heads; for 12 heads, the authors' code adds every other slope of 16
+    # heads.
     eight = [2**-i for i in range(1, 9)]
     slopes = {1: [2**-8], 2: [2**-4, 2**-8], 8: eight, 12: [*eight, *(2**-i for i in (0.5, 1.5, 2.5, 3.5))]}
     for n_heads, expected in slopes.items():

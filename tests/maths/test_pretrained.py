@@ -1,4 +1,4 @@
-"""Published models: loading and generation, with small random weights, and with the real ones where installed."""
+"""Published models: loading and generation, with small random weights, and with the installed real ones."""
 
 import hashlib
 import json
@@ -45,7 +45,7 @@ FACTS = {
 
 
 class Letters:
-    """A tokenizer of a letter for each token: a is 5, b is 6 …; 3 and 4 are [CLS] and [SEP], or ends of an answer."""
+    """A tokenizer with a token for each letter: a is 5, b is 6 …; 3 and 4 are [CLS] and [SEP], or end an answer."""
 
     def __init__(self, around=(), begin=5):
         self.around, self.begin = around, begin
@@ -76,7 +76,7 @@ class Letters:
 
 
 def bert_tensors(seed=0):
-    """Random weights under BERT's names, two of them without a use here."""
+    """Return random weights under BERT's names, including two that the package does not use."""
     d_model, d_ff = CONFIG["hidden_size"], CONFIG["intermediate_size"]
     shapes = {
         "embeddings.word_embeddings.weight": (CONFIG["vocab_size"], d_model),
@@ -97,7 +97,7 @@ def bert_tensors(seed=0):
 
 
 def torchs_bert(tensors, tokens):
-    """The same by torch.nn.TransformerEncoderLayer, for one sequence without padding."""
+    """Compute the same model with torch.nn.TransformerEncoderLayer, for one sequence without padding."""
     vectors = tensors["embeddings.word_embeddings.weight"][tokens]
     vectors = vectors + tensors["embeddings.position_embeddings.weight"][: len(tokens)]
     vectors = vectors + tensors["embeddings.token_type_embeddings.weight"][0]
@@ -154,12 +154,12 @@ def test_bert_weights_match_pytorch_layers():
     assert vectors.shape == (3, 12) and vectors.device == model.embedding.tokens.weight.device
     agree(vectors[:1], F.normalize(expected.mean(1), dim=-1).to(DEVICE))
     agree(vectors.norm(dim=-1), torch.ones(3))
-    agree(model.encode(["a"]), vectors[2:])  # padding changes nothing
+    agree(model.encode(["a"]), vectors[2:])  # padding has no effect
     assert model.encode([]).shape == (0, 12)
 
 
 def test_llama_weights_match_rotary_halves_with_permuted_rows():
-    """Where neighbours turn together in the file, halves turn together in transformers: rows in a different order."""
+    """The file rotates pairs of neighbours; transformers rotates across halves, with rows in a different order."""
     tensors, model = llama_tensors(), chat_model().model
     options = {"norm_first": True, "norm": "rms", "eps": 1e-5, "activation": "silu", "gated": True, "bias": False}
     rotate = partial(tl.rotary, base=100.0)
@@ -188,11 +188,11 @@ def test_rotary_uses_interleaved_pairs_and_the_files_base():
 def test_models_are_frozen_in_eval_mode_and_on_the_device(make):
     state = torch.get_rng_state()
     model = make()
-    assert torch.equal(torch.get_rng_state(), state)  # no random numbers for weights that a file replaces
+    assert torch.equal(torch.get_rng_state(), state)  # no random numbers are drawn for weights that a file replaces
     assert not model.training and not any(part.training for part in model.modules())
     assert all(not x.requires_grad and x.device.type == DEVICE.type for x in model.parameters())
     model.double() if DEVICE.type == "cpu" else model.half()
-    model.to("cpu")  # nothing is left behind on another device, or without numbers
+    model.to("cpu")  # raises an error if a tensor is still on `meta`
 
 
 def test_name_tables_have_no_duplicates():
@@ -239,7 +239,7 @@ def test_fill_refuses_names_that_do_not_match():
         pretrained.fill(model, tensors, {"W": "weight", "b": "bias", "c": "scale"}, n_layers=0)
 
 
-# Talking
+# Generation
 
 
 @pytest.fixture(scope="module")
@@ -248,7 +248,7 @@ def chat_of_letters():
 
 
 class ScriptedModel(pretrained.ChatModel):
-    """Generates the given tokens."""
+    """A model that generates the given tokens."""
 
     def __init__(self, words, tokenizer):
         super().__init__(nn.Module(), tokenizer, 10_000)
@@ -276,7 +276,7 @@ def test_generate_matches_the_language_model(chat_of_letters):
 
 
 def bytes_tokenizer():
-    """Each token is a byte."""
+    """Return a tokenizer in which each token is a byte."""
     tokenizer = Letters()
     tokenizer.decode = lambda numbers: bytes(numbers).decode("utf-8", "replace")
     return tokenizer
@@ -330,7 +330,7 @@ def test_attention_returns_the_layers_weights(chat_of_letters):
     assert torch.equal(weights[1], encoder.encoder.layers[1].self_attention.weights(encoder.encoder.layers[0](x))[0])
 
 
-# Wrong input, word for word
+# The exact text of errors about wrong input
 
 BLANK = "{} must hold something to read, got {!r}"
 SPECIAL = "{} must not hold the special token [SEP], which is not for words, got {!r}"
@@ -398,7 +398,7 @@ def test_generate_refuses_invalid_arguments(chat_of_letters, arguments, options,
         chat_of_letters.generate(*arguments, **{"chat": False, **options})
     assert str(error.value) == words
     options.pop("use_cache", None)
-    with pytest.raises(kind):  # and at once, not when the first piece is needed
+    with pytest.raises(kind):  # the error comes at the call, not when the first piece is requested
         chat_of_letters.stream(*arguments, **{"chat": False, **options})
 
 
@@ -407,7 +407,7 @@ def test_generate_refuses_invalid_arguments(chat_of_letters, arguments, options,
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """An installed package of weights, with the sha256 of its file."""
+    """An installed package of weights, and the sha256 of its file."""
     (tmp_path / "some_model-1.2.dist-info").mkdir()
     meta = "Metadata-Version: 2.1\nName: some-model\nVersion: 1.2\n"
     (tmp_path / "some_model-1.2.dist-info" / "METADATA").write_text(meta)
@@ -464,7 +464,7 @@ def test_import_loads_no_optional_package():
 
 
 def test_fetch_pins_versions_and_announces_the_download(monkeypatch, capsys):
-    """Exact versions with hashes, of the packages that are read; a tokenizer that is there stays; all announced."""
+    """Needed packages are pinned with hashes and announced; an installed tokenizer is not replaced."""
     commands, pins = [], []
 
     class Pip:
@@ -472,7 +472,7 @@ def test_fetch_pins_versions_and_announces_the_download(monkeypatch, capsys):
         stdout = ("Collecting\n", "Installed\n")
 
         def __init__(self, command, **options):
-            assert "180 MB" in capsys.readouterr().out  # before anything begins
+            assert "180 MB" in capsys.readouterr().out  # announced before the download begins
             commands.append(command)
             pins.append(Path(command[-1]).read_text("utf-8"))
 
@@ -514,7 +514,7 @@ def test_installed_requires_all_three_packages(monkeypatch):
         assert pretrained.installed() == (name is None)
 
 
-# The real ones
+# The real models
 
 
 real = pytest.mark.skipif(
@@ -604,7 +604,7 @@ def test_both_models_match_transformers(minilm, smollm2):
     pytest.importorskip("transformers", reason="transformers is not installed: pip install -e .[references]")
     references = pytest.importorskip("model_references", reason="transformers needs gguf and accelerate for this")
     if DEVICE.type != "cpu":
-        pytest.skip("compares on the CPU")
+        pytest.skip("this test compares on the CPU")
     with torch.no_grad():
         tokens, real = minilm.tokens(references.SENTENCES)
         theirs = references.bert()(tokens, attention_mask=real.long(), output_attentions=True)

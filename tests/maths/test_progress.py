@@ -11,7 +11,7 @@ def test_progress_bar_counts_and_ends_full(steps, capsys):
     printed, errors = capsys.readouterr()
     assert errors == ""
     assert printed.split("\r")[-1] == f"training: |{'█' * 40}| {steps} of {steps}\n"
-    assert printed.count("\n") == 1  # one line, written over
+    assert printed.count("\n") == 1  # one line, which is overwritten
 
 
 def test_progress_bar_shows_an_early_stop(capsys):

@@ -43,7 +43,7 @@ TEXTS = [
 def test_show_prints_the_same_on_every_device(x, text, capsys):
     tl.show(x)
     assert capsys.readouterr().out == text
-    if x.dtype != torch.float64 or x.dtype in DTYPES:  # not every device has it
+    if x.dtype != torch.float64 or x.dtype in DTYPES:  # not every device has float64
         tl.show(x.to(DEVICE))
         assert capsys.readouterr().out == text
 
@@ -113,7 +113,7 @@ def test_layout_describes_strides_and_offset(view):
     actual = tl.layout(x)
     assert actual.shape == tuple(x.shape) and actual.strides == x.stride() and actual.offset == x.storage_offset()
     assert actual.contiguous == x.is_contiguous()
-    # Storage, strides and offset are all there is: they make the tensor again.
+    # Storage, strides and offset determine a tensor completely, so they must recreate it.
     storage = torch.empty(0, dtype=x.dtype, device=DEVICE).set_(x.untyped_storage())
     assert torch.equal(storage.as_strided(actual.shape, actual.strides, actual.offset), x)
     places = [actual.offset + sum(i * s for i, s in zip(index, actual.strides)) for index in _indices(actual.shape)]
@@ -129,7 +129,7 @@ def test_storage_is_shared_by_views_and_not_by_copies():
     x = torch.arange(6, device=DEVICE)
     assert tl.layout(x).shares_storage_with(x[3:]) and tl.layout(x[:2]).shares_storage_with(x[4:])
     assert not tl.layout(x).shares_storage_with(x.clone())
-    assert not tl.layout(torch.empty(0)).shares_storage_with(torch.empty(0))  # nothing to share
+    assert not tl.layout(torch.empty(0)).shares_storage_with(torch.empty(0))  # an empty tensor has no storage to share
     assert tl.layout(x) == tl.layout(x.view(6)) != tl.layout(x.clone())
 
 

@@ -1,4 +1,4 @@
-"""Stacks and the whole Transformer: against PyTorch's, and training against generation."""
+"""Stacks and the whole Transformer against PyTorch's modules, and training against generation."""
 
 import copy
 import inspect
@@ -49,7 +49,7 @@ def vectors(length, seed=1, dtype=torch.float32):
     return normal(2, length, D_MODEL, seed=seed, dtype=dtype)
 
 
-# PyTorch's stacks, with their weights.
+# Agreement with PyTorch's stacks.
 
 
 def stacks(batch_first, norm_first, final_norm, dtype):
@@ -65,7 +65,7 @@ def stacks(batch_first, norm_first, final_norm, dtype):
     decoder = nn.TransformerDecoder(
         nn.TransformerDecoderLayer(*sizes, **options), 3, nn.LayerNorm(D_MODEL) if final_norm else None
     )
-    for stack in (encoder, decoder):  # PyTorch's layers begin as copies of one another
+    for stack in (encoder, decoder):  # PyTorch initializes its layers as copies of one another
         for parameter in stack.parameters():
             if parameter.ndim > 1:
                 nn.init.xavier_uniform_(parameter)
@@ -106,7 +106,7 @@ def test_stacks_match_pytorch(norm_first, final_norm, batch_first, dtype):
     same_numbers_elsewhere(decoder, theirs[1])
 
 
-@pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # PyTorch on an option that it sets itself
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # PyTorch warns about an option that it sets itself
 @pytest.mark.parametrize("dtype", EXACT)
 @BOTH_WAYS
 def test_transformer_matches_pytorch(norm_first, dtype):
@@ -155,7 +155,7 @@ def test_from_torch_keeps_training_mode():
     assert {part.p for part in ours.modules() if isinstance(part, nn.Dropout)} == {0.25}
 
 
-# Stacks of ours.
+# Our own stacks.
 
 
 @BOTH_WAYS
@@ -166,7 +166,8 @@ def test_stack_is_its_layers_and_an_optional_norm(norm_first, final_norm):
     decoder = ready(tl.Decoder(D_MODEL, N_HEADS, 3, D_FF, norm_first=norm_first, final_norm=final_norm))
     assert (encoder.norm is not None) == (norm_first if final_norm is None else final_norm)
     assert len({id(layer) for layer in encoder.layers}) == 3
-    assert not torch.equal(*(layer.feed_forward.linear1.weight for layer in encoder.layers[:2]))  # each begins its own
+    # each layer has its own initial weights
+    assert not torch.equal(*(layer.feed_forward.linear1.weight for layer in encoder.layers[:2]))
     x = memory = vectors(5)
     for layer in encoder.layers:
         memory = layer(memory)
@@ -193,7 +194,7 @@ def test_without_positions_the_model_is_permutation_equivariant(norm_first):
     encoder = ready(tl.Encoder(D_MODEL, N_HEADS, 2, D_FF, norm_first=norm_first))
     x, order = vectors(5), torch.tensor([3, 0, 4, 2, 1])
     agree(encoder(x[:, order]), encoder(x)[:, order])
-    model = transformer(norm_first=norm_first)  # and with positions it does not
+    model = transformer(norm_first=norm_first)  # with positions, the order changes the result
     src = tokens(2, 5)
     assert not torch.allclose(model.encode(src[:, order]), model.encode(src)[:, order], atol=1e-3)
 
@@ -286,7 +287,7 @@ def test_masked_source_tokens_do_not_change_the_output(norm_first):
     before, after = model(src, tgt, mask), model(changed, tgt, mask)
     agree(after, before)
     assert not torch.allclose(model(changed, tgt)[0], model(src, tgt)[0], atol=1e-3)
-    # More padding changes nothing either, and neither does no padding at all.
+    # More padding has no effect, and neither has no padding at all.
     longer = torch.cat([src, tokens(2, 3, seed=5)], dim=1)
     agree(model(longer, tgt, tl.padding_mask([4, 6], 9, device=DEVICE)), before)
     agree(model(src[:1, :4], tgt[:1]), before[:1])
@@ -343,7 +344,7 @@ def test_generation_grows_the_position_table(use_cache):
 
 
 def prefer(model, *favourites):
-    """Make the model generate these tokens in order, for any source: its weights read the positions only."""
+    """Make the model generate these tokens in order, for any source: its weights read only the positions."""
     with torch.no_grad():
         for parameter in model.decoder.parameters():
             parameter.zero_()
@@ -495,7 +496,7 @@ def test_shared_embeddings_are_one_parameter():
 def test_copied_models_generate_the_same():
     model, src = transformer(), tokens(2, 5)
     written = model.generate(src, bos=BOS, max_new_tokens=5)
-    model.tgt_embedding(tokens(1, 200))  # longer positions are copied or computed again
+    model.tgt_embedding(tokens(1, 200))  # fills a cache of positions beyond the sequence, which copies must handle
     file = io.BytesIO()
     torch.save(model.state_dict(), file)
     file.seek(0)
@@ -520,7 +521,7 @@ def test_model_learns_to_copy():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    assert loss < math.log(4) / 2  # knowing nothing costs log(4)
+    assert loss < math.log(4) / 2  # a uniform guess has a loss of log(4)
     copied = model.generate(src, bos=BOS, max_new_tokens=3)[:, 1:] == src
     assert copied.float().mean() > 0.75
 
@@ -539,7 +540,7 @@ def test_weights_can_be_loaded_through_meta(assign):
             x.fill_(torch.nan)
         empty = empty.to_empty(device=DEVICE)
     empty.load_state_dict(model.state_dict(), assign=assign)
-    moved = copy.deepcopy(empty).to(DEVICE)  # before its first use, with positions that have no values yet
+    moved = copy.deepcopy(empty).to(DEVICE)  # moved before its first use, when its positions have no values yet
     for loaded in (moved, empty):
         agree(loaded.eval()(src, tgt), model(src, tgt))
 
@@ -568,7 +569,7 @@ def test_shared_layers_stay_shared():
 def test_source_mask_must_hide_whole_tokens():
     model, src, tgt = transformer(), tokens(5, 5), tokens(5, 5, vocab=TGT_VOCAB)
     causal, real = tl.causal_mask(5, device=DEVICE), tl.padding_mask([5, 4, 3, 2, 1], 5, device=DEVICE)
-    for mask in (causal, real[:, 0, 0]):  # the second has as many sentences as tokens
+    for mask in (causal, real[:, 0, 0]):  # the second mask is ambiguous, since there are as many sentences as tokens
         text = (
             f"src_mask must hide whole source tokens, in shape (batch, heads, 1, src_len), got {tuple(mask.shape)}: "
             "for another mask in the encoder, model.decode(tgt, model.encode(src, mask), memory_mask=…)"
@@ -648,7 +649,8 @@ def test_language_model_generation_matches_teacher_forcing(norm_first, seed):
     assert torch.equal(written, model.generate(given, 9, use_cache=False))
     assert torch.equal(written[:, : 1 + seed], given.long())
     assert torch.equal(model.eval()(written)[:, seed:-1].argmax(-1), written[:, 1 + seed :])
-    assert torch.equal(model.generate(given[1:2], 9), written[1:2])  # each sequence for itself
+    # the result for a sequence does not depend on the rest of the batch
+    assert torch.equal(model.generate(given[1:2], 9), written[1:2])
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
@@ -664,7 +666,8 @@ def test_stop_tokens_end_a_sequence_and_pad_it(use_cache):
             for stop in (stops, ())
         )
         for row, goes_on in zip(written, free):
-            end = next((i for i in range(2, 14) if goes_on[i] in stops), 13)  # a stop in the prompt ends nothing
+            # a stop token in the prompt does not end generation
+            end = next((i for i in range(2, 14) if goes_on[i] in stops), 13)
             assert row[: end + 1] == goes_on[: end + 1][: len(row)] and row[end + 1 :] == [goes_on[end]] * (
                 len(row) - end - 1
             )
@@ -699,7 +702,7 @@ LLAMA = {"norm_first": True, "norm": "rms", "eps": 1e-5, "activation": "silu", "
 
 
 def llama(tokens, weights, n_heads, base):
-    """The model by the equations of its papers, in float64: one token, one head, one pair of features at a time."""
+    """Compute the model by its papers' equations, in float64: one token, one head, one pair of features at a time."""
     weights = {name: x.detach().cpu().double() for name, x in weights.items()}
 
     def normalized(x, name):  # Zhang and Sennrich 2019, equation 4
@@ -766,7 +769,7 @@ def test_stream_yields_the_tokens_of_generate():
     given = tokens(2, 5, vocab=TGT_VOCAB)
     expected = model.generate(given, 6)
     written = model.stream(given, 6)
-    assert model.training  # until the first token is needed
+    assert model.training  # the mode changes only when the first token is requested
     first = next(written)
     assert first.shape == (2, 1) and not first.requires_grad and torch.is_grad_enabled()
     assert not any(part.training for part in model.modules())
@@ -781,7 +784,7 @@ def test_stream_yields_the_tokens_of_generate():
         model.stream(given, -1)
 
 
-# The options of a layer, which stacks and models pass on.
+# Options of a layer, which stacks and models pass on.
 
 LAYER = inspect.signature(tl.EncoderLayer).parameters
 OPTIONS = {
@@ -801,7 +804,7 @@ OPTIONS = {
 
 
 def options_of(layer, attention, norm):
-    """The options that a layer was made with, read from its parts."""
+    """Return the options with which a layer was made, read from its parts."""
     feed_forward = layer.feed_forward
     return {
         "dropout": {layer.dropout.p, attention.dropout, feed_forward.dropout.p},
@@ -829,7 +832,7 @@ def options_of(layer, attention, norm):
     ],
 )
 def test_every_option_reaches_every_layer(model, sizes):
-    """Each by its own name, also those that may be given by position; the final norm is one of the layers'."""
+    """Options passed by name or by position reach every layer, and the final norm is of the layers' kind."""
     options = dict(OPTIONS)
     if model is tl.LanguageModel:
         options["positions"] = options.pop("rotate")
@@ -852,7 +855,7 @@ def test_every_option_reaches_every_layer(model, sizes):
 def test_options_have_the_same_default_everywhere(model):
     parameters = inspect.signature(model).parameters
     shared = [name for name in LAYER if name in parameters]
-    assert [name for name in parameters if name in LAYER] == shared  # in one order
+    assert [name for name in parameters if name in LAYER] == shared  # in the same order
     assert shared[:7] == ["d_model", "n_heads", "d_ff", *list(OPTIONS)[:4]]
     for name in shared:
         ours, theirs = parameters[name], LAYER[name]
@@ -891,7 +894,7 @@ def test_llama_style_model_compiles_as_one_graph():
     agree(torch.compile(model, backend="eager", fullgraph=True)(given), model(given))
 
 
-# Every error, word for word.
+# The exact text of every error.
 
 small = tl.Transformer(11, 13, 8, 2, 1, 16)
 src, tgt = torch.zeros(2, 5, dtype=torch.long), torch.zeros(2, 4, dtype=torch.long)

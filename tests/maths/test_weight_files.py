@@ -1,4 +1,4 @@
-"""Files of weights: against the formats' own packages, and against files made up here, byte by byte."""
+"""Files of weights: compared with the formats' own packages, and with files that are written here byte by byte."""
 
 import struct
 
@@ -14,7 +14,7 @@ def text(words):
 
 
 def gguf(facts=b"", n_facts=0, tensors=(), numbers=b"", version=3):
-    """A GGUF file: ``tensors`` are (name, shape as the file has it, form, offset)."""
+    """Write a GGUF file: ``tensors`` are (name, shape as stored in the file, form, offset)."""
     head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), n_facts) + facts
     for name, shape, form, offset in tensors:
         head += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, form, offset)

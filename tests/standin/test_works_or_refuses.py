@@ -1,4 +1,4 @@
-"""The stand-in behaves like an accelerator: run by ``tests/tools/test_standin.py``, with the device registered."""
+"""The stand-in behaves like an accelerator. ``tests/tools/test_standin.py`` runs this file on the device."""
 
 import copy
 import io
@@ -23,7 +23,7 @@ def randn(*shape):
 
 x = randn(2, 3, 8).to(DEVICE)
 ids = torch.tensor([1, 2, 0], device=DEVICE)
-needs_float64 = pytest.mark.skipif(not FLOAT64, reason="the device is asked to have no float64")
+needs_float64 = pytest.mark.skipif(not FLOAT64, reason="the device is set up without float64")
 
 
 def saved(**options):
@@ -48,7 +48,7 @@ def under_autocast():
 
 
 def same(actual, expected, atol=1e-5):
-    """On the device, and the CPU's numbers up to rounding."""
+    """Return whether a tensor is on the device and agrees with the CPU's numbers up to rounding."""
     return actual.device.type == "standin" and torch.allclose(actual.cpu(), expected, atol=atol)
 
 
@@ -184,7 +184,7 @@ def test_it_draws_other_numbers_than_the_cpu_and_the_same_from_a_seed():
     assert drawn(DEVICE) == drawn(DEVICE) != drawn("cpu") == drawn("cpu")
 
 
-@pytest.mark.skipif(rounding.ROUNDING == "cpu", reason="it is asked to round as the CPU does")
+@pytest.mark.skipif(rounding.ROUNDING == "cpu", reason="the device is set up to round as the CPU does")
 def test_it_rounds_differently_within_a_bound():
     a, b = randn(64, 64), randn(64, 64)
     exact, actual = (a.double() @ b.double()), (a.to(DEVICE) @ b.to(DEVICE)).cpu()
@@ -205,7 +205,7 @@ def test_float64_is_there():
     "call",
     [
         lambda: x.double(),
-        lambda: x.to("cpu", torch.float64),  # MPS converts before it copies
+        lambda: x.to("cpu", torch.float64),  # MPS converts the dtype before it copies
         lambda: torch.ones(2, dtype=torch.float64, device=DEVICE),
         lambda: torch.ones(2, dtype=torch.float64).to(DEVICE),
         lambda: nn.Linear(2, 2).to(DEVICE).double(),
@@ -234,7 +234,7 @@ def test_a_lookup_out_of_range_ends_the_device(call):
         with pytest.raises(RuntimeError, match="device-side assert triggered"):
             x + x
     finally:
-        kernel.failed.clear()  # what no user can do
+        kernel.failed.clear()  # users cannot reset the device in this way
     assert same(x + x, 2 * x.cpu())
 
 

@@ -1,4 +1,4 @@
-"""``make compat``: the Python and the packages of each end, and the report of its tests."""
+"""``make compat``: the Python and the packages of the newest and oldest set, and the report of the tests."""
 
 import re
 import subprocess
@@ -55,7 +55,7 @@ def test_the_cpu_build_of_pytorch_is_used_where_it_is_reachable(monkeypatch):
 
 
 def test_every_range_has_a_lower_end():
-    """Without one, uv would take a release of many years ago."""
+    """Without a lower bound, uv would choose a release from many years ago."""
     dependencies = re.search(r"(?ms)^dependencies = \[$(.*?)^\]$", (compat.ROOT / "pyproject.toml").read_text("utf-8"))[
         1
     ]

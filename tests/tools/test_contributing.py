@@ -1,4 +1,4 @@
-"""The tables of CONTRIBUTING that say where to look: their files exist, and none is forgotten."""
+"""The tables of CONTRIBUTING that say where to look: their files exist, and no file is forgotten."""
 
 import json
 import re
@@ -16,7 +16,8 @@ from transformer_lab import labs
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 WHERE = CONTRIBUTING.partition("## I want to change …\n")[2].partition("\n## ")[0]
 FILE = re.compile(r"[\w*./{},-]*\.(?:cff|css|js|json|md|ipynb|py|sh|svg|toml|txt|yml)")
-# A colour as figures, and in CSS as a function; in code it begins a text. (#123 in a sentence is an issue's number.)
+# A colour in hexadecimal digits or as a CSS function; in code, at the start of a string. (#123 in a sentence is an
+# issue.)
 HEX = r"#(?:[\da-f]{8}|[\da-f]{6}|[\da-f]{3,4})\b"
 FUNCTION = r"\b(?:rgb|hsl|hwb|oklab|oklch)a?\("
 STYLE_COLOUR = re.compile(rf"(?<!\w){HEX}|{FUNCTION}", re.IGNORECASE)
@@ -25,7 +26,7 @@ CODE_COLOUR = re.compile(rf"[\"'`]{HEX}[\"'`]|{FUNCTION}\d", re.IGNORECASE)
 
 @cache
 def tracked():
-    """The repository's files, without those that git would not keep."""
+    """Return the repository's files, without the files that git ignores."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
     ).stdout.split("\n")
@@ -33,7 +34,7 @@ def tracked():
 
 
 def files_named(text):
-    """Every file between backticks; one with braces is several."""
+    """Return every file between backticks; a name with braces stands for several files."""
     for quoted in re.findall(r"`([^`]+)`", text):
         if FILE.fullmatch(quoted):
             parts = [part.split(",") for part in re.split(r"[{}]", quoted)]

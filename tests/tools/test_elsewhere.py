@@ -1,4 +1,4 @@
-"""Binder and the dev container: what their files say agrees with the repository, and their commands are run."""
+"""Binder and the dev container: their files agree with the repository, and their commands are executed."""
 
 import json
 import os
@@ -34,13 +34,13 @@ Path({record!r}).write_text(json.dumps([os.getcwd(), sys.argv[1:], pins]))
 
 @pytest.fixture
 def installed(tmp_path):
-    """What binder/postBuild passes to pip when called from another folder."""
+    """Return the arguments that binder/postBuild passes to pip if it is called from a different folder."""
     record = tmp_path / "call.json"
     (tmp_path / "python").write_text(PIP.format(python=sys.executable, record=str(record)))
     (tmp_path / "python").chmod(0o755)
     env = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "TMPDIR": str(tmp_path)}
     subprocess.run([INSTALL], cwd=tmp_path, env=env, check=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["call.json", "python"]  # and leaves no other file
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["call.json", "python"]  # no other file is left
     return json.loads(record.read_text())
 
 
@@ -66,7 +66,7 @@ def test_repo2docker_makes_an_image_from_these_files(monkeypatch):
     assert f"python-{buildpack.python_version}" == RUNTIME == "python-3.12"
     recipe = buildpack.render()
     assert "RUN ./binder/postBuild" in recipe
-    assert "requirements.txt" not in recipe  # the book's and the tests' packages are no learner's
+    assert "requirements.txt" not in recipe  # learners do not need the packages of the book and of the tests
 
 
 def test_every_page_that_runs_has_a_button_for_binder():

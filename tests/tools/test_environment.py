@@ -1,4 +1,4 @@
-"""What `make` says where something is missing: one line that names it."""
+"""If something is missing, `make` prints one line that names it."""
 
 import ast
 import shutil
@@ -14,7 +14,7 @@ import environment
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
-    """No test touches the environment that it runs in."""
+    """No test changes the environment in which it runs."""
     for name in ("VENV", "PYTHON", "LOG"):
         monkeypatch.setattr(environment, name, str(tmp_path / name))
 
@@ -65,7 +65,7 @@ def test_the_cause_of_pips_failure_is_reported(monkeypatch, words, sentence):
 
 @pytest.fixture
 def called(monkeypatch):
-    """The commands that an installation calls, all of which succeed, on a machine where pip has no settings."""
+    """Return the commands of an installation, all of which succeed, on a machine without settings for pip."""
     commands = []
     monkeypatch.setattr(subprocess, "call", lambda command, cwd, stderr: commands.append(command))
     monkeypatch.setattr(subprocess, "check_output", lambda *_, **__: b"global.find-links='wheels'\n")
@@ -97,7 +97,7 @@ def test_pip_installs_all_where_uv_fails(called, monkeypatch):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Where an environment is to be made. An empty one is enough: a folder with something called python."""
+    """Return the place for an environment. An empty environment is enough: a folder with a file called python."""
 
     def venv(command):
         (tmp_path / "venv" / "bin").mkdir(parents=True)

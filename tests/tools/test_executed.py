@@ -1,4 +1,4 @@
-"""Each notebook is executed once, and again after its inputs have changed; nbval compares that execution."""
+"""Each notebook is executed once, and again after its inputs have changed; nbval compares its outputs."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ COUNT = "with open('runs', 'a') as runs:\n    _ = runs.write('x')"
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A project of one package file and one notebook, with its own cache."""
+    """Return a project with one package file, one notebook, and its own cache."""
     for name, place in {"ROOT": tmp_path, "CACHES": tmp_path / "kept", "SECONDS": tmp_path / "kept" / "s.json"}.items():
         monkeypatch.setattr(executed, name, place)
     (tmp_path / "transformer_lab").mkdir()
@@ -38,7 +38,7 @@ def write(path, notebook):
 
 
 def change(project, number, source):
-    """Write other words into a cell of the notebook."""
+    """Write a different text into a cell of the notebook."""
     path = project / "chapters" / "sample.ipynb"
     notebook = nbformat.read(path, 4)
     notebook.cells[number].source = source
@@ -46,7 +46,7 @@ def change(project, number, source):
 
 
 def runs(project):
-    """How often the notebook has run."""
+    """Return how often the notebook has run."""
     return len((project / "chapters" / "runs").read_text())
 
 
@@ -60,7 +60,7 @@ def test_without_published_models_a_notebook_is_used_as_stored(project, monkeypa
     assert "-m transformer_lab.pretrained installs them" in notebooks.run(project / "chapters" / "sample.ipynb")[1][0]
     without = executed.cache_folder()
     monkeypatch.setattr(executed, "models_are_installed", lambda: True)
-    assert executed.cache_folder() != without  # once they are there, it runs
+    assert executed.cache_folder() != without  # after the installation, the notebook runs
 
 
 def test_without_published_models_labs_are_alive(project, monkeypatch):
@@ -119,7 +119,7 @@ def test_a_notebook_runs_once_until_an_input_changes(project, monkeypatch, capsy
     monkeypatch.setenv("TRANSFORMER_LAB_DEVICE", "cpu")  # the default
     assert executed.execute_missing() == [] and runs(project) == 3
     (project / "transformer_lab" / "masks.py").write_text("mask = True\n")
-    assert executed.execute_missing() == [] and runs(project) == 3, "going back executes nothing"
+    assert executed.execute_missing() == [] and runs(project) == 3, "returning to earlier inputs executes nothing"
 
 
 NAMES = ("masks.py", "labs/masks.js", "labs/lab.css", "labs/whole.svg", "labs/whole_weights.json", "pretrained.txt")
@@ -159,7 +159,7 @@ def test_another_machine_has_another_cache(project, monkeypatch, name):
 
 def test_a_half_written_record_runs_again(project):
     assert executed.execute_missing() == []
-    shutil.rmtree(executed.cache_folder() / "executed")  # the record stays
+    shutil.rmtree(executed.cache_folder() / "executed")  # the record is not deleted
     assert executed.execute_missing() == [] and runs(project) == 2
     assert executed.executed_notebook(project / "chapters" / "sample.ipynb")[0].cells[1].outputs and runs(project) == 2
 
@@ -208,7 +208,7 @@ sys.exit(pytest.main([*options.split(), path]))
 
 
 def nbval(path, cache):
-    """Compare the stored outputs of ``path`` with the execution that is kept below the folder ``cache``."""
+    """Compare the stored outputs of ``path`` with the execution in the folder ``cache``."""
     env = {**os.environ, "PYTHONPATH": str(notebooks.ROOT / "tools")}
     command = [sys.executable, "-c", NBVAL, str(path), str(cache)]
     return subprocess.run(command, capture_output=True, text=True, env=env, cwd=path.parent)

@@ -1,4 +1,4 @@
-"""The words that lint complains of, and those that it leaves alone."""
+"""Words that lint reports, and words that it accepts."""
 
 import pytest
 

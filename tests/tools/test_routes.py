@@ -1,4 +1,4 @@
-"""The routes through the course: no hole in the routes as they are, and every hole that is made is named."""
+"""The routes through the course: the real routes have no gaps, and the tool names every gap in an invalid route."""
 
 import re
 
@@ -9,8 +9,8 @@ import routes
 
 @pytest.fixture
 def page(monkeypatch, tmp_path):
-    """Give a route a page of its own, with the text that ``edit`` makes of the route's page."""
-    routes.terms()  # from the course's glossary, before another folder takes its place
+    """Write a separate page for a route, with the text of the route's page after ``edit``."""
+    routes.terms()  # from the course's glossary, before a different folder replaces the course
 
     def edited(route, edit):
         text = edit(route.path.read_text("utf-8"))
@@ -41,7 +41,7 @@ def test_a_word_that_the_page_no_longer_explains_leaves_a_hole(page):
 
 
 def test_what_a_further_section_alone_introduces_is_a_hole_in_the_core(monkeypatch):
-    """If the section on positions were further, the sections after it would use an unexplained word."""
+    """If the section on positions were a further section, the sections after it would use an unexplained word."""
     whole = next(route for route in routes.ROUTES if route.skips)
     monkeypatch.setattr(routes, "_is_further", lambda number: number == "3.8")
     assert ("4.7", "position") in {(section, word) for section, word, _ in routes.holes(whole)}

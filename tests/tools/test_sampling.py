@@ -1,4 +1,4 @@
-"""What a push samples runs weekly in full."""
+"""Tests of which a push runs only a sample run in full weekly."""
 
 import re
 

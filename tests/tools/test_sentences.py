@@ -1,4 +1,4 @@
-"""The sentences that a blind reading draws, and what is counted in them."""
+"""The sentences that the tool samples for a blind reading, and the statistics of these sentences."""
 
 import subprocess
 import sys

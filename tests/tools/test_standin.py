@@ -18,7 +18,7 @@ skip_where_missing = pytest.mark.skipif(bool(standin.missing()), reason=str(stan
 
 
 def python(*arguments, **environment):
-    """Run Python with the stand-in."""
+    """Run code in Python with the stand-in."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(FOLDER)]),
@@ -30,13 +30,13 @@ def python(*arguments, **environment):
 
 @skip_where_missing
 def test_the_standin_works_or_refuses():
-    # As `make device` runs it, by default; here as the poorest device, rounding the worst.
+    # `make device` runs the default form; this test uses a device with the fewest features and the coarsest rounding.
     weakest = {"STANDIN_ROUNDING": "shove", "STANDIN_FLOAT64": "no"}
     run = python("-m", "pytest", "-q", "-p", "no:cacheprovider", str(FOLDER / "test_works_or_refuses.py"), **weakest)
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-1000:]
 
 
-@skip_where_missing  # there, the names that are missing are others
+@skip_where_missing  # on that version, different names are missing
 def test_with_a_needed_name_missing_the_device_gives_the_reason():
     code = (
         "import torch; del torch._C._construct_storage_from_data_pointer; import standin; standin.autoload()\n"

@@ -1,4 +1,4 @@
-"""A step of `make test` that fails ends in a screenful: which test, what was expected, what was found."""
+"""A failing step of `make test` ends with one screen: the test, the expected value, the actual value."""
 
 import os
 import subprocess
@@ -53,7 +53,7 @@ def test_a_step_without_tests_shows_its_last_lines():
 
 @pytest.fixture
 def run_step(reports):
-    """Runs a step as make does, with a fixed digest of the files; returns its status and output."""
+    """Run a step like make, with a fixed digest of the files; return its status and output."""
 
     def run(code, state, *options):
         script = (
@@ -80,8 +80,8 @@ def test_a_step_that_passed_runs_again_when_something_has_changed(run_step):
 
     assert runs("a") and not runs("a") and runs("a", options=()), "make name always runs it"
     assert runs("a") and runs("b") and runs("a")
-    assert runs("b", "print('ran'); exit(1)") and runs("b"), "what failed runs again"
-    assert runs(None) and runs(None), "where git knows nothing, nothing is known to be the same"
+    assert runs("b", "print('ran'); exit(1)") and runs("b"), "a failed step runs again"
+    assert runs(None) and runs(None), "without git, no file counts as unchanged"
 
 
 def test_a_step_runs_again_when_a_file_has_changed_while_it_ran(reports, monkeypatch):
@@ -96,7 +96,7 @@ def test_a_step_runs_again_when_a_file_has_changed_while_it_ran(reports, monkeyp
 
 @pytest.fixture
 def known(tmp_path, monkeypatch):
-    """A folder that git knows, with an environment and a browser."""
+    """Return a git repository with an environment and a browser."""
     monkeypatch.setattr(state, "ROOT", tmp_path)
     monkeypatch.setattr(state, "browser", lambda: str(tmp_path / "chromium"))
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
@@ -116,7 +116,7 @@ FILES |= dict.fromkeys((".venv/made-from", "chromium", "requirements.txt", "pypr
 def test_the_state_follows_every_file(known, name):
     before = state.state()
     file = known / name
-    if name == "chromium":  # large: its modification time is enough
+    if name == "chromium":  # for a large file, the modification time is enough
         os.utime(file, (1, 1))
     else:
         file.write_text(file.read_text() + "\n# 2")
@@ -149,7 +149,7 @@ def test_the_state_follows_python_and_its_packages(known, monkeypatch, name):
 
 def test_the_state_follows_files_settings_and_the_browser(tmp_path, monkeypatch):
     monkeypatch.setattr(state, "ROOT", tmp_path)
-    assert state.state() is None, "no folder of git's"
+    assert state.state() is None, "outside a git repository, there is no state"
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     (tmp_path / ".gitignore").write_text("_build/")
     (tmp_path / "_build").mkdir()
@@ -165,4 +165,4 @@ def test_the_state_follows_files_settings_and_the_browser(tmp_path, monkeypatch)
         assert now not in seen
         seen.add(now)
     (tmp_path / "_build" / "page.html").write_text("1")
-    assert state.state() == now, "what git ignores is made from the rest"
+    assert state.state() == now, "ignored files are built from the other files"

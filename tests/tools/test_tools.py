@@ -24,7 +24,7 @@ import notebooks
 import repository
 import transformer_lab as tl
 
-# The repository's address
+# The address of the repository
 
 ADA = repository.Address("ada/course", "main", "https://ada.github.io/course/")
 GRACE = repository.Address("Grace/the.fork", "dev", "https://grace.github.io/the.fork/")
@@ -33,7 +33,7 @@ COLAB = "https://colab.research.google.com/"
 
 @pytest.fixture
 def tree(tmp_path):
-    """Those files of this repository that an address decides on, without one; some of the notebooks."""
+    """Return the files of this repository that depend on its address, without an address, and some notebooks."""
     return copied(tmp_path, "chapters/**/0[18]*")
 
 
@@ -100,7 +100,7 @@ def test_an_address_is_written_everywhere_and_can_be_removed(address, which, tmp
 
 
 def test_only_the_address_changes(tree):
-    """In notebooks one line of the first cell, and the first code cell; in other files the text between the markers."""
+    """Return a line of the first cell and the first code cell of notebooks, and other files' text between markers."""
     before = {path: nbformat.read(path, 4) for path in notebooks.all_notebooks(tree)}
     changed = apply(tree, GRACE)
     assert set(before) | {
@@ -142,7 +142,7 @@ def test_a_branch_with_a_space_is_refused():
 
 @pytest.fixture
 def cloned(tmp_path, monkeypatch):
-    """Makes a folder a clone of an address; none is an environment variable of CI's."""
+    """Turn a folder into a clone of an address, without the environment variables of CI."""
     monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
 
@@ -191,7 +191,7 @@ def test_the_address_is_read_from_ci(cloned, monkeypatch):
 
 
 def call(monkeypatch, tree, *arguments):
-    """Call the tool as from a shell, on another tree."""
+    """Call the tool as from a shell, on a different tree."""
     monkeypatch.setattr(repository, "ROOT", tree)
     for name in ("stored_address", "settings", "changes", "origin_url", "address_mismatch"):
         monkeypatch.setattr(getattr(repository, name), "__defaults__", (tree,))
@@ -226,7 +226,7 @@ def test_the_tool_sets_warns_demands_and_checks(tree, cloned, monkeypatch, capsy
     assert capsys.readouterr().out.startswith("::warning::The stored address is https://github.com/Grace/the.fork, and")
 
 
-# The book without an address, and with one
+# The book with and without an address
 
 
 @pytest.mark.parametrize("site, prefix", [("", "/"), (ADA.site, "/course/"), ("https://course.example.org/", "/")])
@@ -273,7 +273,7 @@ def test_metadata_of_a_page_need_an_address(site, tmp_path, monkeypatch):
 
 
 def run_cell(address, *, missing=True, works=()):
-    """Run the first cell with or without the package; return pip's arguments, and the message."""
+    """Run the first cell with or without the package; return pip's arguments and the message."""
     commands = []
 
     def run(command, **_):
@@ -310,7 +310,7 @@ def test_without_an_address_the_first_cell_says_what_to_do():
 
 
 def stored_and_found():
-    """A notebook as it is stored, and as it is found after a run: with a widget, and other pictures and times."""
+    """Return a notebook as it is stored, and after a run: with a widget, and with different pictures and times."""
     stored = new_notebook(
         cells=[
             new_markdown_cell("# Sample"),
@@ -383,7 +383,7 @@ def test_differences_from_colab_are_reported():
 
 
 def test_only_a_working_python_is_used(tmp_path, monkeypatch):
-    """pyenv puts commands on the path that only say which versions have them."""
+    """pyenv puts commands on the path that only print which versions contain them."""
     (tmp_path / "python3.13").write_text("#!/bin/sh\nexit 127\n")
     (tmp_path / "python3.13").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")

@@ -1,8 +1,8 @@
 """An audit of anyone's Transformer: ``tl.audit(model, vocab_size=50)``.
 
-`properties` has the questions, and is the file to read; `trial` is what they are asked of; `examine` asks them, one
-after the other; `stages` finds where a model and its reference part; `card` shows the report. ``__main__`` is for a
-shell.
+`properties` contains the questions, and is the file to read first. `trial` provides the model and its inputs, `examine`
+evaluates the properties one after the other, `stages` finds the first module in which a model and its reference differ,
+and `card` renders the report. ``__main__`` runs an audit from a shell.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -42,53 +42,55 @@ def audit(
     pad: int = 0,
     expect: Collection[str] = (),
 ) -> "AuditReport":
-    """Ask what every Transformer of its kind must satisfy, and show what holds and what fails on a card.
+    """Test the properties that every Transformer of its kind must have, and show on a card which hold and which fail.
 
-    No weights and no data are needed: the audit changes inputs, and sees which outputs move. It runs on copies of the
-    model; the model's weights and modes and the session's random state are left as they were. What it finds is in the
-    model, but a card without a failure proves nothing: it lists what was not tried, and what no property can see.
+    The audit needs no weights and no data: it changes inputs and compares outputs. It runs on copies of the model; the
+    model's weights and modes and the session's random state stay as they were. A failure is a property of the model,
+    but a card without a failure proves nothing: the card lists what was not tried, and what no property can detect.
 
     Parameters
     ----------
     model : nn.Module
-        From token numbers (batch, seq), or vectors (batch, seq, d_model), to outputs (batch, seq, features). A model
-        that returns one vector a row is audited as a function of a source.
+        Maps token ids (batch, seq), or vectors (batch, seq, d_model), to outputs (batch, seq, features). A model
+        that returns one vector for each row is audited as a function of a source.
     vocab_size : int, optional
-        The model takes token numbers below this.
+        The number of token ids that the model accepts.
     d_model : int, optional
-        The model takes vectors of this size. One of the two is needed.
+        The size of the vectors that the model accepts. Either ``vocab_size`` or ``d_model`` is required.
     kind : {"causal", "bidirectional", "local"}, optional
-        Which tokens an output may depend on: its own and earlier ones, all, its own.
+        Which tokens an output may depend on: its own token and earlier ones, all tokens, or its own token only.
     forward : function (model, x) -> output, optional
-        Calls the model, where ``model(x)`` is not its output. For an encoder–decoder, fix the source and audit it as a
-        function of its target; then fix the target and audit it, as ``"bidirectional"``, as a function of its source.
+        Calls the model, if ``model(x)`` is not its output. For an encoder–decoder, fix the source and audit the model
+        as a function of its target; then fix the target and audit it, as ``"bidirectional"``, as a function of its
+        source.
     padded : function (model, tokens, keep) -> output, optional
-        Calls it on a padded batch; ``keep`` is bool, (batch, seq), ``True`` at real tokens.
+        Calls the model on a padded batch; ``keep`` is bool, (batch, seq), ``True`` at real tokens.
     packed : function (model, tokens, documents) -> output, optional
-        Calls it on a row of several documents; ``documents`` has the number of each token's document.
+        Calls the model on a row of several documents; ``documents`` contains the number of each token's document.
     step : function (model, tokens, cache) -> (output, cache), optional
-        Calls it on the next tokens, one or more; the first cache is ``None``.
+        Calls the model on the next tokens, one or more; the first cache is ``None``.
     loss : function (model, tokens) -> Tensor of shape (), optional
-        The mean loss of predicting each next token.
+        Returns the mean loss of predicting each next token.
     accumulate : function (model, batches), optional
-        Runs backward over a list of ``(tokens, labels)``; labels are not shifted, and -100 where nothing is asked.
+        Runs backward over a list of ``(tokens, labels)``; labels are not shifted, and are -100 where no loss counts.
     collate : function (sentences) -> (tokens, labels), optional
-        Makes a batch of lists of numbers, each of which ends with ``pad``; labels as above.
+        Makes a batch from lists of token ids, each of which ends with ``pad``; labels as above.
     reference : nn.Module, optional
-        A model that must give the same outputs. Where it does not, the first module that differs is named.
+        A model that must return the same outputs. If it does not, the card names the first module that differs.
     branches : sequence of nn.Module, optional
-        The last module of each branch of a pre-norm layer: with their weights 0 the layer is the identity.
+        The last module of each branch of a pre-norm layer: if the weights of these modules are 0, the layer is the
+        identity.
     window : int, optional
-        How many tokens a layer sees, the token itself among them; needs ``n_layers``.
+        The number of tokens that a layer sees, including the token itself; requires ``n_layers``.
     n_layers : int, optional
     length : int, optional
-        Tokens of a sequence, at least 8. Where the model does not take it, others are tried.
+        The number of tokens of a sequence, at least 8. If the model does not accept it, other lengths are tried.
     long : int, optional
-        Tokens of a long sequence, at least 200, for precision near and far; 0 leaves it out.
+        The number of tokens of a long sequence, at least 200, for precision near and far; 0 leaves this property out.
     pad : int, optional
-        The token of padding.
+        The token id of padding.
     expect : collection of str, or dict of str to str, optional
-        Properties that are not to be tried; in a dict with the reason, which the card shows.
+        Properties to leave out; in a dict, each with a reason, which the card shows.
 
     Returns
     -------
@@ -99,7 +101,7 @@ def audit(
     Raises
     ------
     TypeError, ValueError
-        If an argument has the wrong type or value. What the model and the adapters raise is on the card.
+        If an argument has the wrong type or value. The card shows the errors that the model and the adapters raise.
 
     Examples
     --------
@@ -114,13 +116,14 @@ def audit(
     Audit of Encoder: ...
     ('the past does not move', 'fails', 'token 1 changed: output 0 moved by ...; 45 of 45 pairs leak: ...')
     """
-    from .examine import examine  # with the checks, whose cards it shares: the package is imported faster without
+    # imported here, together with the checks, whose cards it uses, so that the package itself is imported faster
+    from .examine import examine
 
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be an nn.Module, got {type_name(model)}")
     if (vocab_size is None) == (d_model is None):
         raise ValueError(
-            "one of vocab_size (the model takes token numbers) and d_model (it takes vectors) must be given, got "
+            "one of vocab_size (the model takes token ids) and d_model (it takes vectors) must be given, got "
             + ("none" if d_model is None else "both")
         )
     if vocab_size is not None:

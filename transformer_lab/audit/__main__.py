@@ -1,7 +1,7 @@
 """An audit from a shell: ``python -m transformer_lab.audit package.module:factory``.
 
-The factory takes no argument and returns a model, or a dict of the arguments of `transformer_lab.audit`, the model
-among them under ``"model"``. The exit status is 1 where a property fails or raises an error.
+The factory takes no argument and returns a model, or a dict of the arguments of `transformer_lab.audit`, including the
+model as ``"model"``. The exit status is 1 if a property fails or raises an error.
 """
 
 import argparse
@@ -12,11 +12,11 @@ from . import KINDS, audit
 
 
 def main(arguments=None):
-    """Audit what the factory returns; return the exit status."""
+    """Audit the model that the factory returns; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m transformer_lab.audit", description=__doc__.partition("\n\n")[0])
     parser.add_argument("factory", metavar="package.module:factory", help="returns a model, or the audit's arguments")
-    parser.add_argument("--vocab-size", type=int, help="the model takes token numbers below this")
-    parser.add_argument("--d-model", type=int, help="the model takes vectors of this size")
+    parser.add_argument("--vocab-size", type=int, help="the number of token ids that the model accepts")
+    parser.add_argument("--d-model", type=int, help="the size of the vectors that the model accepts")
     parser.add_argument("--kind", choices=KINDS, help="which tokens an output may depend on")
     given = vars(parser.parse_args(arguments))
     module, colon, name = given.pop("factory").partition(":")

@@ -1,4 +1,4 @@
-"""The report of an audit, and the card that shows it: in a notebook as HTML, elsewhere as text."""
+"""The report of an audit, and the card that shows the report: as HTML in a notebook, and as text elsewhere."""
 
 import html
 import textwrap
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ..checks.report import CARD, CODE, COLOURS, PARAGRAPH, SIGNS, SUMMARY, in_notebook, marked
 
-STATUSES = {  # the sign of each, and how many there are in words
+STATUSES = {  # for each status its sign, and the words that follow the number of properties
     "fails": (SIGNS["incorrect"], "{} fail", "{} fails"),
     "raises": ("!", "{} raise an error", "{} raises an error"),
     "holds": (SIGNS["correct"], "{} hold", "{} holds"),
@@ -33,9 +33,9 @@ class AuditReport:
         Each property, its status, and a text. The status is ``"holds"``, ``"fails"``, ``"raises"`` or
         ``"not tried"``.
     notes : list of str
-        Where the audit had to deviate from its arguments.
+        Sentences about the points in which the audit had to deviate from its arguments.
     seconds : float
-        How long it took.
+        The time that the audit took.
     """
 
     name: str
@@ -45,16 +45,16 @@ class AuditReport:
 
     @property
     def failed(self):
-        """The properties that fail."""
+        """The names of the properties that fail."""
         return self.of("fails")
 
     def of(self, status):
-        """The properties with one status."""
+        """Return the names of the properties with one status."""
         return [name for name, row_status, _ in self.rows if row_status == status]
 
     @property
     def title(self):
-        """How many properties have each status, in words."""
+        """The number of properties with each status, in words."""
         counts = {status: len(self.of(status)) for status in STATUSES}
         words = [STATUSES[s][2 if n == 1 else 1].format(n) for s, n in counts.items() if n or s in ("fails", "holds")]
         return ", ".join(words)
@@ -63,7 +63,7 @@ class AuditReport:
         return f"<audit of {self.name}: {self.title}>"
 
     def __str__(self):
-        """The card as plain text."""
+        """Return the card as plain text."""
         lines = [f"Audit of {self.name}: {self.title}"]
         lines += [textwrap.fill(note, 88, initial_indent="  ", subsequent_indent="  ") for note in self.notes]
         for status, (sign, *_) in STATUSES.items():
@@ -75,7 +75,7 @@ class AuditReport:
         return "\n".join([*lines, "", textwrap.fill(NO_PROPERTY, 88, initial_indent="  ", subsequent_indent="  ")])
 
     def _repr_html_(self):
-        """The card for a notebook: what fails is open, the rest opens with a click."""
+        """Return the card as HTML for a notebook: failures are unfolded, everything else unfolds with a click."""
         name = html.escape(self.name)
         worst = next(status for status in STATUSES if status in ("holds",) or self.of(status))
         parts = [
@@ -95,10 +95,10 @@ class AuditReport:
         return "".join([*parts, f'<p style="{PARAGRAPH}">{marked(NO_PROPERTY)}</p></div>'])
 
     def _ipython_display_(self):
-        """Nothing: the audit has shown the card already."""
+        """Show nothing, because the audit has already shown the card."""
 
     def show(self):
-        """Show the card."""
+        """Show the card: as HTML in a notebook, and as text elsewhere."""
         if in_notebook():
             from IPython.display import display
 
@@ -108,5 +108,5 @@ class AuditReport:
 
 
 def _item(sign, name, text):
-    """A property in the list of a notebook's card."""
+    """Return a property as an item of the list on a notebook's card."""
     return f'<li style="margin: 0.25em 0"><b>{sign} {html.escape(name)}</b>{": " if text else ""}{marked(text)}</li>'

@@ -1,4 +1,4 @@
-"""Runs the properties on a model, one after the other, and leaves model and session as they were."""
+"""Run the properties on a model, one after the other, and leave the model and the session unchanged."""
 
 import contextlib
 import io
@@ -48,7 +48,7 @@ def examine(options):
 
 
 def reasons_to_skip(expect, notes):
-    """Return the text for each property that is switched off."""
+    """Return a dict that maps each property that is switched off to the text for the card."""
     reasons = {name: f": {expect[name]}" if isinstance(expect, dict) else "" for name in expect}
     for name in reasons:
         if name not in PROPERTIES:
@@ -58,14 +58,16 @@ def reasons_to_skip(expect, notes):
 
 @contextlib.contextmanager
 def session_unchanged(model):
-    """Keep the model's numbers and modes, and the session's settings; what the model prints and warns is dropped."""
+    """Restore the model's numbers and modes and the session's settings; discard what the model prints or warns."""
     modes = [(module, module.training) for module in model.modules()]
     tensors = [(x, x.detach().clone(), x.grad) for x in (*model.parameters(), *model.buffers())]
     with settings_kept(), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         try:
             yield
-        finally:  # copies are audited; but a model without copies is run itself, and an adapter may run the original
+        # needed even though copies are audited: a model that cannot be copied is run itself, and an adapter may run the
+        # original
+        finally:
             for module, training in modes:
                 module.training = training
             for tensor, numbers, gradient in tensors:
@@ -74,22 +76,22 @@ def session_unchanged(model):
 
 
 def start_trials(options, notes):
-    """Return the trials in each dtype in which the model runs, and an error where it runs in none."""
+    """Return the trials, one for each dtype in which the model runs, and an error if the model runs in none."""
     uncopyable = copy_failure(options.model)
     trials, error = run_first_trials(options, uncopyable, notes)
     if not error and not uncopyable and (uncopyable := shared_with_original(trials[-1])):
         trials, error = run_first_trials(options, uncopyable, [])
     if uncopyable:
         reason = uncopyable[0].upper() + uncopyable[1:]
-        notes.append(f"{reason}: the original is audited, and what needs a copy is not tried.")
+        notes.append(f"{reason}: the original is audited, and properties that need a copy are not tried.")
     return trials, error
 
 
 def run_first_trials(options, uncopyable, notes):
-    """As `start_trials`, at the requested length or else at the first of `OTHER_LENGTHS` that the model accepts."""
+    """Do what `start_trials` does, at the requested length or the first of `OTHER_LENGTHS` that the model accepts."""
     if uncopyable:
         options.model.eval()
-    errors = []  # of each length, in the last dtype: a device may have no float64
+    errors = []  # one for each length, from the last dtype, since some devices have no float64
     for length in dict.fromkeys((options.length, *OTHER_LENGTHS)):
         trials, error_text = [], ""
         for dtype in DTYPES[-1:] if uncopyable else DTYPES:
@@ -105,7 +107,8 @@ def run_first_trials(options, uncopyable, notes):
         errors.append(error_text)
         if trials:
             if length != options.length:
-                notes.append(f"The model takes no {options.length} tokens ({errors[0]}): it is audited with {length}.")
+                refusal = f"The model does not accept {options.length} tokens ({errors[0]})"
+                notes.append(f"{refusal}: it is audited with {length}.")
             return trials, ""
     return [Trial(options, *DTYPES[-1], uncopyable)], errors[0] + advice(errors[0], options)
 
@@ -114,7 +117,7 @@ def advice(error, options):
     """Return a suggestion for a model that runs on no input."""
     if options.vocab_size is None:
         wants_tokens = "indices" in error or "Long" in error
-        return ". Does it take token numbers? Pass vocab_size= and not d_model=" if wants_tokens else ""
+        return ". Does it take token ids? Pass vocab_size= and not d_model=" if wants_tokens else ""
     if "index out of range" in error:
         return ". Is vocab_size more than its embedding has?"
     if any(word in error for word in ("Long", "int64", "dtype")):
@@ -123,7 +126,7 @@ def advice(error, options):
 
 
 def evaluate_in_both(function, trials):
-    """Evaluate a property in float64; unless it holds, float32 decides."""
+    """Evaluate a property in float64; if it does not hold there, the result in float32 decides."""
     status, text = evaluate(function, trials[0])
     if status in ("fails", "raises") and len(trials) > 1:
         single, single_text = evaluate(function, trials[1])
@@ -135,7 +138,7 @@ def evaluate_in_both(function, trials):
 
 
 def evaluate(function, trial):
-    """Return the status of a property and its text."""
+    """Return the status of a property, and the text for the card."""
     torch.manual_seed(1)
     try:
         with limit.time_limit(trial.seconds):

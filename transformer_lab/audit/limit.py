@@ -4,17 +4,17 @@ import ctypes
 import threading
 from contextlib import contextmanager
 
-SECONDS = 20  # for the first forward pass, and for each property
-PASSES = 200  # of the model: a property has their time, if it is more
+SECONDS = 20  # time limit for the first forward pass, and for each property
+PASSES = 200  # forward passes of the model: a property may run as long as they take, if this is longer
 
 
 class TooLong(BaseException):
-    """The model does not end. A `BaseException`, so that an ``except Exception`` in the model does not catch it."""
+    """The model does not end. A `BaseException`, so that ``except Exception`` in the model does not catch it."""
 
 
 @contextmanager
 def time_limit(seconds):
-    """Throw `TooLong` into the block where it does not end in time."""
+    """Throw `TooLong` into the block if it does not end in time."""
     thread, lock, ended = threading.get_ident(), threading.Lock(), []
 
     def stop():

@@ -1,14 +1,14 @@
-"""Where a model and its reference part: the first module whose output differs."""
+"""The first module in which a model and its reference differ."""
 
 import torch
 from torch import nn
 
 
 def first_difference(t, reference):
-    """Say in which module the model and a reference differ first.
+    """Name the first module in which the model and a reference differ.
 
-    Modules of one name are compared; where the two share no name, the layers of their longest lists, by number. A
-    module whose input differs already is not where they part: what is computed before it is.
+    Modules with the same name are compared; if the two models share no name, the layers of their longest lists are
+    compared by number. If the input of a module already differs, the difference began before this module.
     """
     model_calls, reference_calls = (record_modules(t, model, names) for model in (t.model, reference))
     if not model_calls.keys() & reference_calls.keys():
@@ -27,18 +27,18 @@ def first_difference(t, reference):
 
 
 def names(model):
-    """All modules inside a model, by name."""
+    """Return all modules inside a model, by name."""
     return {f"`{name}`": module for name, module in model.named_modules() if name}
 
 
 def numbered_layers(model):
-    """The layers of a model's longest list, by number."""
+    """Return the layers of a model's longest list, by number."""
     lists = [module for module in model.modules() if isinstance(module, (nn.ModuleList, nn.Sequential))]
     return {f"layer {place}": layer for place, layer in enumerate(max(lists, key=len, default=()))}
 
 
 def record_modules(t, model, modules_of):
-    """The first input and the output of every module that is called once, in the order in which they end."""
+    """Return the first input and the output of every module that is called once, in the order in which calls end."""
     calls, repeated = {}, set()
 
     def hook(name):
@@ -58,6 +58,6 @@ def record_modules(t, model, modules_of):
 
 
 def tensor_in(value):
-    """The floating-point tensor that a module gets or returns first, or None."""
+    """Return the first floating-point tensor that a module takes or returns, or None."""
     value = value[0] if isinstance(value, (tuple, list)) and value else value
     return value.detach().clone() if isinstance(value, torch.Tensor) and value.is_floating_point() else None

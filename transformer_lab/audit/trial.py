@@ -1,6 +1,6 @@
-"""What the properties are tried on: a copy of the model in one dtype, inputs for it, and the adapters.
+"""The object on which a property is tried: a copy of the model in one dtype, inputs for it, and the adapters.
 
-A property returns where it holds, and raises `Fails` with the smallest example, or `NotTried` with the reason.
+A property returns if it holds; otherwise it raises `Fails` with the smallest example, or `NotTried` with the reason.
 """
 
 import copy
@@ -13,8 +13,8 @@ from torch import nn
 from ..arguments import format_value, type_name
 from . import limit
 
-# The dtypes that are tried, and which share of the outputs' spread counts as a difference. In float64 a small leak is
-# far above rounding; float32 confirms it, since a model may compute parts in float32 and overflow in float64.
+# For each dtype, the share of the outputs' spread that counts as a difference. In float64 a small leak is far above
+# rounding. A failure must be confirmed in float32, since a model may compute parts in float32 and overflow in float64.
 DTYPES = ((torch.float64, 1e-5, 1e-12), (torch.float32, 1e-4, 1e-6))
 OTHER_LENGTHS = (8, 16, 32, 64)  # tried in turn if the model does not accept the requested length
 
@@ -28,7 +28,7 @@ class NotTried(Exception):
 
 
 class Wrong(Exception):
-    """What an adapter or the model returns has the wrong form; the message says which form is right."""
+    """The return value of an adapter or of the model has the wrong form; the message says which form is right."""
 
 
 ADAPTERS = {
@@ -43,12 +43,12 @@ ADAPTERS = {
 
 
 class Trial:
-    """A copy of the model in one dtype, in evaluation mode, with an input ``x`` and what the model gives for it."""
+    """A copy of the model in one dtype, in evaluation mode, with an input ``x``."""
 
     def __init__(self, options, dtype, tolerance, noise_floor, uncopyable):
         self.options, self.tolerance, self.noise_floor, self.uncopyable = options, tolerance, noise_floor, uncopyable
         self.kind, self.pad, self.window, self.n_layers = options.kind, options.pad, options.window, options.n_layers
-        self.n_tokens = options.vocab_size  # None where the model takes vectors
+        self.n_tokens = options.vocab_size  # None if the model takes vectors
         tensors = [*options.model.parameters(), *options.model.buffers()]
         self.device = tensors[0].device if tensors else torch.device("cpu")
         self.dtype = next((x.dtype for x in tensors if x.is_floating_point()), dtype) if uncopyable else dtype
@@ -56,7 +56,7 @@ class Trial:
         self.seconds = limit.SECONDS
 
     def start(self, length):
-        """Draw the input, run the model on it, and see how long it takes."""
+        """Draw the input, run the model on it, and measure how long the run takes."""
         torch.manual_seed(0)
         self.length, self.x = length, self.draw(1, length)
         begin = time.perf_counter()
@@ -66,12 +66,12 @@ class Trial:
     # Copies and inputs
 
     def fresh_copy(self):
-        """A copy of the original, in its own modes, which no forward pass has changed."""
+        """Return a copy of the original, in the original's modes, with which no forward pass has been run."""
         self.require_copy()
         return copy.deepcopy(self.options.model).to(self.dtype)
 
     def modified(self, change):
-        """A copy of the model, in evaluation mode, after ``change(copy)``."""
+        """Return a copy of the model, in evaluation mode, after ``change(copy)``."""
         model = self.fresh_copy().eval()
         change(model)
         return model
@@ -81,7 +81,7 @@ class Trial:
             raise NotTried(self.uncopyable)
 
     def draw(self, *shape):
-        """Random tokens, never the padding token; or random vectors."""
+        """Return random tokens, never the padding token; or random vectors."""
         if self.n_tokens is None:
             x = torch.randn(*shape, self.options.d_model, dtype=torch.float32)
             return x.to(self.device, self.dtype)
@@ -89,14 +89,14 @@ class Trial:
         return (x + (x >= self.pad).long()).to(self.device)
 
     def replaced(self, x):
-        """Another token, or another vector, at each place; never the padding token."""
+        """Return a different token, or a different vector, for each position; never the padding token."""
         if self.n_tokens is None:
             return x + torch.randn(x.shape, dtype=torch.float32).to(x)
         x = (x + 1) % self.n_tokens
         return torch.where(x == self.pad, (x + 1) % self.n_tokens, x)
 
     def padding_like(self, keep, number):
-        """The content of padded positions: one token, or one vector."""
+        """Return the content of padded positions: copies of one token, or of one vector."""
         shape = keep.shape if self.n_tokens is not None else (*keep.shape, self.options.d_model)
         return torch.full(shape, number, device=self.device, dtype=self.x.dtype)
 
@@ -104,16 +104,16 @@ class Trial:
 
     @torch.no_grad()
     def run(self, x, model=None):
-        """The output, (batch, seq, features); (batch, 1, features) where the model returns one vector a row."""
+        """Return the output, (batch, seq, features); (batch, 1, features) if the model returns one vector a row."""
         return self.forward(x, model or self.model)
 
     def forward(self, x, model):
-        """As `run`, with gradients."""
+        """Return the same output as `run`, with gradients."""
         own = self.options.forward
         return as_output(call("forward", own, model, x) if own else model(x), "forward" if own else "the model", x)
 
     def adapter(self, name):
-        """An adapter as a function; `NotTried` where none was given."""
+        """Return an adapter as a function; raise `NotTried` if the adapter was not passed."""
         function = getattr(self.options, name)
         if function is None:
             raise NotTried(f"pass `{name}=`, a function of {ADAPTERS[name]}")
@@ -125,7 +125,7 @@ class Trial:
 
     @cached_property
     def is_per_token(self):
-        """Whether the outputs follow the input's length, one for each token; None where only one length can be run."""
+        """Whether there is one output for each token, at different lengths; None if only one length can be run."""
         try:
             return self.run(self.x[:, :-3]).shape[1] == self.length - 3
         except Exception:
@@ -143,14 +143,14 @@ class Trial:
 
     def require_tokens(self):
         if self.n_tokens is None:
-            raise NotTried("the model takes vectors, and this property needs token numbers")
+            raise NotTried("the model takes vectors, and this property needs token ids")
 
     def require_length(self, length):
-        """`NotTried` where the model takes no sequence of this length."""
+        """Raise `NotTried` if the model does not accept sequences of this length."""
         try:
             self.run(self.draw(1, length))
         except Exception as error:
-            raise NotTried(f"the model takes no {length} tokens: {first_line(error)}") from None
+            raise NotTried(f"the model does not accept {length} tokens: {first_line(error)}") from None
 
     # Comparisons
 
@@ -169,7 +169,7 @@ class Trial:
         return f"outputs vary by {number(self.size)}"
 
     def influence(self, x=None, model=None):
-        """How far output i moves when token j alone is replaced: (j, i)."""
+        """Return how far output i moves when token j alone is replaced: (j, i)."""
         if x is None and model is None:
             return self.own_influence
         x = self.x if x is None else x
@@ -185,26 +185,27 @@ class Trial:
         return self.influence(self.x)
 
     def distance(self):
-        """How many positions output i is behind token j: (j, i), negative where the token comes later."""
+        """Return how many positions output i is behind token j: (j, i), negative if the token comes later."""
         places = torch.arange(self.length)
         return places - places[:, None]
 
 
 def call(name, function, *arguments):
-    """Call an adapter; an error in its form names the form."""
+    """Call an adapter; if the call itself is rejected, the error states the form that the adapter must have."""
     form = f"{name} must be a function {name}{ADAPTERS[name]}"
     if not callable(function):
         raise Wrong(f"{form}, got {format_value(function)}")
     try:
         return function(*arguments)
     except TypeError as error:
-        if error.__traceback__ is not None and error.__traceback__.tb_next is None:  # the call itself was refused
+        # the call itself was rejected, not a line of the adapter
+        if error.__traceback__ is not None and error.__traceback__.tb_next is None:
             raise Wrong(f"{form}: {first_line(error)}") from None
         raise
 
 
 def as_output(value, name, x):
-    """Return the one tensor in a result that is an output: (batch, seq, features)."""
+    """Return the one output tensor in a result: (batch, seq, features)."""
     rule = "must return one tensor, (batch, seq, features)"
     if not isinstance(value, torch.Tensor):
         fits = [(path, item) for path, item in parts(value) if item.ndim == 3 and item.is_floating_point()]
@@ -221,7 +222,7 @@ def as_output(value, name, x):
 
 
 def parts(value):
-    """The tensors directly in a tuple, a dict or a dataclass, each with the code that reads it."""
+    """Return the tensors directly in a tuple, a dict or a dataclass, each with the code that reads it."""
     if isinstance(value, dict):
         pairs = [(f"[{key!r}]", item) for key, item in value.items()]
     elif isinstance(value, (tuple, list)):
@@ -242,7 +243,7 @@ def number(value):
 
 
 def multiply_weights(factor):
-    """Return a change of a model that multiplies all matrices but the embeddings by ``factor``."""
+    """Return a function that changes a model: it multiplies all matrices except the embeddings by ``factor``."""
 
     def change(model):
         tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
@@ -263,17 +264,17 @@ def copy_failure(model):
 
 
 def shared_with_original(t):
-    """Return a sentence that names a parameter of the original which a copy uses, or an empty string.
+    """Return a sentence with the name of an original parameter that a copy uses, or an empty string.
 
-    A copy that is on its own has no gradient to the original's parameters. One that keeps a function which was made
-    in the original's ``__init__``, and closes over its modules, runs these.
+    An independent copy has no gradient with respect to the original's parameters. But a copy that contains a closure
+    from the original's ``__init__`` over the original's modules runs those modules.
     """
     own = {name: parameter for name, parameter in t.options.model.named_parameters() if parameter.requires_grad}
     try:
         model = copy.deepcopy(t.options.model).eval()
         x = t.x.to(next(model.parameters()).dtype) if t.n_tokens is None else t.x
         gradients = torch.autograd.grad(t.forward(x, model).sum(), list(own.values()), allow_unused=True)
-    except (Exception, limit.TooLong):  # it has no parameters, or nothing in it learns
+    except (Exception, limit.TooLong):  # the model has no parameters, or none of them learns
         return ""
     shared = [name for name, gradient in zip(own, gradients) if gradient is not None]
     return f"a copy of the model runs parts of the original, such as `{shared[0]}`" if shared else ""

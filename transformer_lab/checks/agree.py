@@ -4,17 +4,18 @@ import operator
 
 import torch
 
-# Relative, and absolute as a share of the largest number: room for another order of the same operations, and in float64
-# for a constant that was rounded to float32.
+# The tolerance is relative, and also absolute, as a share of the largest number. The tolerance leaves room for the same
+# operations in a different order, and in float64 for a constant that was rounded to float32.
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4}
 
 
 def agree(got, expected, rounded_to=None):
-    """Whether a result is the expected one: tensors, numbers, and tuples, lists or dicts of them.
+    """Return whether a result is the expected one. Results are tensors, numbers, and tuples, lists or dicts of them.
 
-    A tensor must have the expected shape and dtype. A whole number may come in any type that Python takes for one: an
-    int of NumPy, say, or a tensor that holds one. A float is none, even where it has no fraction: `range` refuses it.
-    ``rounded_to`` is a dtype that numbers of more digits may have been rounded to on the way.
+    A tensor must have the expected shape and dtype. An expected int may come in any type that Python accepts as an
+    integer, such as an int of NumPy or a tensor with one integer. A float is not accepted, even if it has no fractional
+    part, since `range` rejects floats. ``rounded_to`` is a dtype to which numbers of higher precision may have been
+    rounded on the way.
     """
     if isinstance(expected, torch.Tensor):
         return isinstance(got, torch.Tensor) and like(got) == like(expected) and close(got, expected, rounded_to)
@@ -29,26 +30,26 @@ def agree(got, expected, rounded_to=None):
         )
     if isinstance(expected, int) and not isinstance(expected, bool):
         return not isinstance(got, float) and as_int(got) == expected
-    if isinstance(expected, float):  # one of NumPy is one of Python's as well
+    if isinstance(expected, float):  # NumPy's float64 is a subclass of float
         return isinstance(got, float) and got == expected
     return type(got) is type(expected) and (callable(expected) or bool(got == expected))
 
 
 def like(tensor):
-    """Return what two tensors must share before their numbers can be compared."""
+    """Return the properties that two tensors must share before their numbers can be compared."""
     if tensor.is_nested:
         return "nested"
     return tensor.shape, tensor.dtype, tensor.device.type, tensor.layout
 
 
 def readable(tensor):
-    """Whether a tensor is a table of numbers that can be read; on `meta`, for example, it has none."""
+    """Return whether a tensor's numbers can be read; a tensor on `meta`, for example, has none."""
     special = tensor.is_meta or tensor.is_nested or tensor.is_quantized or tensor.is_complex()
     return tensor.layout == torch.strided and not special
 
 
 def close(got, expected, rounded_to=None):
-    """Whether two tensors of one shape hold the same numbers; NaN is like NaN."""
+    """Return whether two tensors of the same shape contain the same numbers; NaN equals NaN."""
     got, expected = got.detach().cpu(), expected.detach().cpu()
     if torch.equal(got, expected):
         return True
@@ -71,7 +72,7 @@ def as_int(number):
 
 
 def tensors_in(value):
-    """All tensors in an argument or a result, one after the other."""
+    """Return all tensors in an argument or a result, as a flat list."""
     if isinstance(value, torch.Tensor):
         return [value]
     items = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
@@ -84,5 +85,5 @@ def is_float(value):
 
 
 def is_finite(value):
-    """Whether no tensor of a result holds NaN or infinity."""
+    """Return whether no tensor of a result contains NaN or infinity."""
     return all(tensor.isfinite().all() for tensor in tensors_in(value))

@@ -1,12 +1,13 @@
-"""Grades an assignment that was handed in, and writes what an autograder reads: Gradescope's results.json, or GitHub's.
+"""Grade a submitted assignment, and write the file that an autograder reads: Gradescope's results.json, or GitHub's.
 
 python -m transformer_lab.checks.autograde handed_in.ipynb                         writes results.json for Gradescope
 python -m transformer_lab.checks.autograde handed_in.ipynb --form github --out FILE
 python -m transformer_lab.checks.autograde handed_in.ipynb --assignment handed_out.ipynb
 
-The notebook runs from the top, in this process. Each check gives the points of its function, and its card is the
-feedback. The checks and their points are in nbgrader's metadata of the notebook, or of the assignment as it was handed
-out, where no student can change them. The file is written in any case, since Gradescope waits for it.
+The notebook runs from the top, in this process. Each check awards the points of its function, and its card is the
+feedback. The checks and their points are read from nbgrader's metadata, either in the submitted notebook or in the
+assignment as it was handed out, where no student can change them. The file is written even if the notebook fails, since
+Gradescope waits for the file.
 """
 
 import argparse
@@ -20,11 +21,11 @@ from typing import NamedTuple
 
 import transformer_lab as tl
 
-SECONDS = 120  # for a cell; a check has its own limit
+SECONDS = 120  # time limit of a cell; a check has its own limit
 
 
 class Task(NamedTuple):
-    """A check that gives points, as it is called in the notebook."""
+    """A check that awards points, as the notebook calls it."""
 
     name: str
     call: str
@@ -40,12 +41,12 @@ class Result(NamedTuple):
 
 
 def read(path):
-    """Return the code cells of a notebook, the source of each in one string.
+    """Return the code cells of a notebook, each cell's source as one string.
 
     Raises
     ------
     ValueError
-        If there is no notebook.
+        If the file does not exist, or is not a notebook.
     """
     try:
         cells = json.loads(Path(path).read_text("utf-8"))["cells"]
@@ -53,16 +54,16 @@ def read(path):
     except FileNotFoundError:
         raise ValueError(f"There is no notebook {path}.") from None
     except (OSError, ValueError, KeyError, TypeError):
-        raise ValueError(f"{path} is no Jupyter notebook, or is broken.") from None
+        raise ValueError(f"{path} is not a Jupyter notebook, or is broken.") from None
 
 
 def tasks_of(cells, path):
-    """Return the tasks of an assignment's cells.
+    """Return the tasks in the cells of an assignment.
 
     Raises
     ------
     ValueError
-        If there are none.
+        If no cell has a check that awards points.
     """
     tasks = []
     for cell in cells:
@@ -78,7 +79,7 @@ def tasks_of(cells, path):
 
 
 def run(cells, tasks):
-    """Run the cells up to the last check. Returns the result of each task, and which cells raised an error."""
+    """Run the cells up to the last check. Return the result of each task, and the cells that raised an error."""
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
@@ -95,12 +96,12 @@ def run(cells, tasks):
 
 
 def run_cell(shell, source):
-    """Run a cell, and return the error that it ended with, or None."""
+    """Run a cell, and return the error that it raised, or None."""
 
     def stop(*_):
         raise TimeoutError(f"it did not end within {SECONDS} seconds")
 
-    if hasattr(signal, "SIGALRM"):  # not on Windows
+    if hasattr(signal, "SIGALRM"):  # Windows has no SIGALRM
         signal.signal(signal.SIGALRM, stop)
         signal.alarm(SECONDS)
     try:
@@ -117,7 +118,7 @@ def run_check(task, names):
         report = eval(task.call, {**names, "tl": tl})
     except (NameError, AttributeError) as error:
         return Result(task, 0, f"{task.name} could not be checked: {error}. Did its cell run?")
-    partial_points = getattr(report, "stars", None) or 0  # of a check that gives some of its points
+    partial_points = getattr(report, "stars", None) or 0  # for a check that can award a part of its points
     return Result(task, task.points if report.status == "correct" else min(partial_points, task.points), str(report))
 
 
@@ -187,13 +188,14 @@ def main(arguments=None):
     except ValueError as error:
         write([], str(error))
         sys.exit(str(error))
-    # This file remains if the notebook ends Python, or the system kills it for its memory.
+    # This first version of the file remains if the notebook ends Python, or if the system kills the process because it
+    # uses too much memory.
     write(
         [Result(task, 0, "The notebook ended before this was checked.") for task in tasks], "The notebook did not end."
     )
     os.environ.setdefault("MPLBACKEND", "agg")
     with TemporaryDirectory() as folder:
-        os.environ["TRANSFORMER_LAB_DATA"] = folder  # not in the teacher's own record
+        os.environ["TRANSFORMER_LAB_DATA"] = folder  # so that the checks do not write into the teacher's own record
         results, errors = run(cells, tasks)
     write(results, "\n".join(errors))
     print(f"{sum(result.score for result in results)} of {sum(task.points for task in tasks)} points: {options.out}")

@@ -1,6 +1,7 @@
-"""The course's exercises: a line for each assignment, which names the files of its folder in the order of the headings.
+"""The exercises of the course: one line for each assignment, with the files of its folder in the order of the headings.
 
-Exercise 5.2 is the second of ``ch5_masks``: the file ch5_masks/padding_mask.py defines the exercise `padding_mask`.
+Exercise 5.2 is the second name of ``ch5_masks``: the file ch5_masks/padding_mask.py defines the exercise
+`padding_mask`.
 """
 
 from importlib import import_module
@@ -81,11 +82,12 @@ def title(folder):
 
 
 def load(name):
-    """Return the exercise of that name, from the file that bears it."""
+    """Return the exercise of that name, from the file of the same name."""
     folder = FOLDERS[name]
     module = f"{__package__}.{folder}.{name}"
     try:
-        # The tensors of its examples must not follow what the learner has made a default.
+        # Otherwise the tensors of the exercise's examples would use the default device or dtype that the learner has
+        # set.
         with settings_kept(), torch.device("cpu"):
             torch.set_default_dtype(torch.float32)
             return getattr(import_module(module), name)

@@ -1,4 +1,4 @@
-"""The text of a card about a wrong result: the known mistakes that produce it, or how it differs from the right one."""
+"""The text of a card about a wrong result: the known mistakes behind it, or how it differs from the right one."""
 
 import re
 from copy import deepcopy
@@ -32,18 +32,18 @@ RANDOM_RESULT = (
 
 
 def kept_between_calls(probe, names):
-    """Say that a function is right only when called alone; ``names`` are the variables in which it stores results."""
+    """Say that a function is right only if called first; ``names`` are the variables in which it stores results."""
     where = f", in {' and '.join(f'`{name}`' for name in names)}" if names else ""
     return (
         f"Called alone, your function is right with {probe.name}; called after other inputs, it is wrong. It keeps "
-        f"something from one call to the next{where}: what it stored for one input returns for another. On what does "
-        "the stored value depend, and under which key do you store it?"
+        f"something from one call to the next{where}: what it stored for one input is returned for "
+        "another. On what does the stored value depend, and under which key do you store it?"
     )
 
 
 NOTHING_RETURNED = (
-    "Your function returns `None`, as every function does that ends without a `return`. What it prints, or gives a "
-    "name, is not handed back."
+    "Your function returns `None`, like every function that ends without a `return`. Printed values and local "
+    "variables are not returned."
 )
 
 
@@ -53,9 +53,9 @@ def describe_wrong(exercise, function, outcomes, first, done, case):
     ``done`` maps each step of a right answer to whether the function computes it; ``case`` is its `failing_case`.
     """
     probe, got, expected = exercise.probes[first], outcomes[first], exercise.expected[first]
-    sentences = [] if probe.plain else [f"Right for ordinary input, and wrong for {probe.name}."]
+    sentences = [] if probe.plain else [f"Right for ordinary input, but wrong for {probe.name}."]
     if expected.error is not None:
-        instead = " Yours returns one: `raise` takes the place of `return`." if isinstance(got.value, Exception) else ""
+        instead = " Yours returns one: use `raise` instead of `return`." if isinstance(got.value, Exception) else ""
         sentences.append(f"This input must raise a `{type(expected.error).__name__}`.{instead}")
     if got.error is not None:
         sentences.append(raised(exercise, function, probe, got.error, got.refused))
@@ -70,7 +70,7 @@ def describe_wrong(exercise, function, outcomes, first, done, case):
         sentences += source_findings(function, exercise.unneeded)
         broken = _broken_properties(exercise, function, probe)
         if broken:
-            sentences.append(f"This should hold, and does not: {broken[0]}")
+            sentences.append(f"This should be true, but is not: {broken[0]}")
         # A property that nearly right numbers satisfy, such as independence of hidden keys, is not broken by a small
         # inaccuracy such as a different eps: the cause must be larger.
         nearly = not set(broken) - set(_broken_properties(exercise, _nearly_right(exercise), probe))
@@ -88,10 +88,10 @@ def _without_axes_of_size_one(got, expected):
     if like(got) != like(expected) or not expected.numel():
         return ""
     if agree(got, expected):
-        return "Apart from axes of size 1 it is right."
+        return "Apart from axes of size 1, it is right."
     wrong = wrong_places(got, expected)
     if wrong.numel() == 1:
-        return "Apart from axes of size 1 its number is wrong as well."
+        return "Apart from axes of size 1, its number is wrong as well."
     return f"Apart from axes of size 1, {int(wrong.sum())} of its {wrong.numel()} numbers are wrong as well."
 
 
@@ -117,7 +117,7 @@ def _steps(exercise, done):
     if not done:
         return ""
     if all(done.values()):
-        return "All steps of a right answer are there. Something is done besides, or the wrong thing is returned."
+        return "All steps of a right answer are there. Your function does something more, or returns the wrong thing."
     names = list(done)
     missing = [name for name in names if not done[name]]
     before = names[: names.index(missing[0])]
@@ -145,8 +145,8 @@ def source_findings(function, unneeded=()):
         findings.append(f"Your function never uses {' and '.join(unused)}. Where {do} belong?")
     if discarded := source.discarded_result(tree):
         findings.append(
-            f"What `{discarded}` computes is thrown away: it does not change a tensor, it returns a new one. Give that "
-            "a name, as in `x = …`."
+            f"The result of `{discarded}` is thrown away: the call does not change a tensor, but returns a new one. "
+            "Give the result a name, as in `x = …`."
         )
     return findings
 
@@ -182,7 +182,7 @@ def _merged(one, other):
     """Return the texts of two mistakes; one text if they differ only in one word, such as *key* and *query*."""
     words = one.split(), other.split()
     pairs = [[re.sub(r"\W", "", word) for word in pair] for pair in zip(*words) if pair[0] != pair[1]]
-    # Three letters are compared: a plural counts as the same word.
+    # Only the first three letters are compared, so that a plural counts as the same word.
     if len(words[0]) == len(words[1]) and len({(a[:3], b[:3]) for a, b in pairs}) == 1:
         a, b = min(pairs)
         return [f"One slip, made twice: read this with *{a}*, and then with *{b}*.", one]
@@ -190,8 +190,8 @@ def _merged(one, other):
 
 
 def _other_failure(exercise, match, got):
-    """Describe a failure on another probe that the known mistakes do not explain, except the error of ``got``."""
-    # No entry: only shared slips were found, or several mistakes that show on different probes.
+    """Describe a failure on a different probe that the known mistakes do not explain, except the error of ``got``."""
+    # The dict has no entry if only shared slips were found, or several mistakes that show on different probes.
     known = exercise.known.get(match.ids, match.outcomes)
     signs = [exercise.mistakes[id].sign for id in match.ids if exercise.mistakes[id].sign]
     for probe, mine, theirs, right in zip(exercise.probes, match.outcomes, known, exercise.expected):
@@ -210,7 +210,7 @@ def _other_failure(exercise, match, got):
 
 
 def _differs_by_rounding(mine, theirs):
-    """Whether two results differ by 1% at most, as angles of thousands do in float32 and in float64."""
+    """Return whether two results differ by 1% at most, as angles in the thousands do between float32 and float64."""
     pairs = list(zip(tensors_in(mine), tensors_in(theirs)))
     return bool(pairs) and all(
         like(one) == like(other) and is_float(one) and bool((one - other).norm() <= other.norm() / 100)
@@ -219,9 +219,9 @@ def _differs_by_rounding(mine, theirs):
 
 
 def _is_worse(exercise, probe, mine, theirs, right):
-    """Whether a function fails on a probe in a worse way than a known mistake that is wrong there too.
+    """Return whether a function fails on a probe in a worse way than a known mistake that also fails on this probe.
 
-    A different result may have the same cause: a small number in the denominator turns NaN into 0.
+    A different wrong result may have the same cause: a small number in the denominator turns NaN into 0.
     """
     if mine.error is not None or theirs.error is not None:
         return theirs.error is None
@@ -235,7 +235,7 @@ def _broken_properties(exercise, function, probe):
     broken = []
     for sentence, holds in exercise.properties.items():
         try:
-            kept = holds(function, *deepcopy(probe.arguments))  # a function may change them
+            kept = holds(function, *deepcopy(probe.arguments))  # a copy, since a function may change its arguments
         except Exception:  # the function cannot handle this call; a probe reports its error
             continue
         if not kept:

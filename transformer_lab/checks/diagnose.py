@@ -74,7 +74,7 @@ def _check_gradients(report, exercise, function, outcomes):
 
 
 def _explain(report, exercise, function, fresh_copy, outcomes, first):
-    """Explain in the report what goes wrong; ``first`` is the number of the first failing probe."""
+    """Add an explanation of what goes wrong to the report; ``first`` is the number of the first failing probe."""
     case = smallest_input.failing_case(exercise, function, outcomes, first)
     if fresh_copy.is_right(exercise, exercise.probes[first], exercise.expected[first]):
         report.mistake, report.message = (
@@ -86,7 +86,7 @@ def _explain(report, exercise, function, fresh_copy, outcomes, first):
         report.stage = exercise.mistakes[match.ids[0]].stage if match.ids else None
         report.message = describe.describe_recognized(exercise, function, outcomes, first, match)
     elif all(outcome.error is None and outcome.value is None for outcome in outcomes):
-        report.mistake, report.message = "nothing_returned", describe.NOTHING_RETURNED  # in every exercise the same
+        report.mistake, report.message = "nothing_returned", describe.NOTHING_RETURNED  # the same id in every exercise
     elif not mismatch(exercise, *case[1:]) and changes_each_time(
         exercise, function, exercise.probes[first], outcomes[first]
     ):
@@ -105,9 +105,9 @@ def _explain(report, exercise, function, fresh_copy, outcomes, first):
 class Match:
     """The known mistakes and the shared slips that together have the same outcomes as the learner's function."""
 
-    ids: tuple  # of mistakes
-    slips: list  # of `shared_slips.UndoneSlip`
-    outcomes: list  # of the learner's function, with the slips undone
+    ids: tuple  # ids of the mistakes
+    slips: list  # objects of type `shared_slips.UndoneSlip`
+    outcomes: list  # the outcomes of the learner's function, with the slips undone
     fits: int  # the number of probes on which the mistakes have these outcomes
 
     @property
@@ -158,17 +158,18 @@ def _known(exercise, outcomes, slips=(), pairs=True):
     """Return the `Match` with the one or two known mistakes that have a function's outcomes, or None.
 
     A mistake that shows on plain probes must have the function's outcomes on all plain probes. A mistake that shows
-    only on special probes must have them on all probes where it shows. Of several that fit, the one that fits the most
-    probes is named, and one mistake before two. Two that fit equally well are both named if they show on different
-    probes; otherwise the function could be either, and no mistake is named.
+    only on special probes must have the function's outcomes on all probes where the mistake shows. If several mistakes
+    fit, the mistake that fits the most probes is named, and a single mistake is preferred to a pair. If two mistakes
+    fit equally well and show on different probes, both are named; otherwise the function could be either, and no
+    mistake is named.
     """
     if slips and all(map(lambda mine, right: mine.same(right), outcomes, exercise.expected)):
         return Match((), list(slips), outcomes, len(outcomes))
     plain = {number for number, probe in enumerate(exercise.probes) if probe.plain}
     fitting = []
-    for ids, known in exercise.known.items():  # each alone, then each two
+    for ids, known in exercise.known.items():  # single mistakes first, then pairs
         if len(ids) > 1 and (not pairs or (len(outcomes), -1) in (candidate[:2] for candidate in fitting)):
-            break  # no pair fits better than a mistake that fits all probes, and pairs are many
+            break  # no pair fits better than a mistake that fits all probes, and there are many pairs to try
         if not all(outcomes[number].same(known[number]) for number in plain):
             continue
         fits = {number for number, outcome in enumerate(outcomes) if outcome.same(known[number])}

@@ -12,7 +12,7 @@ import torch
 from .course import FOLDERS, load
 from .words import axis_words, in_words, short
 
-# Folders whose code is not the learner's.
+# Folders that contain code of libraries, not of the learner.
 LIBRARIES = (
     os.path.dirname(os.__file__),
     sysconfig.get_path("purelib"),
@@ -36,7 +36,7 @@ EXPLANATIONS = {
     "view size is not compatible": "No view can show the numbers in this shape, because their order in memory is "
     "different. `reshape` would copy them, which is right only if the axes are already in the order in which you want "
     "to join them.",
-    "is invalid for input of size": "The new sizes, multiplied, must give as many numbers as there are.",
+    "is invalid for input of size": "The product of the new sizes must equal the number of elements.",
 }
 
 STILL_RUNNING = "is still running: restart the kernel before you go on."
@@ -45,7 +45,7 @@ STILL_RUNNING = "is still running: restart the kernel before you go on."
 def timed_out(end, subject="function"):
     """Say that a function, or a test, exceeded the time limit; ``end`` is the `TimeUp`."""
     message = f"Your {subject} did not come to an end within {end.seconds:g} seconds"
-    advice = "A right answer takes far less than one. " if subject == "function" else ""
+    advice = "A right answer takes far less than one second. " if subject == "function" else ""
     advice += "Is there a loop that waits for something that never happens?"
     if end.runs_on:
         return f"{message}. {advice} It {STILL_RUNNING}"
@@ -100,7 +100,7 @@ def not_written(function, error):
     stub = traceback.extract_tb(error.__traceback__)[-1].name
     written = inspect.unwrap(function)
     its_own = (getattr(function, "__name__", stub), *(vars(written) if isinstance(written, type) else ()))
-    if stub in its_own or stub.startswith("<"):  # "<lambda>", "<module>"
+    if stub in its_own or stub.startswith("<"):  # names such as "<lambda>" and "<module>"
         return ""
     message = f"Your function calls `{stub}`, which is not written yet. Write that first"
     if stub in FOLDERS:
@@ -109,14 +109,14 @@ def not_written(function, error):
 
 
 def raised(exercise, function, probe, error, refused=None):
-    """Say which error was raised, at which of the learner's lines, and what PyTorch refused to do there."""
+    """Say which error was raised, at which of the learner's lines, and what PyTorch rejected there."""
     name, text = type(error).__name__, str(error).strip().split("\n")[0]
     message = f"`{name}`: {text}" if text else f"`{name}`"
     lines = _learner_lines(error)
     if isinstance(error, SystemExit):
         message = "Your function ends Python itself, with `exit()` or the like."
     if isinstance(error, RecursionError):
-        message = "Your function calls itself without an end (`RecursionError`)."
+        message = "Your function calls itself endlessly (`RecursionError`)."
     if not lines:
         if isinstance(error, TypeError) and (parameters := _parameters(function)) is not None:
             arguments = ", ".join(exercise.arguments)
@@ -150,10 +150,10 @@ def _quote_line(frame, number):
 
 
 def _shape_in_words(shape, words, is_argument):
-    """Write a shape with the names of its axes, where these are certain.
+    """Write a shape with the names of its axes, if these are certain.
 
-    The names are certain for an argument. Any other tensor must have several axes, each of a size that has a name: a
-    single size proves little, since half of d_head may be as large as a different axis.
+    The names are certain for an argument. For any other tensor, the names are used only if there are several axes and
+    every size has a name: a single size proves little, since half of d_head may equal the size of a different axis.
     """
     is_certain = is_argument or (len(shape) > 1 and all(size in words for size in shape))
     return in_words(shape, words if is_certain else {})
@@ -187,8 +187,9 @@ def _number_for_tensor(exercise, error):
 
 
 def _refused(refused, words):
-    """Say which operation PyTorch refused, and the rule that it enforced."""
-    if refused is None or len(refused.tensors) < 2:  # for a single tensor, PyTorch's error is clear enough
+    """Say which operation PyTorch rejected, and the rule that the operation broke."""
+    # if only one tensor is involved, PyTorch's own error is clear enough
+    if refused is None or len(refused.tensors) < 2:
         return ""
     operation, tensors = refused
     named = [f"{f'`{name}`, ' if name else ''}{_shape_in_words(shape, words, bool(name))}" for name, shape in tensors]

@@ -1,21 +1,21 @@
-'''An exercise: the function to write, and all that is known about writing it.
+'''An exercise: the function to write, its reference, and the known mistakes in it.
 
     @exercise(inputs=..., axes=..., hints=...)
     def attention(query, key, value, *, scale=by_root): ...    # the reference: what is right
 
-    @attention.right                                           # other correct solutions: a class body of functions
-    @attention.wrong                                           # known mistakes: each docstring is for its author
+    @attention.right                                           # other correct solutions: functions in a class body
+    @attention.wrong                                           # known mistakes: the docstrings are for learners
     @attention.wrong(stage="scale")                            # known mistakes in one stage of the reference
     @attention.wrong(stage="scale", alone=True)                # the same, not combined with those of other stages
-    @attention.mistake                                         # one known mistake alone: a function
-    attention.mistakes_in(scale=(no_scale, by_d))              # mistakes in a stage that exist already as functions
-    attention.mistake_around(as_float)                         # wrong around any function, right or wrong
-    @attention.probe                                           # one more input, named by its docstring
-    attention.example("one query", q_len=1)                    # one more, by its sizes, its arguments, or a function
-    @attention.property                                        # what holds for every right answer
+    @attention.mistake                                         # a single known mistake: a function
+    attention.mistakes_in(scale=(no_scale, by_d))              # mistakes in a stage that already exist as functions
+    attention.mistake_around(as_float)                         # a mistake around any function, right or wrong
+    @attention.probe                                           # a further input, named by its docstring
+    attention.example("one query", q_len=1)                    # a further input: sizes, arguments, or a function
+    @attention.property                                        # a property of every right answer
 
-The class only groups functions and says once what they share; it has no instances, so there is no ``self``. Each
-function is a mistake, and its docstring is what its author is told:
+The class only groups functions; the class has no instances, so there is no ``self``. Each function is a mistake, and
+its docstring is the text that a learner who made the mistake sees:
 
     @split_heads.wrong
     class Sizes:
@@ -36,17 +36,18 @@ function is a mistake, and its docstring is what its author is told:
             """The features are cut, but {}"""
             return cut_into_heads(x, n_heads).permute(order(axes))
 
-`ways` gives one mistake several spellings, all with the same text: here `two_heads_for_view` and
-`two_heads_for_reshape`. `family` is a table: its mistakes differ in one argument, and in the words that take the place
-of ``{}`` in the docstring. `rows_of` makes the rows of functions that have docstrings of their own.
-A mistake whose author is told what another one says is `@with_text_of(another)`.
+`ways` writes one mistake in several ways, all with the same text: here `two_heads_for_view` and
+`two_heads_for_reshape`. `family` is a table: its mistakes differ in one argument, and in the words that replace
+``{}`` in the docstring. `rows_of` makes rows from functions that have their own docstrings.
+`@with_text_of(another)` shows for a mistake the text of a different one.
 
-What a docstring says of the rest of the answer has braces round it: ``{The triangle is right, and} its diagonal is
-missing.`` A card leaves that out where a second thing is wrong; a letter that then begins a sentence becomes a capital.
+Braces mark what a docstring says about the rest of the answer: ``{The triangle is right, and} its diagonal is
+missing.`` A card leaves the text in braces out if something else is wrong, too; a letter that then begins a sentence
+becomes a capital.
 
-A stage is a keyword-only argument of the reference whose default does it right; its docstring says what the step does.
-A mistake in one stage is a function that takes its place, so that two mistakes in two stages make a third wrong
-function, recognized as well.
+A stage is a keyword-only argument of the reference whose default is right; its docstring says what the step does.
+A mistake in one stage is a function that replaces the default, so that mistakes in two stages can be combined into a
+third wrong function, which a check recognizes as well.
 '''
 
 import inspect
@@ -65,28 +66,28 @@ from .report import HINTS
 
 
 def exercise(*, inputs, axes, hints=(), facts=None, raises=None, scattered=strided, as_function=None):
-    """Make an exercise of its reference.
+    """Make an exercise from its reference.
 
     Parameters
     ----------
     inputs : callable
         ``inputs(draw, **sizes)`` returns the arguments of one call. The sizes are keyword arguments named by axis
-        words, with defaults that differ from one another, so that no wrong axis hides behind an equal size.
+        words, with defaults that differ from one another: with equal sizes, a wrong axis could go unnoticed.
     axes : dict of str to str
-        The axis words of each tensor among the arguments, and of what is returned, under ``"return"`` (of a tuple: one
-        after another, with a comma between).
+        The axis words of each tensor among the arguments, and of the result, under ``"return"`` (for a tuple, the words
+        of its items, separated by commas).
     hints : tuple of three str
         A question, where to look, the shape of the code.
     facts : callable, optional
-        ``facts(arguments, result, made)`` returns what else must be as in the reference, besides the numbers: that the
-        result is a view, say. ``made`` holds every tensor that was made on the way.
+        ``facts(arguments, result, made)`` returns what must agree with the reference besides the numbers, for example
+        that the result is a view. ``made`` contains every tensor that was created on the way.
     raises : type, optional
-        The error that some inputs must raise; its wording is free.
+        The type of the error that some inputs must raise; its message is not compared.
     scattered : callable, optional
-        Makes a tensor that is not contiguous of one that is; `probes.strided_with_whole_rows` where a right answer
-        may ask for features next to one another in memory, as `torch.view_as_complex` does.
+        Turns a contiguous tensor into a strided one; `probes.strided_with_whole_rows` if a right answer may
+        require features next to one another in memory, as `torch.view_as_complex` does.
     as_function : callable, optional
-        Makes a function of what the learner writes, where that is a class; it returns a function as it is.
+        Turns the learner's answer into a function, if the answer is a class; returns a function unchanged.
 
     Returns
     -------
@@ -98,38 +99,39 @@ def exercise(*, inputs, axes, hints=(), facts=None, raises=None, scattered=strid
 
 @dataclass(frozen=True)
 class Mistake:
-    """A wrong implementation, and what to tell those who wrote it."""
+    """A wrong implementation, and the text for learners who wrote it."""
 
     id: str
     function: object
     docstring: str
     stage: str | None = None
-    alone: bool = False  # not looked for together with a mistake in another stage
-    around: object = None  # of one that can be made around every function: makes a function one that makes it
-    sign: object = None  # says of a probe and two outcomes whether this mistake made the first of them
+    alone: bool = False  # never combined with a mistake in a different stage
+    # for a mistake that can be made around every function: returns a function that makes the mistake as well
+    around: object = None
+    sign: object = None  # ``sign(probe, got, expected)``: whether this mistake produced the outcome ``got``
 
     @cached_property
     def text(self):
-        """What to tell them if nothing else is wrong."""
+        """The text that a learner sees if nothing else is wrong."""
         return re.sub(r"[{}]", "", self.docstring)
 
     @cached_property
     def beside_another(self):
-        """What to tell them if something else is wrong as well: what the docstring says in braces is left out."""
+        """The text that a learner sees if something else is wrong as well: without the parts in braces."""
         return without_what_is_marked(self.docstring)
 
 
 def without_what_is_marked(text):
-    """Leave out what has braces round it; a letter that then begins a sentence becomes a capital."""
+    """Leave out the text in braces; a letter that then begins a sentence becomes a capital."""
     text = re.sub(r"(^|[.?!]\s+)\{[^{}]*\}\s*(\w?)", lambda opening: opening[1] + opening[2].upper(), text)
     return re.sub(r"\s*\{[^{}]*\}", "", text).strip()
 
 
 def family(**rows):
-    """Make a table of mistakes of one function, whose first argument is what differs: ``family(id=(argument, words))``.
+    """Make a table of mistakes of one function, which differ in its first argument: ``family(id=(argument, words))``.
 
-    The words of a row take the place of ``{}`` in the function's docstring, one after another; a ``{}`` that is left is
-    the argument. Without a docstring the words are the whole text. A row without words may be the argument alone.
+    The words of a row replace ``{}`` in the function's docstring, in order; a ``{}`` that is left over is replaced by
+    the argument. If there is no docstring, the words are the whole text. A row without words may be the argument alone.
     """
     tuples = {id: row if isinstance(row, tuple) else (row,) for id, row in rows.items()}
     return lambda function: [_with_argument(function, id, *row) for id, row in tuples.items()]
@@ -138,16 +140,17 @@ def family(**rows):
 def rows_of(functions, id="{}"):
     """Return rows for `family` whose arguments are functions, or those in a class body: ``family(**rows_of(Joins))``.
 
-    The words of a row are its function's docstring; ``id`` makes an id of the function's name.
+    The words of a row are the function's docstring; ``id`` maps the function's name to the row's id.
     """
     functions = _functions_in(functions) if isinstance(functions, type) else functions
     return {id.format(function.__name__): (function, function.__doc__) for function in functions}
 
 
 def ways(**spellings):
-    """Give one mistake several spellings, each of which may raise its own error: ``ways(for_view=torch.Tensor.view)``.
+    """Write one mistake in several ways, each with its own error: ``ways(for_view=torch.Tensor.view)``.
 
-    The function's first argument is the spelling. An id is the function's name with that of the spelling behind it.
+    The function's first argument is the operation that differs. The id is the function's name, followed by the name of
+    the way.
     """
     return lambda function: [
         _with_argument(function, f"{function.__name__}_{name}", spelling) for name, spelling in spellings.items()
@@ -155,7 +158,7 @@ def ways(**spellings):
 
 
 def with_text_of(known):
-    """Give a mistake the text of another one: ``@with_text_of(two_heads)``."""
+    """Show for one mistake the text of a different one: ``@with_text_of(two_heads)``."""
 
     def same_text(function):
         function.__doc__ = known.__doc__
@@ -165,7 +168,7 @@ def with_text_of(known):
 
 
 def _with_argument(function, id, argument, *words):
-    """Return a row of a table: the function with its first argument given, and with its docstring filled in."""
+    """Return a row of a table: the function with its first argument bound, and with its docstring filled in."""
     first, *rest = (function.__doc__ or "{}").split("{}")
     if len(words) > len(rest):
         raise ValueError(f"words of {id} must fill a {{}} in the docstring of {function.__name__}, got {words[-1]!r}")
@@ -177,14 +180,14 @@ def _with_argument(function, id, argument, *words):
 
 
 def _functions_in(body):
-    """Return the functions of a class body in order, those of a table one by one; a name with a `_` is a helper's."""
+    """Return the functions of a class body and the rows of its tables, in order; a leading `_` marks a helper."""
     public = [value for name, value in vars(body).items() if not name.startswith("_")]
     rows = [function for value in public for function in (value if isinstance(value, list) else [value])]
     return [function for function in rows if callable(function)]
 
 
 class Exercise:
-    """A function to write. Calling it with the learner's function checks that, shows a card and returns a `Report`."""
+    """A function to write. A call with the learner's function checks it, shows a card and returns a `Report`."""
 
     def __init__(self, reference, inputs, axes, hints, facts=None, raises=None, scattered=strided, as_function=None):
         self.name, self.__doc__, self.__module__ = reference.__name__, reference.__doc__, reference.__module__
@@ -202,7 +205,7 @@ class Exercise:
                 raise ValueError(f"axes of {self.name} must be of one of {known}, got {word!r}")
         self.sizes = {p.name: p.default for p in inspect.signature(inputs).parameters.values() if p.name != "draw"}
         self.mistakes, self.equivalents, self.properties, self.own_probes = {}, {}, {}, []
-        self.working = reference  # what the learner can go on with: their own function once it is right
+        self.working = reference  # the function for later exercises: the learner's own function once it is right
 
     def __call__(self, *functions):
         report = check(self, *map(self.as_function, functions))
@@ -212,14 +215,15 @@ class Exercise:
     def __repr__(self):
         return f"<the check of {self.name}({', '.join(self.arguments)})>"
 
-    # How it is described
+    # Description of the exercise
 
     def mistake(self, function=None, *, stage=None, alone=False, sign=None):
-        """Add a known mistake: a wrong function, or with ``stage`` what stands in for one stage of the reference.
+        """Add a known mistake: a wrong function, or with ``stage`` a function that replaces one stage of the reference.
 
-        One that is ``alone`` is not looked for together with mistakes in other stages: it raises before they show, or
-        two others do the same. With a ``sign`` it is named even where its numbers are not known beforehand:
-        ``sign(probe, got, expected)`` must hold for every probe that goes wrong, and its two outcomes.
+        A mistake that is ``alone`` is not combined with mistakes in other stages, because it raises an error before
+        they show, or because two other mistakes have the same outcomes. A mistake with a ``sign`` is named even if its
+        numbers are not known beforehand: ``sign(probe, got, expected)`` must be true for the two outcomes of every
+        probe that fails.
         """
         if function is None:
             return partial(self.mistake, stage=stage, alone=alone, sign=sign)
@@ -235,7 +239,7 @@ class Exercise:
         return function
 
     def wrong(self, body=None, *, stage=None, alone=False):
-        """Add the known mistakes in a class body; ``stage`` and ``alone`` hold for all of them, see `mistake`."""
+        """Add the known mistakes in a class body; ``stage`` and ``alone`` apply to all of them, see `mistake`."""
         if body is None:
             return partial(self.wrong, stage=stage, alone=alone)
         for function in _functions_in(body):
@@ -243,9 +247,9 @@ class Exercise:
         return body
 
     def mistake_around(self, wrap):
-        """Add a known mistake that can be made around any function, so that each other mistake is looked for with it.
+        """Add a known mistake that can be made around any function, and so can be combined with every other mistake.
 
-        ``wrap(function)`` returns the function that makes it as well.
+        ``wrap(function)`` returns a function that makes this mistake in addition to those of ``function``.
         """
         id = wrap.__name__
         self.mistakes[id] = Mistake(
@@ -271,18 +275,18 @@ class Exercise:
         return function
 
     def property(self, function):
-        """Add what holds for every right answer: ``property(function, *arguments)`` says whether it does.
+        """Add a property of every right answer: ``property(function, *arguments)`` tests a function for it.
 
-        The docstring is the sentence that holds.
+        The docstring is a sentence that states the property.
         """
         self.properties[self._docstring(function, "the sentence that holds")] = function
         return function
 
     def probe(self, make=None, *, plain=False):
-        """Add an input: ``make(draw)`` returns the arguments of one call. Its docstring says what is special about it.
+        """Add an input: ``make(draw)`` returns the arguments of one call. Its docstring says what is special.
 
-        On a ``plain`` one a known mistake must act like the learner's function to be named; a special one may show
-        something besides.
+        A known mistake is named only if it has the same outcome as the learner's function on every ``plain`` input; on
+        a special input, the learner's function may show a further mistake.
         """
         if make is None:
             return partial(self.probe, plain=plain)
@@ -290,11 +294,12 @@ class Exercise:
         return make
 
     def example(self, name, *arguments, plain=False, **named):
-        """Add an input by its arguments, or by what is not as usual: sizes, and arguments, each by its name.
+        """Add an input by its arguments, or by what is not as usual: some sizes, and some arguments by name.
 
-        One function in place of the arguments draws them: ``example("one row", lambda draw: (draw(5), 0))``.
+        A single function in place of the arguments draws them: ``example("one row", lambda draw: (draw(5), 0))``.
         """
-        if len(arguments) == 1 and inspect.isfunction(arguments[0]) and not named:  # a model is an argument
+        # a callable model is an ordinary argument
+        if len(arguments) == 1 and inspect.isfunction(arguments[0]) and not named:
             self.own_probes.append((name, arguments[0], plain))
             return
         sizes = {word: size for word, size in named.items() if word in self.sizes}
@@ -321,11 +326,11 @@ class Exercise:
             raise ValueError(f"{function.__name__} of {self.name} must have a docstring: {purpose}")
         return inspect.cleandoc(function.__doc__)
 
-    # What is known about it
+    # Outcomes of the reference and of the known mistakes
 
     @cached_property
     def probes(self):
-        """All inputs, the plain ones first: two of different sizes, the exercise's own, one in float64, one strided."""
+        """Return all inputs, the plain ones first: two sizes, the exercise's own, one in float64, one strided."""
         first = self.inputs(Draw(0))
         probes = [Probe("ordinary input", first, plain=True)]
         if self.sizes:
@@ -352,13 +357,13 @@ class Exercise:
 
     @cached_property
     def unneeded(self):
-        """The arguments that a right answer may leave unused: there is one that never reads them."""
+        """Return the arguments that a right answer may leave unused, because some right answer never reads them."""
         trees = filter(None, map(source.parse, self.equivalents.values()))
         return {name for tree in trees for name in source.unused_parameters(tree)}
 
     @cached_property
     def expected(self):
-        """What the reference does with each probe."""
+        """Return the outcome of the reference for each probe."""
         outcomes = [observe(self, self.reference, probe) for probe in self.probes]
         for probe, outcome in zip(self.probes, outcomes):
             if outcome.error is not None and not isinstance(outcome.error, self.raises or ()):
@@ -371,7 +376,7 @@ class Exercise:
 
     @cached_property
     def known(self):
-        """What each known mistake does with each probe, and each two in different stages: a dict of ids to outcomes."""
+        """Return the outcomes of each known mistake, and of each pair in different stages: a dict by ids."""
         single = [(mistake,) for mistake in self.mistakes.values()]
         pairs = [pair for pair in combinations(self.mistakes.values(), 2) if self._combine(pair)]
         return {
@@ -380,14 +385,14 @@ class Exercise:
         }
 
     def by_sign(self, outcomes):
-        """Return the id of the mistake whose sign all wrong outcomes bear, in a tuple; empty where there is none."""
+        """Return a tuple with the id of the mistake whose sign holds for all wrong outcomes; empty if there is none."""
         all_three = zip(self.probes, outcomes, self.expected)
         wrong = [(probe, mine, right) for probe, mine, right in all_three if not mine.same(right)]
         signs = ((mistake.id, mistake.sign) for mistake in self.mistakes.values() if mistake.sign)
         return next(((id,) for id, sign in signs if all(sign(*each) for each in wrong)), ())
 
     def combined(self, mistakes):
-        """Return the wrong function that makes one mistake, or two at once."""
+        """Return the wrong function that makes one mistake, or two at the same time."""
         if len(mistakes) == 1:
             return mistakes[0].function
         inner, outer = sorted(mistakes, key=lambda mistake: mistake.around is not None)

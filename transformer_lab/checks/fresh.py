@@ -1,4 +1,4 @@
-"""Whether a function is right on a first call and wrong after other calls, since it stores something between calls."""
+"""Whether a function fails only after other calls, because it stores something between calls."""
 
 import contextlib
 import functools
@@ -15,22 +15,22 @@ COPIED_TYPES = (torch.Tensor, torch.nn.Module, np.ndarray)
 
 
 class FreshCopy:
-    """A copy of a function without anything that it may have stored in earlier calls.
+    """A copy of a function without the data that the function may have stored in earlier calls.
 
-    Dicts, lists, sets and caches that its code names are empty in the copy. Modules, tensors and objects of the
-    learner's own classes are copied as they are.
+    Dicts, lists, sets and caches to which the function's code refers are empty in the copy. Modules, tensors and
+    objects of the learner's own classes are copied as they are.
     """
 
     def __init__(self, function):
         self.namespace = getattr(function, "__globals__", {})  # the session's variables
         self.copied_namespace = dict(self.namespace)  # the variables of the copy
         self.copies = {}  # id of an original -> its copy
-        self.stores = []  # (name, copy, whether the original held anything)
+        self.stores = []  # (name, copy, whether the original contained anything)
         self.function = Timed(self._copy_of("", function))
         self.before = dict(self.copied_namespace)
 
     def is_right(self, exercise, probe, expected):
-        """Whether the copy returns what is expected for a probe, and no store that was emptied may be the reason."""
+        """Return whether the copy is right on a probe, and no store that was emptied may be the reason."""
         right = observe(exercise, self.function, probe).same(expected)
         return right and not any(was_filled and not _is_filled(store) for _, store, was_filled in self.stores)
 
@@ -42,8 +42,8 @@ class FreshCopy:
 
     def _copy_of(self, name, value):
         if id(value) not in self.copies:
-            self.copies[id(value)] = value  # until the copy is there: a function may call itself
-            with contextlib.suppress(Exception):  # what cannot be copied stays as it is
+            self.copies[id(value)] = value  # a placeholder until the copy exists, since a function may call itself
+            with contextlib.suppress(Exception):  # an object that cannot be copied is used as it is
                 self._copy(name, value)
         return self.copies[id(value)]
 
@@ -70,7 +70,7 @@ class FreshCopy:
         for each in _names(function.__code__) & self.namespace.keys():
             self.copied_namespace[each] = self._copy_of(each, self.namespace[each])
         for each, old, new in zip(function.__code__.co_freevars, function.__closure__ or (), copy.__closure__ or ()):
-            with contextlib.suppress(ValueError):  # nothing is in it yet
+            with contextlib.suppress(ValueError):  # the closure's cell is still empty
                 new.cell_contents = self._copy_of(each, old.cell_contents)
         arguments = function.__code__.co_varnames[: function.__code__.co_argcount]
         defaults = function.__defaults__ or ()

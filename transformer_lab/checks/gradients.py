@@ -1,4 +1,4 @@
-"""Whether gradients flow back through a function, and are right."""
+"""Whether gradients flow back through a function, and whether they are right."""
 
 import torch
 
@@ -7,18 +7,18 @@ from .observe import settings_kept
 from .probes import each_tensor
 
 OVERWRITTEN_TEXT = (
-    "PyTorch finds that an operation in place, such as `+=`, has overwritten numbers which it needs for a gradient: "
-    "those that an earlier step had read."
+    "PyTorch reports that an in-place operation such as `+=` has overwritten numbers that it needs for a gradient: an "
+    "earlier step had read them."
 )
 
 CUT_OFF_TEXT = (
-    "The numbers are right, and no gradient flows back through them, so that nothing can be trained. What cuts it off: "
+    "The numbers are right, but no gradient flows back through them, so nothing can be trained. Possible causes: "
     "`.detach()`, `.data`, `.item()`, `.numpy()`, `torch.no_grad()`, or a new tensor made from numbers."
 )
 
 
 def wrong_gradients(exercise, function):
-    """Say what is wrong with the gradients of a function whose results are right; an empty string if nothing is."""
+    """Say what is wrong with the gradients of a function whose results are right; empty if nothing is wrong."""
     for probe in exercise.probes:
         names = [name for name, a in zip(exercise.arguments, probe.arguments) for _ in filter(is_float, tensors_in(a))]
         if not names or not any(map(is_float, tensors_in(exercise.expected[0].value))):
@@ -30,7 +30,7 @@ def wrong_gradients(exercise, function):
             mine = _gradients(function, probe)
         except Exception as error:
             why = OVERWRITTEN_TEXT if "modified by an inplace operation" in str(error) else error
-            return f"The numbers are right; without gradients through them nothing can be trained. {why}"
+            return f"The numbers are right, but without gradients through them nothing can be trained. {why}"
         mine = mine or [None] * len(right)
         if any(gradient is None and _is_nonzero(expected) for gradient, expected in zip(mine, right)):
             return CUT_OFF_TEXT
@@ -38,10 +38,11 @@ def wrong_gradients(exercise, function):
             if gradient is None or expected is None or not expected.isfinite().all():
                 continue
             # On special inputs, such as very large scores, rounding alone can change a gradient's digits.
-            equal = close(gradient, expected) or torch.allclose(gradient, expected, atol=1e-6)  # the second for zeros
+            # the second comparison is for gradients of zero
+            equal = close(gradient, expected) or torch.allclose(gradient, expected, atol=1e-6)
             if not gradient.isfinite().all() or (probe.plain and not equal):
                 how = "is wrong" if gradient.isfinite().all() else "has NaN or infinity in it"
-                return f"The numbers are right; the gradient with respect to `{name}` {how}, with {probe.name}."
+                return f"The numbers are right, but the gradient with respect to `{name}` {how}, with {probe.name}."
     return ""
 
 
@@ -54,26 +55,26 @@ def gradients_flow(function, probe):
 
 
 def _is_nonzero(gradient):
-    """Whether a gradient is not zero. Zeros, as of a softmax over a single key, count as a missing gradient."""
+    """Return whether a gradient is not zero. Zeros, as of a softmax over a single key, count as a missing gradient."""
     return gradient is not None and not torch.allclose(gradient, torch.zeros_like(gradient), atol=1e-6)
 
 
 def _gradients(function, probe):
-    """Return the gradient of each floating-point argument, or None where it has none; None if the result has none."""
+    """Return the gradient of each floating-point argument, or None without one; return None if the result has none."""
     leaves = []
 
     def as_leaf(tensor):
         if is_float(tensor):
             leaves.append(tensor.detach().clone().requires_grad_())
             return leaves[-1]
-        return tensor.clone()  # a function may change it
+        return tensor.clone()  # a copy, since a function may change its argument
 
     arguments = each_tensor(as_leaf, probe.arguments)
     with settings_kept():
         results = [tensor for tensor in tensors_in(function(*arguments)) if tensor.requires_grad]
-    if not results or not leaves:  # a result may need the gradient of a model that the arguments hold
+    if not results or not leaves:  # a result may require gradients only because of a model among the arguments
         return None
-    # Weights that differ much from number to number: a plain sum misses errors that cancel, and weights that are
-    # nearly equal leave a normalization's gradient as a small difference of large numbers.
+    # The weights of the sum differ a lot from number to number. In a plain sum, errors can cancel; with weights that
+    # are nearly equal, the gradient of a normalization would be a small difference of large numbers.
     total = sum((r * torch.arange(r.numel()).cos().to(r).reshape(r.shape)).sum() for r in results)
     return torch.autograd.grad(total, leaves, allow_unused=True)

@@ -1,9 +1,9 @@
-"""Hunts: the learner writes the test, and the course's known mistakes are what it must catch.
+"""Hunts: the learner writes a test, which must catch the course's known mistakes.
 
     tl.checks.hunt(tl.checks.softmax, test)
 
-``test(f)`` rejects a function by raising an error, usually an `AssertionError`, or by returning False. It runs on every
-right answer of the exercise, which it must accept, and on every known mistake that a call can show.
+``test(f)`` rejects a function by raising an error, usually an `AssertionError`, or by returning False. The test runs on
+every right answer of the exercise, all of which it must accept, and on every known mistake that a call can reveal.
 """
 
 import contextlib
@@ -115,7 +115,7 @@ class Hunt:
         return run(self, test, started)
 
 
-# The run
+# Running the test
 
 
 class Answer:
@@ -139,7 +139,7 @@ class Answer:
         return signature(self._exercise)
 
     def __getattr__(self, name):
-        """Note an attribute that the learner's own line reads and that only a real function has, such as its code."""
+        """Note an attribute that only real functions have, such as their code, if the learner's own line reads it."""
         frame, through = sys._getframe(1), []
         while frame is not None and errors.is_library(frame):
             through.append(frame.f_code.co_name)
@@ -162,12 +162,12 @@ def signature(exercise):
 
 
 class Trial:
-    """One run of a test on a function: ``error`` is what the test raised, ``passed`` whether it accepted it."""
+    """One run of a test on a function: ``error`` is what the test raised, ``passed`` whether it accepted ``f``."""
 
     def __init__(self, exercise, test, function):
         self.answer = answer = Answer(exercise, function)
         self.error, returned, self.changed = None, None, []
-        with settings_kept(CALL_SETTINGS):  # random numbers too: the same for each function
+        with settings_kept(CALL_SETTINGS):  # the random numbers are then the same for each function
             before = _settings()
             try:
                 returned = Timed(test)(answer)
@@ -180,12 +180,12 @@ class Trial:
 
 
 def _is_false(returned):
-    is_bool = str(getattr(returned, "dtype", "")) in ("torch.bool", "bool")  # a tensor's, or one of NumPy's
+    is_bool = str(getattr(returned, "dtype", "")) in ("torch.bool", "bool")  # a bool of a tensor or of NumPy
     return not returned.all() if is_bool else returned is False
 
 
 def _settings():
-    """The session's settings, each by the name of its setter, without random seeds, which a test may set."""
+    """Return the session's settings by the name of their setter, without random seeds, which a test may set."""
     readers = {set_value.__name__: get for get, set_value in SETTINGS}
     return {name: get() for name, get in readers.items() if name.startswith(("set_default", "set_num"))}
 
@@ -244,10 +244,10 @@ def nonsense_function(exercise):
     return lambda *arguments: of(exercise.reference(*arguments))
 
 
-LETS_NONE_PASS = "Your test lets even a function pass that returns `None`. Does it look at what comes back?"
+LETS_NONE_PASS = "Your test lets even a function pass that returns `None`. Does it look at the result?"
 LETS_NONSENSE_PASS = (
-    "Your test lets even a function pass that returns nonsense. Does it look at what comes back? A comparison alone "
-    "refuses nothing: it needs an `assert` in front of it, or a `return`."
+    "Your test lets even a function pass that returns nonsense. Does it look at the result? A comparison alone "
+    "rejects nothing: it needs an `assert` or a `return` in front of it."
 )
 
 
@@ -258,7 +258,7 @@ class ExternalState:
     """
 
     def __init__(self, test):
-        self.places = []  # (namespace, name, value, its tensors, copies of those)
+        self.places = []  # (namespace, name, value, tensors in the value, copies of these tensors)
         for space, name in _names(test):
             value = space[name]
             tensors = tensors_in(value)
@@ -278,7 +278,7 @@ class ExternalState:
 
 
 def _names(test, seen=()):
-    """Yield the variables outside a function that its code names, and those of the functions that it calls."""
+    """Yield the outside variables in the code of a function and of the functions that it calls."""
     if not isinstance(test, types.FunctionType) or test in seen:
         return
     codes = [test.__code__]
@@ -286,7 +286,7 @@ def _names(test, seen=()):
         codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
     cells = {}
     for name, cell in zip(test.__code__.co_freevars, test.__closure__ or ()):
-        with contextlib.suppress(ValueError):  # nothing is in it yet
+        with contextlib.suppress(ValueError):  # the closure's cell is still empty
             cells[name] = cell.cell_contents
     defaults = dict(enumerate(test.__defaults__ or ()))
     for name in dict.fromkeys(name for code in codes for name in code.co_names):
@@ -312,14 +312,14 @@ def too_long(n_started, end):
     if n_started > 1:
         return (
             f"Your test takes so long that {end.seconds:g} seconds were over after {n_started - 1} functions, and it "
-            "must meet many more. Smaller sizes show a mistake as well, and mostly sooner. Which of its lines takes "
+            "must run on many more. Smaller sizes show a mistake as well, and usually sooner. Which of its lines takes "
             "longest?"
         )
     return errors.timed_out(end, "test")
 
 
 def unwritten(test, error):
-    """Say that the test, or a function that it calls, is not written yet; an empty string if both are."""
+    """Say that the test, or a function that it calls, is not written yet; an empty string if both are written."""
     if not errors.is_stub(error):
         return ""
     return errors.not_written(test, error).replace("Your function", "Your test") or " "
@@ -330,8 +330,8 @@ def inspects_only(exercise, first):
     inspected = ", ".join(sorted(first.answer._inspected))
     if inspected:
         return (
-            f"Your test looks at {inspected}. All functions come under one name and in one wrapping, so that this "
-            "tells it nothing. Call `f`, and look at what it returns."
+            f"Your test looks at {inspected}. All functions have the same name and the same wrapper, so this "
+            "tells your test nothing. Call `f`, and look at what it returns."
         )
     if first.error is None and not first.answer._calls:
         return "Your test never calls `f`, so it cannot tell one function from another."
@@ -343,16 +343,16 @@ def side_effects(trial):
     if trial.changed:
         names = ", ".join(f"`{name}`" for name in trial.changed)
         return (
-            f"Your test changes {names}, which lies outside it. It was put back after each function; otherwise the "
-            "second would have met other inputs than the first. Make the inputs inside the test."
+            f"Your test changes {names}, which is outside the test. It was restored after each function; otherwise "
+            "the second function would have got different inputs. Make the inputs inside the test."
         )
     if trial.settings:
-        return f"Your test changes a setting of the whole session, `{trial.settings[0]}`. It was put back."
+        return f"Your test changes a setting of the whole session, `{trial.settings[0]}`. The setting was restored."
     return ""
 
 
 def refusal(exercise, test, refused, count):
-    """Say which right answers a test refuses, and why that is wrong."""
+    """Say which right answers a test rejects, and why this is wrong."""
     trial = Trial(exercise, test, refused[0])
     raised = "It returns False."
     if trial.error is not None:
@@ -361,7 +361,7 @@ def refusal(exercise, test, refused, count):
         everything = " and every other right answer" if len(refused) == count else ""
         return (
             f"Your test refuses the course's own function{everything}, so it gets no star.\n\n{raised}\n\n"
-            "What `f` returned there is right. Work out by hand what your test expects, and leave room for rounding."
+            "What `f` returned there is right. Work out by hand what your test expects, and allow for rounding."
         )
     return (
         f"Your test refuses {len(refused)} of {count} right answers, so it gets no star. One of them:\n\n{raised}\n\n"
@@ -370,7 +370,7 @@ def refusal(exercise, test, refused, count):
 
 
 def why_right(exercise, trial):
-    """Say what the right answer does that a test refuses, and why that is right."""
+    """Say what a right answer that a test rejects does, and why it is right."""
     function, exact = trial.answer._function, True
     for arguments in trial.answer._calls:
         probe = Probe("", arguments)
@@ -379,21 +379,21 @@ def why_right(exercise, trial):
             does = f"raises `{type(got.error).__name__}`" if got.error else "raises nothing"
             return (
                 f"For {inputs(exercise, probe)} that answer {does}, unlike the course's own function. The docstring "
-                "promises nothing for such an input: try those that it names."
+                "promises nothing for such an input: try the inputs that it names."
             )
         if got.error is None and not agree(got.value, right.value):
             return (
                 f"For {inputs(exercise, probe)}, {contrast(exercise, probe, got, right)} The docstring leaves this "
-                "open: try those inputs that it names."
+                "open: try the inputs that it names."
             )
         pairs = zip(tensors_in(got.value), tensors_in(right.value))
         exact = exact and all(torch.allclose(mine, theirs, 0, 0, equal_nan=True) for mine, theirs in pairs)
     if exact:
         return (
-            "What that answer returns is what the course's own function returns, number for number. What your test "
-            "asks for besides, the docstring does not promise."
+            "That answer returns exactly the same numbers as the course's own function. The docstring does not "
+            "promise what else your test requires."
         )
     return (
         "The numbers of that answer are those of the course's own function, up to rounding: the same sums in a "
-        "different order. Leave room for that: `torch.allclose(…)`, not `==` or `torch.equal`."
+        "different order. Allow for rounding: `torch.allclose(…)`, not `==` or `torch.equal`."
     )

@@ -1,4 +1,4 @@
-"""The report of a hunt: a check's, with stars for its title, and with the kinds of mistakes that escape."""
+"""The report of a hunt: a check's report with stars in its title and with the kinds of mistakes that escape."""
 
 import math
 import textwrap
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from .report import COLOURS, PARAGRAPH, Report, marked
 
-SHARES = (0.6, 0.85, 1.0)  # of the mistakes that a test can see, for one, two and three stars
+SHARES = (0.6, 0.85, 1.0)  # shares of the mistakes that a test can see, needed for one, two and three stars
 AMBER = "#c77700"
 ESCAPES = "What escapes, kind by kind:"
 TABLE = "margin: 0.3em 0 0; border-collapse: collapse; border: 0; font-size: inherit; color: inherit"
@@ -15,16 +15,16 @@ CELL = "padding: 0.1em 0.8em 0.1em 0; border: 0; vertical-align: top; background
 
 @dataclass(repr=False)
 class HuntReport(Report):
-    """What a hunt found.
+    """The result of a hunt.
 
     Attributes
     ----------
     caught, known : int
-        How many mistakes the test refuses, of how many that a test can see; both 0 where it was not run.
+        How many mistakes the test rejects, and how many a test can see; both 0 if the test was not run.
     refused : int
-        How many right answers it refuses.
+        How many right answers the test rejects.
     kinds : list of (str, int, int)
-        Of each kind of mistake that escapes: its words, how many escape, how many there are.
+        For each kind of mistake that escapes: its description, how many escape, how many there are.
     """
 
     caught: int = 0
@@ -34,13 +34,13 @@ class HuntReport(Report):
 
     @property
     def stars(self):
-        """How many of three: none where a right answer is refused."""
+        """The number of stars, up to three; 0 if a right answer is rejected."""
         if not self.known or self.refused:
             return 0
         return sum(self.caught >= share * self.known for share in SHARES)
 
     def next_star(self):
-        """Say how many mistakes a test must catch for another star."""
+        """Say how many mistakes a test must catch for the next star."""
         needed = (math.ceil(share * self.known) for share in SHARES)
         return f"The next star is at {next(count for count in needed if count > self.caught)} mistakes."
 

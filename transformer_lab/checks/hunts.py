@@ -94,7 +94,7 @@ HUNTS = {
     ),
 }
 
-# For an exercise whose mistakes no assignment hunts.
+# Hints for a hunt in an exercise whose mistakes no assignment hunts.
 GENERAL_HINTS = (
     "Which wrong functions would return what your test asks for? What must it look at to tell them from the right one?",
     "Compare every number of the result with the right one, for sizes that all differ. Then take the inputs that the "
@@ -103,11 +103,11 @@ GENERAL_HINTS = (
 )
 
 
-WHOLE_MODEL = "test_whole_model"  # the hunt over whole models, which are no exercise: model_hunt.py
+WHOLE_MODEL = "test_whole_model"  # the hunt over whole models, which are not an exercise: model_hunt.py
 
 
 def tasks(folder):
-    """Return the names of all that an assignment asks for: its exercises, and below them the test of its hunt."""
+    """Return the names of everything that an assignment asks for: its exercises, then the test of its hunt."""
     hunted = [f"test_{name}" for name in HUNTS if FOLDERS[name] == folder]
     return [*COURSE[folder], *hunted, *([WHOLE_MODEL] if folder == "ch11_right" else [])]
 

@@ -45,7 +45,7 @@ def mismatch(exercise, probe, got, expected):
     for fact in (expected.facts or ()) if agree(value, right) else ():
         right_value, value_found = expected.facts[fact], (got.facts or {}).get(fact)
         if value_found != right_value:
-            return f"The numbers are right. One thing is not: {fact} (should be {right_value}, is {value_found})."
+            return f"The numbers are right, but one thing is wrong: {fact} (should be {right_value}, is {value_found})."
     return ""
 
 

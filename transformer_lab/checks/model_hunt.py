@@ -2,7 +2,8 @@
 
     tl.checks.hunt(tl.checks.whole_model, test_whole_model)
 
-``test(model)`` rejects a model by an error or by returning False, as in the other hunts. Its argument is a `Model`.
+``test(model)`` rejects a model by raising an error or by returning False, as in the other hunts. Its argument is a
+`Model`.
 """
 
 from collections import Counter
@@ -16,7 +17,7 @@ from .hunt_report import HuntReport
 from .hunts import WHOLE_MODEL
 from .observe import CALL_SETTINGS, Timed, is_stop, settings_kept
 
-# For each kind of bug: published bugs by name, and classes of models whose bug has no thread.
+# For each kind of bug: the published bugs, each with its thread, and the classes of models whose bugs have no thread.
 BUGS_BY_KIND = {
     "an output sees a token that it must not see": (
         *("inverted_mask", "weak_mask", "window_plus_one"),
@@ -42,12 +43,12 @@ HINTS = (
 
 
 class Model(nn.Module):
-    """A language model as a test sees it: causal, from tokens below 50 to scores of the next token.
+    """A language model as a test sees it: causal, from token ids below 50 to scores of the next token.
 
-    ``window`` is how many tokens a layer sees, or None; ``n_layers`` and ``dropout`` are numbers.
+    ``window`` is the number of tokens that a layer sees, or None; ``n_layers`` and ``dropout`` are numbers.
     """
 
-    calls = 0  # of all models together, since a test may copy the model
+    calls = 0  # counts the calls of all models together, since a test may copy the model
 
     def __init__(self, model):
         super().__init__()
@@ -59,27 +60,27 @@ class Model(nn.Module):
         return "<a language model>"
 
     def forward(self, tokens):
-        """Scores (batch, seq, 50) of tokens (batch, seq)."""
+        """Return the scores (batch, seq, 50) for tokens (batch, seq)."""
         Model.calls += 1
         return self.parts(tokens)
 
     def padded(self, tokens, keep):
-        """The same for a padded batch; ``keep`` (batch, seq) is True at real tokens."""
+        """Return the scores for a padded batch; ``keep`` (batch, seq) is True at real tokens."""
         Model.calls += 1
         return self.parts(tokens, keep=keep)
 
     def packed(self, tokens, documents):
-        """The same for rows of several documents; ``documents`` (batch, seq) numbers the document of each token."""
+        """Return the scores for rows of several documents; ``documents`` (batch, seq) numbers each token's document."""
         Model.calls += 1
         return self.parts(tokens, documents=documents)
 
     def step(self, tokens, cache=None):
-        """Scores of the next tokens, one or more, and the cache for those after them; the first cache is None."""
+        """Return the scores for the next tokens, one or more, and the next cache; the first cache is None."""
         Model.calls += 1
         return self.parts.step(tokens, cache)
 
     def loss(self, tokens):
-        """The mean loss of predicting each next token."""
+        """Return the mean loss of predicting each next token."""
         Model.calls += 1
         return self.parts.loss(tokens)
 
@@ -104,7 +105,7 @@ class _Trial:
 class ModelHunt(Hunt):
     """The task of writing a test of a whole model."""
 
-    patience = 5  # a right answer may audit each of thirty models
+    patience = 5  # the factor of the time limit: a right test may audit each of thirty models
 
     def __init__(self):
         self.exercise, self.name, self.hints = None, WHOLE_MODEL, HINTS
@@ -152,7 +153,7 @@ def _counted(escaped, hunted):
 
 
 def _caught_text(caught):
-    """Name the bugs that were caught, published ones with their threads."""
+    """Name the bugs that were caught, and for published bugs their threads."""
     named = [BUGS[mistake] for mistake in caught if isinstance(mistake, str)]
     stories = "; ".join(f"{bug.title} ({bug.thread}, {bug.date})" for bug in named)
     others = len(caught) - len(named)
@@ -161,7 +162,7 @@ def _caught_text(caught):
 
 
 def _refusal(refused):
-    """Say which right models a test refuses."""
+    """Say which right models a test rejects."""
     name, trial = next(iter(refused.items()))
     raised = "It returns False."
     if trial.error is not None:
@@ -169,7 +170,7 @@ def _refusal(refused):
         raised = f"It raises `{type(trial.error).__name__}{f': {text}' if text else ''}`."
     return (
         f"Your test refuses {len(refused)} of {len(RIGHT_MODELS)} right models, so it gets no star. One of them has "
-        f"{name}. {raised}\n\nWhat this model does is right. Which of your demands does the docstring not make?"
+        f"{name}. {raised}\n\nWhat this model does is right. Which of your requirements is not in the docstring?"
     )
 
 

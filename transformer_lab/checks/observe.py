@@ -1,8 +1,8 @@
-"""Runs a learner's function on an input and records what it does, without letting it do harm.
+"""Run a learner's function on an input and record what the function does, without letting it do harm.
 
-The function runs in a thread of its own, with a time limit; it gets copies of the inputs; what it prints is captured;
-and the settings that it may have changed are restored. Where no thread can be started, as in Python in a browser, it
-runs in the caller's thread, without a limit.
+The function runs in a separate thread with a time limit and gets copies of the inputs; its printed output is captured;
+and the settings that it may have changed are restored. If no thread can be started, as in Python in a browser, the
+function runs in the caller's thread, without a time limit.
 """
 
 import contextlib
@@ -29,13 +29,14 @@ from torch.overrides import TorchFunctionMode
 from .agree import agree, tensors_in
 
 TIME_LIMIT = 7  # seconds for all calls of the learner's function in one check
-GRACE_PERIOD = 1  # seconds in which it can be stopped after that
-IMPORT_TIME_LIMIT = 60  # seconds more for imports: some parts of PyTorch load others when first called
-MIN_CPU_SHARE = 1 / 4  # of a processor: a runnable thread is charged at least this much
-IDLE_AFTER = 0.5  # seconds without CPU time after which a thread counts as sleeping; a runnable one is scheduled sooner
-POLL_INTERVAL = 0.02  # seconds
-SEEDS = itertools.count(271828)  # a new one for each call, so that no random numbers repeat
-MAX_OUTPUT = 2000  # characters that are kept of what the function prints
+GRACE_PERIOD = 1  # seconds after the limit in which the function can still be stopped
+IMPORT_TIME_LIMIT = 60  # extra seconds for imports: some parts of PyTorch import others when first called
+MIN_CPU_SHARE = 1 / 4  # share of the wall time; a runnable thread is charged at least this much CPU time
+# seconds without CPU time after which a thread counts as sleeping; a runnable thread is scheduled sooner
+IDLE_AFTER = 0.5
+POLL_INTERVAL = 0.02  # seconds between two polls of the thread
+SEEDS = itertools.count(271828)  # a new seed for each call, so that no random numbers repeat
+MAX_OUTPUT = 2000  # characters of the printed output that are kept
 
 
 @dataclass(frozen=True)
@@ -45,30 +46,32 @@ class Probe:
     name: str
     arguments: tuple
     plain: bool = False
-    this_device_only: bool = False  # cards do not name it: they would differ from one machine to another
+    # cards do not name such a probe, since cards would then differ from one machine to another
+    this_device_only: bool = False
 
 
-EINSUM_LETTER = re.compile(r"subscript [A-Za-z]\b")  # in an error: which letter an axis has is the author's choice
+# in an error message: the author of the function chooses the letter of an axis
+EINSUM_LETTER = re.compile(r"subscript [A-Za-z]\b")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one call did: the value it returned or the error it raised, the argument that it changed, and the facts."""
+    """What a call did: the value it returned or the error it raised, the argument that it changed, and the facts."""
 
     value: object = None
     error: BaseException | None = None
-    error_text: str = ""  # the error's type and message, or its type alone where any message is right
+    error_text: str = ""  # the error's type and message, or its type alone if any message is right
     refused: "Refused | None" = None
     changed: str | None = None
     facts: object = None
-    facts_error: Exception | None = None  # raised while the check looked at the facts
+    facts_error: Exception | None = None  # the error that the check's ``facts`` raised
     rounded_to: torch.dtype | None = None  # the dtype that the numbers had before they were converted
 
     def same(self, other, rounded_to=None):
-        """Whether two functions did the same; ``rounded_to`` is a dtype that one of them may have computed in.
+        """Return whether two functions did the same; ``rounded_to`` is a dtype in which one of them may have computed.
 
-        Errors with the same text may differ: PyTorch must have refused the same operation on the same arguments. Facts
-        that the check could not look at do not count.
+        Errors with the same text may still differ: PyTorch must have rejected the same operation on the same arguments.
+        Facts that could not be computed are not compared.
         """
         facts_count = self.facts_error is None and other.facts_error is None
         outcomes = [
@@ -86,7 +89,7 @@ class Outcome:
 
 def observe(exercise, function, probe):
     """Call a function with a probe's arguments, and return the `Outcome`."""
-    # Unlike a clone, this keeps strides, offset, and the rest of the storage.
+    # Unlike a clone, a deep copy keeps strides, offset, and the rest of the storage.
     given, recorder = deepcopy(probe.arguments), Recorder()
     try:
         with settings_kept(CALL_SETTINGS), recorder if exercise.facts else contextlib.nullcontext():
@@ -105,7 +108,7 @@ def observe(exercise, function, probe):
 
 
 def _refused(exercise, function, probe, error):
-    """Return what PyTorch refused when a function raised an error; this calls it once more, under the same guard."""
+    """Return what PyTorch rejected when a function raised an error: call it once more, under the same guard."""
     if not isinstance(error, Exception):
         return None
     given = deepcopy(probe.arguments)
@@ -119,7 +122,7 @@ def _refused(exercise, function, probe, error):
 
 
 def changes_each_time(exercise, function, probe, before):
-    """Whether a function returns something else than before when the random seeds differ."""
+    """Whether a function returns something different from ``before`` when the random seeds differ."""
 
     def seeded(*arguments):
         number = next(SEEDS)
@@ -128,13 +131,13 @@ def changes_each_time(exercise, function, probe, before):
         return function(*arguments)
 
     now = observe(exercise, seeded, probe)
-    # An object that differs from its own copy, such as an error, is not comparable.
+    # An object that differs from its own copy, such as an error, cannot be compared.
     comparable = agree(deepcopy(before.value), before.value)
     return before.error is None and now.error is None and comparable and not agree(now.value, before.value)
 
 
 def _facts(exercise, *arguments):
-    """Return the `facts` of an `Outcome`, or its `facts_error`: facts may not exist for a result of the wrong type."""
+    """Return the `facts` of an `Outcome`, or its `facts_error`: facts can fail for a result of the wrong type."""
     try:
         return {"facts": exercise.facts and exercise.facts(*arguments)}
     except Exception as error:
@@ -142,30 +145,32 @@ def _facts(exercise, *arguments):
 
 
 class Refused(NamedTuple):
-    """An operation that PyTorch refused: its name, and the name and the shape of each of its tensors.
+    """An operation that PyTorch rejected: its name, and the name and the shape of each of its tensors.
 
-    The name is that of the argument which the tensor is, or is a view of; "" for a tensor that the function created.
+    A tensor has the name of the argument that it is, or of which it is a view; "" for a tensor that the function
+    created.
     """
 
     operation: str
     tensors: tuple
 
     def key(self, message):
-        """Return what two refused operations must share; most errors already name the sizes that do not fit."""
-        says_sizes = re.search(r"(?<![A-Za-z])\d+(?!\d|-D)", message)  # neither "mat2" nor "4-D tensor" has any
+        """Return what two rejected operations must share; most errors already name the sizes that do not fit."""
+        # the digits in "mat2" and "4-D tensor" are not sizes
+        says_sizes = re.search(r"(?<![A-Za-z])\d+(?!\d|-D)", message)
         return self.operation, tuple((name, () if says_sizes else shape) for name, shape in self.tensors)
 
 
-# Other names of operations, and the one that a card uses.
+# Different names of the same operation, mapped to the name that a card uses.
 ALIASES = {"truediv": "div", "true_divide": "div", "divide": "div", "multiply": "mul", "subtract": "sub"}
 ALIASES |= {"mm": "matmul", "bmm": "matmul", "iadd": "add", "isub": "sub", "imul": "mul", "itruediv": "div"}
 
 
 class Recorder(TorchFunctionMode):
-    """Records the tensors that PyTorch's functions return while it is on, and the operations they refuse, by error.
+    """Record the tensors that PyTorch's functions return while it is on, and the operations they reject, by error.
 
-    Inside `torch.func.vmap` and the like, a tensor is a wrapper that is invalid outside: what is recorded is the tensor
-    in it, which has the batch axis too.
+    Inside `torch.func.vmap` and the like, a tensor is a wrapper that is invalid outside. The recorder stores the
+    wrapped tensor, which also has the batch axis.
     """
 
     def __init__(self, given=None):
@@ -193,7 +198,7 @@ class Recorder(TorchFunctionMode):
 
 
 def _unwrapped(tensor):
-    """Return the tensor within the wrappers of `torch.func`."""
+    """Return the tensor inside the wrappers of `torch.func`."""
     while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         tensor = torch._C._functorch.get_unwrapped(tensor)
     return tensor
@@ -226,11 +231,11 @@ class TimeUp(Exception):
     Attributes
     ----------
     runs_on : bool
-        It could not be stopped.
+        Whether the function is still running, since it could not be stopped.
     stopped : Stopped or None
-        Its traceback leads to the line in which the function was stopped.
+        The exception whose traceback leads to the line in which the function was stopped.
     seconds : float
-        The time that it had.
+        The time limit.
     """
 
     def __init__(self, runs_on, stopped, seconds):
@@ -238,18 +243,18 @@ class TimeUp(Exception):
 
 
 class Interrupted(KeyboardInterrupt):
-    """The learner stopped the check, by the stop button of a notebook or by Ctrl-C; attributes as of `TimeUp`."""
+    """The learner stopped the check, by a notebook's stop button or by Ctrl-C; same attributes as `TimeUp`."""
 
     def __init__(self, runs_on, stopped):
         self.runs_on, self.stopped = runs_on, stopped
 
     def _render_traceback_(self):
-        """Return what IPython shows instead of a traceback: the card has said the rest."""
+        """Return what IPython shows instead of a traceback; the card has already said the rest."""
         return ["The check was stopped."]
 
 
 def is_stop(error):
-    """Whether an error ends the check, and is no error of the learner's function.
+    """Return whether an error ends the check, and is not an error of the learner's function.
 
     Python raises `KeyboardInterrupt` in the main thread, where the function runs only if there are no other threads.
     """
@@ -257,11 +262,11 @@ def is_stop(error):
     return isinstance(error, Stopped) or (isinstance(error, KeyboardInterrupt) and in_main_thread)
 
 
-RUNNING = set()  # the idents of the threads that are inside a learner's function
+RUNNING = set()  # the idents of the threads that are currently in a learner's function
 
 
 class Timed:
-    """The learner's function, timed: time counts while it runs, and not while the check works."""
+    """The learner's function with a timer: only the function's own time counts, not the time of the check."""
 
     def __init__(self, function):
         functools.update_wrapper(self, function, updated=())
@@ -284,10 +289,10 @@ def run_guarded(job, patience=1):
     Raises
     ------
     TimeUp
-        A `Timed` function in it ran for ``patience * TIME_LIMIT`` seconds. Imports do not count, nor does most of
-        the time in which other processes had the processor.
+        If a `Timed` function in the job ran for ``patience * TIME_LIMIT`` seconds. Imports do not count, nor does
+        most of the time in which other processes used the processor.
     Interrupted
-        The learner stopped it.
+        If the learner stopped the check.
     """
     results, lock, clock, loading_before = [], threading.Lock(), [], _loading()
     limit = patience * TIME_LIMIT
@@ -305,12 +310,12 @@ def run_guarded(job, patience=1):
         if hasattr(time, "pthread_getcpuclockid"):  # not on Windows
             clock.append(time.pthread_getcpuclockid(threading.get_ident()))
         try:
-            with contextlib.suppress(Stopped):  # thrown just after the work had ended
+            with contextlib.suppress(Stopped):  # in case `Stopped` is thrown just after the work has ended
                 work()
         finally:
             finished.set()
 
-    # A daemon: if it can never be stopped, it must not keep Python from ending.
+    # The thread is a daemon: even if it can never be stopped, it must not keep Python from ending.
     thread = threading.Thread(target=run, daemon=True)
     printed = Printed()
     try:
@@ -320,7 +325,7 @@ def run_guarded(job, patience=1):
                     finished.set()
                     return job(), printed.text()
                 _wait(thread, finished, clock, loading_before, limit)
-            finally:  # even when the learner presses the stop button, even while the thread starts
+            finally:  # even if the learner presses the stop button, and even while the thread starts
                 ended = finished.is_set()
                 _stop(thread, finished, lock, results, loading_before)
     except KeyboardInterrupt:
@@ -334,7 +339,7 @@ def run_guarded(job, patience=1):
 
 
 def _try_start(thread):
-    """Start a thread, and return True; return False where there are no threads."""
+    """Start a thread, and return True; return False if Python has no threads here."""
     try:
         thread.start()
     except RuntimeError:
@@ -343,7 +348,7 @@ def _try_start(thread):
 
 
 def _end(finished, results):
-    """Return whether the work still runs, and the `Stopped` that ended it."""
+    """Return whether the work is still running, and the `Stopped` that ended it."""
     errors = (error for _, error in results)
     return not finished.is_set(), next((error for error in errors if isinstance(error, Stopped)), None)
 
@@ -352,8 +357,8 @@ def _wait(thread, finished, clock, loading_before, limit):
     """Wait until a thread's work is finished, at most for the time limits of the learner's function and of imports.
 
     On a busy machine, only the CPU time of the thread counts, or ``MIN_CPU_SHARE`` of the wall time if that is more. A
-    thread without CPU time for a while is asleep, and all of the wall time counts. If a poll itself comes late, the
-    machine was suspended, as by closing a laptop, and the gap counts as ``IDLE_AFTER`` at most.
+    thread without CPU time for a while is asleep, and then all of the wall time counts. If a poll itself is late, the
+    machine was suspended, for example by closing a laptop, and the gap counts as ``IDLE_AFTER`` at most.
     """
     now, cpu_time = time.monotonic(), 0.0
     last_active = now
@@ -371,7 +376,7 @@ def _wait(thread, finished, clock, loading_before, limit):
 
 
 def _cpu_time(clock, known):
-    """Return the CPU seconds of a thread; where they cannot be read, those ``known`` before."""
+    """Return the CPU seconds of a thread, or ``known``, the last value, if the clock cannot be read."""
     try:
         return time.clock_gettime(clock[0]) if clock else known
     except OSError:
@@ -379,13 +384,13 @@ def _cpu_time(clock, known):
 
 
 def _stop(thread, finished, lock, results, loading_before):
-    """Throw `Stopped` into a thread, again and again: a bare ``except`` in a loop catches one and goes on.
+    """Throw `Stopped` into a thread repeatedly, since a bare ``except`` in a loop catches one `Stopped` and continues.
 
-    Never into an import: a module left half loaded would make every later import of it in the session fail.
+    Never throw it during an import: a module left half loaded would make every later import of it in the session fail.
     """
     end = time.monotonic() + GRACE_PERIOD
     while not finished.is_set() and time.monotonic() < end:
-        with contextlib.suppress(KeyboardInterrupt):  # the stop button, pressed again
+        with contextlib.suppress(KeyboardInterrupt):  # the learner may press the stop button again
             with lock:
                 if thread.ident and not results and not _loading() - loading_before:
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped))
@@ -393,9 +398,10 @@ def _stop(thread, finished, lock, results, loading_before):
 
 
 def _loading():
-    """Return the names of the modules that any thread is importing: Python keeps a lock for each.
+    """Return the names of the modules that any thread is importing; Python keeps a lock for each of them.
 
-    The frames of one thread would tell which it is importing, but following them while it runs can crash Python 3.11.
+    The frames of a single thread would tell which module it imports, but reading them while the thread runs can crash
+    Python 3.11.
     """
     return set(getattr(sys.modules["_frozen_importlib"], "_module_locks", ()))
 
@@ -445,14 +451,15 @@ SETTINGS = (
 
 
 def _swap_generator():
-    """Return NumPy's bit generator, and put a spare in its place; only a cached second normal number may be lost."""
+    """Return NumPy's bit generator and replace it with a spare; only a cached second normal number may be lost."""
     generator = np.random.get_bit_generator()  # ty: ignore[missing-attribute]
     np.random.set_bit_generator(SPARE_GENERATOR)  # ty: ignore[missing-attribute]
     return generator
 
 
 SPARE_GENERATOR = np.random.MT19937()
-# Restored after each call: copying the state of NumPy's generator would take longer than all the rest.
+# These are restored after each call. The generator is swapped, since copying its state would take longer than
+# everything else.
 CALL_SETTINGS = [
     *(pair for pair in SETTINGS if pair[0] != np.random.get_state),
     (_swap_generator, np.random.set_bit_generator),  # ty: ignore[missing-attribute]
@@ -461,7 +468,7 @@ CALL_SETTINGS = [
 
 @contextlib.contextmanager
 def settings_kept(settings: Iterable = SETTINGS):
-    """Restore settings afterwards: the session's, and the thread's own."""
+    """Restore the settings of the session and of the thread afterwards."""
     before = [(set_value, get()) for get, set_value in settings]
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         before.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
@@ -485,14 +492,14 @@ def session_unchanged(printed):
     ):
         warnings.simplefilter("ignore")
         torch.set_default_dtype(torch.float32)
-        # Matrix products of this size are slower on several threads, which wait for one another on a busy machine.
+        # Matrix products of this size are slower with several threads, which wait for one another on a busy machine.
         torch.set_num_threads(1)
         yield
 
 
 @contextlib.contextmanager
 def _exit_raises():
-    """Make ``exit()`` raise SystemExit in a notebook, too, where it only asks the kernel to exit."""
+    """Make ``exit()`` raise SystemExit in a notebook as well, where it otherwise only asks the kernel to exit."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is None:
         yield
@@ -501,4 +508,4 @@ def _exit_raises():
     try:
         yield
     finally:
-        del shell.ask_exit  # the class's own comes back
+        del shell.ask_exit  # this uncovers the method of the class again

@@ -1,4 +1,4 @@
-"""Inputs: how they are drawn, what is made of them, and what a function does with each."""
+"""Inputs: how they are drawn, how they are varied, and the outcome of a function for each input."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ from .observe import observe
 
 
 class Draw:
-    """Random inputs, the same in every run.
+    """Random inputs that are the same in every run.
 
-    ``draw(2, 3)`` is a tensor of that shape, normally distributed. ``draw.generator`` is for what else is random.
+    ``draw(2, 3)`` is a tensor of that shape, normally distributed. ``draw.generator`` is for other random values.
     """
 
     def __init__(self, seed):
@@ -22,7 +22,7 @@ class Draw:
 
 
 class Outcomes(Sequence):
-    """What a function does with each probe of an exercise, computed when a check first needs it."""
+    """The outcomes of a function for the probes of an exercise, each computed when a check first needs it."""
 
     def __init__(self, exercise, function):
         self.exercise, self.function, self._observed = exercise, function, {}
@@ -32,39 +32,39 @@ class Outcomes(Sequence):
 
     def __getitem__(self, number):
         if number not in self._observed:
-            range(len(self))[number]  # ends a loop over all
+            range(len(self))[number]  # raises IndexError after the last probe, which ends a loop over all outcomes
             probe = self.exercise.probes[number]
-            # The device gets the ordinary input. An index out of range is an error on the CPU; on a GPU it would end
-            # the session's use of it.
+            # The device only gets this probe if the ordinary input raised no error. An index out of range is an
+            # ordinary error on the CPU, but makes a GPU unusable for the rest of the session.
             is_skipped = probe.this_device_only and self[0].error is not None
             self._observed[number] = self[0] if is_skipped else observe(self.exercise, self.function, probe)
         return self._observed[number]
 
 
 def in_float64(tensor):
-    """The same numbers in float64; whole numbers and bools as they are."""
+    """Return the same numbers in float64; leave integers and bools unchanged."""
     return tensor.double() if tensor.is_floating_point() else tensor
 
 
 def strided(tensor):
-    """The same numbers in memory that runs through the axes in reverse order."""
+    """Return the same numbers in memory whose axes are in reverse order."""
     reverse = tuple(reversed(range(tensor.ndim)))
     return tensor.permute(reverse).contiguous().permute(reverse)
 
 
 def strided_with_whole_rows(tensor):
-    """The same numbers with all axes but the last reversed in memory, as after a transpose of heads."""
+    """Return the same numbers in memory whose axes are reversed except for the last, as after a transpose of heads."""
     order = (*reversed(range(tensor.ndim - 1)), -1)[: tensor.ndim]
     return tensor.permute(order).contiguous().permute(order)
 
 
 def on_device(tensor):
-    """The same numbers on the device in use."""
+    """Return the same numbers on the device in use."""
     return tensor.to(device())
 
 
 def each_tensor(change, argument):
-    """Change every tensor in an argument."""
+    """Apply ``change`` to every tensor in an argument."""
     if isinstance(argument, torch.Tensor):
         return change(argument)
     if isinstance(argument, dict):

@@ -1,4 +1,4 @@
-"""What the learner has done so far: of an assignment in this session, and of the course in a file of their own."""
+"""The learner's results so far: of an assignment, in this session, and of the course, in a file."""
 
 import json
 import os
@@ -12,25 +12,25 @@ from platformdirs import user_data_dir
 
 try:
     import fcntl
-except ImportError:  # Windows, or Python in a browser
+except ImportError:  # on Windows, or in Python in a browser
     fcntl = None
 try:
     import msvcrt
 except ImportError:
     msvcrt = None
 
-LOCK_TIMEOUT = 5.0  # seconds; the lock is held for about a millisecond
+LOCK_TIMEOUT = 5.0  # seconds; the lock is normally held for about a millisecond
 
-session = {}  # exercise -> report of its last check since the kernel started; the last one checked comes last
+session = {}  # exercise -> report of its last check since the kernel started, in the order of these checks
 
 
 def file():
-    """Return the path of the record: in the user's data folder, or in the one that TRANSFORMER_LAB_DATA names."""
+    """Return the path of the record: in the user's data folder, or in the folder that TRANSFORMER_LAB_DATA names."""
     return Path(os.environ.get("TRANSFORMER_LAB_DATA") or user_data_dir("transformer-lab"), "progress.json")
 
 
 def note(report):
-    """Keep a check's result: what was once correct stays so."""
+    """Store a check's result; an exercise that was once correct stays correct."""
     session.pop(report.exercise, None)
     session[report.exercise] = report
     if report.status == "not attempted":
@@ -46,13 +46,13 @@ def note(report):
             if report.status == "correct":
                 entry.setdefault("correct", datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"))
             _write(entries)
-    except OSError as error:  # a full or read-only disk must not cost the learner the card
+    except OSError as error:  # even if the disk is full or read-only, the learner must see the card
         print(f"The course's record could not be written: {error}", file=sys.stderr)
 
 
 def read():
-    """Return the record: a dict of exercise to its entry. A file that cannot be read is kept under another name."""
-    if not file().exists():  # reading creates no files
+    """Return the record: a dict of exercise to its entry. A file that cannot be parsed is renamed and kept."""
+    if not file().exists():  # since reading must not create files
         return {}
     with _exclusive():
         return _read()
@@ -65,7 +65,7 @@ def _read():
             return entries
     except FileNotFoundError:
         return {}
-    except (ValueError, AttributeError):  # no JSON, or JSON of something else
+    except (ValueError, AttributeError):  # not JSON, or JSON of a different form
         pass
     file().replace(file().with_suffix(".unreadable.json"))
     return {}
@@ -73,11 +73,12 @@ def _read():
 
 @contextmanager
 def _exclusive():
-    """Keep other processes from the record for a while.
+    """Keep other processes away from the record for the duration of the block.
 
-    The operating system holds the lock, and drops it when the process ends, however it ends. Where there is none to be
-    had (a folder that is read-only, a disk without locks, a process that was stopped while it held it), the work goes
-    on without one: an entry might be lost to another process, which is better than to lose it for certain.
+    The operating system holds the lock, and releases it when the process ends, however the process ends. If the lock is
+    not available (the folder is read-only, the disk has no locks, a process is suspended while it holds the lock), the
+    block runs without the lock: this process and a different one might then overwrite each other's entries, but without
+    the block an entry would certainly be lost.
     """
     try:
         lock = os.open(file().with_suffix(".lock"), os.O_RDWR | os.O_CREAT)
@@ -90,11 +91,11 @@ def _exclusive():
             time.sleep(0.002)
         yield
     finally:
-        os.close(lock)  # which gives the lock back
+        os.close(lock)  # closing the file releases the lock
 
 
 def _locked(lock):
-    """Take the lock, and return whether no other process had it."""
+    """Acquire the lock, and return False if a different process holds it."""
     try:
         if fcntl:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -102,7 +103,7 @@ def _locked(lock):
             msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)  # ty: ignore[missing-attribute]
     except (BlockingIOError, PermissionError):
         return False
-    except OSError:  # this disk has no locks
+    except OSError:  # the disk does not support locks
         return True
     return True
 
@@ -110,4 +111,4 @@ def _locked(lock):
 def _write(entries):
     new = file().with_suffix(f".{os.getpid()}.new")
     new.write_text(json.dumps(entries, indent=1, sort_keys=True), "utf-8")
-    new.replace(file())  # whole or not at all
+    new.replace(file())  # atomic: the file is replaced completely or not at all

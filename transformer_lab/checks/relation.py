@@ -1,4 +1,4 @@
-"""How wrong numbers follow from the right ones, and where they are, in words."""
+"""Text that says how wrong numbers follow from the right ones, and where they are."""
 
 import itertools
 import math
@@ -10,16 +10,17 @@ import torch
 from .agree import as_int, close
 from .words import short
 
-# A wrong result beside the right one, and the size of each axis: a dict of str to int.
+# A wrong result, the expected one, and the size of each axis: a dict of str to int.
 Case = namedtuple("Case", "got expected sizes")
-NEARLY_RIGHT = 0.002  # of the largest number: what is off by less had something small added, or was rounded
+# share of the largest number: a smaller error comes from something small that was added, or from rounding
+NEARLY_RIGHT = 0.002
 
 
 def relation(case, shown, axes, nearly=True):
-    """Say how the wrong numbers of a case follow from the right ones, where that is plain to see.
+    """Say how the wrong numbers of a case follow from the right ones, if the relation is simple.
 
-    What is said holds for another case as well, the one whose numbers are ``shown``. ``axes`` are the words of the
-    result's axes, in order. ``nearly`` says whether numbers may be called nearly right.
+    The text must also be true of a second case, whose numbers are ``shown``. ``axes`` are the words of the result's
+    axes, in order. ``nearly`` says whether numbers may be called nearly right.
     """
     got, expected, _ = case
     if not isinstance(expected, torch.Tensor):
@@ -39,7 +40,7 @@ def _is_finite(case):
 
 
 def _factor(case, shown):
-    """Say by which factor all numbers are wrong: the same in both cases, or the same power of an axis' size."""
+    """Say by which factor all numbers are wrong: the same factor in both cases, or the same power of an axis size."""
     ratios = []
     for got, expected, _ in (case, shown):
         ratio = float((got * expected).sum() / (expected * expected).sum())
@@ -55,7 +56,7 @@ def _factor(case, shown):
 
 
 def _power(ratios, sizes):
-    """Return the power of an axis' size that all ratios are, as text; empty where there is none."""
+    """Return the power of an axis size that equals all ratios, as text; empty if there is none."""
     powers = {"{}": 1, "1/{}": -1, "√{}": 0.5, "1/√{}": -0.5}
     for word, size in sizes[0].items():
         if word in ("batch", "heads") or size == 1 or any(word not in each for each in sizes):
@@ -93,13 +94,13 @@ def _where(got, expected, axes):
     if expected.dtype == torch.bool:
         return INVERTED_TEXTS[bool(right.any()), bool(right.all())]
     if mine.isnan().any() and not right.isnan().any():
-        return "There is NaN in your result: 0/0, ∞ − ∞, or a softmax in which nothing is left."
+        return "Your result contains NaN: 0/0, ∞ − ∞, or a softmax in which nothing is left."
     if mine.isinf().any() and not right.isinf().any():
-        return "There is infinity in your result: a division by zero, or the exponential of a large number."
+        return "Your result contains infinity: a division by zero, or the exponential of a large number."
     if got.numel() > 3 and torch.equal(got.flatten().sort().values, expected.flatten().sort().values):
-        return "These are the right numbers, in other places."
+        return "These are the right numbers, but in other places."
     if got.numel() > 3 and torch.isin(mine, expected).all():
-        return "Each of your numbers is one of the right ones: some come too often, and others too seldom or never."
+        return "Each of your numbers is one of the right ones: some occur too often, and others too rarely or never."
     if mine.numel() == 1:
         return ""
     if mine.is_floating_point() and torch.allclose(mine.abs(), right.abs(), 1e-4):
@@ -113,7 +114,7 @@ def _where(got, expected, axes):
     return next((f"Each wrong number {how} the right one." for how, is_so in orders.items() if is_so.all()), "")
 
 
-INVERTED_TEXTS = {  # by whether any of the numbers that are wrong should be True, and whether all should
+INVERTED_TEXTS = {  # keys: whether any of the wrong numbers should be True, and whether all should
     (False, False): "You return `True` in places where `False` belongs, and never the opposite.",
     (True, False): "You return `True` where `False` belongs, and `False` where `True` belongs.",
     (True, True): "You return `False` in places where `True` belongs, and never the opposite.",
@@ -121,7 +122,7 @@ INVERTED_TEXTS = {  # by whether any of the numbers that are wrong should be Tru
 
 
 def _places(wrong, axes):
-    """Say where the wrong numbers are: at some places of one axis, all but one, or on one side of a diagonal."""
+    """Say where the wrong numbers are: at some places of an axis, everywhere but at one, or beside a diagonal."""
     for axis, word in enumerate(axes if len(axes) == wrong.ndim else ()):
         table = wrong.movedim(axis, 0).flatten(1) if wrong.ndim > 1 else wrong[:, None]
         some, every = (places.nonzero().flatten().tolist() for places in (table.any(1), table.all(1)))
@@ -142,13 +143,13 @@ def _places(wrong, axes):
 
 
 def wrong_places(got, expected):
-    """Return which numbers `agree` finds wrong, one by one; all of them where each alone is close enough."""
+    """Return a mask of the numbers that `agree` finds wrong; all True if each number alone is close enough."""
     wrong = ~torch.isclose(got.double(), expected.double(), 1e-4, 1e-5, equal_nan=True)
     return wrong if wrong.any() else torch.ones_like(wrong)
 
 
 def term(exercise, outcomes):
-    """Say by which one term, or which factor, whole numbers are wrong: it must be the same on all plain probes."""
+    """Say which term or factor makes whole numbers wrong, if the same one does so on all plain probes."""
     cases = [
         (list(map(int, probe.arguments)), mine.value, right.value)
         for probe, mine, right in zip(exercise.probes, outcomes, exercise.expected)
@@ -173,7 +174,7 @@ def term(exercise, outcomes):
 
 
 def share(exercise, outcomes):
-    """Say with how many of the plain probes a whole number is wrong, and which way."""
+    """Say on how many plain probes a whole number is wrong, and whether it is too large or too small."""
     pairs = [
         (as_int(mine.value), right.value)
         for probe, mine, right in zip(exercise.probes, outcomes, exercise.expected)

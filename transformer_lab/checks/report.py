@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SIGNS = {"correct": "✓", "incorrect": "✗", "error": "✗", "not attempted": "○"}
-# Each stands out from white and from the dark grounds of the book, Jupyter, Colab and VS Code: the card does not know
-# where it is shown. Text has the page's own colour, and grounds let the page's shine through.
+# Each colour contrasts with white and with the dark backgrounds of the book, Jupyter, Colab and VS Code, since the card
+# does not know where it is shown. Text inherits the page's colour, and backgrounds are translucent.
 COLOURS = {"correct": "#1f9d4d", "incorrect": "#e5484d", "error": "#e5484d", "not attempted": "#8a929b"}
 FAINT_GROUND = "rgba(127, 127, 127, 0.16)"
 CARD = (
@@ -29,7 +29,7 @@ PRINTED_STYLE = (
 )
 PARAGRAPH = "margin: 0.6em 0 0"
 SUMMARY = "padding: 0.2em 0; cursor: pointer"
-MAX_PRINTED_LINES = 8  # of what a function printed
+MAX_PRINTED_LINES = 8  # lines of a function's printed output
 HINTS = ("a question", "where to look", "the shape of the code")
 
 
@@ -43,22 +43,22 @@ class Report:
     status : str
         ``"correct"``, ``"incorrect"``, ``"error"`` or ``"not attempted"``.
     message : str
-        What the card says: paragraphs with code between backticks.
+        The text of the card: paragraphs with code between backticks.
     mistake : str or None
-        The id of the recognized mistake; two ids with a plus between where two were made. ``nothing_returned`` is one
-        that every exercise knows.
+        The id of the recognized mistake; for two mistakes, the two ids joined by a plus. ``nothing_returned`` is a
+        mistake that every exercise knows.
     stage : str or None
-        The first stage that differs, where the exercise has stages.
+        The first stage that differs, if the exercise has stages.
     hints : tuple of three str
         A question, where to look, the shape of the code.
     wrong : list of lists of bool or None
-        Which numbers of the result are wrong, in a table of its last two axes that has any.
+        Which numbers of the result are wrong, in the first table of its last two axes with a wrong number.
     probe : str
-        The name of the input whose result that is.
+        The name of the input that gives this result.
     printed : str
-        What the function printed.
+        The printed output of the function.
     interrupted : Interrupted or None
-        The learner stopped the check: once the card is shown, the cell ends with this.
+        The exception with which the cell ends, once the card is shown, if the learner stopped the check.
     """
 
     exercise: Any = field(repr=False)
@@ -71,7 +71,7 @@ class Report:
     probe: str = field(default="", repr=False)
     interrupted: BaseException | None = field(default=None, repr=False)
 
-    stars = 0  # a hunt has some
+    stars = 0  # only the report of a hunt has stars
 
     @property
     def hints(self):
@@ -79,12 +79,12 @@ class Report:
 
     @property
     def state(self):
-        """What the summary says of it."""
+        """The state that the summary shows."""
         return self.status
 
     @property
     def title(self):
-        """A sign, which comes before the name of the exercise, and what comes after it."""
+        """A sign, which precedes the name of the exercise, and the text that follows the name."""
         return SIGNS[self.status], self.status
 
     @property
@@ -96,7 +96,7 @@ class Report:
         return f"<{self.exercise.name}: {self.status}{named}>"
 
     def __str__(self):
-        """The card as plain text."""
+        """Return the card as plain text."""
         sign, verdict = self.title
         lines = [f"{sign} {self.exercise.name}: {verdict}"]
         for paragraph in filter(None, self.message.split("\n\n")):
@@ -110,7 +110,7 @@ class Report:
         return "\n".join(lines)
 
     def _repr_html_(self):
-        """The card for a notebook."""
+        """Return the card as HTML for a notebook."""
         name, (sign, verdict) = html.escape(self.exercise.name), self.title
         parts = [
             f'<div role="group" aria-label="The check of {name}: {verdict}" style="{CARD.format(self.colour)}">',
@@ -132,7 +132,7 @@ class Report:
         return "".join([*parts, "</div>"])
 
     def _table(self):
-        """What the card shows below its text, as HTML: which numbers are wrong."""
+        """Return HTML that the card shows below its text: a table of the wrong numbers."""
         if not self.wrong or all(map(all, self.wrong)):
             return ""
         return _picture(self.wrong, self.exercise.axes.get("return", "").split()[-2:], self.probe)
@@ -141,10 +141,10 @@ class Report:
         return []
 
     def _ipython_display_(self):
-        """Nothing: the check has shown the card already."""
+        """Show nothing, because the check has already shown the card."""
 
     def show(self):
-        """Show the card: in a notebook as HTML, elsewhere as text."""
+        """Show the card: as HTML in a notebook, and as text elsewhere."""
         if in_notebook():
             from IPython.display import display
 
@@ -153,7 +153,7 @@ class Report:
             print(self)
         if self.interrupted is not None:  # the rest of the cell, and the cells after it, must not run
             raise self.interrupted
-        # nbgrader gives a test's points unless it raises.
+        # nbgrader awards a test's points unless the test raises an error.
         if is_graded() and not self.earns_points():
             raise AssertionError(repr(self))
 
@@ -162,7 +162,7 @@ class Report:
 
 
 def is_graded():
-    """Whether nbgrader runs the notebook."""
+    """Return whether nbgrader runs the notebook."""
     return bool(os.environ.get("NBGRADER_EXECUTION"))
 
 
@@ -181,7 +181,7 @@ def _paragraph(text):
 
 
 def marked(text):
-    """Return a paragraph as HTML, with its code and what is emphasized marked."""
+    """Return a paragraph as HTML, with its code and its emphasized words marked up."""
 
     def mark(match):
         code, emphasized = match.groups()

@@ -1,4 +1,4 @@
-"""The evidence on a card: the smallest input on which a function fails, and what it returns there."""
+"""The evidence on a card: the smallest input on which a function fails, and what the function returns for it."""
 
 import torch
 
@@ -13,7 +13,7 @@ MAX_NUMBERS_SHOWN = 8  # results up to this size are printed in full
 
 
 def failing_case(exercise, function, outcomes, first):
-    """Return the sizes, the probe and the two outcomes that a card shows, of the smallest input that fails.
+    """Return the sizes, the probe and the two outcomes of the smallest input that fails, for the card.
 
     The sizes are empty if no smaller input was searched for.
     """
@@ -31,12 +31,12 @@ def shrink(exercise, function, *case):
             try:
                 probe = Probe("", exercise.inputs(Draw(0), **{**sizes, name: size}), plain=True)
                 expected = observe(exercise, exercise.reference, probe)
-            except Exception:  # a size that the inputs do not allow
+            except Exception:  # the inputs do not allow this size
                 continue
             got = observe(exercise, function, probe)
             wrong = expected.error is None and got.error is None and not agree(got.value, expected.value)
             wrong = wrong and not (numbers_alone and mismatch(exercise, probe, got, expected))
-            # At sizes too small to make sense, one of the two or both return NaN, such as the mean of no tokens.
+            # At sizes too small to make sense, one or both of the two return NaN, as for the mean of no tokens.
             pairs = zip((got, expected), case[1:])
             finite = wrong and all(is_finite(now.value) or not is_finite(before.value) for now, before in pairs)
             if finite and _has_sizes(exercise, probe, {**sizes, name: size}):
@@ -46,12 +46,12 @@ def shrink(exercise, function, *case):
 
 
 def _has_sizes(exercise, probe, sizes):
-    """Whether a probe has the requested sizes: inputs may derive a size, such as one row for every few tokens."""
+    """Return whether a probe has the requested sizes: ``inputs`` may derive one, such as a row for every few tokens."""
     return all(sizes.get(word, size) == size for word, size in axis_sizes(exercise, probe))
 
 
 def evidence(exercise, sizes, probe, got, expected):
-    """Show an input, what the function returns, and what is expected."""
+    """Show an input, what the function returns for it, and what is expected."""
     if mismatch(exercise, probe, got, expected):
         return ""
     at = f" ({', '.join(f'{name} {size}' for name, size in sizes.items())})" if sizes else ""
@@ -85,7 +85,7 @@ def _difference(got, expected):
 
 
 def first_wrong_item(got, expected, item=0):
-    """Return the index of the first wrong tensor in a result, what was returned there, and what was expected."""
+    """Return the index of the first wrong tensor in a result, the returned tensor, and the expected one."""
     if isinstance(expected, tuple) and not all(isinstance(each, int) for each in expected):
         for one, other in zip(got, expected):
             if not agree(one, other):
@@ -95,7 +95,7 @@ def first_wrong_item(got, expected, item=0):
 
 
 def wrong_numbers(got, expected):
-    """Return which numbers are wrong, as rows of bools: in the first matrix (last two axes) that has any; or None."""
+    """Return the first matrix (last two axes) with wrong numbers, as rows of bools, True where wrong; or None."""
     is_tensor = isinstance(got, torch.Tensor) and isinstance(expected, torch.Tensor)
     if not is_tensor or like(got) != like(expected) or got.ndim == 0 or max(got.shape[-2:]) > 24:
         return None

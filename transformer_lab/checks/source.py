@@ -1,4 +1,4 @@
-"""What a function's source shows without running it: a parameter never used, a result thrown away."""
+"""What a function's source reveals without a run: unused parameters, and results that are thrown away."""
 
 import ast
 import inspect
@@ -8,12 +8,12 @@ import textwrap
 
 import torch
 
-# Methods of a tensor that do something else than to return a new one; `sort` and `index` are a list's as well.
+# Methods of a tensor that do more than return a new tensor; lists have `sort` and `index`, too.
 METHODS_WITH_EFFECTS = {"backward", "index", "register_hook", "retain_grad", "sort"}
 
 
 def parse(function):
-    """Return a function's source as a tree; None where there is none, as for a lambda within a longer line."""
+    """Return a function's source as a tree; None if there is no such source, as for a lambda within a longer line."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function)))).body[0]
     except (OSError, TypeError, SyntaxError, IndexError):
@@ -22,7 +22,7 @@ def parse(function):
 
 
 def uses_name(function, name):
-    """Whether a function's code, or that of a function inside it, names something so."""
+    """Return whether a function's code, or that of a function inside it, uses this name."""
     codes = [code] if (code := getattr(inspect.unwrap(function), "__code__", None)) else []
     for code in codes:
         codes += [constant for constant in code.co_consts if inspect.iscode(constant)]
@@ -30,9 +30,9 @@ def uses_name(function, name):
 
 
 def broken_definition(name):
-    """Return the `SyntaxError` of the newest cell that defines a function of this name; None where there is none.
+    """Return the `SyntaxError` of the newest cell that defines a function of this name; None if the cell has none.
 
-    The function of an older cell is then still there under its name.
+    The name then still refers to the function of an older cell.
     """
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     cells = reversed(shell.user_ns.get("In", [])) if shell else ()
@@ -54,7 +54,7 @@ def unused_parameters(tree):
 
 
 def discarded_result(tree):
-    """Return the first line that computes a new tensor and keeps it nowhere, as text; None where each is kept."""
+    """Return the first line that computes a new tensor and does not store it, as text; None if there is none."""
     lines = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
     known = METHODS_WITH_EFFECTS | ({"add"} if any(map(_is_a_set, ast.walk(tree))) else set())
     new = (line for line in lines if isinstance(line, ast.BinOp) or _returns_new_tensor(line, known))
@@ -62,12 +62,12 @@ def discarded_result(tree):
 
 
 def _is_a_set(node):
-    """Whether this is one of Python's own: ``seen.add(…)`` then changes it."""
+    """Return whether a node is a set of Python: ``seen.add(…)`` may then change a set and not return a tensor."""
     return isinstance(node, (ast.Set, ast.SetComp)) or (isinstance(node, ast.Name) and node.id == "set")
 
 
 def _returns_new_tensor(node, known):
-    """Whether this is a call such as ``x.transpose(1, 2)``, whose name is a method of tensors and not in place."""
+    """Return whether a node is a call such as ``x.transpose(1, 2)``, of a tensor's method that is not in place."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     name, given = node.func.attr, {keyword.arg for keyword in node.keywords}

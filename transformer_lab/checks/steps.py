@@ -1,7 +1,7 @@
-"""The steps of a right answer, looked for among all that a function computes.
+"""The steps of a right answer, searched for among all tensors that a function computes.
 
-A step is a stage of the reference. Its name and its docstring are what a card calls it. It is found whole; in pieces,
-as code computes it that goes head by head; or in the turns of a loop, as code computes it that goes token by token.
+A step is a stage of the reference, and a card describes the step by the stage's name and docstring. A step may be found
+whole; in pieces, if the code works head by head; or in the iterations of a loop, if the code works token by token.
 """
 
 import inspect
@@ -18,20 +18,21 @@ from . import source
 from .agree import readable, tensors_in
 from .observe import Recorder, observe
 
-HIDDEN_SCORE = -1e4  # a hidden score: minus infinity, or any number that a softmax takes for it
+# a hidden score: minus infinity, or any number at most this large, which a softmax treats in the same way
+HIDDEN_SCORE = -1e4
 
 
 def find_stages(exercise, function, probe):
-    """Find the stages of the reference in what the function computes: a dict of str to bool, in order.
+    """Find the stages of the reference among the tensors that the function computes: a dict of str to bool, in order.
 
-    A stage counts as done if a later stage that reads it is done. A stage that reads a missing one is left out. The
-    dict is empty if stages leave no trace, as in plain arithmetic, or if the reference raises. It is also empty if a
-    stage is missing and the function may compute it unseen: in NumPy, in Python numbers, in a loop without an iteration
-    that shows a stage, or for a part only.
+    A stage counts as done if a later stage that reads its result is done. A stage that reads the result of a missing
+    stage is left out. The dict is empty if stages leave no trace, as in plain arithmetic, or if the reference raises an
+    error. The dict is also empty if a stage is missing and the function may compute the stage unseen: in NumPy, in
+    Python numbers, in a loop none of whose iterations shows a stage, or only for a part of the input.
     """
     if not exercise.stages or (right := observe(exercise, exercise.reference, probe)).error is not None:
         return {}
-    # Where the task requires minus infinity itself, no other number is taken for it.
+    # If the task itself requires minus infinity, no other number counts as a hidden score.
     least = HIDDEN_SCORE if all(tensor.isfinite().all() for tensor in tensors_in(right.value)) else -math.inf
     results, used, moved = {}, {}, set()
 
@@ -64,35 +65,35 @@ def find_stages(exercise, function, probe):
             in_part.add(stage)
     found_stages = {stage: stage in done for stage in stages if done.issuperset(used[stage])}
     missing = [stage for stage, is_found in found_stages.items() if not is_found]
-    # Code that does the same to queries, keys and values is a loop of three iterations, and hides nothing.
+    # A loop of three iterations may only do the same to queries, keys and values; such a loop hides no step.
     in_a_loop = mine.most_iterations() > (3 if done else 1) and theirs.most_iterations() == 1
     hidden = mine.left_pytorch or source.uses_name(function, "from_numpy") or (in_a_loop and not in_iterations)
     return {} if missing and (hidden or missing[0] in in_part) else found_stages
 
 
 def _moved(given, result):
-    """Whether a result is the input's numbers in a different order."""
+    """Return whether a result consists of the input's numbers in a different order."""
     return given.numel() == result.numel() > 1 and torch.equal(given.flatten().sort()[0], result.flatten().sort()[0])
 
 
 def sentence(exercise, stage):
-    """Say what a stage does, as its docstring does: ``scale (divide the scores by √d_head)``."""
+    """Describe a stage with its docstring: ``scale (divide the scores by √d_head)``."""
     first, *_ = re.split(r"\.(\s|$)", inspect.getdoc(exercise.stages[stage]) or "")
     summary = " ".join(first.replace("``", "`").split())
     return f"*{stage.replace('_', ' ')}*" + (f" ({summary[0].lower()}{summary[1:]})" if summary else "")
 
 
 class _Table:
-    """A tensor to compare: its numbers, and how large they are in sum, which no order of the axes changes."""
+    """A tensor to compare: its numbers, and the sum of their absolute values, which no order of the axes changes."""
 
     def __init__(self, tensor, least=-math.inf):
         numbers = tensor.detach().double()
-        # A score that a softmax takes for minus infinity is hidden, whatever its value.
+        # Scores that a softmax treats as minus infinity become equal, whatever their values.
         self.numbers = numbers.clamp(min=least) if tensor.is_floating_point() else numbers
         self.total = float(self.numbers.abs().sum())
 
     def is_like(self, other, moved):
-        """Whether two tables hold the same numbers, in any order of the axes; unless ``moved``, also joined."""
+        """Return whether two tables agree in any order of the axes; unless ``moved``, axes may also be joined."""
         mine, others = self.numbers, other.numbers
         if mine.numel() != others.numel() or not math.isclose(self.total, other.total, rel_tol=1e-3):
             return False
@@ -100,14 +101,14 @@ class _Table:
         return any(self.has(table) for table in turned if not moved or table.shape == mine.shape)
 
     def has(self, numbers):
-        """Whether a table holds these numbers in this order."""
+        """Return whether a table contains these numbers in this order."""
         return torch.allclose(self.numbers, numbers.reshape(self.numbers.shape), 1e-4, 1e-5)
 
 
 def _is_among(result, tables, moved):
-    """Whether a result is among the tables, whole, or in pieces: sentence by sentence, or head by head.
+    """Return whether a result is among the tables, whole, or in pieces: sentence by sentence, or head by head.
 
-    The order of its axes does not count. Nor does it count which are joined, unless a stage only moves numbers.
+    The order of the axes does not matter. Joined axes do not matter either, unless a stage only moves numbers.
     """
     if any(table.is_like(result, moved) for table in tables):
         return True
@@ -116,9 +117,9 @@ def _is_among(result, tables, moved):
 
 
 def _is_in_iterations(result, iterations, moved, least):
-    """Whether a loop computed a result in its iterations: a piece in each, or a sum whose last terms make a piece.
+    """Return whether a loop computed a result: a piece in each iteration, or a sum whose last terms make a piece.
 
-    Where a stage only moves numbers, a piece must have its last axes.
+    If a stage only moves numbers, a piece must have the last axes of the result.
     """
     for iteration in iterations:
         needed, rest = divmod(result.numbers.numel(), iteration[0].numel())
@@ -135,7 +136,7 @@ def _is_in_iterations(result, iterations, moved, least):
 
 
 def _is_in_part(result, tables):
-    """Whether the first or the last part of a result, along one axis, is among the tables."""
+    """Return whether the first or the last part of a result, along one axis, is among the tables."""
     right = result.numbers
     for mine in (table.numbers for table in tables if table.numbers.ndim == right.ndim):
         shorter = [axis for axis in range(right.ndim) if mine.shape[axis] != right.shape[axis]]
@@ -149,7 +150,7 @@ def _is_in_part(result, tables):
 
 
 class TracingRecorder(Recorder):
-    """Keeps also which place of the code made a tensor: a place in a loop makes one in each turn."""
+    """Also record which place in the code made each tensor: a place in a loop makes a tensor in each iteration."""
 
     def __init__(self, given):
         super().__init__()
@@ -161,7 +162,7 @@ class TracingRecorder(Recorder):
         name, place = getattr(func, "__name__", ""), _place(sys._getframe(1))
         if self.tensors and result is self.tensors[-1]:
             self.places[place].append(result)
-        # Numbers that are computed in Python come in by a list or an array, or one by one in a loop.
+        # Numbers that are computed in Python enter a tensor from a list or an array, or one by one in a loop.
         entered = name == "__setitem__" and isinstance(args[2], (float, np.generic))
         if entered:
             self.places[place].append(None)
@@ -170,7 +171,7 @@ class TracingRecorder(Recorder):
         return result
 
     def most_iterations(self):
-        """Return the largest number of tensors from one place in the code."""
+        """Return the largest number of tensors from a single place in the code."""
         return max(map(len, self.places.values()), default=1)
 
     def iterations(self):
@@ -197,7 +198,7 @@ def _traced(exercise, function, probe):
 
 
 def _place(frame):
-    """Return the place in the code that a call came from, with the calls that led there."""
+    """Return the place in the code from which a call came, with the calls that led to this place."""
     place = []
     while frame is not None and frame.f_code is not observe.__code__:
         place.append((frame.f_code, frame.f_lasti))
@@ -206,7 +207,7 @@ def _place(frame):
 
 
 def _is_of_numbers(result):
-    """Whether a result has left PyTorch: an array, a number with a point, or a list of such."""
+    """Return whether a result has left PyTorch: an array, a float, or a list of these."""
     while isinstance(result, list) and result:
         result = result[0]
     return isinstance(result, (float, np.ndarray))

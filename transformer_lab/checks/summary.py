@@ -1,4 +1,4 @@
-"""How far the learner is: in one assignment, and in the course."""
+"""The learner's progress: in one assignment, and in the course."""
 
 from datetime import datetime, timezone
 from pathlib import Path
@@ -13,7 +13,7 @@ NOT_YET_STATUS = ("not attempted", "not attempted")
 
 
 def summary():
-    """Show how far the assignment is: the one whose check ran last, with what its checks said in this session.
+    """Show the progress in one assignment, that of the last check, with the results of its checks in this session.
 
     Examples
     --------
@@ -43,12 +43,12 @@ def summary():
 
 
 def progress(path=None):
-    """Show how far the course is, from the record on this computer; with ``path``, write it there as text as well.
+    """Show the progress in the course, from the record on this computer; with ``path``, also write it to a file.
 
     Parameters
     ----------
     path : str or path, optional
-        A file to hand in.
+        The file to write, which can be handed in.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def progress(path=None):
             state = in_stars(entry["stars"]) if "stars" in entry else state
             state = f"correct since {entry['correct']}" if is_done else state
             lines.append(f"  {'✓' if is_done else '○'} {name:28} {state}, checks: {entry['checks']}")
-    lines.append(f"The record lies in {record.file()}")
+    lines.append(f"The record is stored in {record.file()}")
     print("\n".join(lines))
     if path is not None:
         now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,4 +1,4 @@
-"""How shapes and numbers are written in a card."""
+"""Shapes and numbers as text for a card."""
 
 from decimal import Decimal
 
@@ -9,7 +9,7 @@ from .observe import observe
 
 
 def axis_sizes(exercise, probe):
-    """Return the sizes that axes have in a probe's arguments and in what is returned: pairs of a word and a size."""
+    """Return the sizes of the axes of a probe's arguments and of the result: pairs of a word and a size."""
     values = dict(zip(exercise.arguments, probe.arguments))
     values["return"] = observe(exercise, exercise.reference, probe).value
     return [
@@ -22,7 +22,7 @@ def axis_sizes(exercise, probe):
 
 
 def axis_words(exercise, probe):
-    """Return the word of each size, as far as no two words share it: a dict of int to str."""
+    """Return the word of each size that no two words share: a dict of int to str."""
     words, several = {}, set()
     for word, size in axis_sizes(exercise, probe):
         if words.setdefault(size, word) != word:
@@ -42,7 +42,7 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "
 
 
 def results(value, name="result"):
-    """Return what each tensor of a result is called: *result*, or *second result*, *first item of the third result*."""
+    """Return a name for each tensor of a result: *result*, or *second result*, *first item of the third result*."""
     if not isinstance(value, tuple) or len(value) > len(ORDINALS):
         return [name] * max(1, len(tensors_in(value)))
     of = "" if name == "result" else "item of the "
@@ -51,12 +51,12 @@ def results(value, name="result"):
 
 
 def short(value, digits=4):
-    """Numbers rounded for reading: to significant digits, or to decimals for numbers of 1 and more."""
+    """Round numbers for reading: to significant digits, or to decimals for numbers of 1 and more."""
     if isinstance(value, torch.Tensor):
         value = value.tolist()
     if type(value) in (list, tuple):
         return type(value)(short(item, digits) for item in value)
-    if type(value) is int and abs(value) >= 1e20:  # Python itself prints no number of thousands of digits
+    if type(value) is int and abs(value) >= 1e20:  # Python itself refuses to print an int with thousands of digits
         return f"{Decimal(value):.{digits}e}"
     if not isinstance(value, float):
         return value
@@ -64,7 +64,7 @@ def short(value, digits=4):
 
 
 def shortest_distinct(one, other):
-    """Return two values with the fewest digits that show the difference."""
+    """Return two values, written with the fewest digits that show the difference."""
     pairs = ((short(one, digits), short(other, digits)) for digits in (4, 6, 9, 17))
     return next((pair for pair in pairs if str(pair[0]) != str(pair[1])), (one, other))
 

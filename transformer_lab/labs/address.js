@@ -6,8 +6,8 @@ import { listed, quoted } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /**
- * How the URL stores a lab's traits: as query parameters that share a prefix, `word`. `decode` returns the valid
- * values, and an error about the others. Without `word` the state is not in the URL.
+ * How the URL stores a lab's traits: as query parameters with the prefix `word`. `decode` returns the valid values, and
+ * an error message for the invalid ones. Without `word`, the URL does not store the state.
  * @typedef {object} UrlState
  * @property {string[]} names of the traits
  * @property {string} [word]
@@ -21,8 +21,8 @@ const deepEqual = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 /** @type {(text: string) => string} */
 export const quotedStart = (text) => quoted(text.slice(0, 20));
 
-// Codecs for one trait: an integer, one of several options, a boolean, the text of a field, and numbers nested like
-// those of the initial state.
+// Codecs for one trait: an integer, one of several options, a boolean, the text of a field, and nested numbers with the
+// shape of the initial value.
 /** @type {(least: number, most: number) => Codec} */
 export const integerCodec = (least, most) => ({
   write: String,
@@ -48,7 +48,7 @@ export const booleanCodec = {
  *   expected?: string,
  * ) => Codec}
  */
-export const textCodec = (parse, write = String, expected = "something that can be typed there") => ({
+export const textCodec = (parse, write = String, expected = "a text that its field accepts") => ({
   write,
   read: (text) => (parse(text).error ? { error: expected } : parse(text)),
 });
@@ -88,15 +88,15 @@ export const traitsInUrl = (word, parts) => ({
     const wrong = [];
     for (const [name, text] of Object.entries(texts)) {
       const found = Object.hasOwn(parts, name) ? parts[name].read(text) : null;
-      if (!found) wrong.push(`${quotedStart(name)} in it means nothing to this lab`);
-      else if (found.error) wrong.push(`its ${name} is ${quotedStart(text)}, but must be ${found.error}`);
+      if (!found) wrong.push(`${quotedStart(name)} is not a setting of this lab`);
+      else if (found.error) wrong.push(`${name} is ${quotedStart(text)}, but must be ${found.error}`);
       else state[name] = found.value;
     }
     return { state, error: wrong.join("; ") };
   },
 });
 
-// Labs write to the URL of a published page, which stores the state of its widgets, and never to that of a notebook.
+// Labs write to the URL of a published page, which stores the state of its widgets, and never to the URL of a notebook.
 // Each lab of a page has its own prefix in the query string; links within the page leave the query string unchanged.
 const claimedPrefixes = new Map();
 function urlOf(model, word) {
@@ -126,7 +126,7 @@ function urlOf(model, word) {
       try {
         if (url !== location.href) history.replaceState(history.state, "", url);
       } catch {
-        // The browser refuses to change the URL, but the link can still be copied.
+        // The browser refuses to change the URL, but the reader can still copy the link.
       }
     },
   };
@@ -158,7 +158,7 @@ function copyButton(what, text) {
       byHand.select();
     }
   });
-  // After a change the note about the copied text is out of date.
+  // After a change, the copied text is out of date, and so is the note about it.
   const forget = () => {
     setText(status, "");
     set(byHand, { hidden: true });
@@ -166,8 +166,8 @@ function copyButton(what, text) {
   return { nodes: [status, byHand, copy], forget };
 }
 
-// The footer: a share link, or a line of code in a notebook. The first view of a lab restores the state in the URL; an
-// invalid parameter is reported, and stays in the URL until the lab changes.
+// The footer: a share link, or a line of code in a notebook. The first view of a lab restores the state in the URL; the
+// footer reports invalid parameters, which stay in the URL until the lab's state changes.
 /**
  * @type {(model: Model, el: HTMLElement, kept: UrlState, began: { first: any, again: boolean }) =>
  *   { complaint: any, nodes: HTMLElement[] }}
@@ -184,8 +184,8 @@ export function shareControls(model, el, { word, names, encode, decode, code }, 
     if (section) url.hash = section.id;
     return url.href;
   });
-  // On the published page a button copies the code of a frame that shows only this lab. In the frame, the lab is the
-  // first of its kind.
+  // On the published page, a button copies the HTML of an iframe that shows only this lab. In the iframe the lab is the
+  // first of its kind, so its prefix has no number.
   /** @type {HTMLElement} */
   const place = location.protocol.startsWith("http") ? el.closest("[data-embed]") : null;
   const embed =
@@ -204,15 +204,15 @@ export function shareControls(model, el, { word, names, encode, decode, code }, 
   if (!again && Object.keys(given).length) {
     const { state, error } = decode(given);
     if (state) commit(model, state);
-    if (error) setText(complaint, `What the address says about this lab is ignored: ${error}.`);
+    if (error) setText(complaint, `The lab ignores part of the address: ${error}.`);
   }
   const found = texts();
 
-  // Debounced, and never during a drag: browsers limit how often a page may change its URL.
+  // The URL is written after a delay, and never during a drag: browsers limit how often a page may change its URL.
   let later = null;
   let held = false;
   const write = () => {
-    const ownState = el.dataset.stepping === undefined; // false if the page steps through the lab's states
+    const ownState = el.dataset.stepping === undefined; // the page does not step through the lab's states
     if (!held && ownState && !complaint.textContent) address.write(texts());
   };
   const soon = () => {

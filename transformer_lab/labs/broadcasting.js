@@ -1,4 +1,5 @@
-// The broadcasting lab: two shapes aligned from the right, which axes stretch, and the result's shape or the error.
+// The broadcasting lab: two shapes aligned from the right, which axes stretch, and the shape of the result or the
+// error.
 
 import { numbersCodec, optionCodec, textCodec, traitsInUrl } from "./address.js";
 import { alignment, combine, explain, source, valueA, valueB } from "./broadcasting_rules.js";
@@ -24,7 +25,7 @@ const clashText = (reason) => `These shapes do not fit: ${reason}.`;
 const verdictText = ({ mode, a, b }, { reason, shape }) =>
   `${shapeText(a)} ${operatorOf(mode)} ${shapeText(b)} ${reason ? `raises: ${reason}.` : `→ ${shapeText(shape)}`}`;
 
-// A size that can be dragged from 1 to 8, the sizes that can be drawn; larger sizes must be typed.
+// A size that the reader can drag from 1 to 8, the range that can be drawn. Larger sizes must be typed.
 function knob(label, size, resize) {
   let start = null;
   const letGo = () => {
@@ -70,7 +71,7 @@ function axesTable(model) {
     commit(model, { [name]: shape, index: [] });
   }
 
-  // A draggable size, the 1 that broadcasting adds, or an empty cell.
+  // A cell: a draggable size, the 1 that broadcasting adds, or nothing.
   function operandCell(name, size, axis) {
     if (size === undefined) return { cell: element("td") };
     const arrow = element("span", { class: "tl-arrow" });
@@ -82,8 +83,8 @@ function axesTable(model) {
     return { cell: element("td", {}, node, arrow), node, arrow };
   }
 
-  // The table is rebuilt only when the number of axes changes: an element that leaves the document, even for a moment,
-  // loses the pointer that drags it.
+  // The table is rebuilt only when the number of axes changes: an element that is removed from the document during a
+  // drag loses the pointer capture.
   let cells = [];
   let drawnKind = null;
   function make(columns) {
@@ -142,7 +143,7 @@ function axesTable(model) {
 
 // The picture of the tensors, if they are small enough to draw.
 function picturePanel(model) {
-  // In elementwise mode a and b are drawn stretched to the result's shape, so their indices are the result's.
+  // In elementwise mode, a and b are drawn stretched to the result's shape, so all three have the same indices.
   const point = (index) => {
     if (grids.stretched) commit(model, { index });
   };
@@ -176,12 +177,12 @@ function picturePanel(model) {
     outcome.hidden = Boolean(result.reason);
     const tooLarge =
       `Too large to draw: the picture shows up to ${MOST_DRAWN} elements, and rows of up to ${WIDEST_DRAWN}. ` +
-      "The rule above holds at any size.";
+      "The rule above applies to every size.";
     setText(note, drawable ? "" : tooLarge);
     setText(operator, operatorOf(mode));
     grids.stretched = mode !== "matmul" && !result.reason;
     if (!drawable) return false;
-    // Operands are drawn as they are used: in elementwise mode they are stretched, with the repeated elements dashed.
+    // In elementwise mode, the operands are drawn stretched, with a dashed border around repeated elements.
     const stretched = (shape, value) => (index) => {
       const flat = ravel(source(index, shape), shape);
       const before = index.length - shape.length;
@@ -219,8 +220,8 @@ function picturePanel(model) {
       grids.b.mark(null, { "tl-used": used.usedB });
       return;
     }
-    // a and b are drawn stretched, so the chosen index is the same in all three grids. The original of a repeated
-    // element is outlined.
+    // a and b are drawn stretched, so the chosen index is the same in all three grids. Where an element is repeated,
+    // the original is outlined.
     const own = (shape) => index.map((i, axis) => ((shape[axis - index.length + shape.length] ?? 1) === 1 ? 0 : i));
     grids.a.mark(index, { "tl-used": [ravel(own(a), result.shape)] });
     grids.b.mark(index, { "tl-used": [ravel(own(b), result.shape)] });
@@ -270,7 +271,7 @@ function render({ model, el }) {
     mode: optionCodec(kinds.map(([kind]) => kind)),
     index: numbersCodec(place, "an element of the result"),
   });
-  // The picture comes last, because it grows with its tensors and no other part may move.
+  // The picture comes last: its height changes with the tensors, and the parts above it must not move.
   const { status } = frame(
     { model, el },
     "broadcasting",
@@ -312,7 +313,7 @@ function render({ model, el }) {
     }
     const shaped = `${mode === "matmul" ? "The product" : "The sum"} has shape ${shapeText(result.shape)}`;
     if (!drawable || !product(result.shape)) {
-      const count = result.shape.reduce((all, size) => all * BigInt(size), 1n); // it may have 72 digits
+      const count = result.shape.reduce((all, size) => all * BigInt(size), 1n); // the count may have 72 digits
       setText(status, `${shaped}: ${grouped(count)} elements.`);
       return;
     }

@@ -11,7 +11,7 @@ MOST_AXES, LARGEST_SIZE = 8, 10**9
 
 
 class BroadcastingLab(Lab):
-    """See how two shapes combine, elementwise or as a matrix product, or why they do not.
+    """See how two shapes combine, elementwise or as a matrix product, or why they do not fit.
 
     Parameters
     ----------
@@ -19,14 +19,14 @@ class BroadcastingLab(Lab):
         The two shapes: at most 8 axes, sizes from 0 to 10⁹.
     mode : {"elementwise", "matmul"}
     index : sequence of int, optional
-        The element of the result that is chosen; the first when left out.
+        The index of the chosen element of the result; the first element when left out.
     controls : sequence of str, optional
         The groups of controls to show, of ``"mode"``, ``"shapes"`` and ``"picture"``; all when left out.
 
     Attributes
     ----------
     result_shape : tuple of int
-        The shape of the result, as PyTorch gives it. Reading it raises ``ValueError`` if the two shapes do not fit.
+        The shape of the result, computed by PyTorch. Reading it raises ``ValueError`` if the two shapes do not fit.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class BroadcastingLab(Lab):
         try:
             if self.mode == "elementwise":
                 return tuple(torch.broadcast_shapes(self.a, self.b))
-            # On the meta device a tensor has a shape but no numbers, so matrices of any size cost nothing.
+            # A tensor on the meta device has a shape but no data, so matrices of any size need no memory.
             a, b = (torch.empty(shape[-2:], device="meta") for shape in (self.a, self.b))
             return (*torch.broadcast_shapes(self.a[:-2], self.b[:-2]), *torch.matmul(a, b).shape)
         except RuntimeError as error:

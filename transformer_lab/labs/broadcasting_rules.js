@@ -4,7 +4,7 @@ import { ravel } from "./maths.js";
 
 /** @typedef {"elementwise" | "matmul"} Mode */
 /**
- * The result's shape, with the shapes that matmul multiplies after broadcasting; or the reason for an error.
+ * The shape of the result, and the operands' shapes after broadcasting for matmul; or the reason for an error.
  * @typedef {object} Combined
  * @property {number[]} [shape]
  * @property {string} [reason]
@@ -14,8 +14,8 @@ import { ravel } from "./maths.js";
  * @property {number} [k]
  */
 /**
- * One column of the table of axes. A size is null if the operand lacks the axis and broadcasting adds it, and undefined
- * if there is no such axis to add: in a product, the rows are an axis of a and of the result, but not of b.
+ * One column of the table of axes. A size is null if broadcasting adds the axis to the operand, and undefined if the
+ * operand has no such axis at all: in a product, the rows are an axis of a and of the result, but not of b.
  * @typedef {object} Column
  * @property {number | null} [a]
  * @property {number | null} [b]
@@ -44,7 +44,7 @@ function broadcastShapes(a, b) {
 /** @type {(a: number[], b: number[]) => Combined} */
 function matmulShapes(a, b) {
   if (!a.length || !b.length)
-    return { reason: "matmul wants at least one axis on each side; use * for a single number" };
+    return { reason: "matmul needs at least one axis on each side; use * for a single number" };
   const left = a.length === 1 ? [1, a[0]] : a;
   const right = b.length === 1 ? [b[0], 1] : b;
   const [k, k2] = [left.at(-1), right.at(-2)];
@@ -59,7 +59,7 @@ function matmulShapes(a, b) {
   return { shape: [...batch, ...rows, ...columns], batch, left, right, k };
 }
 
-// How each axis of the result is computed, from the right: {a, b, out, role, why}. A missing axis is null.
+// How each axis of the result is computed, from the right: {a, b, out, role, why}. The size of a missing axis is null.
 /** @type {(mode: Mode, a: number[], b: number[]) => Column[]} */
 export function alignment(mode, a, b) {
   const columns = [];
@@ -95,7 +95,7 @@ function why(x, y, stretch, fits) {
   return stretch ? `${stretch} stretches` : "equal";
 }
 
-// The index of the operand's element that is used for an element of the result: 0 along a stretched axis.
+// The index of the operand's element that is used for an element of the result. Along a stretched axis, the index is 0.
 /** @type {(index: number[], shape: number[]) => number[]} */
 export const source = (index, shape) =>
   shape.map((size, axis) => (size === 1 ? 0 : index[index.length - shape.length + axis]));
@@ -103,7 +103,7 @@ export const source = (index, shape) =>
 export const valueA = (mode, flat) => (mode === "matmul" ? flat + 1 : 10 * (flat + 1));
 export const valueB = (flat) => flat + 1;
 
-// How one element of the result is computed: flat indices in a and in b, the sum as text, and its value.
+// How one element of the result is computed: flat indices in a and in b, the sum as text, and the value of the sum.
 /**
  * @type {(mode: Mode, a: number[], b: number[], result: Combined, index: number[]) =>
  *   { usedA: number[], usedB: number[], value: number, words: string }}

@@ -1,5 +1,5 @@
-// The budget lab: the cost of a model of a given shape, in parameters, FLOPs and memory, and how it changes with the
-// shape.
+// The budget lab: the cost of a model of a given shape, in parameters, FLOPs and memory, and how the cost changes with
+// the shape.
 
 import { decodeAll, encodeAll, pythonCode } from "./budget_address.js";
 import { parseConfig, withBigInts } from "./budget_config.js";
@@ -22,7 +22,7 @@ import { counted, grouped, parseNumber } from "./words.js";
 /** @typedef {import("./budget_settings.js").State} State */
 /** @typedef {import("./budget_settings.js").Known} Known */
 /** @typedef {import("./budget_settings.js").World} World */
-/** A setting, the base that it is compared with, and the costs of both. */
+/** A setting, the base of the comparison, and the costs of both. */
 /** @typedef {{ now: State, base: Known, cost: Record<string, Counts>, before: Record<string, Counts> }} Compared */
 /** @typedef {(name: string, value: number) => void} Change Moves one slider. */
 
@@ -38,10 +38,10 @@ const LABELS = {
   batch: "Batch",
 };
 
-// The last change of each lab, shared by all its views: the setting before the change, and the setting after it.
+// The last change of each lab, shared by all views of the lab: the setting before and after the change.
 const stories = new WeakMap();
 
-// Choosing a preset, and the base of the comparison.
+// Controls to choose a preset and the base of the comparison.
 /** @type {(model: Model, world: World) => any} */
 function presetPanel(model, { all }) {
   const pick = (i) => {
@@ -76,7 +76,7 @@ function presetPanel(model, { all }) {
   return { nodes, compare, draw, reserveAll };
 }
 
-// A slider through the offered values, with a mark at the base's value. Any other valid number can be typed.
+// A slider over the offered values, with a mark at the base's value. Other valid numbers can be typed.
 /** @type {(name: string, world: World, change: Change, letGo: () => void, shape: () => any) => any} */
 function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
   const was = element("span", { class: "tl-was", "aria-hidden": "true" });
@@ -186,7 +186,7 @@ function costBar(quantity, el, names) {
   const stack = element("div", { class: "tl-stack", role: "img" }, pieces(true));
   const shadow = element("div", { class: "tl-stack tl-shadow", "aria-hidden": "true" }, pieces(false));
   const head = element("p", { class: "tl-cost-head" }, element("span", {}, name), reservedBox(sums, "tl-sums"));
-  // The component under the pointer is named below the bar: most segments are too narrow for their name.
+  // A line below the bar names the component under the pointer: most segments are too narrow for a name.
   let message = "";
   let shown = null;
   const point = ({ target }) => {
@@ -215,7 +215,7 @@ function costBar(quantity, el, names) {
   const copy = (change) => [element("strong", {}, far), " ", element("span", { class: "tl-by" }, change)];
   reserveSpace(sums, ...longest.map(copy));
 
-  // Lengths are relative to the longest bar; segments are proportional to their counts.
+  // The length of a bar is relative to the longest bar; segments are proportional to their counts.
   const styleOf = (counts, whole, longest) => {
     const columns = components.map(([component]) => percent(counts[component] ?? 0n, whole));
     return `width: ${percent(whole, longest)}; grid-template-columns: ${columns.join(" ")}`;
@@ -237,7 +237,7 @@ function costBar(quantity, el, names) {
   return { node, say, aside, draw };
 }
 
-// The four bars, each with a remark.
+// The four bars, each with a note.
 /** @type {(model: Model, el: HTMLElement, world: World, change: Change) => any} */
 function barsPanel(model, el, { all, limits }, change) {
   const names = all.map((each) => each.name);
@@ -247,7 +247,7 @@ function barsPanel(model, el, { all, limits }, change) {
   const equalAt = (seq) => `Equal at seq = ${grouped(seq)}`;
   const nodes = Object.values(bars).map((bar) => bar.node);
 
-  // The size of a token's cache entry, and the number of tokens whose cache is as large as the weights.
+  // The cache entry of one token, and the number of tokens whose cache is as large as the weights.
   const cacheOf = (shape, count) => {
     const values = 2n * BigInt(shape.n_layers) * keyFeatures(shape);
     return shape.window
@@ -287,13 +287,13 @@ function barsPanel(model, el, { all, limits }, change) {
   return { node: element("div", { class: "tl-costs" }, nodes), draw, reserveAll };
 }
 
-// A row of a table: a component, its number, and the difference from the base's number; `hue` is undefined for the
+// A row of a table: a component, its number, and the difference from the number of the base. `hue` is undefined for the
 // total.
 function tableRow(name, formula, hue) {
   const [number, by, part, ratio] = ["", "", "", "tl-note"].map((kind) => element("span", { class: kind || null }));
   const swatch = { class: `tl-swatch${greyClass(hue)}`, style: `--hue: ${hue ?? 0}` };
   const marked = hue === undefined ? [] : element("span", swatch);
-  const counted = formula.replaceAll("·", "·\u200b"); // lets a long product continue on the next line
+  const counted = formula.replaceAll("·", "·\u200b"); // allows a line break within a long product
   const note = element("span", { class: "tl-note" }, counted);
   const head = element("th", { scope: "row" }, marked, name, note);
   const cells = [element("td", {}, reservedBox(number), reservedBox(by, "tl-note")), element("td", {}, part, ratio)];
@@ -302,7 +302,7 @@ function tableRow(name, formula, hue) {
   const countOf = (counts) => (hue === undefined ? total(counts) : (counts[name] ?? 0n));
 
   function draw(mine, theirs, shape) {
-    set(note, { hidden: !isOwn(shape) }); // the formula is that of this package's layers
+    set(note, { hidden: !isOwn(shape) }); // the formula holds only for this package's layers
     const [count, ghost] = [countOf(mine), countOf(theirs)];
     set(node, { hidden: !count && !ghost });
     setText(number, grouped(count));
@@ -357,8 +357,8 @@ function tablesPanel(model) {
   return { node, draw, reserveAll };
 }
 
-// The rows that compare two models: for each row a count, and the way in which the count is written.
-const exactly = (count) => grouped(count).replaceAll(",", ",\u200b"); // may break between groups
+// The rows of the comparison of two models: for each row a count, and a function that formats the count.
+const exactly = (count) => grouped(count).replaceAll(",", ",\u200b"); // allows line breaks between groups
 /** @type {Record<string, [(setting: Setting) => bigint, (count: bigint) => string]>} */
 const COMPARED = {
   parameters: [(setting) => total(costs(setting).parameters), exactly],
@@ -456,10 +456,10 @@ function configPanel(model, el, world) {
   return tables.models ? { nodes: [node], draw, reserveAll } : { nodes: [], draw: () => {}, reserveAll: () => {} };
 }
 const PRIVACY_NOTE =
-  "The text stays in your browser. What is counted: an encoder with its pooler, a decoder with its head. A key that " +
-  "cannot be counted is refused by name.";
+  "The text stays in your browser. The lab counts an encoder with its pooler, a decoder with its head. A key that " +
+  "cannot be counted causes an error that names it.";
 
-// Describes the change that a slider makes, compared with the setting when its drag began.
+// Describes the change by a slider, compared with the setting at the start of the drag.
 /** @type {(model: Model, limits: import("./budget_settings.js").Limits) => any} */
 function changeOf(model, limits) {
   const state = () => getTraits(model, TRAITS);
@@ -479,14 +479,14 @@ function changeOf(model, limits) {
     letGo() {
       story.moving = null;
     },
-    // The lab may have been changed by something other than a slider.
+    // Something other than a slider may have changed the lab.
     goOn(now) {
       if (!same(now, story.to)) Object.assign(story, { from: story.to, to: now, moving: null, last: null });
     },
   };
 }
 
-// The longest descriptions of moving one slider from one end to the other.
+// The longest descriptions of a change, when one slider moves from one end to the other.
 /** @type {(world: World, el: HTMLElement) => { most: Setting, longest: string[] }} */
 function longestChanges({ start, limits }, el) {
   const end = (which) => {
@@ -538,7 +538,7 @@ function render({ model, el }) {
   );
   const story = changeOf(model, world.limits);
 
-  // Reserves space for the numbers and sentences at the ends of all sliders.
+  // Reserves space for the numbers and sentences that appear at the ends of the sliders.
   const { most, longest } = longestChanges(world, el);
   const costliest = costs(most);
   const against = (name, text) => `Against ${name}: ${text}`;

@@ -44,8 +44,8 @@ RANGES = {
 DEFAULT_RANGE = (0, 1_048_576)
 BYTES = (4, 2)
 QUANTITIES = ("parameters", "flops", "training", "generation")
-# A key for URLs, a label, the name in the package, the number of parameters of the published weights, and the number in
-# the paper: BERT in section 3, GPT-2 in table 2, SmolLM2 in its title.
+# A key for URLs, a label, the name in the package, the number of parameters in the published weights, and the number in
+# the paper: for BERT in section 3, for GPT-2 in table 2, for SmolLM2 in the title.
 PRESETS = (
     ("bert-base", "BERT-base", "BERT_BASE", BERT_BASE, 109_482_240, "110 M"),
     ("bert-large", "BERT-large", "BERT_LARGE", BERT_LARGE, 335_141_888, "340 M"),
@@ -63,7 +63,7 @@ def _setting(shape, seq, batch, bytes_per_value):
 
 
 def _preset_table():
-    """The presets as the browser gets them, each with its whole context, one sequence and float32."""
+    """The presets that are sent to the browser, each with its full context, one sequence and float32."""
     fields = ("key", "name", "code", "setting", "published", "paper")
     return [
         dict(zip(fields, (key, name, code, _setting(shape, shape.n_positions, 1, 4), published, paper)))
@@ -73,8 +73,8 @@ def _preset_table():
 
 @cache
 def _config_tables():
-    """What a configuration is read by, as the browser gets it. Many keys share a rule: they have its number."""
-    rules = {}  # as JSON, in which 1 and True differ → number
+    """The rules for reading a configuration, for the browser. Many keys share a rule, so each key stores its number."""
+    rules = {}  # rule as JSON, in which 1 and True differ → number of the rule
     models = {}
     for name, model in MODELS.items():
         keys = {key: rules.setdefault(json.dumps(rule), len(rules)) for key, rule in model.keys.items()}
@@ -113,7 +113,7 @@ def _limit(name):
 
 
 class BudgetLab(Lab):
-    __doc__ = f"""Change the shape of a model, and see to the last digit what it costs in parameters, FLOPs and memory.
+    __doc__ = f"""Change the shape of a model, and see its exact cost in parameters, FLOPs and memory.
 
     Parameters
     ----------
@@ -121,18 +121,18 @@ class BudgetLab(Lab):
         A dict is a published ``config.json``. At most {_limit("n_layers")} layers, ``d_model`` {_limit("d_model")},
         ``d_ff`` {_limit("d_ff")}, {_limit("vocab_size")} different tokens, {_limit("n_positions")} positions.
     seq : int, optional
-        Tokens of a sequence, up to {_limit("seq")}; ``n_positions`` when left out, and 512 where the model has no such
-        number. In ``"transformer"`` source and target have as many.
+        Number of tokens in a sequence, up to {_limit("seq")}; ``n_positions`` when left out, and 512 if the model has
+        no such number. In ``"transformer"``, source and target both have this length.
     batch : int, optional
         Sequences, up to {_limit("batch")}.
     bytes_per_value : {{4, 2}}, optional
     base : str or dict, optional
-        The base that changes are compared with: {_KEYS}, each
-        with its whole context, one sequence and 4 bytes, or ``"start"``, the state in which the lab begins. A dict is
-        a published ``config.json``, compared with the context, batch and bytes of the lab. When left out, a small
-        model of a different family if ``shape`` is a preset, and ``"start"`` otherwise.
+        The base that changes are compared with: {_KEYS}, each with its full context, one sequence and 4 bytes, or
+        ``"start"``, the initial state of the lab. A dict is a published ``config.json``, compared with the context,
+        batch and bytes of the lab. When left out, a small model of a different family if ``shape`` is a preset, and
+        ``"start"`` otherwise.
     quantity : {{"parameters", "flops", "training", "generation"}}, optional
-        The quantity that the table lists.
+        The quantity whose components the table lists.
     controls : sequence of str, optional
         The groups of controls to show beside the bars, of ``"presets"``, ``"sliders"``, ``"table"`` and ``"config"``;
         all when left out.
@@ -142,8 +142,8 @@ class BudgetLab(Lab):
     shape, seq, batch, bytes_per_value, base, quantity
         What the reader has set.
     config, base_config : str
-        The configurations that the reader has pasted, for the model and for the base: JSON of the keys that affect
-        the shape, or empty.
+        The configurations that the reader has pasted, for the model and for the base: JSON of the keys that affect the
+        shape, or an empty string.
     parameters, flops, training_memory, generation_memory : dict of str to int
         The model's costs, component by component: parameters; FLOPs of a forward pass; bytes of a step of training
         with Adam, without activations where the layers of this package differ from the model's; bytes of weights and
@@ -171,7 +171,7 @@ class BudgetLab(Lab):
     )
     _css = style("budget")
 
-    shape = traitlets.Any().tag(  # Any: the validators below raise the package's errors
+    shape = traitlets.Any().tag(  # of type Any, so that the validators below raise the package's own errors
         sync=True, to_json=lambda shape, _: shape and asdict(shape), from_json=lambda fields, _: ModelShape(**fields)
     )
     seq = traitlets.Any().tag(sync=True)

@@ -14,7 +14,7 @@ import { grouped } from "./words.js";
 
 const WORDS = { bytes_per_value: "bytes", base: "against", quantity: "show" };
 
-// A state as text, or null for the initial state.
+// Returns a state as text, or null for the initial state.
 /** @type {(state: State, world: World) => string | null} */
 export function encode(state, world) {
   const { all, start } = world;
@@ -28,7 +28,7 @@ export function encode(state, world) {
   return [from.key, ...parts].join(".");
 }
 
-// The whole state as query parameters: one for each pasted configuration, and one for everything else.
+// Returns the whole state as query parameters: one for each pasted configuration, and one for all other settings.
 const PASTED = { config: "config", base_config: "other" };
 /** @type {(state: State, world: World) => Record<string, string>} */
 export function encodeAll(state, world) {
@@ -43,11 +43,11 @@ export function encodeAll(state, world) {
 export function decodeAll(texts, world) {
   const words = world.tables.models ? Object.values(PASTED) : [];
   const unknown = Object.keys(texts).find((word) => word && !words.includes(word));
-  if (unknown) return { error: `${quotedStart(unknown)} in it means nothing to this lab` };
+  if (unknown) return { error: `${quotedStart(unknown)} is not a setting of this lab` };
   const found = {};
   for (const [name, word] of Object.entries(PASTED)) {
     const { text, error } = parseConfig(texts[word] ?? world.start[name], world.tables, world.limits);
-    if (error) return { error: `its ${word} cannot be read: ${error}` };
+    if (error) return { error: `${word} cannot be read: ${error}` };
     found[name] = text;
   }
   if (texts[""] === undefined) return { state: found };
@@ -55,7 +55,7 @@ export function decodeAll(texts, world) {
   return error ? { error } : { state };
 }
 
-// Parses a state: {state}, or {error}.
+// Parses a state: returns {state} or {error}.
 /** @type {(text: string, world: World, configs?: any) => { state?: any, error?: string }} */
 export function decode(text, world, configs = { config: "", base_config: "" }) {
   const [key, ...parts] = text.split(".");
@@ -70,8 +70,8 @@ export function decode(text, world, configs = { config: "", base_config: "" }) {
   }
   const { d_model, n_heads, n_kv_heads, d_head, n_layers, n_window_layers } = state.shape;
   if (n_window_layers > n_layers) return { error: `it has windows in ${n_window_layers} of ${n_layers} layers` };
-  if (!d_head && d_model % n_heads) return { error: `${n_heads} heads cannot share its d_model ${d_model}` };
-  return n_heads % (n_kv_heads ?? 1) ? { error: `${n_heads} heads cannot share ${n_kv_heads} of keys` } : { state };
+  if (!d_head && d_model % n_heads) return { error: `${n_heads} heads cannot share d_model ${d_model}` };
+  return n_heads % (n_kv_heads ?? 1) ? { error: `${n_heads} heads cannot share ${n_kv_heads} key heads` } : { state };
 }
 
 function decodePart(part, state, world, configs) {
@@ -89,7 +89,7 @@ function decodePart(part, state, world, configs) {
   const unknown = word === "bytes_per_value" || !Object.hasOwn(world.limits, name ?? "");
   const missing = FOLLOWING.includes(name) || name === "n_positions";
   if (unknown || (missing && state.shape[name] === null)) {
-    return { error: `${quotedStart(part)} in it means nothing to this lab` };
+    return { error: `${quotedStart(part)} is not a setting of this lab` };
   }
   const [least, most] = world.limits[name];
   const number = /^\d{1,9}$/.test(value) ? Number(value) : NaN;
@@ -97,10 +97,10 @@ function decodePart(part, state, world, configs) {
     return { state: write(state, name, number) };
   }
   const fits = word === "bytes" ? "2 or 4" : `a whole number from ${least} to ${grouped(most)}`;
-  return { error: `its ${word} is ${quotedStart(value)}, but must be ${fits}` };
+  return { error: `${word} is ${quotedStart(value)}, but must be ${fits}` };
 }
 
-// The state as Python code.
+// Returns the state as Python code.
 /** @type {(state: State, all: import("./budget_settings.js").Known[]) => string} */
 export function pythonCode(state, all) {
   const { shape } = state;

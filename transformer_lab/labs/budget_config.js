@@ -1,11 +1,11 @@
-// Reads a published config.json as the fields of a ModelShape, by the table of config_models.py and with the error
+// Converts a published config.json to the fields of a ModelShape, by the rules in config_models.py and with the error
 // messages of config.py. All integers are BigInts here.
 
 import { formatValue, parseJson, pythonLiteral } from "./budget_json.js";
 
 /**
- * What Python passes: the model types with their rules; the keys that change no count; the classes that are counted;
- * the fields of a ModelShape; and the options of each family.
+ * The tables that Python sends: the model types with their rules; the keys that change no count; the classes that are
+ * counted; the fields of a ModelShape; and the options of each family.
  * @typedef {Record<string, any>} Tables
  */
 /** @typedef {import("./budget_counts.js").Shape} Shape */
@@ -80,7 +80,7 @@ const READERS = {
 };
 const layersNamed = (key, all, local) => ({ n_window_layers: BigInt(local), named_layers: [key, BigInt(all)] });
 
-// Converts the integers of the tables to BigInts, as in a configuration; and the reverse.
+// Converts the integers of the tables to BigInts, as in a configuration, and back.
 const mapped = (change) => (value) => {
   if (Array.isArray(value)) return value.map(mapped(change));
   if (isDict(value)) return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, mapped(change)(each)]));
@@ -104,7 +104,7 @@ function ownNames(config, names) {
 
 const lettersOf = (name) => name.replace(/[_-]/g, "").toLowerCase();
 
-// Refuses custom code, unless its classes are those of the model type.
+// Raises an error for custom code, unless its classes are the known classes of the model type.
 function requireOwnCode(code, type) {
   if (code === null) return;
   if (!isDict(code)) refuse("auto_map", code, "a dict");
@@ -115,7 +115,7 @@ function requireOwnCode(code, type) {
   }
 }
 
-// Refuses a model with a head other than the one that is counted.
+// Raises an error for a model whose head is not the counted head.
 function requireClasses(names, tied, { counted, alone }) {
   if (names === null) return;
   if (!Array.isArray(names) || !names.every(isText)) refuse("architectures", names, "a list of names");
@@ -189,7 +189,7 @@ function withoutHelpers({ expansion, d_embedding_unless_equal, named_layers, d_h
     : { ...fields, window: reach, ...(local === undefined ? {} : { n_window_layers: local }) };
 }
 
-// The shape with these fields, completed and checked as Python's ModelShape does it.
+// Returns the shape with these fields, completed and validated as in Python's ModelShape.
 function shapeWith(fields, sources, tables) {
   const { family } = fields;
   const usual = tables.families[family];
@@ -216,7 +216,7 @@ function shapeWith(fields, sources, tables) {
 }
 const LIMITED_BY = { n_heads: "d_model", n_kv_heads: "n_heads", experts_per_token: "n_experts" };
 
-// Refuses a field outside the lab's limits, and names the key from which the field comes.
+// Raises an error for a field outside the lab's limits, and names the key from which the field comes.
 const OTHERS = [0, 2 ** 20];
 function requireLimits(shape, sources, limits) {
   for (const [name, size] of Object.entries(shape)) {
@@ -257,7 +257,7 @@ export function parseConfig(text, tables, limits) {
     const { fields, sources } = shapeFields(config, tables);
     const shape = shapeWith(fields, sources, tables);
     requireLimits(shape, sources, limits);
-    if (shape.family === "llama") shape.n_kv_heads ??= shape.n_heads; // the slider of heads sets both
+    if (shape.family === "llama") shape.n_kv_heads ??= shape.n_heads; // the slider for heads sets both fields
     return { value: { shape: withNumbers(shape), type: config.model_type }, text: essence(config, tables) };
   } catch (problem) {
     if (problem instanceof CannotCount) return { error: problem.message };

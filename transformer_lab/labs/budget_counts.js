@@ -5,7 +5,7 @@
 /** @typedef {{ shape: Shape, seq: number, batch: number, bytes_per_value: number }} Setting */
 /** @typedef {Record<string, bigint>} Counts From components to numbers. */
 
-// The quantities: name, unit, and table heading.
+// The quantities, each with its name, unit and table heading.
 export const QUANTITIES = {
   parameters: { name: "Parameters", unit: "", of: "parameters" },
   flops: { name: "FLOPs of a forward pass", unit: "FLOP", of: "FLOPs" },
@@ -13,7 +13,7 @@ export const QUANTITIES = {
   generation: { name: "Memory of generation", unit: "B", of: "bytes" },
 };
 
-// All components: formula and hue. A component without a hue is grey.
+// All components, each with its formula and hue. A component without a hue is grey.
 export const COMPONENTS = {
   parameters: {
     "token embedding": ["vocab·d_model", 150],
@@ -70,13 +70,13 @@ export const isGated = (shape) => Boolean(shape.gated);
 /** @type {(shape: Shape) => number} */
 export const headFeatures = (shape) => shape.d_head ?? shape.d_model / shape.n_heads;
 const queryFeatures = (shape) => BigInt(headFeatures(shape)) * BigInt(shape.n_heads);
-// The features of a token's keys in all heads, d_kv: d_model, unless heads share keys or have a size of their own.
+// d_kv, the features of a token's keys in all heads: d_model, unless heads share keys or set their own size.
 /** @type {(shape: Shape) => bigint} */
 export const keyFeatures = (shape) => BigInt(headFeatures(shape)) * BigInt(shape.n_kv_heads ?? shape.n_heads);
-// The layers with a window.
+// The number of layers with a window.
 const windowLayers = (shape) => (shape.window == null ? 0n : BigInt(shape.n_window_layers ?? shape.n_layers));
 
-// Whether this package's layers have everything that the shape has: only then are the activations known.
+// Whether this package's layers implement everything in the shape: only then are the activations known.
 const OWN_OPTIONS = ["n_segments", "pooler", "final_norm", "tied", "tgt_vocab_size", "n_kv_heads"];
 const OWN_SIZES = ["family", "n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions", "bias"];
 /** @type {(shape: Shape) => boolean} */
@@ -93,7 +93,7 @@ function feedForward(shape, features) {
   return [D * (wide + features), (wide + D) * hasBias(shape, "feed-forward")];
 }
 
-// How many parameters a norm has for each feature.
+// The number of parameters that a norm has for each feature.
 /** @type {(shape: Shape) => bigint} */
 function normSize(shape) {
   const kind = shape.norm ?? (shape.family === "llama" ? "rms" : "layer");
@@ -144,10 +144,10 @@ function parameters(shape) {
       hasBias(shape, "head") * targetVocabulary(shape),
   });
 }
-// The rows of the router: one for each expert, and one for the gate of the shared experts, if there is one.
+// The number of rows in the router: one for each expert, and one for the gate of the shared experts, if it exists.
 const routes = (shape) => (shape.n_experts ? BigInt(shape.n_experts) + one(shape.shared_expert_gate) : 0n);
 
-// The parameters that one token uses: all except those of the experts to which it is not sent.
+// The number of parameters that one token uses: all parameters except those of experts that the router does not choose.
 /** @type {(shape: Shape) => bigint} */
 export function activeParameters(shape) {
   const idle = BigInt((shape.n_experts ?? 0) - (shape.experts_per_token ?? 0));

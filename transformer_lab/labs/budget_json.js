@@ -1,11 +1,11 @@
-// JSON as a config.json holds it. Unlike JSON.parse, this parser names line and column in its errors in every browser,
-// and returns integers as BigInts, so that 3 and 3.0 differ, as in Python.
+// A JSON parser for config.json. Unlike JSON.parse, it reports line and column of an error in every browser, and
+// returns integers as BigInts, so that 3 and 3.0 differ, as in Python.
 
 const CONSTANTS = { true: true, false: false, null: null };
 const TOKEN = /[{}[\],:]|"(?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"|[^\s{}[\],:"]+/uy;
 const NUMBER_TOKEN = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 
-// The value of a text, or an error. `at` is the place of the token that is read.
+// Returns the value of a JSON text, or an error. `at` is the position of the current token.
 /** @type {(text: string) => { value?: any, error?: string }} */
 export function parseJson(text) {
   let at = 0;
@@ -23,7 +23,7 @@ export function parseJson(text) {
     TOKEN.lastIndex = at;
     token = TOKEN.exec(text)?.[0] ?? "";
   };
-  // Items between commas, up to a closing bracket.
+  // Parses items separated by commas, up to a closing bracket.
   const items = (close, item) => {
     if (++depth > 100) fail("at most 100 brackets inside one another");
     next();
@@ -80,7 +80,7 @@ export function parseJson(text) {
   }
 }
 
-// A value as Python writes it: a BigInt is an integer, and every other number is a float.
+// Formats a value as Python does: a BigInt is an integer, and every other number is a float.
 /** @type {(value: any, inner?: (value: any) => string) => string} */
 export function pythonLiteral(value, inner = pythonLiteral) {
   if (value === null) return "None";
@@ -97,7 +97,7 @@ export function pythonLiteral(value, inner = pythonLiteral) {
   return quote + (quote === "'" ? escaped.replaceAll("'", "\\'") : escaped) + quote;
 }
 
-// The same for an error message, in at most one line.
+// Formats a value for an error message, in at most one line.
 /** @type {(value: any) => string} */
 export function formatValue(value) {
   if (Array.isArray(value) && value.some(Array.isArray)) return `a list of ${value.length}`;

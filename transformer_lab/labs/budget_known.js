@@ -18,7 +18,7 @@ export function known(presets, start) {
   return named.some((each) => same(each, start)) ? named : [{ ...start, key: "start", name: "the start" }, ...named];
 }
 
-// A pasted configuration in a setting with this context, batch and format.
+// A setting with the pasted configuration and with this context, batch and format.
 /** @type {(text: string, world: World, setting: Setting, key: string) => Known | undefined} */
 export function pasted(text, { tables, limits }, { seq, batch, bytes_per_value }, key) {
   const { shape, type } = (text && parseConfig(text, tables, limits).value) || {};
@@ -26,10 +26,10 @@ export function pasted(text, { tables, limits }, { seq, batch, bytes_per_value }
   const setting = { shape, seq, batch, bytes_per_value };
   return { ...setting, key, name: `${type}, ${compact(total(costs(setting).parameters))}` };
 }
-/** @type {(shape: Shape) => number} The context with which a model begins. */
+/** @type {(shape: Shape) => number} The initial context of a model. */
 export const contextOf = (shape) => shape.n_positions ?? 512;
 
-// A named setting: a preset, the initial state, or a pasted configuration. A pasted base takes the lab's own context.
+// Finds a named setting: a preset, the initial state, or a pasted configuration. A pasted base uses the lab's context.
 /** @type {(world: World, key: string, state?: State) => Known | undefined} */
 export function find(world, key, state) {
   if (state && key === "other") return pasted(state.base_config, world, state, key);

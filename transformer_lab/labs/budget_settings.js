@@ -14,13 +14,13 @@ import { clamp, divisors, range } from "./maths.js";
  * @typedef {Setting & { key: string, name: string, code?: string, published?: number, paper?: string }} Known
  */
 /**
- * The presets, the initial state, the limits, and the tables by which a configuration is read.
+ * The presets, the initial state, the limits, and the rules for reading a configuration.
  * @typedef {{ all: Known[], start: State, limits: Limits, tables: import("./budget_config.js").Tables }} World
  */
 
 export const OF_SHAPE = ["n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions"];
-// Set together with n_heads and n_layers, without a slider of their own. The first is null if heads share no keys; the
-// second is null if no layer has a window, or if every layer has one.
+// These two numbers follow n_heads and n_layers, and have no sliders of their own. n_kv_heads is null if heads share no
+// keys; n_window_layers is null if no layer has a window, or if every layer has one.
 export const FOLLOWING = ["n_kv_heads", "n_window_layers"];
 const NUMBERS = [...OF_SHAPE, ...FOLLOWING];
 const OF_TEXT = ["seq", "batch", "bytes_per_value"];
@@ -34,20 +34,20 @@ export const write = (setting, name, value) =>
 
 /** @type {(a: Shape, b: Shape) => boolean} */
 export const sameShape = (a, b) => Object.keys(a).every((name) => sameOption(a, b, name));
-const sameOption = (a, b, name) => String(a[name]) === String(b[name]); // bias may be a list
+const sameOption = (a, b, name) => String(a[name]) === String(b[name]); // bias may be a list, so === does not suffice
 /** @type {(a: Shape, b: Shape) => boolean} */
 export const sameOptions = (a, b) =>
   optionsOf(a).every((name) => sameOption(a, b, name)) &&
   NUMBERS.every((name) => (a[name] === null) === (b[name] === null));
 /** @type {(a: Setting, b: Setting) => boolean} */
 export const same = (a, b) => sameShape(a.shape, b.shape) && OF_TEXT.every((name) => a[name] === b[name]);
-// The numbers in which two settings differ; and the fields of a shape that no slider changes.
+// The names of the numbers in which two settings differ, and the fields of a shape that no slider changes.
 /** @type {(a: Setting, b: Setting) => string[]} */
 export const changedIn = (a, b) => [...NUMBERS, ...OF_TEXT].filter((name) => read(a, name) !== read(b, name));
 /** @type {(shape: Shape) => string[]} */
 const optionsOf = (shape) => Object.keys(shape).filter((name) => !NUMBERS.includes(name));
 
-// Round numbers, `parts` per doubling.
+// Returns round numbers, `parts` of them per doubling.
 function doublings(least, most, parts) {
   const found = [];
   for (let power = least; power < most; power *= 2) {
@@ -65,7 +65,7 @@ const GRIDS = {
   batch: (most) => doublings(1, most, 2),
 };
 
-// The values of a slider: its grid, its current value, and its value in the other settings.
+// The values that a slider offers: a grid, the current value, and the values in the other settings.
 /** @type {(name: string, setting: Setting, limits: Limits, others?: Setting[]) => number[]} */
 export function choices(name, setting, limits, others = []) {
   const { d_model, d_ff, d_head, n_heads } = setting.shape;
@@ -78,20 +78,20 @@ export function choices(name, setting, limits, others = []) {
   return [...new Set(fit)].sort((a, b) => a - b);
 }
 
-// The divisor of a number whose ratio to `wanted` is closest to 1.
+// Returns the divisor of a number whose ratio to `wanted` is closest to 1.
 function nearestDivisor(number, target) {
   const off = (divisor) => Math.abs(Math.log(divisor / target));
   return divisors(number).reduce((best, divisor) => (off(divisor) < off(best) ? divisor : best));
 }
 
-// Sets n_kv_heads so that the group size stays as close as possible to that in `anchor`.
+// Sets n_kv_heads so that the group size stays as close as possible to the group size in `anchor`.
 function withGroups(setting, anchor) {
   const { n_heads, n_kv_heads } = setting.shape;
   if (n_kv_heads === null) return setting;
   return write(setting, "n_kv_heads", nearestDivisor(n_heads, (n_heads * anchor.n_kv_heads) / anchor.n_heads));
 }
 
-// Keeps the share of layers with a window.
+// Keeps the fraction of layers with a window.
 function withWindows(setting, anchor) {
   const { n_layers, n_window_layers } = setting.shape;
   if (n_window_layers === null) return setting;
@@ -99,8 +99,9 @@ function withWindows(setting, anchor) {
   return write(setting, "n_window_layers", clamp(kept, 0, n_layers));
 }
 
-// The setting after moving one slider. When d_model changes, d_ff keeps its ratio to d_model in `anchor`, and heads
-// keep their width, or the nearest width that divides d_model; heads with a size of their own keep their number.
+// Returns the setting after one slider has moved. When d_model changes, d_ff keeps its ratio to d_model in `anchor`,
+// and heads keep their width, or get the nearest width that divides d_model. If the head size is set independently, the
+// number of heads does not change.
 /** @type {<T extends Setting>(setting: T, name: string, value: number, limits: Limits, anchor?: Shape) => T} */
 export function changeSetting(setting, name, value, limits, anchor = setting.shape) {
   const next = write(setting, name, value);

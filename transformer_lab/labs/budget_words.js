@@ -12,7 +12,7 @@ const CACHE = "key–value cache";
 /** @type {(n: bigint) => string} */
 export const signed = (n) => (n < 0n ? `−${grouped(-n)}` : `+${grouped(n)}`);
 
-// Four digits and a prefix: 124.4 M. Parameters are counted in B, everything else in G.
+// Writes four digits and a prefix: 124.4 M. Parameters are counted in B, all other quantities in G.
 /** @type {(n: bigint, unit?: string) => string} */
 export function compact(n, unit = "") {
   const prefixes = unit ? ["", "k", "M", "G", "T", "P", "E", "Z", "Y"] : ["", "k", "M", "B", "T"];
@@ -28,7 +28,7 @@ export function compact(n, unit = "") {
 /** @type {(n: bigint, unit?: string) => string} */
 export const compactSigned = (n, unit) => (n < 0n ? `−${compact(-n, unit)}` : `+${compact(n, unit)}`);
 
-// The ratio a / b: exact if it is an integer, with at most three digits otherwise.
+// Writes the ratio a / b: exactly if it is an integer, and otherwise with at most three digits.
 /** @type {(a: bigint, b: bigint) => string} */
 export function times(a, b) {
   if (a % b === 0n && a / b < 1_000_000n) return `${grouped(a / b)} ×`;
@@ -50,7 +50,7 @@ export function share(part, whole) {
   return percent < 0.01 ? (part ? "≈ 0 %" : "0 %") : `${percent.toFixed(percent < 9.995 ? 2 : 1)} %`;
 }
 
-// Describes a setting, and the preset that it equals.
+// Describes a setting, and compares it with the published weights if it is a preset.
 /** @type {(setting: Setting, of: Partial<Known>) => string} */
 export function introduction(setting, of) {
   const cost = costs(setting);
@@ -84,11 +84,11 @@ export function baselineText({ key, name, published, paper, seq }) {
 /** @type {(seq: number, shape: import("./budget_counts.js").Shape) => string} */
 export function warningText(seq, { family, n_positions, learned_positions }) {
   const learned = ["bert", "gpt2"].includes(family) || learned_positions;
-  const why = learned ? "what comes after them has no embedding" : "the model has never seen so long a text";
-  return `Context ${grouped(seq)} is beyond the ${grouped(n_positions)} positions: ${why}.`;
+  const why = learned ? "later tokens have no position embedding" : "the model has never seen a text of this length";
+  return `Context ${grouped(seq)} exceeds the ${grouped(n_positions)} positions: ${why}.`;
 }
 
-// The remarks below the bars.
+// The notes below the bars.
 /** @type {(rule: bigint, missed: bigint, count: bigint) => string} */
 export const ruleText = (rule, missed, count) => {
   const by = missed < 0n ? -missed : missed;
@@ -99,7 +99,8 @@ export const ruleText = (rule, missed, count) => {
 export const attentionCostText = (ratio, gated, own = true) =>
   `Scores and blend take ${ratio} feed-forward` +
   `${own ? `, ${gated ? "2·seq\u00a0/\u00a03·d_ff" : "seq\u00a0/\u00a0d_ff"}` : ""}.`;
-// The context length at which attention costs as many FLOPs as the feed-forward layers; gated ones have a third matrix.
+// The context length at which attention costs as many FLOPs as the feed-forward layers; gated layers have a third
+// matrix.
 /** @type {(shape: import("./budget_counts.js").Shape) => number} */
 export const equalContext = (shape) => (isGated(shape) ? 1.5 : 1) * shape.d_ff;
 /** @type {(bytes: number, own?: boolean) => string} */
@@ -114,17 +115,17 @@ export const windowsText = ({ n_layers, n_window_layers, window: reach }, values
 export const cacheText = (values, tokens, shared) =>
   `A token keeps 2·L·${shared ? "d_kv" : "d_model"} = ${grouped(values)} values. ` +
   `${grouped(tokens)} tokens take as much as the weights.`;
-export const NO_CACHE = "A BERT reads a sentence at once: it does not generate, and keeps no cache.";
+export const NO_CACHE = "A BERT reads a whole sentence in one pass: it generates no tokens and needs no cache.";
 
 // Describes the change from one setting to another.
 /** @type {(from: Setting, to: Setting) => string} */
 export function describe(from, to) {
   const facts = factsOf(from, to);
-  const changed = changedIn(from, to).filter((name) => !FOLLOWING.includes(name)); // follow other numbers
+  const changed = changedIn(from, to).filter((name) => !FOLLOWING.includes(name)); // these two follow other numbers
   const { count, work, ratio } = facts;
   const own = isOwn(from.shape) && isOwn(to.shape);
   const memory = own ? `, a step of training ${ratio("training")} the memory` : facts.grows;
-  if (!sameOptions(from.shape, to.shape)) return `Another model: ${count}. ${work}${memory}.`;
+  if (!sameOptions(from.shape, to.shape)) return `A different model: ${count}. ${work}${memory}.`;
   if (!own) {
     const changes = changed.map((name) => `${name} ${facts.instead(name)}`);
     return `${changes.slice(0, 3).join(", ")}: ${count}. ${work}${memory}.`;
@@ -135,7 +136,7 @@ export function describe(from, to) {
   return `${count[0].toUpperCase()}${count.slice(1)}. ${work}${memory}.`;
 }
 
-// Phrases for the sentences below.
+// Numbers and phrases for the sentences in CHANGES.
 function factsOf(from, to) {
   const [before, after] = [costs(from), costs(to)];
   const [a, b] = [from.shape, to.shape];
@@ -151,9 +152,9 @@ function factsOf(from, to) {
     by,
     ratio,
     bert: b.family === "bert",
-    count: by ? more : "not one parameter more or less",
+    count: by ? more : "no change in parameters",
     work: `A forward pass takes ${ratio("flops")} the FLOPs`,
-    // The factor by which a number changed, and the component.
+    // The factors by which a setting and a component have changed.
     of: (name) => times(BigInt(read(to, name)), BigInt(read(from, name))),
     part: (what, name) => times(after[what][name], before[what][name]),
     instead: (name, one = "", many = one) =>
@@ -169,22 +170,22 @@ const CHANGES = {
     const width = counted(headFeatures(b), "feature");
     const heads = counted(b.n_heads, "head");
     const kept = headFeatures(b) === headFeatures(a);
-    const headText = kept ? `Heads keep their width, ${width}: now ${heads}.` : `Now ${heads} of ${width}.`;
-    const square = `The attention matrices grow with its square, ${part("parameters", "attention weights")}`;
-    const itself = `the embeddings only with itself, ${of("d_model")}`;
+    const headText = kept ? `Heads keep their width, ${width}: now ${heads}.` : `There are now ${heads} of ${width}.`;
+    const square = `The attention matrices grow with the square of d_model, ${part("parameters", "attention weights")}`;
+    const itself = `the embeddings only with d_model itself, ${of("d_model")}`;
     return `d_model ${instead("d_model")}: ${count}. ${square}; ${itself}. ${headText} ${work}${grows}.`;
   },
   n_layers: ({ a, b, by, count, work, instead, grows }) => {
     const each = grouped(by / BigInt(b.n_layers - a.n_layers));
     const layers = instead("n_layers", " layer", " layers");
-    return `${layers}: ${count}. Each layer has ${each}; the embeddings stay as they are. ${work}${grows}.`;
+    return `${layers}: ${count}. Each layer has ${each}; the embeddings do not change. ${work}${grows}.`;
   },
   n_heads: ({ a, b, by, count, work, instead, grows }) => {
     const width = counted(headFeatures(b), "feature");
     const features = `${width} in each instead of ${grouped(headFeatures(a))}`;
     const shared = "Heads divide d_model among themselves.";
     if (by) return `${instead("n_heads", " head", " heads")}, ${features}: ${count}. ${work}${grows}.`;
-    return `${instead("n_heads", " head", " heads")}, ${features}: ${count}, and not one FLOP. ${shared}`;
+    return `${instead("n_heads", " head", " heads")}, ${features}: no change in parameters or FLOPs. ${shared}`;
   },
   d_ff: ({ count, work, instead, crossing }) =>
     `d_ff ${instead("d_ff")}: ${count}, all in the feed-forward layers. ${work}.${crossing}`,
@@ -192,12 +193,13 @@ const CHANGES = {
     const where = bert || b.tied ? "all in the token embedding" : "in the token embedding and the output head";
     const matrix = b.tied ? ", which is the same matrix," : "";
     const head = `The output head${matrix} takes ${of("vocab_size")} the FLOPs, a forward pass ${ratio("flops")}`;
-    const looked = "FLOPs stay: rows are looked up, not multiplied";
+    const looked = "FLOPs do not change: rows are looked up, not multiplied";
     return `A vocabulary of ${instead("vocab_size")}: ${count}, ${where}. ${bert ? looked : head}.`;
   },
   n_positions: ({ by, count, instead }) =>
-    `${instead("n_positions", " positions")}: ${count}, ${by ? "all in the position embedding" : "none is learned"}. ` +
-    "FLOPs and cache depend on the tokens that are there, not on the places for them.",
+    `${instead("n_positions", " positions")}: ${count}, ` +
+    `${by ? "all in the position embedding" : "since positions are not learned"}. ` +
+    "FLOPs and cache depend on the number of tokens, not on the number of positions.",
   seq: ({ bert, count, work, of, part, instead, crossing }) => {
     const context = `A context of ${instead("seq", " token", " tokens")}: ${count}`;
     const rest = `${bert ? "its other products" : "everything else"} ${of("seq")}`;
@@ -205,11 +207,11 @@ const CHANGES = {
   },
   batch: ({ bert, count, ratio, of, instead }) => {
     const sequences = instead("batch", " sequence", " sequences");
-    const goes = `FLOPs${bert ? " and activations" : ", activations and cache"} go with the batch, ${of("batch")}`;
+    const goes = `FLOPs${bert ? " and activations" : ", activations and cache"} scale with the batch, ${of("batch")}`;
     const training = `a step of training takes ${ratio("training")} the memory`;
-    return `${sequences} at a time: ${count}. ${goes}; weights, gradients and optimizer state stay: ${training}.`;
+    return `${sequences} at a time: ${count}. ${goes}; weights, gradients and optimizer state do not: ${training}.`;
   },
-  bytes_per_value: ({ count, ratio, part, instead }) =>
-    `${instead("bytes_per_value", " bytes")} for each value: ${count}, and as many FLOPs. ` +
+  bytes_per_value: ({ ratio, part, instead }) =>
+    `${instead("bytes_per_value", " bytes")} for each value: no change in parameters or FLOPs. ` +
     `Weights take ${part("training", "weights")} the memory, a step of training ${ratio("training")}.`,
 };

@@ -1,14 +1,14 @@
-// Colours: the course's two colour maps, a sweep of hues, and changes of the page's theme.
+// Colours: the course's two colour maps, a range of hues, and changes of the page's theme.
 
 import { clamp } from "./maths.js";
 
-// The hue of element i of n, on a sweep from blue to orange.
+// The hue of element i of n, in a range from blue to orange.
 /** @type {(i: number, n: number) => number} */
 export const hueOf = (i, n) => Math.round(255 - 215 * (n > 1 ? i / (n - 1) : 0));
 
-// The course's two colour maps, the same as in its figures. On a light page weights go from white (0) to dark blue (1),
-// and other numbers are white at zero, blue below and red above; on a dark page values near zero are dark, and values
-// far from zero are bright.
+// The course's two colour maps, the same as in its figures. On a light page, weights range from white (0) to dark blue
+// (1), and other numbers are white at zero, blue below and red above. On a dark page, values near zero are dark, and
+// values far from zero are bright.
 /** @typedef {number[][]} Colours Evenly spaced stops, each [red, green, blue]. */
 /** @typedef {{ light: Colours, dark: Colours }} ColourMap */
 /** @type {(text: string) => Colours} */
@@ -34,7 +34,7 @@ function textColourOn(rgb) {
   const linear = rgb.map((c) => ((c / 255 + 0.055) / 1.055) ** 2.4);
   return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.18 ? "#000" : "#fff";
 }
-// Background and text colour of a cell at t, from 0 to 1, in both themes.
+// The background and text colour of a cell at t, from 0 to 1, in both themes.
 /** @type {(map: ColourMap, t: number) => { background: string, color: string }} */
 export function cellColours({ light, dark }, t) {
   const both = [colourAt(light, t), colourAt(dark, t)];
@@ -42,7 +42,7 @@ export function cellColours({ light, dark }, t) {
   const inks = both.map(textColourOn);
   return { background: `light-dark(${day}, ${night})`, color: `light-dark(${inks.join(", ")})` };
 }
-// The same on the signed map, for a number from −most to most.
+// The background and text colour on the signed map, for a number from −most to most.
 /** @type {(x: number, most: number) => { background: string, color: string }} */
 export const signedCellColours = (x, most) => cellColours(SIGNED, 0.5 + (0.46 * clamp(x, -most, most)) / (most || 1));
 
@@ -54,7 +54,7 @@ export function pixelsOf({ light, dark }) {
   return { light: steps(light), dark: steps(dark) };
 }
 
-// Calls `draw` when the page or the system changes its theme: a canvas does not follow the style sheet.
+// Calls `draw` when the page or the system changes its theme: style sheets do not affect what is drawn on a canvas.
 /** @type {(lab: Element, draw: () => void) => () => void} */
 export function observeTheme(lab, draw) {
   const now = () => getComputedStyle(lab).colorScheme;

@@ -18,7 +18,7 @@ import { counted, legible, places, quoted } from "./words.js";
 // `reserveAll` keeps space for the longest texts, once the panel is on the page.
 /** @typedef {{ node: HTMLElement, draw: (state: State, found: Found) => void, reserveAll: () => void }} Panel */
 
-const WIDEST_LINK = 11; // in pixels: the width for a weight of 1
+const WIDEST_LINK = 11; // the width of a link with weight 1, in pixels
 
 const ORDERS = {
   "softmax-topk": "softmax, then top-k",
@@ -82,7 +82,7 @@ function flowPanel(model) {
     "div",
     { class: "tl-flow" },
     label("Token"),
-    label("Load, the mean marked, and bias"),
+    label("Load, with a mark at the mean, and bias"),
     pick.node,
     element("div", { class: "tl-links" }, picture),
     element(
@@ -93,8 +93,8 @@ function flowPanel(model) {
     ),
   );
   const key =
-    "A link is as wide as its weight. A bias is added to the scores of its expert for the choice; " +
-    "a link is dashed where a bias made the choice.";
+    "The width of a link shows its weight. For the choice only, a bias is added to the scores of its expert; " +
+    "a dashed link leads to an expert that a bias has added to the choice.";
   const node = element("div", {}, flow, element("p", { class: "tl-note" }, key));
 
   const reserveAll = () => {
@@ -127,7 +127,7 @@ function flowPanel(model) {
   return { node, draw, reserveAll };
 }
 
-// How the router chooses: k, the scores, and whether the weights are divided by their sum; and the shared experts.
+// Settings of the router: k, the scores, whether the weights are divided by their sum, and the shared experts.
 /** @type {(model: Model) => { nodes: HTMLElement[], draw: (state: State) => void }} */
 function settingsPanel(model) {
   const counts = range(model.get("bias").length, 1).map((k) => [k, String(k)]);
@@ -145,7 +145,7 @@ function settingsPanel(model) {
       group(
         "router",
         part("Experts per token, k", k.node),
-        part("How the weights come about", orders.node),
+        part("How the weights are computed", orders.node),
         part("Divide by their sum", renormalize.node),
       ),
       hasShared ? group("shared", part("For every token", shared.node)) : [],
@@ -154,7 +154,7 @@ function settingsPanel(model) {
   function draw(state) {
     k.show(state.n_active);
     orders.show(state.order);
-    const always = state.order === "topk-softmax"; // a softmax over the chosen sums to one already
+    const always = state.order === "topk-softmax"; // the weights of a softmax over the chosen logits already sum to one
     renormalize.show(always || state.renormalize);
     set(renormalize.node, { disabled: always });
     shared.show(state.shared);
@@ -162,7 +162,7 @@ function settingsPanel(model) {
   return { nodes, draw };
 }
 
-// Steps that balance the load.
+// Buttons for steps that balance the load.
 /** @type {(model: Model, names: string[]) => HTMLElement} */
 function balancePanel(model, names) {
   const limits = model.get("limits");
@@ -240,7 +240,7 @@ function numbersPanel(model) {
       total.node,
     ),
   );
-  const rule = "The bias counts for the choice, not for the weight.";
+  const rule = "The bias affects the choice, not the weight.";
   const node = element(
     "div",
     {},
@@ -295,7 +295,7 @@ function render({ model, el }) {
     token: integerCodec(0, tokens.length - 1),
   });
   const question =
-    "Which token changes an expert first? Choose the token that you expect, " +
+    "Which token is the first to change an expert? Choose the token that you expect, " +
     "then raise the bias of an expert that few tokens use.";
   const { status } = frame(
     { model, el },

@@ -1,4 +1,4 @@
-"""The experts lab: a router, the experts that it chooses for each token, and what balances their load."""
+"""The experts lab: a router, the experts that it chooses for each token, and biases that balance the load."""
 
 import torch
 import traitlets
@@ -9,8 +9,8 @@ from .lab import Lab, as_integer, as_option, as_strings, as_tensor, script, styl
 
 MOST_TOKENS, MOST_EXPERTS = 12, 8
 MOST_BIAS = 1
-STEP = 0.01  # how far one step of balancing moves a bias
-FEATURES = 2  # how many features of each vector the lab prints
+STEP = 0.01  # the change of a bias in one step of balancing
+FEATURES = 2  # the number of features of each vector that the lab shows
 ORDERS = ("softmax-topk", "topk-softmax", "sigmoid-topk")
 WORDS = ("the", "cat", "sat", "on", "a", "warm", "red", "mat")
 X = ((0.5, -0.5), (-1.7, 0.8), (0.2, -0.8), (2.0, -1.0), (1.3, 0.8), (0.8, 1.4), (0.9, -0.5), (0.6, 0.3))
@@ -18,7 +18,7 @@ ROUTER = ((2.0, 0.3), (0.3, -0.3), (-1.4, -0.2), (-1.0, -0.3))
 
 
 def _example():
-    """Return the mixture that the lab shows when it gets no arguments.
+    """Return the mixture that the lab shows by default.
 
     Its experts use ReLU and the weights -1, 0 and 1, so that a reader can compute logits and outputs by hand.
     """
@@ -32,7 +32,7 @@ def _example():
 
 
 def _as_input(mixture, x):
-    """Return x as a float32 tensor that the mixture can take, or raise an error."""
+    """Return x as a float32 tensor of a shape that the mixture accepts, or raise an error."""
     if not isinstance(mixture, MixtureOfExperts):
         raise TypeError(f"mixture must be a MixtureOfExperts, got {type_name(mixture)}")
     n_experts, d_model = mixture.router.weight.shape
@@ -49,21 +49,21 @@ def _as_bias(bias, n_experts):
 
 
 def _sizes(mixture):
-    """Return how many parameters the parts of the mixture have, and how many features its vectors have."""
+    """Return the number of parameters in each part of the mixture, and the number of features of its vectors."""
     parts = {"router": mixture.router, "expert": mixture.experts[0], "shared": mixture.shared}
     counts = {name: 0 if part is None else sum(p.numel() for p in part.parameters()) for name, part in parts.items()}
     return counts | {"d_model": mixture.router.weight.shape[1]}
 
 
 class ExpertsLab(Lab):
-    """See which experts a router chooses for each token, what they add up to, and how biases balance their load.
+    """See which experts a router chooses for each token, how their outputs are combined, and how biases balance loads.
 
     Parameters
     ----------
     mixture : MixtureOfExperts, optional
-        A layer of 2 to 8 experts; when left out, a small one with two features.
+        A layer of 2 to 8 experts; when left out, a small layer with two features.
     x : Tensor or sequence, shape (seq, d_model)
-        What the layer receives: at most 12 tokens. Needed for a ``mixture`` of your own.
+        The input of the layer: at most 12 tokens. Required for a ``mixture`` of your own.
     tokens : str or sequence of str, optional
         One name per token. A string is split at its spaces.
     n_active : int, optional
@@ -75,9 +75,10 @@ class ExpertsLab(Lab):
     renormalize : bool, optional
         Whether the weights of a token's experts are divided by their sum; as in ``mixture`` when left out.
     shared : bool, optional
-        Whether the shared experts of ``mixture`` are used; yes when left out.
+        Whether the shared experts of ``mixture`` are used; ``True`` when left out.
     bias : Tensor or sequence, shape (n_experts,), optional
-        Added to the scores (softmax or sigmoid) for the choice only; from -1 to 1, zeros when left out.
+        Numbers that are added to the scores (softmax or sigmoid) for the choice only, from -1 to 1; zeros when left
+        out.
     token : int, optional
         The token whose numbers are shown.
     controls : sequence of str, optional
@@ -89,11 +90,11 @@ class ExpertsLab(Lab):
     n_active, order, renormalize, shared, bias, token
         What the reader has set.
     indices : Tensor of int64, shape (seq, n_active)
-        The experts to which each token goes.
+        The experts that the router chooses for each token.
     weights : Tensor, shape (seq, n_active)
-        The weights of those experts.
+        The weights of the chosen experts.
     loads : Tensor of int64, shape (n_experts,)
-        How many tokens each expert receives.
+        The number of tokens that each expert receives.
     output : Tensor, shape (seq, d_model)
         The weighted sums of the experts' outputs, plus the output of the shared experts if ``shared``.
 
@@ -164,7 +165,7 @@ class ExpertsLab(Lab):
             self._outputs = torch.stack([expert(given) for expert in mixture.experts]).cpu().float()
             self._shared = torch.empty(0) if mixture.shared is None else mixture.shared(given).cpu().float()
         n_experts = len(mixture.experts)
-        whole = x.shape[1] <= FEATURES  # only then can a logit be checked by hand
+        whole = x.shape[1] <= FEATURES  # with few features, a reader can check a logit by hand
         super().__init__(
             tokens=tokens,
             x=x[:, :FEATURES],

@@ -1,4 +1,5 @@
-// What a mixture of experts computes: scores, the choice of the best k, weights, loads, and biases that balance them.
+// The arithmetic of a mixture of experts: scores, the choice of the best k, weights, loads, and biases that balance the
+// loads.
 
 import { blend, clamp, range, softmax, sum } from "./maths.js";
 
@@ -10,7 +11,10 @@ import { blend, clamp, range, softmax, sum } from "./maths.js";
  * @property {boolean} renormalize
  * @property {number[]} bias one for each expert
  */
-/** @typedef {{ scores: number[][], chosen: number[][], weights: number[][] }} Routes Of each token, best first. */
+/**
+ * @typedef {{ scores: number[][], chosen: number[][], weights: number[][] }} Routes The lists of each token, best
+ * expert first.
+ */
 
 const sigmoid = (logits) => logits.map((logit) => 1 / (1 + Math.exp(-logit)));
 const plus = (a, b) => a.map((x, i) => x + b[i]);
@@ -30,17 +34,17 @@ export function route({ logits, n_active, order, renormalize, bias }) {
   return { scores, chosen, weights };
 }
 
-// The nearest multiple of a step such as 0.01, without a rounding error: 0.07, not 0.06999999999999999.
+// Rounds to a multiple of a step such as 0.01, without a floating-point error: to 0.07, not 0.06999999999999999.
 /** @type {(step: number, x: number) => number} */
 export const roundTo = (step, x) => Math.round(x / step) / Math.round(1 / step);
 
-// How many tokens each expert receives.
+// The number of tokens that each expert receives.
 /** @type {(chosen: number[][], experts: number) => number[]} */
 export const loadsOf = (chosen, experts) =>
   range(experts).map((expert) => chosen.filter((each) => each.includes(expert)).length);
 
-// The biases after some steps: each step raises the bias of every expert below the mean load, and lowers that of every
-// expert above it.
+// Returns the biases after some steps. Each step raises the bias of every expert below the mean load, and lowers the
+// bias of every expert above it.
 /** @type {(settings: Settings, steps: number, limits: { bias: number, step: number }) => number[]} */
 export function balance(settings, steps, limits) {
   let { bias } = settings;
@@ -55,13 +59,13 @@ export function balance(settings, steps, limits) {
   return bias;
 }
 
-// The tokens whose experts differ from those without biases, in the order in which they change as all biases grow from
-// zero to their values.
+// Returns the tokens whose experts differ from their experts without biases, in the order in which they change as all
+// biases grow from zero to their current values.
 /** @type {(settings: Settings) => number[]} */
 export function movedTokens(settings) {
   const { bias } = settings;
   const { scores, chosen } = route({ ...settings, bias: bias.map(() => 0) });
-  // The fraction of the biases at which an expert that was not chosen first overtakes a chosen one.
+  // The fraction of the biases at which an unchosen expert first overtakes a chosen expert.
   const passes = chosen.map((experts, i) => {
     const outside = range(bias.length).filter((expert) => !experts.includes(expert));
     const shares = experts.flatMap((mine) =>
@@ -76,7 +80,7 @@ export function movedTokens(settings) {
   return moved.sort((a, b) => passes[a] - passes[b]);
 }
 
-// The best expert that is not chosen, and how far it lies behind the last chosen expert.
+// The best expert that is not chosen, and the distance of its score from the score of the last chosen expert.
 /** @type {(scores: number[], bias: number[], chosen: number[]) => { expert: number, by: number } | null} */
 export function nearest(scores, bias, chosen) {
   const ranked = plus(scores, bias);

@@ -1,16 +1,17 @@
-// The sentences of the experts lab.
+// The texts of the experts lab.
 
 import { sum } from "./maths.js";
 import { counted, grouped, listed, places, quotedAt } from "./words.js";
 
 const plain = (x) => places(x, Number.isInteger(x) ? 0 : 2);
 
-// (0.41, −1.20), and dots for the features that are not shown. On a phone the table has one number per line.
+// Writes a vector as (0.41, −1.20), with an ellipsis for features that are not shown. On a phone the table has one
+// number per line.
 /** @type {(vector: number[], features: number) => string} */
 export const vectorText = (vector, features) =>
   `(${[...vector.map((x) => places(x)), ...(features > vector.length ? ["…"] : [])].join(",\n")})`;
 
-// Where the chosen token goes.
+// Describes the experts of the chosen token.
 /**
  * @type {(
  *   tokens: string[], token: number, chosen: number[], weights: number[], near: { expert: number, by: number } | null,
@@ -18,7 +19,7 @@ export const vectorText = (vector, features) =>
  */
 export function routeText(tokens, token, chosen, weights, near) {
   const goals = chosen.map((expert, i) => `expert ${expert} (${places(weights[i])})`);
-  const missed = near ? `Expert ${near.expert} misses the choice by ${places(near.by, 3)}.` : "No expert is left out.";
+  const missed = near ? `Expert ${near.expert} comes next, ${places(near.by, 3)} behind.` : "No expert is left out.";
   return `${quotedAt(tokens, token)} goes to ${listed(goals)}. ${missed}`;
 }
 
@@ -30,7 +31,8 @@ export function loadsText(loads, tokens) {
   return `Expert ${loads.indexOf(most)} has ${most} of ${counted(tokens, "token")}; the mean is ${plain(mean)}.`;
 }
 
-// What the biases have changed. With a single bias, the changes are in the order in which its slider makes them.
+// Describes the changes by the biases. With a single bias, `moved` is in the order in which its slider causes the
+// changes.
 /** @type {(tokens: string[], moved: number[], bias: number[]) => string} */
 export function movedText(tokens, moved, bias) {
   if (!bias.some(Boolean)) return "All biases are 0.";
@@ -56,8 +58,8 @@ export function longestText(tokens, longest, k, experts) {
 }
 
 /**
- * @typedef {{ router: number, expert: number, shared: number, d_model: number }} Sizes How many parameters the parts
- * have, and how many features a vector has.
+ * @typedef {{ router: number, expert: number, shared: number, d_model: number }} Sizes The number of parameters in each
+ * part, and of features in a vector.
  */
 /** @type {(sizes: Sizes, experts: number, active: number, shared: boolean) => string} */
 export function parametersText({ router, expert, shared: own }, experts, active, shared) {

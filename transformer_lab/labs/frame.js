@@ -6,11 +6,11 @@ import { button, commit, element, getTraits, reservedBox } from "./ui.js";
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./ui.js").View} View */
 
-// The values of each lab's traits when its first view was drawn; Reset restores these values.
+// The values of each lab's traits at the time its first view was drawn. Reset restores these values.
 const initialTraits = new WeakMap();
 
 // Draws a lab: its title, its body, a status line that describes what is shown, and a footer with Copy and Reset.
-// `traits` says which traits the reader sets: by their names, or by how the URL stores them.
+// `traits` lists the traits that the reader sets, either by name or as a description of how the URL stores them.
 /** @typedef {import("./address.js").UrlState} UrlState */
 /**
  * @type {(view: View, name: string, title: string, traits: string[] | UrlState, ...body: any[]) =>

@@ -3,8 +3,8 @@
 import { clamp, product, ravel, unravel } from "./maths.js";
 import { element } from "./ui.js";
 
-// Draws a tensor: the last two axes make a block of cells, and there is one block for each index of the other axes.
-// `cell(index, flat)` returns {text, hue, ghost}. A pointer, a finger or the arrow keys choose an element.
+// Draws a tensor: the last two axes form a block of cells, and there is one block for each index of the other axes.
+// `cell(index, flat)` returns {text, hue, ghost}. The reader chooses an element by mouse, finger or arrow keys.
 // `names.block(index)` and `names.row(index)` label blocks and rows; a block's default label is its index.
 // `mark(index, marks)` marks the chosen cell, and adds each class in `marks` to the cells with these flat indices.
 /** @typedef {{ text: string | number, hue?: number | null, ghost?: boolean }} Cell */
@@ -51,7 +51,7 @@ export function tensorGrid(label, choose) {
     if (!move || !cells.length) return;
     const index = [...(chosen ?? shape.map(() => 0))];
     const axis = shape.length - Math.min(move[0], Math.max(shape.length, 1));
-    // Past the end of the last axis the next row begins: the keys can reach every element.
+    // At the end of a row, the Right arrow key moves to the next row, so the keys can reach every element.
     if (move[0] === 1) {
       choose(unravel(clamp(ravel(index, shape) + move[1], 0, cells.length - 1), shape));
     } else if (shape.length >= move[0]) {
@@ -94,7 +94,7 @@ export function tensorGrid(label, choose) {
       ...(cells.length ? drawn : [element("span", { class: "tl-note" }, "no elements: an axis has size 0")]),
     );
   };
-  // Scrolls a wide tensor sideways inside its own box, without scrolling the page.
+  // Scrolls a wide tensor sideways within its box, without scrolling the page.
   const reveal = (cell) => {
     const [box, at] = [node.getBoundingClientRect(), cell.getBoundingClientRect()];
     node.scrollLeft += Math.min(at.left - box.left - 4, 0) + Math.max(at.right - box.right + 4, 0);

@@ -36,9 +36,9 @@ import { legible, quotedAt } from "./words.js";
  */
 /** @typedef {{ layer: boolean, head: boolean, query: boolean }} Changed What must be redrawn. */
 
-const MOST_BUTTONS = 12; // with more layers there is a slider
+const MOST_BUTTONS = 12; // with more layers, a slider replaces the buttons
 
-// Weights arrive as 16-bit integers in base64, and are unpacked once for all views of a lab.
+// Weights are sent as 16-bit integers in base64, and are decoded once for all views of a lab.
 const unpacked = new WeakMap();
 function unpack(packed) {
   if (!unpacked.has(packed)) {
@@ -58,7 +58,7 @@ function unpack(packed) {
   return unpacked.get(packed);
 }
 
-// The pattern scores of each head of a layer, computed when they are first asked for.
+// The pattern scores of each head of a layer, computed on first use and then cached.
 function scoresIn(packed, layer, tokens) {
   const { heads, rows, scores } = unpack(packed);
   if (!scores.has(layer)) {
@@ -72,7 +72,7 @@ function scoresIn(packed, layer, tokens) {
 
 const label = (...inside) => element("p", { class: "tl-label" }, ...inside);
 
-// Chooses the layer: with buttons or, if there are many layers, with a slider.
+// Controls to choose the layer: buttons or, if there are many layers, a slider.
 /** @type {(model: Model, layers: number) => { nodes: HTMLElement[], draw: (layer: number) => void }} */
 function layerPanel(model, layers) {
   const pick = (layer) => commit(model, { layer });
@@ -90,7 +90,8 @@ function layerPanel(model, layers) {
   return { nodes: [input.node], draw };
 }
 
-// Small maps of all heads of a layer, each with the head's pattern and the row of the chosen query.
+// Small maps of all heads of a layer, each with the name of the head's pattern and a mark on the row of the chosen
+// query.
 /**
  * @type {(model: Model, sentence: Sentence) =>
  *   { node: HTMLElement, draw: (state: State, changed: Changed) => void }}
@@ -142,7 +143,7 @@ function patternsTable() {
       bar.style.setProperty("--size", fits[name] ?? 0);
     }
   };
-  return { node: element("div", {}, label("How much it fits a pattern"), table), draw };
+  return { node: element("div", {}, label("How well the head fits each pattern"), table), draw };
 }
 
 const weightText = (place, weight) => `weights[${place.join(", ")}] = ${weight.toFixed(4)}`;
@@ -158,7 +159,7 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
   const width = (model.get("d_model") ?? 0) / heads;
   const features = (head) => `, features ${head * width} to ${(head + 1) * width - 1} of ${heads * width}`;
   const nameOf = (layer, head) => `Layer ${layer}, head ${head}${width ? features(head) : ""}`;
-  const shareText = (queryName, keyName) => `What ${queryName} takes from ${keyName}.`;
+  const shareText = (queryName, keyName) => `The share of ${keyName} in the result of ${queryName}.`;
   const node = element(
     "div",
     { class: "tl-halves" },
@@ -167,7 +168,7 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
       "div",
       {},
       own ? group("patterns", table.node) : [],
-      label("Point at a weight in the map, to read it"),
+      label("Point at a weight in the map to read its value"),
       reservedBox(reading, "tl-reading"),
       reservedBox(share, "tl-note"),
     ),
@@ -192,7 +193,7 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
   return { node, draw, reserveAll };
 }
 
-// The sentence: queries, and keys shaded by their weight.
+// The sentence: its queries, and its keys shaded by their weight.
 /** @type {(model: Model, sentence: Sentence, rows: () => Rows) => any} */
 function sentencePanel(model, { tokens, keyTokens, own }, rows) {
   const queryButtons = tokens.map((token) => tokenButton("button", token));
@@ -203,9 +204,7 @@ function sentencePanel(model, { tokens, keyTokens, own }, rows) {
     queryButtons.map((button) => button.node),
     (query) => commit(model, { query, key: keysByWeight(rows()[query])[0] }),
   );
-  const prompt = own
-    ? "Choose who looks (outlined); the shade says how much each token is looked at"
-    : "Choose who looks";
+  const prompt = own ? "Choose who looks (outlined); the shade shows the weight of each token" : "Choose who looks";
   const others = keyButtons.map((token) => token.node);
   const nodes = [
     label(prompt),
@@ -236,7 +235,7 @@ function longestOf(status, { layers, heads, tokens, keyTokens }) {
   return { queryName, keyName, text };
 }
 
-// Chooses the sentence, where there are several.
+// Controls to choose the sentence, if there are several.
 /** @type {(model: Model, all: Sentence[]) => { nodes: HTMLElement[], draw: (sentence: number) => void }} */
 function sentenceChoice(model, all) {
   const options = all.map(({ tokens }, i) => [i, tokens.map(legible).join(" ")]);
@@ -302,7 +301,7 @@ function render({ model, el }) {
   const longest = all.map((sentence) => longestOf(status, sentence));
   reserveSpace(status, ...longest.map(({ text }) => text));
   overview?.reserveAll(longest.map(({ queryName, keyName }) => [queryName, keyName]));
-  const panelsBySentence = new Map(); // the panels of sentences that have been shown
+  const panelsBySentence = new Map(); // the panels of each sentence that has been shown
   function panelsFor(i) {
     if (!panelsBySentence.has(i)) {
       const panels = panelsOf(model, all[i], () => state.rows);
@@ -317,7 +316,7 @@ function render({ model, el }) {
   /** @type {State} */
   let state = null;
 
-  // The reader's choice, and which parts of it have changed.
+  // Returns the reader's choice, and which parts of it have changed since the last drawing.
   function compute() {
     const chosen = getTraits(model, urlState.names);
     const { tokens, queries, keys, own } = all[chosen.sentence];

@@ -12,7 +12,7 @@ from .lab import Lab, as_integer, as_option, as_strings, script, style
 
 MOST_TOKENS, MOST_HEADS, MOST_LAYERS, MOST_WEIGHTS = 64, 32, 128, 2**21
 OVERVIEWS = ("maps", "weight", "previous", "same", "induction", "first")  # heads_overview.js has their names
-LEVELS = 65535  # a weight is sent to the browser as an integer from 0 to this
+LEVELS = 65535  # a weight is sent to the browser as an integer from 0 to this number
 
 
 def _pack(weights, _):
@@ -35,13 +35,13 @@ def _unpack(packed, _):
 
 
 class HeadsLab(Lab):
-    """See the attention weights of all heads of a model, token by token, and the pattern that each head follows.
+    """See the attention weights of all heads of a model, token by token, and the pattern of each head.
 
     Parameters
     ----------
     weights : Tensor, shape (layers, heads, q_len, k_len)
-        Attention weights, from 0 to 1. A single layer may have the shape ``(heads, q_len, k_len)``. A list of layers
-        is stacked; each has that shape, or a batch axis of size 1 in front. At most 128 layers, 32 heads, 64 tokens
+        Attention weights, from 0 to 1. A single layer may have the shape ``(heads, q_len, k_len)``. A list of layers is
+        stacked; each layer has that shape, or a batch axis of size 1 in front. At most 128 layers, 32 heads, 64 tokens
         on a side, and 2**21 weights. The browser shows weights to within 1/131070.
     tokens : str or sequence of str
         The q_len query tokens. A string is split at its spaces.
@@ -51,21 +51,21 @@ class HeadsLab(Lab):
         More sentences for the same layers and heads, each with its weights, ``(layers, heads, seq, seq)``, and its
         tokens; the reader chooses one.
     d_model : int, optional
-        A multiple of the number of heads; the lab then says which features of the model belong to a head.
+        A multiple of the number of heads. If it is given, the lab says which features of the model belong to a head.
     layer, head : int, optional
         The selected layer and head, counted from 0.
     query, key : int, optional
-        The selected query token, the last when left out; and the selected key token, the one with the largest weight
-        when left out.
+        The selected query and key token. When left out, ``query`` is the last token, and ``key`` the token with the
+        largest weight.
     sentence : int, optional
-        The sentence that is shown first: 0 is that of ``tokens``, and those of ``others`` follow.
+        The sentence that is shown first: 0 is the sentence in ``tokens``, and the sentences in ``others`` follow.
     overview : str, optional
-        Shows all heads of all layers in one grid, a row for each layer. A cell shows, with ``"maps"``, the head's
-        weights as a small map; with ``"weight"``, its weight of ``query`` for ``key``; or its score from 0 to 1 for a
-        pattern:
-        ``"previous"``, the mean weight on the token before; ``"same"``, on the same token, itself included;
-        ``"induction"``, on the tokens after earlier occurrences of the same token; ``"first"``, on the first token.
-        Patterns need keys that are the queries' own tokens. Without ``overview`` there is no grid.
+        If given, the lab shows all heads of all layers in one grid, with a row for each layer. With ``"maps"``, a cell
+        shows the head's weights as a small map; with ``"weight"``, the head's weight of ``query`` for ``key``.
+        Otherwise, a cell shows the head's score from 0 to 1 for a pattern: ``"previous"``, the mean weight on the token
+        before; ``"same"``, on the same token, including the query itself; ``"induction"``, on the tokens after earlier
+        occurrences of the same token; ``"first"``, on the first token. Patterns are defined only if queries and keys
+        are the same tokens.
     controls : sequence of str, optional
         The groups of controls to show, of ``"sentences"``, ``"layer"``, ``"heads"`` (those of the layer, small),
         ``"patterns"`` and ``"tokens"``. When left out, all; with a grid, all but ``"layer"`` and ``"heads"``.
@@ -73,11 +73,11 @@ class HeadsLab(Lab):
     Attributes
     ----------
     layer, head, query, key, sentence : int
-        The reader's selection. In a sentence without a token of that number, the last one is selected.
+        The reader's selection. If a sentence has too few tokens, its last token is selected.
     overview : str
-        What the grid shows; empty without a grid.
+        What the grid shows; an empty string if there is no grid.
     weights : Tensor, float32
-        Can be replaced by weights of the same shape, to show a model during its training.
+        The attention weights. You can replace them by weights of the same shape, to show a model during its training.
     chosen : Tensor, shape (k_len,)
         The weights of the selected query in the selected head of the selected sentence.
 
@@ -231,7 +231,7 @@ def _stack_layers(weights):
         raise ValueError(
             f"weights must be at most {limits} along (layers, heads, q_len, k_len), {MOST_WEIGHTS} in all, got {shape}"
         )
-    if not ((weights >= 0) & (weights <= 1.001)).all():  # also false for NaN; half precision may round past 1
+    if not ((weights >= 0) & (weights <= 1.001)).all():  # also false for NaN; 1.001 allows for half precision
         low, high = weights.min().item(), weights.max().item()
         raise ValueError(f"weights must be from 0 to 1, as after a softmax, got values from {low:g} to {high:g}")
     return weights.clamp(max=1)

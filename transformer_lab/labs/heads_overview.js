@@ -14,11 +14,11 @@ const MAPS = "maps";
 const WEIGHT = "weight";
 export const OVERVIEWS = { [MAPS]: "small maps", [WEIGHT]: "chosen weight", ...PATTERNS };
 
-// What the line below the grid says about the chosen head: its number in the grid, and its rank among all heads.
+// The line below the grid about the chosen head: its number in the grid, and its rank among all heads.
 /** @type {(overview: string, place: number[], pair: string[], value: number | null, rank: number, count: number) =>
  *   string} */
 export function overviewText(overview, [layer, head], [queryName, keyName], value, rank, count) {
-  if (overview === MAPS) return "A map for each head: a row for each token that looks, strong where it looks.";
+  if (overview === MAPS) return "One map per head: a row for each query, dark where its weights are large.";
   const name = `Layer ${layer}, head ${head}`;
   if (value === null) return `${name}: “${PATTERNS[overview]}” cannot occur in this sentence.`;
   const claim = overview === WEIGHT ? `the weight of ${queryName} for ${keyName} is` : `“${PATTERNS[overview]}” scores`;
@@ -29,8 +29,8 @@ export function overviewText(overview, [layer, head], [queryName, keyName], valu
 // hides no weight.
 const gapOf = (tokens) => 2 + Math.floor(tokens / 16);
 
-// The rows of one large map that holds all the small maps. A layer is a band of rows: the gap, then a row for each
-// query.
+// Returns the rows of one large map that contains all the small maps. A layer is a band of rows: the gap, then a row
+// for each query.
 /** @type {(layers: number, heads: number, queries: number, keys: number,
  *   rowOf: (layer: number, head: number, query: number) => Float32Array) => Float32Array[]} */
 export function tiled(layers, heads, queries, keys, rowOf) {
@@ -44,7 +44,7 @@ export function tiled(layers, heads, queries, keys, rowOf) {
   });
 }
 
-// Numbers along an edge of the grid, as many as there is space for.
+// Labels along an edge of the grid, as many as fit.
 const edge = (count, most) => {
   const step = Math.ceil(count / most);
   return range(count).map((i) => element("span", {}, element("span", {}, i % step ? "" : String(i))));

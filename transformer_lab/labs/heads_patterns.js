@@ -50,7 +50,7 @@ export const PATTERNS = {
   induction: "induction",
   first: "first token",
 };
-const THRESHOLD = 0.5; // a score at which a head is named after a pattern
+const THRESHOLD = 0.5; // a head is named after a pattern from this score on
 
 // The pattern with the highest score, if it reaches the threshold.
 /** @type {(scores: Record<Pattern, number | null>) => { name: Pattern, score: number } | null} */
@@ -66,7 +66,7 @@ export const keysByWeight = (row) => [...row.keys()].sort((a, b) => row[b] - row
 
 const sumText = (whole) => ` Its weights sum to ${whole.toFixed(2)}.`;
 
-// Describes a row of weights.
+// Describes the weights of one query.
 /** @type {(row: Row, who: string, keyTokens: string[]) => string} */
 export function describeRow(row, who, keyTokens) {
   const order = keysByWeight(row);

@@ -5,15 +5,17 @@ import { clamp, range } from "./maths.js";
 import { element, set } from "./ui.js";
 import { legible } from "./words.js";
 
-// 256 steps of the colour map of weights, as CSS colours and as pixels.
+// The colour map of weights in 256 steps, as CSS colours and as pixels.
 const CELL_COLOURS = range(256).map((level) => cellColours(BLUES, level / 255));
 const PIXELS = pixelsOf(BLUES);
 const levelOf = (weight) => Math.round(clamp(weight, 0, 1) * 255);
 
-// A mark is as high as a row, so a transform of 100 % moves it by one row, without a new layout.
+// A mark is as high as a row, so a transform of 100 % moves the mark by one row, and the browser need not recompute the
+// layout.
 export const translateRows = (i) => `translateY(${100 * i}%)`;
 
-// A matrix of weights on a canvas, one pixel per weight; CSS stretches it. It is repainted when the theme changes.
+// A matrix of weights on a canvas with one pixel per weight, which CSS stretches. A change of theme repaints the
+// canvas.
 /** @type {(queries: number, keys: number) =>
  *   { node: HTMLElement, draw: (rows: ArrayLike<number>[], theme: string) => void }} */
 export function heatmap(queries, keys) {
@@ -31,7 +33,7 @@ export function heatmap(queries, keys) {
   return { node, draw };
 }
 
-// The large map: pointing at a cell chooses its row's query and its column's key.
+// The large map: pointing at a cell chooses the query of its row and the key of its column.
 /**
  * @type {(queries: number, keys: number, names: [string[], string[]], choose: (i: number, j: number) => void) =>
  *   { node: HTMLElement, draw: (rows: ArrayLike<number>[], theme: string) => void,
@@ -49,7 +51,7 @@ export function largeMap(queries, keys, names, choose) {
       tabindex: "0",
       role: "application",
       "aria-roledescription": "heatmap",
-      "aria-label": "Weights of the chosen head. Up and Down choose who looks, Left and Right what is looked at.",
+      "aria-label": "Weights of the chosen head. Up and Down choose the query, Left and Right the key.",
     },
     map.node,
     band,
@@ -106,7 +108,7 @@ export function largeMap(queries, keys, names, choose) {
 }
 
 // A token shaded by its weight. The shade is a span inside the button, since restyling the span takes a third of the
-// time that restyling the button takes.
+// time of restyling the button.
 /** @type {(tag: string, token: string) => { node: HTMLElement, show: (weight: number) => void }} */
 export function tokenButton(tag, token) {
   const weight = new Text();

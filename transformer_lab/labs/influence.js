@@ -1,4 +1,4 @@
-// The influence lab: one token is replaced, and the outputs that move light up.
+// The influence lab: one token is replaced, and the outputs that change are highlighted.
 
 import { booleanCodec, integerCodec, optionCodec, traitsInUrl } from "./address.js";
 import { BLUES, cellColours } from "./colours.js";
@@ -34,7 +34,7 @@ function rowsPanel(model) {
     {},
     label("Token: choose the one to replace"),
     pick.node,
-    label("Output: how far each moves, as a share of the outputs’ spread"),
+    label("Output: how far each moves, as a fraction of the outputs’ standard deviation"),
     outputs,
   );
   function draw({ token, row }, table) {
@@ -63,7 +63,7 @@ function tablePanel(model) {
     element("div", { class: "tl-eight", onclick: () => commit(model, { token: j }) }, row),
   );
   const picture = element("div", { class: "tl-table", role: "img" }, rows);
-  const node = element("div", {}, label("All tokens, one row for each; outputs are the columns"), picture);
+  const node = element("div", {}, label("A row for each token, a column for each output"), picture);
   function draw({ token }, table) {
     for (const [j, row] of cells.entries()) {
       for (const [i, cell] of row.entries()) set(cell, coloured(table[j][i]));
@@ -79,11 +79,16 @@ function tablePanel(model) {
 /** @type {(model: Model, stored: Stored[], verdicts: string[][]) =>
  *   { node: HTMLElement, draw: (state: State, shown: Stored) => void, reserveAll: () => void }} */
 function verdictPanel(model, stored, verdicts) {
-  const pick = choice("What do you say of this model?", verdicts, (verdict) => commit(model, { verdict }), EXAMPLES);
+  const pick = choice(
+    "What is your verdict on this model?",
+    verdicts,
+    (verdict) => commit(model, { verdict }),
+    EXAMPLES,
+  );
   const story = element("p", { class: "tl-story" });
   const link = element("a", { target: "_blank", rel: "noreferrer" });
   const thread = element("p", { class: "tl-note" }, link);
-  const node = element("div", {}, label("What do you say of this model?"), pick.node, reservedBox(story), thread);
+  const node = element("div", {}, label("What is your verdict on this model?"), pick.node, reservedBox(story), thread);
   const storyText = ({ title, story }) => (title ? `${title}. ${story}` : story);
   function draw({ verdict }, shown) {
     pick.show(verdict);

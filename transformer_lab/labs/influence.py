@@ -34,7 +34,7 @@ LETTERS = [model["letter"] for model in MODELS]
 
 
 def _own_table(model, vocab_size):
-    """The table of a reader's own model, like the stored tables: moves over the outputs' standard deviation."""
+    """Return the table of a reader's own model, as in the stored tables: moves divided by the standard deviation."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be an nn.Module, got {type_name(model)}")
     if vocab_size is None:
@@ -65,8 +65,8 @@ def _own_table(model, vocab_size):
 class InfluenceLab(Lab):
     """Replace one token, and see which outputs of a model move, and how far.
 
-    Sixteen small models are stored. Some are right, but most have a bug that was published. Choose the bug that a
-    model has, and read the story of that bug.
+    Sixteen small models are stored. Some are right, but most contain a published bug. Choose the bug of a model, and
+    read its story.
 
     Parameters
     ----------
@@ -74,15 +74,16 @@ class InfluenceLab(Lab):
         A model of your own, from token numbers (batch, seq) to outputs (batch, seq, features), instead of the stored
         models.
     vocab_size : int, optional
-        The model's token numbers are below this number, which a model of your own needs.
+        The number of token ids that the model knows; required for a model of your own.
     models : str or sequence of str, optional
         The letters of the stored models to choose from, ``"A"`` to ``"P"``; all when left out.
     token : int, optional
         The token that is replaced, 0 to 7.
     row : {"one", "two", "padded"}, optional
-        What the model reads: one text; two documents of four tokens in one row; five tokens after three of padding.
+        The input of the model: one text; two documents of four tokens in one row; or five tokens after three tokens of
+        padding.
     loud : bool, optional
-        Whether the model's matrices are 3,000 times as large.
+        Whether the model's matrices are multiplied by 3,000.
     verdict : str, optional
         The reader's verdict on the model; none when left out.
     controls : sequence of str, optional
@@ -94,19 +95,20 @@ class InfluenceLab(Lab):
     chosen, token, row, loud, verdict
         What the reader has set; ``chosen`` is the letter of a model.
     table : Tensor, shape (8, 8), float64
-        At (j, i), how far output i moves when token j is replaced, as a share of the outputs' standard deviation.
+        The entry (j, i) says how far output i moves when token j is replaced, as a fraction of the outputs' standard
+        deviation.
 
     Raises
     ------
     TypeError, ValueError
-        If a setting does not exist, or if your own model does not return such outputs.
+        If a setting has an invalid value, or if your own model returns outputs of a different form.
 
     Examples
     --------
     >>> lab = InfluenceLab(models="B", token=4)
     >>> lab
     InfluenceLab(chosen='B', token=4, row='one', loud=False, verdict='')
-    >>> (lab.table[4] > 0).tolist()  # an inverted mask: earlier outputs move, and the token's own
+    >>> (lab.table[4] > 0).tolist()  # this model has an inverted mask: the token's own output and earlier outputs move
     [True, True, True, True, True, False, False, False]
     """
 
@@ -116,7 +118,7 @@ class InfluenceLab(Lab):
     groups = ("model", "switches", "table", "verdict")
     constants: ClassVar[dict] = {"stored": MODELS}
 
-    chosen = traitlets.Any().tag(sync=True)  # Any: the validators below raise the package's errors
+    chosen = traitlets.Any().tag(sync=True)  # of type Any, so that the validators below raise the package's own errors
     token = traitlets.Any().tag(sync=True)
     row = traitlets.Any().tag(sync=True)
     loud = traitlets.Any().tag(sync=True)

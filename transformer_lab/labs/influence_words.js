@@ -1,4 +1,4 @@
-// The sentences and numbers of the influence lab.
+// The texts of the influence lab, and its numbers as text.
 
 import { clamp } from "./maths.js";
 import { listed, places, quoted } from "./words.js";
@@ -7,7 +7,7 @@ import { listed, places, quoted } from "./words.js";
 /**
  * @typedef {object} Stored A model that the lab stores.
  * @property {string} letter
- * @property {string} said what somebody says that the model is
+ * @property {string} said what the model is claimed to be
  * @property {string} verdict the right verdict
  * @property {string} title
  * @property {string} story
@@ -23,22 +23,22 @@ export function moveText(x) {
   return x < 0.005 ? "<0.01" : places(x, x < 9.95 ? 2 : 0);
 }
 
-// Where a move is on the colour map, from 0 to 1: by its order of magnitude.
+// The place of a move on the colour map, from 0 to 1, by its order of magnitude.
 /** @type {(x: number | null) => number} */
 export const depthOf = (x) => (x ? clamp(0.75 + 0.16 * Math.log10(x), 0.2, 0.9) : 0);
 
-// A token's number, or a dash for padding, since a word does not fit in a narrow cell.
+// A token's number, or a dash for padding: a word would not fit in a narrow cell.
 /** @type {(row: string, j: number) => string} */
 export const nameOf = (row, j) => (row === "padded" && j < 3 ? "–" : String(j));
 
-// output 3, outputs 3 and 5, outputs 3 to 7
+// Writes numbers of outputs: output 3, outputs 3 and 5, outputs 3 to 7.
 function outputs(numbers) {
   const [first, last] = [numbers[0], numbers.at(-1)];
   const together = numbers.length > 2 && last - first === numbers.length - 1;
   return `output${numbers.length > 1 ? "s" : ""} ${together ? `${first} to ${last}` : listed(numbers.map(String))}`;
 }
 
-// Which outputs move when token j is replaced, and which of them come before the token.
+// Says which outputs move when token j is replaced, and which of these outputs come before the token.
 /** @type {(table: Table, j: number, row: string) => string} */
 export function influenceText(table, j, row) {
   const change =
@@ -48,8 +48,8 @@ export function influenceText(table, j, row) {
   if (table[j].every((x) => x === null)) return `${change}: every output is NaN, before and after.`;
   const farthest = moved.reduce((a, b) => (table[j][b] > table[j][a] ? b : a));
   const how = `${outputs(moved)} move${moved.length > 1 ? "" : "s"}`;
-  const most = `by ${moveText(table[j][farthest])} times the outputs’ spread`;
-  const far = `${change}: ${how}, output ${farthest} farthest, ${most}.`;
+  const most = `by ${moveText(table[j][farthest])} times the outputs’ standard deviation`;
+  const far = `${change}: ${how}${moved.length > 1 ? `, output ${farthest} farthest,` : ""} ${most}.`;
   const earlier = moved.filter((i) => i < j);
   const comes = earlier.length > 1 ? "come" : "comes";
   return earlier.length ? `${far} ${outputs(earlier).replace("o", "O")} ${comes} before the token.` : far;
@@ -59,5 +59,5 @@ export function influenceText(table, j, row) {
 export function verdictText(verdict, right, texts) {
   if (!verdict) return "";
   const claim = quoted(texts[verdict]);
-  return verdict === right ? ` ${claim} is right.` : ` ${claim} is not what this model does.`;
+  return verdict === right ? ` ${claim} is the right answer.` : ` ${claim} is not the right answer.`;
 }

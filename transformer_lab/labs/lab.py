@@ -1,4 +1,4 @@
-"""Shared by all labs: scripts and styles, tensor traits, text form, and checks of settings."""
+"""Code that all labs share: scripts and styles, tensor traits, the repr, and the validation of settings."""
 
 import inspect
 import operator
@@ -14,15 +14,15 @@ from ..arguments import did_you_mean, format_value, is_number
 
 _FOLDER = Path(__file__).parent
 _SHARED = ("maths", "words", "colours", "ui", "grid", "address", "frame", "paint")
-# When files are joined, imports between them, exports, types, comments and indentation are removed.
-# tools/script_rules.py ensures that this needs no parser.
+# When files are joined, this pattern removes imports between the files, exports, types and comments.
+# tools/script_rules.py ensures that no parser is needed for that.
 _EDITOR_ONLY = re.compile(
     r'^import [^"]*"\./\w+\.js";\n|^export (?!default)|^ */\*\*(?:(?!\*/).)*\*/\n|^ *//[^\n]*\n',
     re.DOTALL | re.MULTILINE,
 )
 _SPACE = re.compile(r"^\s+", re.MULTILINE)  # indentation and empty lines
-# Shown without a live widget: before a notebook has run, after reopening it without widget state, on GitHub.
-_WITHOUT_WIDGETS = "<p>▶ <em>Run all cells, and a live figure appears here.</em></p>"
+# Shown in place of a live widget: before a notebook has run, after it is reopened without widget state, on GitHub.
+_WITHOUT_WIDGETS = "<p>▶ <em>Run all cells to see a live figure here.</em></p>"
 _DEFINES = r"^(?:const|let|class|(?:async )?function) "
 _DEFINITION = re.compile(rf"{_DEFINES}(\w+).*?(?={_DEFINES}|\Z)", re.DOTALL | re.MULTILINE)
 
@@ -39,7 +39,7 @@ def _join(names):
 
 
 def _used_definitions(own, shared):
-    """The definitions of ``shared`` that ``own`` uses, directly or through others."""
+    """Return the definitions in ``shared`` that ``own`` uses, directly or through other definitions."""
     used, before = [], None
     while used != before:
         before, words = used, set(re.findall(r"\w+", own + "".join(used)))
@@ -48,27 +48,27 @@ def _used_definitions(own, shared):
 
 
 def style(name):
-    """Return the style sheet of lab ``name``: the shared one, then the lab's own."""
+    """Return the style sheet of lab ``name``: the shared rules, followed by the lab's own rules."""
     return "\n".join((_FOLDER / f"{file}.css").read_text("utf-8") for file in ("lab", name))
 
 
 class Lab(anywidget.AnyWidget):
-    """A live figure: an ipywidget whose drawing needs no Python.
+    """A live figure: an ipywidget that the browser draws without Python.
 
     Python prepares the numbers and stores the reader's settings. All interaction happens in the browser, so a lab works
-    in a published page as it does in a notebook.
+    in a published page as well as in a notebook.
     """
 
     shown = ()
-    """The traits in the lab's repr."""
+    """The names of the traits in the lab's repr."""
     groups = ()
-    """The groups of controls that can be shown or hidden."""
+    """The names of the groups of controls that can be shown or hidden."""
     constants: ClassVar[dict] = {}
     """Synchronised traits that have the same value in all labs of a kind; stored notebooks leave them out."""
 
     controls = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
-    _ipython_display_ = None  # ipywidgets 7 defines one, and IPython would then ignore the MIME bundle below
+    _ipython_display_ = None  # ipywidgets 7 defines this method, and IPython would then ignore the MIME bundle below
 
     def __new__(cls, *args, **settings):
         stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
@@ -97,7 +97,7 @@ class Lab(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs):
         bundle = super()._repr_mimebundle_(**kwargs)
-        if bundle is None:  # a widget without a view
+        if bundle is None:  # a widget without a view has no MIME bundle
             return None
         data, metadata = bundle
         return {**data, "text/html": _WITHOUT_WIDGETS}, metadata
@@ -108,7 +108,7 @@ class Lab(anywidget.AnyWidget):
 
 
 def _printable(value):
-    """Tensors and lists as tuples, and floats rounded to four places, for a reproducible repr."""
+    """Convert tensors and lists to tuples, and round floats to four places, for a reproducible repr."""
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, list):
         return tuple(_printable(item) for item in value)
@@ -116,7 +116,7 @@ def _printable(value):
 
 
 def _rule(trait):
-    """The values that a trait accepts, in words."""
+    """Describe the values that a trait accepts, for an error message."""
     if isinstance(trait, traitlets.List):
         return {traitlets.Int: "a list of integers", traitlets.Unicode: "a list of strings"}[type(trait._trait)]
     one = {traitlets.Int: "an integer", traitlets.Float: "a number", traitlets.Bool: "True or False"}
@@ -135,8 +135,8 @@ def tensor_trait():
 def as_tensor(name, x, axes, least, most, reach=None):
     """Return a copy of ``x`` as a float32 tensor, or raise an error.
 
-    Its shape must be from ``least`` to ``most``, size by size; ``axes`` names that shape in errors. Its values must be
-    from ``-reach`` to ``reach``, or only finite if ``reach`` is None.
+    Each size of its shape must be from the size in ``least`` to the size in ``most``; errors describe the shape by
+    ``axes``. All values must be from ``-reach`` to ``reach``, or finite if ``reach`` is None.
     """
     try:
         x = torch.as_tensor(x, dtype=torch.float32).detach().cpu().clone()

@@ -1,4 +1,5 @@
-// The lookup lab: a query, its keys, and the weighted sum of their values. One slider leads from lookup to average.
+// The lookup lab: a query, its keys, and the weighted sum of their values. One slider leads from a lookup to an
+// average.
 
 import { nestedNumbersCodec, numbersCodec, optionCodec, traitsInUrl } from "./address.js";
 import { hueOf } from "./colours.js";
@@ -20,11 +21,11 @@ import { minus, places, tuple } from "./words.js";
  * @property {"dot" | "distance"} similarity
  */
 
-const MARGIN = 0.5; // around the plane, for labels of points at its border
+const MARGIN = 0.5; // the margin of the plane, for labels of points near its border
 const ROOT_D = Math.SQRT2; // the plane has d_head = 2 features
-const STEPS = 1000; // of the temperature's slider
+const STEPS = 1000; // the number of steps of the temperature's slider
 
-// Similarity of a query and a key: their dot product, or minus half their squared distance.
+// The similarity of a query and a key: their dot product, or minus half their squared distance.
 function match(kind, query, key) {
   return kind === "dot" ? dot(query, key) : -0.5 * query.reduce((sum, x, i) => sum + (x - key[i]) ** 2, 0);
 }
@@ -42,7 +43,7 @@ const sliderOf = (temperature, { coldest, hottest }) =>
 const temperatureOf = (slider, { coldest, hottest }) => coldest * (hottest / coldest) ** (slider / STEPS);
 
 const digitsOf = (temperature) => temperature.toFixed(temperature < 0.1 ? 3 : temperature < 10 ? 2 : 0);
-const USUAL = "√d, the usual scale";
+const USUAL = "√d, the usual temperature";
 
 const rounded = (x) => Math.round(x * 100) / 100;
 const typedPoint = (point) => point.map((x) => String(rounded(x))).join(", ");
@@ -58,19 +59,19 @@ function parsePoint(text, { reach }) {
   if (parts.length !== 2 || parts.includes("") || value.some((x) => !Number.isFinite(x))) {
     return { error: "Write a point as two numbers: 1, 0.5." };
   }
-  if (value.some((x) => Math.abs(x) > reach)) return { error: `The plane goes from −${reach} to ${reach} both ways.` };
+  if (value.some((x) => Math.abs(x) > reach)) return { error: `Both coordinates must be from −${reach} to ${reach}.` };
   return { value, text: typedPoint(value) };
 }
 
 const outputText = (output) => `The output is ${pointText(output)}.`;
 const uniformText = (count, output) =>
-  `All weights are about 1/${count}: the output ${pointText(output)} is about the plain mean of the values.`;
+  `All weights are about 1/${count}: the output ${pointText(output)} is close to the mean of the values.`;
 const strongestText = (label, weight, output) =>
   weight > 0.99
-    ? `${label} weighs ${weight.toFixed(2)}: a lookup that finds one key. ${outputText(output)}`
-    : `${label} weighs most, ${weight.toFixed(2)}. ${outputText(output)}`;
+    ? `${label} has weight ${weight.toFixed(2)}: the lookup finds one key. ${outputText(output)}`
+    : `${label} has the largest weight, ${weight.toFixed(2)}. ${outputText(output)}`;
 
-// A plane with axes. The y axis points up, whereas the screen's points down.
+// A plane with axes. Its y axis points up, but the y axis of the screen points down.
 function plane(label, reach) {
   const edge = reach + MARGIN;
   const node = element("svg", {
@@ -97,7 +98,7 @@ function plane(label, reach) {
   return { node, locate, onPlane };
 }
 
-// A point that can be dragged, and moved by the arrow keys (with Shift in larger steps).
+// A point that can be moved by dragging or with the arrow keys (with Shift, in larger steps).
 function handle({ locate, onPlane }, name, read, write, shape) {
   const node = element(
     "g",
@@ -110,7 +111,7 @@ function handle({ locate, onPlane }, name, read, write, shape) {
     element("circle", { r: 0.28, class: "tl-touch" }),
     ...shape,
   );
-  let offset = null; // from pointer to point during a drag
+  let offset = null; // the offset from the pointer to the point during a drag
   const endDrag = () => {
     offset = null;
   };
@@ -122,7 +123,7 @@ function handle({ locate, onPlane }, name, read, write, shape) {
       node.focus();
       event.preventDefault();
     },
-    ontouchstart: (event) => event.preventDefault(), // in SVG, touch-action alone does not stop scrolling
+    ontouchstart: (event) => event.preventDefault(), // in SVG, touch-action alone does not prevent scrolling
     onpointermove: (event) => {
       if (offset) write(onPlane(locate(event).map((x, i) => x + offset[i])));
     },
@@ -237,7 +238,7 @@ function temperaturePanel(model) {
   return { node: input.node, reserveAll, draw };
 }
 
-// A row per key: its score, the score over τ, and its weight.
+// A row for each key: its score, the score divided by τ, and its weight.
 function scoresTable(labels) {
   const rows = labels.map((label, i) => {
     const [score, divided] = [element("td"), element("td")];
@@ -268,7 +269,7 @@ function scoresTable(labels) {
   const partOf = (part) => part.dataset.part;
   let last = null;
   function draw({ temperature, similarity }, { scores, weights }) {
-    // Bars animate when a button changes the temperature, and follow at once during a drag.
+    // Bars are animated when a button changes the temperature, but change without animation during a drag.
     const scaled =
       last && (last.similarity !== similarity || (last.temperature !== temperature && temperature === ROOT_D));
     last = { temperature, similarity };

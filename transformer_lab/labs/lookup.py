@@ -1,4 +1,4 @@
-"""The lookup lab: a query among keys, and the blend of their values."""
+"""The lookup lab: a query, its keys, and the weighted sum of their values."""
 
 import math
 
@@ -9,7 +9,7 @@ from ..attention import attention_weights
 from .lab import Lab, as_number, as_option, as_tensor, script, style, tensor_trait
 
 REACH = 2  # the plane goes from -2 to 2 on both axes
-LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.01, 100  # temperatures: a hard lookup, and a uniform average
+LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.01, 100  # the temperatures of a hard lookup and of a uniform average
 MOST_KEYS = 8
 SIMILARITIES = ("dot", "distance")
 ROOT_D = math.sqrt(2)
@@ -27,17 +27,18 @@ def _points(name, points):
 
 
 class LookupLab(Lab):
-    """Drag a query among keys and see which values it blends; turn the temperature to go from lookup to average.
+    """Drag a query among keys and see which values it mixes; raise the temperature to go from a lookup to an average.
 
     Parameters
     ----------
     query : Tensor or sequence, shape (2,)
     key, value : Tensor or sequence, shape (k_len, 2)
-        Points of the plane, coordinates from -2 to 2; at most 8 of each.
+        Points in the plane, with coordinates from -2 to 2; at most 8 keys and values.
     labels : sequence of str, optional
-        One name per key.
+        One name for each key.
     temperature : float
-        The similarities are divided by it before the softmax; from 0.01 to 100, ``√d_head = √2`` when left out.
+        The number by which similarities are divided before the softmax, from 0.01 to 100; ``√d_head = √2`` when left
+        out.
     similarity : {"dot", "distance"}
         The similarity of a query and a key: ``q · k``, or ``-|q - k|² / 2``.
     controls : sequence of str, optional
@@ -47,11 +48,11 @@ class LookupLab(Lab):
     Attributes
     ----------
     query, key, value : Tensor, float32
-        Where the reader has dragged them.
+        The positions to which the reader has dragged the points.
     weights : Tensor, shape (k_len,)
-        The present weight of each key.
+        The current weight of each key.
     output : Tensor, shape (2,)
-        The blend of the values.
+        The weighted sum of the values.
 
     Examples
     --------

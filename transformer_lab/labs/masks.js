@@ -26,14 +26,14 @@ function stateOf(model) {
   return { ...state, ...sideNames(state) };
 }
 
-// The selected cell, clamped: a sentence may have become shorter.
+// The selected cell, clamped to the table, since a sentence may have become shorter.
 /** @type {(state: Pick<State, "at" | "queries" | "keys">) => [number, number]} */
 const selectedCell = ({ at, queries, keys }) => [Math.min(at[0], queries.length - 1), Math.min(at[1], keys.length - 1)];
 
 const labelledRow = (text, ...controls) =>
   element("div", { class: "tl-row tl-presets" }, element("span", { class: "tl-note" }, text), ...controls);
 
-// A small number with buttons − and +, and a field.
+// A control for a small number: a field, with buttons − and +.
 function stepper(label, pick) {
   /** @type {[number, number]} */
   let ends = [0, 0];
@@ -94,14 +94,14 @@ function sentencePanel(model) {
   return { node, draw };
 }
 
-// The presets that these tokens allow.
+// The presets that are possible with these tokens.
 function availablePresets(model) {
   const { presets, given, source } = stateOf(model);
   const fits = ({ place, padding }) => !given || (!place && (!padding || source.includes(PAD)));
   return Object.keys(presets).filter((name) => fits(presets[name]));
 }
 
-// The presets, and a description of the chosen one.
+// The presets, and a description of the chosen preset.
 /** @type {(model: Model) => any} */
 function presetPanel(model) {
   const { presets, given, limits } = stateOf(model);
@@ -174,7 +174,7 @@ function maskEditor(model, computed) {
   };
 }
 
-// The cell style of each stage.
+// A function for each stage that returns the style of a cell.
 function cellStyles({ keys, mistake }, largest) {
   return {
     scores: (score) => ({ text: short(score), shade: signedCellColours(score, largest) }),
@@ -267,14 +267,14 @@ function stagesPanel(model, el, computed, redraw) {
     for (const name of names) stages[name].markEmptyRows(empty);
   }
 
-  // Only the table in front can get the keyboard focus.
+  // On a narrow page, only the visible table can have the keyboard focus.
   /** @type {(at: [number, number]) => void} */
   function makeFocusable(at) {
     for (const [name, { matrix, idOf }] of Object.entries(stages)) {
       const chosen = name === (frontStage === "output" ? "weights" : frontStage);
       set(matrix, {
         tabindex: chosen ? "0" : null,
-        "aria-label": chosen ? `${name}. Arrow keys move, Space hides a key from a query or shows it.` : name,
+        "aria-label": chosen ? `${name}. Arrow keys move; Space hides a key from a query, or shows it again.` : name,
         "aria-activedescendant": chosen ? idOf(...at) : null,
       });
     }
@@ -308,7 +308,7 @@ function stagesPanel(model, el, computed, redraw) {
   return { node: element("div", { class: "tl-flow-box" }, node), draw, reserveAll };
 }
 
-// The weights of one row as a bar, and the row's output.
+// A bar of the weights of one row, and the output of the row.
 function blendBar() {
   const strip = element("div", { class: "tl-blend" });
   const result = element("span", { class: "tl-code" });
@@ -327,8 +327,8 @@ function blendBar() {
     Object.assign(segment.style, { backgroundColor: background, color });
   }
 
-  // `seen`: which keys are visible. The amount by which the sum falls short of one is drawn as lost. A hidden bar has
-  // no segments.
+  // `seen` lists the visible keys. If the weights sum to less than one, the rest is drawn as lost. A hidden bar has no
+  // segments.
   function draw(text, { keys, weights, total, output, seen }, hidden = false) {
     node.hidden = hidden;
     setText(label, text);
@@ -350,8 +350,8 @@ function blendBar() {
   return { node, label, result, draw };
 }
 
-// The classic mistakes and their consequences. This panel comes last, since its text grows with a mistake, and no
-// button may move while it is pressed.
+// The classic mistakes and their consequences. This panel comes last: a mistake makes its text longer, and the buttons
+// above must not move while a reader presses them.
 /** @type {(model: Model) => any} */
 function mistakePanel(model) {
   const options = Object.entries(MISTAKES).map(([name, { label }]) => [name, label]);
@@ -388,8 +388,8 @@ function mistakePanel(model) {
 function vectorsText(given, { d_head, d_value }) {
   if (!given) {
     return (
-      `The vectors are made up: every word has its own query and key of ${d_head} numbers and a value of ${d_value}; ` +
-      "the same word, the same numbers."
+      `The vectors are invented: each word has its own query and key of ${d_head} numbers and a value of ${d_value}; ` +
+      "equal words have equal vectors."
     );
   }
   const sizes = (name) => `${name} ${shapeText([given[name].length, given[name][0].length])}`;
@@ -412,7 +412,7 @@ function render({ model, el }) {
   const bar = blendBar();
   const mistakes = mistakePanel(model);
   const hint =
-    "Click or tap a cell, or drag sideways over several, to hide a key from a query or show it. Arrow keys move, " +
+    "Click or tap a cell, or drag sideways over several cells, to hide or show keys. Arrow keys move, " +
     "Space switches.";
   const limits = model.get("limits");
   const arePairs = (all) => all.every((x) => Number.isInteger(x) && x >= 0) && all.length % 2 === 0;
@@ -445,7 +445,7 @@ function render({ model, el }) {
     group("mistake", mistakes.nodes),
   );
 
-  // Reserves space for the longest texts, after a change of sentence or mistake.
+  // Reserves space for the longest texts after the sentence or the mistake has changed.
   let reservedFor = "";
   function reserveAll(state) {
     const { queries, keys, mistake } = state;

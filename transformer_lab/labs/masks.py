@@ -1,4 +1,4 @@
-"""The mask lab: which query sees which key, from scores to output, and what the classic mistakes do to it."""
+"""The mask lab: which query sees which key, from scores to output, and the effects of classic mistakes."""
 
 import math
 import re
@@ -16,7 +16,7 @@ PAD = "<pad>"
 SENTENCE = "the cat sat on the mat"
 SOURCE = "il gatto sedeva sul tappeto"
 MOST_TOKENS, LONGEST_TOKEN, MOST_FEATURES = 12, 16, 256
-D_HEAD, D_VALUE = 4, 2  # of the made-up vectors of typed words
+D_HEAD, D_VALUE = 4, 2  # the number of features of the invented vectors
 
 
 @dataclass(frozen=True)
@@ -32,18 +32,18 @@ class Preset:
     prefix: bool = False
     queries: str = "tokens"  # the sentence of the queries
     keys: str = "tokens"  # the sentence of the keys
-    place: bool = False  # one of a Transformer's attention blocks
+    place: bool = False  # whether the preset is for one of a Transformer's attention blocks
 
 
 PRESETS = {
     "everything": Preset("everything", "Every query sees every key: no mask."),
-    "causal": Preset("causal", "A token sees itself and what comes before it.{end}", causal=True),
+    "causal": Preset("causal", "A token sees itself and the tokens before it.{end}", causal=True),
     "padding": Preset("padding", "Padding is hidden as a key, from every query: columns, not rows.", padding=True),
     "both": Preset(
-        "causal + padding", "A token sees itself and what comes before it, and no padding.", causal=True, padding=True
+        "causal + padding", "A token sees itself and the tokens before it, except padding.", causal=True, padding=True
     ),
     "window": Preset("window", "A token sees {window}.{end}", causal=True, window=True),
-    "prefix": Preset("prefix", "All see the first {prefix}; the rest is causal.{end}", causal=True, prefix=True),
+    "prefix": Preset("prefix", "All tokens see the first {prefix}; the rest is causal.{end}", causal=True, prefix=True),
     "encoder": Preset(
         "encoder",
         "The encoder’s self-attention: the source sees itself, without its padding.",
@@ -72,35 +72,35 @@ MISTAKES = ("none", "after softmax", "inverted", "times zero", "diagonal", "padd
 
 
 class MaskLab(Lab):
-    """Hide keys from queries, cell by cell or by a preset, and see scores, masked scores, weights and output follow.
+    """Hide keys from queries, cell by cell or by a preset, and see how scores, weights and output change.
 
     Parameters
     ----------
     tokens : str or sequence of str, optional
-        The sentence, at most 12 tokens of at most 16 characters; ``<pad>`` is padding. With tensors of your own: the
-        names of the queries.
+        The sentence, at most 12 tokens of at most 16 characters; ``<pad>`` is padding. With your own tensors, the names
+        of the queries.
     preset : str, optional
         ``"everything"`` (no mask), ``"causal"`` (when left out), ``"padding"``, ``"both"`` (causal and padding),
         ``"window"``, ``"prefix"``, or a place in a Transformer: ``"encoder"`` (the source sees itself),
         ``"decoder self"`` (the sentence sees itself), ``"decoder cross"`` (the sentence sees the source).
     source : str or sequence of str, optional
-        The source sentence, for the encoder and cross-attention. With tensors of your own: the names of the keys.
+        The source sentence, for the encoder and cross-attention. With your own tensors, the names of the keys.
     query : Tensor or sequence, shape (q_len, d_head), optional
-        Your own tensors, instead of made-up ones for the words: at most 12 rows and 256 features.
+        Your own tensors, with at most 12 rows and 256 features, instead of invented vectors for the words.
     key : Tensor or sequence, shape (k_len, d_head), optional
         ``query`` when left out.
     value : Tensor or sequence, shape (k_len, d_value), optional
-        Without ``value`` there is no output.
+        Without ``value``, the lab shows no output.
     mask : Tensor of bool, shape (q_len, k_len), optional
-        The mask at the beginning: ``True`` where a query may attend.
+        The initial mask: ``True`` where a query may attend.
     window : int
-        How many tokens a token sees, with the preset ``"window"``: 1 to 12.
+        The number of tokens that each token sees with the preset ``"window"``, from 1 to 12.
     prefix : int
-        How many of the first tokens every token sees, with the preset ``"prefix"``: 0 to 12.
+        The number of tokens at the start that every token sees with the preset ``"prefix"``, from 0 to 12.
     mistake : str
         ``"none"``, ``"after softmax"`` (the weights are masked), ``"inverted"``, ``"times zero"`` (scores are
-        multiplied by the mask), ``"diagonal"`` (hidden as well), ``"padded rows"`` (hidden as well), or
-        ``"large negative"`` (-1e9 instead of -inf).
+        multiplied by the mask), ``"diagonal"`` (the diagonal is hidden too), ``"padded rows"`` (rows of padding are
+        hidden too), or ``"large negative"`` (-1e9 instead of -inf).
 
     controls : sequence of str, optional
         The groups of controls to show, of ``"sentence"``, ``"mask"``, ``"place"`` (in a Transformer), ``"stages"`` (all
@@ -109,13 +109,13 @@ class MaskLab(Lab):
     Attributes
     ----------
     mask : Tensor of bool, shape (q_len, k_len)
-        The mask that the reader has set, without the mistake. You can set it, too.
+        The mask that the reader has set, without the mistake. You can assign a mask, too.
     query, key, value : Tensor, float32
-        The words' made-up vectors, or your own. The same word has the same vectors.
+        The invented vectors of the words, or your own tensors. Equal words have equal vectors.
     scores : Tensor, shape (q_len, k_len)
         ``query · keyᵀ / √d_head``, before the mask.
     weights : Tensor, shape (q_len, k_len)
-        Computed with the mistake that is switched on. A row that sees nothing is all zeros.
+        The attention weights, computed with the chosen mistake. A row that sees nothing is all zeros.
     output : Tensor, shape (q_len, d_value)
         ``weights · value``; ``None`` without a value.
 
@@ -139,11 +139,11 @@ class MaskLab(Lab):
     preset = traitlets.Unicode().tag(sync=True)
     window = traitlets.Int().tag(sync=True)
     prefix = traitlets.Int().tag(sync=True)
-    flipped = traitlets.List(traitlets.List(traitlets.Int())).tag(sync=True)  # differences from the preset
+    flipped = traitlets.List(traitlets.List(traitlets.Int())).tag(sync=True)  # the cells that differ from the preset
     mistake = traitlets.Unicode().tag(sync=True)
     at = traitlets.List(traitlets.Int()).tag(sync=True)  # the selected cell: [query, key]
     given = traitlets.Dict(allow_none=True, default_value=None).tag(sync=True)  # the user's tensors, as lists
-    # A list, since a published page sorts the keys of dicts.
+    # This is a list, since a published page sorts the keys of dicts.
     presets = traitlets.List([{"name": name, **asdict(preset)} for name, preset in PRESETS.items()]).tag(sync=True)
     limits = traitlets.Dict(
         {"tokens": MOST_TOKENS, "letters": LONGEST_TOKEN, "d_head": D_HEAD, "d_value": D_VALUE}
@@ -197,13 +197,13 @@ class MaskLab(Lab):
 
     @property
     def shown(self):
-        """The traits in the repr: the source if it is used, the flipped cells if there are any."""
+        """Return the traits in the repr: the source if it is used, and the flipped cells if there are any."""
         names = ["tokens"] * (self._sides != (self.source, self.source)) + ["source"] * (self.source in self._sides)
         return (*names, "preset", *["flipped"] * bool(self.flipped), "mistake")
 
     @property
     def offered(self):
-        """The presets that are possible for this lab's tokens."""
+        """Return the presets that are possible for this lab's tokens."""
         fits = {
             name: not preset.place and (not preset.padding or PAD in self.source) for name, preset in PRESETS.items()
         }
@@ -261,7 +261,7 @@ class MaskLab(Lab):
 
     @property
     def _sides(self):
-        """The names of the queries and of the keys."""
+        """Return the names of the queries and of the keys."""
         preset = PRESETS[self.preset]
         return getattr(self, preset.queries), self.source if self.given is not None else getattr(self, preset.keys)
 
@@ -338,21 +338,21 @@ class MaskLab(Lab):
 
 
 def hashed_vector(word, role, features):
-    """Numbers from -2 to 2 with one decimal: a hash of word and role, identical to hashedVector in masks_maths.js."""
-    code = 5728  # chosen so that the first sentence has varied scores
+    """Return numbers from -2 to 2 with one decimal: a hash of word and role, as in hashedVector in masks_maths.js."""
+    code = 5728  # a seed with which the default sentence has varied scores
     for letter in role[0] + word:
         code = (code ^ ord(letter)) * 16777619 % 2**32  # as FNV-1a does
     numbers = []
     for _ in range(features):
         code = (code + 2654435769) % 2**32
-        mixed = (code ^ code >> 16) * 2246822507 % 2**32  # the end of MurmurHash3
+        mixed = (code ^ code >> 16) * 2246822507 % 2**32  # the last steps of MurmurHash3
         mixed = (mixed ^ mixed >> 13) * 3266489909 % 2**32
         numbers.append(((mixed ^ mixed >> 16) % 41 - 20) / 10)
     return numbers
 
 
 def _as_tokens(name, tokens):
-    """Split a sentence into words and punctuation marks; a list of tokens stays as it is."""
+    """Split a sentence into words and punctuation marks; a list of tokens is returned unchanged."""
     words = re.findall(r'[^\s.,;:!?"“”()…]+|[.,;:!?"“”()…]', tokens) if isinstance(tokens, str) else tokens
     return as_strings(name, words)
 

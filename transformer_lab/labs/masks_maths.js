@@ -4,7 +4,7 @@ import { blend, dot, range, softmax, sum } from "./maths.js";
 
 /** @typedef {{ query: number[][], key: number[][], value: number[][] | null }} Vectors */
 /**
- * A preset: what it hides, which sentences are queries and keys, its label and its description.
+ * A preset: what it hides, which sentences provide queries and keys, its label and its description.
  * @typedef {object} Preset
  * @property {string} label
  * @property {string} says
@@ -35,7 +35,7 @@ import { blend, dot, range, softmax, sum } from "./maths.js";
  * @property {string[]} keys
  */
 /**
- * All stages of attention. `sees` says which scores are not set to −∞.
+ * All stages of attention. `sees` is true where a score is not set to −∞.
  * @typedef {object} Stages
  * @property {number[][]} scores
  * @property {number[][]} masked
@@ -44,12 +44,12 @@ import { blend, dot, range, softmax, sum } from "./maths.js";
  * @property {number[]} sums
  * @property {number[][] | null} output
  */
-// The same, with the mask, the preset's mask, the values, and the correct stages.
+// All stages, with the mask, the preset's mask, the values, and the stages without the mistake.
 /** @typedef {Stages & { mask: boolean[][], base: boolean[][], right: Stages, value: number[][] | null }} Computed */
 
-export const PAD = "<pad>"; // as in Python
+export const PAD = "<pad>"; // the same word as in Python
 
-// Numbers from −2 to 2 with one decimal: a hash of the word and its role, identical to hashed_vector in masks.py.
+// Returns numbers from −2 to 2 with one decimal: a hash of the word and its role, as in hashed_vector in masks.py.
 /** @type {(word: string, role: string, features: number) => number[]} */
 function hashedVector(word, role, features) {
   let code = 5728;
@@ -72,7 +72,7 @@ export function sideNames({ preset, presets, given, ...sentences }) {
 /** @type {(state: State) => boolean[][]} */
 export function presetMask({ preset, presets, window, prefix, queries, keys }) {
   const is = presets[preset];
-  const shift = keys.length - queries.length; // the last query is aligned with the last key
+  const shift = keys.length - queries.length; // the last query is at the position of the last key
   const sees = (i, j) =>
     (!is.causal || j <= i + shift || (is.prefix && j < prefix)) &&
     (!is.window || j > i + shift - window) &&
@@ -86,7 +86,7 @@ function maskOf(state) {
   return mask;
 }
 
-// The weights of one row over its visible keys; all zero if the row sees nothing.
+// The weights of one row over its visible keys; zeros if the row sees no key.
 /** @type {(scores: number[], sees: boolean[]) => number[]} */
 export function rowWeights(scores, sees) {
   if (!sees.some(Boolean)) return scores.map(() => 0);

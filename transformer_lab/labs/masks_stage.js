@@ -6,8 +6,8 @@ import { places } from "./words.js";
 
 /** @typedef {{ text: string, alarm?: boolean, shade: { background: string, color: string } | null }} CellStyle */
 /**
- * The numbers of a table. A cell's style depends on its value, on `hidden` and on `kind`; all cells are styled again
- * only if `basis` changes.
+ * The numbers of a table. A cell's style depends on its value, on `hidden` and on `kind`; a change of `basis` updates
+ * the style of all cells.
  * @typedef {object} Drawing
  * @property {number[][]} values
  * @property {(value: number, hidden: boolean, kind: string) => CellStyle} look
@@ -20,8 +20,8 @@ import { places } from "./words.js";
 
 let tables = 0;
 
-// Elements are created when the names change, and otherwise updated in place, if their style differs. Marks over the
-// cells show the selection: a class on a row would cause a new layout.
+// Elements are created when the names change. Otherwise, only cells whose style differs are updated. Overlays show the
+// selection, since a class on a row would cause a new layout.
 /**
  * @type {(name: string, title: string) => {
  *   node: HTMLElement, matrix: HTMLElement, formula: HTMLElement, draw: (drawing: Drawing) => void,

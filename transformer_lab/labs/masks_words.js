@@ -1,4 +1,4 @@
-// The mask lab's texts about presets, classic mistakes and rows; and the parser for sentences.
+// The mask lab's texts about presets, classic mistakes and rows, and its parser for sentences.
 
 import { PAD, rowWeights } from "./masks_maths.js";
 import { range } from "./maths.js";
@@ -8,8 +8,8 @@ import { counted, listed, places, quoted } from "./words.js";
 /** @typedef {import("./masks_maths.js").State} State */
 /** @typedef {import("./masks_maths.js").Computed} Computed */
 
-export const LEAST = 0.005; // smaller weights are shown as 0.00
-export const MOST_OUTPUT = 4; // output columns that are drawn
+export const LEAST = 0.005; // smaller weights are displayed as 0.00
+export const MOST_OUTPUT = 4; // at most this many output columns are drawn
 
 // A sentence as tokens: words and punctuation marks.
 /**
@@ -17,7 +17,7 @@ export const MOST_OUTPUT = 4; // output columns that are drawn
  */
 export function parseTokens(text, limits) {
   const value = text.match(/[^\s\p{Cc}.,;:!?"“”()…]+|[.,;:!?"“”()…]/gu) ?? [];
-  if (!value.length) return { error: "Type a word or more." };
+  if (!value.length) return { error: "Type at least one word." };
   if (value.length > limits.tokens) return { error: `At most ${limits.tokens} tokens here; this has ${value.length}.` };
   const long = value.map((token) => [...token]).find((letters) => letters.length > limits.letters);
   if (!long) return { value, text: value.join(" ") };
@@ -25,7 +25,7 @@ export function parseTokens(text, limits) {
   return { error: `A token has at most ${limits.letters} characters here; ${start} has ${long.length}.` };
 }
 
-// An output as text: its first few numbers.
+// Formats an output: its first few numbers.
 /** @type {(output: number[]) => string} */
 export function outputText(output) {
   const first = output.slice(0, MOST_OUTPUT).map((x) => places(x));
@@ -40,15 +40,15 @@ export const MISTAKES = {
     masked: "hidden → −∞",
     weights: SOFTMAX,
     breaks:
-      "Hidden scores become −∞ before the softmax, and e to the −∞ is 0. So every row shares one whole among the " +
-      "keys it sees.",
+      "Hidden scores become −∞ before the softmax, and e to the −∞ is 0. So every row divides a total weight of 1 " +
+      "among the keys that it sees.",
   },
   "after softmax": {
     label: "after the softmax",
     masked: "nothing hidden yet",
     weights: "softmax, then × mask",
     breaks:
-      "Hidden keys had taken their share before they were removed, so rows no longer sum to one. And they still " +
+      "Hidden keys took their share before they were removed, so rows no longer sum to one. Hidden keys still " +
       "matter: their scores are in every denominator. No error appears, since every shape is right.",
   },
   inverted: {
@@ -56,7 +56,7 @@ export const MISTAKES = {
     masked: "seen → −∞",
     weights: SOFTMAX,
     breaks:
-      "True was read as “hide”, as nn.MultiheadAttention reads it. Every query sees exactly what it must not. No " +
+      "True was read as “hide”, as in nn.MultiheadAttention. Every query sees exactly the keys that it must not. No " +
       "error appears: shapes are right, and rows sum to one.",
   },
   "times zero": {
@@ -64,7 +64,7 @@ export const MISTAKES = {
     masked: "hidden → 0",
     weights: SOFTMAX,
     breaks:
-      "A hidden score becomes 0, and e⁰ is 1, not 0: a hidden key weighs as much as any key that scores 0. No error " +
+      "A hidden score becomes 0, and e⁰ is 1, not 0: a hidden key gets the weight of a key with score 0. No error " +
       "appears: shapes are right, and rows sum to one.",
   },
   diagonal: {
@@ -80,7 +80,7 @@ export const MISTAKES = {
     masked: "hidden, padded rows → −∞",
     weights: SOFTMAX,
     breaks:
-      "Padding is a key that nobody may see. Hidden as a query too, its row holds only −∞, and a plain softmax " +
+      "No query may see padding. If padding is hidden as a query too, its row contains only −∞, and a plain softmax " +
       "makes it NaN. NaN spreads: NaN × 0 is NaN, in the next layer and in the loss. Hide columns, not rows.",
   },
   "large negative": {
@@ -88,8 +88,8 @@ export const MISTAKES = {
     masked: "hidden → −10⁹",
     weights: SOFTMAX,
     breaks:
-      "Where a row sees anything, the weights are the same as with −∞. A row that sees nothing has equal scores, all " +
-      "−10⁹, and attends to all keys alike, hidden ones included. No NaN, no error, and no warning.",
+      "If a row sees any key, the weights are the same as with −∞. A row that sees nothing has equal scores, all " +
+      "−10⁹, and attends equally to all keys, even hidden ones. There is no NaN, no error and no warning.",
   },
 };
 
@@ -97,7 +97,7 @@ export const MISTAKES = {
 /** @type {(state: State, flipped: number) => string} */
 export function presetText({ preset, presets, window, prefix, keys, queries }, flipped) {
   const { label, says, padding } = presets[preset];
-  if (flipped) return `Your own mask: ${counted(flipped, "cell is", "cells are")} not as in ${quoted(label)}.`;
+  if (flipped) return `Your own mask: ${counted(flipped, "cell differs", "cells differ")} from ${quoted(label)}.`;
   const before = window === 2 ? "the token" : `the ${window - 1} tokens`;
   const filled = {
     window: window === 1 ? "itself alone" : `itself and ${before} before it`,
@@ -121,10 +121,10 @@ export function rowText({ queries, keys, mistake }, { mask, weights, sums, sees 
   if (!sees[i].some(Boolean)) {
     const hidden = `${who} should see ${counted(seen.length, "key")}, but all its scores are −∞`;
     const why = seen.length ? hidden : `${who} sees nothing`;
-    return `${why}: weights 0 and output 0 here, by the course’s rule. A plain softmax gives NaN.`;
+    return `${why}: its weights and output are 0 here, by the course’s rule. A plain softmax returns NaN.`;
   }
   const sum = places(sums[i]);
-  if (!seen.length) return `${who} sees nothing by the mask, and still has weights, sum ${sum}.`;
+  if (!seen.length) return `The mask hides all keys from ${who}, but its weights still sum to ${sum}.`;
   const hidden = sums[i] - seen.reduce((own, j) => own + weights[i][j], 0);
   const share = places(hidden) === sum ? "all" : places(hidden);
   const total = hidden < LEAST ? `, sum ${sum}.` : `. The row sums to ${sum}; hidden keys have ${share} of it.`;
@@ -191,15 +191,15 @@ function faultyRowsText(lost, leaks, most, empty) {
 
 const nothingChangesText = (mistake, given) =>
   ({
-    "padded rows": `Here it changes nothing: no query is padding.${given ? "" : " Add some."}`,
-    "large negative": "Here it changes nothing: no row is empty. Hide a whole row.",
-    diagonal: "Here it changes nothing: the diagonal is hidden already.",
-  })[mistake] ?? "Here it changes nothing, for nothing is hidden. Choose a mask.";
+    "padded rows": `This mistake changes nothing here: no query is padding.${given ? "" : " Add some."}`,
+    "large negative": "This mistake changes nothing here: no row is empty. Hide a whole row.",
+    diagonal: "This mistake changes nothing here: the diagonal is hidden already.",
+  })[mistake] ?? "This mistake changes nothing here: no key is hidden. Choose a mask.";
 
 function emptyRowsText(rows, names) {
   const some = names.length > 3 ? "" : `, of ${listed(names)},`;
   const who = rows === 1 ? `The row of ${names[0]} sees` : `${rows} rows${some} see`;
-  return `${who} nothing. No weights sum to one there: the course gives zeros, a plain softmax NaN.`;
+  return `${who} nothing. Weights cannot sum to one there: the course returns zeros, and a plain softmax NaN.`;
 }
 
 // The longest possible descriptions for a state, in the font of `node`.

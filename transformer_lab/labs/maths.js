@@ -1,4 +1,4 @@
-// The arithmetic that labs share, without drawing, document or text. Tested against transformer_lab on random inputs.
+// The arithmetic that labs share, without drawing, DOM or text. Tests compare it with transformer_lab on random inputs.
 
 /** @typedef {number[]} Shape Sizes of a tensor's axes, as in PyTorch. */
 /** @typedef {number[]} Index One position on each axis. */
@@ -67,7 +67,7 @@ export function contiguousStrides(shape) {
   return strides;
 }
 
-// The number, from 0 to 1, at one place of the sequence that a seed begins: mulberry32.
+// The number, from 0 to 1, at one place in the pseudo-random sequence of a seed, by the generator mulberry32.
 /** @type {(seed: number, place: number) => number} */
 export function randomNumber(seed, place) {
   let a = (Math.imul(seed, 0x9e3779b1) + Math.imul(place + 1, 0x6d2b79f5)) >>> 0;

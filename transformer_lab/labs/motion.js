@@ -1,9 +1,12 @@
-// Animates cells from their old positions to their new ones, where the motion teaches something. Layout and controls
-// update at once; only the drawing animates, and only for readers who have not asked for reduced motion.
+// Animates cells from their old to their new positions, if the motion explains a change. Layout and controls update at
+// once; only the drawing is animated, and only for readers who have not asked for reduced motion.
 
 const DURATION = 350; // milliseconds
 
-/** @typedef {(node: Element) => string} KeyOf What identifies a cell before and after: its content. */
+/**
+ * @typedef {(node: Element) => string} KeyOf Returns a cell's content, which identifies the cell before and after the
+ * change.
+ */
 
 /** @type {KeyOf} */
 const ownText = (node) => node.textContent;
@@ -22,7 +25,7 @@ export function positionsOf(box, cells, nameOf = ownText) {
   return places;
 }
 
-// Animates each cell from the position and width of the cell that had the same key before.
+// Animates each cell from the old position and width of the cell with the same key.
 /** @type {(places: Positions, box: Element, cells: Iterable<Element>, nameOf?: KeyOf) => void} */
 export function animateFrom(places, box, cells, nameOf = ownText) {
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
@@ -44,8 +47,8 @@ export function animateFrom(places, box, cells, nameOf = ownText) {
   whole.forEach(allowOverflow);
 }
 
-// A grid clips its overflow, so that it can scroll. A grid that needs no scrolling shows its overflow during the
-// animation.
+// Grids clip their overflow, so that they can scroll. During the animation, a grid that needs no scrolling shows its
+// overflow.
 function allowOverflow(grid) {
   const moving = () => grid.getAnimations({ subtree: true });
   grid.classList.add("tl-moving");

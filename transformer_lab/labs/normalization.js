@@ -19,9 +19,10 @@ import { minus, parseNumber, short } from "./words.js";
 /** @typedef {import("./normalization_maths.js").Count} Count */
 /** @typedef {import("./normalization_words.js").Entry} Entry */
 /** @typedef {{ name: string, dims: number[], note: string, center: boolean, grouped: boolean }} KnownNorm */
-/** The initial values, flat, and their shape. @typedef {{ shape: number[], clean: number[] }} Beginning */
+/** The initial values as a flat array, and their shape. @typedef {{ shape: number[], clean: number[] }} Beginning */
 /**
- * Everything that follows from the lab's traits: the disturbed x, its normalized values, and the entries that changed.
+ * Everything that is computed from the lab's traits: the disturbed x, its normalized values, and the entries that
+ * changed.
  * @typedef {object} State
  * @property {Norm} norm
  * @property {number} own the index of the norm in the table, or -1
@@ -37,7 +38,7 @@ const AXES = ["batch", "seq", "d_model"];
 
 const indicesOf = (marks) => marks.flatMap((is, i) => (is ? [i] : []));
 
-// Chooses the norm, by name or by axes, groups and centring, and describes it.
+// Controls to choose a norm, by name or by axes, groups and centring; and a description of the norm.
 /** @type {(model: Model, beginning: Beginning) => any} */
 function normPanel(model, { shape }) {
   const features = shape[2];
@@ -96,7 +97,7 @@ function normPanel(model, { shape }) {
     setText(words, ruleText(norm));
   }
 
-  // Reserves space for every norm in `any`.
+  // Reserves space for the text of every norm in `any`.
   function reserveAll(lab, any) {
     const codeOf = ({ dims, groups, center }) => asCode(shape, dims, groups, center);
     const line = (text, note = "") => [
@@ -112,7 +113,7 @@ function normPanel(model, { shape }) {
   return { nodes, draw, reserveAll };
 }
 
-// The cube before and after. Hovering previews an entry; a click or the arrow keys choose it.
+// The cube before and after normalization. Hovering previews an entry; a click or the arrow keys choose an entry.
 function cubesPanel(model, { shape, clean }, redraw) {
   const [, seq, features] = shape;
   const brightest = Math.max(...clean.map(Math.abs)) || 1;
@@ -149,7 +150,7 @@ function cubesPanel(model, { shape, clean }, redraw) {
 
   function paint(cell, text, size) {
     setText(cell, text);
-    const { background, color } = signedCellColours(Math.round(50 * size), 50); // few distinct colours
+    const { background, color } = signedCellColours(Math.round(50 * size), 50); // rounded to few distinct colours
     set(cell, { style: `background: ${background}; color: ${color}` });
   }
 
@@ -174,7 +175,7 @@ function cubesPanel(model, { shape, clean }, redraw) {
     after.grid.mark(shown, { ...marks, "tl-moved": indicesOf(leaked.moved) });
     return { shown, sharers };
   }
-  // The entries that share statistics move together from x to the result.
+  // The entries that share statistics are animated together from x to the result.
   const walk = (box, together) => {
     const [from, to] = [before, after].map(({ cells }) => together.map((i) => cells[i]));
     const numberOf = (cell) => cell.dataset.flat;
@@ -183,7 +184,7 @@ function cubesPanel(model, { shape, clean }, redraw) {
   return { before: before.node, after: after.node, draw, walk };
 }
 
-// The disturbances: an outlier, and padding.
+// Controls for the disturbances: an outlier, and padding.
 function disturbPanel(model, { shape, clean }) {
   const seq = shape[1];
   const { reach, step } = sliderRange(clean, model.get("limits").reach);
@@ -193,7 +194,7 @@ function disturbPanel(model, { shape, clean }) {
   const readingBox = reservedBox(reading, "tl-label");
   const entryIn = (text) =>
     parseNumber(text, "A value", [-reach, reach], { whole: false, write: (x) => minus(String(x)) });
-  // Nested rows with one value replaced.
+  // Copies nested rows, and replaces one value.
   /** @type {(rows: any[], index: number[], value: number) => any[]} */
   const changed = (rows, [i, ...inner], value) =>
     rows.map((row, j) => (j !== i ? row : inner.length ? changed(row, inner, value) : value));
@@ -214,7 +215,7 @@ function disturbPanel(model, { shape, clean }) {
   );
   set(pads.typed, { disabled: seq < 2 });
   const reset = () => commit(model, { x: original, lengths: original.map(() => seq) });
-  const restore = button("Put x back", reset);
+  const restore = button("Restore x", reset);
   const node = element("div", { class: "tl-disturb" }, value.node, pads.node, restore);
 
   /** @type {(state: State) => void} */
@@ -284,8 +285,8 @@ function render({ model, el }) {
   const table = leaksTable(model, beginning);
   const verdict = element("span");
   const question = element("p");
-  const wide = batch * (36 + 34 * features) > 350; // pixels: too wide for two columns
-  if (wide) disturb.node.classList.add("tl-stays"); // on a phone the cubes do not fit side by side
+  const wide = batch * (36 + 34 * features) > 350; // in pixels; a wider cube does not fit in two columns
+  if (wide) disturb.node.classList.add("tl-stays"); // on a phone, the cubes do not fit side by side
   const title = element(
     "p",
     { class: "tl-label" },
@@ -325,7 +326,7 @@ function render({ model, el }) {
   );
   reserveAll();
 
-  // The index of this norm in the table.
+  // Returns the index of this norm in the table.
   const nameOf = ({ dims, groups, center }) =>
     model
       .get("norms")

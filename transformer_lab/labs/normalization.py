@@ -1,4 +1,4 @@
-"""The normalization lab: a cube of values, and which of them share a mean and a variance."""
+"""The normalization lab: a cube of values, and the values that share a mean and a variance."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -12,7 +12,7 @@ from .lab import Lab, as_option, as_tensor, script, style, tensor_trait
 
 LARGEST_SHAPE = (4, 6, 6)
 REACH = 100
-SMALLEST_MOVE = 0.001  # the smallest change that counts
+SMALLEST_MOVE = 0.001  # the smallest change that counts as a move
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Norm:
 
 
 NORMS = {
-    "batch": Norm("batch norm", (0, 1), note="in training; afterwards running statistics take their place"),
-    "layer": Norm("layer norm", (2,), note="each token is on its own"),
+    "batch": Norm("batch norm", (0, 1), note="only in training; after training, running statistics replace these"),
+    "layer": Norm("layer norm", (2,), note="each token has its own statistics"),
     "instance": Norm("instance norm", (1,), note="PyTorch's channels are the features"),
     "group": Norm("group norm", (1, 2), grouped=True, note="PyTorch's channels are the features"),
     "rms": Norm("RMSNorm", (2,), center=False, note="layer norm without subtracting the mean"),
@@ -45,44 +45,46 @@ def _values(name, x):
 
 
 class NormalizationLab(Lab):
-    """Choose over which axes a mean and a variance are taken, disturb one entry, and see which others move.
+    """Choose the axes of a mean and a variance, disturb one entry, and see which other entries move.
 
     Parameters
     ----------
     x : Tensor or nested sequences, shape (batch, seq, d_model)
         At most (4, 6, 6), with values from -100 to 100; small round numbers when left out.
     norm : {"batch", "layer", "instance", "group", "rms"}
-        Batch norm takes its statistics over batch and seq, layer norm over d_model, instance norm over seq, and group
-        norm over seq and a group of the features; RMSNorm uses the axes of layer norm, but does not subtract the mean.
+        Batch norm computes its statistics over batch and seq, layer norm over d_model, instance norm over seq, and
+        group norm over seq and a group of features. RMSNorm uses the axes of layer norm, but does not subtract the
+        mean.
     dims : sequence of int, optional
-        The axes over which the statistics are taken, instead of those of ``norm``: 0 (batch), 1 (seq), 2 (d_model).
+        The axes of the statistics, instead of the axes of ``norm``: 0 (batch), 1 (seq), 2 (d_model).
     n_groups : int, optional
         The number of groups of features, each with its own statistics; must divide d_model. When left out, the smallest
         number above one for group norm, and otherwise one.
     eps : float
-        Added to the variance before the root.
+        A small number that is added to the variance before the square root.
     lengths : sequence of int, optional
-        How many tokens of each sentence are real; those after them are padding, with zeros. All when left out.
+        The number of real tokens in each sentence; the tokens after them are padding, with zeros. All tokens when left
+        out.
     index : sequence of int, optional
-        The entry that is chosen; ``[0, 1, 1]``, where there is one, when left out.
+        The chosen entry; when left out, ``[0, 1, 1]`` if x has such an entry.
     controls : sequence of str, optional
         The groups of controls to show, of ``"norm"``, ``"axes"``, ``"disturb"`` and ``"table"``; all when left out.
 
     Attributes
     ----------
     x, lengths
-        Their values after the reader's changes.
+        The values and lengths after the reader's changes.
     original : Tensor, shape of ``x``
-        The values with which the lab began, without padding; moves are measured from these values.
+        The initial values, without padding; moves are measured from these values.
     norm : str or None
-        The norm to which the present axes, groups and centring belong, if there is one. It can be set.
+        The name of the norm with the current axes, groups and centring, if there is one. You can assign a name.
     dims, n_groups, center
         The axes of the statistics, the number of groups of features, and whether the mean is subtracted.
     padded : Tensor, shape of ``x``
-        ``x`` with zeros in place of padding; these values are normalized.
+        ``x`` with zeros in place of padding: the input of the norm.
     normalized : Tensor, shape of ``x``
     moved : Tensor of bool, shape of ``x``
-        The entries that have moved by 0.001 or more although the reader has changed nothing in their own token.
+        Whether each entry has moved by 0.001 or more, although the reader has not changed its own token.
 
     Examples
     --------
@@ -92,7 +94,8 @@ class NormalizationLab(Lab):
     >>> lab.normalized[0, 1]
     tensor([-1.0000,  1.0000, -1.0000,  1.0000])
 
-    Padding at the end of one sentence moves the numbers of the other, if the norm takes its statistics over the batch:
+    Padding at the end of one sentence moves the numbers of the other, if the norm computes its statistics over the
+    batch:
 
     >>> lab.lengths = [4, 2]
     >>> lab.moved[0].any(), NormalizationLab(norm="batch", lengths=[4, 2]).moved[0].all()
@@ -211,11 +214,11 @@ class NormalizationLab(Lab):
 
     @property
     def _real(self):
-        """Which tokens are not padding: (batch, seq, 1)."""
+        """Return a mask of shape (batch, seq, 1), which is true for tokens that are not padding."""
         return (torch.arange(self.shape[1]) < torch.tensor(self.lengths)[:, None])[..., None]
 
     def _normalize(self, x):
-        # One axis for the groups, and one of size 1, so that there is always an axis to reduce.
+        # The view has an axis for the groups, and an axis of size 1, so that there is always an axis to reduce.
         grouped = x.unflatten(2, (self.n_groups, -1))[..., None]
         dims = (4, *({0: 0, 1: 1, 2: 3}[dim] for dim in self.dims))
         if self.center:

@@ -5,7 +5,7 @@ import { divisors, ravel } from "./maths.js";
 /** @typedef {{ dims: number[], groups: number, center: boolean, eps: number }} Norm */
 /** @typedef {{ x: number[], padding: boolean[], touched: boolean[] }} Disturbed */
 
-// A group number per entry, equal for entries that share statistics.
+// Returns a number for each entry, which is equal for entries that share statistics.
 /** @type {(shape: number[], dims: number[], groups: number) => number[]} */
 function statisticsIds(shape, dims, groups) {
   const groupSize = shape[2] / groups;
@@ -19,7 +19,7 @@ function statisticsIds(shape, dims, groups) {
   return ids;
 }
 
-// Normalizes x. `square` is the mean square, which after centring is the variance.
+// Normalizes x. `square` is the mean square of the values, which is the variance if the mean has been subtracted.
 /**
  * @type {(x: number[], shape: number[], norm: Norm) =>
  *   { ids: number[], mean: number[], square: number[], values: number[] }}
@@ -41,8 +41,8 @@ export function standardize(x, shape, { dims, groups, center, eps }) {
   return { ids, mean, square, values: centred.map((value, i) => value / Math.sqrt(square[i] + eps)) };
 }
 
-// The changed x, with one item per entry: the entry's value, which is zero for padding; whether it is padding; and
-// whether any feature of its token was changed.
+// The changed x. For each entry: its value, which is zero for padding; whether the entry is padding; and whether any
+// feature of its token was changed.
 /** @type {(x: number[], original: number[], shape: number[], lengths: number[]) => Disturbed} */
 export function disturbed(x, original, shape, lengths) {
   const [, seq, features] = shape;
@@ -59,8 +59,8 @@ export function disturbed(x, original, shape, lengths) {
   };
 }
 
-// The entries that move by `least` or more under a norm although their tokens are unchanged. `near` counts such entries
-// in the sentences with a changed token, and `far` those in the other sentences.
+// The entries that move by `least` or more under a norm, although their tokens are unchanged. `near` counts these
+// entries in sentences with a changed token, and `far` in the other sentences.
 /** @typedef {{ moved: number, all: number }} Count */
 /**
  * @type {(original: number[], now: Disturbed, shape: number[], norm: Norm, least: number) =>
@@ -85,7 +85,7 @@ export function leaks(original, { x, touched }, shape, norm, least) {
   return { delta, moved, near, far };
 }
 
-// The smallest number of groups above one, or one if there is none.
+// The smallest possible number of groups above one, or one if no such number exists.
 /** @type {(features: number) => number} */
 export const smallestSplit = (features) => divisors(features)[1] ?? 1;
 

@@ -4,7 +4,8 @@ import { counted, minus, places, shapeText } from "./words.js";
 
 /** @typedef {import("./normalization_maths.js").Norm} Norm */
 
-// Describes the statistics of a norm: what has statistics of its own, and the entries over which these are computed.
+// Describes the statistics of a norm: the unit that has its own statistics, and the entries over which these are
+// computed.
 /** @type {(dims: number[], groups: number) => string[]} */
 function statisticsText(dims, groups) {
   const grouped = groups > 1 && dims.includes(2);
@@ -44,7 +45,7 @@ function sharersText(dims, groups) {
   );
 }
 
-// The norm as code.
+// Writes the norm as code.
 /** @type {(shape: number[], dims: number[], groups: number, center: boolean) => string} */
 export function asCode(shape, dims, groups, center) {
   if (!dims.length) return center ? "x − x" : "x / |x|";
@@ -56,7 +57,7 @@ export function asCode(shape, dims, groups, center) {
 
 /** @type {(x: number) => string} */
 export const numberText = (x) => (Number.isInteger(x) ? minus(String(x)) : places(x));
-// The change of an entry, as text.
+// Formats the change of an entry.
 /** @type {(x: number) => string} */
 export const changeText = (x) =>
   Number(x.toFixed(2)) === 0 ? "≈0" : `${x > 0 ? "+" : ""}${places(x, Math.abs(x) >= 10 ? 1 : 2)}`;
@@ -69,8 +70,8 @@ export function ruleText({ dims, groups, center }) {
 }
 
 /**
- * An entry: its value, its statistics and how many others share them, its normalized value; and how many entries of
- * other tokens have changed, out of how many.
+ * An entry: its value, its statistics, the number of entries that share them, and its normalized value; and the number
+ * of changed entries of other tokens, with the number of all entries of other tokens.
  * @typedef {object} Entry
  * @property {number[]} index
  * @property {string} value
@@ -87,7 +88,7 @@ export function entryText({ index, value, mean, deviation, sharers, normalized, 
     ? `its mean ${places(mean)} and standard deviation ${places(deviation)}`
     : `its root mean square ${places(deviation)}`;
   const rest = sharers ? `${counted(sharers, "other")}: ${sharersText(norm.dims, norm.groups)}` : "no other entry";
-  const becomes = `Normalized it is ${places(normalized)}${by ? `, moved by ${by}` : ""}.`;
+  const becomes = `Its normalized value is ${places(normalized)}${by ? `, moved by ${by}` : ""}.`;
   const [count, all] = moved || [];
   const have = count === 1 || !count ? "has" : "have";
   const leaked = moved ? ` Of ${all} entries of other tokens, ${count || "none"} ${have} moved.` : "";
@@ -95,5 +96,5 @@ export function entryText({ index, value, mean, deviation, sharers, normalized, 
 }
 
 /** @type {(count: number, all: number) => string} */
-export const movedText = (count, all) => `Normalized: ${count} of ${all} moved in other tokens`;
-export const QUESTIONS = ["Drag a slider: which norms move other tokens?", "Entries of other tokens that moved"];
+export const movedText = (count, all) => `Normalized: ${count} of ${all} entries of other tokens moved`;
+export const QUESTIONS = ["Drag a slider: which norms move entries of other tokens?", "Moved entries of other tokens"];

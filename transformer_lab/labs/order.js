@@ -1,4 +1,4 @@
-// The order lab: (φ(Q)φ(K)ᵀ)V or φ(Q)(φ(K)ᵀV), as rectangles and as counts; and the second order as a recurrent state.
+// The order lab: (φ(Q)φ(K)ᵀ)V or φ(Q)(φ(K)ᵀV), as rectangles and as counts, and the second order as a recurrence.
 
 import { integerCodec, optionCodec, traitsInUrl } from "./address.js";
 import { signedCellColours } from "./colours.js";
@@ -27,8 +27,8 @@ import { grouped } from "./words.js";
 /** @typedef {{ node: HTMLElement, draw: (status: HTMLElement) => void }} Panel */
 /** @typedef {{ query: number[][], key: number[][], value: number[][] }} Sequence */
 
-// The costs of the two products, their sum, and the size of the intermediate result; with a bar for the two products.
-// Space is reserved for the `longest` formulas and the `largest` number.
+// The costs of the two products, the total cost, and the size of the intermediate result, with a bar for the two
+// products. Space is reserved for the `longest` formulas and the `largest` number.
 function costTable(longest, largest) {
   const row = (kind) => {
     const [name, formula, number] = [element("span"), element("span"), element("span")];
@@ -64,7 +64,7 @@ function costTable(longest, largest) {
   return { node: element("div", {}, element("div", { class: "tl-scroll" }, table), bar), draw };
 }
 
-// The control for one size, with `marks` on its slider.
+// The control of one size, with `marks` on its slider.
 function sizeControl(model, name, words, marks) {
   const ends = model.get("limits")[name];
   const letter = name.toUpperCase();
@@ -83,7 +83,7 @@ function sizeControl(model, name, words, marks) {
   return { node: size.node, show };
 }
 
-// The controls for the three sizes. A mark on the slider of n shows where both orders cost the same.
+// The controls of the three sizes. A mark on the slider of n shows where both orders cost the same.
 /** @type {(model: Model) => { node: HTMLElement, draw: (sizes: Sizes, equal: number, softmax: boolean) => void }} */
 function sizesPanel(model) {
   const [least, most] = model.get("limits").n;
@@ -104,7 +104,7 @@ function sizesPanel(model) {
       style: `--at: ${Math.max(sliderOf(Math.max(equal, least)) / sliderOf(most), 0)}`,
       hidden: !inside || softmax,
       "aria-pressed": String(inside && sizes.n === Math.round(equal)),
-      "aria-label": `equal: ${sizeText(equal)}, set N to where both orders cost the same`,
+      "aria-label": `equal: ${sizeText(equal)}, set N to this value, at which both orders cost the same`,
     });
     setText(mark, `equal: ${sizeText(equal)}`);
   }
@@ -126,11 +126,11 @@ function orderColumn(label, longest, largest) {
 
 const SHAPES = { q: "N × D", k: "D × N", v: "N × M", out: "N × M" };
 const ONE_SCALE =
-  "One scale for both pictures and bars. Only the two products are counted, without φ, softmax and the division; a " +
+  "Both pictures and bars have the same scale. Only the two products count, without φ, softmax and division; a " +
   "multiply-add is 2 FLOPs.";
 const NOT_POSSIBLE =
-  "Not possible: exp(q·k) is no product of one factor from q and one from k, nor a sum of finitely many such " +
-  "products, so there is nothing to pull out of the sum over the keys.";
+  "Not possible: exp(q·k) is not a product of a factor of q and a factor of k, nor a sum of finitely many such " +
+  "products, so nothing can be taken out of the sum over the keys.";
 
 // The panel that compares the two orders.
 /** @type {(model: Model) => Panel} */
@@ -171,7 +171,7 @@ function ordersPanel(model) {
   reserveSpace(why, ...Object.values(REASONS));
   reserveSpace(widened, thinSidesText(thinnest, 0, THIN));
 
-  // Draws both pictures at the same scale, and returns that scale.
+  // Draws both pictures at the same scale, and returns the scale.
   function drawPictures(now, kind) {
     const [softmax, causal] = [kind === "softmax", kind === "causal"];
     const [Q, K] = softmax ? ["Q", "Kᵀ"] : ["φ(Q)", "φ(K)ᵀ"];
@@ -198,7 +198,7 @@ function ordersPanel(model) {
       [texts[0], how[order][0], cost[order][0]],
       [texts[1], how[order][1], cost[order][1]],
       ["multiply-adds", how[order][2], total[i]],
-      ["held in between", how[order][3], cost.held[i]],
+      ["stored in between", how[order][3], cost.held[i]],
     ];
     setText(first.heading, softmax ? "softmax(Q Kᵀ) V" : causal ? "(mask ∘ φ(Q) φ(K)ᵀ) V" : "(φ(Q) φ(K)ᵀ) V");
     setText(second.heading, softmax ? "Q (Kᵀ V)" : "φ(Q) (φ(K)ᵀ V)");
@@ -216,8 +216,8 @@ function ordersPanel(model) {
     ];
     const thin = sides.filter(([, size]) => size * scale < THIN);
     if (thin.length) return thinSidesText(thin, scale, THIN);
-    if (n * scale < THIN) return `At this scale N would be thinner than ${THIN} pixels: it is widened.`;
-    return "Nothing is widened: all sides are to scale.";
+    if (n * scale < THIN) return `At this scale, N would be thinner than ${THIN} pixels: it is widened.`;
+    return "All sides are to scale.";
   }
 
   function draw(status) {
@@ -241,7 +241,7 @@ function ordersPanel(model) {
   return { node, draw };
 }
 
-// A block of the state: S, with z beside it, a row above, and an optional column to the left.
+// A block of cells for the state: S, with z beside it, a row above, and an optional column on the left.
 /** @type {(rows: number, columns: number, sign?: string | null, left?: boolean) => any} */
 function block(rows, columns, sign = null, left = false) {
   const name = element("p");
@@ -291,8 +291,8 @@ function block(rows, columns, sign = null, left = false) {
   return { node: element("div", {}, captions, body), name, draw };
 }
 
-// How one token updates the state, and what its query reads from it, as sums that can be checked by hand. Each part has
-// `lines`: pairs of a node and its text for a token.
+// How one token updates the state, and what its query reads from the state, as sums that a reader can check by hand.
+// Each part has `lines`: pairs of a node and its text for a token.
 function recurrentForm(D, M) {
   const line = () => element("p");
   const given = [line(), line(), line()];
@@ -311,7 +311,7 @@ function recurrentForm(D, M) {
     heading("1. Write: add this token to the state"),
     given.map((each) => reservedBox(each, "tl-given")),
     element("div", { class: "tl-sum-of" }, before.node, term("+", added), term("=", after)),
-    heading("2. Read: ask the state"),
+    heading("2. Read: apply the query to the state"),
     queryLines.map((each) => reservedBox(each, "tl-given")),
     element(
       "div",
@@ -349,7 +349,7 @@ function recurrentForm(D, M) {
   return { node, lines, draw };
 }
 
-// The same output in the parallel form: a row for each key.
+// The same output, computed in the parallel form: a row for each key.
 function parallelForm(seq) {
   const cellsOf = (nodes) => nodes.map((node) => element("td", {}, reservedBox(node)));
   const three = () => [element("span"), element("span"), element("span")];
@@ -393,12 +393,12 @@ function parallelForm(seq) {
   function draw(t, equal) {
     for (const [j, { node }] of rows.entries()) set(node, { class: j <= t ? null : "tl-unseen" });
     const equalText = "The weights times the values give the same output.";
-    setText(same, equal ? equalText : "The two outputs differ: this should not happen.");
+    setText(same, equal ? equalText : "The two outputs differ. This is an error in the lab.");
   }
   return { nodes, lines, draw };
 }
 
-// The memory kept for the next token: the state, compared with a key–value cache.
+// The memory that is kept for the next token: the state, compared with a key–value cache.
 function memoryPanel(seq, D, M) {
   const state = D * M + D;
   const largest = Math.max(state, seq * (D + M));
@@ -410,8 +410,8 @@ function memoryPanel(seq, D, M) {
     return { text, bar, node: element("div", {}, reservedBox(text, "tl-note"), track) };
   });
   const lines = (token) => [
-    [one.text, `state: D×M + D = ${D}×${M} + ${D} = ${state}, after every token`],
-    [other.text, `key–value cache: t × (D + M) = ${token} × ${D + M} = ${cacheAfter(token)}, and growing`],
+    [one.text, `state: D×M + D = ${D}×${M} + ${D} = ${state}, after each token`],
+    [other.text, `key–value cache: t × (D + M) = ${token} × ${D + M} = ${cacheAfter(token)}, and it grows`],
   ];
   function draw(token) {
     one.bar.style.setProperty("--size", state / largest);
@@ -433,7 +433,7 @@ function walkControls(model, seq) {
   function draw(token) {
     show(token);
     set(input, { "aria-valuetext": `token ${token} of ${seq}` });
-    // Moves the focus to the other button before this one is disabled.
+    // Before a button is disabled, the focus moves to the other button.
     /** @type {[HTMLButtonElement, boolean, HTMLButtonElement][]} */
     const ends = [
       [back, token === 1, on],
@@ -468,7 +468,7 @@ function stepsPanel(model) {
   );
   const node = element("div", {}, element("div", { class: "tl-stays" }, walk.nodes), forms);
 
-  // All texts for a token: pairs of a node and its text.
+  // All texts for one token: pairs of a node and its text.
   function linesOf(sequence, now, row, t) {
     const token = t + 1;
     const stepLines = [form.lines(sequence, now, t), table.lines(sequence, row, t)];
@@ -480,7 +480,7 @@ function stepsPanel(model) {
     `φ(q) reads the output ${vector(read)}${equal ? ", the same as in parallel" : ""}. ` +
     `A key–value cache would hold ${memory.cacheAfter(token)} numbers by now.`;
 
-  // Reserves space for the texts of every token, and does it again when the tensors change.
+  // Reserves space for the texts of all tokens, initially and when the tensors change.
   let drawnKey = null;
   let longest = [];
   /** @type {(sequence: Sequence, all: import("./order_maths.js").Step[]) => void} */
@@ -551,7 +551,7 @@ function render({ model, el }) {
     panels.order.node,
     panels.steps.node,
   );
-  // The hidden panel needs its reserved space from the start, too.
+  // The hidden panel needs its reserved space from the start as well.
   for (const panel of Object.values(panels)) panel.draw(status);
   return observe(model, [...urlState.names, "query", "key", "value"], () => {
     const mode = model.get("mode");

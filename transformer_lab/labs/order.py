@@ -1,4 +1,4 @@
-"""The order lab: two orders of one product, and the second order as a state that is carried from token to token."""
+"""The order lab: two orders of one product, and the second order as a state that is updated token by token."""
 
 import math
 
@@ -10,9 +10,9 @@ from .lab import Lab, as_integer, as_option, as_tensor, script, style, tensor_tr
 SIZES = {"n": (16, 65_536), "d": (1, 256), "m": (1, 256)}
 MODES = ("order", "steps")
 BETWEEN = ("nothing", "softmax", "causal")
-MAX_TOKENS, MAX_FEATURES = 12, 6  # tokens and features of the user's tensors
+MAX_TOKENS, MAX_FEATURES = 12, 6  # the most tokens and features of the user's tensors
 REACH = 10
-MINUS_LOG_2 = -math.log(2)  # elu(x) + 1 is 1/2 here, which keeps all numbers of the default sequence short
+MINUS_LOG_2 = -math.log(2)  # elu(x) + 1 is 1/2 for this x, so all numbers of the default sequence are short
 QUERY = ((0, 1, 0), (1, MINUS_LOG_2, 0), (MINUS_LOG_2, 2, 0), (2, 0, MINUS_LOG_2), (0, 1, 1), (1, 0, 2))
 KEY = ((1, 0, MINUS_LOG_2), (0, 2, 0), (MINUS_LOG_2, 1, 1), (2, MINUS_LOG_2, 0), (0, 0, 1), (1, 1, 0))
 VALUE = ((2, 0), (0, 3), (-1, 1), (4, 0), (1, -2), (0, 2))
@@ -25,7 +25,7 @@ def _features(name, x):
 
 
 def _sequence(query, key, value):
-    """Return the three tensors of one sequence, by default those of the lab's example."""
+    """Return the three tensors of one sequence, by default the tensors of the lab's example."""
     given = {"query": query, "key": key, "value": value}
     missing = [name for name, x in given.items() if x is None]
     if len(missing) == 3:
@@ -51,15 +51,16 @@ class OrderLab(Lab):
         Tokens (16 to 65,536), features of a query and a key, features of a value (1 to 256 each): the sizes of the
         rectangles of ``mode="order"``.
     between : {"nothing", "softmax", "causal"}
-        What comes between the two products; with softmax, only one order is possible.
+        The operation between the two products; with softmax, only one order is possible.
     mode : {"order", "steps"}, optional
-        The rectangles, or the tokens one after another; ``"steps"`` when tensors are given, and otherwise ``"order"``.
+        Whether the lab shows the rectangles or the tokens one by one; ``"steps"`` when tensors are given, and otherwise
+        ``"order"``.
     query, key : Tensor or sequences, shape (seq, d_head)
     value : Tensor or sequences, shape (seq, d_value)
         The sequence of ``mode="steps"``: at most 12 tokens and 6 features, values from -10 to 10. When left out,
         six tokens whose numbers can be checked by hand.
     token : int
-        How many tokens have been read, at least 1.
+        The number of tokens that have been read, at least 1.
     controls : sequence of str, optional
         The groups of controls to show, of ``"mode"``, ``"sizes"``, ``"between"`` and ``"costs"``; all when left out.
 
@@ -68,13 +69,13 @@ class OrderLab(Lab):
     n, d, m, between, mode, token
         What the reader has set.
     multiply_adds : tuple of int
-        What the two products cost together: with queries and keys first, and with keys and values first.
+        The cost of the two products together: with queries and keys first, and with keys and values first.
     held : tuple of int
-        How many numbers lie between the two products, for the two orders as above.
+        The number of values in the intermediate result, for the two orders as above.
     state : tuple of Tensor, shapes (d_head, d_value) and (d_head,)
-        ``S`` and ``z`` after the tokens that have been read.
+        ``S`` and ``z`` after the last token that has been read.
     output : Tensor, shape (d_value,)
-        What the last of these tokens receives.
+        The output of the last token that has been read.
 
     Examples
     --------
@@ -84,7 +85,7 @@ class OrderLab(Lab):
     >>> lab = OrderLab(query=[[0], [1]], key=[[0], [1]], value=[[3], [6]], token=2)
     >>> lab
     OrderLab(mode='steps', n=1024, d=64, m=64, between='nothing', token=2)
-    >>> lab.state, lab.output  # the features are 1 and 2: S = 1·3 + 2·6, z = 1 + 2
+    >>> lab.state, lab.output  # φ(k) is 1 and 2, so S = 1·3 + 2·6 and z = 1 + 2
     ((tensor([[15.]]), tensor([3.])), tensor([5.]))
     """
 
@@ -96,7 +97,7 @@ class OrderLab(Lab):
     query = tensor_trait()
     key = tensor_trait()
     value = tensor_trait()
-    n = traitlets.Any().tag(sync=True)  # Any: the validators below raise the package's errors
+    n = traitlets.Any().tag(sync=True)  # of type Any, so that the validators below raise the package's own errors
     d = traitlets.Any().tag(sync=True)
     m = traitlets.Any().tag(sync=True)
     between = traitlets.Any().tag(sync=True)

@@ -5,7 +5,7 @@ import { blend, dot, sum } from "./maths.js";
 /** @typedef {{ n: number, d: number, m: number }} Sizes Tokens, features of a key, features of a value. */
 /** @typedef {{ first: number[], second: number[], held: number[], equal: number }} Counts */
 /**
- * One step of the recurrent form: the state before and after it, the update, and the output.
+ * One step of the recurrent form: the state before and after the step, the update, and the output.
  * @typedef {object} Step
  * @property {{ S: number[][], z: number[] }} before
  * @property {number[]} keys φ(k)
@@ -18,7 +18,7 @@ import { blend, dot, sum } from "./maths.js";
  * @property {number[]} output
  */
 
-const STEPS_PER_DOUBLING = 8; // of N's slider
+const STEPS_PER_DOUBLING = 8; // the ends of N's slider
 
 // The feature map, elu(x) + 1.
 /** @type {(x: number) => number} */
@@ -36,7 +36,7 @@ export function counts({ n, d, m }) {
   };
 }
 
-// The recurrent form, step by step: φ(k)vᵀ and φ(k) are added to the state (S, z), and then φ(q) reads it.
+// The recurrent form, step by step: φ(k)vᵀ and φ(k) are added to the state (S, z), and then φ(q) reads the state.
 /** @type {(query: number[][], key: number[][], value: number[][]) => Step[]} */
 export function recurrent(query, key, value) {
   let S = key[0].map(() => value[0].map(() => 0));
@@ -56,7 +56,7 @@ export function recurrent(query, key, value) {
   });
 }
 
-// Row t of the parallel form: φ(q)·φ(k) for the keys up to t, divided by their sum, times the values.
+// Row t of the parallel form: the weights φ(q)·φ(k) of the keys up to t, divided by their sum, and the output.
 /**
  * @type {(query: number[][], key: number[][], value: number[][], t: number) =>
  *   { scores: number[], sum: number, weights: number[], output: number[] }}
@@ -69,7 +69,7 @@ export function parallel(query, key, value, t) {
   return { scores, sum: all, weights, output: blend(weights, value.slice(0, t + 1)) };
 }
 
-// N's slider: linear between powers of two, so that every step is a round number.
+// The scale of N's slider is linear between powers of two, so that every step is a round number.
 /** @type {(n: number) => number} */
 export const sliderOf = (n) => {
   const octave = Math.floor(Math.log2(n) + 1e-12);

@@ -24,7 +24,7 @@ const HIGH = 125;
 export const THIN = 2;
 const TOP = 30;
 const JOINT = 5;
-// All names that each rectangle can have: their widths determine the reserved space.
+// All names that each rectangle can have. Their widths determine the reserved space.
 const NAMES = {
   q: ["φ(Q)", "N × D"],
   k: ["φ(K)ᵀ", "D × N"],
@@ -33,7 +33,7 @@ const NAMES = {
   s: ["S so far", "D × M"],
   out: ["output", "N × M"],
 };
-const LETTERS = 13; // font size of names
+const LETTERS = 13; // the font size of names
 /** @type {(width: (text: string) => number) => Slots} */
 export function slotsFor(width) {
   const slot = (kind) => Math.max(...NAMES[kind].map((name) => width(name) * LETTERS)) + 6;
@@ -148,7 +148,7 @@ export function rectangles(label) {
     ruler,
     length,
   );
-  // Text is moved by a transform: after a change of x or y the browser would lay it out again.
+  // A transform moves the text: after a change of x or y, the browser would lay out the text again.
   const put = (text, x, y, props = {}) => set(text, { transform: `translate(${x} ${y})`, ...props });
   const draw = ({ rects: places, signs: texts, width, high: tall }, sizes, names, scale, { causal, crossed }) => {
     const left = (WIDE - width) / 2;

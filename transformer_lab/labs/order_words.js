@@ -5,22 +5,22 @@ import { grouped, listed, minus, parseNumber, tuple } from "./words.js";
 /** @typedef {import("./order_maths.js").Sizes} Sizes */
 /** @typedef {import("./order_maths.js").Counts} Counts */
 
-// At most two decimals.
+// Formats a number with at most two decimals.
 /** @type {(x: number) => string} */
 export const trimmed = (x) => {
   if (x !== 0 && Math.abs(x) < 0.005) return "≈0";
   return minus(Math.abs(x) >= 1000 ? x.toFixed(0) : String(Number(x.toFixed(2))));
 };
-// The same for positive numbers: never “≈0”, so that ≈0 / ≈0 does not occur.
+// Formats a positive number with at most two decimals, but never as “≈0”, so that ≈0 / ≈0 does not occur.
 /** @type {(x: number) => string} */
 export const positive = (x) => (x > 0 && x < 0.005 ? minus(String(Number(x.toPrecision(1)))) : trimmed(x));
-// The same for a cell, in which about four characters fit.
+// Formats a number for a cell, in which about four characters fit.
 /** @type {(x: number) => string} */
 export const narrow = (x) =>
   Math.abs(x) < 10 ? trimmed(x) : minus(String(Number(x.toFixed(Math.abs(x) < 100 ? 1 : 0))));
 /** @type {(numbers: number[], write?: (x: number) => string) => string} */
 export const vector = (numbers, write = trimmed) => tuple(numbers, write);
-// 2·3 + 0.5·(−1)
+// Writes a dot product as 2·3 + 0.5·(−1).
 /** @type {(a: number[], b: number[], write?: (x: number) => string) => string} */
 export function sumText(a, b, write = trimmed) {
   const factor = (x) => (x < 0 ? `(${write(x)})` : write(x));
@@ -35,13 +35,12 @@ export const sizeText = (x) => (Number.isInteger(x) ? grouped(x) : x.toFixed(1))
 /** @type {(name: string, text: string, limits: [number, number]) => import("./words.js").Parsed<number>} */
 export const parseSize = (name, text, limits) => parseNumber(text, name.toUpperCase(), limits);
 
-// Why the order can or cannot be chosen.
+// The reasons why the order can or cannot be chosen.
 export const REASONS = {
   nothing: "Matrix products are associative: both orders give the same numbers.",
-  softmax:
-    "Softmax takes exp of every score and divides by the sum of its row. All N × N scores must be there before V.",
+  softmax: "Softmax takes exp of every score and divides by the sum of its row. All N × N scores must exist before V.",
   causal:
-    "One φ(K)ᵀV would hold the future too. So it is built up: each token adds to S, then reads it. The counts stay.",
+    "A single φ(K)ᵀV would contain the future, so S is built token by token: add, then read. The counts do not change.",
 };
 export const ORDER_NAMES = ["Queries with keys first", "Keys with values first"];
 /** @type {(sizes: Sizes) => { first: string[], second: string[] }} */
@@ -60,14 +59,14 @@ export const formulas = ({ n, d, m }) => ({
 });
 /** @type {(total: number, held: number) => string} */
 export const oneOrderText = (total, held) =>
-  `With softmax between, only one order is left: ${grouped(total)} multiply-adds and ${grouped(held)} numbers held ` +
-  "in between. Twice as many tokens cost four times as much.";
+  `With softmax in between, only one order is possible: ${grouped(total)} multiply-adds and ${grouped(held)} numbers ` +
+  "stored in between. Twice as many tokens cost four times as much.";
 /** @type {(who: string, ratio: number, totals: [number, number], equal: number) => string} */
 export const cheaperOrderText = (who, ratio, [less, more], equal) =>
-  `${who} takes ${ratioText(ratio)} times fewer multiply-adds: ${grouped(less)} against ${grouped(more)}. ` +
-  `They are equal at N = 2DM/(D + M) = ${sizeText(equal)}. `;
+  `${who} takes ${ratioText(ratio)} times fewer multiply-adds: ${grouped(less)} instead of ${grouped(more)}. ` +
+  `The costs are equal at N = 2DM/(D + M) = ${sizeText(equal)}. `;
 /** @type {(held: number[]) => string} */
-export const storedNumbersText = (held) => `Held in between: ${grouped(held[0])} numbers or ${grouped(held[1])}.`;
+export const storedNumbersText = (held) => `Numbers stored in between: ${grouped(held[0])} or ${grouped(held[1])}.`;
 /** @type {(totals: number[], counts: Counts) => string} */
 export function ordersText([a, b], { held, equal }) {
   const costText =
@@ -84,6 +83,6 @@ export function thinSidesText(sides, scale, thin) {
   const several = sides.length > 1;
   const names = listed(sides.map(([name, size]) => `${name} = ${size}`));
   const pixels = `${Math.max(...sides.map(([, size]) => size * scale)).toFixed(2)} pixels${several ? " or less" : ""}`;
-  const seen = several ? "them" : "it";
-  return `At this scale ${names} would be ${pixels}: drawn ${thin} pixels wide, so that you see ${seen}.`;
+  const seen = several ? "these sides are" : "this side is";
+  return `At this scale, ${names} would be ${pixels} wide. To be visible, ${seen} drawn ${thin} pixels wide.`;
 }

@@ -1,24 +1,24 @@
-// Painting the cells of a table, by mouse, finger and keyboard.
+// Lets the reader paint the cells of a table by mouse, finger or keyboard.
 
 import { range } from "./maths.js";
 import { set } from "./ui.js";
 
 // Makes a table paintable: the first cell that is pressed decides whether the drag hides or shows cells. A vertical
-// swipe scrolls the page, a horizontal one paints from the next cell on, and a tap toggles one cell.
+// swipe scrolls the page, a horizontal swipe paints from the next cell on, and a tap toggles one cell.
 /**
  * The paintable table. Its cells are `.tl-square`, each with its row and column in `data-at`.
  * @typedef {object} Editor
  * @property {(at: number[]) => boolean} isSeen
  * @property {(cells: number[][], seen: boolean, at: number[]) => void} paint
  * @property {(at: number[]) => void} pick
- * @property {(by: number[]) => void} move the pick, by rows and columns
- * @property {() => void} toggle what is picked
+ * @property {(by: number[]) => void} move moves the selection by rows and columns
+ * @property {() => void} toggle toggles the selected cell
  */
 /** @type {(matrix: HTMLElement, el: HTMLElement, editor: Editor) => void} */
 export function makePaintable(matrix, el, editor) {
   let brush = null;
   let last = null;
-  let pressedCell = null; // the cell that a finger pressed and has not left yet
+  let pressedCell = null; // the cell under the finger, until the finger leaves this cell
   const cellAt = (event) => {
     const root = el.getRootNode();
     /** @type {HTMLElement} */
@@ -50,7 +50,7 @@ export function makePaintable(matrix, el, editor) {
     onpointermove: (event) => {
       const at = cellAt(event);
       if (!at) return;
-      const isSecond = pressedCell && `${at}` !== `${pressedCell}`; // paint the cell under the first touch too
+      const isSecond = pressedCell && `${at}` !== `${pressedCell}`; // the first cell under the finger is painted too
       if (isSecond) [brush, last, pressedCell] = [!editor.isSeen(pressedCell), pressedCell, null];
       if (brush === null) {
         if (event.pointerType === "mouse") editor.pick(at);

@@ -19,10 +19,10 @@ const INSTRUCTIONS = {
   choice: "Choose one, then check.",
   order: "Move the steps into order, then check.",
 };
-const END_OF_SET = "Three questions are done. Go on with another, or go back to your chapter.";
-const BACK = "You missed one like this. Here it is with other numbers.";
+const END_OF_SET = "You have done three questions. Continue with more, or return to your chapter.";
+const BACK = "You missed a question like this. Here it is with different numbers.";
 
-// Text between backticks is code.
+// Renders text between backticks as code.
 const withCode = (text) => text.split("`").map((part, i) => (i % 2 ? element("code", {}, part) : part));
 function writeWithCode(node, text) {
   if (node.dataset.text === text) return;
@@ -30,7 +30,7 @@ function writeWithCode(node, text) {
   node.replaceChildren(...withCode(text));
 }
 
-// The known mistakes that produce an answer: one, two, or none.
+// Returns the known mistakes that lead to an answer: one, two, or none.
 function mistakesIn(given, it, table) {
   const found = it.wrong.find(([answer]) => matches(given, answer, table));
   return found ? found[1].map((i) => table.mistakes[i]) : [];
@@ -38,15 +38,16 @@ function mistakesIn(given, it, table) {
 function mistakesText(mistakes) {
   if (mistakes.length === 1) return `Not right. ${mistakes[0][1]} ${mistakes[0][2]}`.trim();
   const [one, other] = mistakes;
-  return `Not right, and two mistakes give this. One: ${one[1]} The other: ${other[1]}`;
+  return `Not right. Two mistakes lead to this answer. One: ${one[1]} The other: ${other[1]}`;
 }
 const shownText = (it, table) => {
   const rightAnswer = ["number", "numbers"].includes(table.kind) ? `The answer is \`${textOf(it.right, table)}\`` : "";
   const answerText =
     it.right === ERROR ? `The answer: ${table.refusal.toLowerCase()}` : rightAnswer || "This is the answer";
-  return `${answerText}. Another one like it comes back later.`;
+  return `${answerText}. A similar question comes back later.`;
 };
-// An estimate of an input's height, to find the tallest; and an inert copy of it that reserves its space.
+// An estimate of an input's height, to find the tallest input; and an inert copy of the input, which reserves its
+// space.
 const heightOf = ({ right, options, start }) =>
   options ? options.join("  ").length + (start ? 100 * options.length : 0) : (right.length ?? 0);
 function inertCopy(node) {
@@ -58,8 +59,8 @@ function inertCopy(node) {
 }
 const invalidInput = (answers) => answers.querySelector("[aria-invalid=true]");
 
-// The texts that may need the most lines: without those that differ from another only in digits, which have one width,
-// and without those shorter than half the longest; a line break counts as forty characters.
+// The texts that may need the most lines. Of texts that differ only in digits, which all have the same width, one is
+// enough. Texts shorter than half the longest text are left out; a line break counts as forty characters.
 /** @type {(texts: string[]) => string[]} */
 function longestOf(texts) {
   const kinds = [...new Map(texts.map((text) => [text.replace(/\d/g, "0"), text])).values()];
@@ -75,7 +76,7 @@ function allStatusTexts(table) {
   return [...named, `${shownText(table.cases[0], table)} ${END_OF_SET}`, INSTRUCTIONS[table.kind], BACK];
 }
 
-// “Three times: The products run over the sizes to the left.”, by descending frequency.
+// Lists mistakes by descending frequency, as in “Three times: The products run over the sizes to the left.”.
 function weaknesses(topics, tableOf) {
   const all = topics.flatMap(({ name, title }) =>
     Object.entries(recordOf(name).missed).map(([id, times]) => ({ name, title, id, times })),
@@ -108,11 +109,11 @@ function render({ model, el }) {
     return { ...state, at, table, it: table.cases[at] };
   };
 
-  let back = ""; // the case announced as a repetition
-  let isIncomplete = false; // Check was pressed without a complete answer
-  let streak = 0; // questions answered right at the first try, one after another
-  let missedNow = false; // whether this question was answered wrong, or its answer shown
-  let answered = 0; // questions answered since a choice was made
+  let back = ""; // the case that was announced as a repetition
+  let isIncomplete = false; // whether the reader pressed Check without a complete answer
+  let streak = 0; // the number of questions in a row that were answered right at the first try
+  let missedNow = false; // whether the reader's answer was wrong, or the right answer was shown
+  let answered = 0; // the number of questions answered since the last choice
   const score = element("span");
   const ring = practiceRing();
   const question = element("p", { class: "tl-question" });
@@ -121,7 +122,7 @@ function render({ model, el }) {
   let input = null;
   let drawnQuestion = "";
   let drawnTopic = "";
-  let tallest = null; // reserves the height of the tallest input
+  let tallest = null; // an inert copy that reserves the height of the tallest input
 
   const isRight = ({ answer, table, it }) => matches(answerIn(answer, table, it), it.right, table);
   const answer = (text) => {
@@ -178,13 +179,13 @@ function render({ model, el }) {
     commit(model, { answer: textOf(it.right, table), state: "shown" });
   }
 
-  // Chooses what to practise: everything, a chapter, the chapters up to one, or one topic.
+  // Chooses what to practise: everything, a chapter, all chapters up to a given chapter, or one topic.
   const among = () => topics.filter(choices[model.get("choice")].includes).map((topic) => topic.name);
   function choose(choice) {
     model.set("choice", choice);
     answered = 0;
     another();
-    draw(); // a button that is hidden takes no focus
+    draw(); // a hidden button cannot receive the focus
     goBack.focus();
   }
   const start = startPanel(topics, choices, (name) => tableOf(name).cases.length, choose);
@@ -264,11 +265,11 @@ function render({ model, el }) {
     forget.hidden = !items.length;
   }
 
-  // Three questions from earlier chapters end a chapter.
+  // A chapter ends with three questions from earlier chapters.
   const isEndOfSet = () => model.get("choice").startsWith("to") && answered === SET;
   function statusText({ topic, at, table, it, answer, state }) {
     if (invalidInput(answers)) return `Not read: ${answers.querySelector(".tl-error").textContent}`;
-    if (isIncomplete) return `There is no whole answer yet. ${INSTRUCTIONS[table.kind]}`;
+    if (isIncomplete) return `The answer is not complete yet. ${INSTRUCTIONS[table.kind]}`;
     if (state === "shown") return `${shownText(it, table)} ${isEndOfSet() ? END_OF_SET : ""}`.trim();
     if (state === "open") return back === `${topic} ${at}` ? BACK : INSTRUCTIONS[table.kind];
     const found = answerIn(answer, table, it);
@@ -295,20 +296,20 @@ function render({ model, el }) {
       input = makeInput(it, table);
       answers.replaceChildren(input.node, tallest);
     }
-    if (!(isIncomplete && invalidInput(answers))) input.show(text); // invalid input stays in the field
+    if (!(isIncomplete && invalidInput(answers))) input.show(text); // invalid input is not overwritten
     setText(chosen, choices[choice].title);
     const done = state === "shown" || (state === "checked" && isRight(all));
     const wrong = state === "checked" && !done;
     status.parentElement.classList.toggle("tl-right", state === "checked" && done);
     status.parentElement.classList.toggle("tl-not-right", wrong);
-    set(main.check, { class: done ? null : "tl-main" }); // after a wrong answer one may try again
+    set(main.check, { class: done ? null : "tl-main" }); // after a wrong answer, the reader may try again
     set(main.another, { class: done ? "tl-main" : null });
     writeWithCode(status, statusText(all));
     const far = { solved: recordOf(topic).solved.length, cases: table.cases.length };
     ring.show(far);
     const solved = `${far.solved} of ${far.cases} solved`;
     const inRow = streak > 1 ? ` · ${streak} right in a row` : "";
-    const named = many && choice !== topic; // the bar above has the name of a single topic
+    const named = many && choice !== topic; // the bar above already shows the name of a single topic
     setText(score, `${named ? `${table.title}${table.title.endsWith("?") ? "" : ":"} ` : ""}${solved}${inRow}`);
   }
   function drawStart() {
@@ -318,7 +319,7 @@ function render({ model, el }) {
     status.parentElement.classList.remove("tl-right", "tl-not-right");
     setText(status, "Choose what to practise.");
   }
-  // A link that names a choice of several topics leads to one of its questions.
+  // A link to a choice of several topics opens one of its questions.
   const isUntouched = () => names.indexOf(model.get("topic")) === 0 && !model.get("case") && !model.get("answer");
   if (many && !["all", START, ...names].includes(model.get("choice")) && isUntouched()) another();
   return observe(model, urlState.names, draw);

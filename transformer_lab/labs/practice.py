@@ -10,23 +10,24 @@ STATES = ["open", "checked", "shown"]
 
 
 class Practice(Lab):
-    """Answer questions on one topic or on several, and be told which mistake gives a wrong answer.
+    """Answer questions on one or several topics, and learn which mistake leads to a wrong answer.
 
     Parameters
     ----------
     *topics : str or Topic
-        What to practise: the course's topics by their names, or topics of your own; all of the course when left out.
+        The topics to practise: names of the course's topics, or your own topics; all topics of the course when left
+        out.
     controls : sequence of str, optional
         The groups of controls to show, of ``"solution"`` and ``"score"``; all when left out.
 
     Attributes
     ----------
     choice
-        What questions are drawn from, where there are several topics: ``"all"``, a chapter's number, ``"to3"`` for the
-        chapters up to the third, or a topic's name. ``"start"`` shows them all to choose from.
+        The source of the questions, if there are several topics: ``"all"``, a chapter's number, ``"to3"`` for the first
+        three chapters, or a topic's name. ``"start"`` shows a page on which the reader chooses.
     topic, case, answer, state
-        What is asked, by the topic's name and the number of the case; what the reader has answered, as text; and
-        whether that is ``"open"``, has been ``"checked"``, or the right answer is ``"shown"``.
+        The question, by the name of its topic and the number of its case; the reader's answer as text; and its state:
+        ``"open"``, ``"checked"``, or ``"shown"`` if the lab shows the right answer.
 
     Examples
     --------
@@ -79,6 +80,6 @@ class Practice(Lab):
 
 
 def _as_state(topic):
-    """The topic as the browser gets it: its table is JSON text, parsed when the topic is needed."""
+    """Return the topic for the browser: its table is JSON text, which is parsed when the topic is needed."""
     name = topic.name or topic.title
     return {"name": name, "title": topic.title, "chapter": topic.chapter, "table": topic.text}

@@ -1,5 +1,5 @@
-// Answers as texts: parsing, comparison, and remarks about wrong ones. No mathematics: the right answer and those of
-// the known mistakes are in the table that Python computed.
+// Answers as texts: parsing, comparison, and remarks about wrong answers. The script computes no answers: the table
+// from Python contains the right answer and the answers of the known mistakes.
 
 import { range } from "./maths.js";
 import { counted, listed, quoted } from "./words.js";
@@ -15,7 +15,7 @@ export const ERROR = "error"; // the answer “it raises an error”
 const WORDS = { inf: Infinity, infinity: Infinity, "∞": Infinity, nan: NaN };
 const PLAIN = /^(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
 
-// “-inf”, “1e3”, “3*4”, “1/3”, “2**10” as a number; null if it is not a number.
+// Parses “-inf”, “1e3”, “3*4”, “1/3” or “2**10” as a number; null if the text is not a number.
 function numberIn(text) {
   const sign = text.startsWith("-") ? -1 : 1;
   const [first, ...rest] = text.replace(/^[-+]/, "").split(/(\*\*|[*/])/);
@@ -37,12 +37,12 @@ const normalized = (text) =>
     .replace(/[×·]/g, "*")
     .replace(/\s*(\*\*|[*/])\s*/g, "$1")
     .replace(/^torch\.Size/, "");
-// The beginning of a number is no error while the reader is typing.
+// While the reader is typing, the beginning of a number is not an error.
 const UNFINISHED =
   /(^|[\s,;([*/])[-+]?$|[*/.]$|\de[-+]?$|(^|[-\s,([])(in?|infi|infin|infini|infinit|na?|torch[.\w]*)$/i;
-const comma = (text) => ({ error: `A decimal point, please: ${quoted(text.replace(",", "."))}.` });
+const comma = (text) => ({ error: `Please write a decimal point: ${quoted(text.replace(",", "."))}.` });
 
-// One number; `value` is null while the field is empty or incomplete.
+// Parses one number; `value` is null while the field is empty or incomplete.
 /** @type {(text: string) => Parsed} */
 export function parseOne(text) {
   const found = normalized(text).replace(/^[([](.*)[)\]]$/, "$1");
@@ -54,7 +54,7 @@ export function parseOne(text) {
   return { error: `${quoted(found.slice(0, 20))} is not a number.` };
 }
 
-// “3,4,5”, “(3, 4, 5)”, “[3 4 5]”. Two numbers where one is expected are a decimal comma.
+// Parses “3,4,5”, “(3, 4, 5)” or “[3 4 5]”. If one number is expected, two numbers are read as a decimal comma.
 /** @type {(text: string, form: Form, length: number) => Parsed} */
 export function parseSeveral(text, { places }, length) {
   const inner = normalized(text)
@@ -73,7 +73,7 @@ export function parseSeveral(text, { places }, length) {
   return { error: `${quoted(parts[bad].slice(0, 20))} is not a number.` };
 }
 
-// A painted mask: “100/110”. An order: “2,0,1”. A table: “1;2|3;4”.
+// The texts of answers: “100/110” for a painted mask, “2,0,1” for an order, “1;2|3;4” for a table.
 /** @type {(table: string) => string[][]} */
 export const cellsIn = (table) => table.split("|").map((row) => row.split(";"));
 const TEXTS = {
@@ -91,10 +91,10 @@ const TEXTS = {
 /** @type {(text: string, form: Form, it: Case) => any} */
 export const answerIn = (text, form, it) => (text === ERROR ? ERROR : TEXTS[form.kind](text, form, it));
 
-// JSON cannot represent these.
+// JSON cannot represent these values.
 const plain = (x) => ({ inf: Infinity, "-inf": -Infinity, nan: NaN })[x] ?? x;
 
-// Whether the reader's answer equals this answer of the table, to half a unit of the last place.
+// Whether the reader's answer equals this answer from the table, to within half a unit in the last place.
 /** @type {(given: any, answer: any, form: Form) => boolean} */
 export function matches(given, answer, form) {
   if (Array.isArray(given) && Array.isArray(answer)) {
@@ -105,7 +105,7 @@ export function matches(given, answer, form) {
   return Object.is(a, b) || a === b || Math.abs(a - b) <= 0.5 * 10 ** -form.places + 1e-9;
 }
 
-// An answer of the table as the text that a reader would give.
+// An answer from the table, as the text that a reader would type.
 /** @type {(answer: any, form: Form) => string} */
 export function textOf(answer, form) {
   const write = (x) => {
@@ -129,17 +129,17 @@ export const upper = (text) => text[0].toUpperCase() + text.slice(1);
 const nameAt = (names, i) => (!names ? i : /^\d+$/.test(names[i]) ? names[i] : quoted(names[i]));
 const wrongAt = (given, right, form) => range(right.length).filter((i) => !matches(given[i], right[i], form));
 
-// Remarks about a wrong answer that no known mistake produces.
+// Remarks about wrong answers that no known mistake explains.
 const KNOWN = {
   number(given, { right }, { places }) {
     const [a, b] = [plain(given), plain(right)];
-    if (places && Math.abs(a - b) < 2 * 10 ** -places) return "Nearly: look at the last place.";
+    if (places && Math.abs(a - b) < 2 * 10 ** -places) return "Almost right: check the last decimal place.";
     if (a === -b) return "The sign is wrong.";
     return a > b ? "Your number is too large." : a < b ? "Your number is too small." : "";
   },
   numbers(given, { right }, form) {
     if (given.length !== right.length) {
-      return `The answer has ${counted(right.length, "number")}; yours has ${inWords(given.length)}.`;
+      return `The right answer has ${counted(right.length, "number")}; yours has ${inWords(given.length)}.`;
     }
     const off = wrongAt(given, right, form);
     const sum = given.reduce((a, b) => a + b, 0);
@@ -177,12 +177,12 @@ const KNOWN = {
   choice: () => "",
   order(given, { right }) {
     const first = given.findIndex((step, i) => step !== right[i]);
-    if (first === 0) return "The answer begins with another step.";
-    return `The first ${first === 1 ? "step is" : `${inWords(first)} steps are`} right, and the next is not.`;
+    if (first === 0) return "The answer begins with a different step.";
+    return `The first ${first === 1 ? "step is" : `${inWords(first)} steps are`} right, but the next is not.`;
   },
 };
 /** @type {(given: any, it: Case, form: Form) => string} */
 export function knownOf(given, it, form) {
   if (it.right === ERROR) return "";
-  return given === ERROR ? "There is an answer to this one." : KNOWN[form.kind](given, it, form);
+  return given === ERROR ? "This question has an answer." : KNOWN[form.kind](given, it, form);
 }

@@ -1,4 +1,4 @@
-// The inputs for answers: typed, painted, chosen, or ordered. Each passes its answer on as a text.
+// The inputs for answers: typed, painted, chosen or ordered. Each input passes its answer on as a text.
 
 import { clamp, range } from "./maths.js";
 import { makePaintable } from "./paint.js";
@@ -28,7 +28,7 @@ function typedInput({ form, it, answer, submit }) {
   const several = form.kind === "numbers";
   const length = it.right.length;
   const parse = (text) => {
-    if (text.length > 100) return { error: "That is longer than an answer can be." };
+    if (text.length > 100) return { error: "No answer is that long." };
     return several ? parseSeveral(text, form, length) : parseOne(text);
   };
   const field = parsedInput(parse, () => answer(field.input.value), {
@@ -49,7 +49,7 @@ function typedInput({ form, it, answer, submit }) {
   };
 }
 
-// Names of rows and columns; numbers by default.
+// The names of rows and columns, by default their numbers.
 const namesOf = (names, count) => names ?? range(count).map(String);
 
 /** @type {(asked: Asked) => Input} */
@@ -63,7 +63,7 @@ function tableInput({ it, answer, submit }) {
     for (const [i, field] of fields.flat().entries()) set(field, { "aria-invalid": wrong[i] ? "true" : false });
     setText(complaint, wrong.find(Boolean) ?? "");
     const cells = texts();
-    // An empty table is no answer: it would fill the page's address with separators.
+    // An empty table is stored as an empty text: otherwise, the page's address would be full of separators.
     answer(cells.flat().some(Boolean) ? cells.map((row) => row.join(";")).join("|") : "");
   };
   const fields = range(rows).map((i) =>
@@ -184,7 +184,7 @@ function maskInput({ form, it, answer, submit }) {
     focus: () => grid.focus({ preventScroll: true }),
   };
 }
-// Enter submits the answer; a paintable table would toggle a cell.
+// In this lab, Enter submits the answer; in other paintable tables, Enter toggles a cell.
 const onEnterIn = (submit) => (event) => {
   if (event.key === "Enter") event.stopImmediatePropagation();
   onEnter(submit)(event);

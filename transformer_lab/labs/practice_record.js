@@ -3,15 +3,16 @@
 import { range } from "./maths.js";
 
 /**
- * The progress in one topic: solved cases, the number of times of each mistake, and mistakes due for repetition.
+ * The progress in one topic: solved cases, the number of times that each mistake was made, and the mistakes that are
+ * due for repetition.
  * @typedef {{ solved: number[], missed: Record<string, number>, due: { mistake: string, wait: number }[] }} TopicRecord
  */
 
 const KEY = "transformer-lab.practice";
-const WAIT = 2; // cases until a mistake is repeated
+const WAIT = 2; // the number of cases before a mistake is repeated
 const MOST_DUE = 20;
 
-// Without localStorage, as in some browsers for pages from disk, the progress lasts until the page is left.
+// Some browsers have no localStorage for pages from disk; the progress then lasts until the reader leaves the page.
 let all = null;
 function loadRecords() {
   if (all) return all;
@@ -28,7 +29,7 @@ function save() {
   try {
     localStorage.setItem(KEY, JSON.stringify(all));
   } catch {
-    // The progress is lost with the page.
+    // Without localStorage, the progress is lost when the reader leaves the page.
   }
 }
 
@@ -47,11 +48,11 @@ export function recordSolved(topic, at) {
   save();
 }
 
-// Records a wrong answer, with the known mistakes that produce it.
+// Records a wrong answer, with the known mistakes that lead to it.
 /** @type {(topic: string, mistakes: string[]) => void} */
 export function recordMissed(topic, mistakes) {
   const { missed, due } = recordOf(topic);
-  if (mistakes.length === 1) missed[mistakes[0]] = (missed[mistakes[0]] ?? 0) + 1; // two mistakes: ambiguous
+  if (mistakes.length === 1) missed[mistakes[0]] = (missed[mistakes[0]] ?? 0) + 1; // two mistakes are ambiguous
   const mistake = mistakes[0] ?? "";
   if (!due.some((each) => each.mistake === mistake) && due.length < MOST_DUE) due.push({ mistake, wait: WAIT });
   save();
@@ -63,8 +64,8 @@ export function forgetAll() {
   save();
 }
 
-// The case after case `at`, and whether it repeats a mistake with other numbers. Solved cases come again only after all
-// others are solved.
+// The case after case `at`, and whether this case repeats a mistake with different numbers. Solved cases return only
+// after all others are solved.
 /**
  * @type {(topic: { name: string, mistakes: string[][], cases: any[] }, at: number) =>
  *   { at: number, back: boolean }}

@@ -1,4 +1,4 @@
-// The first page of a practice of several topics: a tile for each, with a ring that fills as its cases are solved.
+// The start page of a practice of several topics: a tile for each topic, with a ring that fills as cases are solved.
 
 import { recordOf } from "./practice_record.js";
 import { button, element, set, setText } from "./ui.js";
@@ -9,7 +9,8 @@ export const START = "start";
 /** @type {(chapter: number) => string} */
 export const upTo = (chapter) => `to${chapter}`;
 
-// The choices of several topics, by name, each with its title and whether it includes a topic.
+// The choices that cover several topics, by name: each with a title, and a function that says whether it includes a
+// topic.
 /**
  * @type {(topics: PracticeTopic[]) =>
  *   Record<string, { title: string, includes: (topic: PracticeTopic) => boolean }>}
@@ -36,7 +37,7 @@ export function choicesOf(topics) {
   return Object.fromEntries([...all, ...before, ...mixed, ...single]);
 }
 
-// A ring, filled as far as `solved` is of `cases`.
+// A ring, of which the fraction `solved` / `cases` is filled.
 export function practiceRing() {
   const node = element("span", { class: "tl-ring", "aria-hidden": "true" });
   const show = ({ solved, cases }) => {

@@ -13,10 +13,10 @@ import { grouped, parseNumber } from "./words.js";
 /** @typedef {import("./sampling_maths.js").Stored} Stored */
 /** @typedef {import("./sampling_maths.js").Settings & { prompt: string, seed: number, draws: number }} State */
 
-const ROWS = 10; // tokens with a row of their own; one more row is for all others
-const MANY = 100; // draws at once
+const ROWS = 10; // the number of tokens with a row of their own; one more row stands for all other tokens
+const MANY = 100; // the number of draws of one button
 
-// The prompt: one button for each stored prompt, and the text of the chosen one.
+// The prompt: a button for each stored prompt, and the text of the chosen prompt.
 /**
  * @type {(model: import("./ui.js").Model, prompts: Stored[]) =>
  *   { node: HTMLElement, draw: (stored: Stored) => void, reserveAll: () => void }}
@@ -50,13 +50,13 @@ function stepSlider(model, label, trait, ends, steps, note) {
   return sliderWithInput(label, options, (value) => commit(model, { [trait]: value }));
 }
 
-// The slider of top-k: one place for each number, and the last place for all tokens.
+// The slider of top-k: one position for each number, and the last position for all tokens.
 function topKSlider(model, stored, all) {
   const write = (k) => (k === null || k === all ? "all" : grouped(k));
   return sliderWithInput(
     "Top-k",
     {
-      head: element("p", { class: "tl-label" }, "Top-k: the k likeliest"),
+      head: element("p", { class: "tl-label" }, "Top-k: the k most likely tokens"),
       ends: [1, all],
       write,
       parse: (text) => parseTopK(text, stored, all),
@@ -67,7 +67,7 @@ function topKSlider(model, stored, all) {
   );
 }
 
-// A row for each of the best tokens and one for all others: probability before and after the cut, and draws.
+// A row for each of the best tokens and a row for all others: the probability before and after the cut, and the draws.
 function tokensTable() {
   const rows = range(ROWS + 1).map(() => {
     const [name, before, after, count] = [
@@ -125,10 +125,10 @@ function render({ model, el }) {
   const prompt = promptPanel(model, prompts);
   const table = tokensTable();
   const slider = (label, trait, note) => stepSlider(model, label, trait, limits[trait], limits.steps[trait], note);
-  const temperature = slider("Temperature", "temperature", "Temperature τ: scores are divided by it");
+  const temperature = slider("Temperature", "temperature", "Temperature τ: scores are divided by τ");
   const topK = topKSlider(model, limits.stored, all);
-  const topP = slider("Top-p", "top_p", "Top-p: the likeliest, until they add up to p");
-  const minP = slider("Min-p", "min_p", "Min-p: at least this fraction of the best");
+  const topP = slider("Top-p", "top_p", "Top-p: the most likely tokens, up to a total of p");
+  const minP = slider("Min-p", "min_p", "Min-p: at least this fraction of the highest probability");
   const cuts = element("div", { class: "tl-cuts" }, topK.node, topP.node, minP.node);
   const drawMore = (more) => () => commit(model, { draws: Math.min(model.get("draws") + more, limits.draws) });
   const one = action("Draw", drawMore(1));
@@ -217,7 +217,7 @@ function render({ model, el }) {
         : drawText(
             last + 1,
             randomNumber(state.seed, last),
-            token === undefined ? "one of the others" : tokenText(token),
+            token === undefined ? "one of the other tokens" : tokenText(token),
           );
     setText(status, choiceText(stored, state.temperature, chosen) + drawnText);
   });

@@ -10,8 +10,8 @@ import traitlets
 from ..arguments import format_value, is_number
 from .lab import Lab, as_integer, as_number, as_option, script, style
 
-MOST_STORED = 300  # tokens of each prompt that are stored one by one; the others are stored as sums
-STEPS = {"temperature": 20, "top_p": 100, "min_p": 100}  # steps per 1; sums are stored for these steps only
+MOST_STORED = 300  # how many tokens of each prompt are stored one by one; sums are stored for the other tokens
+STEPS = {"temperature": 20, "top_p": 100, "min_p": 100}  # steps per unit; sums are stored for these steps only
 RANGES = {"temperature": (0, 2), "top_p": (0.01, 1), "min_p": (0, 1)}
 MOST_DRAWS, MOST_SEED = 1000, 9999
 
@@ -19,9 +19,9 @@ MOST_DRAWS, MOST_SEED = 1000, 9999
 def stored_prompt(key, text, logits, decode, chat=False):
     """Return what the lab stores of one prompt: its best tokens one by one, and exact sums over all others.
 
-    A temperature changes the sum over the others, and a cut-off may fall among them. So the lab stores this sum
-    for each of its temperatures. Where a set of kept tokens includes tokens that are not stored, the lab stores the
-    size and the mass of the set.
+    The sum over the other tokens depends on the temperature, so the lab stores this sum for each of its temperatures. A
+    cut-off may fall among the other tokens: if a set of kept tokens includes tokens that are not stored, the lab stores
+    the size of the set and its total probability.
     """
     logits = logits.double().sort(descending=True, stable=True)
     values, numbers = logits.values, logits.indices.tolist()
@@ -43,9 +43,9 @@ def stored_prompt(key, text, logits, decode, chat=False):
         "vocab_size": len(values),
         "tokens": [decode(number) for number in numbers[:MOST_STORED]],
         "logits": [round(x, 7) for x in best.tolist()],
-        "others": [_short(x) for x in others],  # their probability together, for each temperature
-        "nucleus": nucleus,  # for each temperature, for the last values of top_p: how many tokens, with which mass
-        "likely": likely,  # for each temperature, for the first values of min_p: the same
+        "others": [_short(x) for x in others],  # the total probability of the other tokens, for each temperature
+        "nucleus": nucleus,  # for each temperature, for the last values of top_p: tokens kept, their mass
+        "likely": likely,  # for each temperature, for the first values of min_p: the same two numbers
     }
 
 
@@ -63,11 +63,12 @@ KEYS = [prompt["key"] for prompt in PROMPTS]
 
 
 class SamplingLab(Lab):
-    """Choose the next token of a real model: turn the temperature, cut off with top-k, top-p or min-p, and draw.
+    """Choose the next token of a real model: set the temperature, cut off with top-k, top-p or min-p, and draw.
 
     The model is SmolLM2-135M-Instruct. Its scores after each prompt are stored, so the lab needs no weights.
-    The temperature comes first. Then top-k, top-p and min-p, in this order, each keep the most likely of the tokens
-    that the step before has left. At the end, the probabilities of the kept tokens are divided by their sum.
+    The temperature is applied first. Then top-k, top-p and min-p are applied in this order; each step keeps the most
+    likely of the tokens that the previous step has kept. At the end, the probabilities of the kept tokens are divided
+    by their sum.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ class SamplingLab(Lab):
     temperature : float, optional
         From 0 (greedy: the highest score wins) to 2, in steps of 0.05.
     top_k : int, optional
-        Keep this many tokens, 1 to 300; all when left out.
+        The number of tokens to keep, from 1 to 300; all when left out.
     top_p : float, optional
         Keep the most likely tokens until their probabilities add up to this number, from 0.01 to 1 in steps of 0.01;
         1 keeps all.
@@ -84,9 +85,10 @@ class SamplingLab(Lab):
         Keep the tokens with at least this fraction of the highest probability, from 0 to 1 in steps of 0.01; 0 keeps
         all.
     seed : int, optional
-        From 0 to 9999. The seed and the place of a draw determine its number; a ``torch.Generator`` has other numbers.
+        From 0 to 9999. The seed and the position of a draw determine its random number; a ``torch.Generator`` has
+        different numbers.
     draws : int, optional
-        How many tokens are drawn, up to 1000.
+        The number of tokens to draw, up to 1000.
     controls : sequence of str, optional
         The groups of controls to show, of ``"prompt"``, ``"temperature"``, ``"cut"`` and ``"draw"``; all when left out.
 
@@ -97,14 +99,14 @@ class SamplingLab(Lab):
     tokens : list of str
         The stored tokens, the most likely first.
     before, after : Tensor, shape (301,), float64
-        The probabilities of the stored tokens and, in the last entry, of all others together: before anything is cut
-        off, and after.
+        The probabilities of the stored tokens and, in the last entry, of all other tokens together: before and after
+        the cut-off.
     n_kept : int
-        How many tokens of the whole vocabulary can be drawn.
+        The number of tokens in the whole vocabulary that can be drawn.
     numbers : Tensor, shape (draws,), float64
         The random numbers, from 0 to 1.
     drawn : list of int
-        The places in ``after`` on which the random numbers fall.
+        The positions in ``after`` on which the random numbers fall.
 
     Raises
     ------
@@ -126,7 +128,7 @@ class SamplingLab(Lab):
     groups = ("prompt", "temperature", "cut", "draw")
     constants: ClassVar[dict] = {"prompts": PROMPTS}
 
-    prompt = traitlets.Any().tag(sync=True)  # Any: the validators below raise the package's errors
+    prompt = traitlets.Any().tag(sync=True)  # of type Any, so that the validators below raise the package's own errors
     temperature = traitlets.Any().tag(sync=True)
     top_k = traitlets.Any(allow_none=True).tag(sync=True)
     top_p = traitlets.Any().tag(sync=True)
@@ -211,12 +213,12 @@ class SamplingLab(Lab):
 
     @property
     def drawn(self):
-        last = min(self.n_kept - 1, MOST_STORED)  # rounding must not draw what is cut off
+        last = min(self.n_kept - 1, MOST_STORED)  # rounding must not select a token that is cut off
         places = torch.searchsorted(self.after.cumsum(0), self.numbers, right=True)
         return places.clamp(max=last).tolist()
 
     def _keep(self):
-        """How many tokens are kept, and their total probability; the kept tokens are always the most likely."""
+        """Return the number of kept tokens, which are always the most likely, and their total probability."""
         before, stored = self.before, self._stored
         if self.temperature == 0:
             return 1, 1.0
@@ -245,7 +247,7 @@ class SamplingLab(Lab):
 
 
 def _random(seed, place):
-    """The number, from 0 to 1, at one place of a seed's sequence: mulberry32, as in sampling_maths.js."""
+    """Return the number, from 0 to 1, at one place in the sequence of a seed: mulberry32, as in the lab's script."""
     a = (seed * 0x9E3779B1 + (place + 1) * 0x6D2B79F5) & 0xFFFFFFFF
     a = ((a ^ (a >> 15)) * (a | 1)) & 0xFFFFFFFF
     a ^= (a + (((a ^ (a >> 7)) * (a | 61)) & 0xFFFFFFFF)) & 0xFFFFFFFF

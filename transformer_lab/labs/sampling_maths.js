@@ -3,7 +3,8 @@
 import { range, softmax, sum } from "./maths.js";
 
 /**
- * What is stored of one prompt: its best tokens one by one, and sums over all others, as sampling.py computes them.
+ * The stored data of one prompt: its best tokens one by one, and sums over all other tokens, which sampling.py
+ * computes.
  * @typedef {object} Stored
  * @property {string} key
  * @property {string} text
@@ -12,8 +13,9 @@ import { range, softmax, sum } from "./maths.js";
  * @property {string[]} tokens
  * @property {number[]} logits
  * @property {number[]} others for each temperature, the probability of all other tokens together
- * @property {[number, number][][]} nucleus for each temperature and the last values of top_p: tokens kept, their mass
- * @property {[number, number][][]} likely for each temperature and the first values of min_p: the same
+ * @property {[number, number][][]} nucleus for each temperature and the last values of top_p: the number of kept
+ * tokens, their total probability
+ * @property {[number, number][][]} likely for each temperature and the first values of min_p: the same two numbers
  */
 /**
  * @typedef {object} Settings
@@ -23,11 +25,11 @@ import { range, softmax, sum } from "./maths.js";
  * @property {number} min_p
  */
 /**
- * Probabilities of the stored tokens and, last, of all others together, before the cut and after it.
+ * The probabilities of the stored tokens and, in the last entry, of all other tokens, before and after the cut.
  * @typedef {{ before: number[], after: number[], kept: number, mass: number }} Choice
  */
 
-// A little room for rounding, since 0.1 + 0.2 must count as 0.3.
+// A tolerance for rounding, since 0.1 + 0.2 must count as 0.3.
 const ROUNDING = 1e-12;
 
 /** @type {(stored: Stored, temperature: number, steps: number) => number[]} */
@@ -37,7 +39,7 @@ function probabilities({ logits, others }, temperature, steps) {
   return [...softmax(logits.map((x) => x / temperature)).map((p) => p * (1 - rest)), rest];
 }
 
-// How many tokens are kept, and their total probability. The kept tokens are always the most likely ones.
+// The number of kept tokens, which are always the most likely tokens, and their total probability.
 /** @type {(stored: Stored, settings: Settings, steps: Record<string, number>, before: number[]) => [number, number]} */
 function keptTokens(stored, { temperature, top_k, top_p, min_p }, steps, before) {
   if (temperature === 0) return [1, 1];
@@ -77,7 +79,7 @@ export function choose(stored, settings, steps) {
   return { before, after: after.map((p) => p / total), kept, mass };
 }
 
-// The entry on which a random number falls: the first at which the running sum of the probabilities is above the
+// The entry on which a random number falls: the first entry at which the running sum of probabilities exceeds the
 // number.
 /** @type {(number: number, choice: Choice) => number} */
 export function drawnPlace(number, { after, kept }) {

@@ -5,7 +5,7 @@ import { counted, grouped, legible, parseNumber, places, quoted } from "./words.
 /** @typedef {import("./sampling_maths.js").Choice} Choice */
 /** @typedef {import("./sampling_maths.js").Stored} Stored */
 
-// Reads a number with `steps` steps from one whole number to the next, as in 0.05, 0.10, …
+// Parses a number with `steps` steps from one whole number to the next, such as 0.05, 0.10, …
 /**
  * @type {(text: string, name: string, ends: [number, number], steps: number) =>
  *   import("./words.js").Parsed<number>}
@@ -18,7 +18,7 @@ export function parseStep(text, name, ends, steps) {
   return { value, text: String(value) };
 }
 
-// Reads top-k: a number of stored tokens, or the whole vocabulary.
+// Parses top-k: at most the number of stored tokens, or the whole vocabulary.
 /** @type {(text: string, stored: number, all: number) => import("./words.js").Parsed<number | null>} */
 export function parseTopK(text, stored, all) {
   if (text.trim() === "all") return { value: null, text: "all" };
@@ -33,7 +33,7 @@ export function parseTopK(text, stored, all) {
 export const tokenText = (token) => quoted(legible(token));
 export const othersText = (count) => `${grouped(count)} others`;
 
-// A probability to three places; a probability that is not zero is never written as zero.
+// Formats a probability to three places. A nonzero probability is never written as zero.
 /** @type {(p: number) => string} */
 export const shareText = (p) => (p > 0 && p < 0.0005 ? "< 0.001" : places(p, 3));
 

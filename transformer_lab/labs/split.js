@@ -1,4 +1,4 @@
-// The split lab: splitting a tensor into heads and merging it again, step by step, and the same with view alone.
+// The split lab: splitting a tensor into heads and merging the heads, step by step, correctly or with view alone.
 
 import { booleanCodec, integerCodec, traitsInUrl } from "./address.js";
 import { hueOf } from "./colours.js";
@@ -15,7 +15,7 @@ import { quotedAt, shapeText } from "./words.js";
 
 const TRAITS = ["stage", "cell", "split_by_view", "merge_by_view"];
 const label = (...inside) => element("p", { class: "tl-label" }, ...inside);
-// The list of steps: code, shape by axis names, and shape in numbers.
+// The list of steps: for each its code, and its shape in names of axes and in numbers.
 function stageBar(model, count) {
   const stages = range(count).map(() => {
     const code = element("code");
@@ -37,15 +37,15 @@ function stageBar(model, count) {
   return { node: group.node, draw };
 }
 
-const TENSORS = ["x", "q", "q", "q", "scores", "weights", "out", "out", "out", "y"]; // at each stage
+const TENSORS = ["x", "q", "q", "q", "scores", "weights", "out", "out", "out", "y"]; // the shape at each stage
 
-// The example's tensor before and after a step, with one number marked.
+// The tensor of the example before and after a step, with one marked number.
 function beforeAndAfter(model, example) {
   const { letter, tokenOf, nameOf, byHead, rowOf, isMisplaced } = namesIn(example);
-  let column = 0; // the key, in a table of scores
+  let column = 0; // the key of the marked cell, in a table of scores
   const pictures = ["Before this step", "After this step"].map((text) => {
     const picture = { step: null, drawn: "" };
-    const grid = tensorGrid(`${text}. Arrow keys follow a number.`, (index) => {
+    const grid = tensorGrid(`${text}. Arrow keys choose the number to follow.`, (index) => {
       const { ids, shape } = picture.step;
       const id = ids[ravel(index, shape)];
       if (Array.isArray(id)) column = index[2];
@@ -87,15 +87,15 @@ function beforeAndAfter(model, example) {
     const [before, after] = pictures;
     const shown = after.drawn;
     for (const [i, at] of ends.entries()) drawOne(pictures[i], way[at], at, which, cell);
-    // After a change of step the numbers animate from their positions before it.
+    // After a change of step, the numbers are animated from their old positions.
     if (shown && shown !== after.drawn) animateFrom(positionsOf(node, cellsOf(before)), node, cellsOf(after));
   };
   return { node, draw };
 }
 
-const CHOICE_LABEL = "What would happen with";
-const EACH_ROW = "Each row is one token’s look at all tokens, and each head has a table of its own.";
-const mixedCellsText = (lost, all) => `${lost} of ${all} cells compare the wrong tokens for their row and column.`;
+const CHOICE_LABEL = "What would happen if you used";
+const EACH_ROW = "Each row contains one token’s scores for all tokens, and each head has its own table.";
+const mixedCellsText = (lost, all) => `${lost} of ${all} cells compare tokens that do not match the row and column.`;
 
 // The steps of splitting and merging.
 /** @type {(model: Model) => any} */
@@ -131,12 +131,12 @@ function journeyPanel(model) {
     element(
       "p",
       { class: "tl-note" },
-      `In small, and without batch: ${sizes}. b3 is feature 3 of token b. Point at a number to follow it.`,
+      `A small example without batch: ${sizes}. b3 is feature 3 of token b. Point at a number to follow it.`,
     ),
     picture.node,
   ];
 
-  // The effect of a wrong split on the reader's own sentence.
+  // Describes the effect of a wrong split on the reader's own sentence.
   function ownSentenceText(splitByView) {
     if (!splitByView || heads === 1) return "";
     const [from, to] = tokensOfHead(0, heads, queries);
@@ -150,14 +150,14 @@ function journeyPanel(model) {
     return byHead(shape) ? `head ${index[0]}, row ${row}` : `token ${row}, piece ${index[1]}`;
   }
 
-  // Describes the marked number: its position, and which token the layer takes it for.
+  // Describes the marked number: its position, and the token as which the layer reads its row.
   function cellText(step, cell, lost) {
     const { ids, shape } = step;
     const place = ids.indexOf(cell);
     if (place < 0) return lost ? mixedCellsText(lost, ids.length) : EACH_ROW;
     const index = unravel(place, shape);
     const feature = `${nameOf(cell)}, feature ${cell % features} of token ${letter(tokenOf(cell))}`;
-    const taken = isMisplaced(step, place) ? ` That row is taken for token ${letter(rowOf(shape, index))}.` : "";
+    const taken = isMisplaced(step, place) ? ` The layer reads this row as token ${letter(rowOf(shape, index))}.` : "";
     const wrong = lost ? ` ${lost} of ${ids.length} numbers are in the wrong row.` : "";
     return `${feature}, is at [${index.join(", ")}]: ${positionText(shape, index)}.${taken}${wrong}`;
   }
@@ -172,7 +172,7 @@ function journeyPanel(model) {
     bar.draw(stepTexts, stage, { ...lengths, ...widths });
     toggles.split_by_view.show(split);
     toggles.merge_by_view.show(merge);
-    // A transpose that is left out changes nothing, so the tensor before it is the input of the view.
+    // If the transpose is left out, the tensor before it is the input of the view.
     const start = stage - (stepTexts[stage].wrong && stage !== 2 && stage !== 8 ? 2 : 1);
     picture.draw(way, [start, stage], `${split} ${merge}`, cell);
     setText(lesson, stepTexts[stage].words);
@@ -182,7 +182,7 @@ function journeyPanel(model) {
     const ownSentence = ownSentenceText(split);
     const most = product([example.heads, example.seq, example.seq]);
     const last = letter(example.seq - 1);
-    const wrong = ` That row is taken for token ${last}. ${most} of ${most} numbers are in the wrong row.`;
+    const wrong = ` The layer reads this row as token ${last}. ${most} of ${most} numbers are in the wrong row.`;
     const stands = `${last}0, feature 0 of token ${last}, is at [0, 0, 0]: token ${last}, piece 0.`;
     const longest = [EACH_ROW, mixedCellsText(most, most), `${stands}${split || merge ? wrong : ""}`];
     reserveSpace(status, ...longest.map((text) => `${text}${ownSentence}`));

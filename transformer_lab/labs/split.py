@@ -1,4 +1,4 @@
-"""The split lab: how a tensor is cut into heads, and merged again."""
+"""The split lab: how a tensor is split into heads, and how the heads are merged."""
 
 import math
 
@@ -8,25 +8,25 @@ from .lab import Lab, as_integer, as_number, as_strings, script, style
 
 MOST_HEADS, MOST_TOKENS = 32, 64
 STAGES = 10  # the number of steps
-EXAMPLE = {"seq": 4, "heads": 2, "d_head": 3}  # the tensor that is drawn
+EXAMPLE = {"seq": 4, "heads": 2, "d_head": 3}  # the shape of the tensor that is drawn
 SENTENCE = "the cat sat on the mat"
 
 
 class SplitLab(Lab):
-    """Follow a number into the heads and back, step by step, and see what ``view`` alone would do to it.
+    """Follow a number into the heads and back, step by step, and see where ``view`` alone would move the number.
 
     Parameters
     ----------
     tokens : str or sequence of str, optional
-        A sentence, at most 64 tokens: its length is part of the shapes. A string is split at its spaces.
+        A sentence of at most 64 tokens, whose length appears in the shapes. A string is split at its spaces.
     n_heads : int, optional
-        From 1 to 32, in the shapes; the drawn example has 2.
+        The number of heads in the shapes, from 1 to 32; the drawn example has 2.
     d_model : int, optional
-        A multiple of ``n_heads``, in the shapes.
+        The number of features in the shapes, a multiple of ``n_heads``.
     stage : int, optional
-        The step that is chosen, from 0 to 9.
+        The chosen step, from 0 to 9.
     split_by_view, merge_by_view : bool, optional
-        Whether the transpose is left out, on the way into the heads or back.
+        Whether the transpose is left out when splitting into heads, or when merging.
     controls : sequence of str, optional
         The groups of controls to show beside the steps, of ``"mistakes"``; all when left out.
 
@@ -35,7 +35,7 @@ class SplitLab(Lab):
     stage, split_by_view, merge_by_view
         What the reader has set.
     cell : int
-        The number that is followed: ``6 * token + feature``.
+        The number that the reader follows: ``6 * token + feature``.
 
     Examples
     --------

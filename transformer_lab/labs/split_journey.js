@@ -3,12 +3,12 @@
 import { range, ravel, unravel } from "./maths.js";
 
 /** @typedef {{ seq: number, heads: number, d_head: number }} Example */
-// A step's shape, and the number at each position in row-major order; for scores, the pair of numbers.
+// A step's shape, and the number at each position in row-major order; for scores, each position has a pair of numbers.
 /** @typedef {{ shape: number[], ids: (number | [number, number])[] }} Step */
 // A step's code, its shape by axis names, and its description; `wrong` marks a mistake.
 /** @typedef {{ text: string, shape: string[], words: string, wrong: boolean }} StepText */
 
-// Numbers are identified by their original position: t·d_model + f is feature f of token t.
+// A number is identified by its original position: t·d_model + f is feature f of token t.
 /** @type {(example: Example, splitByView: boolean, mergeByView: boolean) => Step[]} */
 export function journeySteps({ seq, heads, d_head: width }, splitByView, mergeByView) {
   const model = heads * width;
@@ -45,7 +45,7 @@ export function journeySteps({ seq, heads, d_head: width }, splitByView, mergeBy
   ];
 }
 
-// Names of the example's numbers, and whether a number is in the row of a different token.
+// The names of the example's numbers, and whether a number is in the row of a different token.
 /** @param {Example} example */
 export function namesIn({ heads, d_head }) {
   const features = heads * d_head;
@@ -53,7 +53,7 @@ export function namesIn({ heads, d_head }) {
   const tokenOf = (id) => Math.floor(id / features);
   const nameOf = (id) =>
     Array.isArray(id) ? id.map((one) => letter(tokenOf(one))).join("·") : `${letter(tokenOf(id))}${id % features}`;
-  // Whether the first axis is that of the heads.
+  // Whether the first axis is the axis of the heads.
   const byHead = (shape) => shape.length === 3 && shape[0] === heads;
   const rowOf = (shape, index) => index[byHead(shape) ? 1 : 0];
   const isMisplaced = ({ shape, ids }, flat) => {
@@ -65,7 +65,7 @@ export function namesIn({ heads, d_head }) {
   return { features, letter, tokenOf, nameOf, byHead, rowOf, isMisplaced };
 }
 
-// The first and last token whose numbers end up in a head when view alone splits.
+// The first and the last token whose numbers are in a head after a split by view alone.
 /** @type {(head: number, heads: number, seq: number) => [number, number]} */
 export const tokensOfHead = (head, heads, seq) => [
   Math.floor((head * seq) / heads),
@@ -86,14 +86,14 @@ export function steps(splitByView, mergeByView) {
     code(
       "q = q_proj(x)",
       rows,
-      "A linear layer makes each token’s query from all its features. k_proj and v_proj make keys and values in the " +
-        "same way. A row is still a token.",
+      "A linear layer computes each token’s query from all its features. k_proj and v_proj compute keys and values " +
+        "in the same way. Each row still belongs to one token.",
     ),
     splitByView
       ? code(
           `q = q.view(batch, heads, ${seq}, d_head)`,
           split,
-          "The shape is right, and view has dealt the numbers out in reading order. Head 0 gets the first half of " +
+          "The shape is right, but view has distributed the numbers in reading order. Head 0 gets the first half of " +
             "the sentence, each token in two pieces, and mistakes every piece for a token.",
           true,
         )
@@ -106,20 +106,20 @@ export function steps(splitByView, mergeByView) {
       ? code(
           "(no transpose)",
           split,
-          "The shape is right already, so nothing warns you. A dashed cell lies in a row that attention reads as " +
+          "The shape is right already, so nothing warns you. A dashed cell is in a row that attention reads as " +
             "another token’s.",
           true,
         )
       : code(
           "q = q.transpose(1, 2)",
           split,
-          "The heads step in front: each head now has its own matrix, with one row for every token.",
+          "The axis of the heads moves to the front: each head now has its own matrix, with one row for each token.",
         ),
     code(
       "scores = q @ k.transpose(2, 3) / √d_head",
       table,
       splitByView
-        ? "Head 0 compares pieces of a and b with one another. It never meets c or d."
+        ? "Head 0 compares pieces of a and b with one another. It never sees c or d."
         : "Each head compares its own queries with its own keys: a·b is a’s query with b’s key.",
     ),
     code(
@@ -133,11 +133,11 @@ export function steps(splitByView, mergeByView) {
       "out = weights @ v",
       split,
       splitByView
-        ? "Each row is the answer to a piece of a token, blended from pieces of two tokens."
-        : "Each head blends its own values: one row for every token again.",
+        ? "Each row is the output for a piece of a token, a mixture of pieces of two tokens."
+        : "Each head mixes its own values, and again has one row for each token.",
     ),
     mergeByView
-      ? code("(no transpose)", split, "Left out: the heads still come first.", true)
+      ? code("(no transpose)", split, "The transpose is left out: the heads still come first.", true)
       : code(
           "out = out.transpose(1, 2)",
           ["batch", seq, "heads", "d_head"],
@@ -148,22 +148,22 @@ export function steps(splitByView, mergeByView) {
       rows,
       mergeByView
         ? splitByView
-          ? "Every letter is back in its row, as if nothing had happened. The numbers are wrong all the same: no " +
+          ? "Every letter is back in its row, as if nothing had happened. But the numbers are wrong, because no " +
             "head ever saw the whole sentence."
-          : "The shape is right. Row a holds what head 0 found for a and for b; nothing that head 1 found for a is " +
+          : "The shape is right. Row a contains the results of head 0 for a and for b; no result of head 1 for a is " +
             "in it."
         : splitByView
-          ? "Row a holds answers to pieces of a and of c."
+          ? "Row a contains outputs for pieces of a and of c."
           : "The pieces of a token become one row. The transpose has left them scattered in storage, so view would " +
-            "raise; reshape copies.",
+            "raise an error; reshape copies.",
       mergeByView,
     ),
     code(
       "y = out_proj(out)",
       rows,
       splitByView || mergeByView
-        ? "The last layer mixes each row. No shape has shown that anything went wrong."
-        : "The last layer mixes what the heads found. Up to here, no number of one head has met one of another.",
+        ? "The last layer mixes the features of each row. No shape has shown that anything is wrong."
+        : "The last layer mixes the results of the heads. Until this layer, the heads were computed separately.",
     ),
   ];
 }

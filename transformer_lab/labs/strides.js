@@ -15,18 +15,19 @@ import { counted, parseNumber, parseShape, shapeText } from "./words.js";
 /** @typedef {import("./strides_rules.js").Strided} Strided */
 /** @typedef {import("./ui.js").Model} Model */
 
-// Describes the chosen element. The next element is `by` places further in storage; `shared` elements read this place.
+// Describes the chosen element. The next element is `by` places further in storage; `shared` elements have this place.
 function elementText(index, number, place, by, shared) {
-  const away = by === 0 ? "the same place" : `${counted(Math.abs(by), "place")} ${by > 0 ? "further on" : "back"}`;
-  const next = by === null ? "It is the last in reading order." : `The next in reading order is ${away}.`;
-  const others = shared > 1 ? ` ${shared} elements read this one place.` : "";
+  const away = by === 0 ? "at the same place" : `${counted(Math.abs(by), "place")} ${by > 0 ? "further on" : "back"}`;
+  const next =
+    by === null ? "It is the last element in reading order." : `The next element in reading order is ${away}.`;
+  const others = shared > 1 ? ` ${shared} elements share this place.` : "";
   return `Element [${index.join(", ")}] is ${number}, at storage place ${place}. ${next}${others}`;
 }
 
 const placeText = ({ offset, strides }, index, place) =>
   `offset ${offset}${index.map((i, axis) => ` + ${i}×${strides[axis]}`).join("")} = place ${place}`;
 
-// The suggested operations for a tensor, as code.
+// The operations that the lab suggests for a tensor, as code.
 function piecesFor({ shape }) {
   const count = shape.length;
   const pieces = [
@@ -70,7 +71,7 @@ function chainPanel(model, el) {
     const text = model.get("chain");
     const add = (piece) => button(`+ ${piece}`, () => pickChain(text + piece), { class: "tl-code" });
     const undo = button("Undo last", () => pickChain(textOf(steps.slice(0, -1))), { disabled: !steps.length });
-    // The buttons are replaced, so the keyboard focus is set again at the same position.
+    // The buttons are replaced, so the keyboard focus is restored at the same position.
     const buttons = [...piecesFor(tensor).map(add), undo];
     const held = [...offers.children].indexOf(el.getRootNode().activeElement);
     offers.replaceChildren(...buttons);
@@ -145,9 +146,9 @@ function tensorPanel(model) {
   const formula = element("p", { class: "tl-formula" });
   const label = (text) => element("p", { class: "tl-label" }, text);
   const nodes = [
-    label("The tensor, as you index it: point at an element, or click it"),
+    label("The tensor by its indices: point at an element, or click an element"),
     grid.node,
-    group("walk", label("Walk through it in reading order: the number of an element"), walk.node),
+    group("walk", label("Walk through the elements in reading order: the number of the element"), walk.node),
     label("Its storage, with the number of each place (outlined: the chosen element’s row)"),
     strip,
     reservedBox(formula),
@@ -181,7 +182,7 @@ function tensorPanel(model) {
     const count = product(shape);
     if (!count) {
       setText(formula, "");
-      setText(status, `Shape ${shapeText(shape)}: no elements. An axis of size 0 leaves nothing to read.`);
+      setText(status, `Shape ${shapeText(shape)}: no elements. A tensor with an axis of size 0 is empty.`);
       for (const slot of slots) slot.classList.remove("tl-chosen", "tl-used");
       return;
     }

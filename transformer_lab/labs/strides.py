@@ -10,7 +10,7 @@ from ..arguments import format_value
 from .lab import Lab, script, style
 
 MOST_AXES, MOST_ELEMENTS = 5, 64
-LONGEST_CHAIN = 1000  # characters: longer ones exceed the limits of Python's parser
+LONGEST_CHAIN = 1000  # characters: a longer chain exceeds the limits of Python's parser
 OPERATIONS = ("view", "reshape", "flatten", "transpose", "t", "permute", "contiguous", "squeeze", "unsqueeze", "expand")
 
 
@@ -24,7 +24,7 @@ class StridesLab(Lab):
     chain : str
         Operations as code, such as ``".transpose(0, 1).view(6)"`` or ``"[:, ::2]"``.
     index : sequence of int, optional
-        The element of the last tensor that is chosen; the first when left out.
+        The index of the chosen element of the last tensor; the first element when left out.
     controls : sequence of str, optional
         The groups of controls to show, of ``"shape"``, ``"chain"`` and ``"walk"``; all when left out.
 
@@ -81,7 +81,7 @@ class StridesLab(Lab):
 
 
 def _parse(chain):
-    """Read ``".view(2, 3)[0]"`` as ``[("view", (2, 3)), ("index", (0,))]``, without running any of it."""
+    """Parse ``".view(2, 3)[0]"`` as ``[("view", (2, 3)), ("index", (0,))]``, without running any code."""
     steps = []
     try:
         if len(chain) > LONGEST_CHAIN:
@@ -106,12 +106,12 @@ def _parse(chain):
 
 
 def _sizes(node):
-    """One argument of an operation: a number, or a list of numbers."""
+    """Return one argument of an operation: a number, or a list of numbers."""
     return tuple(_number(item) for item in node.elts) if isinstance(node, (ast.Tuple, ast.List)) else _number(node)
 
 
 def _part(node):
-    """One part of an index: a number, a slice, or an ellipsis."""
+    """Return one part of an index: a number, a slice, or an ellipsis."""
     if isinstance(node, ast.Slice):
         return slice(*(part and _number(part) for part in (node.lower, node.upper, node.step)))
     return ... if isinstance(node, ast.Constant) and node.value is ... else _number(node)

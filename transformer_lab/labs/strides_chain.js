@@ -11,7 +11,7 @@ import { counted, quoted } from "./words.js";
 
 const MOST_DRAWN = 128;
 
-// The largest number of arguments, for operations that take no list.
+// The largest number of arguments, for operations that accept no list.
 const MOST_NUMBERS = { t: 0, contiguous: 0, unsqueeze: 1, transpose: 2, flatten: 2 };
 
 /** @type {(step: Step) => void} */
@@ -24,13 +24,13 @@ function checkArguments({ name, args, inBrackets }) {
   }
   if (!args.length && inBrackets && name === "squeeze") refuse("squeeze: an empty list names no axis.");
   if (!args.length && !inBrackets && ["view", "reshape", "permute", "expand"].includes(name)) {
-    refuse(`${name} wants to know the ${name === "permute" ? "order of the axes" : "shape"}.`);
+    refuse(`${name} needs the ${name === "permute" ? "order of the axes" : "shape"}.`);
   }
 }
 
 const WHOLE = /^-?\d{1,9}$/;
 
-// .view(2, 3) → {step, rest}, or {error}. The step's text is valid Python.
+// Parses .view(2, 3): returns {step, rest} or {error}. The step's text is valid Python.
 /** @type {(match: string[], text: string) => Read} */
 function parseCall([whole, name, inside], text) {
   const known = Object.keys(operations).filter((operation) => operation !== "index");
@@ -49,7 +49,7 @@ function parseCall([whole, name, inside], text) {
   return { step, rest: text.slice(whole.length) };
 }
 
-// [0, ::2] → {step, rest}, or {error}, in the same form.
+// Parses [0, ::2]: returns {step, rest} or {error}, in the same form.
 /** @type {(match: string[], text: string) => Read} */
 function parseIndex([whole, inside], text) {
   const args = [];
@@ -67,7 +67,7 @@ function parseIndex([whole, inside], text) {
   return { step: { text: `[${written.join(", ")}]`, name: "index", args }, rest: text.slice(whole.length) };
 }
 
-// ".transpose(0, 1).view(6)" → two steps.
+// Parses a chain: ".transpose(0, 1).view(6)" has two steps.
 /** @type {(text: string, limits: { chain: number }) => import("./words.js").Parsed<Step[]>} */
 export function parseChain(text, limits) {
   if (text.length > limits.chain) return { error: `At most ${limits.chain} characters here.` };
@@ -78,7 +78,7 @@ export function parseChain(text, limits) {
     const index = /^\s*\[([^\]]*)\]/.exec(rest);
     if (!call && !index) {
       const start = quoted(rest.trim().slice(0, 12));
-      return { error: `This can be read up to ${start}. Write operations as .transpose(0, 1) or [:, 0].` };
+      return { error: `The text is valid up to ${start}. Write operations as .transpose(0, 1) or [:, 0].` };
     }
     const read = call ? parseCall(call, rest) : parseIndex(index, rest);
     if (read.error) return read;
@@ -91,7 +91,8 @@ export function parseChain(text, limits) {
 /** @type {(steps: Step[]) => string} */
 export const textOf = (steps) => steps.map((step) => step.text).join("");
 
-// Runs a chain on a fresh tensor: all intermediate tensors, and the error that ended it, if any.
+// Runs a chain on a fresh tensor: returns all intermediate tensors, and the error that ended the chain, if there was
+// one.
 /** @type {(shape: number[], steps: Step[]) => { tensors: Strided[], refused?: number, reason?: string }} */
 export function run(shape, steps) {
   const tensors = [arange(shape)];

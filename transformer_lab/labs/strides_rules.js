@@ -5,11 +5,11 @@ import { counted, shapeText } from "./words.js";
 
 /**
  * A strided view of a storage. `storage` holds numbers of the first tensor; `copied` says whether the last operation
- * created it.
+ * created this storage.
  * @typedef {{ shape: number[], strides: number[], offset: number, storage: number[], copied?: boolean }} Strided
  */
 
-// An operation returns a tensor or throws a reason.
+// An operation returns a tensor, or throws the reason why it cannot.
 export class Refused extends Error {}
 export const refuse = (reason) => {
   throw new Refused(reason);
@@ -23,7 +23,7 @@ export const arange = (shape) => ({
   storage: range(product(shape)),
 });
 
-// The storage position of an element, and of all elements in row-major order.
+// The storage place of an element, and the places of all elements in row-major order.
 /** @type {(tensor: Strided, index: number[]) => number} */
 export const placeOf = (tensor, index) => tensor.offset + dot(index, tensor.strides);
 /** @type {(tensor: Strided) => number[]} */
@@ -41,8 +41,8 @@ export function isContiguous({ shape, strides }) {
   return true;
 }
 
-// The strides of `view(shape)` on the same storage, or the reason why there are none. Axes can be merged only if the
-// stride of the left one is the size times the stride of the right one.
+// The strides of `view(shape)` on the same storage, or the reason why there are none. Two axes can be merged only if
+// the stride of the left axis is the size times the stride of the right axis.
 function viewStrides(tensor, shape) {
   if (product(shape) === 0)
     return { strides: `${shape}` === `${tensor.shape}` ? tensor.strides : contiguousStrides(shape) };
@@ -111,9 +111,9 @@ export const operations = {
     if (found.strides) return { ...tensor, shape, strides: found.strides };
     const { left, step, turn } = found;
     return refuse(
-      `view cannot walk axes ${left} and ${left + 1} in one even step: a step along axis ${left} moves ${step} in ` +
-        `storage, but a full turn of axis ${left + 1} ends ${turn} on. They would have to be equal. ` +
-        ".contiguous() first, or .reshape, copies the elements into order.",
+      `view cannot merge axes ${left} and ${left + 1}: a step along axis ${left} moves ${step} in storage, but ` +
+        `all steps along axis ${left + 1} together move ${turn}. The two numbers must be equal. ` +
+        "A preceding .contiguous(), or .reshape, copies the elements into order.",
     );
   },
   reshape(tensor, ...sizes) {
@@ -136,14 +136,14 @@ export const operations = {
     );
   },
   transpose(tensor, dim0, dim1) {
-    if (dim0 === undefined || dim1 === undefined) refuse("transpose wants two dimensions: .transpose(0, 1).");
+    if (dim0 === undefined || dim1 === undefined) refuse("transpose needs two dimensions: .transpose(0, 1).");
     const [a, b] = [dim0, dim1].map((dim) => axisOf(dim, tensor.shape.length, "transpose"));
     const swap = (list) => list.map((x, axis) => (axis === a ? list[b] : axis === b ? list[a] : x));
     return { ...tensor, shape: swap(tensor.shape), strides: swap(tensor.strides) };
   },
   t(tensor) {
     if (tensor.shape.length > 2)
-      refuse(`t turns a matrix; this tensor has ${tensor.shape.length} axes. Say which two with .transpose.`);
+      refuse(`t transposes a matrix; this tensor has ${tensor.shape.length} axes. Name two axes with .transpose.`);
     return tensor.shape.length === 2 ? operations.transpose(tensor, 0, 1) : tensor;
   },
   permute(tensor, ...dims) {
@@ -166,7 +166,7 @@ export const operations = {
     return { ...tensor, shape: keep(tensor.shape), strides: keep(tensor.strides) };
   },
   unsqueeze(tensor, dim) {
-    if (dim === undefined) refuse("unsqueeze wants to know where: .unsqueeze(0).");
+    if (dim === undefined) refuse("unsqueeze needs a position: .unsqueeze(0).");
     const axis = axisOf(dim, tensor.shape.length + 1, "unsqueeze");
     const step = axis < tensor.shape.length ? tensor.shape[axis] * tensor.strides[axis] : 1;
     return { ...tensor, shape: tensor.shape.toSpliced(axis, 0, 1), strides: tensor.strides.toSpliced(axis, 0, step) };
@@ -187,8 +187,7 @@ export const operations = {
           `expand: axis ${axis} has size ${old}; only an axis of size 1 can stretch, so it cannot become ${newSize}.`,
         );
       shape[i] = newSize;
-      // The stride of an axis of size 1 does not matter; PyTorch uses the size times the stride of the axis to its
-      // right.
+      // The stride of an axis of size 1 has no effect; PyTorch uses the size times the stride of the axis to its right.
       const own = axis < 0 ? shape[i + 1] * strides[i + 1] : tensor.strides[axis];
       strides[i] = newSize === old && tensor.shape.length ? own : 0;
     }

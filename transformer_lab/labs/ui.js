@@ -1,4 +1,4 @@
-// Elements and controls that labs share. A lab's elements are created once and then updated in place.
+// Elements and controls that all labs share. A lab's elements are created once, and then updated in place.
 
 import { grouped, parseNumber } from "./words.js";
 
@@ -10,12 +10,13 @@ import { grouped, parseNumber } from "./words.js";
  * @property {(event: string, listener: () => void) => void} [on]
  * @property {(event: string, listener: () => void) => void} [off]
  * @property {() => void} save_changes
- * @property {(place: { file: string }) => Promise<any>} [load] in a page: loads a value that the page keeps in a file
+ * @property {(place: { file: string }) => Promise<any>} [load] only in a page: loads a value that the page stores in a
+ * file
  */
 /** @typedef {{ model: Model, el: HTMLElement }} View */
 /** @typedef {Record<string, any>} Props Attributes of an element, and listeners: their names begin with “on”. */
 
-// element("button", { class: "x", onclick: f, disabled: true }, "text", child).
+// Creates an element: element("button", { class: "x", onclick: f, disabled: true }, "text", child).
 /** @type {(tag: string, props?: Props, ...children: any[]) => any} */
 export function element(tag, props = {}, ...children) {
   const svg = ["svg", "g", "line", "circle", "rect", "path", "text"].includes(tag);
@@ -36,8 +37,8 @@ export function set(node, props) {
   return node;
 }
 
-// Sets the text only if it has changed, so that a screen reader announces it once. Reuses the text node: a new one
-// would be styled again.
+// Sets the text only if it has changed, so that a screen reader announces the text once. The text node is reused, since
+// a new node would be styled again.
 /** @type {(node: Node, text: string) => void} */
 export function setText(node, text) {
   const [first] = node.childNodes;
@@ -46,16 +47,16 @@ export function setText(node, text) {
   } else if (node.textContent !== text) node.textContent = text;
 }
 
-// The parts of a text, in which query, key and value each have a colour, as in the book's prose.
+// The parts of a text in which query, key and value each have their colour, as in the book's prose.
 /** @type {(text: string) => any[]} */
 export const withRoles = (text) =>
   text
     .split(/\b(quer(?:y|ies)|keys?|values?)\b/i)
     .map((part, i) => (i % 2 ? element("span", { "data-role": part[0].toLowerCase() }, part) : part));
 
-// A box for a text that changes. Its height stays the same, so that nothing below it moves. `reserveSpace` puts hidden
+// A box of constant height for a text that changes, so that nothing below the box moves. `reserveSpace` puts hidden
 // copies of the longest texts of `node` into the box. In any font and at any width, a text needs no more lines than a
-// text with as many words, each at least as wide; all digits have the same width.
+// text with the same number of words, each at least as wide; all digits have the same width.
 /** @type {(node: Element, kind?: string) => HTMLElement} */
 export const reservedBox = (node, kind = "") => element("div", { class: `tl-reserved ${kind}` }, node);
 /** @type {(node: Element, ...longest: (string | any[])[]) => void} */
@@ -69,7 +70,7 @@ export function reserveSpace(node, ...longest) {
   node.after(...newCopies);
 }
 
-// The width of a text in the font of `node`, in ems; also works while the node is hidden.
+// The width of a text in the font of `node`, in ems. This works even while the node is hidden.
 let canvas;
 /** @type {(node: Element, text: string, weight?: number) => number} */
 export function widthInEms(node, text, weight = 400) {
@@ -85,7 +86,7 @@ export function sortedByWidth(node, texts) {
 /** @type {(node: Element, texts: string[]) => string} */
 export const widest = (node, texts) => sortedByWidth(node, texts)[0];
 
-// A button, and a slider that calls `pick` with its value.
+// Creates a button; and a slider that calls `pick` with its value.
 /** @type {(text: string, onclick: () => void, props?: Props) => HTMLButtonElement} */
 export const button = (text, onclick, props = {}) => element("button", { type: "button", onclick, ...props }, text);
 /** @type {(label: string, min: number, max: number, pick: (value: number) => void, props?: Props) => any} */
@@ -107,7 +108,7 @@ export function slider(label, min, max, pick, props = {}) {
 /** @type {(name: string, ...nodes: any[]) => HTMLElement[]} */
 export const group = (name, ...nodes) => nodes.flat().map((node) => set(node, { "data-group": name }));
 
-// The values of these traits, by name.
+// Returns the values of these traits, by name.
 /** @type {(model: Model, traits: string[]) => any} */
 export const getTraits = (model, traits) => Object.fromEntries(traits.map((name) => [name, model.get(name)]));
 
@@ -139,7 +140,7 @@ export function observe(model, traits, draw) {
 
 let fieldCount = 0;
 
-// A text field with its error message. Invalid input leaves the lab's state unchanged.
+// A text field with its error message. Invalid input does not change the lab's state.
 /** @typedef {{ input: HTMLInputElement, error: HTMLElement, show: (text: string) => void }} ParsedInput */
 /**
  * @type {(
@@ -173,7 +174,7 @@ export function parsedInput(parse, accept, props = {}, tag = "input") {
     setError(result.error);
     if (!result.error) accept(result.value);
   });
-  // Shows a value that was set elsewhere, unless the reader is typing the same value in another notation.
+  // Shows a value that was set elsewhere, unless the reader is typing the same value in a different notation.
   const show = (text) => {
     lastShown = text;
     const result = parse(input.value);
@@ -203,7 +204,7 @@ export function field(label, hint, parse, accept, props = {}) {
 // A slider with a text field for the same number. `head` is shown above both, `marks` along the slider.
 /**
  * The range of a slider. `placeOf` and `valueAt` map values to slider positions and back, for a logarithmic scale or a
- * list of values. The field accepts what `parse` accepts; by default any number in the range.
+ * list of values. `parse` determines which texts the field accepts; by default, any number in the range.
  * @typedef {object} SliderOptions
  * @property {[number, number]} ends
  * @property {any} [head]
@@ -241,8 +242,8 @@ export function sliderWithInput(label, { ends, head = [], marks = [], props, ste
   return { node, input, typed: number.input, show };
 }
 
-// Buttons for several options, one of them pressed: options are [value, label] pairs. What can be chosen has a look:
-// modes are joined, and examples to begin with are chips.
+// Buttons for several options, of which one is pressed; the options are [value, label] pairs. The buttons have a
+// `look`: the buttons of modes are joined, and initial examples are chips.
 export const MODES = "tl-choice tl-modes";
 export const EXAMPLES = "tl-choice tl-chips";
 /**
@@ -258,7 +259,7 @@ export function choice(label, options, pick, look = MODES) {
   return { node, buttons, show };
 }
 
-// What is on or off, as a switch; and the button for a lab's one action.
+// A switch for a setting that is on or off; and the button for a lab's main action.
 /** @type {(text: string, flip: () => void) => { node: HTMLButtonElement, show: (on: boolean) => void }} */
 export function onOff(text, flip) {
   const node = button(text, flip, { class: "tl-on-off", "aria-pressed": "false" });
@@ -267,7 +268,7 @@ export function onOff(text, flip) {
 /** @type {(text: string, onclick: () => void) => HTMLButtonElement} */
 export const action = (text, onclick) => button(text, onclick, { class: "tl-main" });
 
-// A radio group: one Tab stop, and arrow keys to move inside it.
+// A radio group: it has one Tab stop, and the arrow keys move inside the group.
 /**
  * @type {(label: string, props: Props, nodes: HTMLElement[], pick: (i: number) => void) =>
  *   { node: HTMLElement, show: (i: number) => void }}

@@ -15,7 +15,7 @@ import { counted, parseNumber, quoted } from "./words.js";
 
 /** @typedef {import("./whole_state.js").State} State */
 
-// The first tokens that fit into the drawing, and the last one.
+// The first tokens that fit into the drawing, and the last token.
 function abbreviated(tokens, most = 20) {
   const cut = (count) => [...tokens.slice(0, count), "…", tokens.at(-1)].join(" ");
   if (tokens.join(" ").length <= most) return tokens.join(" ");
@@ -41,10 +41,10 @@ function render(view) {
     model,
     checkpointWeights(model, () => draw()),
   );
-  let writing = null; // the word that is written on arrival
+  let writing = null; // the word that an arriving lab is writing
   const state = () => stateAt(writing);
   let peeked = null;
-  let drawn = null; // the state before
+  let drawn = null; // the previous state
   const steps = walkPanel(model, state);
   const shut = () => {
     /** @type {HTMLElement} */
@@ -68,7 +68,7 @@ function render(view) {
     if (placeOf(part).side === placeOf(now.part).side) at[1] = now.at[1];
     commit(model, { part, at });
     draw();
-    // On a phone the panel covers the lower half of the window: the place that is open goes into the upper half.
+    // On a phone, the panel covers the lower half of the window, so the open place is scrolled into the upper half.
     const { bottom } = drawing.node.querySelector(".open").getBoundingClientRect();
     const hidden = bottom + side.node.offsetHeight + 8 - innerHeight;
     if (getComputedStyle(side.node).position === "sticky" && hidden > 0) scrollBy({ top: hidden, behavior: "instant" });
@@ -82,7 +82,7 @@ function render(view) {
   const panels = [asking, answerPanel(model, state, unread), familyPanel(model), steps];
   const [ask, answer, family, walking] = panels.map((panel) => panel.node);
   const stage = element("div", { class: "tl-stage" }, family, drawing.node, side.node, walking);
-  // What a key chooses has its name in sight, where the panel is beside the drawing.
+  // If the panel is beside the drawing, a part that a key has chosen is scrolled into view with its name.
   set(drawing.node, {
     onkeydown: () => side.node.offsetTop <= drawing.node.offsetTop && side.title.scrollIntoView({ block: "nearest" }),
   });
@@ -107,7 +107,7 @@ function render(view) {
   const { lab, status } = frame(view, "whole", "A whole Transformer", urlState, ask, answer, stage);
   set(lab.querySelector(".tl-title"), { "role": "heading", "aria-level": 2 });
 
-  // The links of an attention block that is open or pointed at.
+  // The links of the attention block that is open or under the pointer.
   function linksOf({ trace, names, at }, id) {
     const { side, kind } = placeOf(id);
     const tensor = trace[`${id}.weights`];
@@ -160,10 +160,10 @@ function render(view) {
     const text = side.draw(now, id);
     const said = text.startsWith(",") ? text : `. ${text}`;
     const verdict = now.wanted && (now.right ? ": right" : ": wrong");
-    const answered = now.words.length ? `writes ${quoted(now.words.join(" "))}` : "stops at once, without a word";
+    const answered = now.words.length ? `writes ${quoted(now.words.join(" "))}` : "writes nothing";
     const writes = `It reads ${quoted(now.text)} and ${answered}${verdict}.`;
     const whole =
-      now.family === "encoder" ? `An encoder alone: vectors for ${quoted(now.text)}, and no words.` : writes;
+      now.family === "encoder" ? `An encoder alone turns ${quoted(now.text)} into vectors and writes nothing.` : writes;
     const still = unread() && `Not read: ${unread()} Still showing ${now.text}.`;
     setText(status, still || (id ? `${now.step ? `Step ${now.step}. ` : ""}${titleOf(id)}${said}` : whole));
   }

@@ -19,12 +19,12 @@ from .whole_course import course
 
 _FOLDER = Path(__file__).parent
 LARGEST_SIZES = {"n_layers": 4, "n_heads": 8, "d_model": 64, "d_ff": 256}  # of a user's model
-MOST_WORDS = 128  # in a vocabulary
+MOST_WORDS = 128  # the most words in a vocabulary
 LIMITS = {"tokens": 12, "written": 12}
 TEMPERATURES = (0, 5)
 SEEDS = (0, 999)
 FAMILIES = {"both": ("both", "encoder"), "decoder": ("decoder",)}  # the views of a stored model
-MODEL_SWITCHES = ("mask", "positions", "residual", "scale", "cross")  # switches that are not for a single head
+MODEL_SWITCHES = ("mask", "positions", "residual", "scale", "cross")  # the switches, except those for a single head
 DIGITS = 6  # the most that can be typed for the course's two models
 EXAMPLES = ("342", "13", "30", "2003", "1000", "0342", "12345")
 
@@ -73,7 +73,7 @@ def unpack(stored):
 
 
 def switch_names(family, n_layers, n_heads):
-    """Return the names of what can be switched off, in a model or its encoder: ``"mask"``, ``"decoder.0.self.2"``."""
+    """Return the names of all switches of a model or its encoder: ``"mask"``, ``"decoder.0.self.2"``."""
     sides = {"both": ("encoder", "decoder"), "encoder": ("encoder",), "decoder": ("decoder",)}[family]
     places = [(side, "self") for side in sides] + [("decoder", "cross")] * (family == "both")
     heads = [
@@ -84,63 +84,63 @@ def switch_names(family, n_layers, n_heads):
 
 
 class WholeLab(Lab):
-    """Run a whole Transformer, see every tensor that flows in it, and its answer token by token.
+    """Run a whole Transformer, and see all its tensors and its answer, token by token.
 
-    Without a model it shows the course's own two, a Transformer and a decoder-only model, which read a number in digits
-    and write it in words.
+    By default the lab shows the course's two models, a Transformer and a decoder-only model, which read a number in
+    digits and write the number in words.
 
     Parameters
     ----------
     model : Transformer, LanguageModel, or a list of such, optional
-        Your own, with at most 4 layers, 8 heads, ``d_model`` 64 and ``d_ff`` 256. The lab shows the weights that it has
-        now, in float32. Of a list, such as copies made during a training, a slider chooses one: all must have the same
-        sizes.
+        Your own model, with at most 4 layers, 8 heads, ``d_model`` 64 and ``d_ff`` 256. The lab stores its current
+        weights, in float32. For a list of models of the same sizes, such as copies made during training, the lab has a
+        slider that chooses one model.
     tokens : sequence of str, optional
-        The words of the source vocabulary, in order; of a LanguageModel, those of its one vocabulary. At most 128.
+        The words of the source vocabulary, or of the single vocabulary of a LanguageModel, in order. At most 128.
     tgt_tokens : sequence of str, optional
         The words of a Transformer's target vocabulary; ``tokens`` when left out.
     bos : int, optional
-        The token that every answer begins with, as in :meth:`Transformer.generate`. A LanguageModel gets it behind what
-        is typed, or nothing when it is left out.
+        The token that every answer begins with, as in :meth:`Transformer.generate`. For a LanguageModel, the token is
+        added after the typed text; when left out, nothing is added.
     eos : int, optional
         The token that ends an answer. An answer ends after 12 tokens at the latest.
     text : str, optional
-        What is typed, at most 12 tokens (6 digits for the course's models): characters, where all tokens are single
+        The typed text, at most 12 tokens (6 digits for the course's models): characters if all tokens are single
         characters, and otherwise tokens with spaces between them.
     family : {"both", "encoder", "decoder"}, optional
-        Which parts are shown: of a Transformer both or the encoder alone, of a decoder-only model the decoder.
+        The parts that are shown: both or only the encoder of a Transformer, and the decoder of a decoder-only model.
     step : int, optional
         A step of the walk through the model; 0 is before the walk.
     part : str, optional
         The block or the arrow that is open, such as ``"decoder.0.cross"``.
     tool : {"", "break", "learn", "sample"}, optional
-        What is open in place of a block: the switches, the checkpoints, or the sampling.
+        The panel that is open in place of a block: the switches, the checkpoints, or the sampling.
     off : sequence of str, optional
-        What is switched off: ``"mask"``, ``"positions"``, ``"residual"``, ``"scale"`` (the division by √d), ``"cross"``
-        (the output of cross-attention is 0), or a head, such as ``"decoder.0.self.2"`` (its output is 0).
+        The parts that are switched off: ``"mask"``, ``"positions"``, ``"residual"``, ``"scale"`` (the division by √d),
+        ``"cross"`` (the output of cross-attention is 0), or a head, such as ``"decoder.0.self.2"`` (its output is 0).
     checkpoint : int, optional
-        Which model of the training, or of your list, is shown, from 0; the last when left out.
+        The number, from 0, of the checkpoint of the training, or of the model in your list; the last when left out.
     temperature : float, optional
-        From 0, which always writes the likeliest word, to 5.
+        From 0, at which the most likely word is always written, to 5.
     top_k : int, optional
-        How many of the likeliest words are drawn from; 0 is all.
+        The number of most likely words from which a word is drawn; 0 stands for all words.
     seed : int, optional
-        Which draw, from 0 to 999.
+        The seed of the draw, from 0 to 999.
 
     Attributes
     ----------
     text, family, step, part, tool, off, checkpoint, temperature, top_k, seed
         What the reader has set.
     model : Transformer or LanguageModel
-        The model at the checkpoint, whole, in evaluation mode.
+        The model at the checkpoint in evaluation mode, with nothing switched off.
     answer : list of str
-        What this model writes, whole and at temperature 0. An encoder alone writes nothing.
+        The answer of this model at temperature 0, with nothing switched off. An encoder alone writes nothing.
 
     Raises
     ------
     TypeError, ValueError
-        If the model is of another kind or too large, or the tokens are not as many as its vocabularies, or an argument
-        is out of its range.
+        If the model is of a different kind or too large, if the number of tokens differs from the size of a vocabulary,
+        or if an argument is out of range.
 
     Examples
     --------
@@ -171,14 +171,14 @@ class WholeLab(Lab):
     shown = ("text", "family", "step", "part")
 
     stored = traitlets.List().tag(sync=True)
-    checkpoints = traitlets.List().tag(sync=True)  # the models before these; a page has each in a file of its own
+    checkpoints = traitlets.List().tag(sync=True)  # earlier models; a page has a file for each
     learning = traitlets.Dict().tag(sync=True)
     drawing = traitlets.Unicode((_FOLDER / "whole.svg").read_text("utf-8")).tag(sync=True)
     words = traitlets.Dict(json.loads((_FOLDER / "whole_words.json").read_text("utf-8"))).tag(sync=True)
     limits = traitlets.Dict().tag(sync=True)
     examples = traitlets.List(traitlets.Unicode()).tag(sync=True)
     says = traitlets.Dict().tag(sync=True)  # descriptions of the models, and error messages for typed input
-    text = traitlets.Any().tag(sync=True)  # Any: the validators below raise the package's errors
+    text = traitlets.Any().tag(sync=True)  # of type Any, so that the validators below raise the package's own errors
     family = traitlets.Any().tag(sync=True)
     step = traitlets.Any().tag(sync=True)
     part = traitlets.Any().tag(sync=True)
@@ -371,7 +371,7 @@ def _of_digits(models, made):
         "label": f"Type a number, up to {DIGITS} digits",
         "inputmode": "numeric",
         "empty": "Type a number, such as 7.",
-        "unknown": "Digits only: it knows 0 to 9, no comma, sign or letter.",
+        "unknown": "Digits only: the model knows 0 to 9, but no comma, sign or letter.",
         "many": f"At most {DIGITS} digits; this has ~.",
         "about": {
             "both": "It reads a number in digits and writes it in English, word by word, on this page. "
@@ -391,8 +391,8 @@ def _of_digits(models, made):
             "zero": "It has never seen a number that begins with 0.",
             "both": "It has only seen numbers of one to four digits, and none that begins with 0.",
             "other": "It learned from examples; no one told it a rule.",
-            "off": "A part of it is switched off.",
-            "several": "~ parts of it are switched off.",
+            "off": "A part of the model is switched off.",
+            "several": "~ parts of the model are switched off.",
             "drawn": "Its words were drawn at random.",
             "early": "Its training had only begun.",
         },
@@ -402,7 +402,7 @@ def _of_digits(models, made):
 
 
 def _tokenize(text, tokens, most):
-    """Return the ids of the typed tokens, and the canonical text; or raise an error."""
+    """Return the ids of the typed tokens and the canonical text, or raise an error."""
     if not isinstance(text, str):
         raise TypeError(f"text must be a string, got {format_value(text)}")
     letters = all(len(token) == 1 for token in tokens)

@@ -1,10 +1,11 @@
-// On arrival the model writes its answer once, word by word; a reader who asked for reduced motion sees it finished.
+// On arrival, the model writes its answer once, word by word. With reduced motion, the finished answer is shown at
+// once.
 
 const ARRIVAL = 250; // milliseconds per word
 
 /**
- * Calls `show` with the number of each word, and at the end with null, once `node` is in sight. Returns what ends it:
- * the reader's first key or press, and a change of the lab.
+ * Once `node` is visible, calls `show` with the number of each word in turn, and at the end with null. The reader's
+ * first key or press ends this, and so does the returned function, which the lab calls when it changes.
  * @type {(node: Element, words: () => number, show: (word: number | null) => void) => () => void}
  */
 export function writeOnArrival(node, words, show) {

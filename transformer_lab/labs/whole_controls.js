@@ -11,9 +11,9 @@ import { counted } from "./words.js";
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./whole_state.js").State} State */
 
-const PACE = { first: 900, again: 500 }; // milliseconds per step while playing
+const PACE = { first: 900, again: 500 }; // milliseconds per step of Play
 
-// Parses what is typed: its canonical text, or an error.
+// Parses the typed text: returns its canonical text, or an error.
 export function parseInput(vocabulary, typed, most, says) {
   const { error, text } = tokenize(typed, vocabulary, most, says);
   return error ? { error } : { value: text, text };
@@ -55,7 +55,7 @@ export function askPanel(model, parse, redraw) {
   return { node: element("div", { class: "tl-ask tl-field" }, name, input, or, reservedBox(error)), draw, error };
 }
 
-// What the reader has changed, if it explains a wrong answer.
+// Returns the reader's change that explains a wrong answer, if there is one.
 /** @type {(now: State, last: number) => string} `last`: the checkpoint with the final weights */
 function changeOf({ model, sampling, checkpoint }, last) {
   if (model.off.length) return model.off.length > 1 ? "several" : "off";
@@ -63,7 +63,7 @@ function changeOf({ model, sampling, checkpoint }, last) {
   return checkpoint < last ? "early" : "";
 }
 
-// The answer, token by token with probabilities, and the verdict.
+// The answer, token by token with its probabilities, and the verdict.
 /** @type {(model: Model, state: () => State, unread: () => string) => any} */
 export function answerPanel(model, state, unread) {
   const { why, longest } = model.get("says");
@@ -72,7 +72,7 @@ export function answerPanel(model, state, unread) {
     const { stops, answer } = state();
     commit(model, { step: stops.length - answer.tokens.length + word + 1, part: "decoder.softmax" });
   };
-  // The next word that is not written yet; after the last one, the first again.
+  // Goes to the next unwritten word; after the last word, to the first again.
   const writeNext = () => {
     const { step, ready, answer } = state();
     goTo(step && ready < answer.tokens.length ? ready : 0);
@@ -202,7 +202,7 @@ export function walkPanel(model, state) {
   return { node, draw, stop };
 }
 
-// Chooses the architecture: encoder and decoder, or one of them; with a description.
+// Chooses the architecture: encoder and decoder, or only one of the two; with a description.
 export function familyPanel(model) {
   const texts = model.get("words").families;
   const offered = ["both", "encoder", "decoder"].filter((family) => family in model.get("says").about);

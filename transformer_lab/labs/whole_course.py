@@ -1,16 +1,16 @@
-"""The course's models in the whole lab, and the loss of their training as a curve with marks on both axes."""
+"""The course's models in the whole lab, and their training loss as a curve with marks on both axes."""
 
 import json
 import math
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent
-WIDTH, TOP, BOTTOM = 300, 4, 80  # of the drawing
-MARKS = (1, 0.1, 0.01, 0.001)  # on the axis of the loss
+WIDTH, TOP, BOTTOM = 300, 4, 80  # the size of the drawing
+MARKS = (1, 0.1, 0.01, 0.001)  # the marks on the axis of the loss
 
 
 def course():
-    """Return the course's models, their checkpoints, and what was measured in their training, the losses as curves."""
+    """Return the course's models, their checkpoints, and the measurements of their training, with losses as curves."""
     final, learning = (
         json.loads((_FOLDER / f"whole_{name}.json").read_text("utf-8")) for name in ("weights", "learning")
     )
@@ -20,10 +20,10 @@ def course():
 
 
 def curve(losses, steps):
-    """Return the path of the losses, the marks with their heights, and the place and loss of each checkpoint.
+    """Return the path of the losses, the marks with their heights, and the position and loss of each checkpoint.
 
-    Each loss is the mean over equally many training steps. Its axis is logarithmic. The checkpoints ``steps`` are
-    equally far apart, as they are on the slider below the curve.
+    Each loss is the mean over the same number of training steps, on a logarithmic axis. The checkpoints ``steps`` are
+    equally spaced, as on the slider below the curve.
     """
     size = steps[-1] / len(losses)
     logs = [math.log(loss) for loss in losses]

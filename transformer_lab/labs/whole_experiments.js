@@ -1,4 +1,4 @@
-// What the reader can change about the model: parts switched off, an earlier checkpoint, and how it chooses its words.
+// The reader's experiments with the model: to switch parts off, to choose an earlier checkpoint, and to sample words.
 
 import { button, choice, commit, element, set, setText, slider, sliderWithInput } from "./ui.js";
 import { accuracy, questionsOf } from "./whole_learning.js";
@@ -15,8 +15,8 @@ const headText = (id) => {
   return `${side} layer ${+layer + 1}, ${kind === "cross" ? "cross-attention, " : ""}head ${+head + 1}`;
 };
 
-// How many unseen numbers a model gets right. The count is stored for the whole model and for one part switched off;
-// otherwise it is computed here, a few numbers at a time.
+// The share of unseen numbers that a model gets right. The counts for the whole model and for a single part switched
+// off are stored; other counts are computed here, a few numbers at a time.
 /** @type {(model: Model) => Panel & { stop: () => void }} */
 function measured(model) {
   const { held_out: numbers, right, switches } = model.get("learning");
@@ -53,7 +53,8 @@ function measured(model) {
   return { node, draw, stop };
 }
 
-// A switch for each part, with what is lost and the section that explains it; and one for a single head.
+// A switch for each part, with a description of the loss and a link to the section that explains the part; and a switch
+// for a single head.
 /** @type {(model: Model) => Panel} */
 function breakPanel(model) {
   const { switches } = model.get("words");
@@ -98,7 +99,7 @@ function breakPanel(model) {
   return { node, draw };
 }
 
-// The training loss, on a logarithmic scale, and below it a slider over the checkpoints.
+// The training loss on a logarithmic scale, and a slider over the checkpoints below the curve.
 /** @type {(model: Model) => Panel} */
 function learnPanel(model) {
   const { steps, curves } = model.get("learning");
@@ -140,7 +141,7 @@ function learnPanel(model) {
   return { node, draw };
 }
 
-// Temperature, top-k, and another draw.
+// Controls for temperature, top-k, and a new draw.
 /** @type {(model: Model) => Panel} */
 function samplePanel(model) {
   const { target } = model.get("stored")[0];
@@ -181,9 +182,9 @@ function samplePanel(model) {
   return { node, draw };
 }
 
-// Tabs above the panel beside the drawing: what the lab is, and what can be changed.
+// Tabs above the panel beside the drawing: a description of the lab, and the experiments.
 /**
- * `draw` returns the name of the open tab, or nothing.
+ * `draw` returns the name of the open tab, or an empty text.
  * @type {(model: Model) => { tabs: HTMLElement, node: HTMLElement, draw: (now: State, isOpen: boolean) => string }}
  */
 export function experiments(model) {
@@ -208,7 +209,7 @@ export function experiments(model) {
     const chosen = model.get("tool");
     const tool = chosen in panels && !(alone && chosen === "sample") ? chosen : "";
     tabs.show(isOpen ? null : tool);
-    set(tabs.buttons.at(-1), { hidden: alone }); // an encoder alone writes nothing that could be sampled
+    set(tabs.buttons.at(-1), { hidden: alone }); // an encoder alone writes no words, so there is nothing to sample
     set(node, { hidden: isOpen || !tool });
     const counts = count && !node.hidden && tool !== "sample" && !alone;
     if (count) set(count.node, { hidden: !counts });

@@ -1,4 +1,4 @@
-// What the reader can change about a trained model: parts switched off, how long it was trained, how it chooses a word.
+// The model of an experiment: its parts that are switched off, its checkpoint, and its choice of words.
 
 import { randomNumber, softmax } from "./maths.js";
 import { openModel, tokenize, write } from "./whole_maths.js";
@@ -6,7 +6,7 @@ import { numberWords } from "./whole_words.js";
 
 /** @typedef {import("./whole_maths.js").Model} Model */
 /** @typedef {import("./whole_maths.js").Chosen} Chosen */
-// Temperature 0 writes the likeliest token, top-k 0 keeps all.
+// At temperature 0, the most likely token is written; top-k 0 keeps all tokens.
 /** @typedef {{ temperature: number, topK: number, seed: number }} Sampling */
 /** @typedef {{ source: number[], answer: number[] }} Question Token ids; the answer ends with eos. */
 /** @typedef {{ right: number, asked: number }} Score */
@@ -20,7 +20,7 @@ export function reshape(logits, { temperature, topK }) {
   return softmax(row.map((score, i) => (kept.has(i) ? score / (temperature || 1) : -Infinity)));
 }
 
-// One token for a number `draw` from 0 to 1, in the order of the vocabulary.
+// Returns the token that a number `draw` from 0 to 1 selects, in the order of the vocabulary.
 /** @type {(logits: ArrayLike<number>, sampling: Sampling, draw: number) => Chosen} */
 export function choose(logits, sampling, draw) {
   const probabilities = reshape(logits, sampling);
@@ -29,19 +29,19 @@ export function choose(logits, sampling, draw) {
     total += p;
     return draw < total;
   });
-  const last = probabilities.findLastIndex((p) => p > 0); // rounding left the sum under the draw
+  const last = probabilities.findLastIndex((p) => p > 0); // by rounding, the sum stayed below the draw
   return { token: token < 0 ? last : token, probabilities };
 }
 
-// What chooses each token of one answer; nothing for the likeliest token.
+// Returns a function that chooses each token of one answer, or nothing for the most likely token.
 /** @type {(sampling: Sampling) => ((logits: number[]) => Chosen) | undefined} */
 export function samplerOf(sampling) {
   let place = 0;
   return sampling.temperature ? (logits) => choose(logits, sampling, randomNumber(sampling.seed, place++)) : undefined;
 }
 
-// The models at each checkpoint; after the last come the final ones. `at` returns null while the page fetches weights,
-// and if it cannot; `redraw` is called when the fetching ends.
+// The models at each checkpoint, followed by the final models. `at` returns null while the page fetches weights, and if
+// fetching fails; `redraw` is called when fetching ends.
 /** @typedef {{ at: (checkpoint: number) => Model[] | null, failed: Set<number> }} Weights */
 /** @type {(model: import("./ui.js").Model, redraw: () => void) => Weights} */
 export function checkpointWeights(model, redraw) {
@@ -60,7 +60,7 @@ export function checkpointWeights(model, redraw) {
     const stored = model.get("checkpoints")[checkpoint];
     if (!stored) return final;
     if (!opened.has(checkpoint)) {
-      const isHere = Array.isArray(stored); // a page keeps it in a file
+      const isHere = Array.isArray(stored); // a page stores the weights in a file
       opened.set(checkpoint, isHere ? stored.map(openModel) : null);
       if (!isHere) fetch(checkpoint, stored);
     }
@@ -69,7 +69,7 @@ export function checkpointWeights(model, redraw) {
   return { at, failed };
 }
 
-// The numbers on which a model is measured, as questions to it.
+// The numbers on which a model is evaluated, as inputs with their right answers.
 /** @type {(model: Model, numbers: string[]) => Question[]} */
 export const questionsOf = ({ source, target, eos }, numbers) =>
   numbers.map((text) => ({
@@ -77,10 +77,10 @@ export const questionsOf = ({ source, target, eos }, numbers) =>
     answer: [...numberWords(Number(text), target.slice(target.indexOf("zero"))).map((w) => target.indexOf(w)), eos],
   }));
 
-// How many questions the model answers without a wrong token. It works `budget_ms` at a time, then lets the page draw.
+// Counts the questions that the model answers without a wrong token. The page can draw after every `budget_ms` of work.
 /**
  * @type {(model: Model, questions: Question[], options?: { budget_ms?: number, signal?: { aborted: boolean },
- *   onProgress?: (score: Score) => void }) => Promise<Score | null>} null: it was aborted
+ *   onProgress?: (score: Score) => void }) => Promise<Score | null>} null if it was aborted
  */
 export async function accuracy(model, questions, { budget_ms = 8, onProgress, signal } = {}) {
   const score = { right: 0, asked: 0 };

@@ -1,4 +1,4 @@
-// The forward pass of the whole model, with every tensor on the way, as transformer_lab/transformer.py computes it.
+// The forward pass of the whole model, with all intermediate tensors, as in transformer_lab/transformer.py.
 
 import { range, softmax } from "./maths.js";
 
@@ -11,24 +11,28 @@ import { range, softmax } from "./maths.js";
  * @property {boolean} normFirst
  * @property {"relu" | "gelu"} activation
  * @property {string[]} source The input vocabulary.
- * @property {string[]} target The output vocabulary. Of a decoder-only model it begins with the input vocabulary.
- * @property {number | null} bos The first token of the answer; decoder-only, it follows the prompt or is null.
+ * @property {string[]} target The output vocabulary. In a decoder-only model, it begins with the input vocabulary.
+ * @property {number | null} bos The first token of the answer. In a decoder-only model, it follows the prompt, or is
+ * null.
  * @property {number | null} eos The token that ends the answer, or null.
  * @property {[string, number[]][]} layout Names and shapes of the weights, in order.
  * @property {"float16" | "float32"} dtype
  * @property {string} weights
  */
-/** @typedef {{ shape: number[], axes: string[], values: ArrayLike<number> }} Tensor Flat, the last axis fastest. */
+/**
+ * @typedef {{ shape: number[], axes: string[], values: ArrayLike<number> }} Tensor The values are flat, in row-major
+ * order.
+ */
 /** @typedef {Record<string, Tensor>} Trace All tensors, by name: "decoder.0.self.weights". */
 /** @typedef {Record<string, { shape: number[], values: ArrayLike<number> }>} Parameters */
 /**
- * What is switched off: "mask", "positions", "residual", "scale" (the division by √d), "cross" (the output of
- * cross-attention is 0), or one head by its id, "decoder.0.self.2" (its output is 0).
+ * The parts that are switched off: "mask", "positions", "residual", "scale" (the division by √d), "cross" (the output
+ * of cross-attention is 0), or one head by its id, "decoder.0.self.2" (its output is 0).
  * @typedef {string[]} Switches
  */
 /** @typedef {Stored & { parameters: Parameters, width: number, off: Switches }} Model `width` is d_model. */
 
-export const EPS = 1e-5; // of all norms, as in transformer_lab/normalization.py
+export const EPS = 1e-5; // the eps of all norms, as in transformer_lab/normalization.py
 
 /** @type {(stored: Stored) => Model} */
 export function openModel(stored) {
@@ -45,7 +49,7 @@ export function openModel(stored) {
   return { ...stored, parameters, width: parameters["output.weight"].shape[1], off: [] };
 }
 
-// The same model with parts switched off; the weights are shared.
+// Returns the model with parts switched off; both models share the weights.
 /** @type {(model: Model, off: Switches) => Model} */
 export const breakModel = (model, off) => ({ ...model, off });
 
@@ -61,7 +65,8 @@ function half(bits) {
   return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
 }
 
-// "342" → [3, 4, 2], or an error. Splits characters if every token is one character, and words otherwise.
+// Returns ids, such as [3, 4, 2] for "342", or an error. The text is split into characters if every token is one
+// character, and otherwise into words.
 /**
  * @type {(text: string, tokens: string[], most?: number, says?: Record<string, string>) =>
  *   import("./words.js").Parsed<number[]>}
@@ -77,7 +82,7 @@ export function tokenize(text, tokens, most = Infinity, says = {}) {
   return { value: parts.map((part) => tokens.indexOf(part)), text: parts.join(letters ? "" : " ") };
 }
 
-// All tensors of the encoder.
+// Returns all tensors of the encoder.
 /** @type {(model: Model, source: number[]) => Trace} */
 export function encode(model, source) {
   const trace = {};
@@ -86,7 +91,7 @@ export function encode(model, source) {
   return trace;
 }
 
-// All tensors of the model after these tokens; the last row of probabilities is for the next token.
+// Returns all tensors of the model after these tokens; the last row of probabilities belongs to the next token.
 /** @type {(model: Model, source: number[], written: number[], encoded?: Trace) => Trace} */
 export function decode(model, source, written, encoded = model.family === "both" ? encode(model, source) : {}) {
   const trace = { ...encoded };
@@ -99,14 +104,14 @@ export function decode(model, source, written, encoded = model.family === "both"
   return trace;
 }
 
-/** @typedef {{ token: number, probabilities: number[] }} Chosen A token, and the probabilities of all. */
+/** @typedef {{ token: number, probabilities: number[] }} Chosen A token, and the probabilities of all tokens. */
 /** @type {(logits: number[]) => Chosen} */
 function likeliest(logits) {
   const probabilities = softmax(logits);
   return { token: probabilities.indexOf(Math.max(...probabilities)), probabilities };
 }
 
-// Decoding, until eos or `most` tokens: greedily, unless `pick` chooses each token from its logits.
+// Decodes until eos or `most` tokens: greedily, unless `pick` chooses each token from the logits.
 /**
  * @type {(model: Model, source: number[], most: number, pick?: (logits: number[]) => Chosen) =>
  *   { tokens: number[], probabilities: number[] }}
@@ -141,7 +146,7 @@ function embed(model, side, name, tokens, trace) {
   return trace[`${side}.input`];
 }
 
-// Sine and cosine alternate, with a lower frequency for each pair.
+// Sine and cosine alternate; each pair has a lower frequency than the pair before.
 /** @type {(place: number, feature: number, width: number) => number} */
 function position(place, feature, width) {
   const angle = place / 10000 ** ((feature - (feature % 2)) / width);
@@ -166,7 +171,7 @@ function stack(model, side, trace, x, memory = null) {
   return trace[`${side}.last`];
 }
 
-// Adds part(x) to x, with a norm before the part (pre-norm) or after the sum (post-norm).
+// Adds part(x) to x, and applies a norm before the part (pre-norm) or after the sum (post-norm).
 function residual(model, name, trace, id, x, part) {
   const normed = (x) => {
     trace[`${id}.norm`] = norm(model, name, x);
@@ -229,7 +234,8 @@ function feedForward(model, name, trace, id, x) {
   return linear(model, `${name}.linear2`, trace[`${id}.hidden`], "d_model");
 }
 
-// x times the normal distribution function at x, by a series for erf with positive terms only; beyond 6 it is 0 or 1.
+// GELU: x times the normal distribution function at x, by a series for erf with positive terms only. Beyond ±6 the
+// distribution function is 0 or 1.
 /** @type {(x: number) => number} */
 function gelu(x) {
   if (Math.abs(x) > 6) return Math.max(x, 0);
@@ -271,7 +277,7 @@ function norm(model, name, x) {
 
 const add = (x, y) => ({ ...x, values: x.values.map((a, i) => a + y.values[i]) });
 
-// The rows of a tensor, along its last axis.
+// Returns the rows of a tensor, along its last axis.
 /** @type {(x: Tensor) => number[][]} */
 function rowsOf({ shape, values }) {
   const width = shape.at(-1);
@@ -281,7 +287,7 @@ function rowsOf({ shape, values }) {
 /** @type {(x: Tensor, change: (row: number[]) => number[]) => number[]} */
 export const byRow = (x, change) => rowsOf(x).flatMap(change);
 
-// A tensor with three axes, from a function of the index.
+// Creates a tensor with three axes from a function of the index.
 function cube(axes, shape, at) {
   const [a, b, c] = shape;
   const values = range(a).flatMap((i) => range(b).flatMap((j) => range(c).map((k) => at(i, j, k))));

@@ -1,4 +1,4 @@
-// The content of the side panel: the computation at the open place.
+// The content of the side panel: the computation of the open part.
 
 import { clamp, dot, range, sum } from "./maths.js";
 import { EPS, isOn } from "./whole_maths.js";
@@ -21,7 +21,7 @@ import { places, quoted } from "./words.js";
  * @property {import("./whole_learning.js").Sampling} sampling
  * @property {(row: number, column: number) => void} [pick] Selects a cell of the current head.
  */
-// The parts that are drawn, and their description.
+// The elements of a panel, and a description.
 /** @typedef {{ parts: import("./whole_tables.js").Part[], said: string }} View */
 
 const num = (x) => places(x);
@@ -38,12 +38,12 @@ const cells = ({ shape, values }, layer = 0) => {
 const stacked = (rows) => ({ shape: [rows.length, rows[0].length], value: (i, j) => rows[i][j] });
 const weightOf = (model, name, row) => rowOf(model.parameters[`${name}.weight`], row);
 
-// The tensor that leaves a block: the sum in pre-norm, the norm in post-norm.
+// The name of the tensor that leaves a block: the sum in pre-norm, the norm in post-norm.
 const endOf = (model) => (model.normFirst ? "sum" : "norm");
 
 /** @type {Record<string, (state: State) => View>} */
 const VIEWS = {
-  // The tensor of an arrow.
+  // An arrow: its tensor.
   flow({ trace, id, names, at, model, pick }) {
     const tensor = trace[id];
     const { side } = placeOf(id);
@@ -65,7 +65,7 @@ const VIEWS = {
     return { parts: [{ bars }], said: `${bars.map(({ name, texts }) => `${quoted(name)}: ${texts}`).join("; ")}.` };
   },
 
-  // The embedding: a scaled row of the table, plus the position.
+  // The embedding: the scaled row of the table, plus the position vector.
   embed({ trace, id, names, at, model, pick }) {
     const { side } = placeOf(id);
     const [t, j] = [clip(at[1], names[side].length), clip(at[2], model.width)];
@@ -148,7 +148,7 @@ const VIEWS = {
       ]),
       names: [...keys.map((name, key) => `${least(weight(i, key))} · ${name}`), "= mixture"],
     };
-    // A row of the decoder has the name of the word that is read there; the word that is written there comes after it.
+    // A row of the decoder is named after the word that is read there; the word that is written there is the next word.
     const next = side === "decoder" && model.target[answer.tokens[i + 1 + count - ids.decoder.length]];
     const to = next ? `, to write ${quoted(next)} after ${quoted(queries[i])},` : `: ${quoted(queries[i])}`;
     const looks = `ead ${h + 1}${to} looks at`;
@@ -177,7 +177,7 @@ const VIEWS = {
     const came = whole.map((x, f) => x - made[f]);
     const raw = model.normFirst ? came : whole;
     const mean = sum(raw) / raw.length;
-    // As in layer norm: eps avoids a division by zero.
+    // As in layer norm, eps avoids a division by zero.
     const deviation = Math.sqrt(sum(raw.map((x) => (x - mean) ** 2)) / raw.length + EPS);
     const order = model.normFirst ? [0, 3, 1, 2] : [0, 1, 2, 3];
     const table = {
@@ -202,7 +202,7 @@ const VIEWS = {
     return { parts, said: `${sums}; normalized ${num(normed[j])}` };
   },
 
-  // The feed-forward block: its active hidden units, the computation of one of them, and the output.
+  // The feed-forward block: its active hidden units, the computation of one unit, and the output.
   feed_forward({ trace, id, names, at, model, pick, says }) {
     const { side, layer } = placeOf(id);
     const [hidden, output] = [trace[`${id}.hidden`], trace[`${id}.output`]];
@@ -227,7 +227,7 @@ const VIEWS = {
     return { parts, said };
   },
 
-  // Logits and probabilities of the last row: the five likeliest words.
+  // Logits and probabilities of the last row: the five most likely words.
   next({ trace, at, model, id, pick, sampling: { temperature, topK } }) {
     const last = (tensor) => rowOf(tensor, tensor.shape[0] - 1);
     const [logits, probabilities] = ["logits", "probabilities"].map((kind) => last(trace[`decoder.${kind}`]));
@@ -272,7 +272,7 @@ export const viewOf = (state) => {
   return (VIEWS[SAME[kind] ?? kind] ?? VIEWS.flow)({ ...state, pick });
 };
 
-// The initial column when a place is opened: in attention −1, for the largest weight.
+// The initial column when a place is opened. In attention, the column is −1, which stands for the largest weight.
 /** @type {(id: string, column: number) => number} */
 export const columnIn = (id, column) => (/(self|cross)$/.test(id) ? -1 : column);
 

@@ -4,7 +4,7 @@ import { element, set, setText } from "./ui.js";
 import { LEFT, links, strips, WIDTH } from "./whole_strips.js";
 
 /**
- * The state of the drawing.
+ * What the drawing shows.
  * @typedef {object} Shown
  * @property {"both" | "encoder" | "decoder"} family
  * @property {number} layers
@@ -49,7 +49,7 @@ export function idOf({ part, flow, side, of }, { family, layer: layerOf, layers,
   return `${side}.${{ embedding: "embed", positions: "place" }[part] ?? part}`;
 }
 
-// Whether a part is absent from an encoder alone or a decoder alone.
+// Whether a part is absent from this family, such as a decoder's part from an encoder alone.
 /** @type {(data: DOMStringMap, family: string) => boolean} */
 export function isAbsent({ part, flow = "", side, of = "" }, family) {
   if (flow === "vectors") return family !== "encoder";
@@ -73,10 +73,10 @@ function isOff({ part = "", flow = "", side, of }, { off, layer }) {
   );
 }
 
-const TARGET = 27; // units of the drawing: 24 pixels on a phone
-const FLIGHT = 240; // milliseconds of a word from the output to the input
+const TARGET = 27; // in units of the drawing: 24 pixels on a phone
+const FLIGHT = 240; // milliseconds that a word flies from the output to the input
 const isRight = ({ dataset }) => dataset.side === "decoder";
-// The y coordinate of a block, or of the start of an arrow.
+// Returns the y coordinate of a block, or of the start of an arrow.
 function depth(node) {
   const rect = node.querySelector("rect");
   if (rect) return +rect.getAttribute("y") + rect.getAttribute("height") / 2;
@@ -95,7 +95,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
   const node = element("div", { class: "tl-drawing" });
   node.innerHTML = drawing;
   const svg = node.querySelector("svg");
-  svg.querySelector("title").remove(); // it would be a tooltip on every part
+  svg.querySelector("title").remove(); // the title would be a tooltip on every part
   const items = [...svg.querySelectorAll("[data-part], [data-flow]")].sort(byFlow);
   set(svg, {
     role: "group",
@@ -153,7 +153,8 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
   for (const item of items) {
     const { flow, side, room, first } = item.dataset;
     set(item, { role: "button", tabindex: -1 });
-    // The areas that respond to a press: for an arrow, its line and its strip; for a block, a height of TARGET units.
+    // The areas that respond to a press: the line and strip of an arrow, and at least TARGET units of height for a
+    // block.
     const hit = (kind, d) => item.prepend(element("path", { class: `hit ${kind}`, d }));
     const area = (left, top, width, height) => hit("area", `M${left} ${top}h${width}v${height}h-${width}z`);
     const box = item.querySelector("rect");
@@ -163,7 +164,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
     if (box) {
       area(box.getAttribute("x"), depth(item) - TARGET / 2, box.getAttribute("width"), TARGET);
     }
-    if (normFirst && first) setText(item.querySelector("text"), first); // the order of a pre-norm model
+    if (normFirst && first) setText(item.querySelector("text"), first); // in a pre-norm model the order differs
   }
 
   function draw(now) {
@@ -188,7 +189,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
       set(item, { class: states.filter(Boolean).join(" ") });
       if (gone) set(item, { tabindex: -1 });
     }
-    // Tab leads to the open part, otherwise to the first; a focus inside the drawing stays.
+    // Tab moves to the open part, or else to the first part; if the focus is inside the drawing, it does not change.
     if (was !== now.open || isAbsent(at.dataset, now.family)) {
       const inside = svg.contains(svg.getRootNode().activeElement) && free().includes(at);
       stand(items.find((item) => item.matches(".open")) ?? (inside ? at : free()[0]));
@@ -202,7 +203,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
     linked.draw(now.links);
     for (const node of svg.querySelectorAll("[data-text]")) setText(node, now.texts[node.dataset.text]);
   }
-  // The word that was written goes around the decoder, into its input.
+  // The written word moves around the decoder to the decoder's input.
   function fly(word) {
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
     const flying = element("text", { class: "flying" }, word);

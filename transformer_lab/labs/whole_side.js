@@ -30,7 +30,7 @@ export function sidePanel(model, state, shut) {
   );
   const tokenChoice = element("div", { "class": "tl-choice", "role": "group", "aria-label": "Token" }, tokens);
   const { about: task, facts = "" } = model.get("says");
-  const hello = element("div"); // shown while no place is open
+  const hello = element("div"); // is shown while no place is open
   const body = element("div");
   const fillBody = content(body);
   const link = element("a");

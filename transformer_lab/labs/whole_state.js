@@ -7,34 +7,36 @@ import { breakModel, byRow, decode, encode, tokenize, write } from "./whole_math
 import { columnIn } from "./whole_panels.js";
 import { numberWords, placeOf } from "./whole_words.js";
 
-/** @typedef {import("./ui.js").Model} Model The lab's traits; what the reader plays with is a `Transformer`. */
+/** @typedef {import("./ui.js").Model} Model The lab's traits. The neural network is called `Transformer` here. */
 /** @typedef {import("./whole_maths.js").Model} Transformer */
-// A step of the walk: the highlighted places, of which the first is open, and the number of tokens written so far.
+// A step of the walk: the highlighted places, of which the first is open, and the number of tokens that are already
+// written.
 /** @typedef {{ lit: string[], written: number }} Stop */
 /**
  * What the reader has set, and everything that follows from it.
  * @typedef {object} State
- * @property {Transformer} model of those that the lab holds, the one that is on show
- * @property {string} text what it reads
+ * @property {Transformer} model the model that is shown
+ * @property {string} text the input of the model
  * @property {"both" | "encoder" | "decoder"} family
- * @property {number} step of the walk, from 1; 0 before it begins
- * @property {string} part the place that is open, or nothing
- * @property {number[]} at head, row and column that are pointed at
+ * @property {number} step the number of the step of the walk, from 1; 0 before the walk begins
+ * @property {string} part the place that is open, or an empty text
+ * @property {number[]} at the selected head, row and column
  * @property {{ source: number[], tokens: number[], probabilities: number[] }} answer
- * @property {string[]} words of the answer, without what ends it
+ * @property {string[]} words the words of the answer, without the end token
  * @property {number} sure the probability of the whole answer
- * @property {string} wanted the right answer, where the lab knows it
+ * @property {string} wanted the right answer, if the lab knows it
  * @property {boolean} right
  * @property {Stop[]} stops
- * @property {Stop} [stop] where the walk is
- * @property {number} count how many tokens of the answer the model reads at this step
- * @property {number} ready how many of its words are on show
+ * @property {Stop} [stop] the current step of the walk
+ * @property {number} count the number of answer tokens that the model reads at this step
+ * @property {number} ready the number of words of the answer that are shown as written
  * @property {import("./whole_maths.js").Trace} trace
- * @property {Record<string, number[]>} ids of the tokens that go in, on each side
- * @property {Record<string, string[]>} names of the same
+ * @property {Record<string, number[]>} ids the ids of the input tokens, on each side
+ * @property {Record<string, string[]>} names the names of the input tokens, on each side
  * @property {(id: string) => boolean} isThere whether this model has the place
- * @property {number} checkpoint the one that is on show; after the last come the final weights
- * @property {string} missing why it is not the checkpoint that the reader chose, or nothing
+ * @property {number} checkpoint the number of the checkpoint that is shown; the number after the last checkpoint stands
+ * for the final weights
+ * @property {string} missing the reason why the chosen checkpoint is not shown, or an empty text
  * @property {import("./whole_learning.js").Sampling} sampling
  */
 
@@ -52,7 +54,8 @@ function memoize(compute) {
   };
 }
 
-// The steps of the walk: the encoder's layers, the decoder's layers for the first token, then one step per token.
+// Returns the steps of the walk: the encoder's layers, the decoder's layers for the first token, then a step for each
+// token.
 /** @type {(layers: number, family: string, words: number) => Stop[]} */
 function walk(layers, family, words) {
   const stop = (...lit) => ({ lit, written: 0 });
@@ -73,7 +76,8 @@ function walk(layers, family, words) {
   return [...reading, ...through("decoder", parts), ...writing];
 }
 
-// Everything that follows from the traits; cached. `writing` is the word that an arriving lab writes.
+// Returns a function that computes the state from the traits, with caches. `writing` is the word that an arriving lab
+// writes.
 /**
  * @type {(model: Model, weights: import("./whole_learning.js").Weights) => (writing?: number | null) => State}
  */
@@ -115,7 +119,7 @@ export function stateOf(model, weights) {
     const { text, family, part, at } = now;
     const missing = weights.at(now.checkpoint) ? "" : fetching[+weights.failed.has(now.checkpoint)];
     const checkpoint = missing ? last : now.checkpoint;
-    // Another family may lack what is switched off in this one.
+    // A different family may not have the parts that are switched off here.
     const which = [checkpoint, ...now.off.filter((name) => switches[family].includes(name))];
     const used = of(family, ...which);
     const chosen = [now.temperature, now.top_k, now.seed];
@@ -168,7 +172,7 @@ export function stateOf(model, weights) {
   };
 }
 
-// The initial selection when a place is opened: in the decoder, the row of the next token.
+// Returns the initial selection when a place is opened; in the decoder, the row of the next token.
 /** @type {(state: State, part: string, written?: number) => number[]} */
 export function lastRow({ at, ids, count }, part, written = count) {
   const row = placeOf(part).side === "decoder" ? ids.decoder.length - 1 - count + written : at[1];

@@ -8,18 +8,18 @@ import { paintCells } from "./whole_cells.js";
 /** @typedef {{ trace: import("./whole_maths.js").Trace, names: Record<string, string[]> }} Data */
 /** @typedef {(flow: string, side: string) => string} IdOf The tensor of an arrow in the visible layer. */
 
-const VIEW = { left: 0, top: 0, width: 340, height: 610 }; // of the drawing
-const ROW = 12; // the most that a token's strip is high
-const LEGIBLE = 10.5; // the least for a label
+const VIEW = { left: 0, top: 0, width: 340, height: 610 }; // the view box of the drawing
+const ROW = 12; // the largest height of a token's strip
+const LEGIBLE = 10.5; // the smallest height that has space for a label
 
-// An arrow’s `data-room` in the drawing says where its strip is: top and height. The columns are equally wide.
+// An arrow’s `data-room` in the drawing stores the top and the height of its strip. All columns have the same width.
 export const LEFT = { encoder: 32, decoder: 192 };
 export const WIDTH = 116;
 const LENS = 164; // the width of the box with links
-// The strip of the positions is on an arrow from the side.
+// The strips of the positions are on arrows from the side.
 const BESIDE = { encoder: [60, 510, 15, 16], decoder: [265, 510, 15, 16] };
 
-// A long label is squeezed into its place.
+// Long labels are compressed to the available width.
 const squeezed = (text, width) => ({
   textLength: text.length > 6 ? width : null,
   lengthAdjust: text.length > 6 ? "spacingAndGlyphs" : null,
@@ -42,8 +42,8 @@ export function strips(svg) {
   const context = node.getContext("2d");
   const labels = element("g", { "class": "labels", "aria-hidden": "true" });
   svg.append(labels);
-  const small = new Map(); // canvases, by place
-  let before = []; // what is drawn
+  const small = new Map(); // the canvas of each place
+  let before = []; // what is currently drawn
   let used = 0;
 
   const write = (text, x, y) => {
@@ -57,7 +57,7 @@ export function strips(svg) {
     const own = small.get(place);
     paintCells(own, tensor.shape, tensor.values, weights, theme);
     const rows = tensor.shape[0];
-    const gap = height / rows > 4 ? 1 : 0; // between the tokens
+    const gap = height / rows > 4 ? 1 : 0; // the gap between tokens
     for (const i of range(rows)) {
       const [y, y2] = [top + (i * height) / rows, top + ((i + 1) * height) / rows - gap];
       const at = [left - VIEW.left, y - VIEW.top, width, y2 - y].map((x) => Math.round(x * sharp));
@@ -124,7 +124,7 @@ export function links() {
     const { tensor, keys, queries, head, row } = shown;
     const [side, , kind] = shown.id.split(".");
     const [, seq, kLen] = tensor.shape;
-    const bottom = kind === "cross" ? 312 : 414; // above the block
+    const bottom = kind === "cross" ? 312 : 414; // the links end above the block
     const step = Math.min(13.5, 175 / Math.max(seq, kLen));
     const height = step * Math.max(seq, kLen) + 20;
     const left = LEFT[side] - 24;

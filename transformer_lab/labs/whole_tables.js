@@ -5,7 +5,7 @@ import { button, element, set, setText } from "./ui.js";
 import { paintCells } from "./whole_cells.js";
 
 /**
- * A table: its cells, names of rows and optionally of columns, and the marked cell.
+ * A table: its cells, the names of its rows and optionally of its columns, and the marked cell.
  * @typedef {object} Table
  * @property {string} [label]
  * @property {number[]} shape
@@ -15,7 +15,7 @@ import { paintCells } from "./whole_cells.js";
  * @property {number[]} [at]
  * @property {(i: number, j: number) => void} [pick]
  * @property {boolean} [weights] whether the numbers go from 0 to 1; others are scaled by the largest
- * @property {boolean} [on] whether it is chosen
+ * @property {boolean} [on] whether the table is chosen
  */
 /** @typedef {{ name: string, size?: number, texts: string[], on?: boolean }} Bar */
 /** @typedef {{ bars: Bar[], pick?: (i: number) => void, heads?: string[] }} Bars `heads`: headings above the texts. */
@@ -136,7 +136,7 @@ function side() {
   return { node, draw: content(node) };
 }
 
-// Draws parts into a node, and reuses existing elements.
+// Returns a function that draws parts into a node, and reuses existing elements.
 /** @type {(node: HTMLElement) => (parts: Part[]) => void} */
 export function content(node) {
   const makers = { line, heat, bars, side };

@@ -20,7 +20,7 @@ export function numberWords(n, words) {
   ];
 }
 
-// The reason why the model's answer is wrong.
+// Returns the reason why the model's answer is wrong.
 /** @type {(digits: string, why: Record<string, string>) => string} */
 export function reasonWrong(digits, { long, zero, both, other }) {
   if (/^0./.test(digits)) return digits.length > 4 ? both : zero;
@@ -35,7 +35,7 @@ export function placeOf(id) {
   return { side, layer, kind: rest.at(-1) ?? "", of: rest[0] };
 }
 
-// A place's name and description, and the page and section that teach it.
+// A place's name and description, and the page and section that explain it.
 /**
  * @typedef {object} PlaceText
  * @property {string} title
@@ -53,7 +53,7 @@ export function describePlace({ places }, id) {
   return { title: title + (id && where), about, page, section };
 }
 
-// Links to the section that teaches something, if this page is part of the course; elsewhere only its name.
+// Links to the section that explains a place, if this page is part of the course. Elsewhere, only the name is shown.
 /** @type {(node: HTMLElement, lesson: { page: string, section: string }, text?: string) => void} */
 export function linkToLesson(node, { page, section }, text = `chapter ${Number(page.slice(0, 2))}, ${section}`) {
   /** @type {HTMLAnchorElement} */
@@ -68,11 +68,11 @@ export function linkToLesson(node, { page, section }, text = `chapter ${Number(p
   set(node, { href });
 }
 
-// (seq 3, d_model 32)
+// Writes a shape with the names of its axes: (seq 3, d_model 32).
 /** @type {(tensor: { shape: number[], axes: string[] }) => string} */
 export const axesText = ({ shape, axes }) => `(${axes.map((axis, i) => `${axis} ${shape[i]}`).join(", ")})`;
 
-// A share as a percentage, which is 0 or 100 only if nothing or everything is meant.
+// Formats a share as a percentage, which is 0 or 100 only if the share is exactly 0 or 1.
 /** @type {(share: number) => string} */
 export function percent(share) {
   const found = 100 * share;

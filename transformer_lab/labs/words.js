@@ -1,13 +1,13 @@
 // Formatting numbers, shapes and lists for readers, and parsing typed input.
 
-// A number's text with a Unicode minus, and no minus before zero.
+// Writes a number with a Unicode minus, and without a minus before zero.
 /** @type {(text: string) => string} */
 export const minus = (text) => (Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−"));
 
 /** @type {(x: number, digits?: number) => string} */
 export const places = (x, digits = 2) => minus(x.toFixed(digits));
 
-// A text that fits a cell: about four characters.
+// Formats a number for a cell, in about four characters.
 /** @type {(x: number) => string} */
 export function short(x) {
   if (x === -Infinity) return "−∞";
@@ -15,36 +15,36 @@ export function short(x) {
   return places(x, Math.abs(x) < 9.95 ? 1 : 0);
 }
 
-// 1,234,567. A drag formats hundreds of numbers a second, and toLocaleString takes several times as long.
+// Formats 1,234,567. A drag formats hundreds of numbers per second, and toLocaleString takes several times as long.
 /** @type {(n: number | bigint | string) => string} */
 export const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 
-// 1 head, 1,024 heads
+// Writes a count with its noun: 1 head, 1,024 heads.
 /** @type {(count: number, one: string, many?: string) => string} */
 export const counted = (count, one, many = `${one}s`) => `${grouped(count)} ${count === 1 ? one : many}`;
 
 /** @type {(text: string) => string} */
 export const quoted = (text) => `“${text}”`;
 
-// A token with its whitespace made visible.
+// Makes the whitespace of a token visible.
 /** @type {(token: string) => string} */
 export const legible = (token) => token.replaceAll(" ", "␣").replaceAll("\n", "↵").replaceAll("\t", "⇥") || "∅";
-// A quoted token of a sentence, with its position if the token occurs more than once.
+// Quotes a token of a sentence, with its position if the token occurs more than once.
 /** @type {(tokens: string[], i: number) => string} */
 export const quotedAt = (tokens, i) =>
   quoted(legible(tokens[i])) + (tokens.indexOf(tokens[i]) === tokens.lastIndexOf(tokens[i]) ? "" : ` [${i}]`);
 
-// “a”, “a and b”, “a, b and c”
+// Lists things: “a”, “a and b”, “a, b and c”.
 /** @type {(things: string[]) => string} */
 export const listed = (things) =>
   things.length < 2 ? things.join("") : `${things.slice(0, -1).join(", ")} and ${things.at(-1)}`;
 
-// (1, −2), and a single number without brackets.
+// Writes a vector as (1, −2), and a single number without brackets.
 /** @type {(numbers: number[], write: (x: number) => string) => string} */
 export const tuple = (numbers, write) =>
   numbers.length > 1 ? `(${numbers.map((x) => write(x)).join(", ")})` : write(numbers[0]);
 
-// (2, 3) and (2,), as Python writes them.
+// Writes a shape as Python does: (2, 3) and (2,).
 /** @type {(shape: (number | string)[]) => string} */
 export const shapeText = (shape) => (shape.length === 1 ? `(${shape[0]},)` : `(${shape.join(", ")})`);
 
@@ -54,7 +54,7 @@ export const shapeText = (shape) => (shape.length === 1 ? `(${shape[0]},)` : `($
  * @typedef {{ value?: T, text?: string, error?: string }} Parsed
  */
 
-// "1,024" → 1024.
+// Parses a number: "1,024" becomes 1024.
 /**
  * @type {(
  *   text: string, name: string, ends: [number, number], how?: { whole?: boolean, write?: (value: number) => string },
@@ -76,7 +76,7 @@ export function parseNumber(text, name, [least, most], { whole = true, write = g
   return { error: `${name} goes ${reach}; ${shown} does not fit.` };
 }
 
-// "2, 3, 4" → [2, 3, 4]. Brackets are optional; an empty text is the shape of a scalar.
+// Parses a shape: "2, 3, 4" becomes [2, 3, 4]. Brackets are optional; an empty text is the shape of a scalar.
 /** @type {(text: string, limits: { axes: number, size: number, least?: number }) => Parsed<number[]>} */
 export function parseShape(text, { axes, size, least = 0 }) {
   const inner = text

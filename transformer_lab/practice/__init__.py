@@ -1,22 +1,22 @@
-'''Topics for practice: each is one small declaration, and `tl.labs.Practice("strides_of")` asks questions about it.
+'''Topics for practice: each topic is a small declaration, about which `tl.labs.Practice("strides_of")` asks questions.
 
-A file for each chapter that has topics, ``ch1.py`` and so on, holds them. The name of a topic is that of its variable,
-and differs from all others in the course:
+Each chapter with topics has a file, ``ch1.py`` and so on. The name of a topic is the name of its variable, and differs
+from the names of all other topics in the course:
 
     strides_of = Topic(
         title="Strides of a fresh tensor",
-        rule="strides_of",                          # an exercise's name: its reference and its known mistakes
+        rule="strides_of",                          # an exercise with a reference and known mistakes
         inputs=lambda draw: (random_shape(draw, axes=3),),
         question=lambda shape: f"A fresh tensor has the shape `{shape}`. What are its strides?",
         answer=Numbers(),
         without=("bytes_of_float64",),
     )
 
-From that, `Topic.table` makes the table of cases that is stored in the page. The right answer of a case is the result
-of the reference; the result of each known mistake is a wrong answer that is recognized. A mistake whose result cannot
-be an answer (it raises, or has another shape or dtype) is skipped.
+From this declaration, `Topic.table` computes the table of cases that is stored in the page. The right answer of a case
+is the result of the reference; the result of each known mistake is a wrong answer that the lab recognizes. A mistake is
+skipped if its result cannot be an answer, because it raises an error or returns a different shape or dtype.
 
-**The rule** is the name of an exercise or, where there is none, a rule in the same form:
+**The rule** is the name of an exercise or, if no exercise fits, a function in the same form:
 
     @rule(inputs=lambda draw: (choose(draw, OPERATIONS),))
     def is_view(operation):
@@ -30,42 +30,44 @@ be an answer (it raises, or has another shape or dtype) is skipped.
 
     what_is_a_view = Topic(title="Is it a view?", rule=is_view, ...)
 
-**The inputs** are those of the rule, with the topic's ``sizes``: ``sizes={"seq": (3, 6)}`` draws `seq` from 3 to 6 for
-each case. If the exercise's input is fixed or too large, ``inputs=lambda draw: (…)`` replaces it and returns the
-arguments of one call. ``keep=lambda *arguments: …`` filters them. Float tensors are rounded to ``decimals`` places (1)
-and converted to float64, so that the answers follow from the numbers that the reader sees.
-`draws` has helpers: ``integer``, ``choose``, ``random_shape``, ``distinct_integers``.
+**The inputs** are the inputs of the rule, with the topic's ``sizes``: ``sizes={"seq": (3, 6)}`` draws `seq` from 3 to 6
+for each case. If the exercise's input is fixed or too large, ``inputs=lambda draw: (…)`` replaces it and returns the
+arguments of one call. ``keep=lambda *arguments: …`` filters the arguments. Float tensors are rounded to ``decimals``
+places (1) and converted to float64, so that the answers follow from the numbers that the reader sees. `draws` contains
+helpers: ``integer``, ``choose``, ``random_shape``, ``distinct_integers``.
 
 **The question** is a function of the arguments: at most two sentences, with code between backticks. A matrix or a few
-lines of code belong in ``given=lambda *arguments: …``, a text that is shown as code below the question; its lines
-have at most 36 characters. `write` formats a tensor or a shape as Python does.
+lines of code belong in ``given=lambda *arguments: …``, a text that is shown as code below the question, with at most 36
+characters per line. `write` formats a tensor or a shape as Python does.
 
-**The answer** is one of the forms in `answers`, applied to the result of the rule, or to what ``asks`` makes of the
-result and the arguments: ``asks=lambda result, x, n_heads: result.shape``.
+**The answer** has one of the forms in `answers`. By default the lab asks for the result of the rule; ``asks`` computes
+the answer from the result and the arguments: ``asks=lambda result, x, n_heads: result.shape``.
 
 ========================================  ===========================================================================
-`Number(unit="bytes")`                    one number; ``places=2`` for one that is rounded, and whole otherwise
+`Number(unit="bytes")`                    one number, rounded to ``places=2``; an integer without ``places``
 `Numbers(places=2)`                       a shape, a tuple or a tensor of one axis; of any length. With ``total=1`` and
-                                          ``total_of="Weights"`` a remark says when the sum is wrong
+                                          ``total_of="Weights"``, a remark reports a wrong sum
 `Table(places=2)`                         a matrix of numbers, up to 5 by 5; ``rows`` and ``columns`` name its lines
 `Mask()`                                  a matrix of bools, painted, up to 8 by 8. ``what=("queries", "keys")`` says
-                                          what they are; ``rows`` and ``columns`` name its lines
-`Choice({True: "a view", False: "…"})`    one of several: what the function returns, and how it is written
-`Order(("scores", "softmax", …))`         steps to be put in order: the function returns them in their order
+                                          what rows and columns are; ``rows`` and ``columns`` name them
+`Choice({True: "a view", False: "…"})`    one of several options: results of the function, with their labels
+`Order(("scores", "softmax", …))`         steps to be put in order: the function returns the right order
 ========================================  ===========================================================================
 
 ``rows``, ``columns``, the options and the steps are values, or functions of the arguments. If “it raises an error” can
-be the right answer, ``refusal="They do not fit"`` of the first two adds a button for it. ``places`` must be named in
-the question ("to two places"): an answer counts as right within half a unit of the last place.
+be the right answer, the argument ``refusal="They do not fit"`` of `Number` and `Numbers` adds a button for it. The
+question must name the number of ``places`` ("to two places"): an answer is right if it is within half a unit in the
+last place.
 
-**The text** for a mistake is the first and the last sentence of its docstring: what the mistake is, and where to look.
-If these do not read well without the rest, or refer to code that nobody wrote here, ``words={"from_the_left": "…"}``
-replaces them, with at most two sentences. The first clause, up to the first `:`, `;` or full stop, must make sense on
-its own: the page Practice lists it among a reader's weaknesses. ``without`` names mistakes to leave out.
+**The text** for a mistake is the first and the last sentence of its docstring: a description of the mistake, and a
+hint. If these are unclear without the other sentences, or refer to code that the reader has not written,
+``words={"from_the_left": "…"}`` replaces them by at most two sentences. The first clause, up to the first `:`, `;` or
+full stop, must make sense on its own: the page Practice lists it among a reader's weaknesses. ``without`` names
+mistakes to leave out.
 
-Cases in which three or more mistakes give the same answer are left out. Of the others, the 24 that show the most
-mistakes are used, each mistake about equally often. A test holds every topic to at least 20 different cases,
-5 recognized mistakes, 20 kB, and texts that fit. To print the cases of a topic:
+Cases in which three or more mistakes give the same answer are left out. Of the other cases, the 24 that show the most
+mistakes are used, each mistake about equally often. A test requires of every topic at least 20 different cases and 5
+recognized mistakes, at most 20 kB, and texts that fit. To print the cases of a topic:
 
     python -m transformer_lab.practice strides_of
 '''

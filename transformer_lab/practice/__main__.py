@@ -1,4 +1,4 @@
-"""Print the cases of a topic, or a line about each: ``python -m transformer_lab.practice strides_of``."""
+"""Print the cases of a topic, or a line about each topic: ``python -m transformer_lab.practice strides_of``."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The forms of answers: which results are answers, how they are serialized, and which are indistinguishable."""
+"""The forms of answers: which results can be answers, how answers are serialized, and which answers look the same."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -9,22 +9,22 @@ ERROR = "error"  # the answer “it raises an error”
 
 
 class Form:
-    """Base class of all forms."""
+    """The base class of all forms."""
 
     def from_result(self, result, arguments):
-        """Return ``result`` as an answer of the table, or None if it cannot be an answer."""
+        """Return ``result`` as an answer for the table, or None if it cannot be an answer."""
         raise NotImplementedError
 
     def same(self, a, b):
-        """Whether a reader's answer could match both ``a`` and ``b``."""
+        """Return whether a reader's answer could match both ``a`` and ``b``."""
         return a == b
 
     def fits(self, answer, right):
-        """Whether a reader can give this answer if ``right`` is the right one."""
+        """Return whether a reader can give this answer if ``right`` is the right answer."""
         return True
 
     def table_fields(self):
-        """Return the fields of the table that the browser needs for this form."""
+        """Return the table's fields that the browser needs for this form."""
         return {}
 
     def case_fields(self, arguments, right):
@@ -56,7 +56,7 @@ class _Typed(Form):
         if isinstance(value, list):
             return [self._as_json(item) for item in value]
         if value != value or abs(value) == float("inf"):
-            return str(value)  # JSON cannot represent it
+            return str(value)  # JSON cannot represent such a number
         value = round(value, self.places + 2)  # two guard digits: 0.4449 is closer to 0.44 than to 0.45
         return int(value) if value == int(value) else value
 
@@ -84,7 +84,7 @@ class Number(_Typed):
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers(_Typed):
-    """A shape, a tuple, or a tensor with one axis; ``total`` is the sum of its numbers, ``total_of`` their name."""
+    """A shape, a tuple, or a tensor with one axis; ``total`` is the sum of the numbers, ``total_of`` their name."""
 
     axes = 1
     total: float | None = None
@@ -112,7 +112,7 @@ class Table(_Typed):
 
 @dataclass(frozen=True, kw_only=True)
 class Mask(Form):
-    """A painted matrix of bools. ``what`` says what rows and columns are; their names are given as in `Table`."""
+    """A painted matrix of bools. ``what`` describes rows and columns; their names are passed as in `Table`."""
 
     what: tuple[str, str] = ("queries", "keys")
     rows: Any = ()
@@ -171,6 +171,6 @@ def _resolve(value, arguments):
 
 
 def _line_names(form, arguments):
-    """The names of rows and columns, if there are any."""
+    """Return the names of rows and columns, if there are any."""
     lines = {"rows": _resolve(form.rows, arguments), "columns": _resolve(form.columns, arguments)}
     return {name: list(names) for name, names in lines.items() if names}

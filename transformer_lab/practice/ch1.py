@@ -21,7 +21,7 @@ offset = Topic(
     inputs=_index_and_strides,
     question=lambda index, strides: (
         f"`x` begins at place 0 of its storage and has the strides `{write(strides)}`. "
-        f"At which place does `x{write(list(index))}` lie?"
+        f"At which place is `x{write(list(index))}`?"
     ),
     answer=Number(),
     without=(  # mistakes of code, which nobody makes on paper
@@ -50,28 +50,27 @@ offset = Topic(
         "to_the_power_of_the_stride",
     ),
     words={
-        "not_added_up": "You gave the move along each axis. Storage is a single long row: add the moves.",
-        "strides_taken_as_shape": "You mistook the strides for a shape, and worked out larger steps. Each "
+        "not_added_up": "You gave the steps along each axis separately. Storage is a single long row: add the steps.",
+        "strides_taken_as_shape": "You mistook the strides for a shape, and computed larger steps. Each "
         "stride already says how far one step goes: what is index (1, 0) with strides (3, 1)?",
         "added_instead": "You added the index and the stride instead of multiplying them. Think of 3 steps of 4 "
-        "places each: is "
-        "that 7 places or 12?",
+        "places each: is that 7 places or 12?",
         "products_multiplied": "You multiplied the moves along the axes. The moves follow one another, so they add up.",
         "sums_multiplied": "You multiplied the sum of the indices by the sum of the strides. Multiply each index "
         "by the stride of its own axis only.",
         "only_the_last_axis": "You counted only the move along the last axis. Where do the other axes take you?",
         "only_the_first_axis": "You counted only the move along the first axis. Where do the other axes take you?",
-        "first_axis_left_out": "You left out the first axis. In a fresh tensor it has the longest steps.",
+        "first_axis_left_out": "You left out the first axis. In a fresh tensor, the first axis has the longest steps.",
         "last_axis_left_out": "You left out the last axis. A step along the last axis moves you as well.",
         "one_step_too_far": "You took one step too many on every axis. An index counts steps: the first element "
         "needs none, so it is at place 0.",
         "one_step_too_few": "You took one step too few on every axis, as if indices began at 1. The first element "
         "has the index 0 on every axis: which place is that?",
-        "counted_from_one": "Your place is one too large. Places are counted from 0, as indices are.",
-        "counted_in_bytes": "Your place is four times as large, as if it counted the bytes of float32 numbers. PyTorch "
-        "counts numbers.",
-        "strides_reversed": "You multiplied the first index by the last stride, and so on. Index and stride of an "
-        "axis belong together.",
+        "counted_from_one": "Your place is one too large. Places are counted from 0, like indices.",
+        "counted_in_bytes": "Your place is four times too large, as if it counted the bytes of float32 numbers. "
+        "PyTorch counts numbers.",
+        "strides_reversed": "You multiplied the first index by the last stride, and so on. Each index belongs to "
+        "the stride of its own axis.",
     },
 )
 
@@ -103,7 +102,7 @@ strides_of = Topic(
     ),
     words={
         "own_size_included": "Each product includes the size of its own axis: (2, 3, 4) gives (24, 12, 4). One "
-        "step along an axis passes all the numbers of the axes to its right, and nothing of the axis itself.",
+        "step along an axis passes all the numbers of the axes to its right, but its own size does not matter.",
         "own_size_included_and_reversed": "Each product includes the size of its own axis, and the strides run from "
         "the last to the first. Neighbours in a row are one place apart: which entry is 1, and at which end is it?",
         "order_reversed": "The strides run from the last axis to the first: (2, 3, 4) gives (1, 4, 12). Which axis has "
@@ -113,7 +112,7 @@ strides_of = Topic(
         "last_stride_missing": "The last stride is missing. Each axis has a stride: how far is it to a "
         "neighbour in a row?",
         "last_stride_zero": "The last stride is 0. How far is it from a number to its neighbour in a row?",
-        "the_shape_itself": "You gave the sizes themselves. A stride says how far one step along the axis moves in "
+        "the_shape_itself": "You gave the sizes themselves. A stride says how far one step along an axis moves in "
         "storage, and that depends on the axes to its right.",
     },
 )
@@ -133,27 +132,27 @@ def _shape_and_order(draw):
 
 @rule(inputs=_shape_and_order)
 def strides_permuted(shape, order):
-    """The old strides, in the new order."""
+    """Return the old strides in the new order."""
     return tuple(_contiguous_strides(shape)[axis] for axis in order)
 
 
 @strides_permuted.mistake
 def strides_of_a_copy(shape, order):
     """These would be the strides of a copy in the new order. `permute` copies nothing: which strides did the axes have
-    before they changed places?"""
+    before the permutation?"""
     return _contiguous_strides([shape[axis] for axis in order])
 
 
 @strides_permuted.mistake
 def strides_left_as_they_were(shape, order):
-    """These are the strides of `x` itself. Each axis takes its stride along to its new place."""
+    """These are the strides of `x` itself. Each axis keeps its stride in its new place."""
     return _contiguous_strides(shape)
 
 
 @strides_permuted.mistake
 def list_read_the_other_way(shape, order):
-    """You read the list as the place to which each old axis goes. The list says which old axis goes to each place:
-    which axis goes to place 0?"""
+    """You read the list as the new place of each old axis. The list says which old axis goes to each new place: which
+    axis goes to place 0?"""
     strides = _contiguous_strides(shape)
     return tuple(strides[order.index(place)] for place in range(3))
 
@@ -172,7 +171,8 @@ def strides_in_reverse(shape, order):
 
 @strides_permuted.mistake
 def own_size_counted(shape, order):
-    """Each stride counts the size of its own axis as well. A stride is the product of only the sizes to its right."""
+    """Each of your strides includes the size of its own axis. A stride is the product of only the sizes to its
+    right."""
     return tuple(math.prod(shape[axis:]) for axis in order)
 
 
@@ -251,7 +251,7 @@ def _random_chain(draw):
 
 @rule(inputs=_random_chain)
 def sharing(shape, steps):
-    """Whether the steps share the storage of a fresh tensor, copy, or raise."""
+    """Return whether the steps share the storage of a fresh tensor, make a copy, or raise an error."""
     x = result = torch.empty(shape)
     try:
         for name, *arguments in steps:
@@ -262,51 +262,53 @@ def sharing(shape, steps):
 
 
 def _last_step_does(steps, name, outcome, shape):
-    """Whether the last step has this name and this outcome."""
+    """Return whether the last step has this name and this outcome."""
     return steps[-1][0] == name and sharing.reference(shape, steps) == outcome
 
 
 @sharing.mistake
 def reshape_always_copies(shape, steps):
-    """You mistook `reshape` for a copy. It makes a view wherever strides for the new shape exist, and here they do."""
+    """You mistook `reshape` for a copy. It makes a view if strides for the new shape exist, and here they exist."""
     return "copies" if _last_step_does(steps, "reshape", "shares", shape) else None
 
 
 @sharing.mistake
 def reshape_never_copies(shape, steps):
-    """You mistook `reshape` for a view. It copies where no strides can read the numbers in this order: do the axes that
-    it merges form one even walk?"""
+    """You mistook `reshape` for a view. It copies if no strides can read the numbers in this order: can the merged axes
+    be read with one stride?"""
     return "shares" if _last_step_does(steps, "reshape", "copies", shape) else None
 
 
 @sharing.mistake
 def reshape_refuses(shape, steps):
-    """You assumed that `reshape` raises here. Where `view` would raise over strides, `reshape` copies."""
+    """You assumed that `reshape` raises an error here. If no strides fit and `view` would raise an error, `reshape`
+    copies."""
     return "raises" if _last_step_does(steps, "reshape", "copies", shape) else None
 
 
 @sharing.mistake
 def view_of_anything(shape, steps):
-    """You assumed that `view` can read this, but no strides can. Do the axes that it merges form one even walk?"""
+    """You assumed that `view` works here, but no strides fit. Can the merged axes be read with one stride?"""
     return "shares" if _last_step_does(steps, "view", "raises", shape) else None
 
 
 @sharing.mistake
 def view_copies(shape, steps):
-    """You assumed that `view` makes a copy. `view` never copies: where no strides fit, what does it do?"""
+    """You assumed that `view` makes a copy. `view` never copies: what does it do if no strides fit?"""
     return "copies" if _last_step_does(steps, "view", "raises", shape) else None
 
 
 @sharing.mistake
 def view_asks_for_contiguous(shape, steps):
-    """You assumed that `view` raises here. `view` needs only the axes that it merges to form one even walk, and may
-    split any axis."""
+    """You assumed that `view` raises an error here. `view` may split any axis, and requires one stride only for merged
+    axes."""
     return "raises" if _last_step_does(steps, "view", "shares", shape) else None
 
 
 @sharing.mistake
 def turning_copies(shape, steps):
-    """You assumed that a change of axes moves the numbers. It changes shape and strides, but not the storage."""
+    """You assumed that a change of axes moves the numbers. A change of axes changes shape and strides, but not the
+    storage."""
     return "copies" if steps[-1][0] in ("transpose", "permute") else None
 
 

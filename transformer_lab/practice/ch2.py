@@ -13,7 +13,7 @@ _DO_NOT_FIT = "They do not fit"
 
 
 def _two_summands(draw):
-    """Two shapes that broadcast, or once in four times do not."""
+    """Draw two shapes that broadcast or, in one case of four, do not."""
     shape = distinct_integers(draw, integer(draw, 2, 3), 2, 7)
     a, b = list(shape), list(shape)
     for axis in range(len(shape)):
@@ -27,14 +27,14 @@ def _two_summands(draw):
 
 
 def _filled(a, b):
-    """Both shapes with the same number of axes: the shorter one gets sizes of 1 in front."""
+    """Return both shapes with the same number of axes: the shorter shape gets sizes of 1 in front."""
     axes = max(len(a), len(b))
     return [(1,) * (axes - len(shape)) + shape for shape in (a, b)]
 
 
 @rule(inputs=_two_summands)
 def sum_of_shapes(a, b):
-    """The shape of a sum of two tensors."""
+    """Return the shape of a sum of two tensors."""
     return tuple(torch.broadcast_shapes(a, b))
 
 
@@ -65,13 +65,13 @@ def missing_axes_refused(a, b):
 
 @sum_of_shapes.mistake
 def sizes_that_differ_pass(a, b):
-    """You accepted two sizes that differ, and took the larger. Only a 1 stretches: go from column to column."""
+    """You accepted two sizes that differ, and took the larger size. Only a 1 stretches: compare column by column."""
     return tuple(max(sizes) for sizes in zip(*_filled(a, b)))
 
 
 @sum_of_shapes.mistake
 def longer_shape_taken(a, b):
-    """You took the shape with more axes as it is. A 1 in this shape stretches, too."""
+    """You took the shape with more axes unchanged. A 1 in this shape stretches too."""
     return a if len(a) > len(b) else b if len(b) > len(a) else None
 
 
@@ -85,13 +85,13 @@ def axes_in_front_lost(a, b):
 
 @sum_of_shapes.mistake
 def ones_win(a, b):
-    """You kept the 1 where it is paired with another size. The 1 is what stretches."""
+    """You kept a 1 that is paired with a different size. The 1 stretches to the other size."""
     return tuple(min(sizes) for sizes in zip(*_filled(a, b)))
 
 
 @sum_of_shapes.mistake
 def axes_back_to_front(a, b):
-    """You wrote the sizes from the last to the first. The sizes are found from the right, but written from the left."""
+    """You wrote the sizes from the last to the first. Sizes are compared from the right, but written from the left."""
     return tuple(torch.broadcast_shapes(a, b))[::-1]
 
 
@@ -107,7 +107,7 @@ shape_of_a_sum = Topic(
 
 
 def _two_factors(draw):
-    """Pairs of shapes for `@`: matrices, batches and vectors, and pairs that do not fit."""
+    """Draw pairs of shapes for `@`: matrices, batches and vectors, and pairs that do not fit."""
     n, p, m, i, j = distinct_integers(draw, 5, 2, 8)
     return choose(
         draw,
@@ -133,7 +133,7 @@ def _two_factors(draw):
 
 
 def _matrices(a, b):
-    """Both shapes with a row or a column for a vector."""
+    """Return both shapes, in which a vector has become a row or a column."""
     return (1, *a) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
 
 
@@ -144,20 +144,20 @@ def _with_batch(batch, a, b):
 
 @rule(inputs=_two_factors)
 def product_of_shapes(a, b):
-    """The shape of a matrix product."""
+    """Return the shape of a matrix product."""
     return tuple((torch.empty(a, device="meta") @ torch.empty(b, device="meta")).shape)
 
 
 def _fitting(a, b):
-    """Whether the inner sizes agree."""
+    """Return whether the inner sizes are equal."""
     left, right = _matrices(a, b)
     return left[-1] == right[-2]
 
 
 @product_of_shapes.mistake
 def last_over_last(a, b):
-    """You compared the two last sizes. The last size of the left goes with the second to last of the right; to multiply
-    rows with rows, transpose the right factor."""
+    """You compared the two last sizes. The last size on the left is paired with the second to last size on the right;
+    to multiply rows with rows, transpose the right factor."""
     if len(b) == 1 or _fitting(a, b) or a[-1] != b[-1]:
         return None
     return _with_batch(torch.broadcast_shapes(a[:-2], b[:-2]), a, (*b[:-2], b[-1], b[-2]))
@@ -165,8 +165,8 @@ def last_over_last(a, b):
 
 @product_of_shapes.mistake
 def inner_sizes_ignored(a, b):
-    """You did not compare the inner sizes. The last of the left and the second to last of the right must be equal: they
-    are summed over."""
+    """You did not compare the inner sizes. The last size on the left and the second to last size on the right must be
+    equal: the product sums over this axis."""
     return None if _fitting(a, b) else _with_batch(torch.broadcast_shapes(a[:-2], b[:-2]), a, b)
 
 
@@ -180,14 +180,15 @@ def batches_that_differ_pass(a, b):
 
 @product_of_shapes.mistake
 def batch_of_the_left_alone(a, b):
-    """You took only the batch axes of the left factor. The batch axes of both broadcast, aligned from the right."""
+    """You took only the batch axes of the left factor. The batch axes of both factors broadcast, aligned from the
+    right."""
     return _with_batch(a[:-2], a, b) if _fitting(a, b) else None
 
 
 @product_of_shapes.mistake
 def batches_side_by_side(a, b):
-    """You wrote the batch axes of both factors side by side. They broadcast as in a sum: aligned from the right, where
-    two equal sizes become one."""
+    """You wrote the batch axes of both factors side by side. Batch axes broadcast as in a sum: they are aligned from
+    the right, and two equal sizes become one size."""
     return _with_batch((*a[:-2], *b[:-2]), a, b) if _fitting(a, b) and a[:-2] and b[:-2] else None
 
 
@@ -225,7 +226,7 @@ def vectors_refused(a, b):
 
 @product_of_shapes.mistake
 def one_matrix_refused(a, b):
-    """You assumed that the batch axes do not fit. They broadcast as in a sum: a missing axis counts as 1, and a 1
+    """You assumed that the batch axes do not fit. Batch axes broadcast as in a sum: a missing axis counts as 1, and a 1
     stretches."""
     if len(a) > 1 and len(b) > 1 and a[:-2] != b[:-2] and _fitting(a, b):
         raise ValueError
@@ -251,14 +252,13 @@ def _matrix_and_axis(draw):
 
 @rule(inputs=_matrix_and_axis)
 def along_an_axis(x, operation, dim):
-    """The sum, or the largest, along an axis."""
+    """Return the sums or the largest numbers along an axis."""
     return getattr(x, operation)(dim=dim)
 
 
 @along_an_axis.mistake
 def along_the_other_axis(x, operation, dim):
-    """You went along the other axis. The axis that is named is the one that disappears: axis 0 runs down the
-    columns."""
+    """You went along the other axis. The named axis disappears: axis 0 runs down the columns."""
     return getattr(x, operation)(dim=1 - dim) if dim >= 0 else None
 
 
@@ -277,7 +277,7 @@ def over_everything(x, operation, dim):
 
 @along_an_axis.mistake
 def sum_for_largest(x, operation, dim):
-    """You added up the numbers. `amax` asks for the largest number."""
+    """You added up the numbers. `amax` returns the largest number."""
     return x.sum(dim=dim) if operation == "amax" else None
 
 
@@ -289,19 +289,19 @@ def largest_for_sum(x, operation, dim):
 
 @along_an_axis.mistake
 def place_for_largest(x, operation, dim):
-    """You gave the place of the largest number, as `argmax` does. `amax` asks for the number itself."""
+    """You gave the index of the largest number, as `argmax` does. `amax` returns the number itself."""
     return x.argmax(dim=dim) if operation == "amax" else None
 
 
 @along_an_axis.mistake
 def smallest_for_largest(x, operation, dim):
-    """You took the smallest number. `amax` asks for the largest."""
+    """You took the smallest number. `amax` returns the largest number."""
     return x.amin(dim=dim) if operation == "amax" else None
 
 
 @along_an_axis.mistake
 def multiplied_for_sum(x, operation, dim):
-    """You multiplied the numbers. `sum` adds them up."""
+    """You multiplied the numbers. `sum` adds up the numbers."""
     return x.prod(dim=dim) if operation == "sum" else None
 
 

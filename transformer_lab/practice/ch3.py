@@ -8,7 +8,7 @@ from .answers import Choice, Numbers
 from .draws import choose, distinct_integers, integer, write
 from .topic import Topic, rule
 
-# The softmax of logarithms, which becomes a matter of fractions
+# The softmax of logarithms, which can be computed with fractions
 
 
 def _base_and_numbers(draw):
@@ -28,7 +28,7 @@ def _score(base, count):
 
 @rule(inputs=_base_and_numbers)
 def softmax_of_scores(base, counts):
-    """The weights of the scores ``base + ln count``."""
+    """Return the weights of the scores ``base + ln count``."""
     return _scores(base, counts).softmax(dim=0)
 
 
@@ -80,7 +80,7 @@ def powers_added_to_the_base(base, counts):
 
 @softmax_of_scores.mistake
 def weights_in_reverse(base, counts):
-    """You have the right weights from the last to the first. Each weight belongs at the place of its score."""
+    """You have the right weights in reverse order. Each weight belongs at the position of its score."""
     return _scores(base, counts).softmax(dim=0).flip(0)
 
 
@@ -106,7 +106,7 @@ def _query_and_keys(draw):
 
 
 def _can_be_done(query, first, second):
-    """Whether the scores are whole, and 1 to 3 apart."""
+    """Return whether the scores are integers, and 1 to 3 apart."""
     a, b = int(query @ first), int(query @ second)
     return a % 2 == b % 2 == 0 and abs(a - b) in (2, 4, 6) and min(a, b) > 0 and max(a, b) <= 20
 
@@ -121,7 +121,7 @@ def _products(query, first, second):
 
 @rule(inputs=_query_and_keys)
 def shared_by_two(query, first, second):
-    """The weights of two keys."""
+    """Return the weights of two keys."""
     a, b = _products(query, first, second)
     return _shared(a / 2, b / 2)
 
@@ -157,7 +157,8 @@ def keys_exchanged(query, first, second):
 
 @shared_by_two.mistake
 def best_key_takes_all(query, first, second):
-    """You gave all the weight to the better key. The other key gets some, too: how large is its exponential?"""
+    """You gave all the weight to the key with the larger score. The other key gets some weight too: how large is its
+    exponential?"""
     a, b = _products(query, first, second)
     return torch.tensor([float(a > b), float(b > a)])
 
@@ -170,14 +171,14 @@ def keys_share_alike(query, first, second):
 
 @shared_by_two.mistake
 def scores_given(query, first, second):
-    """You stopped at the scores. Exponentiate them, and divide by the sum."""
+    """You stopped at the scores. Exponentiate the scores, and divide by the sum."""
     a, b = _products(query, first, second)
     return torch.tensor([a / 2, b / 2])
 
 
 @shared_by_two.mistake
 def products_given(query, first, second):
-    """You stopped at the dot products. Divide them by √d_head, exponentiate, and divide by the sum."""
+    """You stopped at the dot products. Divide the dot products by √d_head, exponentiate, and divide by the sum."""
     a, b = _products(query, first, second)
     return torch.tensor([a, b])
 
@@ -187,7 +188,7 @@ weights_of_two_keys = Topic(
     rule=shared_by_two,
     keep=_can_be_done,
     question=lambda query, first, second: (
-        "One query looks at two keys, as attention does: first √d_head, then softmax. "
+        "One query attends to two keys: its scores are divided by √d_head, then softmax follows. "
         "What weights do the keys get, to two places?"
     ),
     given=lambda query, first, second: (
@@ -206,13 +207,13 @@ def _position_and_feature(draw):
 
 
 def _sine_or_cosine(wave, position, pair, d_model):
-    """A feature: sine or cosine, the position, and the number by which the position is divided."""
+    """Describe a feature: sine or cosine, the position, and the number by which the position is divided."""
     return wave, position, 10000 ** (2 * pair // d_model) if 2 * pair % d_model == 0 else 10 ** (8 * pair // d_model)
 
 
 @rule(inputs=_position_and_feature)
 def feature_of_a_position(position, feature, d_model):
-    """Sine or cosine, of the position over a power of ten."""
+    """Return sine or cosine of the position, divided by a power of ten."""
     return _sine_or_cosine(("sin", "cos")[feature % 2], position, feature // 2, d_model)
 
 
@@ -225,39 +226,41 @@ def sine_and_cosine_exchanged(position, feature, d_model):
 
 @feature_of_a_position.mistake
 def feature_taken_for_its_pair(position, feature, d_model):
-    """You mistook the number of the feature for the number of its pair. Two features form a pair, and turn at one
-    speed."""
+    """You mistook the number of the feature for the number of its pair. Two features form a pair with the same
+    frequency."""
     return _sine_or_cosine(("sin", "cos")[feature % 2], position, feature, d_model) if feature > 1 else None
 
 
 @feature_of_a_position.mistake
 def one_pair_too_far(position, feature, d_model):
-    """You counted the pairs from 1. The first pair is pair 0, and turns fastest: the position is divided by 1."""
+    """You counted the pairs from 1. The first pair is pair 0, with the highest frequency: the position is divided by
+    1."""
     return _sine_or_cosine(("sin", "cos")[feature % 2], position, feature // 2 + 1, d_model)
 
 
 @feature_of_a_position.mistake
 def sines_first_then_cosines(position, feature, d_model):
-    """You put all sines before all cosines. They alternate: a sine and its cosine are neighbours."""
+    """You put all sines before all cosines. Sines and cosines alternate: a sine and its cosine are neighbours."""
     half = d_model // 2
     return _sine_or_cosine("sin" if feature < half else "cos", position, feature % half, d_model)
 
 
 @feature_of_a_position.mistake
 def slowest_pair_first(position, feature, d_model):
-    """You began with the slowest pair. The first pair divides the position by 1, and each later pair by more."""
+    """You began with the pair of the lowest frequency. For the first pair the position is divided by 1, and for each
+    later pair by a larger number."""
     return _sine_or_cosine(("sin", "cos")[feature % 2], position, d_model // 2 - 1 - feature // 2, d_model)
 
 
 @feature_of_a_position.mistake
 def same_speed_for_all(position, feature, d_model):
-    """You let all pairs turn at the speed of the first. Each pair is slower than the one before it: by what is the
-    position divided?"""
+    """You gave all pairs the frequency of the first pair. Each pair has a lower frequency than the pair before: by what
+    is the position divided?"""
     return _sine_or_cosine(("sin", "cos")[feature % 2], position, 0, d_model)
 
 
 def _all_waves(position, feature, d_model):
-    """All possible answers, in order."""
+    """Return all possible answers in order."""
     exponents = range(0, 4, 2) if d_model == 4 else range(4)
     return {
         (wave, position, 10**exponent): f"{wave}({position}" + (f"/{10**exponent:,})" if exponent else ")")
@@ -270,7 +273,7 @@ position_features = Topic(
     title="The features of a position",
     rule=feature_of_a_position,
     question=lambda position, feature, d_model: (
-        f"Position {position} is written with sines and cosines into {d_model} features, counted from 0. "
+        f"Position {position} is encoded by sines and cosines in {d_model} features, counted from 0. "
         f"What is feature {feature}?"
     ),
     answer=Choice(_all_waves),

@@ -17,23 +17,23 @@ head_1 = Topic(
     title="What a head gets",
     rule="split_heads",
     inputs=_numbered_tokens,
-    keep=lambda x, n_heads: x.shape[-1] < 9,  # a row fits a phone
+    keep=lambda x, n_heads: x.shape[-1] < 9,  # a row of this length fits on a phone
     question=lambda x, n_heads: (
-        f"`x` is one sentence: a token in each row. `split_heads(x, n_heads={n_heads})` cuts it; "
-        "what is in head 1, a token in each row?"
+        f"`split_heads(x, n_heads={n_heads})` splits `x`, one sentence with a token in each row. "
+        "What does head 1 contain, with a token in each row?"
     ),
     given=lambda x, n_heads: write(x[0]),
     answer=Table(),
     asks=lambda heads, x, n_heads: heads[0, 1],
     words={
-        "view_alone": "This is what `view` alone gives: whole tokens in reading order. Each token is cut into heads: "
-        "which of its features go to head 1?",
+        "view_alone": "This is what `view` alone gives: whole tokens in reading order. Each token is divided among "
+        "the heads: which of its features belong to head 1?",
         "every_nth_feature": "You gave the head features that are not side by side. Each head gets a block of "
         "neighbouring features.",
-        "transposed_and_reshaped": "You exchanged tokens and features before the cut. Cut first: the features of a "
-        "token are still side by side.",
-        "no_transpose": "This is token 1, cut into its heads. A head holds its features of every token.",
-        "features_before_seq": "You have the right numbers, with a feature in each row. The question asks for a "
+        "transposed_and_reshaped": "You exchanged tokens and features before the split. Split first: the features of "
+        "a token are still side by side.",
+        "no_transpose": "This is token 1, divided among the heads. A head contains its features of every token.",
+        "features_before_seq": "You have the right numbers, but with a feature in each row. The question asks for a "
         "token in each row.",
     },
 )
@@ -50,44 +50,44 @@ def _heads(draw):
 
 @rule(inputs=_heads)
 def merging(x):
-    """The heads of each token side by side."""
+    """Return the heads of each token side by side."""
     return x.transpose(0, 1).flatten(1)
 
 
 @merging.mistake
 def joined_without_a_turn(x):
-    """You joined the numbers in reading order. A row holds what all heads have for one token: look at row 0 of each
-    head."""
+    """You joined the numbers in reading order. A row contains the features of one token from all heads: look at row 0
+    of each head."""
     return x.reshape(x.shape[1], -1)
 
 
 @merging.mistake
 def features_of_heads_alternate(x):
-    """You let the heads take turns, feature by feature. Each head's features stay side by side."""
+    """You alternated between the heads, feature by feature. The features of each head stay side by side."""
     return x.permute(1, 2, 0).flatten(1)
 
 
 @merging.mistake
 def heads_below_one_another(x):
-    """You put the heads below one another. They belong side by side: a row for each token."""
+    """You put the heads below one another. Heads belong side by side, with a row for each token."""
     return x.flatten(0, 1)
 
 
 @merging.mistake
 def heads_in_reverse(x):
-    """You put the last head first. Head 0 has the first features of each row."""
+    """You put the last head first. Head 0 provides the first features of each row."""
     return x.flip(0).transpose(0, 1).flatten(1)
 
 
 @merging.mistake
 def head_0_repeated(x):
-    """You wrote head 0 again and again. Each head has features of its own to add."""
+    """You repeated head 0. Each head provides its own features."""
     return x[:1].expand_as(x).transpose(0, 1).flatten(1)
 
 
 @merging.mistake
 def turned_inside_heads(x):
-    """You exchanged tokens and features inside each head. The two axes that change places are heads and tokens."""
+    """You exchanged tokens and features inside each head. The transpose exchanges the axes of heads and tokens."""
     return x.transpose(1, 2).reshape(x.shape[1], -1)
 
 
@@ -96,7 +96,7 @@ merged_rows = Topic(
     rule=merging,
     question=lambda x: (
         f"{x.shape[0]} heads return {x.shape[2]} features for each of {x.shape[1]} tokens. "
-        "What does `merge_heads` make of them, a token in each row?"
+        "What does `merge_heads` return, with a token in each row?"
     ),
     given=lambda x: "\n".join(f"head {i}\n{write(head)}" for i, head in enumerate(x)),
     answer=Table(),
@@ -120,7 +120,7 @@ def _layer(draw):
 
 @rule(inputs=_layer)
 def shapes_on_the_way(stage, batch, q_len, k_len, heads, d_head):
-    """The shape at a stage."""
+    """Return the shape at a stage."""
     return {
         "queries": (batch, heads, q_len, d_head),
         "weights": (batch, heads, q_len, k_len),
@@ -137,7 +137,8 @@ def queries_and_keys_exchanged(stage, batch, q_len, k_len, heads, d_head):
 
 @shapes_on_the_way.mistake
 def heads_left_after_the_tokens(stage, batch, q_len, k_len, heads, d_head):
-    """You left the heads after the tokens, as the cut leaves them. A transpose moves the heads before the tokens."""
+    """You left the heads after the tokens, as they are after the split. A transpose moves the heads before the
+    tokens."""
     if stage not in ("queries", "weights"):
         return None
     return batch, q_len, heads, d_head if stage == "queries" else k_len
@@ -145,7 +146,7 @@ def heads_left_after_the_tokens(stage, batch, q_len, k_len, heads, d_head):
 
 @shapes_on_the_way.mistake
 def heads_forgotten(stage, batch, q_len, k_len, heads, d_head):
-    """You forgot the heads. The heads are an axis of their own."""
+    """You forgot the heads. The heads have their own axis."""
     if stage == "queries":
         return batch, q_len, d_head
     return (batch, q_len, k_len) if stage == "weights" else None
@@ -153,7 +154,7 @@ def heads_forgotten(stage, batch, q_len, k_len, heads, d_head):
 
 @shapes_on_the_way.mistake
 def features_not_divided(stage, batch, q_len, k_len, heads, d_head):
-    """You gave each head all the features. The heads divide them: how many does one head get?"""
+    """You gave each head all the features. The heads divide the features: how many does one head get?"""
     return (batch, heads, q_len, heads * d_head) if stage == "queries" else None
 
 
@@ -165,13 +166,13 @@ def features_of_one_head(stage, batch, q_len, k_len, heads, d_head):
 
 @shapes_on_the_way.mistake
 def heads_not_joined(stage, batch, q_len, k_len, heads, d_head):
-    """You left heads and features as two axes. Merging makes one axis of the two."""
+    """You left heads and features as two axes. Merging combines the two axes."""
     return (batch, q_len, heads, d_head) if stage == "merged" else None
 
 
 @shapes_on_the_way.mistake
 def features_for_weights(stage, batch, q_len, k_len, heads, d_head):
-    """You gave features where there are weights. A query has one weight for each key."""
+    """You gave the number of features, but these are weights. A query has one weight for each key."""
     if stage == "one_head":
         return q_len, d_head
     return (batch, heads, q_len, d_head) if stage == "weights" else None
@@ -179,7 +180,7 @@ def features_for_weights(stage, batch, q_len, k_len, heads, d_head):
 
 @shapes_on_the_way.mistake
 def queries_for_all(stage, batch, q_len, k_len, heads, d_head):
-    """You gave as many keys as queries. The number of keys is the length of the other sequence."""
+    """You gave the same number of keys as of queries. The number of keys is the length of the other sequence."""
     if stage == "one_head":
         return q_len, q_len
     return (batch, heads, q_len, q_len) if stage == "weights" else None

@@ -8,11 +8,12 @@ from .topic import Topic, rule
 
 
 def _places(q_len, k_len):
-    """The place of each query and key in the sequence, (q_len, 1) and (k_len,): the queries are the last ones."""
+    """Return the positions of queries and keys in the sequence, (q_len, 1) and (k_len,): the queries are the last
+    tokens."""
     return torch.arange(k_len - q_len, k_len)[:, None], torch.arange(k_len)
 
 
-# The causal mask, even where earlier keys wait in a cache
+# The causal mask, with or without earlier keys in a cache
 
 
 def _few_queries(draw):
@@ -22,7 +23,7 @@ def _few_queries(draw):
 
 @rule(inputs=_few_queries)
 def causal(q_len, k_len):
-    """Which keys the last ``q_len`` of ``k_len`` tokens may see."""
+    """Return which keys the last ``q_len`` of ``k_len`` tokens may see."""
     query, key = _places(q_len, k_len)
     return key <= query
 
@@ -36,8 +37,8 @@ def counted_from_the_first_key(q_len, k_len):
 
 @causal.mistake
 def upper_triangle(q_len, k_len):
-    """You painted the other triangle: each token sees itself and what comes after it. Read the first row aloud: which
-    keys come before this query?"""
+    """You painted the other triangle: each token sees itself and the tokens after it. Look at the first row: which keys
+    come before this query?"""
     query, key = _places(q_len, k_len)
     return key >= query
 
@@ -51,15 +52,15 @@ def only_the_future(q_len, k_len):
 
 @causal.mistake
 def not_itself(q_len, k_len):
-    """No token sees itself. A token may see itself, since it must predict the token after it."""
+    """No token sees itself. A token may see itself, since it predicts only the token after it."""
     query, key = _places(q_len, k_len)
     return key < query
 
 
 @causal.mistake
 def one_too_far(q_len, k_len):
-    """Each token sees one token of the future: your triangle ends one diagonal too late. That is the very token that
-    it has to predict."""
+    """Each token sees one token of the future: your triangle ends one diagonal too late. This is the token that it must
+    predict."""
     query, key = _places(q_len, k_len)
     return key <= query + 1
 
@@ -73,13 +74,13 @@ def only_itself(q_len, k_len):
 
 @causal.mistake
 def everything(q_len, k_len):
-    """Every token sees every other, the future included. Which keys come after the query of a row?"""
+    """Every token sees all tokens, including the future. Which keys come after the query of a row?"""
     return torch.ones(q_len, k_len, dtype=torch.bool)
 
 
 @causal.mistake
 def no_past(q_len, k_len):
-    """The keys from before the first query are hidden. They are the past of all these queries: what is a cache for?"""
+    """The keys before the first query are hidden. These keys are the past of all queries: what is a cache for?"""
     query, key = _places(q_len, k_len)
     return (key <= query) & (key >= k_len - q_len)
 
@@ -108,7 +109,7 @@ def _padded(draw):
 
 @rule(inputs=_padded)
 def padding(length, q_len, k_len, side):
-    """Which keys are real: the first ``length`` of ``k_len``, or the last where padding comes first."""
+    """Return which keys are real: the first ``length`` of ``k_len`` keys, or the last if padding comes first."""
     key = torch.arange(k_len)
     real = key < length if side == "after" else key >= k_len - length
     return real.expand(q_len, k_len)
@@ -134,13 +135,13 @@ def one_key_too_few(length, q_len, k_len, side):
 
 @padding.mistake
 def padding_on_the_other_side(length, q_len, k_len, side):
-    """You hid the other end of the sentence. Is its padding before the words, or after them?"""
+    """You hid the wrong end of the sentence. Is the padding before or after the words?"""
     return padding.reference(length, q_len, k_len, "before" if side == "after" else "after")
 
 
 @padding.mistake
 def causal_as_well(length, q_len, k_len, side):
-    """You hid the future as well. The question is about padding only: a real key may be seen by every query."""
+    """You hid the future as well. The question is only about padding: every query may see a real key."""
     query, key = torch.arange(q_len)[:, None], torch.arange(k_len)
     return padding.reference(length, q_len, k_len, side) & (key <= query)
 
@@ -153,7 +154,7 @@ def causal_instead(length, q_len, k_len, side):
 
 @padding.mistake
 def nothing_hidden(length, q_len, k_len, side):
-    """Every key may be seen, the padding as well. Which columns hold no word?"""
+    """Every key may be seen, even the padding. Which columns contain no word?"""
     return torch.ones(q_len, k_len, dtype=torch.bool)
 
 
@@ -178,65 +179,66 @@ def _windowed(draw):
 
 @rule(inputs=_windowed)
 def window(seq, width, bidirectional):
-    """Which keys lie less than ``width`` places away, in the past, or on both sides."""
+    """Return which keys are less than ``width`` positions away, in the past or on both sides."""
     away = torch.arange(seq)[:, None] - torch.arange(seq)
     return (away.abs() if bidirectional else away.where(away >= 0, width)) < width
 
 
 @window.mistake
 def one_wider(seq, width, bidirectional):
-    """Your window is one place too wide. The width counts the query's own place: a window of 1 sees the token alone."""
+    """Your window is one place too wide. The width includes the query's own position: with a window of 1, each token
+    sees only itself."""
     return window.reference(seq, width + 1, bidirectional)
 
 
 @window.mistake
 def one_narrower(seq, width, bidirectional):
-    """Your window is one place too narrow. Count the painted cells of a row in the middle, the query's own place
-    included."""
+    """Your window is one place too narrow. Count the painted cells of a row in the middle, including the query's own
+    position."""
     return window.reference(seq, width - 1, bidirectional)
 
 
 @window.mistake
 def both_sides(seq, width, bidirectional):
-    """Your window looks both ways. The question asks for the past only: which cells of a row lie in the future?"""
+    """Your window covers both sides. The question asks only for the past: which cells of a row are in the future?"""
     return None if bidirectional else window.reference(seq, width, True)
 
 
 @window.mistake
 def only_the_past(seq, width, bidirectional):
-    """Your window looks only into the past. The question asks for keys on both sides: what may the first token see?"""
+    """Your window covers only the past. The question asks for keys on both sides: what may the first token see?"""
     return window.reference(seq, width, False) if bidirectional else None
 
 
 @window.mistake
 def into_the_future(seq, width, bidirectional):
-    """Your window looks into the future: it lies to the right of each query. Which side of the diagonal is the past?"""
+    """Your window covers the future: it is to the right of each query. Which side of the diagonal is the past?"""
     away = torch.arange(seq) - torch.arange(seq)[:, None]
     return (away >= 0) & (away < width)
 
 
 @window.mistake
 def the_whole_past(seq, width, bidirectional):
-    """Each token sees all of its past: that is a causal mask. How far back does a window go?"""
+    """Each token sees its whole past: this is a causal mask. How far back does a window go?"""
     return torch.ones(seq, seq, dtype=torch.bool).tril()
 
 
 @window.mistake
 def outside_the_window(seq, width, bidirectional):
-    """You painted what lies outside the window: the mask is inverted. A painted cell may be seen."""
+    """You painted the cells outside the window: the mask is inverted. A painted cell may be seen."""
     return ~window.reference(seq, width, bidirectional)
 
 
 @window.mistake
 def without_its_own_place(seq, width, bidirectional):
-    """No token sees itself. The first place in a window is the token's own."""
+    """No token sees itself. A window includes the token itself."""
     return window.reference(seq, width, bidirectional) & ~torch.eye(seq, dtype=torch.bool)
 
 
 @window.mistake
 def blocks(seq, width, bidirectional):
-    """You cut the sentence into pieces that do not see one another. A window moves along with the query: is each
-    query's row the row above it, shifted by one place?"""
+    """You cut the sentence into pieces that do not see one another. A window moves with the query: is each row the row
+    above, shifted by one position?"""
     piece = torch.arange(seq) // width
     return piece[:, None] == piece
 
@@ -245,9 +247,9 @@ windows = Topic(
     title="Windows",
     rule=window,
     question=lambda seq, width, bidirectional: (
-        f"{seq} tokens look through a window of {width}: "
+        f"{seq} tokens attend within a window of {width}: "
         + (
-            f"keys less than {width} places away, before and after. "
+            f"keys less than {width} positions away, before and after. "
             if bidirectional
             else f"the last {width} tokens up to and including the query, and none of the future. "
         )
@@ -267,7 +269,7 @@ def _prefixed(draw):
 
 @rule(inputs=_prefixed)
 def prefix(seq, length):
-    """Which keys may be seen where the first ``length`` see one another and the rest is causal."""
+    """Return which keys may be seen if the first ``length`` tokens see one another and the rest is causal."""
     query, key = torch.arange(seq)[:, None], torch.arange(seq)
     return (key <= query) | (key < length)
 
@@ -280,41 +282,42 @@ def causal_prefix(seq, length):
 
 @prefix.mistake
 def one_token_too_long(seq, length):
-    """Your prefix is one token too long: the first written token is seen before it is written. Places are numbered from
-    0: what is the number of the last token of the prefix?"""
+    """Your prefix is one token too long: the first written token is seen before it is written. Positions are counted
+    from 0: what is the position of the last token of the prefix?"""
     return prefix.reference(seq, length + 1)
 
 
 @prefix.mistake
 def one_token_too_short(seq, length):
-    """Your prefix is one token too short. Places are numbered from 0: what is the number of its last token?"""
+    """Your prefix is one token too short. Positions are counted from 0: what is the position of its last token?"""
     return prefix.reference(seq, length - 1)
 
 
 @prefix.mistake
 def prefix_unseen_later(seq, length):
-    """The written tokens do not see the prefix. The prefix is their past: how else could they answer it?"""
+    """The written tokens do not see the prefix. The prefix is the past of these tokens: how else could they answer
+    it?"""
     query, key = torch.arange(seq)[:, None], torch.arange(seq)
     return ((key <= query) & (query >= length) & (key >= length)) | ((key < length) & (query < length))
 
 
 @prefix.mistake
 def prefix_sees_everything(seq, length):
-    """The tokens of the prefix see what is written after it. They may see one another, but nothing of the answer."""
+    """The tokens of the prefix see the tokens that are written after the prefix. They may see one another, but not the
+    answer."""
     query, key = torch.arange(seq)[:, None], torch.arange(seq)
     return (key <= query) | (query < length)
 
 
 @prefix.mistake
 def only_the_prefix(seq, length):
-    """Each token sees the prefix and nothing of what has been written. A written token also sees itself and the written
-    tokens before it."""
+    """Each token sees only the prefix. A written token also sees itself and the written tokens before it."""
     return (torch.arange(seq) < length).expand(seq, seq)
 
 
 @prefix.mistake
 def everything_visible(seq, length):
-    """Every token sees every other, the future included. What comes after the prefix is written token by token."""
+    """Every token sees every other, the future included. The tokens after the prefix are written one by one."""
     return torch.ones(seq, seq, dtype=torch.bool)
 
 
@@ -348,10 +351,10 @@ decoder = Topic(
     answer=Mask(),
     asks=lambda masks, *arguments: masks[0][0, 0],
     without=(
-        "both_paddings_in_the_own_mask",  # the question names no source
+        "both_paddings_in_the_own_mask",  # the question mentions no source
         "own_mask_from_the_source",
         "source_and_target_exchanged",
-        "no_target_padding_for_any_sentence",  # for one sentence, the same answer as another mistake
+        "no_target_padding_for_any_sentence",  # for one sentence, another mistake gives this answer
         "one_without_the_other",
         "own_mask_transposed",
         "padded_queries_see_everything",

@@ -6,11 +6,11 @@ from .answers import Choice, Numbers, Order
 from .draws import choose, integer, write
 from .topic import Topic, rule
 
-# Layer norm and RMS norm of four numbers
+# Layer norm and RMS norm of four numbers.
 
 
 def _four_with_a_round_spread(draw):
-    """Four whole numbers whose mean and standard deviation are whole, a weight and a bias."""
+    """Draw four integers whose mean and standard deviation are integers, and a weight and a bias."""
     spread, mean = choose(draw, (1, 2, 3, 5)), integer(draw, 1, 9)
     signs = choose(draw, ((1, -1, 1, -1), (1, 1, -1, -1), (-1, 1, 1, -1), (-1, 1, -1, 1)))
     return torch.tensor([mean + spread * sign for sign in signs]), choose(draw, (1, 2, 3)), choose(draw, (0, 1, 10))
@@ -18,13 +18,13 @@ def _four_with_a_round_spread(draw):
 
 @rule(inputs=_four_with_a_round_spread)
 def layer_norm_of_four(x, weight, bias):
-    """The layer norm of a token of four features, with eps 0."""
+    """Return the layer norm of a token of four features, with eps 0."""
     return (x - x.double().mean()) / x.double().std(correction=0) * weight + bias
 
 
 @layer_norm_of_four.mistake
 def unbiased_variance(x, weight, bias):
-    """You divided by n − 1 in the variance. Layer norm divides by n: how many numbers are averaged?"""
+    """You divided by n − 1 for the variance. Layer norm divides by n: how many numbers are averaged?"""
     return (x - x.double().mean()) / x.double().std() * weight + bias
 
 
@@ -36,19 +36,20 @@ def mean_left_in(x, weight, bias):
 
 @layer_norm_of_four.mistake
 def rms_for_layer(x, weight, bias):
-    """This is RMS norm: the mean is neither subtracted nor left out of the spread. What does layer norm do first?"""
+    """This is RMS norm: you did not subtract the mean. What does layer norm do first?"""
     return x / x.double().square().mean().sqrt() * weight + bias
 
 
 @layer_norm_of_four.mistake
 def variance_for_its_root(x, weight, bias):
-    """You divided by the variance, not by its root. A token twice as large must come out the same."""
+    """You divided by the variance, not by its square root. A token with doubled features must have the same norm
+    output."""
     return (x - x.double().mean()) / x.double().var(correction=0) * weight + bias
 
 
 @layer_norm_of_four.mistake
 def not_divided(x, weight, bias):
-    """You subtracted the mean, but did not divide by the spread. What is the variance of your result?"""
+    """You subtracted the mean, but did not divide by the standard deviation. What is the variance of your result?"""
     return (x - x.double().mean()) * weight + bias
 
 
@@ -60,7 +61,7 @@ def bias_before_the_weight(x, weight, bias):
 
 @layer_norm_of_four.mistake
 def weight_and_bias_left_out(x, weight, bias):
-    """You stopped after mean and spread: weight and bias change nothing in your answer. What comes after them?"""
+    """You did not apply weight and bias. What comes after the division by the standard deviation?"""
     return (x - x.double().mean()) / x.double().std(correction=0)
 
 
@@ -68,7 +69,7 @@ layer_norm_by_hand = Topic(
     title="Layer norm of four numbers",
     rule=layer_norm_of_four,
     question=lambda x, weight, bias: (
-        f"A token has the features `{write(x)}`. What does layer norm make of it, with weight {weight} and bias "
+        f"A token has the features `{write(x)}`. What does layer norm return, with weight {weight} and bias "
         f"{bias}, to one place? (eps is 0.)"
     ),
     answer=Numbers(places=1),
@@ -76,7 +77,7 @@ layer_norm_by_hand = Topic(
 
 
 def _four_with_a_round_size(draw):
-    pair = choose(draw, ((1, 7), (2, 14), (3, 21), (7, 17), (7, 23), (5, 5)))  # a root mean square that is whole
+    pair = choose(draw, ((1, 7), (2, 14), (3, 21), (7, 17), (7, 23), (5, 5)))  # the root mean square is an integer
     numbers = (*pair, *pair)
     order = torch.randperm(4, generator=draw.generator)
     signs = torch.randint(0, 2, (4,), generator=draw.generator) * 2 - 1
@@ -85,25 +86,25 @@ def _four_with_a_round_size(draw):
 
 @rule(inputs=_four_with_a_round_size)
 def rms_norm_of_four(x, weight):
-    """The RMS norm of a token of four features, with eps 0."""
+    """Return the RMS norm of a token of four features, with eps 0."""
     return x / x.double().square().mean().sqrt() * weight
 
 
 @rms_norm_of_four.mistake
 def layer_for_rms(x, weight):
-    """This is layer norm: you subtracted the mean. RMS norm keeps the mean: what is under its root?"""
+    """This is layer norm: you subtracted the mean. RMS norm keeps the mean: what is under its square root?"""
     return (x - x.double().mean()) / x.double().std(correction=0) * weight
 
 
 @rms_norm_of_four.mistake
 def mean_subtracted_above(x, weight):
-    """You subtracted the mean from what you divide. RMS norm subtracts no mean: it divides the token as it is."""
+    """You subtracted the mean before you divided. RMS norm subtracts no mean: it divides the features themselves."""
     return (x - x.double().mean()) / x.double().square().mean().sqrt() * weight
 
 
 @rms_norm_of_four.mistake
 def spread_for_size(x, weight):
-    """You divided by the standard deviation. The mean square needs no mean: square, average, take the root."""
+    """You divided by the standard deviation. The root mean square needs no mean: square, average, take the root."""
     return x / x.double().std(correction=0) * weight
 
 
@@ -115,7 +116,7 @@ def length_for_rms(x, weight):
 
 @rms_norm_of_four.mistake
 def root_left_out(x, weight):
-    """You divided by the mean square, but not by its root. What does the R in RMS mean?"""
+    """You divided by the mean square, but not by its square root. What does the R in RMS mean?"""
     return x / x.double().square().mean() * weight
 
 
@@ -127,7 +128,7 @@ def mean_of_absolute_values(x, weight):
 
 @rms_norm_of_four.mistake
 def factor_left_out(x, weight):
-    """The weight changes nothing in your answer. What comes after the division?"""
+    """You did not apply the weight. What comes after the division?"""
     return x / x.double().square().mean().sqrt()
 
 
@@ -135,7 +136,7 @@ rms_norm_by_hand = Topic(
     title="RMS norm of four numbers",
     rule=rms_norm_of_four,
     question=lambda x, weight: (
-        f"A token has the features `{write(x)}`. What does RMS norm make of it, with weight {weight}, to one place? "
+        f"A token has the features `{write(x)}`. What does RMS norm return, with weight {weight}, to one place? "
         "(eps is 0.)"
     ),
     answer=Numbers(places=1),
@@ -152,7 +153,7 @@ def _a_batch(draw):
 
 @rule(inputs=_a_batch)
 def shared_means(batch, seq, d_model, norm):
-    """How many means a norm takes of a tensor of this shape."""
+    """Return the number of means that a norm computes for a tensor of this shape."""
     return {"layer norm": batch * seq, "batch norm": d_model, "instance norm": batch * d_model}[norm]
 
 
@@ -170,13 +171,14 @@ def one_for_each_token(batch, seq, d_model, norm):
 
 @shared_means.mistake
 def one_for_each_sentence(batch, seq, d_model, norm):
-    """You counted a mean for each sentence. Over which axes is the mean taken, and which are left?"""
+    """You counted a mean for each sentence. Over which axes is the mean computed, and which axes are left?"""
     return batch
 
 
 @shared_means.mistake
 def one_for_each_place(batch, seq, d_model, norm):
-    """You counted a mean for each place in the sequence. Over which axes is the mean taken, and which are left?"""
+    """You counted a mean for each position in the sequence. Over which axes is the mean computed, and which axes are
+    left?"""
     return seq
 
 
@@ -189,18 +191,18 @@ def one_for_each_feature_of_a_sentence(batch, seq, d_model, norm):
 
 @shared_means.mistake
 def one_for_all(batch, seq, d_model, norm):
-    """You counted a single mean for the whole tensor. Over which axes is the mean taken, and which are left?"""
+    """You counted a single mean for the whole tensor. Over which axes is the mean computed, and which axes are left?"""
     return 1
 
 
 @shared_means.mistake
 def one_for_each_number(batch, seq, d_model, norm):
-    """You counted a mean for every number. Several numbers share a mean: over which axes is the mean taken?"""
+    """You counted a mean for every number. Several numbers share a mean: over which axes is the mean computed?"""
     return batch * seq * d_model
 
 
 means = Topic(
-    title="How many means does a norm take?",
+    title="How many means does a norm compute?",
     rule=shared_means,
     question=lambda batch, seq, d_model, norm: (
         f"`x` has the shape `(batch {batch}, seq {seq}, d_model {d_model})`. How many means does {norm} take?"
@@ -215,7 +217,7 @@ means = Topic(
 
 # The steps of a block
 
-_STRETCHES = {  # the stretch: its location, the steps before its parts, the parts, the steps after them
+_STRETCHES = {  # a section: its location, the steps before its parts, its parts, and the steps after its parts
     "looks": ("in the first two parts of a {} decoder layer", (), (("self-attention",), ("cross-attention",)), ()),
     "rest": ("in the last two parts of a {} decoder layer", (), (("cross-attention",), ("feed-forward",)), ()),
     "dropped": ("in the attention part of a {} layer with dropout", (), (("attention", "dropout"),), ()),
@@ -249,7 +251,7 @@ def _a_stretch(draw):
 
 
 def _halves(stretch):
-    """For each part of a stretch its steps, its norm and its sum."""
+    """Return the steps, the norm and the sum of each part of a section."""
     parts = _STRETCHES[stretch][2]
     first = 2 if stretch == "rest" else 1
     numbers = [f" {first + i}" if len(parts) > 1 else "" for i in range(len(parts))]
@@ -269,7 +271,7 @@ def _placed(order):
 
 
 def _with_surroundings(steps, order, stretch, backward):
-    """These steps of the parts with what comes before and after them, in the direction of the question."""
+    """Return the steps of the parts with the steps before and after, in the direction of the question."""
     _, before, _, after = _STRETCHES[stretch]
     final = ("final norm",) if after and order == "pre-norm" else ()
     steps = (*before, *steps, *final, *after)
@@ -277,7 +279,7 @@ def _with_surroundings(steps, order, stretch, backward):
 
 
 def _forwards(steps, order, stretch, backward):
-    """The same, for a mistake that concerns the forward pass only."""
+    """Return the same steps for a mistake that concerns only the forward pass."""
     return None if backward else _with_surroundings(steps, order, stretch, backward)
 
 
@@ -286,7 +288,7 @@ def _each(halves, placed):
 
 
 def _moved(steps, step, *, before=None, after=None):
-    """The steps with one of them moved; None if no step has that name."""
+    """Return the steps with one step moved, or None if no step has this name."""
     if step not in steps or (before or after) not in steps:
         return None
     others = [each for each in steps if each != step]
@@ -296,25 +298,25 @@ def _moved(steps, step, *, before=None, after=None):
 
 @rule(inputs=_a_stretch)
 def steps_of_a_block(order, stretch, backward):
-    """The steps of a stretch of a model, in their order."""
+    """Return the steps of a section of a model in the right order."""
     return _with_surroundings(_each(_halves(stretch), _placed(order)), order, stretch, backward)
 
 
 @steps_of_a_block.mistake
 def post_norm_for_pre_norm(order, stretch, backward):
-    """You normalized the sum, as post-norm does. In pre-norm the sum stays as it is: what does the norm act on?"""
+    """You normalized the sum, as post-norm does. In pre-norm the sum is not normalized: to what is the norm applied?"""
     return _with_surroundings(_each(_halves(stretch), _post), order, stretch, backward)
 
 
 @steps_of_a_block.mistake
 def pre_norm_for_post_norm(order, stretch, backward):
-    """You normalized what goes into the part, as pre-norm does. In post-norm the part reads what came in."""
+    """You normalized the input of the part, as in pre-norm. In post-norm, the part reads the input without a norm."""
     return _with_surroundings(_each(_halves(stretch), _pre), order, stretch, backward)
 
 
 @steps_of_a_block.mistake
 def norm_between_part_and_sum(order, stretch, backward):
-    """You normalized what the part returned, before the sum. Neither pre-norm nor post-norm does that: what do they
+    """You normalized the output of the part, before the sum. Neither pre-norm nor post-norm does this: what do they
     normalize?"""
     halves = _halves(stretch)
     steps = _each(halves, lambda part, norm, total: (*part, norm, total))
@@ -323,7 +325,7 @@ def norm_between_part_and_sum(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def summed_before_the_part(order, stretch, backward):
-    """You took the sum before the part. The sum adds what the part returned to what came in: can it come first?"""
+    """You took the sum before the part. The sum adds the output of the part to its input: can the sum come first?"""
     halves = [((total, *part), norm) for part, norm, total in _halves(stretch)]
     steps = [(norm, *part) if order == "pre-norm" else (*part, norm) for part, norm in halves]
     return _forwards(sum(steps, ()), order, stretch, backward)
@@ -331,7 +333,7 @@ def summed_before_the_part(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def parts_exchanged(order, stretch, backward):
-    """You exchanged the two parts. Self-attention comes first, feed-forward last; where does cross-attention come?"""
+    """You exchanged the two parts. Self-attention comes first, and feed-forward last: where is cross-attention?"""
     halves = _halves(stretch)
     parts = [part for part, _, _ in halves][::-1]
     halves = [(part, norm, total) for part, (_, norm, total) in zip(parts, halves)]
@@ -340,7 +342,7 @@ def parts_exchanged(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def sums_left_for_the_end(order, stretch, backward):
-    """You left the sums for the end. Each part adds to the stream before the next part reads from it."""
+    """You put the sums at the end. Each part adds to the residual stream before the next part reads the stream."""
     halves = _halves(stretch)
     if len(halves) == 1:
         return None
@@ -351,7 +353,7 @@ def sums_left_for_the_end(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def all_norms_first(order, stretch, backward):
-    """You put all norms at the beginning. Each part has a norm of its own: which numbers does the second one act on?"""
+    """You put all norms at the beginning. Each part has its own norm: which numbers does the second norm normalize?"""
     halves = _halves(stretch)
     if len(halves) == 1:
         return None
@@ -361,7 +363,7 @@ def all_norms_first(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def all_norms_last(order, stretch, backward):
-    """You left all norms for the end. Each part has a norm of its own: what does the second part read?"""
+    """You put all norms at the end. Each part has its own norm: what does the second part read?"""
     halves = _halves(stretch)
     if len(halves) == 1:
         return None
@@ -371,7 +373,8 @@ def all_norms_last(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def second_norm_misses_the_sum(order, stretch, backward):
-    """Your second norm acts before the first sum, and misses what the first part adds. What must it read?"""
+    """Your second norm comes before the first sum, and so misses the output of the first part. What must this norm
+    read?"""
     halves = _halves(stretch)
     if len(halves) == 1 or order == "post-norm":
         return None
@@ -381,7 +384,8 @@ def second_norm_misses_the_sum(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def first_norm_after_the_next_part(order, stretch, backward):
-    """Your second part comes before the first norm. In post-norm each sum is normalized before anything reads it."""
+    """Your second part comes before the first norm. In post-norm, each sum is normalized before the next part reads
+    it."""
     halves = _halves(stretch)
     if len(halves) == 1 or order == "pre-norm":
         return None
@@ -391,7 +395,7 @@ def first_norm_after_the_next_part(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def order_changed_halfway(order, stretch, backward):
-    """Your two parts differ: one is in pre-norm, the other in post-norm. Which does the question ask for?"""
+    """Your two parts differ: one is pre-norm, and the other is post-norm. Which order does the question ask for?"""
     halves = _halves(stretch)
     if len(halves) == 1:
         return None
@@ -402,20 +406,22 @@ def order_changed_halfway(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def dropout_behind_the_sum(order, stretch, backward):
-    """Your dropout acts on the sum, and so on the stream. Dropout should act on what the part adds: when is that
-    added?"""
+    """Your dropout acts on the sum, and so on the residual stream. Dropout should act on the output of the part: when
+    is this output added?"""
     return _moved(steps_of_a_block.reference(order, stretch, backward), "dropout", after="residual sum")
 
 
 @steps_of_a_block.mistake
 def dropout_before_the_part(order, stretch, backward):
-    """Your dropout acts on what goes into the part. Dropout should act on what the part adds: when does that exist?"""
+    """Your dropout acts on the input of the part. Dropout should act on the output of the part: when does this output
+    exist?"""
     return _moved(steps_of_a_block.reference(order, stretch, backward), "dropout", before="attention")
 
 
 @steps_of_a_block.mistake
 def maps_without_relu_between(order, stretch, backward):
-    """Your two linear maps follow each other directly, so they are one linear map. What must come between them?"""
+    """Your two linear maps follow each other directly, so together they are a single linear map. What must come between
+    the two maps?"""
     steps = _each(_halves(stretch), _placed(order))
     steps = _moved(steps, "ReLU", after="linear map back")
     return steps and _with_surroundings(steps, order, stretch, backward)
@@ -423,7 +429,8 @@ def maps_without_relu_between(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def output_projection_of_the_values(order, stretch, backward):
-    """You projected back before the heads had averaged anything. The output projection mixes what the heads return."""
+    """You applied the output projection before the heads averaged the values. The output projection mixes the outputs
+    of the heads."""
     steps = _each(_halves(stretch), _placed(order))
     steps = _moved(steps, "output projection", before="weighted averages")
     return steps and _forwards(steps, order, stretch, backward)
@@ -431,33 +438,35 @@ def output_projection_of_the_values(order, stretch, backward):
 
 @steps_of_a_block.mistake
 def positions_behind_attention(order, stretch, backward):
-    """Your positions come after attention, which sees no order without them. When are they added?"""
+    """Your positions come after attention, which sees no order without positions. When are positions added?"""
     return _moved(steps_of_a_block.reference(order, stretch, backward), "add positions", after="self-attention")
 
 
 @steps_of_a_block.mistake
 def positions_of_the_normalized(order, stretch, backward):
-    """You added the positions after the norm, outside the stream. Positions are added once, to the tokens: when?"""
+    """You added the positions after the norm, outside the residual stream. Positions are added once, to the token
+    vectors: when?"""
     steps = steps_of_a_block.reference(order, stretch, backward)
     return _moved(steps, "add positions", after="norm") if order == "pre-norm" else None
 
 
 @steps_of_a_block.mistake
 def final_norm_before_the_sum(order, stretch, backward):
-    """Your final norm acts before the last sum, so that nothing normalizes this sum. What is a final norm for?"""
+    """Your final norm comes before the last sum, so no norm follows this sum. What is a final norm for?"""
     return _moved(steps_of_a_block.reference(order, stretch, backward), "final norm", before="residual sum")
 
 
 @steps_of_a_block.mistake
 def scores_normalized(order, stretch, backward):
-    """Your last norm acts on the scores. The last norm normalizes what goes into the last map: where does it belong?"""
+    """Your last norm normalizes the scores. The last norm should normalize the input of the last map: where does the
+    norm belong?"""
     steps = steps_of_a_block.reference(order, stretch, backward)
     return _moved(steps, "final norm" if order == "pre-norm" else "norm", after="linear map to the scores")
 
 
 @steps_of_a_block.mistake
 def way_forwards(order, stretch, backward):
-    """This is the forward pass. The backward pass begins with what happened last."""
+    """This is the forward pass. The backward pass begins with the last step."""
     return steps_of_a_block.reference(order, stretch, False)
 
 

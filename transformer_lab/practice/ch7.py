@@ -38,11 +38,11 @@ parameters_of_attention = Topic(
         "nothing_returned_without_biases",
     ),
     words={
-        "square_of_four_widths": "You squared the 4 along with the width. Attention has four matrices side by side, "
-        "not one that is four times as wide and four times as high.",
-        "twice_the_width": "You took twice the width instead of its square. A square matrix of width 3 has 9 "
+        "square_of_four_widths": "You squared the 4 along with the width. Attention has four separate matrices, not a "
+        "single matrix with four times as many rows and columns.",
+        "twice_the_width": "You doubled the width instead of squaring it. A square matrix of width 3 has 9 "
         "numbers, not 6.",
-        "with_a_norm": "You counted a norm as well. A layer has norms, but they are not part of its attention.",
+        "with_a_norm": "You counted a norm as well. A layer has norms, but norms are not part of its attention.",
         "biases_always": "You counted biases, but this attention has none. Read the question's last words again.",
         "biases_left_out": "You left the biases out. Each of the four maps has a bias: of which length?",
         "biases_inverted": "You counted biases where there are none, or none where there are some. Read the "
@@ -58,7 +58,7 @@ def _a_layer(draw):
 
 @rule(inputs=_a_layer)
 def feed_forward(d_model, d_ff, bias):
-    """The parameters of a feed-forward layer."""
+    """Return the number of parameters of a feed-forward layer."""
     return 2 * d_model * d_ff + (d_ff + d_model if bias else 0)
 
 
@@ -88,13 +88,13 @@ def biases_counted(d_model, d_ff, bias):
 
 @feed_forward.mistake
 def two_narrow_biases(d_model, d_ff, bias):
-    """You gave both biases d_model numbers. One of them is added in the middle, where a token has d_ff features."""
+    """You gave both biases d_model numbers. One bias is added in the middle, where a token has d_ff features."""
     return 2 * d_model * d_ff + 2 * d_model * bias
 
 
 @feed_forward.mistake
 def two_wide_biases(d_model, d_ff, bias):
-    """You gave both biases d_ff numbers. One of them is added at the end, where a token has d_model features again."""
+    """You gave both biases d_ff numbers. One bias is added at the end, where a token has d_model features again."""
     return 2 * d_model * d_ff + 2 * d_ff * bias
 
 
@@ -106,7 +106,7 @@ def d_ff_squared(d_model, d_ff, bias):
 
 @feed_forward.mistake
 def norm_counted(d_model, d_ff, bias):
-    """You counted a norm as well. It belongs to the block: the question asks for the feed-forward layer only."""
+    """You counted a norm as well. The norm belongs to the block: the question asks only for the feed-forward layer."""
     return 2 * d_model * d_ff + (d_ff + d_model if bias else 0) + 2 * d_model
 
 
@@ -141,12 +141,12 @@ flops_of_attention = Topic(
         "caret_for_a_power",
     ),
     words={
-        "half_of_the_work": "For each pair of a query and a key you counted half of the FLOPs. Did you count 1 "
+        "half_of_the_work": "You counted half of the FLOPs for each pair of a query and a key. Did you count 1 "
         "FLOP for a multiply-add, or leave out one of the two products?",
-        "first_addition_not_counted": "You counted one addition fewer in every sum. This is exact, but not the "
-        "convention: a multiply-add is two FLOPs.",
-        "pairs_under_the_causal_mask": "You counted the pairs that a causal mask leaves. The usual count includes "
-        "every query with every key.",
+        "first_addition_not_counted": "You counted one addition less in every sum. This is exact, but by convention a "
+        "multiply-add is two FLOPs.",
+        "pairs_under_the_causal_mask": "You counted only the pairs that a causal mask allows. The usual count "
+        "includes each query with each key.",
     },
 )
 
@@ -174,14 +174,14 @@ bytes_of_a_cache = Topic(
         "divided_by_the_bytes",
     ),
     words={
-        "last_token_left_out": "You counted one token fewer than the cache holds. The newest token attends to "
-        "itself too, so the cache holds its key and value.",
-        "one_token_more": "You counted one token more than the cache holds. The next token has no key yet: it gets"
-        " a key in its own step.",
-        "length_in_place_of_the_width": "Your number contains the length twice and the width not at all. How many "
+        "last_token_left_out": "You counted one token less than the cache contains. The newest token attends to "
+        "itself too, so the cache contains its key and value.",
+        "one_token_more": "You counted one token more than the cache contains. The next token has no key yet: "
+        "its key is computed in the next step.",
+        "length_in_place_of_the_width": "Your product contains the length twice, but not the width. How many "
         "numbers does a key have?",
-        "projections_of_keys_and_values": "You counted the matrices that make keys and values. The cache keeps the"
-        " outputs of these matrices, for each token.",
+        "projections_of_keys_and_values": "You counted the matrices that compute keys and values. The cache "
+        "stores the outputs of these matrices for each token.",
         "numbers_instead_of_bytes": "You counted numbers, not bytes. How many bytes does each number take?",
     },
 )

@@ -1,4 +1,4 @@
-"""Chapter 8: features, the order of products, the state, and what happens when."""
+"""Chapter 8: features, the order of products, the state, and the order of the steps."""
 
 import torch
 
@@ -20,7 +20,7 @@ features = Topic(
         "0.14, 0.05)"
     ),
     answer=Numbers(places=2),
-    without=(  # they come from code, not from working it out on paper
+    without=(  # these mistakes are made in code, not on paper
         "second_case_on_top_of_the_first",
         "zero_below",
         "selu_and_one",
@@ -31,12 +31,12 @@ features = Topic(
         "cases_exchanged_and_x_itself",
     ),
     words={
-        "one_added_below_too": "Below zero your features are exp(x) + 1, one too many. Where x is below zero, `elu` is "
-        "exp(x) − 1; what is that plus 1?",
-        "cases_exchanged": "You exchanged the two cases: you took the exponential above zero and x + 1 below. "
-        "Which of the two can become negative?",
-        "neither_case_at_zero": "At zero your feature is 0. exp(0) is 1, and 0 + 1 is 1: both cases agree there.",
-        "both_cases_at_zero": "At zero your feature is 2: you added what both cases give. Only one of them applies.",
+        "one_added_below_too": "Below zero, your features are exp(x) + 1, which is 1 too large. For x below zero, "
+        "`elu` is exp(x) − 1: what is elu(x) + 1?",
+        "cases_exchanged": "You exchanged the two cases: you took the exponential above zero and x + 1 below zero. "
+        "Which of the two expressions can become negative?",
+        "neither_case_at_zero": "At zero your feature is 0. exp(0) is 1, and 0 + 1 is 1: both cases give 1.",
+        "both_cases_at_zero": "At zero your feature is 2: you added the results of both cases. Only one case applies.",
     },
 )
 
@@ -50,31 +50,32 @@ def _sizes(draw):
 
 @rule(inputs=_sizes)
 def multiply_adds(seq, d_head, d_value, from_the_right):
-    """The multiply-adds of Q Kᵀ V: by way of a table of N by N or, from the right, of a table of d_head by d_value."""
+    """Return the multiply-adds of Q Kᵀ V: with a table of N by N or, from the right, with a table of d_head by
+    d_value."""
     return 2 * seq * d_head * d_value if from_the_right else seq * seq * d_head + seq * seq * d_value
 
 
 @multiply_adds.mistake
 def other_order(seq, d_head, d_value, from_the_right):
-    """You counted the other order. Which two of the three are multiplied first here?"""
+    """You counted the other order. Which two of the three factors are multiplied first here?"""
     return multiply_adds.reference(seq, d_head, d_value, not from_the_right)
 
 
 @multiply_adds.mistake
 def first_product_alone(seq, d_head, d_value, from_the_right):
-    """You counted the first product alone. Its result is then multiplied by the third factor."""
+    """You counted only the first product. Its result is then multiplied by the third factor."""
     return seq * d_head * d_value if from_the_right else seq * seq * d_head
 
 
 @multiply_adds.mistake
 def second_product_alone(seq, d_head, d_value, from_the_right):
-    """You counted the second product alone, or one of two that are alike. How many products are there?"""
+    """You counted only the second product, or one of two equal products. How many products are there?"""
     return None if from_the_right else seq * seq * d_value
 
 
 @multiply_adds.mistake
 def flops_for_multiply_adds(seq, d_head, d_value, from_the_right):
-    """You counted FLOPs; a multiply-add is two of them. The question asks for multiply-adds."""
+    """You counted FLOPs; a multiply-add is two FLOPs. The question asks for multiply-adds."""
     return 2 * multiply_adds.reference(seq, d_head, d_value, from_the_right)
 
 
@@ -111,25 +112,25 @@ def _sizes_of_a_state(draw):
 
 @rule(inputs=_sizes_of_a_state)
 def numbers_of_the_state(heads, d_head, d_value, tokens):
-    """How many numbers linear attention keeps of a past, S and z of each head, with d_head features."""
+    """Return how many numbers linear attention stores for the past: S and z of each head, with d_head features."""
     return heads * (d_head * d_value + d_head)
 
 
 @numbers_of_the_state.mistake
 def z_left_out(heads, d_head, d_value, tokens):
-    """You left out z, the sum of the keys' features. Without it the weights do not sum to one."""
+    """You left out z, the sum of the keys' features. Without z, the weights do not sum to one."""
     return heads * d_head * d_value
 
 
 @numbers_of_the_state.mistake
 def s_left_out(heads, d_head, d_value, tokens):
-    """You counted z alone. The values are in S: how large is an outer product?"""
+    """You counted only z. The values are in S: how large is an outer product?"""
     return heads * d_head
 
 
 @numbers_of_the_state.mistake
 def one_head(heads, d_head, d_value, tokens):
-    """You counted the state of one head. Each head has its own."""
+    """You counted the state of one head. Each head has its own state."""
     return d_head * d_value + d_head
 
 
@@ -147,13 +148,13 @@ def key_value_cache(heads, d_head, d_value, tokens):
 
 @numbers_of_the_state.mistake
 def z_as_wide_as_a_value(heads, d_head, d_value, tokens):
-    """Your z is as wide as a value. It is a sum of the keys' features: how many features does a key have?"""
+    """Your z has the size of a value. It is a sum of the keys' features: how many features does a key have?"""
     return heads * (d_head * d_value + d_value)
 
 
 @numbers_of_the_state.mistake
 def sizes_added(heads, d_head, d_value, tokens):
-    """You added the two sizes where S is their product. A table of d_head by d_value has how many numbers?"""
+    """You added the two sizes, but S has their product. How many numbers does a table of d_head by d_value have?"""
     return heads * (d_head + d_value)
 
 
@@ -162,7 +163,7 @@ size_of_the_state = Topic(
     rule=numbers_of_the_state,
     question=lambda heads, d_head, d_value, tokens: (
         f"Linear attention with {heads} heads, {d_head} features per key and d_value = {d_value} has read {tokens} "
-        "tokens. How many numbers does its state keep, S and z together?"
+        "tokens. How many numbers does its state store, S and z together?"
     ),
     answer=Number(),
 )
@@ -170,7 +171,7 @@ size_of_the_state = Topic(
 
 # The steps of linear attention
 
-_FORMS = {  # a form's name, its steps, and the place at which something may be hidden
+_FORMS = {  # the name of a form, its steps, and the index at which a mask may be applied
     "softmax": ("softmax attention", ("scaled scores", "softmax", "averages of the values"), 1),
     "left": ("linear attention with φ(Q) φ(K)ᵀ first", ("features", "similarities", "averages of the values"), 2),
     "right": (
@@ -201,7 +202,11 @@ _HIDDEN = {
     "piece": ("later keys",),
 }
 _PROJECTIONS = ("projections to q, k, v",), ("output projection",)
-_FROM = {", from tokens to output": (1, 1), ", from the tokens on": (1, 0), "": (0, 0)}  # how many of each projection
+_FROM = {
+    ", from tokens to output": (1, 1),
+    ", from the tokens on": (1, 0),
+    "": (0, 0),
+}  # the input and the output projections
 
 
 def _a_form(draw):
@@ -217,7 +222,7 @@ def _one_by_one(first, count, steps=("{} into the state", "{} reads")):
 
 
 def _moved(steps, step, *, before="", after=""):
-    """The steps with one of them moved; None if the step or its new neighbour is missing."""
+    """Return the steps with one step moved, or None if the step or its new neighbour is missing."""
     matches = [[each for each in steps if each.startswith(start)] for start in (step, before or after)]
     if not all(matches):
         return None
@@ -229,7 +234,7 @@ def _moved(steps, step, *, before="", after=""):
 
 @rule(inputs=_a_form)
 def steps_of_a_form(form, hidden, projected):
-    """The steps of a form of attention, in their order."""
+    """Return the steps of a form of attention in the right order."""
     if form == "tokens":
         return tuple(_one_by_one(hidden, projected))
     _, steps, place = _FORMS[form]
@@ -245,32 +250,34 @@ def _with(form, hidden, projected, step, **place):
 
 @steps_of_a_form.mistake
 def features_behind_a_product(form, hidden, projected):
-    """You multiplied before you took the features. The feature map acts on one query or key at a time: what is
+    """You multiplied before you computed the features. The feature map is applied to each query and key: what is
     multiplied afterwards?"""
     return form in _FORMS and _with(form, hidden, projected, "features", after=_FORMS[form][1][1])
 
 
 @steps_of_a_form.mistake
 def features_of_tokens(form, hidden, projected):
-    """You took features of the tokens. The feature map is for queries and keys: what makes those?"""
+    """You computed features of the tokens. The feature map is applied to queries and keys: which step computes queries
+    and keys?"""
     return _with(form, hidden, projected, "features", before="projections")
 
 
 @steps_of_a_form.mistake
 def masked_behind_the_softmax(form, hidden, projected):
-    """You masked what softmax returned. Then a row no longer sums to one: what must go into softmax?"""
+    """You masked the output of softmax. Then a row no longer sums to one: what must the input of softmax be?"""
     return _with(form, hidden, projected, "mask", after="softmax")
 
 
 @steps_of_a_form.mistake
 def masked_behind_the_averages(form, hidden, projected):
-    """You masked the averages, which hold all values by then. Where does each key still have a number of its own?"""
+    """You masked the averages, which already contain all values. In which step does each key still have its own
+    number?"""
     return _with(form, hidden, projected, "mask", after="averages")
 
 
 @steps_of_a_form.mistake
 def masked_before_the_scores(form, hidden, projected):
-    """You masked before there was a table to mask. Which step makes one number for each query and key?"""
+    """You masked before there was a table to mask. Which step computes one number for each query and key?"""
     name = "scaled scores" if form == "softmax" else "similarities"
     return _with(form, hidden, projected, "mask", before=name)
 
@@ -284,13 +291,14 @@ def padding_before_the_features(form, hidden, projected):
 
 @steps_of_a_form.mistake
 def padding_behind_the_sums(form, hidden, projected):
-    """You put zeros for padded keys after the sums. S and z hold these keys by then: can the keys be removed again?"""
+    """You put zeros for padded keys after the sums. S and z already contain these keys: can the keys be removed
+    again?"""
     return _with(form, hidden, projected, "zeros", after="sums")
 
 
 @steps_of_a_form.mistake
 def softmax_of_averages(form, hidden, projected):
-    """You took the softmax of the averages. Softmax turns scores into weights: what is averaged with them?"""
+    """You took the softmax of the averages. Softmax turns scores into weights: what is averaged with the weights?"""
     return _with(form, hidden, projected, "softmax", after="averages")
 
 
@@ -305,47 +313,48 @@ def read_before_it_is_added(form, hidden, projected):
 @steps_of_a_form.mistake
 def read_before_the_sums(form, hidden, projected):
     """You read before there was a state. What are the queries multiplied by, if no table of queries and keys is
-    formed?"""
+    computed?"""
     return _with(form, hidden, projected, "read", before="sums")
 
 
 @steps_of_a_form.mistake
 def divided_before_it_is_read(form, hidden, projected):
-    """You divided before the query had read anything. Each query has a normalizer of its own, φ(q) times z: when is it
-    known?"""
+    """You divided before the query had read the state. Each query has its own normalizer, φ(q) times z: when is the
+    normalizer known?"""
     return _with(form, hidden, projected, "divide", before="read")
 
 
 @steps_of_a_form.mistake
 def added_before_it_is_multiplied(form, hidden, projected):
-    """You added up before key and value were multiplied. S is a sum of products: what does each token add to it?"""
+    """You added up before key and value were multiplied. S is a sum of products: what does each token add to S?"""
     return form in ("step", "all") and _with(form, hidden, projected, "outer", after=_FORMS[form][1][2])
 
 
 @steps_of_a_form.mistake
 def piece_counted_twice(form, hidden, projected):
-    """You added the piece to the state before you read it. Then its keys count twice: where else are they counted?"""
+    """You added the piece to the state before you read the state. Then the keys of the piece count twice: where else
+    are they counted?"""
     return form == "piece" and _with(form, hidden, projected, "add to", before="averages")
 
 
 @steps_of_a_form.mistake
 def all_tokens_first(form, hidden, projected):
-    """You put all tokens into the state before the first token read. What does the first token see then?"""
+    """You added all tokens to the state before the first token read the state. What does the first token see then?"""
     steps = steps_of_a_form.reference(form, hidden, projected)
     return form == "tokens" and [*steps[::2], *steps[1::2]]
 
 
 @steps_of_a_form.mistake
 def last_token_first(form, hidden, projected):
-    """You began with the last token. The state is the sum over earlier tokens: which token needs no other?"""
+    """You began with the last token. The state is the sum over earlier tokens: which token needs no other token?"""
     steps = steps_of_a_form.reference(form, hidden, projected)
     return form == "tokens" and [step for i in range(len(steps) - 2, -1, -2) for step in steps[i : i + 2]]
 
 
 @steps_of_a_form.mistake
 def projected_back_at_once(form, hidden, projected):
-    """You applied the output projection to queries, keys and values. This projection mixes what the heads return: when
-    do they return it?"""
+    """You applied the output projection to queries, keys and values. This projection mixes the outputs of the heads:
+    when are the outputs known?"""
     return _with(form, hidden, projected, "output", after="projections")
 
 

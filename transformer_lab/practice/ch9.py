@@ -1,4 +1,4 @@
-"""Chapter 9: what the block of today keeps, holds and uses."""
+"""Chapter 9: the cache, the parameters and the active experts of a modern block."""
 
 from .answers import Number
 from .draws import choose, integer
@@ -12,44 +12,44 @@ def _grouped(draw):
 
 @rule(inputs=_grouped)
 def cached_numbers(n_heads, n_kv_heads, d_head, n_layers):
-    """How many numbers the cache gets for a token under grouped-query attention."""
+    """Return how many numbers the cache stores for a token with grouped-query attention."""
     return 2 * n_layers * n_kv_heads * d_head
 
 
 @cached_numbers.mistake
 def query_heads(n_heads, n_kv_heads, d_head, n_layers):
-    """You counted the heads of queries. The cache keeps no queries: how many heads of keys are there?"""
+    """You counted the heads of queries. The cache stores no queries: how many heads of keys are there?"""
     return 2 * n_layers * n_heads * d_head
 
 
 @cached_numbers.mistake
 def keys_alone(n_heads, n_kv_heads, d_head, n_layers):
-    """You counted only the keys. What does attention average, once it knows the weights?"""
+    """You counted only the keys. What does attention average with its weights?"""
     return n_layers * n_kv_heads * d_head
 
 
 @cached_numbers.mistake
 def one_layer(n_heads, n_kv_heads, d_head, n_layers):
-    """You counted one layer. Each layer has keys and values of its own."""
+    """You counted one layer. Each layer has its own keys and values."""
     return 2 * n_kv_heads * d_head
 
 
 @cached_numbers.mistake
 def group_size(n_heads, n_kv_heads, d_head, n_layers):
-    """You counted the heads of one group. That is how many heads of queries share a head of keys, not how many heads of
-    keys there are."""
+    """You counted the heads of one group. This number says how many heads of queries share a head of keys, not how many
+    heads of keys there are."""
     return 2 * n_layers * (n_heads // n_kv_heads) * d_head
 
 
 @cached_numbers.mistake
 def one_shared_head(n_heads, n_kv_heads, d_head, n_layers):
-    """You counted a single head of keys, as in multi-query attention. Here each group has a head of its own."""
+    """You counted a single head of keys, as in multi-query attention. Here each group has its own head of keys."""
     return 2 * n_layers * d_head
 
 
 @cached_numbers.mistake
 def queries_as_well(n_heads, n_kv_heads, d_head, n_layers):
-    """You counted queries as well. A query is used once, in its own step: which of the three are read again?"""
+    """You counted queries as well. A query is used only once, in its own step: which vectors are read again later?"""
     return n_layers * (2 * n_kv_heads + n_heads) * d_head
 
 
@@ -57,7 +57,7 @@ cache_of_grouped_heads = Topic(
     title="The cache of grouped heads",
     rule=cached_numbers,
     question=lambda n_heads, n_kv_heads, d_head, n_layers: (
-        f"A model has {n_layers} layers, {n_heads} heads of queries, {n_kv_heads} of keys and values, and d_head = "
+        f"A model has {n_layers} layers, {n_heads} heads of queries, {n_kv_heads} of keys and of values, and d_head = "
         f"{d_head}. How many numbers does its cache gain for each token?"
     ),
     answer=Number(),
@@ -70,32 +70,33 @@ def _gated(draw):
 
 @rule(inputs=_gated)
 def gated_layer(d_model, d_ff):
-    """The parameters of a gated feed-forward layer without biases."""
+    """Return the number of parameters of a gated feed-forward layer without biases."""
     return 3 * d_model * d_ff
 
 
 @gated_layer.mistake
 def two_matrices(d_model, d_ff):
-    """You counted two matrices, as in the 2017 layer. A gate needs one more matrix: which two results does it
-    multiply?"""
+    """You counted two matrices, as in the layer of 2017. A gate needs one more matrix: which two results are
+    multiplied?"""
     return 2 * d_model * d_ff
 
 
 @gated_layer.mistake
 def four_matrices(d_model, d_ff):
-    """You counted four matrices. Two lead to d_ff features, and only one leads back."""
+    """You counted four matrices. Two matrices lead to d_ff features, and only one leads back."""
     return 4 * d_model * d_ff
 
 
 @gated_layer.mistake
 def gate_as_a_vector(d_model, d_ff):
-    """You counted the gate as one number for each feature. The gate is computed from the token, by a map of its own."""
+    """You counted the gate as one number for each feature. The gate is computed from the token by its own linear
+    map."""
     return 2 * d_model * d_ff + d_ff
 
 
 @gated_layer.mistake
 def gate_of_width_d_model(d_model, d_ff):
-    """Your gate is a matrix of d_model by d_model. The gate multiplies d_ff features: how many numbers must it
+    """Your gate is a matrix of d_model by d_model. The gate multiplies d_ff features: how many numbers must its map
     compute?"""
     return 2 * d_model * d_ff + d_model * d_model
 
@@ -130,19 +131,19 @@ def _mixture(draw):
 
 @rule(inputs=_mixture)
 def active(n_experts, n_active, expert, router):
-    """The parameters that one token uses of a mixture of experts."""
+    """Return the number of parameters of a mixture of experts that one token uses."""
     return n_active * expert + n_experts * router
 
 
 @active.mistake
 def all_experts(n_experts, n_active, expert, router):
-    """You counted all experts. They must be in memory, but how many of them does one token use?"""
+    """You counted all experts. All experts must be in memory, but how many experts does one token use?"""
     return n_experts * expert + n_experts * router
 
 
 @active.mistake
 def router_left_out(n_experts, n_active, expert, router):
-    """You left out the router. Each token uses it, to score every expert."""
+    """You left out the router. Each token uses the router, which scores every expert."""
     return n_active * expert
 
 
@@ -155,8 +156,8 @@ def router_of_the_chosen(n_experts, n_active, expert, router):
 
 @active.mistake
 def router_once(n_experts, n_active, expert, router):
-    """You counted the router's numbers for one expert. The router has as many for each expert: how many experts are
-    there?"""
+    """You counted the router's numbers for one expert. The router has as many numbers for every other expert: how many
+    experts are there?"""
     return n_active * expert + router
 
 
@@ -168,7 +169,7 @@ def one_expert(n_experts, n_active, expert, router):
 
 @active.mistake
 def experts_not_used(n_experts, n_active, expert, router):
-    """You counted the experts that the token does *not* use. Which ones compute its output?"""
+    """You counted the experts that the token does *not* use. Which experts compute its output?"""
     return (n_experts - n_active) * expert + n_experts * router
 
 

@@ -25,7 +25,7 @@ def random_shape(draw, axes=3, least=2, most=6):
 
 
 def write(value, places=1):
-    """Format a number, a tensor or a tuple as Python does, floats with ``places``; a matrix in aligned rows."""
+    """Format a number, a tensor or a tuple as Python does, with ``places`` for floats; a matrix has aligned rows."""
     if isinstance(value, torch.Tensor) and value.ndim == 2:
         texts = [[write(item, places) for item in row] for row in value.tolist()]
         widest = max(len(text) for row in texts for text in row)

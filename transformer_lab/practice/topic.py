@@ -17,7 +17,7 @@ from .answers import Form
 from .draws import integer
 
 _MOST_DRAWS = 400  # of inputs
-_CANDIDATES_PER_CASE = 2  # of which the most informative are used
+_CANDIDATES_PER_CASE = 2  # the number of cases from which the most informative are chosen
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9`(])")
 
 
@@ -28,7 +28,7 @@ def rule(*, inputs):
 
 @dataclass(frozen=True, kw_only=True)
 class Topic:
-    """One thing to practise; the package's docstring explains the fields."""
+    """A topic to practise; the package's docstring explains the fields."""
 
     title: str
     rule: Any
@@ -54,7 +54,7 @@ class Topic:
 
     @cached_property
     def mistakes(self):
-        """The known mistakes that the topic recognizes, by name."""
+        """Return the known mistakes that the topic recognizes, by name."""
         known = self.exercise.mistakes
         unknown = [name for name in (*self.without, *self.words) if name not in known]
         if unknown:
@@ -63,7 +63,7 @@ class Topic:
 
     @cached_property
     def text(self):
-        """The table as JSON."""
+        """Return the table as JSON."""
         return json.dumps(self.table(), ensure_ascii=False, separators=(",", ":"))
 
     def table(self):
@@ -82,13 +82,13 @@ class Topic:
         }
 
     def sentences_about(self, name):
-        """Return two sentences about a mistake: what it is, and where to look. The second may be empty."""
+        """Return two sentences about a mistake: a description, and a hint, which may be empty."""
         text = self.words.get(name) or self.mistakes[name].text
         first, *rest = _SENTENCE.split(re.sub(r"\s+", " ", text))
         return first, rest[-1] if rest else ""
 
     def _draw_cases(self):
-        """Yield different cases, more than are used."""
+        """Yield different cases, more than the table uses."""
         seen, count = set(), 0
         for seed in range(_MOST_DRAWS):
             arguments = self._arguments(seed)
@@ -112,7 +112,7 @@ class Topic:
         return x.double().round(decimals=self.decimals) if x.is_floating_point() else x
 
     def _case(self, arguments):
-        """Return the case for these arguments, or None if they make no good question."""
+        """Return the case for these arguments, or None if they do not lead to a good question."""
         right = self._answer(self.exercise.reference, arguments)
         if right is None:
             return None
@@ -152,7 +152,7 @@ class Topic:
         remaining, selected, n_seen = list(range(len(cases))), [], Counter()
 
         def information(i):
-            """The information in a case: less if its mistakes occur already."""
+            """Return the information in a case, which is less if other cases already show its mistakes."""
             return sum(1 / len(names) / (1 + n_seen[name]) for _, names in cases[i]["wrong"] for name in names)
 
         while remaining and len(selected) < CASES:

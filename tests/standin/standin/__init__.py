@@ -1,24 +1,24 @@
-"""A stand-in accelerator: a second device of PyTorch on a machine that has none, in pure Python, for tests.
+"""A stand-in accelerator for tests: a second PyTorch device, in pure Python, for a machine without an accelerator.
 
     PYTHONPATH=tests/standin TRANSFORMER_LAB_DEVICE=standin python -m pytest tests/maths/test_attention.py
 
-With this folder on PYTHONPATH the device is there upon ``import torch``, in every process and every kernel; nothing
-is installed or built. Its memory is the host's and its kernels are the CPU's, but PyTorch takes its tensors for those
-of an accelerator. They do not mix with the CPU's, have no ``.numpy()``, draw other random numbers and print
-``device='standin:0'``; their backward pass runs in a thread of its own; a look-up out of range breaks the device for
+If this folder is on PYTHONPATH, ``import torch`` registers the device, in every process and every kernel; nothing is
+installed or built. The device uses the host's memory and the CPU's kernels, but PyTorch treats its tensors as those of
+an accelerator. They cannot be mixed with CPU tensors, have no ``.numpy()``, draw different random numbers and print
+``device='standin:0'``; their backward pass runs in a separate thread; an index out of range makes the device fail for
 the rest of the process, as an assertion on CUDA does.
 
-``STANDIN_ROUNDING`` says how float32 is computed wherever devices may differ (sums, products of matrices, exp, …):
+``STANDIN_ROUNDING`` says how float32 is computed wherever devices may differ (sums, matrix products, exp, …):
 
-``cpu``     as the CPU does;
-``double``  in float64, rounded once;
-``nudge``   the default: likewise, but moved before by less than a quarter of the last place, so that what is exact
-            stays exact, and some of the rest ends in another digit;
-``shove``   by less than half of the last place: more than devices differ in some single operations.
+``cpu``     as on the CPU;
+``double``  in float64, then rounded once;
+``nudge``   the default: in float64, then moved by less than a quarter of float32's last digit, then rounded, so that
+            exact results stay exact, and some other results end in a different digit;
+``shove``   likewise, but moved by less than half of the last digit, which is more than some operations differ.
 
-``STANDIN_FLOAT64=no`` takes float64 away, as Apple's MPS does.
+``STANDIN_FLOAT64=no`` makes a device without float64, such as Apple's MPS.
 
-Not modelled: asynchronous execution, figures of memory, TF32, the algorithms that CUDA chooses.
+Not simulated: asynchronous execution, memory statistics, TF32, and the algorithms that CUDA chooses.
 """
 
 import sys
@@ -27,7 +27,7 @@ import types
 import torch
 
 NAME = "standin"
-# What PyTorch does not promise to keep: all of it is in 2.13.0.
+# Private names of PyTorch, which may disappear; version 2.13.0 has all of them.
 PRIVATE = (
     "_C._acc.create_empty_tensor",
     "_C._construct_storage_from_data_pointer",
@@ -38,11 +38,11 @@ PRIVATE = (
     "utils.backend_registration._DummyBackendModule",
     "utils.backend_registration._setup_privateuseone_for_python_backend",
 )
-registered = []  # Libraries: what they register ends with them
+registered = []  # Libraries, kept alive here because their registrations end with them
 
 
 def autoload():
-    """Register the device; PyTorch calls this when it is imported, by the entry point in ``standin-0.0.dist-info``."""
+    """Register the device; PyTorch calls this on import, through the entry point in ``standin-0.0.dist-info``."""
     torch.utils.rename_privateuse1_backend(NAME)
     if reason := missing():
         _register_only_the_name(reason)
@@ -53,7 +53,7 @@ def autoload():
 
 
 def missing():
-    """Return why this PyTorch cannot have the device, or None where it can."""
+    """Return why this PyTorch cannot have the device, or None if it can."""
     for path in PRIVATE:
         value = torch
         for name in path.split("."):
@@ -64,11 +64,11 @@ def missing():
 
 
 def _register_only_the_name(reason):
-    """Let PyTorch be imported, and say what is missing when the device is first asked for."""
+    """Let PyTorch be imported, and raise an error with the reason when the device is first used."""
 
     def refuse():
         raise RuntimeError(reason)
 
     module = types.ModuleType(f"torch.{NAME}")
-    module._lazy_init = refuse  # which PyTorch calls before it makes a tensor there
+    module._lazy_init = refuse  # PyTorch calls this function before it creates a tensor on the device
     sys.modules[module.__name__] = module

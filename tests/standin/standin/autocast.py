@@ -1,4 +1,4 @@
-"""Mixed precision on the device: what autocast brings to one dtype, as CUDA's does, as far as tests need it."""
+"""Mixed precision on the device: the operations of CUDA's autocast that tests need."""
 
 import torch
 
@@ -16,7 +16,7 @@ FULL = (
 
 
 def casts():
-    """Yield each such operation with what autocast calls in its place."""
+    """Yield each such operation and the kernel that autocast calls instead."""
     for names, half in ((HALF, True), (FULL, False)):
         for name, _, overload in (full.partition(".") for full in names.split()):
             op = getattr(getattr(torch.ops.aten, name), overload or "default")
@@ -24,7 +24,7 @@ def casts():
 
 
 def _casting(op, half):
-    """Cast the tensors of floats, then go on without autocast."""
+    """Return a kernel that casts floating-point tensors and then calls the operation without autocast."""
     below = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)
 
     def cast(x):

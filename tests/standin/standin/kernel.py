@@ -1,4 +1,4 @@
-"""One operation of the device: the CPU's, on the same memory, for tensors that all lie on the device."""
+"""An operation of the device: run the CPU's kernel on the same memory, for tensors that are all on the device."""
 
 import re
 
@@ -9,16 +9,18 @@ from .memory import move, on_device, on_host
 from .quirks import QUIRKS
 from .random_numbers import drawing, generator_of
 
-# A tensor of the CPU mixes with the device's as an index, and, if it is one number, in pointwise operations.
+# CPU tensors may be mixed with the device's tensors as indices and, if they are single numbers, in pointwise
+# operations.
 INDICES = {"index": {"indices"}, "index_put_": {"indices"}, "_index_put_impl_": {"indices"}}
-# What the CPU says of a number that leads nowhere. CUDA's kernels find it while they run: an assertion, and the end.
+# Errors of the CPU about an index out of range. CUDA's kernels find such an index while they run, and fail with an
+# assertion.
 ASSERTED = re.compile(r"^index -?\d+ is out of bounds|^index out of range in self|^Target -?\d+ is out of bounds")
 ASSERTION = f"{NAME} error: device-side assert triggered"
-failed = []  # the first assertion: as on CUDA, nothing works after it
+failed = []  # the first assertion: as on CUDA, no operation works after it
 
 
 class Kernel:
-    """What PyTorch calls for one operation on tensors of the device."""
+    """The function that PyTorch calls for one operation on tensors of the device."""
 
     def __init__(self, op, call=None):
         schema = op._schema
@@ -28,7 +30,7 @@ class Kernel:
         written = {a.name: a.alias_info.before_set for a in schema.arguments if a.alias_info and a.alias_info.is_write}
         aliases = [r.alias_info.before_set for r in schema.returns if r.alias_info]
         self.returned = [name for alias in aliases for name, its in written.items() if its == alias]
-        # The schema of batch normalization keeps silent about what it writes.
+        # The schema of batch normalization does not declare which arguments it writes.
         self.written = {"running_mean", "running_var"} if self.name == "native_batch_norm" else set(written)
         self.mixes = torch.Tag.pointwise in op.tags or self.name in INDICES
         self.random = torch.Tag.nondeterministic_seeded in op.tags or "generator" in self.names
@@ -50,7 +52,7 @@ class Kernel:
         return self.handed_over(result, wide)
 
     def hosted(self, given, wide):
-        """The arguments as the CPU's kernel takes them, and those it will change: (tensor, on the host, narrow)."""
+        """Return the CPU kernel's arguments, and those that it writes: (tensor, host tensor, narrow tensor)."""
         new, changed = given.copy(), []
         for name in self.tensors & given.keys():
             value = given[name]
@@ -65,7 +67,7 @@ class Kernel:
         return new, changed
 
     def host(self, name, x, wide, changed):
-        """One tensor on the host; in float64 for a wide operation."""
+        """Return a tensor's CPU tensor; in float64 for a wide operation."""
         if x.device.type != NAME:
             is_number = self.mixes and x.dim() == 0 and name not in self.written
             if x.is_cpu and (is_number or name in INDICES.get(self.name, ())):
@@ -88,7 +90,8 @@ class Kernel:
         if self.name in QUIRKS:
             QUIRKS[self.name](new)
         if any(isinstance(new[name], (int, float, complex)) for name in self.tensors & new.keys()):
-            call = self.op.overloadpacket  # PyTorch hands numbers over in the place of tensors: another overload fits
+            # PyTorch may pass numbers in place of tensors, which needs a different overload
+            call = self.op.overloadpacket
         try:
             if "generator" in self.names:
                 return call(**{**new, "generator": generator_of(new)})
@@ -100,7 +103,7 @@ class Kernel:
             raise
 
     def write_back(self, tensor, host, narrow):
-        """Give a tensor of the device what the CPU's kernel wrote, and the memory where that lies now."""
+        """Copy the result of the CPU's kernel to a tensor of the device, and follow it if its memory has moved."""
         if narrow is not None:
             if narrow.shape != host.shape:
                 narrow.resize_(host.shape)
@@ -109,7 +112,7 @@ class Kernel:
             move(tensor, host)
 
     def handed_over(self, result, wide):
-        """What the CPU's kernel returns, on the device."""
+        """Return the result of the CPU's kernel as tensors of the device."""
         if isinstance(result, torch.Tensor):
             return on_device(rounding.narrow(result, self.name) if wide and result.dtype == torch.float64 else result)
         if isinstance(result, (list, tuple)):

@@ -1,4 +1,4 @@
-"""The device's memory, which is the host's: every tensor of the device lies over the memory of a CPU tensor."""
+"""The device's memory, which is the host's: every tensor of the device shares the memory of a CPU tensor."""
 
 import os
 from functools import partial
@@ -11,13 +11,13 @@ DEVICE = torch.device(NAME, 0)
 FLOAT64 = os.environ.get("STANDIN_FLOAT64") != "no"
 aten = torch.ops.aten
 CPU_KERNELS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
-# The CPU's kernels of what touches no numbers work on every device.
+# The CPU's kernels that do not read or write numbers work on every device.
 set_storage = partial(aten.set_.source_Storage_storage_offset.redispatch, CPU_KERNELS)
 as_strided = partial(aten.as_strided.default.redispatch, CPU_KERNELS)
 
 
 def device_storage(host):
-    """A storage of the device over the memory of a CPU tensor, which it keeps alive."""
+    """Return a storage of the device that shares the memory of a CPU tensor, and keeps this tensor alive."""
     memory = host.untyped_storage()
     storage = torch._C._construct_storage_from_data_pointer(memory.data_ptr(), DEVICE, memory.nbytes())
     storage.host = host
@@ -25,14 +25,14 @@ def device_storage(host):
 
 
 def on_device(host):
-    """A tensor of the device over the memory of a CPU tensor."""
+    """Return a tensor of the device that shares the memory of a CPU tensor."""
     _require_dtype(host.dtype)
     tensor = torch._C._acc.create_empty_tensor((0,), host.dtype)
     return set_storage(tensor, device_storage(host), host.storage_offset(), host.shape, host.stride())
 
 
 def on_host(tensor):
-    """A CPU tensor over the memory of a tensor of the device."""
+    """Return a CPU tensor that shares the memory of a tensor of the device."""
     base = tensor.untyped_storage().host
     if base.dtype == tensor.dtype:
         return as_strided(base, tensor.shape, tensor.stride(), tensor.storage_offset())
@@ -41,12 +41,12 @@ def on_host(tensor):
 
 
 def move(tensor, host):
-    """Let a tensor of the device lie over the memory of another CPU tensor."""
+    """Make a tensor of the device share the memory of a different CPU tensor."""
     return set_storage(tensor, device_storage(host), host.storage_offset(), host.shape, host.stride())
 
 
 def copy(source, target, non_blocking=False):
-    """Copy numbers between the devices, or within this one. MPS converts on its side, where there is no float64."""
+    """Copy numbers between the devices, or within this device. As on MPS, conversion happens on the device."""
     if not source.is_cpu:
         _require_dtype(target.dtype)
     _host(target).copy_(_host(source))
@@ -62,7 +62,7 @@ def set_to_tensor(tensor, source):
 
 
 def new_storage(cls, *args, device=None, **kwargs):
-    """``UntypedStorage(size, device=…)``, which deep copies and ``torch.load`` call."""
+    """Replace ``UntypedStorage(size, device=…)``, which deep copies and ``torch.load`` call."""
     if device is None or torch.device(device).type != NAME:
         return torch._C.StorageBase.__new__(cls, *args, **kwargs, **({} if device is None else {"device": device}))
     return device_storage(torch.empty(*args, dtype=torch.uint8, device="cpu"))

@@ -1,4 +1,4 @@
-"""The device's random numbers: those of the CPU, from another seed."""
+"""The device's random numbers, which are those of the CPU from a different seed."""
 
 from typing import ClassVar
 
@@ -9,9 +9,10 @@ from .memory import DEVICE
 
 
 class Generator(torch._C.Generator):
-    """``torch.Generator``, which may also be the device's."""
+    """A ``torch.Generator`` that can also belong to the device."""
 
-    ours: ClassVar[set] = set()  # by identity in C++: PyTorch passes another object of the same generator
+    # addresses in C++, since PyTorch passes a different Python object for the same generator
+    ours: ClassVar[set] = set()
 
     def __new__(cls, device="cpu"):
         ours = torch.device(device).type == NAME
@@ -40,7 +41,7 @@ default = Generator(NAME)
 
 
 def generator_of(given):
-    """The generator that a call names, or the device's own; one of the CPU is refused."""
+    """Return the generator that a call names, or the device's own; reject a generator of the CPU."""
     source = given.get("generator") or default
     if source._cdata not in Generator.ours:
         raise RuntimeError(f"Expected a '{NAME}' device type for generator but found '{source.device.type}'")
@@ -48,7 +49,7 @@ def generator_of(given):
 
 
 def drawing(call):
-    """Call what takes no generator, with the CPU's own replaced by the device's for as long."""
+    """Make a call that takes no generator, with the CPU's generator temporarily set to the device's state."""
     state = torch.get_rng_state()
     torch.set_rng_state(default.get_state())
     try:

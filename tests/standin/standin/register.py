@@ -1,4 +1,4 @@
-"""Tells PyTorch about the device: its module, its kernels, its memory, its random numbers."""
+"""Register the device with PyTorch: its module, its kernels, its memory, its random numbers."""
 
 import contextlib
 from functools import partial
@@ -12,7 +12,7 @@ from .memory import CPU_KERNELS, aten
 
 
 class Module(_DummyBackendModule):
-    """What PyTorch asks of ``torch.standin``."""
+    """The functions that PyTorch expects in ``torch.standin``."""
 
     def manual_seed_all(self, seed):
         random_numbers.default.manual_seed(seed)
@@ -34,7 +34,7 @@ class Module(_DummyBackendModule):
 
 
 def register():
-    """Register the device and return what must be kept for as long as it is to be there."""
+    """Register the device, and return the libraries that must be kept alive as long as the device is used."""
     _setup_privateuseone_for_python_backend(NAME, backend_module=Module())
     kernels, fallback = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")
     for op in _operations_of_the_cpu():
@@ -56,14 +56,14 @@ def register():
         kernels.impl(op, kernel, "AutocastPrivateUse1")
     torch.Generator = random_numbers.Generator
     torch.UntypedStorage.__new__ = memory.new_storage
-    # A module keeps its parameters on the way to the device, tied ones too, as to CUDA.
+    # As with CUDA, a module keeps its parameter objects when it moves to the device, including tied parameters.
     torch.__future__.set_swap_module_params_on_conversion(True)
     torch.accelerator.synchronize = lambda device=None: None  # torch.utils.benchmark calls it
     return kernels, fallback
 
 
 def _operations_of_the_cpu():
-    """All that have a kernel on the CPU, but for those of memory."""
+    """Yield all operations with a kernel on the CPU, except those that set or copy memory."""
     for full in torch._C._dispatch_get_registrations_for_dispatch_key("CPU"):
         space, _, rest = full.partition("::")
         name, _, overload = rest.partition(".")

@@ -1,4 +1,4 @@
-"""How the device rounds: where devices may differ, it computes in float64, moves the result a little, rounds once."""
+"""Rounding: where devices may differ, compute in float64, move the result a little, and round once."""
 
 import os
 
@@ -7,9 +7,9 @@ import torch
 ROUNDING = os.environ.get("STANDIN_ROUNDING", "nudge")
 if ROUNDING not in ("cpu", "double", "nudge", "shove"):
     raise ValueError(f"STANDIN_ROUNDING must be cpu, double, nudge or shove, got {ROUNDING!r}")
-# A float32 has 24 binary digits, so that a quarter of its last place is at least 2⁻²⁶ of it.
+# A float32 has 24 binary digits, so a quarter of its last digit is at least 2⁻²⁶ of the number.
 MOVED = {"nudge": 0.9 * 2.0**-26, "shove": 0.9 * 2.0**-25}.get(ROUNDING, 0.0)
-# IEEE 754 rounds these correctly, or they only move numbers: every device gives the same.
+# IEEE 754 rounds these operations correctly, or they only move numbers, so every device returns the same result.
 EXACT = (
     "abs add amax amin arange argmax argmin cat ceil clamp clamp_max clamp_min copy cummax cummin div embedding equal"
     " fill flip floor frexp gather index index_put index_put_impl index_select linspace local_scalar_dense masked_fill"
@@ -19,18 +19,18 @@ EXACT = (
 
 
 def rounds(name):
-    """Whether the device rounds this operation in its own way."""
+    """Return whether the device rounds this operation in its own way."""
     return ROUNDING != "cpu" and name.strip("_") not in EXACT.split()
 
 
 def narrow(exact, name):
-    """float64 to float32: half of the operations, by their names, give a little more, the others a little less."""
+    """Convert float64 to float32; by name, half of the operations return a little more, the others a little less."""
     sign = 1 if sum(map(ord, name.strip("_"))) % 2 else -1
     return (exact * (1 + sign * MOVED) if MOVED else exact).float()
 
 
 def is_wide(given, tensors, name):
-    """Whether to compute in float64: the device's tensors of floats are float32, and nothing asks for another type."""
+    """Return whether to compute in float64: all floats on the device are float32, and no other dtype is requested."""
     if given.get("dtype") not in (None, torch.float32):
         return False
     floats = [x for x in tensors if x.is_floating_point() and not x.is_cpu]
@@ -38,4 +38,4 @@ def is_wide(given, tensors, name):
         return False
     if name.strip("_") != "pow" or isinstance(given["exponent"], torch.Tensor):
         return True
-    return given["exponent"] not in (0.5, 1, 2)  # roots, squares and the number itself are exact
+    return given["exponent"] not in (0.5, 1, 2)  # roots, squares and the first power are exact

@@ -1,7 +1,7 @@
-"""What every Transformer of its kind must satisfy: each property is a function that asks one question of a `Trial`.
+"""The properties of every Transformer of a kind. Each property is a function that asks one question of a `Trial`.
 
-A property that does not hold raises `Fails` with the smallest example; one that cannot be asked raises `NotTried` and
-says why. To add one, write a function with `@audit_property(name)` in the file of its kind.
+A property that does not hold raises `Fails` with the smallest example; a property that cannot be tried raises
+`NotTried` with the reason. To add a property, write a function with `@audit_property(name)` in the file of its kind.
 """
 
 # The card lists the properties in the order of these imports.

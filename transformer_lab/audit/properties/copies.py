@@ -1,4 +1,4 @@
-"""One input given again, in different batches, and to a copy of the model."""
+"""Properties of the same input: run again, in different batches, and on a copy of the model."""
 
 import torch
 
@@ -8,14 +8,14 @@ from .registry import audit_property, first
 
 @audit_property("twice the same", needs="outputs")
 def twice(t):
-    """Does the same input give the same output again, in evaluation mode?"""
+    """Does the same input give the same output a second time, in evaluation mode?"""
     t.require_same(t.run(t.x), t.run(t.x), "the same input again, in evaluation mode")
 
 
 @audit_property("the input is left alone", needs="outputs")
 def untouched(t):
-    """Does the forward pass leave its input as it was?"""
-    x = t.replaced(t.x)  # not `x` itself, which the model may have overwritten already
+    """Does the forward pass leave its input unchanged?"""
+    x = t.replaced(t.x)  # not `x` itself, which the model may already have overwritten
     before = x.clone()
     t.run(x)
     if not torch.equal(x, before):
@@ -24,7 +24,7 @@ def untouched(t):
 
 @audit_property("a copy is on its own", needs="outputs")
 def on_its_own(t):
-    """Does a copy of the model, as for a moving average, use its own parameters alone?"""
+    """Does a copy of the model, as for a moving average, use only its own parameters?"""
     if t.uncopyable.startswith("a copy"):
         raise Fails(t.uncopyable)
     t.require_copy()
@@ -32,7 +32,7 @@ def on_its_own(t):
 
 @audit_property("rows apart")
 def rows(t):
-    """Does a sentence give the same output whatever else is in its batch, and alone?"""
+    """Does a sentence give the same output in different batches, and alone?"""
     pair = torch.cat([t.x, t.draw(2, t.length)])
     other = torch.cat([t.x, t.draw(2, t.length)])
     t.require_same(t.run(other)[:1], t.run(pair)[:1], "sentences 1 and 2 replaced: sentence 0")

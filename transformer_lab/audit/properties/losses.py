@@ -1,4 +1,4 @@
-"""What the loss asks the model for."""
+"""Properties of the loss and of its labels."""
 
 import torch
 import torch.nn.functional as F
@@ -9,7 +9,7 @@ from .registry import audit_property
 
 @audit_property("the loss asks for the next token")
 def next_token(t):
-    """Is the loss the mean, over all tokens but the first, of what the token before predicts for them?"""
+    """Is the loss the mean, over all tokens but the first, of the loss of the prediction at the token before?"""
     loss = t.adapter("loss")
     t.require_tokens()
     x, model = t.draw(3, t.length), t.modified(multiply_weights(5.0))
@@ -36,12 +36,12 @@ SHIFTS = {
 
 @audit_property("small batches = one big")
 def accumulated(t):
-    """Does accumulating small batches give the gradient of one batch that holds them all?"""
+    """Does accumulating small batches give the same gradient as one batch that contains them all?"""
     run = t.adapter("accumulate")
     t.require_tokens()
     x = t.draw(4, t.length)
     labels = x.clone()
-    labels[1:, 3:] = -100  # one long answer, three short ones: a mean of means is another number
+    labels[1:, 3:] = -100  # one long answer and three short ones, for which a mean of means is a different number
     gradients = []
     for at_once in (True, False):
         model = t.fresh_copy().eval()
@@ -58,7 +58,7 @@ def accumulated(t):
 
 @audit_property("every real token is a label", needs="nothing")
 def labels(t):
-    """Do the labels hold every token of a sentence, its end among them, and no padding?"""
+    """Do the labels contain every token of a sentence, including its end, and no padding?"""
     sentences = [[5, 6, 7, t.pad], [8, 9, t.pad]]
     pair = t.adapter("collate")([list(sentence) for sentence in sentences])
     if not isinstance(pair, tuple) or len(pair) != 2 or not all(isinstance(part, torch.Tensor) for part in pair):

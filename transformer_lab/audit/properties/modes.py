@@ -1,4 +1,4 @@
-"""Training and evaluation mode, and half precision."""
+"""Properties of training and evaluation mode, and of half precision."""
 
 import torch
 
@@ -7,7 +7,7 @@ from .registry import audit_property
 
 
 def without_noise(model):
-    """Set every number that is called dropout, jitter or noise to 0."""
+    """Set every attribute that is called dropout, jitter or noise to 0."""
     for module in model.modules():
         for name, value in vars(module).items():
             noisy = name == "p" or any(word in name for word in ("drop", "jitter", "noise"))
@@ -27,7 +27,7 @@ def modes(t):
 
 @audit_property("training noise survives an evaluation", needs="outputs")
 def noise(t):
-    """Is dropout as strong after an evaluation as before it?"""
+    """Is dropout after an evaluation as strong as before the evaluation?"""
     model = t.fresh_copy().train()
 
     def strength():
@@ -45,7 +45,7 @@ def noise(t):
 
 @audit_property("half precision, near and far")
 def precision(t):
-    """Is bfloat16 as exact at the end of a long sequence as near its beginning?"""
+    """Is bfloat16 as accurate at the end of a long sequence as near its beginning?"""
     length = t.options.long
     if not length:
         raise NotTried("pass `long=`, such as 600: a length that the model takes")
@@ -53,9 +53,9 @@ def precision(t):
     t.require_length(length)
 
     def enlarge_and_round(model):
-        multiply_weights(3.0)(model.float())  # large weights: a wrong position changes the attention weights a lot
+        multiply_weights(3.0)(model.float())  # with large weights, a wrong position changes the attention weights a lot
         for parameter in model.parameters():
-            parameter.data = parameter.data.bfloat16().float()  # both dtypes hold the same stored weights
+            parameter.data = parameter.data.bfloat16().float()  # so that both dtypes contain the same weights
 
     x = t.draw(1, length)
     full, half = (t.modified(enlarge_and_round).to(dtype) for dtype in (torch.float32, torch.bfloat16))

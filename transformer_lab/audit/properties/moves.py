@@ -1,4 +1,4 @@
-"""Which outputs move when one token is replaced."""
+"""Properties that say which outputs move when a token is replaced."""
 
 import torch
 
@@ -8,7 +8,7 @@ from .registry import audit_property, first
 
 @audit_property("the past does not move")
 def past(t):
-    """Does an output stay when a later token is replaced?"""
+    """Does an output stay the same when a later token is replaced?"""
     t.require_causal()
     influence = t.influence()
     leaks = (t.distance() < 0) & (influence > t.tolerance * t.size)
@@ -23,7 +23,7 @@ def past(t):
 
 
 def leak_pattern(leaks, allowed):
-    """What the pairs that leak have in common, as a question: (j, i), the later token j and the output i."""
+    """Suggest, as a question, what the leaking pairs have in common; ``leaks`` is (j, i): later token j, output i."""
     n = len(leaks)
     places = torch.arange(n)
     ahead = places[:, None] - places
@@ -32,10 +32,10 @@ def leak_pattern(leaks, allowed):
     if leaks.sum() == n * (n - 1) // 2:
         return ": does a mask arrive, or is something computed over the whole sequence?"
     if torch.equal(leaks, (ahead > 0) & (ahead <= (farthest := int(ahead[leaks].max())))):
-        return f", those up to {farthest} ahead: does the triangle begin on the right diagonal?"
+        return f", all up to {farthest} tokens ahead: does the triangle begin on the right diagonal?"
     for size in range(2, n):
         if torch.equal(leaks, (ahead > 0) & (places[:, None] // size == places // size)):
-            return f", those inside blocks of {size}: is the mask made of blocks?"
+            return f", all inside blocks of {size} tokens: is the mask made of blocks?"
     return ""
 
 
@@ -60,7 +60,7 @@ def every_token(t):
 
 @audit_property("a prefix gives the same")
 def prefix(t):
-    """Are the outputs of the first tokens the same when the later ones are not there?"""
+    """Do the first tokens have the same outputs when the later tokens are not there?"""
     t.require_causal()
     t.require_length(t.length - 1)
     full = t.run(t.x)
@@ -85,7 +85,7 @@ def order(t):
 
 @audit_property("the future, with loud weights")
 def loud_future(t):
-    """Is a later token still hidden when the scores are enormous, so that a finite mask is undercut?"""
+    """Is a later token still hidden when scores are enormous, even lower than the finite number of a mask?"""
     t.require_causal()
     if ((t.distance() < 0) & (t.influence() > t.tolerance * t.size)).any():
         raise NotTried("the past moves already")
@@ -101,7 +101,7 @@ def loud_future(t):
 
 @audit_property("the window")
 def window(t):
-    """Does an output hear as far back as the windows of all layers reach, and no further?"""
+    """Does an output depend on tokens as far back as the windows of all layers reach, and no further?"""
     if t.window is None:
         raise NotTried("pass `window=` and `n_layers=`")
     if t.n_layers is None:

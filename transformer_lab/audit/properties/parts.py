@@ -1,4 +1,4 @@
-"""The same sentence computed with padding, in parts with a cache, and in a row with another."""
+"""Properties of the same sentence: with padding, in parts with a cache, and in a row with a second sentence."""
 
 import torch
 
@@ -7,7 +7,7 @@ from .registry import audit_property, first
 
 
 def padded_batch(t, side):
-    """Two sentences, the second three tokens shorter and padded: (batch 2, seq), where they are real, the second."""
+    """Return two sentences (batch 2, seq), which tokens are real, and the second sentence alone, 3 tokens shorter."""
     keep = torch.ones(2, t.length, dtype=torch.bool, device=t.device)
     real = slice(0, t.length - 3) if side == "right" else slice(3, None)
     keep[1] = False
@@ -39,7 +39,7 @@ def padding_changes_nothing(t, side, outputs):
 
 def padding(side):
     def alone_and_padded(t):
-        """Does a sentence give the same output alone and in a batch, with padding?"""
+        """Does a sentence give the same output alone and with padding, in a batch?"""
         t.adapter("padded")
         t.require_per_token()
         return padding_changes_nothing(t, side, None)
@@ -53,7 +53,7 @@ for side in ("right", "left"):
 
 @audit_property("finite where nothing is seen")
 def finite(t):
-    """Are outputs and gradients finite when a row of the batch is nothing but padding?"""
+    """Are outputs and gradients finite when a row of the batch consists only of padding?"""
     t.adapter("padded")
     keep = torch.ones(3, t.length, dtype=torch.bool, device=t.device)
     keep[1, :3] = keep[2] = False
@@ -68,12 +68,12 @@ def finite(t):
         real_outputs = out[keep] if not_finite.shape == keep.shape else out[:2]
         gradients = torch.autograd.grad(real_outputs.pow(2).sum(), parameters, allow_unused=True)
         if not all(g is None or g.isfinite().all() for g in gradients):
-            raise Fails("the outputs are finite, and the gradients of those of real tokens are not")
+            raise Fails("the outputs are finite, but gradients of the outputs of real tokens are not")
 
 
 @audit_property("with a cache = without")
 def cached(t):
-    """Do tokens that come in parts, with a cache, give what they give together?"""
+    """Do tokens that are passed in parts, with a cache, give the same outputs as all tokens together?"""
     step, full = t.adapter("step"), t.run(t.x)
     n = t.length
     for sizes in ([1] * n, [n - 3, 1, 1, 1], [3, n - 4, 1]):
@@ -91,7 +91,7 @@ def cached(t):
 
 @audit_property("packed = apart")
 def packed(t):
-    """Do two documents in one row give what each gives alone?"""
+    """Do two documents in one row give the same outputs as each document alone?"""
     run = t.adapter("packed")
     t.require_length(4)
     a, b = t.draw(1, 4), t.draw(1, t.length - 4)

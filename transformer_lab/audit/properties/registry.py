@@ -1,7 +1,7 @@
-"""The registry of all properties, and what they share."""
+"""The registry of all properties, and what the properties share."""
 
-PROPERTIES = {}  # by name, in the order of the card
-NEEDS = {}  # what each of them needs: "equal" outputs of equal inputs, "outputs", or "nothing"
+PROPERTIES = {}  # functions by name, in the order of the card
+NEEDS = {}  # what each property needs: "equal" outputs for equal inputs, "outputs", or "nothing"
 
 
 def audit_property(name, needs="equal"):
@@ -15,5 +15,5 @@ def audit_property(name, needs="equal"):
 
 
 def first(places):
-    """The first place that is True, as numbers."""
+    """Return the index of the first place that is True, as numbers."""
     return places.nonzero()[0].tolist()

@@ -1,4 +1,4 @@
-"""What the weights are, how they begin, learn, and are stored."""
+"""Properties of the weights: how they are initialized, whether they learn, and whether they can be stored."""
 
 import copy
 import itertools
@@ -13,7 +13,7 @@ from .registry import audit_property
 
 @audit_property("the same as the original")
 def reference(t):
-    """Does the model give what a reference gives, and where do they part?"""
+    """Does the model return the same outputs as a reference, and where do the two differ first?"""
     original = t.options.reference
     if original is None:
         raise NotTried("pass `reference=`, a module that is called as the model is")
@@ -28,7 +28,7 @@ def reference(t):
 
 @audit_property("identity without branches")
 def identity(t):
-    """Is the layer the identity when the last maps of its branches are 0?"""
+    """Is the layer the identity when the last linear layers of its branches are 0?"""
     branches = t.options.branches
     if not branches:
         raise NotTried("pass `branches=`, the last module of each branch of a pre-norm layer")
@@ -36,7 +36,7 @@ def identity(t):
     if len(names) != len(branches):
         raise Wrong("branches must be modules of the model, such as [layer.linear2]")
     if t.n_tokens is not None:
-        raise NotTried("tokens are no vectors: audit a layer, with `d_model=`")
+        raise NotTried("tokens are not vectors: audit a layer, with `d_model=`")
 
     def silence(model):
         for name in names:
@@ -44,12 +44,12 @@ def identity(t):
                 parameter.data.zero_()
 
     out = t.run(t.x, t.modified(silence))
-    t.require_same(out, t.x, "the last maps of all branches are 0, and the output is not the input")
+    t.require_same(out, t.x, "the last linear layers of all branches are 0, but the output differs from the input")
 
 
 @audit_property("layers begin different", needs="nothing")
 def begin_different(t):
-    """Do the layers of a list begin with different numbers?"""
+    """Do the layers of a list have different initial weights?"""
     has_layers = False
     for layers in t.model.modules():
         if not isinstance(layers, (nn.ModuleList, nn.Sequential)):
@@ -71,7 +71,7 @@ def learns(t):
     """Does every parameter get a gradient that is not 0?"""
     if not any(p.requires_grad for p in t.options.model.parameters()):
         raise NotTried("the model has no parameters that learn")
-    for batch in (2, 64):  # a mixture may choose an expert for few tokens only
+    for batch in (2, 64):  # a mixture may choose an expert only for few tokens
         model = t.fresh_copy().eval()
         out = t.forward(t.draw(batch, t.length), model)
         (out * torch.randn(out.shape, dtype=torch.float32).to(out)).sum().backward()
@@ -86,7 +86,7 @@ def learns(t):
 
 @audit_property("saved and loaded")
 def loaded(t):
-    """Do the weights, put into another copy, give the same outputs?"""
+    """Does a second copy give the same outputs after it loads the weights?"""
     if not t.model.state_dict():
         raise NotTried("the model has no parameters")
 
