@@ -1,6 +1,6 @@
 """The elements of the book's pages, and whether a selector matches one of them, now or after a script has changed it.
 
-The answer is *no* only where no state of a page can match: pseudo-classes, attributes, and siblings are ignored, and a
+The answer is *no* only if no state of a page can match: pseudo-classes, attributes, and siblings are ignored, and a
 class that a script sets may be on any element.
 """
 
@@ -8,7 +8,8 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-# What the scripts of Bootstrap and of the theme set on a page of this book; they name much else.
+# Classes and ids that the scripts of Bootstrap and of the theme set on pages of this book; the scripts name many
+# others.
 CLASSES_OF_THE_THEME = {"bs-tooltip-auto", "collapse", "collapsing", "fade", "hide", "scrolled", "show"} | {
     f"tooltip{part}" for part in ("", "-arrow", "-inner")
 }
@@ -28,7 +29,7 @@ COMBINATOR = re.compile(r"\s*([>+~])\s*|\s+")
 
 
 class Element(NamedTuple):
-    """What a selector without attributes can ask of an element."""
+    """The conditions that a selector without attributes can set for an element."""
 
     tag: str
     names: frozenset  # classes and ids
@@ -43,7 +44,7 @@ class Markup:
     """
 
     def __init__(self, pages, scripts=()):
-        self.around = {}  # of each element, the chains of elements around it, from the root
+        self.around = {}  # for each element, the chains of elements around it, from the root
         scripts = list(scripts)
         for page in pages:
             scripts += [match[0] for match in WITHOUT_ELEMENTS.finditer(page)]
@@ -54,10 +55,10 @@ class Markup:
         self.matching = cache(self.matching)
 
     def matching(self, compound):
-        """Return the elements that a selector without combinators matches, and whether it matches an added one."""
+        """Return the elements that a selector without combinators matches, and whether it matches an added element."""
         tag = (re.match(r"[a-z]\w*", compound) or [None])[0]
         asked = {name.replace("\\", "") for name in NAME.findall(compound)}
-        lasting = asked - self.added_names  # what must be in a page already
+        lasting = asked - self.added_names  # names that a page must already contain
         found = {one for one in self.around if tag in (None, one.tag) and lasting <= one.names}
         return found, not lasting and (tag in self.added_tags if tag else bool(asked))
 

@@ -1,8 +1,8 @@
 """The theme's style sheets without the rules that no element of the book can need, and what only those rules use.
 
-The themes bring Bootstrap and much else: most of what a first visit would fetch before it sees anything. A rule stays
-if one of its selectors matches an element of a page, or an element that a script adds; see ``markup.py``. A custom
-property stays if anything reads it.
+The themes include Bootstrap and many other styles, most of what a first visit would fetch before anything is shown. A
+rule stays if one of its selectors matches an element of a page, or an element that a script adds; see ``markup.py``. A
+custom property stays if anything reads it.
 """
 
 import re
@@ -20,7 +20,7 @@ SHEETS = (
     "styles/sphinx-book-theme.css",
 )
 MARK = "/* Only what is used: book/used_styles.py */"
-# What a rule begins with, up to its brace or, for a statement, its semicolon; strings are whole.
+# The beginning of a rule, up to its brace or, for a statement, its semicolon; strings are not split.
 PRELUDE = re.compile(r"""((?:[^{};"']|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')*)([{;}])""")
 READ = re.compile(r"var\(\s*(--[\w-]+)|[\"'](--[\w-]+)[\"']")  # in a style, or by name in a script
 TOKEN = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\\.|.""", re.DOTALL)  # a string or a character
@@ -57,7 +57,7 @@ def split(text, separator):
 
 
 def rebuild(css, change):
-    """Return a style sheet of the rules ``change(prelude, body)``, without those of which nothing is left."""
+    """Return a style sheet of the rules ``change(prelude, body)``, without rules that have become empty."""
     kept = []
     for prelude, body in rules(css):
         if body is None:
@@ -73,7 +73,7 @@ def rebuild(css, change):
 
 
 def only_used(css, matches):
-    """Return a style sheet without the selectors that ``matches(selector)`` denies, and without empty rules."""
+    """Return a style sheet without the selectors for which ``matches`` is false, and without empty rules."""
 
     def change(prelude, body):
         if prelude.startswith("@"):
@@ -97,7 +97,7 @@ def only_read(css, others):
         shorter = rebuild(css, change)
         if shorter == css:
             return css
-        css = shorter  # what an omitted property has read may now be read by nothing
+        css = shorter  # properties that only an omitted property has read are now unused
 
 
 def markup_of(folder):
@@ -114,7 +114,7 @@ def shorten(app, exception):
     markup, used = markup_of(out), {}
     for sheet in (path for pattern in SHEETS for path in out.glob(f"_static/{pattern}")):
         text, original = sheet.read_text("utf-8"), whole / sheet.name
-        if not text.startswith(MARK):  # Sphinx has copied it in this build
+        if not text.startswith(MARK):  # Sphinx has copied the file in this build
             original.write_text(text, "utf-8")
         used[sheet] = only_used(original.read_text("utf-8"), markup.matches)
     reading = "".join(
@@ -131,5 +131,5 @@ def shorten(app, exception):
 
 
 def setup(app):
-    app.connect("build-finished", shorten, priority=800)  # after what writes pages
+    app.connect("build-finished", shorten, priority=800)  # runs after all handlers that write pages
     return {"parallel_read_safe": True, "parallel_write_safe": True}
