@@ -16,7 +16,7 @@ from book.outline import as_json
 from book.search_index import words
 from book.terms import GLOSSARY, entries
 
-SHORT_SENTENCE = 40  # characters of a first sentence that is too short alone
+SHORT_SENTENCE = 40  # characters below which a first sentence needs a second
 ENTRY = 300  # characters of an entry: whole sentences
 SENTENCE_END = re.compile(r"(?<!\bal)(?<!\bvs)[.?!:][”’)]*(?=\s+[^\sa-z]|$)")
 # First paragraphs that state how long a part takes or how hard it is.

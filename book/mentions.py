@@ -104,7 +104,7 @@ def is_citation(word, number, before, after):
 
 
 def is_section_cell(text):
-    """Whether a text is in a column of a table whose head says *section*."""
+    """Whether a text is in a table column with the heading *section*."""
     entry = text.parent
     while entry and not isinstance(entry, nodes.entry):
         entry = entry.parent

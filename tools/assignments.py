@@ -1,4 +1,4 @@
-"""Makes the assignments from the solutions; with --check, only says what is out of date.
+"""Makes the assignments from the solutions; with --check, only lists what is out of date.
 
     python tools/assignments.py [--check] [06 …]       (default: all; otherwise those with a word in their path)
 

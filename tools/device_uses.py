@@ -1,4 +1,4 @@
-"""Removes single uses of `device` from the chapters, one at a time, and says which removals the stand-in notices.
+"""Removes single uses of `device` from the chapters, one at a time, and lists the removals that the stand-in notices.
 
     python tools/device_uses.py [how many]       (default: 20, spread over all chapters)
 

@@ -1,4 +1,4 @@
-"""Runs notebooks in place and writes them in canonical form; with --check, only says what is not in that form.
+"""Runs notebooks in place and writes them in canonical form; with --check, only lists deviations from it.
 
     python tools/notebooks.py                        all notebooks below chapters/
     python tools/notebooks.py --check
@@ -309,7 +309,7 @@ def run(path):
 
 
 def describe_failure(notebook, error):
-    """Return a text that says which cell failed, with the end of its traceback."""
+    """Return a text that names the failed cell, with the end of the traceback."""
     for number, cell in enumerate(notebook.cells, 1):
         for output in cell.get("outputs", []):
             if output.output_type == "error":

@@ -1,4 +1,4 @@
-"""Prints how long each chapter and its core take, computed from its page, and how long it says they take.
+"""Prints how long each chapter and its core take, computed from its page, and the times that it states.
 
     python tools/reading_times.py
 

@@ -89,7 +89,7 @@ class DecoderOnly:
         return (pad_sequence(given, batch_first=True),), pad_sequence(labels, True, IGNORED_LABEL)
 
     def write(self, model, texts):
-        """For texts of one length."""
+        """Return the tokens that the model writes after texts of one length."""
         prompt = torch.tensor([[int(digit) for digit in text] + [self.begin] for text in texts])
         return model.generate(prompt, max_new_tokens=12, stop=[self.end], use_cache=False)[:, prompt.shape[1] :]
 

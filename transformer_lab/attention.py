@@ -63,7 +63,7 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
     if x.numel() == 0:
         return x.clone()
     upcast = x.to(accumulation_dtype(x))
-    # Subtracting the maximum does not change the result, and keeps exp from overflowing.
+    # Subtracting the maximum does not change the result, and prevents an overflow of exp.
     exp = (upcast - upcast.detach().amax(dim, keepdim=True)).exp()
     return (exp / exp.sum(dim, keepdim=True)).to(x.dtype)
 

@@ -21,7 +21,7 @@ OTHER_PREFIX = "other: "  # followed by the name of the module, or parameter, th
 # Parts of the class names of feed-forward layers: this package, GPT-2, DistilBERT, T5, BERT, timm, CS336 and nanoGPT's
 # lecture, which uses this spelling.
 FEED_FORWARD = ("FeedForward", "FeedFoward", "MLP", "Mlp", "FFN", "LayerFF", "Intermediate", "GLU")
-# Names of feed-forward layers, and of their linear maps where a layer holds them itself: PyTorch, OPT, BART.
+# Names of feed-forward layers, and of their linear maps if the layer itself contains them: PyTorch, OPT, BART.
 FEED_FORWARD_NAMES = ("mlp", "ffn", "ffwd", "ff", "feed_forward", "feedforward", "linear1", "linear2", "fc1", "fc2")
 HEAD_NAMES = ("output", "head", "lm_head", "embed_out", "decoder")
 

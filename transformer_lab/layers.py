@@ -108,7 +108,7 @@ class AllLayerOptions(LayerOptions, total=False):
 
 
 class _Layer(nn.Module):
-    """The parts of both layers. Stacks and models have the same options, with the same defaults (a test says so)."""
+    """The parts of both layers. Stacks and models have the same options, with the same defaults, as a test confirms."""
 
     TorchLayer: type[nn.Module]
     has_cross_attention: bool

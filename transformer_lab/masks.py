@@ -80,7 +80,7 @@ def padding_mask(
     Raises
     ------
     TypeError
-        If ``lengths`` holds something other than integers, or ``k_len`` is not one.
+        If ``lengths`` contains values other than integers, or ``k_len`` is not an integer.
     ValueError
         If ``lengths`` does not have exactly one axis, or a length is negative or greater than ``k_len``.
 

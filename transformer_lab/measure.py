@@ -51,8 +51,8 @@ class Comparison:
 def compare(calls: Mapping[str, Callable[[], object]], budget: float = 1.0) -> Comparison:
     """Time functions in turn.
 
-    Every round gives each function a turn, in shuffled order. Ratios are taken within rounds, so that a slow phase of
-    the machine slows all functions alike. A function many times slower than the first runs in fewer rounds.
+    In every round, each function is timed once, in shuffled order. Ratios are taken within rounds, so that a slow phase
+    of the machine slows all functions alike. A function many times slower than the first runs in fewer rounds.
 
     Parameters
     ----------

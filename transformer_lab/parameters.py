@@ -54,8 +54,8 @@ FAMILIES = {
 }
 # The options that layers of this package also have. Only these are supported by activation_bytes and by the budget lab.
 LAYER_OPTIONS = {"n_segments", "pooler", "final_norm", "tied", "tgt_vocab_size", "n_kv_heads"}
-# The options whose fields hold the family's default if they are left out. The fields of all other options are None if
-# the shape has its family's default, so that dataclasses.replace may change the family.
+# The options whose fields contain the family's default if they are left out. The fields of all other options are None
+# if the shape has its family's default, so that dataclasses.replace may change the family.
 ALWAYS_SET_OPTIONS = {"n_segments", "pooler", "tied", "gated"}
 NORMS = ("layer", "rms", "unlearned")
 # Where biases can be; True means all places but the last.

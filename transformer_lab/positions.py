@@ -95,9 +95,9 @@ def rotary(
         The larger, the more slowly the last pairs rotate: 10,000 in RoFormer, 500,000 in Llama 3.
     interleaved : bool, optional
         Which features form a pair. ``True``: neighbours, ``2i`` and ``2i + 1``, as in RoFormer, GPT-J and the weights
-        of Llama as Meta publishes them. ``False``: ``i`` and ``i + d_head / 2``, as in GPT-NeoX, Mistral, Qwen, Gemma,
-        and in Llama in Hugging Face's ``transformers``. The two differ only in the order of the rows of the query
-        and key projections, but weights made for one layout give nonsense in the other.
+        of Llama that Meta publishes. ``False``: ``i`` and ``i + d_head / 2``, as in GPT-NeoX, Mistral, Qwen, Gemma, and
+        in Llama in Hugging Face's ``transformers``. The two differ only in the order of the rows of the query and key
+        projections, but weights made for one layout give nonsense in the other.
     n_features : int, optional
         How many features of each head are rotated: the first ones, an even number; ``d_head`` when left out. The other
         features are unchanged, so their products do not depend on position; ``n_features`` replaces ``d_head`` in the

@@ -27,7 +27,7 @@ def show(x: Tensor, axes: str | Sequence[str] | None = None, *, digits: int = 4)
     Raises
     ------
     TypeError
-        If ``x`` is not a tensor, or ``axes`` holds something other than names.
+        If ``x`` is not a tensor, or ``axes`` contains values other than names.
     ValueError
         If the number of names is not the number of axes.
 

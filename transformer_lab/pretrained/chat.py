@@ -78,7 +78,7 @@ class ChatModel(nn.Module):
         Returns
         -------
         str
-            The answer alone, without the text.
+            Only the answer, without the text.
 
         Raises
         ------
