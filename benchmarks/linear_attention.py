@@ -256,7 +256,7 @@ def main():
     lengths, budget = (QUICK, 0.1) if quick else (LENGTHS, 2)
     start = begin()
     if not FLA:
-        print("fla is left out: pip install -e .[bench] brings it.")
+        print("fla is left out: pip install -e .[bench] installs it.")
     print_row(f"length, {HEADS} heads of {D_HEAD}", "", "ours", [f"{name}/ours  " for name in PEERS], WIDTH)
 
     rows = {}

@@ -417,7 +417,7 @@ def is_core_or_further(notebook, path):
         if depth not in ("core", "further"):
             yield f"cell {number}: its metadata must have 'section': 'core' or 'further', got {depth!r}"
         if (depth == "further") != bool(FURTHER_SECTION.match(cell.source)):
-            yield f"cell {number}: '*Further: skip it, and you miss ….*' follows the heading of a further section alone"
+            yield f"cell {number}: '*Further: skip it, and you miss ….*' may only follow a further heading"
 
 
 @rule

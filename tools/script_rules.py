@@ -46,7 +46,7 @@ def _is_top_level_code(line):
 
 RULES = (
     (_splits_a_template, "a template literal must end on its line, since lab.py drops indentation and lines of //"),
-    (_is_top_level_code, "outside of functions there must be imports and definitions alone, as lab.py knows them"),
+    (_is_top_level_code, "outside of functions there must be only imports and definitions that lab.py knows"),
 )
 
 

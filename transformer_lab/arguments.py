@@ -99,7 +99,7 @@ def suggest(name, x, fixes, fits=lambda fixed: True):
 def _suggest_tensor(name, x):
     items = x if isinstance(x, (list, tuple)) else [x]
     if items and all(isinstance(item, str) for item in items):
-        return ": text becomes numbers first, by a tokenizer"
+        return ": convert text to numbers first, by a tokenizer"
     if x is None:
         return ": did the function that should make it return nothing?"
     return suggest(name, x, TENSOR_FIXES)

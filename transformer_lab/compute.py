@@ -409,7 +409,7 @@ def activation_bytes(
     unknown = not_in_this_package(shape)
     if unknown:
         raise ValueError(
-            f"activations are known for the layers of this package alone, got a shape with {' and '.join(unknown)}"
+            f"activations are known only for the layers of this package, got a shape with {' and '.join(unknown)}"
         )
     if shape.family == "llama":
         return _llama_activation_bytes(shape, src, batch, bytes_per_value)

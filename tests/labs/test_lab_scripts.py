@@ -16,11 +16,11 @@ IMPORT = re.compile(r'(?m)^(?:import|\}) .*from "\./(\w+)\.js";$')
     ("script", "line", "message"),
     [
         ("const a = `one\n  // two`;", 1, "a template literal must end on its line"),
-        ("const a = 1;\nfor (const b of [a]) b();", 2, "there must be imports and definitions alone"),
-        ("export { a };", 1, "there must be imports and definitions alone"),
-        ('import "./a.js";', 1, "there must be imports and definitions alone"),
-        ("const { a } = b;", 1, "there must be imports and definitions alone"),
-        ("export default render;", 1, "there must be imports and definitions alone"),
+        ("const a = 1;\nfor (const b of [a]) b();", 2, "there must be only imports and definitions"),
+        ("export { a };", 1, "there must be only imports and definitions"),
+        ('import "./a.js";', 1, "there must be only imports and definitions"),
+        ("const { a } = b;", 1, "there must be only imports and definitions"),
+        ("export default render;", 1, "there must be only imports and definitions"),
         (f"// {'long ' * 30}", 1, "at most 120 characters, got 153"),
     ],
 )

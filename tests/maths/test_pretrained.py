@@ -349,7 +349,7 @@ SPECIAL = "{} must not hold the special token [SEP], which is not for words, got
         (["..."], ValueError, BLANK.format("texts[0]", "...")),
         (["abcdefgh"], ValueError, "texts[0] must have at most 9 tokens, [CLS] and [SEP] included, got 10"),
         (["a [SEP] b"], ValueError, SPECIAL.format("texts[0]", "a [SEP] b")),
-        (["a\ud83d"], ValueError, "texts[0] must hold whole letters, got half of one, a surrogate: 'a\\ud83d'"),
+        (["a\ud83d"], ValueError, "texts[0] must contain whole characters, got a lone surrogate: 'a\\ud83d'"),
     ],
 )
 def test_encode_refuses_invalid_texts(texts, kind, words):

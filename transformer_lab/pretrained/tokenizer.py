@@ -33,7 +33,7 @@ def require_text(text, name, special):
                 f"{name} must not hold the special token {token}, which is not for words, got {format_value(text)}"
             )
     if any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise ValueError(f"{name} must hold whole letters, got half of one, a surrogate: {format_value(text)}")
+        raise ValueError(f"{name} must contain whole characters, got a lone surrogate: {format_value(text)}")
 
 
 def byte_pairs(tokenizers: Any, tokens: Sequence[str], merges: Sequence[str], kinds: Sequence[int]) -> Any:
