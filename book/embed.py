@@ -11,7 +11,7 @@ from pathlib import Path
 from book.widget_state import STATE, VIEW, address_of, minify_script, with_files, write_files
 
 FOLDER = "_static/embed"
-ROOM = '<div class="lab-room"'
+LAB_PLACEHOLDER = '<div class="lab-room"'
 PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -46,12 +46,12 @@ def write_labs(app, pagename, templatename, context, doctree):
     """Write a file for each lab of a page, and store the address of the lab's frame in the page."""
     body = context.get("body", "")
     states = [script.attributes["body"] for script in context.get("script_files", ()) if is_state(script)]
-    if not states or ROOM not in body:
+    if not states or LAB_PLACEHOLDER not in body:
         return
     data = json.loads(states[0].replace("<\\/", "</"))
     folder = Path(app.outdir, FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
-    parts, count = body.split(ROOM), 0
+    parts, count = body.split(LAB_PLACEHOLDER), 0
     for place, model in enumerate(VIEW.findall(body), 1):
         entry = data["state"][model]
         kind = kind_of(entry["state"])
@@ -72,7 +72,7 @@ def write_labs(app, pagename, templatename, context, doctree):
             "kind": kind,
         }
         (folder / f"{name}.js").write_text(f"EMBEDDED = {json.dumps(lab)};\n", "utf-8")
-    context["body"] = ROOM.join(parts)
+    context["body"] = LAB_PLACEHOLDER.join(parts)
 
 
 def is_state(script):

@@ -9,7 +9,7 @@ from html import escape
 
 import transformer_lab as tl
 
-ROOM = '<div class="lab-room"'
+LAB_PLACEHOLDER = '<div class="lab-room"'
 NUMBERS = tl.labs.NormalizationLab().x.tolist()
 
 
@@ -72,7 +72,7 @@ def add_steps(app, pagename, templatename, context, doctree):
     if pagename in STEPS:
         app.add_js_file("steps.js")  # not deferred, because the first lab is drawn while the page is being parsed
         steps = escape(json.dumps(STEPS[pagename]))
-        context["body"] = context["body"].replace(ROOM, f'{ROOM} data-steps="{steps}"', 1)
+        context["body"] = context["body"].replace(LAB_PLACEHOLDER, f'{LAB_PLACEHOLDER} data-steps="{steps}"', 1)
 
 
 def setup(app):

@@ -155,7 +155,7 @@ def sections(path):
 def hides_only_times(notebook, path):
     """An output that is not compared must be a time, and its cell must assert something about it.
 
-    A cell that measures a time must be marked, because its assertions are skipped on an emulated device
+    A cell that measures time must be marked, because its assertions are skipped on an emulated device
     (tools/device.py).
     """
     timers = {"time", "perf_counter", "perf_counter_ns", "timeit", "repeat", "Timer", "blocked_autorange", "autorange"}

@@ -12,7 +12,7 @@ from numbers import Integral, Real
 
 import torch
 
-from .precision import is_autocast
+from .precision import is_autocast_on
 
 # The last two axes of each argument of a layer, for errors about the argument's shape.
 AXES = {
@@ -151,7 +151,7 @@ def require_features(weight, **tensors):
         if x.device != weight.device:
             rule = f"be on the device of the module's weights, {weight.device}"
             raise ValueError(f"{name} must {rule}, got {x.device}{_suggest_device(name, x, weight.device)}")
-        if x.dtype != weight.dtype and not is_autocast(x):
+        if x.dtype != weight.dtype and not is_autocast_on(x):
             rule = f"have the dtype of the module's weights, {weight.dtype}"
             raise TypeError(f"{name} must {rule}, got {x.dtype}: use {name}.to({weight.dtype})")
         if x.ndim < 2 or x.shape[-1] != weight.shape[-1]:
@@ -294,7 +294,7 @@ def require_bias(bias, scores_shape, query):
     if isinstance(bias, torch.Tensor) and bias.dtype == torch.bool:
         raise TypeError("bias must be floating point, got torch.bool: if it is a mask, pass it as mask=bias")
     require_floating(bias=bias)
-    if bias.dtype != query.dtype and not is_autocast(query):
+    if bias.dtype != query.dtype and not is_autocast_on(query):
         actual = f"{query.dtype} and {bias.dtype}: use bias.to({query.dtype})"
         raise TypeError(f"query and bias must share a dtype, got {actual}")
     if bias.device != query.device:
@@ -380,7 +380,7 @@ def _leading_axes(query, key, value, enable_gqa):
             fix = f": use {name}[None]" if x.ndim else ""
             actual = f"got shape {tuple(x.shape)}{fix}"
             raise ValueError(f"{name} must have at least 2 axes (..., length, features), {actual}")
-        if x.dtype != dtype and not is_autocast(query):
+        if x.dtype != dtype and not is_autocast_on(query):
             actual = f"{dtype} and {x.dtype}: use {name}.to({dtype})"
             raise TypeError(f"query and {name} must share a dtype, got {actual}")
         if x.device != device:

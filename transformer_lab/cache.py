@@ -106,7 +106,7 @@ def _require_like(buffer, new, name):
 
 
 def _empty(new, capacity):
-    """Return an empty buffer for ``room`` tokens, whose dtype, device and other axes are those of ``new``."""
+    """Return an empty buffer for ``capacity`` tokens, whose dtype, device and other axes are those of ``new``."""
     return new.new_empty(*new.shape[:-2], capacity, new.shape[-1])
 
 

@@ -138,7 +138,7 @@ def causal_linear_attention(
     feature_map : function, optional
         As in :func:`bidirectional_linear_attention`.
     chunk_size : int, optional
-        Tokens in a chunk; the number changes the speed, and the result only by rounding.
+        Tokens in a chunk; the number affects the speed, but the result only through rounding.
 
     Returns
     -------

@@ -20,7 +20,7 @@ from .arguments import (
     suggest_float,
 )
 from .conversion import load_copies
-from .precision import accumulation_dtype, is_autocast, upcast
+from .precision import accumulation_dtype, is_autocast_on, upcast
 
 EPS = 1e-5  # for all norms except RMS norm, as in PyTorch
 RMS_NORM_EPS = 1e-6
@@ -251,7 +251,7 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
     """
     shape = _normalized_shape(x, weight, bias)
     _require_eps(eps)
-    if _differ_in_dtype(x, weight, bias) and not is_autocast(x):
+    if _differ_in_dtype(x, weight, bias) and not is_autocast_on(x):
         weight, bias = (None if parameter is None else upcast(parameter) for parameter in (weight, bias))
         return F.layer_norm(upcast(x), shape, weight, bias, eps).to(x.dtype)
     return F.layer_norm(x, shape, weight, bias, eps)
@@ -464,6 +464,6 @@ def _normalized_shape(x, weight, bias):
     _require_parameters(x, shape, weight=weight, bias=bias)
     for name, parameter in (("weight", weight), ("bias", bias)):
         # PyTorch's kernels accept float32 parameters for inputs in half precision, and otherwise require one dtype.
-        if parameter is not None and parameter.dtype not in (x.dtype, accumulation_dtype(x)) and not is_autocast(x):
+        if parameter is not None and parameter.dtype not in (x.dtype, accumulation_dtype(x)) and not is_autocast_on(x):
             raise TypeError(f"x and {name} must share a dtype, got {x.dtype} and {parameter.dtype}")
     return shape

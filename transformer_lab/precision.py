@@ -15,7 +15,7 @@ def upcast(x):
     return x.to(accumulation_dtype(x))
 
 
-def is_autocast(x):
+def is_autocast_on(x):
     """Whether autocast is on for the device of ``x``."""
     kind = x.device.type
     # PyTorch 2.4 cannot compile is_autocast_available; every device that PyTorch compiles for has autocast.
@@ -25,4 +25,4 @@ def is_autocast(x):
 
 def without_autocast(x):
     """Turn autocast off for a region, because sums over a long sequence need the full precision of their dtype."""
-    return torch.autocast(x.device.type, enabled=False) if is_autocast(x) else nullcontext()
+    return torch.autocast(x.device.type, enabled=False) if is_autocast_on(x) else nullcontext()

@@ -38,7 +38,7 @@ TITLES = {
     "topics": {"strides": "Strides"},
 }
 EMPTY = {"place": None, "read": {}, "answers": {}, "checks": {}, "route": None, "keys": True}
-WRONG = {"section": "predict-first", "first": "wrong", "opened": [1, 0]}
+WRONG_CALLS = {"section": "predict-first", "first": "wrong", "opened": [1, 0]}
 RIGHT = {"section": "predict-first", "first": "right", "opened": [2]}
 STANDINS = "class Event {} const document = { dispatchEvent() {} }, addEventListener = () => {};"
 
@@ -78,7 +78,7 @@ def test_a_record_without_storage_lasts_until_the_page_is_left(engine):
 
 
 def test_a_file_that_was_exported_brings_everything_back(engine):
-    reader = at("01_one", "what", read={"01_one": ["what"]}, answers={"01_one": {"k": WRONG}})
+    reader = at("01_one", "what", read={"01_one": ["what"]}, answers={"01_one": {"k": WRONG_CALLS}})
     practice = {"strides": {"solved": [1, 2], "missed": {"all_ones": 3}, "due": [{"mistake": "all_ones", "wait": 1}]}}
     engine("RECORD_FILE.add", json.dumps({"transformer-lab": 1, "reader": reader, "practice": practice}))
     text = engine("RECORD_FILE.write")
@@ -93,7 +93,7 @@ def test_importing_loses_nothing_of_either_record(engine):
         given_file(
             place={"page": "02_two", "section": "why", "when": WHEN},
             read={"01_one": ["what"]},
-            answers={"01_one": {"k": WRONG}},
+            answers={"01_one": {"k": WRONG_CALLS}},
             checks={"offset": {"checks": 2, "stars": 2}},
         ),
     )
@@ -109,7 +109,7 @@ def test_importing_loses_nothing_of_either_record(engine):
     assert engine("RECORD.read") == {
         **at("02_two", "why"),  # the later of the two results
         "read": {"01_one": ["what", "predict-first"]},
-        "answers": {"01_one": {"k": WRONG, "other": RIGHT}},  # this browser has the first attempt
+        "answers": {"01_one": {"k": WRONG_CALLS, "other": RIGHT}},  # this browser has the first attempt
         "checks": {"offset": {"checks": 5, "stars": 2, "correct": "2026-01-01 10:00 UTC"}},
     }
 
@@ -182,7 +182,7 @@ def test_a_chapter_is_done_when_its_core_is_read(engine):
 
 
 def test_how_far_counts_what_is_there(engine):
-    answers = {"01_one": {"a": WRONG, "b": RIGHT, "old": {**RIGHT, "section": "gone"}}}
+    answers = {"01_one": {"a": WRONG_CALLS, "b": RIGHT, "old": {**RIGHT, "section": "gone"}}}
     read = {"01_one": ["what", "references", "gone"]}
     kept = {**EMPTY, "answers": answers, "read": read, "checks": {"offset": {"checks": 1, "correct": "2026-01-01"}}}
     practised = {"strides": {"solved": [1, 2, 3], "missed": {}, "due": []}}
@@ -224,7 +224,7 @@ def test_without_a_place_the_book_begins_at_its_beginning(engine, place):
 def test_the_weakest_comes_first(engine):
     kept = {
         **EMPTY,
-        "answers": {"01_one": {"a": WRONG, "b": WRONG, "c": RIGHT}},
+        "answers": {"01_one": {"a": WRONG_CALLS, "b": WRONG_CALLS, "c": RIGHT}},
         "checks": {"offset": {"checks": 5}, "train": {"checks": 1}, "gone": {"checks": 9}},
     }
     practised = {"strides": {"solved": [], "missed": {"all_ones": 2, "other": 1}, "due": []}}

@@ -72,40 +72,40 @@ def test_a_custom_property_stays_if_anything_reads_it():
     assert only_read(sheet, "") == ""
 
 
-def test_the_theme_s_styles_are_short():
+def test_theme_styles_take_at_most_58_kB():
     sheets = list(HTML.glob("_static/styles/*.css"))
     assert sum(path.stat().st_size for path in sheets) <= 58_000
 
 
 # Return the complete computed style of each element.
-LOOK = """() => [...document.querySelectorAll('body, body *')].filter((node) => !node.closest('script, .tl-lab, math'))
-    .map((node) => {
+COMPUTED_STYLES = """() => [...document.querySelectorAll('body, body *')]
+    .filter((node) => !node.closest('script, .tl-lab, math')).map((node) => {
         const style = getComputedStyle(node);
         const all = [...style].filter((name) => !name.startsWith("--")).map((name) => style.getPropertyValue(name));
         return [node.tagName, node.className.baseVal ?? node.className, all.join()];
     })"""
 PAGES = ["index.html", "02_matmul_broadcasting.html", "practice.html", "search.html", "api.html", "museum.html"]
-SIZED = [(page, width) for page in PAGES for width in (1300, 360)]
+PAGES_AND_WIDTHS = [(page, width) for page in PAGES for width in (1300, 360)]
 SOME = [("index.html", 360), ("02_matmul_broadcasting.html", 1300), ("search.html", 1300)]
 
 
-@pytest.mark.parametrize(("page", "width"), sample(SIZED, SOME))
+@pytest.mark.parametrize(("page", "width"), sample(PAGES_AND_WIDTHS, SOME))
 def test_no_element_lacks_a_rule_of_the_theme(visit, page, width):  # noqa: F811
     """All rules of the two largest style sheets are inserted again in their places: no element changes."""
-    opened = visit((HTML / page).as_uri(), viewport={"width": width, "height": 800}, reduced_motion="reduce")
-    before = opened.evaluate(LOOK)
+    tab = visit((HTML / page).as_uri(), viewport={"width": width, "height": 800}, reduced_motion="reduce")
+    before = tab.evaluate(COMPUTED_STYLES)
     themes = [Path(theme.__file__).parent for theme in (pydata_sphinx_theme, sphinx_book_theme)]
     for name in ("bootstrap.css", "pydata-sphinx-theme.css", "sphinx-book-theme.css"):
-        whole = next(path for theme in themes for path in theme.rglob(name)).read_text("utf-8")
-        opened.evaluate(
+        full_sheet = next(path for theme in themes for path in theme.rglob(name)).read_text("utf-8")
+        tab.evaluate(
             """([name, whole]) => {
                 const link = document.querySelector(`link[href*="/${name}"]`);
                 link.replaceWith(Object.assign(document.createElement("style"), { textContent: whole }));
             }""",
-            [name, whole],
+            [name, full_sheet],
         )
-    opened.wait_for_timeout(300)
-    after = opened.evaluate(LOOK)
+    tab.wait_for_timeout(300)
+    after = tab.evaluate(COMPUTED_STYLES)
     assert len(before) == len(after)
     changed = [one[:2] for one, other in zip(before, after) if one != other]
     assert changed == []

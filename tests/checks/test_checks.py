@@ -19,7 +19,7 @@ RIGHT = [
     for exercise in tl.checks.EXERCISES
     for name, function in {"reference": exercise.reference, **exercise.equivalents}.items()
 ]
-WRONG = [
+WRONG_CALLS = [
     pytest.param(exercise, mistake, id=f"{exercise.name}-{mistake.id}")
     for exercise in tl.checks.EXERCISES
     for mistake in exercise.mistakes.values()
@@ -32,7 +32,7 @@ def test_what_is_right_is_correct(exercise, function):
     assert (report.status, report.mistake) == ("correct", None), report
 
 
-@pytest.mark.parametrize("exercise, mistake", every_third(WRONG))
+@pytest.mark.parametrize("exercise, mistake", every_third(WRONG_CALLS))
 def test_a_known_mistake_is_named_as_itself(exercise, mistake):
     report = diagnose(exercise, mistake.function)
     assert report.status in ("incorrect", "error")

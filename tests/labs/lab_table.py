@@ -618,8 +618,8 @@ LABS = {
         nonsense=(
             ("Temperature, typed", "hot", "Temperature is a number from 0 to 2.", "0.5", "is likeliest, with 0.8"),
             ("Temperature, typed", "0.33", "Temperature goes in steps of 0.05.", "0.35", "is likeliest, with 0.9"),
-            ("Top-k, typed", "1000", "Top-k goes from 1 to 300, or is all.", "40", "40 tokens of 49,152 are kept"),
-            ("Top-k, typed", "0", "Top-k is a whole number from 1 to 300, or all.", "1", "1 token of 49,152 is kept"),
+            ("Top-k, typed", "1000", "Top-k ranges from 1 to 300, or is “all”.", "40", "40 tokens of 49,152 are kept"),
+            ("Top-k, typed", "0", "Top-k is a whole number from 1 to 300, or “all”.", "1", "1 token of 49,152 is kept"),
             ("Top-p, typed", "0", "Top-p goes from 0.01 to 1; 0 does not fit.", "0.5", "2 tokens of 49,152 are kept"),
             ("Min-p, typed", "0.125", "Min-p goes in steps of 0.01.", "0.12", "tokens of 49,152 are kept"),
             ("Seed", "10000", "Seed goes from 0 to 9,999; 10,000 does not fit.", "3", "All 49,152 tokens are kept"),

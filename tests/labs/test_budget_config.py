@@ -71,7 +71,7 @@ def error_of(config):
     return re.sub(r"; did you mean .*", "", str(error.value))
 
 
-WRONG = ["3", 2.5, 3.0, True, None, -1, 0, [1], {}, [], ["x"] * 7, {"a": 1}, "a" * 70, "it's", 10**30, [[1], 2]]
+WRONG_CALLS = ["3", 2.5, 3.0, True, None, -1, 0, [1], {}, [], ["x"] * 7, {"a": 1}, "a" * 70, "it's", 10**30, [[1], 2]]
 REMAINDER = {"n_new_things": 3, "quantization_config": {"bits": 4, "a": [1, 2], "b": None, "c": "x", "d": True}}
 HEADS = ["LlamaForSequenceClassification", "LlamaForCausalLM", "BertForMaskedLM", "XModel"]
 
@@ -82,7 +82,7 @@ ONE_OF_EACH = {reference["config"]["model_type"]: name for name, reference in RE
 @pytest.mark.parametrize("name", every_third(ONE_OF_EACH))
 def test_refuses_by_the_same_key_and_sentence(engine, name):
     config = REFERENCES[name]["config"]
-    changed = [{**config, key: value} for key in MODELS[config["model_type"]].keys for value in WRONG]
+    changed = [{**config, key: value} for key in MODELS[config["model_type"]].keys for value in WRONG_CALLS]
     changed += [{other: value for other, value in config.items() if other != key} for key in config]
     changed += [{**config, key: value} for key, value in REMAINDER.items()]
     changed += [{**config, "architectures": value} for value in [*HEADS, *([head] for head in HEADS), [3]]]

@@ -27,7 +27,7 @@ def some_labs(first):
 
 
 def settings(lab):
-    """Return all traits that are synchronised with the browser, without script and style."""
+    """Return all traits that are synchronized with the browser, without script and style."""
     names = [name for name in lab.traits(sync=True) if not name.startswith("_") and name not in ("layout", "comm")]
     return json.loads(json.dumps(lab.get_state(names)))
 
@@ -351,7 +351,7 @@ def test_reset_restores_the_initial_state(show, case):
 
 
 @some_labs(0)
-def test_two_views_stay_synchronised(show, case):
+def test_two_views_stay_synchronized(show, case):
     lab = case.make()
     page = show(lab, lab)
     before = page.get_by_role("status").all_inner_texts()

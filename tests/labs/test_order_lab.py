@@ -170,14 +170,14 @@ def test_parsing_typed_sizes(engine):
 
 
 def test_number_formatting(engine):
-    assert [engine("trimmed", x) for x in (3, 2.5, -0.333, 0.004, -1e-9, 0, 12345.6)] == [
+    assert [engine("numberText", x) for x in (3, 2.5, -0.333, 0.004, -1e-9, 0, 12345.6)] == [
         "3", "2.5", "−0.33", "≈0", "≈0", "0", "12346",
     ]  # fmt: skip
-    assert [engine("positive", x) for x in (3, 0.004, 0.0000454, 2e-9)] == ["3", "0.004", "0.00005", "2e−9"]
-    assert [engine("narrow", x) for x in (9.25, -10.25, 99.96, -1320.4)] == ["9.25", "−10.3", "100", "−1320"]
+    assert [engine("positiveText", x) for x in (3, 0.004, 0.0000454, 2e-9)] == ["3", "0.004", "0.00005", "2e−9"]
+    assert [engine("cellText", x) for x in (9.25, -10.25, 99.96, -1320.4)] == ["9.25", "−10.3", "100", "−1320"]
     assert [engine("ratioText", x) for x in (16, 1152.4, 6.4, 1.5, 1.0156)] == ["16", "1,152", "6.4", "1.5", "1.016"]
     assert engine("sumText", [2, 0.5], [3, -1]) == "2·3 + 0.5·(−1)"
-    assert [engine("vector", x) for x in ([1, -2], [3])] == ["(1, −2)", "3"]
+    assert [engine("vectorText", x) for x in ([1, -2], [3])] == ["(1, −2)", "3"]
 
 
 # The state in Python.
@@ -535,7 +535,7 @@ def test_every_step_agrees_with_the_package(show, tensors):
         assert page.locator(".tl-same").inner_text() == "The weights times the values give the same output."
         text = page.locator(".tl-forms").inner_text()
         assert f"state: D×M + D = {d}×{m} + {d} = {d * m + d}, after each token" in text
-        assert f"t × (D + M) = {token} × {d + m} = {token * (d + m)}, and growing" in text
+        assert f"t × (D + M) = {token} × {d + m} = {token * (d + m)}, and it grows" in text
         assert status(page) == (
             f"Token {token} of {seq}: φ(k)vᵀ and φ(k) are added to the state, which stays {d * m + d} numbers. "
             f"φ(q) reads the output {output}, the same as in parallel. "

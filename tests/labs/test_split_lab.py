@@ -77,7 +77,7 @@ def test_displayed_code_runs_with_the_displayed_shapes(engine, mistakes):
     names |= {"k": tl.split_heads(layer.k_proj(x), 3), "v": tl.split_heads(layer.v_proj(x), 3)}
     if mistakes[0]:
         names |= {name: getattr(layer, f"{name}_proj")(x).view(2, 3, 5, 4) for name in "kv"}
-    steps = engine("steps", *mistakes)
+    steps = engine("stepTexts", *mistakes)
     result = "x"
     for step in steps:
         code = step["text"].replace("√d_head", "d_head**0.5")

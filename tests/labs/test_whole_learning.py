@@ -11,7 +11,7 @@ import train_whole_lab
 import transformer_lab as tl
 from javascript import Engine
 from test_whole_maths import ATOB, ask, given_to, lab_of, small
-from transformer_lab.labs import WholeLab, whole_course
+from transformer_lab.labs import WholeLab, whole_models
 from transformer_lab.labs.whole import unpack
 from whole_switches import switched_off, switches_of
 
@@ -202,17 +202,17 @@ def test_weights_that_cannot_be_fetched_are_reported_once(engine):
 
 
 def test_the_curve_of_the_losses_goes_through_their_means():
-    measured = json.loads((Path(whole_course.__file__).parent / "whole_learning.json").read_text("utf-8"))
+    measured = json.loads((Path(whole_models.__file__).parent / "whole_learning.json").read_text("utf-8"))
     for family, losses in measured["loss"].items():
-        curve = WholeLab().learning["curves"][family]
-        points = [tuple(map(float, point.split())) for point in curve["line"].removeprefix("M").split("L")]
+        loss_curve = WholeLab().learning["curves"][family]
+        points = [tuple(map(float, point.split())) for point in loss_curve["line"].removeprefix("M").split("L")]
         assert len(points) == len(losses) + 2
         for (x, y), (next_x, next_y), loss, after in zip(points[1:], points[2:], losses, losses[1:]):
             assert next_x > x and ((next_y > y) == (after < loss) or next_y == pytest.approx(y, abs=0.2))
-        (_, high), (_, low) = curve["marks"][:2]  # 1 and 0.1
+        (_, high), (_, low) = loss_curve["marks"][:2]  # 1 and 0.1
         for (_, y), loss in zip(points[1:], losses):
             assert y == pytest.approx(high + (low - high) * -math.log10(loss), abs=0.4)  # both marks are rounded
-        for (*_, text), step in zip(curve["dots"], measured["steps"]):
+        for (*_, text), step in zip(loss_curve["dots"], measured["steps"]):
             near = [losses[min(max(int(step / 25 + shift), 0), 59)] for shift in (-0.51, 0.49)]
             assert min(near) * 0.95 <= float(text) <= max(near) * 1.05
 

@@ -373,7 +373,7 @@ def changed(**attributes):
 
 
 TODAY = "model must have layer norm, ReLU or GELU, no gate, and heads that split d_model, each with its own keys, got "
-WRONG = [
+WRONG_CALLS = [
     (lambda: WholeLab(tokens=ABC), ValueError, "tokens must come with a model, got ['a', 'b', 'c'] alone"),
     (lambda: WholeLab(eos=0), ValueError, "eos must come with a model, got 0 alone"),
     (
@@ -485,7 +485,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "text"), WRONG)
+@pytest.mark.parametrize(("call", "error", "text"), WRONG_CALLS)
 def test_invalid_models_raise_clear_errors(call, error, text):
     says(call, error, text)
 

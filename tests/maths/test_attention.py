@@ -10,11 +10,22 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 import transformer_lab as tl
-from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, gradients, needs_float64, normal, quick, says
+from agreement import (
+    DEVICE,
+    DTYPES,
+    EXACT,
+    agree,
+    agree_in_gradient,
+    gradients,
+    needs_float64,
+    normal,
+    quick,
+    says,
+)
 from transformer_lab.attention import HAS_GQA
 
 
-def loop(query, key, value, mask=None, is_causal=False, scale=None):
+def by_loop(query, key, value, mask=None, is_causal=False, scale=None):
     """Compute attention by its definition, one query at a time over the keys that it may attend to; differentiable."""
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     query, key, value = (x.cpu().double().expand(*lead, *x.shape[-2:]) for x in (query, key, value))
@@ -38,7 +49,7 @@ def loop(query, key, value, mask=None, is_causal=False, scale=None):
 
 def loop_weights(query, key, mask=None, scale=None):
     """Return the weights from the same loop: the output for values that are the rows of the identity."""
-    return loop(query, key, torch.eye(key.shape[-2]), mask, scale=scale)
+    return by_loop(query, key, torch.eye(key.shape[-2]), mask, scale=scale)
 
 
 @st.composite
@@ -79,7 +90,7 @@ def test_attention_agrees_with_the_definition(problem):
     copies = [x.detach().clone() for x in (query, key, value)]
     output = tl.scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal, scale=scale)
     assert output.dtype == query.dtype and output.device == query.device
-    expected = loop(query, key, value, mask, is_causal, scale)
+    expected = by_loop(query, key, value, mask, is_causal, scale)
     agree(output, expected)
     if expected.requires_grad:
         agree_in_gradient(output, expected, (query, key, value))
@@ -159,7 +170,7 @@ def test_gradient_of_the_fused_kernel_under_a_mask(dtype, seen):
     mask = torch.zeros(2, 1, 7, 7, dtype=torch.bool, device=DEVICE)
     mask[:, :, :5] = normal(2, 1, 5, 7, seed=4).detach().sigmoid() < seen
     output = tl.scaled_dot_product_attention(query, key, value, mask)
-    expected = loop(query, key, value, mask)
+    expected = by_loop(query, key, value, mask)
     agree(output, expected)
     agree_in_gradient(output, expected, (query, key, value))
 
@@ -351,7 +362,7 @@ def test_fully_masked_rows_are_zero_with_finite_gradients(dtype, mask_shape):
 def test_mask_with_one_axis_broadcasts_to_any_leading_axes(lead, mask):
     query, key, value = (normal(*lead, length, 4, seed=seed) for seed, length in enumerate((3, 5, 5)))
     mask = torch.tensor(mask, device=DEVICE)
-    agree(tl.scaled_dot_product_attention(query, key, value, mask), loop(query, key, value, mask).to(query))
+    agree(tl.scaled_dot_product_attention(query, key, value, mask), by_loop(query, key, value, mask).to(query))
 
 
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")
@@ -484,7 +495,7 @@ def test_the_kernel_gets_masks_with_contiguous_rows_and_no_dropout_of_everything
     monkeypatch.setattr(F, "scaled_dot_product_attention", recorded)
     for options in ({"mask": mask.to(DEVICE) > 0}, {"bias": mask.to(DEVICE)}):
         actual = tl.scaled_dot_product_attention(query, key, value, **options)
-        agree(actual, loop(query, key, value).to(query))
+        agree(actual, by_loop(query, key, value).to(query))
         assert given[-1]["attn_mask"].stride(-1) == 1 and given[-1]["attn_mask"].shape[-1] == 5
     assert (tl.scaled_dot_product_attention(query, key, value, dropout_p=1) == 0).all()
     assert given[-1]["dropout_p"] == 0

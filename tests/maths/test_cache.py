@@ -179,7 +179,7 @@ def filled():
 
 SHAPES = "key and value must have shapes (..., heads, new, features) with one new, got {} and {}"
 KIND = "{} must have the dtype and the device of the cache, torch.float32 on cpu, got {}"
-WRONG = [
+WRONG_CALLS = [
     ((torch.zeros(1, 3, 1, 4), torch.zeros(2, 3, 1, 5)), ValueError, "key", (2, 3, 2, 4), (1, 3, 1, 4)),
     ((torch.zeros(2, 2, 1, 4), torch.zeros(2, 3, 1, 5)), ValueError, "key", (2, 3, 2, 4), (2, 2, 1, 4)),
     ((torch.zeros(2, 3, 1, 5), torch.zeros(2, 3, 1, 5)), ValueError, "key", (2, 3, 2, 4), (2, 3, 1, 5)),
@@ -188,7 +188,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("new", "error", "name", "kept", "refused"), WRONG)
+@pytest.mark.parametrize(("new", "error", "name", "kept", "refused"), WRONG_CALLS)
 def test_other_shapes_are_refused(new, error, name, kept, refused):
     cache = filled()
     says(

@@ -260,7 +260,7 @@ def test_flop_counter_and_fused_kernels(shape, lengths):
 
 
 def test_components_of_gpt2():
-    # The expected values are written out: 1,024 tokens through 12 layers.
+    # The expected values are written out for 1,024 tokens through 12 layers.
     assert tl.flops_breakdown(tl.GPT2, 1024) == {
         "attention projections": 12 * 4 * 2 * 1024 * 768 * 768,
         "scores and blend": 12 * 2 * 2 * 1024 * 1024 * 768,

@@ -446,7 +446,7 @@ x, y = torch.zeros(3, 4, 8), torch.zeros(3, 6, 8)
 seen = torch.ones(4, 6, dtype=torch.bool)
 DTYPE = "{} must have the dtype of the module's weights, torch.float32, got torch.{}"
 SCORES = "mask must broadcast to the scores (3, 2, 4, {}), got shape {}: its axis {} must be 1 or {}, not {}"
-WRONG = [
+WRONG_CALLS = [
     (lambda: tl.FeedForward(0), ValueError, "d_model must be at least 1, got 0"),
     (lambda: tl.FeedForward(8, 0), ValueError, "d_ff must be at least 1, got 0"),
     (lambda: tl.FeedForward(8, 1.5), TypeError, "d_ff must be an integer, got 1.5"),
@@ -486,7 +486,7 @@ WRONG = [
 ]
 for norm_first in (False, True):
     e, d = encoder[norm_first], decoder[norm_first]
-    WRONG += [
+    WRONG_CALLS += [
         (lambda e=e: e([1.0]), TypeError, "x must be a tensor, got list"),
         (lambda e=e: e(x.double()), TypeError, DTYPE.format("x", "float64")),
         (lambda e=e: e(x.bool()), TypeError, "x must be floating point, got torch.bool"),
@@ -531,6 +531,6 @@ for norm_first in (False, True):
     ]
 
 
-@pytest.mark.parametrize(("call", "error", "text"), WRONG)
+@pytest.mark.parametrize(("call", "error", "text"), WRONG_CALLS)
 def test_layer_errors_name_the_argument(call, error, text):
     says(call, error, text)

@@ -44,7 +44,7 @@ def doubled(x):
 MAPS = [(tl.elu_feature_map, elu_plus_one), (torch.exp, torch.exp), (doubled, doubled)]
 
 
-def loop(query, key, value, key_mask=None, is_causal=False, feature_map=elu_plus_one):
+def by_loop(query, key, value, key_mask=None, is_causal=False, feature_map=elu_plus_one):
     """Compute, query by query, the weighted mean over the keys that the query may attend to; differentiable."""
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     query, key, value = (x.cpu().double().expand(*lead, *x.shape[-2:]) for x in (query, key, value))
@@ -136,7 +136,7 @@ def test_linear_attention_agrees_with_the_definition(problem):
     else:
         output = tl.bidirectional_linear_attention(query, key, value, **options)
     assert output.dtype == query.dtype and output.device == query.device
-    expected = loop(query, key, value, key_mask, is_causal, theirs)
+    expected = by_loop(query, key, value, key_mask, is_causal, theirs)
     agree(output, expected)
     if expected.requires_grad:
         agree_in_gradient(output, expected, (query, key, value))
@@ -258,7 +258,7 @@ def test_any_number_of_features():
 
     for feature_map, features in ((squared_relu, 4), (torch.exp, 4), (doubled, 8), (random_features, 7)):
         output = tl.causal_linear_attention(query, key, value, feature_map=feature_map, chunk_size=4)
-        agree(output, loop(query, key, value, is_causal=True, feature_map=lambda x, f=feature_map: on_device(f, x)))
+        agree(output, by_loop(query, key, value, is_causal=True, feature_map=lambda x, f=feature_map: on_device(f, x)))
         state = tl.initial_state(2, 3, features, 6, device=DEVICE)
         token = (x[..., 0, :] for x in (query, key, value))
         (S, z), _ = tl.linear_attention_step(state, *token, feature_map=feature_map)
@@ -352,8 +352,8 @@ def test_features_that_are_zero_match_nothing(dtype):
     tensors = [x.requires_grad_() for x in (query, key, value)]
     output = tl.causal_linear_attention(*tensors, feature_map=squared_relu, chunk_size=3)
     assert (output[..., [0, 1, 3], :] == 0).all()
-    agree(output, loop(*tensors, is_causal=True, feature_map=squared_relu))
-    agree_in_gradient(output, loop(*tensors, is_causal=True, feature_map=squared_relu), tensors)
+    agree(output, by_loop(*tensors, is_causal=True, feature_map=squared_relu))
+    agree_in_gradient(output, by_loop(*tensors, is_causal=True, feature_map=squared_relu), tensors)
     assert all(grad.isfinite().all() for grad in gradients(output, tensors))
 
 
@@ -658,7 +658,7 @@ def by_hand(module, query, key=None, value=None, mask=None, is_causal=False):
         torch.stack(project(x, f"{letter}_proj").chunk(module.n_heads, -1), -3)
         for x, letter in zip((query, key, value), "qkv")
     ]
-    actual = loop(*split, mask, is_causal)
+    actual = by_loop(*split, mask, is_causal)
     return project(torch.cat(actual.unbind(-3), -1), "out_proj")
 
 
@@ -963,7 +963,7 @@ def by_length(x):
     return torch.ones(*x.shape[:-1], x.shape[-2])
 
 
-WRONG = [
+WRONG_CALLS = [
     (([[1.0]], k, v), {}, TypeError, "query must be a tensor, got list"),
     ((q, None, v), {}, TypeError, "key must be a tensor, got None"),
     ((q, k, 3.0), {}, TypeError, "value must be a tensor, got float"),
@@ -1056,7 +1056,7 @@ WRONG_FOR_CAUSAL = [
     ((k, k, v), {"chunk_size": 2.0}, TypeError, "chunk_size must be an integer, got 2.0"),
     ((k, k, v), {"chunk_size": True}, TypeError, "chunk_size must be an integer, got True"),
     ((k, k, v), {"key_mask": seen[:1].expand(7, 7)}, ValueError, PAIRS.format("key_mask", (7, 7))),
-    ((k, k, v), {"feature_map": nothing}, ValueError, WRONG[-5][3]),
+    ((k, k, v), {"feature_map": nothing}, ValueError, WRONG_CALLS[-5][3]),
 ]
 
 S, z = torch.zeros(2, 3, 4, 6), torch.zeros(2, 3, 4)
@@ -1137,7 +1137,7 @@ WRONG_ELSEWHERE = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "options", "error", "text"), WRONG)
+@pytest.mark.parametrize(("arguments", "options", "error", "text"), WRONG_CALLS)
 def test_bidirectional_errors_name_the_argument(arguments, options, error, text):
     says(lambda: tl.bidirectional_linear_attention(*arguments, **options), error, text)
 

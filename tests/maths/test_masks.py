@@ -13,13 +13,13 @@ from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, normal, s
 SIZES = range(6)
 
 
-def table(rows, columns, rule):
+def mask_by_rule(rows, columns, rule):
     """Make a mask from a rule for one query and one key."""
-    numbers = [[rule(i, j) for j in range(columns)] for i in range(rows)]
-    return torch.tensor(numbers, dtype=torch.bool, device=DEVICE).reshape(rows, columns)
+    entries = [[rule(i, j) for j in range(columns)] for i in range(rows)]
+    return torch.tensor(entries, dtype=torch.bool, device=DEVICE).reshape(rows, columns)
 
 
-def same(mask, expected):
+def require_mask(mask, expected):
     assert mask.dtype == torch.bool and mask.device == expected.device and mask.is_contiguous()
     assert mask.shape == expected.shape and torch.equal(mask, expected)
 
@@ -30,9 +30,9 @@ def same(mask, expected):
 @pytest.mark.parametrize(("q_len", "k_len"), list(itertools.product(SIZES, SIZES)))
 def test_causal_mask_counts_from_the_end(q_len, k_len):
     mask = tl.causal_mask(q_len, k_len, device=DEVICE)
-    same(mask, table(q_len, k_len, lambda i, j: q_len - 1 - i <= k_len - 1 - j))
+    require_mask(mask, mask_by_rule(q_len, k_len, lambda i, j: q_len - 1 - i <= k_len - 1 - j))
     if q_len == k_len:
-        same(tl.causal_mask(q_len, device=DEVICE), table(q_len, q_len, lambda i, j: j <= i))
+        require_mask(tl.causal_mask(q_len, device=DEVICE), mask_by_rule(q_len, q_len, lambda i, j: j <= i))
     if q_len and k_len:
         assert mask[-1].all()
         assert (~mask.any(-1)).sum() == max(q_len - k_len, 0)  # these queries precede the first key
@@ -51,29 +51,29 @@ def test_causal_mask_is_pytorchs_lower_right_mask():
 @pytest.mark.parametrize(("seq", "window"), list(itertools.product(SIZES, (1, 2, 3, 9, 10**6))))
 def test_a_sliding_window_is_the_token_and_those_before_it(seq, window):
     mask = tl.sliding_window_mask(seq, window, device=DEVICE)
-    same(mask, table(seq, seq, lambda i, j: i - window < j <= i))
+    require_mask(mask, mask_by_rule(seq, seq, lambda i, j: i - window < j <= i))
     both_ways = mask | mask.mT
-    assert torch.equal(both_ways, table(seq, seq, lambda i, j: abs(i - j) < window))
+    assert torch.equal(both_ways, mask_by_rule(seq, seq, lambda i, j: abs(i - j) < window))
 
 
 @pytest.mark.parametrize(("seq", "prefix"), [(seq, prefix) for seq in SIZES for prefix in range(seq + 1)])
 def test_a_prefix_is_visible_to_all(seq, prefix):
-    same(tl.prefix_mask(seq, prefix, device=DEVICE), table(seq, seq, lambda i, j: j < prefix or j <= i))
+    require_mask(tl.prefix_mask(seq, prefix, device=DEVICE), mask_by_rule(seq, seq, lambda i, j: j < prefix or j <= i))
 
 
 @pytest.mark.parametrize("k_len", [0, 1, 3, 300])
 @pytest.mark.parametrize("kind", [list, tuple, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8])
 def test_padding_is_hidden_as_a_key(k_len, kind):
     lengths = sorted({0, min(1, k_len), min(100, k_len)})
-    expected = table(len(lengths), k_len, lambda i, j: j < lengths[i])[:, None, None]
+    expected = mask_by_rule(len(lengths), k_len, lambda i, j: j < lengths[i])[:, None, None]
     given = kind(lengths) if kind in (list, tuple) else torch.tensor(lengths, dtype=kind, device=DEVICE)
-    same(tl.padding_mask(given, k_len, device=DEVICE), expected)
+    require_mask(tl.padding_mask(given, k_len, device=DEVICE), expected)
     if isinstance(given, torch.Tensor):
-        same(tl.padding_mask(given, k_len), expected)  # the mask is on the device of the lengths
+        require_mask(tl.padding_mask(given, k_len), expected)  # the mask is on the device of the lengths
         assert given.tolist() == lengths and given._version == 0
 
 
-def test_no_sequences_and_full_ones():
+def test_padding_mask_without_sequences_and_without_padding():
     assert tl.padding_mask([], 3).shape == (0, 1, 1, 3)
     assert tl.padding_mask(torch.zeros(0, dtype=torch.long), 0).shape == (0, 1, 1, 0)
     assert tl.padding_mask([3, 3], 3).all()
@@ -108,7 +108,7 @@ def test_masks_are_created_on_the_given_device():
 # The effect of masks in attention.
 
 
-def heads(seq, *, dtype=torch.float32):
+def query_key_value(seq, *, dtype=torch.float32):
     return (normal(2, 3, seq, 4, seed=seed, dtype=dtype) for seed in range(3))
 
 
@@ -116,17 +116,18 @@ def test_masks_combine():
     causal, padding = tl.causal_mask(4, device=DEVICE), tl.padding_mask([4, 2], 4, device=DEVICE)
     both = causal & padding
     assert both.shape == (2, 1, 4, 4)
-    same(both[0, 0], causal)
-    same(both[1, 0], table(4, 4, lambda i, j: j <= i and j < 2))
+    require_mask(both[0, 0], causal)
+    require_mask(both[1, 0], mask_by_rule(4, 4, lambda i, j: j <= i and j < 2))
     window, prefix = tl.sliding_window_mask(5, 2, device=DEVICE), tl.prefix_mask(5, 2, device=DEVICE)
-    same(
-        window | (prefix & ~tl.prefix_mask(5, 0, device=DEVICE)), table(5, 5, lambda i, j: i - j in (0, 1) or i < j < 2)
+    require_mask(
+        window | (prefix & ~tl.prefix_mask(5, 0, device=DEVICE)),
+        mask_by_rule(5, 5, lambda i, j: i - j in (0, 1) or i < j < 2),
     )
 
 
 @pytest.mark.parametrize("dtype", EXACT)
 def test_causal_mask_matches_is_causal_for_a_sequence(dtype):
-    query, key, value = heads(5, dtype=dtype)
+    query, key, value = query_key_value(5, dtype=dtype)
     masked = tl.scaled_dot_product_attention(query, key, value, tl.causal_mask(5, device=DEVICE))
     causal = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
     agree(masked, causal)
@@ -134,17 +135,17 @@ def test_causal_mask_matches_is_causal_for_a_sequence(dtype):
 
 
 def test_is_causal_counts_from_the_first_key():
-    query, key, value = heads(5)
+    query, key, value = query_key_value(5)
     whole = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
-    last = query[:, :, -2:]  # two new tokens, and three in the cache
-    agree(tl.scaled_dot_product_attention(last, key, value, tl.causal_mask(2, 5, device=DEVICE)), whole[:, :, -2:])
-    wrong = tl.scaled_dot_product_attention(last, key, value, is_causal=True)
+    recent = query[:, :, -2:]  # two new tokens, and three in the cache
+    agree(tl.scaled_dot_product_attention(recent, key, value, tl.causal_mask(2, 5, device=DEVICE)), whole[:, :, -2:])
+    wrong = tl.scaled_dot_product_attention(recent, key, value, is_causal=True)
     assert (wrong - whole[:, :, -2:]).abs().max() > 0.1
 
 
 @pytest.mark.parametrize("dtype", EXACT)
 def test_pytorch_takes_bool_and_additive_masks(dtype):
-    query, key, value = heads(5, dtype=dtype)
+    query, key, value = query_key_value(5, dtype=dtype)
     mask = tl.causal_mask(5, device=DEVICE) & tl.padding_mask([5, 3], 5, device=DEVICE)
     ours = tl.scaled_dot_product_attention(query, key, value, mask)
     for form in (mask, tl.additive_mask(mask, dtype=dtype)):
@@ -154,7 +155,7 @@ def test_pytorch_takes_bool_and_additive_masks(dtype):
 
 
 def test_tokens_outside_a_window_do_not_change_the_output():
-    query, key, value = (x.detach() for x in heads(6))
+    query, key, value = (x.detach() for x in query_key_value(6))
     mask = tl.sliding_window_mask(6, 2, device=DEVICE)
     before = tl.scaled_dot_product_attention(query, key, value, mask)
     key[:, :, 2], value[:, :, 2] = 9.0, -9.0
@@ -165,8 +166,8 @@ def test_tokens_outside_a_window_do_not_change_the_output():
 
 # The exact text of every error.
 
-BOOL = "mask must be bool, True where a query may attend, got"
-WRONG = [
+BOOL_ERROR = "mask must be bool, True where a query may attend, got"
+WRONG_CALLS = [
     (lambda: tl.causal_mask(2.0), TypeError, "q_len must be an integer, got 2.0"),
     (lambda: tl.causal_mask(True), TypeError, "q_len must be an integer, got True"),
     (
@@ -217,11 +218,11 @@ WRONG = [
         "k_len must be an integer, got a tensor of torch.int64, shape ()",
     ),
     (lambda: tl.additive_mask([True]), TypeError, "mask must be a tensor of bool, got list"),
-    (lambda: tl.additive_mask(torch.ones(2)), TypeError, f"{BOOL} torch.float32 with 0 and 1"),
+    (lambda: tl.additive_mask(torch.ones(2)), TypeError, f"{BOOL_ERROR} torch.float32 with 0 and 1"),
     (
         lambda: tl.additive_mask(torch.ones(2, dtype=torch.uint8)),
         TypeError,
-        f"{BOOL} torch.uint8 with 0 and 1",
+        f"{BOOL_ERROR} torch.uint8 with 0 and 1",
     ),
     (
         lambda: tl.additive_mask(tl.causal_mask(2), dtype=torch.int64),
@@ -236,6 +237,6 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "text"), WRONG)
+@pytest.mark.parametrize(("call", "error", "text"), WRONG_CALLS)
 def test_mask_errors_name_the_argument(call, error, text):
     says(call, error, text)

@@ -179,7 +179,7 @@ class Table:
         return np.zeros(self.shape)
 
 
-WRONG = {
+WRONG_CALLS = {
     "array": np.linspace(0, 1, 2 * 300 * 4).reshape(2, 300, 4),
     "array of ints": np.arange(600).reshape(2, 300),
     "array read backwards": np.linspace(0, 1, 300)[::-1],
@@ -243,7 +243,7 @@ def test_every_public_name_is_in_the_table():
 
 @pytest.mark.parametrize(("call", "given", "argument"), CASES)
 def test_messages_are_short_and_show_no_tensor_values(call, given, argument):
-    for wrong in WRONG.values():
+    for wrong in WRONG_CALLS.values():
         text = message(call, {**given, argument: wrong})
         assert text is None or (len(text) <= 300 and "\n" not in text and "tensor([" not in text), text
 
@@ -261,7 +261,7 @@ def test_non_tensors_suggest_a_conversion(call, given, argument):
         "words": "by a tokenizer",
     }
     for wrong, remedy in remedies.items():
-        text = message(call, {**given, argument: WRONG[wrong]})
+        text = message(call, {**given, argument: WRONG_CALLS[wrong]})
         assert text and f"{argument} must be" in text and remedy in text, text
     optional = message(call, {**given, argument: None})
     assert optional is None or optional.startswith(("running_", f"{argument} must be")), optional

@@ -4,7 +4,17 @@ import pytest
 import torch
 
 import transformer_lab as tl
-from agreement import DEVICE, DTYPES, agree, agree_in_gradient, gradients, load_transformers, normal, ready, says
+from agreement import (
+    DEVICE,
+    DTYPES,
+    agree,
+    agree_in_gradient,
+    gradients,
+    load_transformers,
+    normal,
+    ready,
+    says,
+)
 
 D_MODEL, D_FF, N_EXPERTS, N_ACTIVE = 6, 5, 7, 3
 
@@ -225,7 +235,7 @@ def build(**options):
 
 
 x = torch.zeros(3, 5, 8)
-WRONG = [
+WRONG_CALLS = [
     (lambda: build(n_active=5), ValueError, "n_active must be at most n_experts, got n_active 5 and n_experts 4"),
     (lambda: build(n_active=0), ValueError, "n_active must be at least 1, got 0"),
     (lambda: build(n_active=1.0), TypeError, "n_active must be an integer, got 1.0"),
@@ -249,6 +259,6 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "text"), WRONG)
+@pytest.mark.parametrize(("call", "error", "text"), WRONG_CALLS)
 def test_mixture_errors_name_the_argument(call, error, text):
     says(call, error, text)

@@ -735,7 +735,7 @@ SCORES = "mask must broadcast to the scores (3, 2, 4, 6), got shape {}: its axis
 CONVERT = "mask must be bool, True where a query may attend, got torch.{} with 0 and 1"
 WEIGHTS = "{} must have the dtype of the module's weights, torch.float32, got torch.{}"
 
-WRONG = [
+WRONG_CALLS = [
     (
         lambda: tl.MultiHeadAttention(8, 4, n_kv_heads=3),
         ValueError,
@@ -873,7 +873,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "text"), WRONG)
+@pytest.mark.parametrize(("call", "error", "text"), WRONG_CALLS)
 def test_multi_head_errors_name_the_argument(call, error, text):
     says(call, error, text)
 

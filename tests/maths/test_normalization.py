@@ -16,7 +16,7 @@ from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, needs_flo
 SHAPES = [(4, 6), (4, 6, 5), (4, 6, 3, 2), (2, 6, 3, 1, 2)]
 
 
-def loop(x, dims, eps):
+def by_loop(x, dims, eps):
     """Standardize every group of entries that differ only along ``dims``, one group at a time, in float64."""
     x = x.cpu().double()
     dims = sorted(dim % x.ndim for dim in dims)
@@ -50,7 +50,7 @@ def test_standardize_matches_a_loop_over_any_axes(problem):
     assert actual.dtype == dtype and actual.shape == x.shape and actual.device == x.device
     assert torch.equal(x, before) and x._version == 0
     if x.numel():
-        agree(actual, loop(x, dims, eps))
+        agree(actual, by_loop(x, dims, eps))
         assert torch.equal(actual, tl.standardize(x, tuple(dims), eps))
         if len(dims) == 1:
             assert torch.equal(actual, tl.standardize(x, dims[0], eps))
@@ -67,7 +67,7 @@ def test_standardize_has_mean_0_and_variance_1():
 
 @needs_float64
 @pytest.mark.parametrize("dims", [-1, 0, (0, 1)])
-def test_gradcheck(dims):
+def test_standardize_has_the_right_gradient(dims):
     x = normal(3, 4, seed=0, dtype=torch.float64)
     assert torch.autograd.gradcheck(lambda x: tl.standardize(x, dims), (x,))
 
@@ -87,10 +87,10 @@ def test_large_means_lose_only_input_rounding(function):
     """``E[x²] − E[x]²`` would lose all digits of a variance of 1 if the mean is 10,000."""
     for mean in (1e3, 1e4, 1e5):
         x = normal(20, 512, seed=0).detach() + mean
-        error = (function(x).cpu().double() - loop(x, [-1], 1e-5)).abs().max()
+        error = (function(x).cpu().double() - by_loop(x, [-1], 1e-5)).abs().max()
         assert error < 2 * torch.finfo(torch.float32).eps * mean
     naive = (x - x.mean(-1, keepdim=True)) / (x.square().mean(-1) - x.mean(-1).square()).abs().sqrt()[:, None]
-    assert not (naive.cpu().double() - loop(x, [-1], 1e-5)).abs().max() < 0.5
+    assert not (naive.cpu().double() - by_loop(x, [-1], 1e-5)).abs().max() < 0.5
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -98,7 +98,10 @@ def test_half_precision_is_rounded_once(dtype):
     """Statistics must not be computed in half precision, in which sums lose digits and overflow."""
     x = (normal(4, 6, 50, seed=0) * 3 + 20).to(dtype).detach()
     large = (normal(4, 6, 50, seed=1) * 1000).to(dtype).detach()  # the square of these numbers overflows in float16
-    half_a_step, smallest = torch.finfo(dtype).eps / 2, torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
+    half_a_step, smallest = (
+        torch.finfo(dtype).eps / 2,
+        torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps,
+    )
     for values in (x, large):
         wide = values.cpu().double()
         rms = wide / (wide.square().mean(-1, keepdim=True) + 1e-6).sqrt()
@@ -106,11 +109,11 @@ def test_half_precision_is_rounded_once(dtype):
         rms_norm = [(tl.rms_norm(values), rms)] if torch.__version__ >= "2.6" else []
         for actual, exact in (
             *rms_norm,
-            (tl.standardize(values, -1), loop(values, [-1], 1e-5)),
-            (tl.layer_norm(values), loop(values, [-1], 1e-5)),
-            (tl.batch_norm(values, training=True), loop(values, [0, 2], 1e-5)),
-            (tl.instance_norm(values), loop(values, [2], 1e-5)),
-            (tl.group_norm(values, 1), loop(values, [1, 2], 1e-5)),
+            (tl.standardize(values, -1), by_loop(values, [-1], 1e-5)),
+            (tl.layer_norm(values), by_loop(values, [-1], 1e-5)),
+            (tl.batch_norm(values, training=True), by_loop(values, [0, 2], 1e-5)),
+            (tl.instance_norm(values), by_loop(values, [2], 1e-5)),
+            (tl.group_norm(values, 1), by_loop(values, [1, 2], 1e-5)),
         ):
             assert actual.dtype == dtype
             # The intermediate float32 results are rounded as well, which is visible only near 0.
@@ -149,27 +152,27 @@ def test_norms_agree_with_pytorch(shape, which, dtype):
             agree_in_all(tl.rms_norm(x, weight, eps), F.rms_norm(x, shape[-1:], weight, eps), x, weight)
         # With a bias but without a weight, PyTorch's functions have no gradient: group norm on no device, the others
         # not on CUDA.
-        theirs = (x.new_ones(6), channels[1]) if which == "bias" else channels
+        their_channels = (x.new_ones(6), channels[1]) if which == "bias" else channels
         # groups with one entry are 0, which PyTorch misses because of rounding
         for n_groups in (1, 2, 6)[: len(shape)]:
             actual = tl.group_norm(x, n_groups, *channels, eps)
-            agree_in_all(actual, F.group_norm(x, n_groups, *theirs, eps), x, *channels)
+            agree_in_all(actual, F.group_norm(x, n_groups, *their_channels, eps), x, *channels)
         if len(shape) > 2:
-            expected = F.instance_norm(x, weight=theirs[0], bias=theirs[1], eps=eps)
+            expected = F.instance_norm(x, weight=their_channels[0], bias=their_channels[1], eps=eps)
             agree_in_all(tl.instance_norm(x, *channels, eps), expected, x, *channels)
         for training in (True, False):
-            running, others = ([normal(6, seed=60).detach(), normal(6, seed=61).detach() ** 2] for _ in range(2))
-            running, others = ([r.to(dtype) for r in pair] for pair in (running, others))
+            running, their_running = ([normal(6, seed=60).detach(), normal(6, seed=61).detach() ** 2] for _ in range(2))
+            running, their_running = ([r.to(dtype) for r in pair] for pair in (running, their_running))
             before = [r.clone() for r in running]
             actual = tl.batch_norm(x, *running, *channels, training=training, eps=eps)
-            expected = F.batch_norm(x, *others, *theirs, training=training, eps=eps)
+            expected = F.batch_norm(x, *their_running, *their_channels, training=training, eps=eps)
             agree_in_all(actual, expected, x, *channels)
-            for mine, other, old in zip(running, others, before):
+            for mine, other, old in zip(running, their_running, before):
                 agree(mine, other)
                 assert torch.equal(mine, old) != training
         agree_in_all(
             tl.batch_norm(x, None, None, *channels, training=True, eps=eps),
-            F.batch_norm(x, None, None, *theirs, training=True, eps=eps),
+            F.batch_norm(x, None, None, *their_channels, training=True, eps=eps),
             x,
             *channels,
         )
@@ -238,7 +241,7 @@ def test_batch_norm_depends_on_other_tokens_and_layer_norm_does_not():
 
 
 @pytest.mark.parametrize("shape", [(0, 4), (0, 4, 3), (2, 4, 0), (2, 0), (2, 0, 3)])
-def test_empty(shape):
+def test_empty_input_keeps_its_shape(shape):
     x = torch.zeros(shape, device=DEVICE, requires_grad=True)
     mean, variance = torch.ones(shape[1], device=DEVICE), torch.full((shape[1],), 2.0, device=DEVICE)
     weight = torch.ones(shape[1], device=DEVICE)
@@ -258,7 +261,7 @@ def test_empty(shape):
     assert (mean == 1).all() and (variance == 2).all()  # no batch, so no change
 
 
-def test_single_entries():
+def test_groups_of_one_entry():
     x = normal(1, 4, 1, seed=0)
     assert (tl.group_norm(x, 4) == 0).all() and (tl.layer_norm(x) == 0).all()
     agree(tl.batch_norm(x, torch.zeros(4, device=DEVICE), torch.ones(4, device=DEVICE), eps=0), x)
@@ -316,7 +319,7 @@ def test_rms_norm_module_scales_by_its_weight():
     agree_in_all(norm(x), F.rms_norm(x, (6,), norm.weight, 0.1), x, norm.weight)
 
 
-def test_single_values_have_no_variance():
+def test_instance_norm_refuses_one_value_per_channel():
     x = normal(2, 6, 1, seed=1)
     text = "x must have more than one value per channel of an example, got shape (2, 6, 1)"
     says(lambda: tl.instance_norm(x), ValueError, text)
@@ -326,10 +329,10 @@ def test_single_values_have_no_variance():
 # The exact text of every error.
 
 x, ones = torch.zeros(2, 6, 5), torch.ones(6)
-EPS = "eps must be a number, 0 or more, got {}"
-WEIGHT = "{} must have shape ({},), got {}"
+EPS_ERROR = "eps must be a number, 0 or more, got {}"
+WEIGHT_ERROR = "{} must have shape ({},), got {}"
 
-WRONG = [
+WRONG_CALLS = [
     (lambda: tl.standardize([1.0], -1), TypeError, "x must be a tensor, got list"),
     (lambda: tl.standardize(x.long(), -1), TypeError, "x must be floating point, got torch.int64"),
     (lambda: tl.standardize(x, 3), IndexError, "dims must be axes of x, from -3 to 2, got 3"),
@@ -341,7 +344,7 @@ WRONG = [
     (lambda: tl.standardize(x, True), TypeError, "dims must be integers, got True"),
     (lambda: tl.standardize(x, [0, "seq"]), TypeError, "dims must be integers, got 'seq'"),
     *[
-        (lambda f=f, eps=eps: f(eps), ValueError, EPS.format(repr(eps)))
+        (lambda f=f, eps=eps: f(eps), ValueError, EPS_ERROR.format(repr(eps)))
         for f, eps in product(
             (
                 lambda eps: tl.standardize(x, -1, eps),
@@ -356,9 +359,9 @@ WRONG = [
     ],
     (lambda: tl.batch_norm(x[0, 0]), ValueError, "x must have shape (batch, channels, ...), got (5,)"),
     (lambda: tl.batch_norm(x.int()), TypeError, "x must be floating point, got torch.int32"),
-    (lambda: tl.batch_norm(x, weight=ones[:5]), ValueError, WEIGHT.format("weight", 6, "(5,)")),
-    (lambda: tl.batch_norm(x, bias=ones[:, None]), ValueError, WEIGHT.format("bias", 6, "(6, 1)")),
-    (lambda: tl.batch_norm(x, ones[:1], ones), ValueError, WEIGHT.format("running_mean", 6, "(1,)")),
+    (lambda: tl.batch_norm(x, weight=ones[:5]), ValueError, WEIGHT_ERROR.format("weight", 6, "(5,)")),
+    (lambda: tl.batch_norm(x, bias=ones[:, None]), ValueError, WEIGHT_ERROR.format("bias", 6, "(6, 1)")),
+    (lambda: tl.batch_norm(x, ones[:1], ones), ValueError, WEIGHT_ERROR.format("running_mean", 6, "(1,)")),
     (lambda: tl.batch_norm(x, ones, 1.0), TypeError, "running_var must be a tensor, got float"),
     (lambda: tl.batch_norm(x, ones, ones.long()), TypeError, "running_var must be floating point, got torch.int64"),
     (
@@ -378,15 +381,15 @@ WRONG = [
         "x and weight must be on one device, got cpu and meta",
     ),
     (lambda: tl.instance_norm(x[0]), ValueError, "x must have shape (batch, channels, length, ...), got (6, 5)"),
-    (lambda: tl.instance_norm(x, ones[:5]), ValueError, WEIGHT.format("weight", 6, "(5,)")),
+    (lambda: tl.instance_norm(x, ones[:5]), ValueError, WEIGHT_ERROR.format("weight", 6, "(5,)")),
     (lambda: tl.group_norm(x, 4), ValueError, "n_groups must divide the channels, got n_groups 4 and 6 channels"),
     (lambda: tl.group_norm(x, 0), ValueError, "n_groups must be at least 1, got 0"),
     (lambda: tl.group_norm(x, 2.0), TypeError, "n_groups must be an integer, got 2.0"),
-    (lambda: tl.group_norm(x, 2, bias=ones[:2]), ValueError, WEIGHT.format("bias", 6, "(2,)")),
+    (lambda: tl.group_norm(x, 2, bias=ones[:2]), ValueError, WEIGHT_ERROR.format("bias", 6, "(2,)")),
     (lambda: tl.layer_norm(torch.tensor(1.0)), ValueError, "x must have shape (..., d_model), got ()"),
     (lambda: tl.layer_norm(x.bool()), TypeError, "x must be floating point, got torch.bool"),
-    (lambda: tl.layer_norm(x, ones), ValueError, WEIGHT.format("weight", 5, "(6,)")),
-    (lambda: tl.layer_norm(x, bias=ones), ValueError, WEIGHT.format("bias", 5, "(6,)")),
+    (lambda: tl.layer_norm(x, ones), ValueError, WEIGHT_ERROR.format("weight", 5, "(6,)")),
+    (lambda: tl.layer_norm(x, bias=ones), ValueError, WEIGHT_ERROR.format("bias", 5, "(6,)")),
     (lambda: tl.layer_norm(x, [1.0]), TypeError, "weight must be a tensor, got list"),
     (
         lambda: tl.layer_norm(x, ones[:5].double()),
@@ -398,7 +401,7 @@ WRONG = [
         TypeError,
         "x and bias must share a dtype, got torch.float32 and torch.float16",
     ),
-    (lambda: tl.rms_norm(x, ones), ValueError, WEIGHT.format("weight", 5, "(6,)")),
+    (lambda: tl.rms_norm(x, ones), ValueError, WEIGHT_ERROR.format("weight", 5, "(6,)")),
     (
         lambda: tl.rms_norm(x, ones[:5].to("meta")),
         ValueError,
@@ -407,7 +410,7 @@ WRONG = [
     (lambda: tl.LayerNorm(0), ValueError, "d_model must be at least 1, got 0"),
     (lambda: tl.LayerNorm((6,)), TypeError, "d_model must be an integer, got (6,)"),
     (lambda: tl.RMSNorm(-1), ValueError, "d_model must be at least 1, got -1"),
-    (lambda: tl.LayerNorm(6)(x), ValueError, WEIGHT.format("weight", 5, "(6,)")),
+    (lambda: tl.LayerNorm(6)(x), ValueError, WEIGHT_ERROR.format("weight", 5, "(6,)")),
     (
         lambda: tl.LayerNorm.from_torch(nn.BatchNorm1d(6)),
         TypeError,
@@ -426,6 +429,6 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "text"), WRONG)
+@pytest.mark.parametrize(("call", "error", "text"), WRONG_CALLS)
 def test_norm_errors_name_the_argument(call, error, text):
     says(call, error, text)

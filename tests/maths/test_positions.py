@@ -12,7 +12,17 @@ from torch._subclasses import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
 import transformer_lab as tl
-from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, load_transformers, normal, says, says_exactly
+from agreement import (
+    DEVICE,
+    DTYPES,
+    EXACT,
+    agree,
+    agree_in_gradient,
+    load_transformers,
+    normal,
+    says,
+    says_exactly,
+)
 from transformer_lab import positions as module
 
 
@@ -342,7 +352,7 @@ def test_threads_share_tables(no_tables):
 
 
 x, places = torch.zeros(2, 3, 5, 4), torch.arange(5)
-WRONG = [
+WRONG_CALLS = [
     (lambda: tl.rotary([1.0]), TypeError, "x must be a tensor, got list"),
     (lambda: tl.rotary(x, n_features=3), ValueError, "n_features must be even and at most d_head, 4, got 3"),
     (lambda: tl.rotary(x, n_features=6), ValueError, "n_features must be even and at most d_head, 4, got 6"),
@@ -387,7 +397,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "text"), WRONG)
+@pytest.mark.parametrize(("call", "error", "text"), WRONG_CALLS)
 def test_rotary_and_alibi_errors_name_the_argument(call, error, text):
     says(call, error, text)
 

@@ -911,7 +911,7 @@ def generate(given=src, **options):
 language = tl.LanguageModel(11, 8, 2, 1, 16)
 
 
-WRONG = [
+WRONG_CALLS = [
     (lambda: tl.Encoder(8, 2, -1, 16), ValueError, "n_layers must be at least 0, got -1"),
     (lambda: tl.Encoder(8, 2, 1.0, 16), TypeError, "n_layers must be an integer, got 1.0"),
     (lambda: tl.Decoder(8, 3, 1, 16), ValueError, "n_heads must divide d_model, got n_heads 3 and d_model 8"),
@@ -1064,6 +1064,6 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "text"), WRONG)
+@pytest.mark.parametrize(("call", "error", "text"), WRONG_CALLS)
 def test_transformer_errors_name_the_argument(call, error, text):
     says(call, error, text)

@@ -46,7 +46,7 @@ def positions_in_bfloat16(broken):
     repair="Reorder the rows of the query and key projections, or rotate as in training.",
 )
 def other_rope_layout(broken):
-    """Weights trained for rotated neighbours run in code that rotates halves."""
+    """Weights trained with rotation of neighbouring features are run by code that rotates halves."""
 
     class Neighbours(SmallModel):
         def rotate(self, x, positions):

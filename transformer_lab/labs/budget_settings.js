@@ -78,7 +78,7 @@ export function choices(name, setting, limits, others = []) {
   return [...new Set(fit)].sort((a, b) => a - b);
 }
 
-// Returns the divisor of a number whose ratio to `wanted` is closest to 1.
+// Of all divisors of a number, returns the one for which divisor / target is closest to 1.
 function nearestDivisor(number, target) {
   const off = (divisor) => Math.abs(Math.log(divisor / target));
   return divisors(number).reduce((best, divisor) => (off(divisor) < off(best) ? divisor : best));

@@ -6,16 +6,16 @@ import { frame } from "./frame.js";
 import { clamp, range } from "./maths.js";
 import { counts, parallel, recurrent, sliderOf, tokensOf } from "./order_maths.js";
 import { fit, place, rectangles, slotsFor, THIN } from "./order_pictures.js";
-import { cheaperOrderText, formulas, storedNumbersText, narrow, oneOrderText, ordersText } from "./order_words.js";
+import { cheaperOrderText, formulas, heldNumbersText, cellText, oneOrderText, ordersText } from "./order_words.js";
 import {
   parseSize,
-  positive,
+  positiveText,
   REASONS,
   sizeText,
   sumText,
   thinSidesText,
-  trimmed,
-  vector,
+  numberText,
+  vectorText,
   ORDER_NAMES,
 } from "./order_words.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
@@ -234,7 +234,7 @@ function ordersPanel(model) {
     setText(widened, widenedText(now, scale));
     setText(status, softmax ? oneOrderText(total[0], cost.held[0]) : ordersText(total, cost));
     const fewer = ORDER_NAMES.map(
-      (who) => cheaperOrderText(who, 11_111, [far, far], 111.1) + storedNumbersText(end.held),
+      (who) => cheaperOrderText(who, 11_111, [far, far], 111.1) + heldNumbersText(end.held),
     );
     reserveSpace(status, oneOrderText(far, end.held[0]), ...fewer);
   }
@@ -269,7 +269,7 @@ function block(rows, columns, sign = null, left = false) {
     cells.flatMap((row, i) => [...(left ? [side[i]] : []), ...row]),
   );
   const drawCell = (cell, value, inS, limit, grown) => {
-    setText(cell, (value < 0.005 && !inS ? positive : narrow)(value));
+    setText(cell, (value < 0.005 && !inS ? positiveText : cellText)(value));
     const { background, color } = signedCellColours(value, limit);
     set(cell, { style: `background: ${background}; color: ${color}` });
     cell.classList.toggle("tl-grown", grown);
@@ -282,11 +282,11 @@ function block(rows, columns, sign = null, left = false) {
       }
     }
     if (left) {
-      for (const [j, x] of [...v, 1].entries()) setText(top[j], narrow(x));
-      for (const [i, x] of keys.entries()) setText(side[i], positive(x));
+      for (const [j, x] of [...v, 1].entries()) setText(top[j], cellText(x));
+      for (const [i, x] of keys.entries()) setText(side[i], positiveText(x));
     }
-    const rowsText = S.map((row) => row.map(trimmed).join(" ")).join("; ");
-    set(body, { "aria-label": `${name.textContent}. S: rows ${rowsText}. z: ${z.map(positive).join(" ")}.` });
+    const rowsText = S.map((row) => row.map(numberText).join(" ")).join("; ");
+    set(body, { "aria-label": `${name.textContent}. S: rows ${rowsText}. z: ${z.map(positiveText).join(" ")}.` });
   };
   return { node: element("div", {}, captions, body), name, draw };
 }
@@ -326,17 +326,17 @@ function recurrentForm(D, M) {
     const { keys, queries, S, z, numerator, denominator } = now;
     const column = (j) => S.map((each) => each[j]);
     return [
-      [given[0], `k = ${vector(key[t])}`],
-      [given[1], `φ(k) = elu(k) + 1 = ${vector(keys, positive)}`],
-      [given[2], `v = ${vector(value[t])}`],
+      [given[0], `k = ${vectorText(key[t])}`],
+      [given[1], `φ(k) = elu(k) + 1 = ${vectorText(keys, positiveText)}`],
+      [given[2], `v = ${vectorText(value[t])}`],
       [before.name, t ? `after token ${t}` : "at the beginning"],
       [added.name, "φ(k) times v, and times 1"],
       [after.name, `after token ${t + 1}`],
-      [queryLines[0], `q = ${vector(query[t])}`],
-      [queryLines[1], `φ(q) = ${vector(queries, positive)}, times each column of S and times z:`],
-      ...range(M).map((j) => [products[j], `${sumText(queries, column(j))} = ${trimmed(numerator[j])}`]),
-      [products[M], `${sumText(queries, z, positive)} = ${positive(denominator)}`],
-      [output, `= ${vector(numerator)} / ${positive(denominator)} = ${vector(now.output)}`],
+      [queryLines[0], `q = ${vectorText(query[t])}`],
+      [queryLines[1], `φ(q) = ${vectorText(queries, positiveText)}, times each column of S and times z:`],
+      ...range(M).map((j) => [products[j], `${sumText(queries, column(j))} = ${numberText(numerator[j])}`]),
+      [products[M], `${sumText(queries, z, positiveText)} = ${positiveText(denominator)}`],
+      [output, `= ${vectorText(numerator)} / ${positiveText(denominator)} = ${vectorText(now.output)}`],
     ];
   }
 
@@ -380,13 +380,13 @@ function parallelForm(seq) {
     return [
       [name, `The same in parallel: row ${t + 1} of the masked φ(Q)φ(K)ᵀ`],
       ...rows.flatMap(({ nodes }, j) => [
-        [nodes[0], j <= t ? positive(row.scores[j]) : "masked"],
-        [nodes[1], j <= t ? positive(row.weights[j]) : "0"],
-        [nodes[2], vector(value[j])],
+        [nodes[0], j <= t ? positiveText(row.scores[j]) : "masked"],
+        [nodes[1], j <= t ? positiveText(row.weights[j]) : "0"],
+        [nodes[2], vectorText(value[j])],
       ]),
-      [sums[0], positive(row.sum)],
+      [sums[0], positiveText(row.sum)],
       [sums[1], "1"],
-      [sums[2], vector(row.output)],
+      [sums[2], vectorText(row.output)],
     ];
   }
 
@@ -477,7 +477,7 @@ function stepsPanel(model) {
 
   const tokenText = (token, read, equal) =>
     `Token ${token} of ${seq}: φ(k)vᵀ and φ(k) are added to the state, which stays ${memory.state} numbers. ` +
-    `φ(q) reads the output ${vector(read)}${equal ? ", the same as in parallel" : ""}. ` +
+    `φ(q) reads the output ${vectorText(read)}${equal ? ", the same as in parallel" : ""}. ` +
     `A key–value cache would hold ${memory.cacheAfter(token)} numbers by now.`;
 
   // Reserves space for the texts of all tokens, initially and when the tensors change.
@@ -497,7 +497,7 @@ function stepsPanel(model) {
     const sentences = all.map(({ output }, t) => tokenText(t + 1, output, true));
     longest = sortedByWidth(node, sentences).slice(0, 3);
     const numbers = all.flatMap(({ S, z, added, keys }) => [S, [z], added, [keys]].flat(2));
-    const written = [...numbers.map(narrow), ...numbers.map(positive)];
+    const written = [...numbers.map(cellText), ...numbers.map(positiveText)];
     forms.style.setProperty("--number", Math.max(...written.map((text) => widthInEms(node, text, 700))));
   }
 

@@ -7,24 +7,24 @@ import { grouped, listed, minus, parseNumber, tuple } from "./words.js";
 
 // Formats a number with at most two decimals.
 /** @type {(x: number) => string} */
-export const trimmed = (x) => {
+export const numberText = (x) => {
   if (x !== 0 && Math.abs(x) < 0.005) return "≈0";
   return minus(Math.abs(x) >= 1000 ? x.toFixed(0) : String(Number(x.toFixed(2))));
 };
 // Formats a positive number with at most two decimals, but never as “≈0”, so that ≈0 / ≈0 does not occur.
 /** @type {(x: number) => string} */
-export const positive = (x) => (x > 0 && x < 0.005 ? minus(String(Number(x.toPrecision(1)))) : trimmed(x));
+export const positiveText = (x) => (x > 0 && x < 0.005 ? minus(String(Number(x.toPrecision(1)))) : numberText(x));
 // Formats a number for a cell, in which about four characters fit.
 /** @type {(x: number) => string} */
-export const narrow = (x) =>
-  Math.abs(x) < 10 ? trimmed(x) : minus(String(Number(x.toFixed(Math.abs(x) < 100 ? 1 : 0))));
+export const cellText = (x) =>
+  Math.abs(x) < 10 ? numberText(x) : minus(String(Number(x.toFixed(Math.abs(x) < 100 ? 1 : 0))));
 /** @type {(numbers: number[], write?: (x: number) => string) => string} */
-export const vector = (numbers, write = trimmed) => tuple(numbers, write);
+export const vectorText = (numbers, write = numberText) => tuple(numbers, write);
 // Writes a dot product as 2·3 + 0.5·(−1).
 /** @type {(a: number[], b: number[], write?: (x: number) => string) => string} */
-export function sumText(a, b, write = trimmed) {
+export function sumText(a, b, write = numberText) {
   const factor = (x) => (x < 0 ? `(${write(x)})` : write(x));
-  return a.map((x, i) => `${positive(x)}·${factor(b[i])}`).join(" + ");
+  return a.map((x, i) => `${positiveText(x)}·${factor(b[i])}`).join(" + ");
 }
 /** @type {(ratio: number) => string} */
 const ratioText = (ratio) =>
@@ -61,12 +61,12 @@ export const formulas = ({ n, d, m }) => ({
 export const oneOrderText = (total, held) =>
   `With softmax in between, only one order is possible: ${grouped(total)} multiply-adds and ${grouped(held)} numbers ` +
   "stored in between. Twice as many tokens cost four times as much.";
-/** @type {(who: string, ratio: number, totals: [number, number], equal: number) => string} */
-export const cheaperOrderText = (who, ratio, [less, more], equal) =>
-  `${who} takes ${ratioText(ratio)} times fewer multiply-adds: ${grouped(less)} instead of ${grouped(more)}. ` +
+/** @type {(order: string, ratio: number, totals: [number, number], equal: number) => string} */
+export const cheaperOrderText = (order, ratio, [less, more], equal) =>
+  `${order} takes ${ratioText(ratio)} times fewer multiply-adds: ${grouped(less)} instead of ${grouped(more)}. ` +
   `The costs are equal at N = 2DM/(D + M) = ${sizeText(equal)}. `;
 /** @type {(held: number[]) => string} */
-export const storedNumbersText = (held) => `Numbers stored in between: ${grouped(held[0])} or ${grouped(held[1])}.`;
+export const heldNumbersText = (held) => `Numbers stored in between: ${grouped(held[0])} or ${grouped(held[1])}.`;
 /** @type {(totals: number[], counts: Counts) => string} */
 export function ordersText([a, b], { held, equal }) {
   const costText =
@@ -75,14 +75,14 @@ export function ordersText([a, b], { held, equal }) {
       : a > b
         ? cheaperOrderText(ORDER_NAMES[1], a / b, [b, a], equal)
         : cheaperOrderText(ORDER_NAMES[0], b / a, [a, b], equal);
-  return costText + storedNumbersText(held);
+  return costText + heldNumbersText(held);
 }
 // `sides`: names and sizes of the sides that would be thinner than `thin` pixels at this scale.
-/** @type {(sides: [string, number][], scale: number, thin: number) => string} */
-export function thinSidesText(sides, scale, thin) {
+/** @type {(sides: [string, number][], scale: number, leastPixels: number) => string} */
+export function thinSidesText(sides, scale, leastPixels) {
   const several = sides.length > 1;
   const names = listed(sides.map(([name, size]) => `${name} = ${size}`));
   const pixels = `${Math.max(...sides.map(([, size]) => size * scale)).toFixed(2)} pixels${several ? " or less" : ""}`;
   const seen = several ? "these sides are" : "this side is";
-  return `At this scale, ${names} would be ${pixels} wide. To be visible, ${seen} drawn ${thin} pixels wide.`;
+  return `At this scale, ${names} would be ${pixels} wide. To be visible, ${seen} drawn ${leastPixels} pixels wide.`;
 }

@@ -14,9 +14,9 @@ import { set } from "./ui.js";
  * @property {(by: number[]) => void} move moves the selection by rows and columns
  * @property {() => void} toggle toggles the selected cell
  */
-/** @type {(matrix: HTMLElement, el: HTMLElement, editor: Editor) => void} */
-export function makePaintable(matrix, el, editor) {
-  let brush = null;
+/** @type {(table: HTMLElement, el: HTMLElement, editor: Editor) => void} */
+export function makePaintable(table, el, editor) {
+  let paintsSeen = null;
   let last = null;
   let pressedCell = null; // the cell under the finger, until the finger leaves this cell
   const cellAt = (event) => {
@@ -25,48 +25,49 @@ export function makePaintable(matrix, el, editor) {
     const hit = (root instanceof ShadowRoot ? root : document)
       .elementFromPoint(event.clientX, event.clientY)
       ?.closest(".tl-square");
-    return hit && matrix.contains(hit) ? hit.dataset.at.split(" ").map(Number) : null;
+    return hit && table.contains(hit) ? hit.dataset.at.split(" ").map(Number) : null;
   };
   const begin = (at) => {
-    [brush, last, pressedCell] = [!editor.isSeen(at), at, null];
-    editor.paint([at], brush, at);
+    [paintsSeen, last, pressedCell] = [!editor.isSeen(at), at, null];
+    editor.paint([at], paintsSeen, at);
   };
-  const letGo = () => {
-    [brush, pressedCell] = [null, null];
+  const end = () => {
+    [paintsSeen, pressedCell] = [null, null];
   };
-  set(matrix, {
+  set(table, {
     onpointerdown: (event) => {
       const at = cellAt(event);
       if (!at || event.button > 0) return;
-      matrix.focus({ preventScroll: true });
+      table.focus({ preventScroll: true });
       if (event.pointerType === "touch") {
         pressedCell = at;
         return;
       }
-      matrix.setPointerCapture(event.pointerId);
+      table.setPointerCapture(event.pointerId);
       begin(at);
       event.preventDefault();
     },
     onpointermove: (event) => {
       const at = cellAt(event);
       if (!at) return;
-      const isSecond = pressedCell && `${at}` !== `${pressedCell}`; // the first cell under the finger is painted too
-      if (isSecond) [brush, last, pressedCell] = [!editor.isSeen(pressedCell), pressedCell, null];
-      if (brush === null) {
+      // The first cell under the finger is painted too.
+      const hasLeftPressedCell = pressedCell && `${at}` !== `${pressedCell}`;
+      if (hasLeftPressedCell) [paintsSeen, last, pressedCell] = [!editor.isSeen(pressedCell), pressedCell, null];
+      if (paintsSeen === null) {
         if (event.pointerType === "mouse") editor.pick(at);
         return;
       }
       const steps = Math.max(Math.abs(at[0] - last[0]), Math.abs(at[1] - last[1])); // a fast pointer skips cells
       if (!steps) return;
       const between = (step) => at.map((x, axis) => Math.round(last[axis] + ((x - last[axis]) * step) / steps));
-      editor.paint((isSecond ? range(steps + 1) : range(steps, 1)).map(between), brush, at);
+      editor.paint((hasLeftPressedCell ? range(steps + 1) : range(steps, 1)).map(between), paintsSeen, at);
       last = at;
     },
     onpointerup: () => {
       if (pressedCell) begin(pressedCell);
-      letGo();
+      end();
     },
-    onpointercancel: letGo,
+    onpointercancel: end,
     onkeydown: (event) => {
       const move = {
         ArrowRight: [0, 1],

@@ -319,7 +319,7 @@ function render({ model, el }) {
     status.parentElement.classList.remove("tl-right", "tl-not-right");
     setText(status, "Choose what to practise.");
   }
-  // A link to a choice of several topics opens one of its questions.
+  // A link to several topics opens a question on one of them.
   const isUntouched = () => names.indexOf(model.get("topic")) === 0 && !model.get("case") && !model.get("answer");
   if (many && !["all", START, ...names].includes(model.get("choice")) && isUntouched()) another();
   return observe(model, urlState.names, draw);

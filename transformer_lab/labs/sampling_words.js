@@ -24,9 +24,9 @@ export function parseTopK(text, stored, all) {
   if (text.trim() === "all") return { value: null, text: "all" };
   const read = parseNumber(text, "Top-k", [1, all]);
   if (!read.error && read.value > stored && read.value < all) {
-    return { error: `Top-k goes from 1 to ${stored}, or is all.` };
+    return { error: `Top-k ranges from 1 to ${stored}, or is “all”.` };
   }
-  if (read.error) return { error: `Top-k is a whole number from 1 to ${stored}, or all.` };
+  if (read.error) return { error: `Top-k is a whole number from 1 to ${stored}, or “all”.` };
   return read.value === all ? { value: null, text: "all" } : read;
 }
 

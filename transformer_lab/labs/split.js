@@ -6,7 +6,7 @@ import { frame } from "./frame.js";
 import { tensorGrid } from "./grid.js";
 import { product, range, ravel, unravel } from "./maths.js";
 import { animateFrom, positionsOf } from "./motion.js";
-import { journeySteps, namesIn, steps, tokensOfHead } from "./split_journey.js";
+import { journeySteps, readersOf, stepTexts, tokensOfHead } from "./split_journey.js";
 import { commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace } from "./ui.js";
 import { onOff, setText } from "./ui.js";
 import { quotedAt, shapeText } from "./words.js";
@@ -25,8 +25,8 @@ function stageBar(model, count) {
   const nodes = stages.map((stage) => stage.node);
   const pick = (stage) => commit(model, { stage });
   const group = radios("Steps of multi-head attention", { class: "tl-stages" }, nodes, pick);
-  const draw = (stepTexts, chosen, sizes) => {
-    for (const [i, { text, shape, wrong }] of stepTexts.entries()) {
+  const draw = (texts, chosen, sizes) => {
+    for (const [i, { text, shape, wrong }] of texts.entries()) {
       setText(stages[i].code, text);
       setText(stages[i].shape, shapeText(shape));
       setText(stages[i].sizes, shapeText(shape.map((axis) => sizes[axis])));
@@ -41,7 +41,7 @@ const TENSORS = ["x", "q", "q", "q", "scores", "weights", "out", "out", "out", "
 
 // The tensor of the example before and after a step, with one marked number.
 function beforeAndAfter(model, example) {
-  const { letter, tokenOf, nameOf, byHead, rowOf, isMisplaced } = namesIn(example);
+  const { letterOf, tokenOf, nameOf, isByHead, rowOf, isMisplaced } = readersOf(example);
   let column = 0; // the key of the marked cell, in a table of scores
   const pictures = ["Before this step", "After this step"].map((text) => {
     const picture = { step: null, drawn: "" };
@@ -69,8 +69,8 @@ function beforeAndAfter(model, example) {
     if (picture.drawn !== `${at} ${which}`) {
       const hue = (id) => hueOf(tokenOf([id].flat()[0]), example.seq);
       grid.draw(shape, (_, flat) => ({ text: nameOf(ids[flat]), hue: hue(ids[flat]) }), {
-        block: (index) => (byHead(shape) ? `head ${index[0]}` : letter(index[0])),
-        row: (index) => (byHead(shape) || shape.length === 2 ? letter(rowOf(shape, index)) : `head ${index[1]}`),
+        block: (index) => (isByHead(shape) ? `head ${index[0]}` : letterOf(index[0])),
+        row: (index) => (isByHead(shape) || shape.length === 2 ? letterOf(rowOf(shape, index)) : `head ${index[1]}`),
       });
       picture.drawn = `${at} ${which}`;
       picture.step = step;
@@ -103,8 +103,8 @@ function journeyPanel(model) {
   const [tokens, heads] = [model.get("tokens"), model.get("n_heads")];
   const queries = tokens.length;
   const example = model.get("example");
-  const { features, letter, tokenOf, nameOf, byHead, rowOf, isMisplaced } = namesIn(example);
-  const bar = stageBar(model, steps(false, false).length);
+  const { features, letterOf, tokenOf, nameOf, isByHead, rowOf, isMisplaced } = readersOf(example);
+  const bar = stageBar(model, stepTexts(false, false).length);
   const toggle = (trait, text) => onOff(text, () => commit(model, { [trait]: !model.get(trait) }));
   const toggles = {
     split_by_view: toggle("split_by_view", "view alone to split"),
@@ -113,7 +113,7 @@ function journeyPanel(model) {
   const lesson = element("p");
   const picture = beforeAndAfter(model, example);
   const sizes =
-    `tokens a to ${letter(example.seq - 1)}, d_model ${features}, ${example.heads} heads, ` +
+    `tokens a to ${letterOf(example.seq - 1)}, d_model ${features}, ${example.heads} heads, ` +
     `d_head ${example.d_head}`;
   const mistakes = element(
     "div",
@@ -145,9 +145,9 @@ function journeyPanel(model) {
   }
 
   function positionText(shape, index) {
-    const row = letter(rowOf(shape, index));
+    const row = letterOf(rowOf(shape, index));
     if (shape.length === 2) return `row ${row}`;
-    return byHead(shape) ? `head ${index[0]}, row ${row}` : `token ${row}, piece ${index[1]}`;
+    return isByHead(shape) ? `head ${index[0]}, row ${row}` : `token ${row}, piece ${index[1]}`;
   }
 
   // Describes the marked number: its position, and the token as which the layer reads its row.
@@ -156,32 +156,34 @@ function journeyPanel(model) {
     const place = ids.indexOf(cell);
     if (place < 0) return lost ? mixedCellsText(lost, ids.length) : EACH_ROW;
     const index = unravel(place, shape);
-    const feature = `${nameOf(cell)}, feature ${cell % features} of token ${letter(tokenOf(cell))}`;
-    const taken = isMisplaced(step, place) ? ` The layer reads this row as token ${letter(rowOf(shape, index))}.` : "";
+    const feature = `${nameOf(cell)}, feature ${cell % features} of token ${letterOf(tokenOf(cell))}`;
+    const taken = isMisplaced(step, place)
+      ? ` The layer reads this row as token ${letterOf(rowOf(shape, index))}.`
+      : "";
     const wrong = lost ? ` ${lost} of ${ids.length} numbers are in the wrong row.` : "";
     return `${feature}, is at [${index.join(", ")}]: ${positionText(shape, index)}.${taken}${wrong}`;
   }
 
   function draw(status) {
     const { stage, cell, split_by_view: split, merge_by_view: merge } = getTraits(model, TRAITS);
-    const stepTexts = steps(split, merge);
+    const texts = stepTexts(split, merge);
     const way = journeySteps(example, split, merge);
     const whole = model.get("d_model");
     const lengths = { batch: 1, seq: queries, q_len: queries, k_len: queries, heads };
     const widths = { d_model: whole ?? "d_model", d_head: whole ? whole / heads : "d_head" };
-    bar.draw(stepTexts, stage, { ...lengths, ...widths });
+    bar.draw(texts, stage, { ...lengths, ...widths });
     toggles.split_by_view.show(split);
     toggles.merge_by_view.show(merge);
     // If the transpose is left out, the tensor before it is the input of the view.
-    const start = stage - (stepTexts[stage].wrong && stage !== 2 && stage !== 8 ? 2 : 1);
+    const start = stage - (texts[stage].wrong && stage !== 2 && stage !== 8 ? 2 : 1);
     picture.draw(way, [start, stage], `${split} ${merge}`, cell);
-    setText(lesson, stepTexts[stage].words);
+    setText(lesson, texts[stage].words);
 
     const step = way[stage];
     const lost = range(step.ids.length).filter((flat) => isMisplaced(step, flat)).length;
     const ownSentence = ownSentenceText(split);
     const most = product([example.heads, example.seq, example.seq]);
-    const last = letter(example.seq - 1);
+    const last = letterOf(example.seq - 1);
     const wrong = ` The layer reads this row as token ${last}. ${most} of ${most} numbers are in the wrong row.`;
     const stands = `${last}0, feature 0 of token ${last}, is at [0, 0, 0]: token ${last}, piece 0.`;
     const longest = [EACH_ROW, mixedCellsText(most, most), `${stands}${split || merge ? wrong : ""}`];
@@ -192,7 +194,7 @@ function journeyPanel(model) {
   // Reserves space for the text of every step, with and without mistakes.
   function reserveAll() {
     const both = [false, true];
-    const all = both.flatMap((merge) => both.flatMap((split) => steps(split, merge)));
+    const all = both.flatMap((merge) => both.flatMap((split) => stepTexts(split, merge)));
     reserveSpace(lesson, ...new Set(all.map((step) => step.words)));
   }
   return { nodes, draw, reserveAll };
@@ -203,7 +205,7 @@ function render({ model, el }) {
   const { seq, heads, d_head } = model.get("example");
   const stages = journeyPanel(model);
   const urlState = traitsInUrl("split", {
-    stage: integerCodec(0, steps(false, false).length - 1),
+    stage: integerCodec(0, stepTexts(false, false).length - 1),
     cell: integerCodec(0, seq * heads * d_head - 1),
     split_by_view: booleanCodec,
     merge_by_view: booleanCodec,

@@ -11,25 +11,25 @@ import { range, ravel, unravel } from "./maths.js";
 // A number is identified by its original position: t·d_model + f is feature f of token t.
 /** @type {(example: Example, splitByView: boolean, mergeByView: boolean) => Step[]} */
 export function journeySteps({ seq, heads, d_head: width }, splitByView, mergeByView) {
-  const model = heads * width;
-  const x = range(seq * model);
+  const dModel = heads * width;
+  const x = range(seq * dModel);
   /** @type {(ids: number[], shape: number[]) => number[]} */
-  const swap = (ids, [a, b, c]) =>
+  const firstAxesSwapped = (ids, [a, b, c]) =>
     x.map((_, flat) => {
       const [j, i, k] = unravel(flat, [b, a, c]);
       return ids[ravel([i, j, k], [a, b, c])];
     });
   const cut = splitByView ? [heads, seq, width] : [seq, heads, width];
   const split = [heads, seq, width];
-  const inHeads = splitByView ? x : swap(x, cut);
+  const inHeads = splitByView ? x : firstAxesSwapped(x, cut);
   const scores = Array.from({ length: heads * seq * seq }, (_, flat) => {
     const [head, i, j] = unravel(flat, [heads, seq, seq]);
     return [inHeads[ravel([head, i, 0], split)], inHeads[ravel([head, j, 0], split)]];
   });
-  const back = mergeByView ? inHeads : swap(inHeads, split);
-  const rows = [seq, model];
+  const tokensFirst = mergeByView ? inHeads : firstAxesSwapped(inHeads, split);
+  const rows = [seq, dModel];
   const table = [heads, seq, seq];
-  const joined = mergeByView ? split : [seq, heads, width];
+  const merged = mergeByView ? split : [seq, heads, width];
   const step = (shape, ids) => ({ shape, ids });
   return [
     step(rows, x),
@@ -39,30 +39,30 @@ export function journeySteps({ seq, heads, d_head: width }, splitByView, mergeBy
     step(table, scores),
     step(table, scores),
     step(split, inHeads),
-    step(joined, back),
-    step(rows, back),
-    step(rows, back),
+    step(merged, tokensFirst),
+    step(rows, tokensFirst),
+    step(rows, tokensFirst),
   ];
 }
 
 // The names of the example's numbers, and whether a number is in the row of a different token.
 /** @param {Example} example */
-export function namesIn({ heads, d_head }) {
+export function readersOf({ heads, d_head }) {
   const features = heads * d_head;
-  const letter = (token) => String.fromCharCode(97 + token);
+  const letterOf = (token) => String.fromCharCode(97 + token);
   const tokenOf = (id) => Math.floor(id / features);
   const nameOf = (id) =>
-    Array.isArray(id) ? id.map((one) => letter(tokenOf(one))).join("·") : `${letter(tokenOf(id))}${id % features}`;
+    Array.isArray(id) ? id.map((one) => letterOf(tokenOf(one))).join("·") : `${letterOf(tokenOf(id))}${id % features}`;
   // Whether the first axis is the axis of the heads.
-  const byHead = (shape) => shape.length === 3 && shape[0] === heads;
-  const rowOf = (shape, index) => index[byHead(shape) ? 1 : 0];
+  const isByHead = (shape) => shape.length === 3 && shape[0] === heads;
+  const rowOf = (shape, index) => index[isByHead(shape) ? 1 : 0];
   const isMisplaced = ({ shape, ids }, flat) => {
     const id = ids[flat];
     const index = unravel(flat, shape);
     if (Array.isArray(id)) return tokenOf(id[0]) !== index[1] || tokenOf(id[1]) !== index[2];
     return tokenOf(id) !== rowOf(shape, index);
   };
-  return { features, letter, tokenOf, nameOf, byHead, rowOf, isMisplaced };
+  return { features, letterOf, tokenOf, nameOf, isByHead, rowOf, isMisplaced };
 }
 
 // The first and the last token whose numbers are in a head after a split by view alone.
@@ -74,62 +74,62 @@ export const tokensOfHead = (head, heads, seq) => [
 
 // All steps: code, shape by axis names, and description.
 /** @type {(splitByView: boolean, mergeByView: boolean) => StepText[]} */
-export function steps(splitByView, mergeByView) {
+export function stepTexts(splitByView, mergeByView) {
   const seq = "seq";
   const rows = ["batch", seq, "d_model"];
   const cut = ["batch", seq, "heads", "d_head"];
   const split = ["batch", "heads", seq, "d_head"];
   const table = ["batch", "heads", "q_len", "k_len"];
-  const code = (text, shape, words, wrong = false) => ({ text, shape, words, wrong });
+  const stepText = (text, shape, words, wrong = false) => ({ text, shape, words, wrong });
   return [
-    code("x", rows, "One row for each token, d_model features in each."),
-    code(
+    stepText("x", rows, "One row for each token, d_model features in each."),
+    stepText(
       "q = q_proj(x)",
       rows,
       "A linear layer computes each token’s query from all its features. k_proj and v_proj compute keys and values " +
         "in the same way. Each row still belongs to one token.",
     ),
     splitByView
-      ? code(
+      ? stepText(
           `q = q.view(batch, heads, ${seq}, d_head)`,
           split,
           "The shape is right, but view has distributed the numbers in reading order. Head 0 gets the first half of " +
             "the sentence, each token in two pieces, and mistakes every piece for a token.",
           true,
         )
-      : code(
+      : stepText(
           `q = q.view(batch, ${seq}, heads, d_head)`,
           cut,
           "Each token’s row is cut into one piece per head. No number moves.",
         ),
     splitByView
-      ? code(
+      ? stepText(
           "(no transpose)",
           split,
           "The shape is right already, so nothing warns you. A dashed cell is in a row that attention reads as " +
             "another token’s.",
           true,
         )
-      : code(
+      : stepText(
           "q = q.transpose(1, 2)",
           split,
           "The axis of the heads moves to the front: each head now has its own matrix, with one row for each token.",
         ),
-    code(
+    stepText(
       "scores = q @ k.transpose(2, 3) / √d_head",
       table,
       splitByView
         ? "Head 0 compares pieces of a and b with one another. It never sees c or d."
         : "Each head compares its own queries with its own keys: a·b is a’s query with b’s key.",
     ),
-    code(
+    stepText(
       "weights = scores.softmax(dim=-1)",
       table,
       splitByView
         ? "Rows sum to one, but belong to the wrong tokens."
         : "Every row sums to one. These are the heatmaps of the heads.",
     ),
-    code(
+    stepText(
       "out = weights @ v",
       split,
       splitByView
@@ -137,13 +137,13 @@ export function steps(splitByView, mergeByView) {
         : "Each head mixes its own values, and again has one row for each token.",
     ),
     mergeByView
-      ? code("(no transpose)", split, "The transpose is left out: the heads still come first.", true)
-      : code(
+      ? stepText("(no transpose)", split, "The transpose is left out: the heads still come first.", true)
+      : stepText(
           "out = out.transpose(1, 2)",
           ["batch", seq, "heads", "d_head"],
           "The token comes first again, and the features of its heads are side by side.",
         ),
-    code(
+    stepText(
       `out = out.reshape(batch, ${seq}, d_model)`,
       rows,
       mergeByView
@@ -158,7 +158,7 @@ export function steps(splitByView, mergeByView) {
             "raise an error; reshape copies.",
       mergeByView,
     ),
-    code(
+    stepText(
       "y = out_proj(out)",
       rows,
       splitByView || mergeByView

@@ -112,7 +112,7 @@ export const group = (name, ...nodes) => nodes.flat().map((node) => set(node, { 
 /** @type {(model: Model, traits: string[]) => any} */
 export const getTraits = (model, traits) => Object.fromEntries(traits.map((name) => [name, model.get(name)]));
 
-// Sets traits and synchronises them with the kernel, if there is one.
+// Sets traits and synchronizes them with the kernel, if there is one.
 /** @type {(model: Model, traits: Record<string, any>) => void} */
 export function commit(model, traits) {
   for (const [name, value] of Object.entries(traits)) model.set(name, value);

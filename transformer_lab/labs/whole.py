@@ -15,7 +15,7 @@ from ..multi_head import MultiHeadAttention
 from ..normalization import EPS, LayerNorm, RMSNorm
 from ..transformer import LanguageModel, Transformer
 from .lab import Lab, as_integer, as_number, as_option, as_strings, script, style
-from .whole_course import course
+from .whole_models import course_models
 
 _FOLDER = Path(__file__).parent
 LARGEST_SIZES = {"n_layers": 4, "n_heads": 8, "d_model": 64, "d_ff": 256}  # of a user's model
@@ -214,7 +214,7 @@ class WholeLab(Lab):
             for name, value in given.items():
                 if value is not None:
                     raise ValueError(f"{name} must come with a model, got {format_value(value)} alone")
-            final, checkpoints, learning = course()
+            final, checkpoints, learning = course_models()
             stored, limits, first = final["models"], LIMITS | {"tokens": DIGITS}, EXAMPLES[0]
             about = {"examples": list(EXAMPLES), "says": _of_digits(stored, final["made"])}
         else:

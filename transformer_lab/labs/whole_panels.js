@@ -148,7 +148,7 @@ const VIEWS = {
       ]),
       names: [...keys.map((name, key) => `${least(weight(i, key))} · ${name}`), "= mixture"],
     };
-    // A row of the decoder is named after the word that is read there; the word that is written there is the next word.
+    // A row of the decoder is named after the word read there; the word written there is the next one.
     const next = side === "decoder" && model.target[answer.tokens[i + 1 + count - ids.decoder.length]];
     const to = next ? `, to write ${quoted(next)} after ${quoted(queries[i])},` : `: ${quoted(queries[i])}`;
     const looks = `ead ${h + 1}${to} looks at`;

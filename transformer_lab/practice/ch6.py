@@ -405,7 +405,7 @@ def order_changed_halfway(order, stretch, backward):
 
 
 @steps_of_a_block.mistake
-def dropout_behind_the_sum(order, stretch, backward):
+def dropout_after_the_sum(order, stretch, backward):
     """Your dropout acts on the sum, and so on the residual stream. Dropout should act on the output of the part: when
     is this output added?"""
     return _moved(steps_of_a_block.reference(order, stretch, backward), "dropout", after="residual sum")
@@ -437,7 +437,7 @@ def output_projection_of_the_values(order, stretch, backward):
 
 
 @steps_of_a_block.mistake
-def positions_behind_attention(order, stretch, backward):
+def positions_after_attention(order, stretch, backward):
     """Your positions come after attention, which sees no order without positions. When are positions added?"""
     return _moved(steps_of_a_block.reference(order, stretch, backward), "add positions", after="self-attention")
 

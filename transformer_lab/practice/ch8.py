@@ -111,48 +111,48 @@ def _sizes_of_a_state(draw):
 
 
 @rule(inputs=_sizes_of_a_state)
-def numbers_of_the_state(heads, d_head, d_value, tokens):
+def numbers_in_the_state(heads, d_head, d_value, tokens):
     """Return how many numbers linear attention stores for the past: S and z of each head, with d_head features."""
     return heads * (d_head * d_value + d_head)
 
 
-@numbers_of_the_state.mistake
+@numbers_in_the_state.mistake
 def z_left_out(heads, d_head, d_value, tokens):
     """You left out z, the sum of the keys' features. Without z, the weights do not sum to one."""
     return heads * d_head * d_value
 
 
-@numbers_of_the_state.mistake
+@numbers_in_the_state.mistake
 def s_left_out(heads, d_head, d_value, tokens):
     """You counted only z. The values are in S: how large is an outer product?"""
     return heads * d_head
 
 
-@numbers_of_the_state.mistake
+@numbers_in_the_state.mistake
 def one_head(heads, d_head, d_value, tokens):
     """You counted the state of one head. Each head has its own state."""
     return d_head * d_value + d_head
 
 
-@numbers_of_the_state.mistake
+@numbers_in_the_state.mistake
 def grows_with_the_past(heads, d_head, d_value, tokens):
     """Your state grows with the tokens. Each token adds its outer product to the same table: does the table grow?"""
     return tokens * heads * (d_head * d_value + d_head)
 
 
-@numbers_of_the_state.mistake
+@numbers_in_the_state.mistake
 def key_value_cache(heads, d_head, d_value, tokens):
     """This is the key-value cache: a key and a value for each token. Linear attention has added them all up."""
     return tokens * heads * (d_head + d_value)
 
 
-@numbers_of_the_state.mistake
+@numbers_in_the_state.mistake
 def z_as_wide_as_a_value(heads, d_head, d_value, tokens):
     """Your z has the size of a value. It is a sum of the keys' features: how many features does a key have?"""
     return heads * (d_head * d_value + d_value)
 
 
-@numbers_of_the_state.mistake
+@numbers_in_the_state.mistake
 def sizes_added(heads, d_head, d_value, tokens):
     """You added the two sizes, but S has their product. How many numbers does a table of d_head by d_value have?"""
     return heads * (d_head + d_value)
@@ -160,7 +160,7 @@ def sizes_added(heads, d_head, d_value, tokens):
 
 size_of_the_state = Topic(
     title="How large is the state?",
-    rule=numbers_of_the_state,
+    rule=numbers_in_the_state,
     question=lambda heads, d_head, d_value, tokens: (
         f"Linear attention with {heads} heads, {d_head} features per key and d_value = {d_value} has read {tokens} "
         "tokens. How many numbers does its state store, S and z together?"
@@ -202,7 +202,7 @@ _HIDDEN = {
     "piece": ("later keys",),
 }
 _PROJECTIONS = ("projections to q, k, v",), ("output projection",)
-_FROM = {
+_SCOPES = {
     ", from tokens to output": (1, 1),
     ", from the tokens on": (1, 0),
     "": (0, 0),
@@ -214,10 +214,10 @@ def _a_form(draw):
     if form == "tokens":
         return form, choose(draw, (0, 7)), integer(draw, 2, 3)
     hidden = choose(draw, _HIDDEN.get(form, ("",)))
-    return form, hidden, tuple(_FROM)[0 if form == "softmax" else integer(draw, 0, 2)]
+    return form, hidden, tuple(_SCOPES)[0 if form == "softmax" else integer(draw, 0, 2)]
 
 
-def _one_by_one(first, count, steps=("{} into the state", "{} reads")):
+def _token_steps(first, count, steps=("{} into the state", "{} reads")):
     return [step.format(f"token {first + i}") for i in range(count) for step in steps]
 
 
@@ -236,105 +236,105 @@ def _moved(steps, step, *, before="", after=""):
 def steps_of_a_form(form, hidden, projected):
     """Return the steps of a form of attention in the right order."""
     if form == "tokens":
-        return tuple(_one_by_one(hidden, projected))
+        return tuple(_token_steps(hidden, projected))
     _, steps, place = _FORMS[form]
     if hidden:
         steps = (*steps[:place], f"{'zeros for' if form == 'right' else 'mask'} {hidden}", *steps[place:])
-    before, after = (projections[:count] for projections, count in zip(_PROJECTIONS, _FROM[projected]))
+    before, after = (projections[:count] for projections, count in zip(_PROJECTIONS, _SCOPES[projected]))
     return (*before, *steps, *after)
 
 
-def _with(form, hidden, projected, step, **place):
+def _with_step_moved(form, hidden, projected, step, **place):
     return _moved(steps_of_a_form.reference(form, hidden, projected), step, **place)
 
 
 @steps_of_a_form.mistake
-def features_behind_a_product(form, hidden, projected):
+def features_after_a_product(form, hidden, projected):
     """You multiplied before you computed the features. The feature map is applied to each query and key: what is
     multiplied afterwards?"""
-    return form in _FORMS and _with(form, hidden, projected, "features", after=_FORMS[form][1][1])
+    return form in _FORMS and _with_step_moved(form, hidden, projected, "features", after=_FORMS[form][1][1])
 
 
 @steps_of_a_form.mistake
 def features_of_tokens(form, hidden, projected):
     """You computed features of the tokens. The feature map is applied to queries and keys: which step computes queries
     and keys?"""
-    return _with(form, hidden, projected, "features", before="projections")
+    return _with_step_moved(form, hidden, projected, "features", before="projections")
 
 
 @steps_of_a_form.mistake
-def masked_behind_the_softmax(form, hidden, projected):
+def masked_after_the_softmax(form, hidden, projected):
     """You masked the output of softmax. Then a row no longer sums to one: what must the input of softmax be?"""
-    return _with(form, hidden, projected, "mask", after="softmax")
+    return _with_step_moved(form, hidden, projected, "mask", after="softmax")
 
 
 @steps_of_a_form.mistake
-def masked_behind_the_averages(form, hidden, projected):
+def masked_after_the_averages(form, hidden, projected):
     """You masked the averages, which already contain all values. In which step does each key still have its own
     number?"""
-    return _with(form, hidden, projected, "mask", after="averages")
+    return _with_step_moved(form, hidden, projected, "mask", after="averages")
 
 
 @steps_of_a_form.mistake
 def masked_before_the_scores(form, hidden, projected):
     """You masked before there was a table to mask. Which step computes one number for each query and key?"""
     name = "scaled scores" if form == "softmax" else "similarities"
-    return _with(form, hidden, projected, "mask", before=name)
+    return _with_step_moved(form, hidden, projected, "mask", before=name)
 
 
 @steps_of_a_form.mistake
 def padding_before_the_features(form, hidden, projected):
     """You put zeros for padded keys before the feature map. The features of 0 are elu(0) + 1 = 1: are the padded keys
     left out then?"""
-    return _with(form, hidden, projected, "zeros", before="features")
+    return _with_step_moved(form, hidden, projected, "zeros", before="features")
 
 
 @steps_of_a_form.mistake
-def padding_behind_the_sums(form, hidden, projected):
+def padding_after_the_sums(form, hidden, projected):
     """You put zeros for padded keys after the sums. S and z already contain these keys: can the keys be removed
     again?"""
-    return _with(form, hidden, projected, "zeros", after="sums")
+    return _with_step_moved(form, hidden, projected, "zeros", after="sums")
 
 
 @steps_of_a_form.mistake
 def softmax_of_averages(form, hidden, projected):
     """You took the softmax of the averages. Softmax turns scores into weights: what is averaged with the weights?"""
-    return _with(form, hidden, projected, "softmax", after="averages")
+    return _with_step_moved(form, hidden, projected, "softmax", after="averages")
 
 
 @steps_of_a_form.mistake
 def read_before_it_is_added(form, hidden, projected):
     """You read the state before the token was added to it. Query i may see keys 0 to i: is its own key among them?"""
     if form == "tokens":
-        return _one_by_one(hidden, projected, ("{} reads", "{} into the state"))
-    return form in ("step", "all") and _with(form, hidden, projected, "read", before=_FORMS[form][1][2])
+        return _token_steps(hidden, projected, ("{} reads", "{} into the state"))
+    return form in ("step", "all") and _with_step_moved(form, hidden, projected, "read", before=_FORMS[form][1][2])
 
 
 @steps_of_a_form.mistake
 def read_before_the_sums(form, hidden, projected):
     """You read before there was a state. What are the queries multiplied by, if no table of queries and keys is
     computed?"""
-    return _with(form, hidden, projected, "read", before="sums")
+    return _with_step_moved(form, hidden, projected, "read", before="sums")
 
 
 @steps_of_a_form.mistake
 def divided_before_it_is_read(form, hidden, projected):
     """You divided before the query had read the state. Each query has its own normalizer, φ(q) times z: when is the
     normalizer known?"""
-    return _with(form, hidden, projected, "divide", before="read")
+    return _with_step_moved(form, hidden, projected, "divide", before="read")
 
 
 @steps_of_a_form.mistake
 def added_before_it_is_multiplied(form, hidden, projected):
     """You added up before key and value were multiplied. S is a sum of products: what does each token add to S?"""
-    return form in ("step", "all") and _with(form, hidden, projected, "outer", after=_FORMS[form][1][2])
+    return form in ("step", "all") and _with_step_moved(form, hidden, projected, "outer", after=_FORMS[form][1][2])
 
 
 @steps_of_a_form.mistake
-def piece_counted_twice(form, hidden, projected):
+def chunk_counted_twice(form, hidden, projected):
     """You added the piece to the state before you read the state. Then the keys of the piece count twice: where else
     are they counted?"""
-    return form == "piece" and _with(form, hidden, projected, "add to", before="averages")
+    return form == "piece" and _with_step_moved(form, hidden, projected, "add to", before="averages")
 
 
 @steps_of_a_form.mistake
@@ -352,10 +352,10 @@ def last_token_first(form, hidden, projected):
 
 
 @steps_of_a_form.mistake
-def projected_back_at_once(form, hidden, projected):
+def output_projection_first(form, hidden, projected):
     """You applied the output projection to queries, keys and values. This projection mixes the outputs of the heads:
     when are the outputs known?"""
-    return _with(form, hidden, projected, "output", after="projections")
+    return _with_step_moved(form, hidden, projected, "output", after="projections")
 
 
 def _step_text(form, hidden, projected):

@@ -131,7 +131,7 @@ def _mixture(draw):
 
 @rule(inputs=_mixture)
 def active(n_experts, n_active, expert, router):
-    """Return the number of parameters of a mixture of experts that one token uses."""
+    """Return the number of parameters that one token uses in a mixture of experts."""
     return n_active * expert + n_experts * router
 
 

@@ -432,7 +432,7 @@ class Blend:
 @cached_step.wrong(stage="blend", alone=True)
 class BlendAlone:
     def all_axes_of_one_lost(weights, values):
-        """`squeeze()` without an argument removes every axis of size 1, that of the token and others too. The result
+        """`squeeze()` without an argument removes every axis of size 1, including the axis of the token. The result
         keeps four axes: (batch, heads, 1, d_head)."""
         return (weights @ values).squeeze()
 

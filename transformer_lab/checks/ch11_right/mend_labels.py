@@ -23,7 +23,7 @@ def _example(name, *lengths):
     mend_labels.example(name, lambda draw: _texts(draw, lengths))
 
 
-def behind_the_first_end(tokens, end):
+def after_the_first_end(tokens, end):
     """Find the padding: every end token of a row except the first."""
     ends = tokens == end
     return ends & (ends.cumsum(dim=1) > 1)
@@ -45,7 +45,7 @@ def in_place(tokens, padding):
         "`ends = tokens == end`, `padding = ends & (ends.cumsum(…) > …)`, `return tokens.masked_fill(padding, …)`",
     ),
 )
-def mend_labels(tokens, end, *, padding=behind_the_first_end, place=in_place):
+def mend_labels(tokens, end, *, padding=after_the_first_end, place=in_place):
     """Return the tokens as labels, with -100 at the padding."""
     return place(tokens, padding(tokens, end))
 
@@ -128,7 +128,7 @@ class ThePadding:
     def the_text(tokens, end):
         """You hide the text and keep the padding. −100 belongs at the padding, which the model must not learn to
         write."""
-        return ~behind_the_first_end(tokens, end)
+        return ~after_the_first_end(tokens, end)
 
 
 @mend_labels.wrong(stage="place")

@@ -281,7 +281,7 @@ class Size:
 
     def multiples_stretch(m, n):
         """You let 3 stretch to 6 and return the larger size. Broadcasting does not tile, even where one size is a
-        multiple of the other: only an axis of size 1 stretches. 3 over 6 must raise a `ValueError`."""
+        multiple of the other: only an axis of size 1 stretches. Broadcasting 3 to 6 must raise a `ValueError`."""
         if m != n and min(m, n) == 0:
             return equal_or_stretched(m, n)
         if m != n and max(m, n) % min(m, n):

@@ -214,7 +214,7 @@ class RootAndEps:
 
     def eps_outside(numbers, spread, eps):
         """You add eps after the root. This also prevents 0/0, but changes the result where the mean under the root is
-        small: where this mean is 0, an eps of 0.00001 under the root makes the divisor 0.003; after the root, 0.00001.
+        small. Where the mean is 0, an eps of 0.00001 makes the divisor 0.003 under the root, but 0.00001 after it.
         Which comes first in the formula, eps or the root? The check's eps is large, to make the difference visible."""
         return numbers / (spread.sqrt() + eps)
 

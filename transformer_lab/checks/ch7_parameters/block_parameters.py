@@ -53,7 +53,7 @@ def block_parameters(
     biases=wide_and_narrow,
     norms=two_norms,
 ):
-    """Count the parameters of an encoder's layer (attention, feed-forward layer, two norms): an int, not a float."""
+    """Count the parameters of an encoder layer (attention, feed-forward layer, two norms): an int, not a float."""
     return (
         attention(d_model, bias) + matrices(d_model, d_ff) + biases(d_model, d_ff, bias) + norms(d_model, bias)
     )  # each component is a stage: two forgotten ones are both named

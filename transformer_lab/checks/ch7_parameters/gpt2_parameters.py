@@ -173,8 +173,8 @@ class Weights:
         return 4 * d_model**2
 
     def eight_squares_in_a_layer(d_model):
-        """In each layer you count eight squares of the width as weights, but there are twelve. Either you leave out the
-        four matrices of attention, or one of the feed-forward layer's two matrices, which is as large as those four.
+        """In each layer you count 8 × width² weights, but there are 12 × width². Either you leave out the four
+        matrices of attention, or one of the feed-forward layer's two matrices, which is as large as those four.
         Compare your terms with the sum in the chapter's section 7.1."""
         return 8 * d_model**2
 

@@ -46,7 +46,7 @@ def _small_gpt(tie=True):
     hints=(
         "What does a `state_dict` contain: each parameter exactly once, or something else? And how many bytes does "
         "one number take?",
-        "The chapter's section 7.14 prints what `state_dict()` makes you count for a tied head and for a batch norm. "
+        "The chapter's section 7.14 shows what you would count with `state_dict()` for a tied head and a batch norm. "
         "Section 7.8 has a function that adds up the bytes, tensor by tensor.",
         "`parameters = list(model.…())`, then one sum of `….numel()`, and one of `….numel() * ….…()`",
     ),
