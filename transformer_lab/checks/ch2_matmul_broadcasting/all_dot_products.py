@@ -168,9 +168,9 @@ class Sums:
         return (query * key).sum(dim=-1)
 
     def pair_by_pair_by_vecdot(query, key):
-        """`vecdot` compares query 0 with key 0, query 1 with key 1, and so on. It raises an error here,
-        because the lengths differ; with equal lengths you would get the diagonal of the table. A matrix product compares every query with
-        every key."""
+        """`vecdot` compares query 0 with key 0, query 1 with key 1, and so on. It raises an error here, because the
+        lengths differ; with equal lengths you would get the diagonal of the table. A matrix product compares every
+        query with every key."""
         return torch.linalg.vecdot(query, key)
 
     def features_not_summed(query, key):
