@@ -287,8 +287,8 @@ class Shares:
         return weights / weights.max(dim=-1, keepdim=True).values
 
     def by_the_length(weights):
-        """You divide by the norm of the weights, that is, by the root of the sum of their squares. The weights of a token
-        must sum to 1: by what must you divide them? `F.normalize` has an argument `p` for this."""
+        """You divide by the norm of the weights, that is, by the root of the sum of their squares. The weights of a
+        token must sum to 1: by what must you divide them? `F.normalize` has an argument `p` for this."""
         return F.normalize(weights, dim=-1)
 
     def softmax_again(weights):
