@@ -57,7 +57,7 @@ def chapter_sections():
             elif cell.cell_type == "markdown" and re.match("## ", cell.source):
                 sections.append([None, None, ""])
             if sections:
-                sections[-1][2] += f"{cell.source}\n"
+                sections[-1][2] += f"{cell.source}\n\n"  # a blank line, or two quotes would be one
     return [section for section in sections if section[0]]
 
 

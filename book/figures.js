@@ -1,4 +1,4 @@
-// A figure is a link to its picture. This script opens the picture over the page, at full size.
+// A figure is a link to its picture. This script opens the picture over the page, as large as the window allows.
 (() => {
   /** @type {HTMLDialogElement} */
   let dialog;
@@ -22,6 +22,10 @@
     if (!dialog) makeDialog();
     const image = /** @type {HTMLImageElement} */ (link.querySelector("img").cloneNode());
     image.loading = "eager";
+    const { naturalWidth, naturalHeight } = link.querySelector("img");
+    // At most twice the picture's own width, since a larger picture would be blurred; a phone scrolls the picture.
+    const fits = Math.min(0.92 * innerWidth, (0.92 * innerHeight - 80) * (naturalWidth / naturalHeight));
+    image.style.width = `${Math.round(Math.max(naturalWidth, Math.min(fits, 2 * naturalWidth)))}px`;
     dialog.querySelector(".tl-picture").replaceChildren(image);
     dialog.setAttribute("aria-label", link.parentElement.querySelector(".tl-caption strong")?.textContent ?? "Figure");
     dialog.showModal();

@@ -48,6 +48,7 @@ const FIND = (() => {
     "all can did do does from get has have how i its many me my so use vs versus we what when where which who why you";
   const WORD = /\d+(?:\.\d+)+|[\p{L}\p{N}_]+|[√∞]/gu;
   const LONG = 4; // minimum number of letters of a word that may be misspelt
+  const FREQUENT = 3; // minimum number of sections with a word that may replace a misspelt word
 
   const stemmer = new Stemmer();
   // The words tokenizer and token must not share a stem.
@@ -180,10 +181,28 @@ const FIND = (() => {
       same(1, 1) || same(1, 0) || same(0, 1) || (a[start] === b[start + 1] && a[start + 1] === b[start] && same(2, 2))
     );
   }
-  const knownWords = new Set(
-    [...glossary.map(({ title }) => title), ...NAMES.flat()].flatMap(wordsOf).map((word) => word.toLowerCase()),
-  );
-  const nearest = (word) => [...knownWords].find((known) => known.length >= LONG && isOneEdit(word, known));
+  const inLowerCase = (texts) => texts.flatMap(wordsOf).map((word) => word.toLowerCase());
+  const knownWords = new Set(inLowerCase([...glossary.map(({ title }) => title), ...NAMES.flat()]));
+  // All words of the texts that may be corrections, the most frequent first; only a word that is in none needs them.
+  /** @type {string[]} */
+  let frequentWords;
+  function wordsByFrequency() {
+    /** @type {Map<string, number>} */
+    const counts = new Map();
+    for (const { title, text } of sections)
+      for (const word of new Set(inLowerCase([title, text]))) counts.set(word, (counts.get(word) ?? 0) + 1);
+    return [...counts]
+      .filter(([, count]) => count >= FREQUENT)
+      .sort(([, a], [, b]) => b - a)
+      .map(([word]) => word);
+  }
+  function nearest(word) {
+    const isNear = (known) => known.length >= LONG && isOneEdit(word, known);
+    const term = [...knownWords].find(isNear);
+    if (term) return term;
+    frequentWords ??= wordsByFrequency();
+    return frequentWords.find(isNear);
+  }
 
   // A compound such as "selfattention" is two words.
   function split(word) {
