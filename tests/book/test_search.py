@@ -190,6 +190,18 @@ def test_a_misspelling_finds_the_term_of_the_glossary(typing, visit, site):  # n
     assert page.get_by_role("status").inner_text().endswith("sections for “softmax”. The first 40 are shown.")
 
 
+def test_a_misspelling_finds_a_word_of_the_texts(visit, site):  # noqa: F811
+    page = visit(f"{site}search.html?q=lab")
+    page.locator("#search-results li").first.wait_for()
+    for query, expected in (
+        ("tranpose", "transpose"),
+        ("dropuot", "dropout"),
+        ("tranpose atention", "transpose attention"),
+        ("attention", ""),
+    ):
+        assert page.evaluate("(query) => FIND.find(query).instead", query) == expected
+
+
 def test_a_word_that_no_section_has_finds_nothing(typing):
     page = typing("zzzz")
     assert page.locator(".tl-hits").inner_text() == "Nothing for “zzzz”."
