@@ -108,4 +108,4 @@ def test_no_element_lacks_a_rule_of_the_theme(visit, page, width):  # noqa: F811
     after = tab.evaluate(COMPUTED_STYLES)
     assert len(before) == len(after)
     changed = [one[:2] for one, other in zip(before, after) if one != other]
-    assert changed == []
+    assert changed[:5] == []
