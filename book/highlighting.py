@@ -6,12 +6,14 @@ indent, so that its continuation is indented farther than its beginning.
 
 import re
 
+from docutils import nodes
 from pygments.formatters import HtmlFormatter
 from pygments.token import Name, Punctuation, Text, Whitespace
 from sphinx.highlighting import PygmentsBridge
 
 PLAIN_TOKENS = {Name, Punctuation, Text, Whitespace}  # in the colour of text, in light and in dark
 PHONE_LINE = 36  # letters in a line on a phone
+SHORT = 16  # the most letters of code in a text that does not break, such as (2, 7, 5)
 
 
 class OnlyWhatIsColoured(HtmlFormatter):
@@ -35,6 +37,13 @@ def with_indent(line):
     return f'<span class="tl-line"{style}>{code}</span>{end}'
 
 
+def keep_short_code_in_one_line(app, doctree, docname):
+    for code in doctree.findall(nodes.literal):
+        if " " in code.astext() and len(code.astext()) <= SHORT:
+            code["classes"].append("tl-short")
+
+
 def setup(app):
+    app.connect("doctree-resolved", keep_short_code_in_one_line)
     PygmentsBridge.html_formatter = OnlyWhatIsColoured
     return {"parallel_read_safe": True, "parallel_write_safe": True}

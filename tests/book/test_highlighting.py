@@ -3,6 +3,7 @@
 import sys
 
 from bs4 import BeautifulSoup
+from docutils import nodes
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
@@ -10,7 +11,7 @@ from pygments.lexers import PythonLexer
 from notebooks import ROOT
 
 sys.path.append(str(ROOT))
-from book.highlighting import OnlyWhatIsColoured, with_indent
+from book.highlighting import OnlyWhatIsColoured, keep_short_code_in_one_line, with_indent
 
 CODE = '''import torch
 
@@ -39,3 +40,13 @@ def test_a_line_that_a_phone_wraps_has_its_indent():
     long = f"    <b>return</b> {'x' * 40}"
     assert with_indent(f"{long}\n") == f'<span class="tl-line" style="--in:4">{long}</span>\n'
     assert with_indent("x" * 40) == f'<span class="tl-line">{"x" * 40}</span>'
+
+
+def test_short_code_in_a_text_does_not_break():
+    shape, long, word = (
+        nodes.literal("", "(2, 7, 5)"),
+        nodes.literal("", "softmax(scores, dim=1)"),
+        nodes.literal("", "q"),
+    )
+    keep_short_code_in_one_line(None, nodes.paragraph("", "", shape, long, word), "page")
+    assert [code["classes"] for code in (shape, long, word)] == [["tl-short"], [], []]
