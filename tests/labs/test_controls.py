@@ -3,7 +3,7 @@
 import pytest
 
 from lab_table import LABS
-from transformer_lab.labs import MaskLab, NormalizationLab, SamplingLab
+from transformer_lab.labs import MaskLab, NormalizationLab, SamplingLab, WholeLab
 
 KINDS = ".tl-modes > *, .tl-chips > *, .tl-on-off"
 # Buttons that mark a place on a slider or a word of the answer, and the buttons in the panels of the whole lab.
@@ -40,3 +40,23 @@ def test_each_kind_has_its_look(show):
     other = page.get_by_role("button", name="Draw 100")
     ground = "node => getComputedStyle(node).backgroundColor"
     assert action.evaluate(ground) != other.evaluate(ground)
+
+
+@pytest.mark.parametrize(
+    "lab",
+    [
+        lambda: WholeLab(part="encoder.0.self"),
+        lambda: WholeLab(tool="break", off=["positions"]),
+        SamplingLab,
+    ],
+)
+def test_a_pressed_button_under_the_mouse_keeps_the_colour_of_its_text(show, lab):
+    page = show(lab())
+    colour = "node => getComputedStyle(node).color"
+    pressed = page.locator("button[aria-pressed=true]:not(.tl-on-off):visible").all()
+    assert pressed
+    for button in pressed:
+        page.mouse.move(0, 0)
+        before = button.evaluate(colour)
+        button.hover()
+        assert button.evaluate(colour) == before, button.text_content()

@@ -199,3 +199,15 @@ def test_dragging_the_query(show):
     assert page.get_by_label("Query", exact=True).input_value() == "-2, -2"
     drag(page, page.get_by_label(re.compile("^Key cat")).locator(".tl-point"), -0.5 * unit)
     assert page.get_by_label(re.compile("^Key cat")).get_attribute("aria-label").startswith("Key cat at (1.1")
+
+
+@pytest.mark.parametrize("width", [320, 360, 760])
+def test_the_names_of_the_ends_are_clear_of_the_mark(show, width):
+    page = show(LookupLab(), width=width)
+    mark, *ends = (box.bounding_box() for box in page.locator(".tl-root, .tl-ends > span").all())
+    for end in ends:
+        assert (
+            end["x"] >= mark["x"] + mark["width"]
+            or end["x"] + end["width"] <= mark["x"]
+            or end["y"] >= mark["y"] + mark["height"]
+        )

@@ -104,3 +104,33 @@ def test_a_block_chosen_by_keys_has_its_name_below_the_header(show):
         page.keyboard.press(key)
         focused = page.evaluate("document.activeElement.getBoundingClientRect().top")
         assert page.locator(".tl-name").bounding_box()["y"] >= HEADER and focused >= HEADER, key
+
+
+def test_a_part_that_is_switched_off_keeps_its_label_legible(show):
+    for touch in (False, True):
+        page = show(WholeLab(tool="break"), touch=touch)
+        switch = page.get_by_role("button", name="Positions", exact=True)
+        (switch.tap if touch else switch.click)()
+        assert switch.get_attribute("aria-pressed") == "true"
+        colours = [
+            button.evaluate("node => getComputedStyle(node).color")
+            for button in (switch, page.get_by_role("button", name="Mask", exact=True))
+        ]
+        assert colours[0] == colours[1], "the mouse is still on it"
+
+
+def test_on_a_phone_the_walk_stays_above_its_panel(show):
+    style = "<style>main { padding-bottom: 900px }</style>"
+    page = show(WholeLab(), width=360, touch=True, change=lambda html: html.replace("<body>", f"{style}<body>"))
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.evaluate("scrollTo(0, document.querySelector('.tl-walk').getBoundingClientRect().top + scrollY - 400)")
+    page.get_by_role("button", name="Play").tap()
+    page.locator(".tl-opened").wait_for()
+    for name in (".tl-walk > button", ".tl-walk > input", ".open .pill"):
+        assert page.locator(name).first.evaluate("""node => {
+            const { left, right, top, bottom } = node.getBoundingClientRect();
+            const item = node.closest("[data-part]") ?? node;
+            return item.contains(document.elementFromPoint((left + right) / 2, (top + bottom) / 2));
+        }"""), name
+    page.get_by_role("button", name="Pause").tap()
+    page.get_by_role("button", name="Play").wait_for()

@@ -68,11 +68,15 @@ function render(view) {
     if (placeOf(part).side === placeOf(now.part).side) at[1] = now.at[1];
     commit(model, { part, at });
     draw();
-    // On a phone, the panel covers the lower half of the window, so the open place is scrolled into the upper half.
-    const { bottom } = drawing.node.querySelector(".open").getBoundingClientRect();
-    const hidden = bottom + side.node.offsetHeight + 8 - innerHeight;
-    if (getComputedStyle(side.node).position === "sticky" && hidden > 0) scrollBy({ top: hidden, behavior: "instant" });
+    reveal();
   };
+  // On a phone, the panel and the walk cover the lower half of the window: the open place is scrolled above them.
+  function reveal() {
+    const lowest = [...drawing.node.querySelectorAll(".open")].at(-1); // tokens come after their arrow
+    const { bottom } = lowest.getBoundingClientRect();
+    const hidden = bottom + side.node.offsetHeight + walking.offsetHeight + 8 - innerHeight;
+    if (getComputedStyle(side.node).position === "sticky" && hidden > 0) scrollBy({ top: hidden, behavior: "instant" });
+  }
   const titleOf = (id) => describePlace(model.get("words"), id).title;
   const drawing = picture(model.get("drawing"), titleOf, state().model.normFirst, peek, open);
   const limits = model.get("limits");
@@ -153,11 +157,13 @@ function render(view) {
     const now = state();
     const written = drawn && now.text === drawn.text && now.family === drawn.family && now.count === drawn.count + 1;
     if (written && drawn.ready) drawing.fly(now.model.target[now.answer.tokens[drawn.count]]);
+    const begun = drawn && !drawn.step && now.step;
     drawn = now;
     const id = peeked && now.isThere(peeked) ? peeked : now.part;
     for (const panel of panels) panel.draw(now);
     drawPicture(now, id);
     const text = side.draw(now, id);
+    if (begun) reveal();
     const said = text.startsWith(",") ? text : `. ${text}`;
     const verdict = now.wanted && (now.right ? ": right" : ": wrong");
     const answered = now.words.length ? `writes ${quoted(now.words.join(" "))}` : "writes nothing";

@@ -44,7 +44,7 @@ export function sidePanel(model, state, shut) {
   const props = { "class": "tl-side", "tabindex": "0", "role": "group", "aria-label": "What is inside" };
   const node = element("div", props, tried.tabs, head, about, who, hello, tried.node, body, taught, scale);
 
-  const mark = () => node.classList.toggle("tl-more", node.scrollHeight - node.scrollTop - node.clientHeight > 24);
+  const mark = () => node.classList.toggle("tl-more", node.scrollHeight - node.scrollTop - node.clientHeight > 32);
   set(node, { onscroll: mark });
 
   // Returns a description of what is shown.
