@@ -22,7 +22,7 @@
     };
   }
 
-  // On the page of a route, a button begins the route, and so does a link to a stop. “Next” then leads to the first one.
+  // On the page of a route, a button begins the route, and so does a link to a stop. “Next” then leads to the first.
   if (Object.hasOwn(ROUTES, pagename)) {
     const [title, , [[, first]]] = ROUTES[pagename];
     const button = makeElement("button", { type: "button" });
