@@ -30,8 +30,8 @@ declare const TITLES: {
   topics: Record<string, string>;
 };
 
-/** By route.py: for each route its title, the stop before this page, and the page's stops, each with the next one. */
-declare const ROUTES: Record<string, [title: string, before: Stop, stops: [id: string, next: Stop][]]>;
+/** By route.py: for each route its title, the stop before this page, and the page's stops, each with the next stop. */
+declare const ROUTES: Record<string, [title: string, before: Stop | null, stops: [id: string, next: Stop][]]>;
 type Stop = [address: string, title: string];
 
 /** What record.js keeps of the reader. */

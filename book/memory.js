@@ -4,14 +4,16 @@
   const { pagename } = DOCUMENTATION_OPTIONS;
   const chapter = OUTLINE.chapters.find(({ page }) => page === pagename);
 
-  // A section counts as read after a tenth of its minutes, once its end has been in the window. Scrolling past a
-  // section does not count as reading.
+  // A section counts as read after a tenth of its minutes, once its end has been in the window, or when all its
+  // questions have been answered. Scrolling past a section does not count as reading.
+  //
+  // The reader's place is the furthest section on which the reader has spent a tenth of its minutes, in the chapter
+  // that was read last. A short look at another section does not move the place.
   const SHARE = 0.1;
   const IDLE_LIMIT = 120; // seconds after the last input event during which a page counts as being read
-  const PLACE_AFTER = 3; // seconds before a section becomes the reader's place, so that scrolling past does not count
   if (chapter) {
     let section = null;
-    let sectionSeconds = 0; // seconds in this section without a break
+    let isPlaced = false; // whether the place has been considered since the reader came to this section
     let idleSeconds = 0; // seconds since the last input event
     const seconds = new Map();
     const ended = new Set();
@@ -23,9 +25,14 @@
       if (found === section) return;
       if (section && isAfter(found, section)) ended.add(section.id);
       section = found ?? null;
-      sectionSeconds = 0;
+      isPlaced = false;
+    });
+    document.addEventListener("tl-answered", (event) => {
+      const { detail } = /** @type {CustomEvent} */ (event);
+      saveRead(chapter.sections.filter(({ id, counts }) => counts && id === detail).map(({ id }) => id));
     });
     const isAfter = (one, other) => chapter.sections.indexOf(one) > chapter.sections.indexOf(other);
+    const isLongEnough = ({ id, minutes, counts }) => counts && seconds.get(id) >= SHARE * 60 * minutes;
     const isEndVisible = ({ id }) => document.getElementById(id).getBoundingClientRect().bottom <= innerHeight + 2;
 
     const resetIdle = () => {
@@ -37,13 +44,13 @@
     setInterval(() => {
       idleSeconds += 1;
       if (document.hidden || idleSeconds > IDLE_LIMIT || !section) return;
-      sectionSeconds += 1;
       seconds.set(section.id, (seconds.get(section.id) ?? 0) + 1);
-      if (sectionSeconds === PLACE_AFTER) savePlace(section.id);
+      if (!isPlaced && isLongEnough(section)) {
+        isPlaced = true;
+        savePlace(section);
+      }
       if (isEndVisible(section)) ended.add(section.id);
-      const done = chapter.sections.filter(
-        ({ id, minutes, counts }) => counts && ended.has(id) && seconds.get(id) >= SHARE * 60 * minutes,
-      );
+      const done = chapter.sections.filter((each) => ended.has(each.id) && isLongEnough(each));
       saveRead(done.map(({ id }) => id));
     }, 1000);
   }
@@ -57,8 +64,11 @@
     for (const id of newIds) savedIds.add(id);
   }
   function savePlace(section) {
+    const { place } = RECORD.read();
+    const furthest = chapter.sections.findIndex(({ id }) => place?.page === pagename && place.section === id);
+    if (chapter.sections.indexOf(section) < furthest) return;
     RECORD.change((record) => {
-      record.place = { page: pagename, section, when: new Date().toISOString() };
+      record.place = { page: pagename, section: section.id, when: new Date().toISOString() };
     });
   }
 

@@ -1,7 +1,8 @@
 // A question is a row of fold-outs, one per option, whose texts begin with "Right." or "No.". This script displays the
 // fold-outs as choices, each with its letter in a disc. The first choice that is opened is the answer; then the other
 // choices can also be opened. Below each section, a line counts the questions that were right at the first try, and the
-// end of the page shows the total, with the sections to look at again. The reader's record stores the answers.
+// end of the page shows the total, with the sections to look at again. The reader's record stores the answers. The
+// event "tl-answered" notifies other scripts of a section whose questions have all been answered.
 (() => {
   const VERDICTS = { "Right.": "right", "No.": "wrong" };
   const WORDS = { right: "✓ Right", wrong: "✗ No" };
@@ -82,6 +83,7 @@
       answers[pagename][key] = { section, first, opened: [...opened] };
     });
   }
+  const announceAnswered = (detail) => document.dispatchEvent(new CustomEvent("tl-answered", { detail }));
   function forget(questions) {
     RECORD.change(({ answers }) => {
       for (const { key } of questions) delete answers[pagename]?.[key];
@@ -159,6 +161,7 @@
           question.first ??= verdictOf(fold);
           save(question, section.id);
           show();
+          if (questions.every(({ first }) => first)) announceAnswered(section.id);
         });
         fold.addEventListener("keydown", (event) => chooseByKey(event, question));
       });

@@ -1,6 +1,6 @@
 // For a reader who follows a route, “next” leads along the route: at the end of each stop that is not directly followed
-// by the next stop, in the links at the foot of the page, and with the keys ← and →. The list of sections marks the
-// stops.
+// by the next stop, in the links at the foot of the page, and with the keys ← and →, which follow these links. The list
+// of sections marks the stops.
 (() => {
   const { pagename } = DOCUMENTATION_OPTIONS;
   const follow = (route) =>
@@ -8,18 +8,37 @@
       kept.route = route;
     });
 
-  // On the page of a route, a button begins the route, and so does a link to a stop.
+  // Returns a function that leads a link at the foot of the page to a stop or, without a stop, to its original page.
+  function atFoot(side) {
+    /** @type {HTMLAnchorElement} */
+    const link = document.querySelector(`.prev-next-area a.${side}`);
+    if (!link) return () => {};
+    const subtitle = link.querySelector(".prev-next-subtitle");
+    const title = link.querySelector(".prev-next-title");
+    const original = [link.getAttribute("href"), link.title, subtitle.textContent, title.textContent];
+    return (stop, words) => {
+      const [href, name] = stop ?? [];
+      [link.href, link.title, subtitle.textContent, title.textContent] = stop ? [href, name, words, name] : original;
+    };
+  }
+
+  // On the page of a route, a button begins the route, and so does a link to a stop. “Next” then leads to the first.
   if (Object.hasOwn(ROUTES, pagename)) {
+    const [title, , [[, first]]] = ROUTES[pagename];
     const button = makeElement("button", { type: "button" });
     const words = makeElement("span");
-    const line = makeElement("p", { className: "tl-route" }, button, " ", words);
+    const start = makeElement("a", { href: first[0], textContent: `Start: ${first[1]}` });
+    const line = makeElement("p", { className: "tl-route" }, button, " ", words, " ", start);
+    const setNext = atFoot("right-next");
     const show = () => {
       const on = RECORD.read().route === pagename;
       button.textContent = on ? "Stop following this route" : "Follow this route";
       words.textContent = on
         ? "“Next” leads along the route."
         : "“Next” then leads along the route, and skips the rest.";
+      setNext(on ? first : null, `next on ${title}`);
     };
+    start.addEventListener("click", () => follow(pagename));
     button.addEventListener("click", () => follow(RECORD.read().route === pagename ? null : pagename));
     document.querySelector(".bd-article h1").after(line);
     for (const table of document.querySelectorAll(".bd-article table"))
@@ -39,16 +58,8 @@
     document.querySelector(`.bd-toc-nav a[href="#${CSS.escape(id)}"]`)?.classList.add("tl-on-route");
     if (part.nextElementSibling?.id && href === `#${part.nextElementSibling.id}`) continue;
     const link = makeElement("a", { href }, name);
-    part.append(makeElement("p", { className: "tl-next" }, `Next on ${title}: `, link));
+    part.append(makeElement("p", { className: "tl-next" }, "Your route goes on with ", link));
   }
-  const foot = { "left-prev": before, "right-next": stops.at(-1)[1] };
-  for (const [side, [href, name]] of Object.entries(foot)) {
-    /** @type {HTMLAnchorElement} */
-    const link = document.querySelector(`.prev-next-area a.${side}`);
-    if (!link) continue;
-    link.href = href;
-    link.title = name;
-    link.querySelector(".prev-next-subtitle").textContent = `${side === "left-prev" ? "before" : "next"} on ${title}`;
-    link.querySelector(".prev-next-title").textContent = name;
-  }
+  atFoot("left-prev")(before, `before on ${title}`);
+  atFoot("right-next")(stops.at(-1)[1], `next on ${title}`);
 })();

@@ -27,7 +27,8 @@ def stops(env, route):
 def on_page(app, page):
     """Return the data for ``route.js``: for each route its title, the link before the page, and the page's stops.
 
-    A stop consists of its anchor and the link to the next stop.
+    A stop consists of its anchor and the link to the next stop. The page of a route is its own first stop, without an
+    anchor.
     """
 
     def link(stop):
@@ -40,10 +41,10 @@ def on_page(app, page):
         positions = [
             place
             for place, (where, *_) in enumerate(stops_on_route)
-            if where == page and 0 < place < len(stops_on_route) - 1
+            if where == page and place < len(stops_on_route) - 1
         ]
-        if positions or page == route.page:
-            before = link(stops_on_route[positions[0] - 1]) if positions else None
+        if positions:
+            before = link(stops_on_route[positions[0] - 1]) if positions[0] else None
             by_route[route.page] = [
                 app.env.titles[route.page].astext(),
                 before,

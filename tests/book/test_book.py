@@ -679,6 +679,39 @@ def test_on_a_phone_most_code_is_read_without_scrolling(visit, name):
     assert sum(wide) <= len(wide) / 3
 
 
+UNBROKEN = """(blocks) => {
+    const found = [];
+    for (const block of blocks)
+        for (let node = block; node !== document.body; node = node.parentElement)
+            if (getComputedStyle(node).breakInside !== 'auto') found.push(node.className);
+    return found;
+}"""
+
+
+def test_on_paper_long_code_breaks_across_pages_and_short_code_does_not(visit):
+    page = visit((HTML / CHAPTERS[2]).as_uri())
+    page.emulate_media(media="print")
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    code = page.locator(".cell_input pre")
+    assert code.count() > 10 and code.evaluate_all(UNBROKEN) == []
+    lines = code.evaluate_all(
+        "blocks => blocks.map((block) => getComputedStyle(block)).map(({ orphans, widows }) => orphans + widows)"
+    )
+    assert set(lines) == {"66"}
+
+
+def test_paper_has_no_buttons_of_questions_and_folds(visit):
+    page = visit((HTML / CHAPTERS[2]).as_uri())
+    again, label = page.locator("#predict-first .again"), page.locator("div.cell details.hide > summary")
+    page.locator("#predict-first details summary").first.click()
+    assert again.is_visible() and label.first.is_visible()
+    page.emulate_media(media="print")
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    assert not again.is_visible() and page.locator("div.cell details.hide > .cell_input").first.is_visible()
+    hidden = page.locator(".tl-why, .again, .copybtn, .tl-keys-button, div.cell details.hide > summary").all()
+    assert hidden and not any(button.is_visible() for button in hidden)
+
+
 def test_paper_shows_what_is_folded_away(visit):
     page = visit((HTML / CHAPTERS[0]).as_uri())
     page.evaluate(

@@ -128,17 +128,15 @@ def test_a_section_is_read_after_a_while_at_its_end_and_the_book_goes_on_there(v
     page = visit(f"{site}how.html", viewport=DESK)
     page.clock.install()
     page.goto(f"{site}{THIRD}#why-divide-by-d")
-    page.clock.run_for(5_000)
+    page.clock.run_for(40_000)  # more than a tenth of its minutes, but the end has not been reached
     assert stored(page)["place"]["section"] == "why-divide-by-d" and not stored(page)["read"]
-    page.evaluate("document.querySelector('#all-queries-at-once').scrollIntoView({ block: 'end' })")
-    page.clock.run_for(1_000)
     page.goto(f"{site}index.html")
     start = page.locator(".tl-start a").last
     assert start.inner_text().startswith("Continue: 3.4 Why divide by")
     assert start.get_attribute("href") == f"{THIRD}#why-divide-by-d"
 
     page.goto(f"{site}{THIRD}#why-divide-by-d")
-    page.clock.run_for(80_000)  # more than a tenth of its minutes, but the end has not been reached
+    page.clock.run_for(80_000)
     assert not stored(page)["read"]
     page.evaluate("document.querySelector('#why-divide-by-d').scrollIntoView({ block: 'end' })")
     page.clock.run_for(2_000)
@@ -149,6 +147,43 @@ def test_a_section_is_read_after_a_while_at_its_end_and_the_book_goes_on_there(v
     for marked in (f".bd-links a[href='{THIRD}']", f".tl-cards a[href='{THIRD}']", f"td a[href='{THIRD}']"):
         assert page.locator(f"{marked} .tl-far").get_attribute("aria-label") == "1 of 13 core sections read"
     assert page.locator(f".bd-links a[href='{CHAPTERS[0]}'] .tl-far").count() == 0
+
+
+def test_a_section_is_read_when_all_its_questions_have_been_answered(visit, site):  # noqa: F811
+    page = visit(f"{site}{THIRD}#check-yourself", viewport=DESK)
+    first = page.locator("#check-yourself details:has(.tl-letter:text('A.')) > summary")
+    assert first.count() == 5
+    for summary in first.all()[:-1]:
+        summary.click()
+    first.first.locator("xpath=../following-sibling::details[1]/summary").click()  # a second option of one question
+    assert not stored(page)["read"]
+    first.last.click()
+    assert stored(page)["read"] == {THIRD.removesuffix(".html"): ["check-yourself"]}
+    assert page.locator(".bd-toc-nav a[href='#check-yourself']").inner_text().endswith("✓ read")
+
+
+def test_a_short_look_at_a_section_or_a_step_back_in_the_chapter_does_not_move_the_place(visit, site):  # noqa: F811
+    page = visit(f"{site}how.html", viewport=DESK)
+    page.clock.install()
+    start = page.locator(".tl-start a").last
+
+    def read(address, seconds):
+        page.goto(f"{site}how.html")  # so that the address is opened anew
+        page.goto(site + address)
+        page.clock.run_for(1_000 * seconds)
+        return (stored(page).get("place") or {}).get("section")
+
+    assert read(f"{THIRD}#why-divide-by-d", 20) is None  # a tenth of its minutes is 36 seconds
+    assert read(f"{THIRD}#all-queries-at-once", 60) == "all-queries-at-once"
+    assert read(f"{THIRD}#what-does-it-replace", 20) == "all-queries-at-once"
+    assert read(f"{THIRD}#what-does-it-replace", 40) == "what-does-it-replace"
+    assert read(f"{THIRD}#why-divide-by-d", 100) == "what-does-it-replace"
+    assert read(f"{THIRD}#references", 60) == "what-does-it-replace"
+    assert read(f"{CHAPTERS[3]}#what-is-a-head", 10) == "what-does-it-replace"
+    page.goto(f"{site}index.html")
+    assert start.inner_text().startswith("Continue: 3.9")
+    assert read(f"{CHAPTERS[3]}#what-is-a-head", 100) == "what-is-a-head"
+    assert read(f"{THIRD}#why-divide-by-d", 100) == "why-divide-by-d"
 
 
 def test_scrolling_through_a_chapter_reads_nothing(visit, site):  # noqa: F811

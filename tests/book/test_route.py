@@ -58,6 +58,45 @@ def test_the_links_at_the_foot_and_the_list_follow_the_route_until_the_reader_le
     assert page.locator(".tl-next").count() == 0
 
 
+def test_a_followed_route_starts_on_its_own_page_with_its_first_section(visit, site):  # noqa: F811
+    page = visit(f"{site}{FIRST.page}.html")
+    button, start, following = page.locator(".tl-route button"), page.locator(".tl-route a"), foot(page, "right-next")
+    row = page.locator(".bd-article table a").first
+    name, address = row.inner_text(), row.get_attribute("href")
+    assert [start.inner_text(), start.get_attribute("href")] == [f"Start: {name}", address]
+    before = [following.get_attribute("href"), following.inner_text()]
+    button.click()
+    assert following.get_attribute("href") == address and name in following.inner_text()
+    button.click()
+    assert [following.get_attribute("href"), following.inner_text()] == before
+    button.click()
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(site + address)
+    page.goto(f"{site}{FIRST.page}.html")
+    button.click()
+    start.click()
+    page.wait_for_url(site + address)
+    assert page.locator("a.tl-on-route").count(), "the link follows the route"
+
+
+def test_a_section_before_a_jump_of_the_route_ends_with_a_link_over_the_jump(visit, site):  # noqa: F811
+    page = visit(f"{site}{FIRST.page}.html")
+    page.locator(".tl-route button").click()
+    page.goto(f"{site}03_attention_lookup.html")
+    lines = page.locator(".tl-next")
+    assert [line.split("?")[0] for line in lines.all_inner_texts()] == [
+        "Your route goes on with 3.7 Why project to queries, keys and values",
+        "Your route goes on with 4.2 What is a head",
+    ]
+    last = "(line) => line.parentElement.id + (line === line.parentElement.lastElementChild)"
+    assert [line.evaluate(last) for line in lines.all()] == [
+        "all-queries-at-oncetrue",
+        "why-project-to-queries-keys-and-valuestrue",
+    ]
+    assert lines.last.locator("a").get_attribute("href") == "04_multi_head.html#what-is-a-head"
+
+
 def test_a_section_that_is_further_says_so_in_its_heading_its_first_line_and_the_list(visit, site):  # noqa: F811
     page = visit(f"{site}02_matmul_broadcasting.html", viewport={"width": 1280, "height": 850})
     further = page.locator("section.further")
