@@ -168,7 +168,7 @@ def test_a_short_look_at_a_section_or_a_step_back_in_the_chapter_does_not_move_t
     start = page.locator(".tl-start a").last
 
     def read(address, seconds):
-        page.goto(f"{site}how.html")  # so that the address is opened anew
+        page.goto(f"{site}how.html")  # so that the address is opened again
         page.goto(site + address)
         page.clock.run_for(1_000 * seconds)
         return (stored(page).get("place") or {}).get("section")
