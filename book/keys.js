@@ -59,6 +59,7 @@
 
   // The elements that handle keys themselves, and the elements around them.
   const OWN = "input, textarea, select, dialog, [contenteditable], .tl-lab, [data-lab], .jupyter-widgets";
+  const TYPED = "input:not([type=range], [type=checkbox], [type=radio]), textarea, select, dialog, [contenteditable]";
   const SCROLLS = "pre, .formula, .pst-scrollable-table-container, [tabindex='0']";
   const isFree = (target) => !target.closest(OWN) && !target.closest(SCROLLS);
 
@@ -83,7 +84,8 @@
       const { key, target, altKey, ctrlKey, metaKey } = event;
       if (altKey || ctrlKey || metaKey || event.defaultPrevented || !Object.hasOwn(ACTIONS, key)) return;
       if (event.shiftKey && key.startsWith("Arrow")) return;
-      if (!(target instanceof Element) || !isFree(target)) return;
+      if (!(target instanceof Element)) return;
+      if (key === "?" ? target.closest(TYPED) : !isFree(target)) return;
       if (key === "/") event.stopImmediatePropagation();
       if (!RECORD.read().keys) return;
       event.preventDefault();

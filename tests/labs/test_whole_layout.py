@@ -128,9 +128,9 @@ def test_on_a_phone_the_walk_stays_above_its_panel(show):
     page.locator(".tl-opened").wait_for()
     for name in (".tl-walk > button", ".tl-walk > input", ".open .pill"):
         assert page.locator(name).first.evaluate("""node => {
-            const { left, right, top, bottom } = node.getBoundingClientRect();
+            const { left, right, bottom } = node.getBoundingClientRect();
             const item = node.closest("[data-part]") ?? node;
-            return item.contains(document.elementFromPoint((left + right) / 2, (top + bottom) / 2));
+            return item.contains(document.elementFromPoint((left + right) / 2, bottom - 4));
         }"""), name
     page.get_by_role("button", name="Pause").tap()
     page.get_by_role("button", name="Play").wait_for()

@@ -136,9 +136,11 @@ const VIEWS = {
         `${num(dot(q, k))} / √${width} = ${num(score(i, j))}`
       : `Score of ${quoted(keys[j])}, without the division: q·k = ${terms} = ${num(score(i, j))}`;
     const seen = range(keys.length).filter((key) => sees(i, key));
-    const whole = sum(seen.map((key) => Math.exp(score(i, key))));
+    const exponent = (key) => places(score(i, key), 3); // the powers are of what is shown: a calculator agrees
+    const power = (key) => Math.exp(Number(exponent(key).replace("−", "-")));
+    const whole = sum(seen.map(power));
     const softmaxed = sees(i, j)
-      ? `Its weight is e^${num(score(i, j))} ≈ ${num(Math.exp(score(i, j)))}, divided by the sum over all keys it ` +
+      ? `Its weight is e^${exponent(j)} ≈ ${num(power(j))}, divided by the sum over all keys it ` +
         `sees, ${num(whole)}: ${least(weight(i, j))}`
       : says.hidden;
     const values = {

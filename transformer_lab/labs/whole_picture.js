@@ -209,8 +209,7 @@ export function picture(drawing, titleOf, normFirst, peek, open) {
     const flying = element("text", { class: "flying" }, word);
     svg.append(flying);
     const transform = [
-      [250, 19],
-      [318, 26],
+      [318, 26], // beside the output, which shows the next word
       [318, 580],
       [257, 599],
     ].map(([x, y]) => `translate(${x}px, ${y}px)`);

@@ -15,7 +15,7 @@ const LEGIBLE = 10.5; // the smallest height that has space for a label
 // An arrow’s `data-room` in the drawing stores the top and the height of its strip. All columns have the same width.
 export const LEFT = { encoder: 32, decoder: 192 };
 export const WIDTH = 116;
-const LENS = 164; // the width of the box with links
+const LENS = 142; // the width of the box with links
 // The strips of the positions are on arrows from the side.
 const BESIDE = { encoder: [60, 510, 15, 16], decoder: [265, 510, 15, 16] };
 
@@ -95,7 +95,8 @@ export function strips(svg) {
     for (const { place, tensor, box, names: tokens } of shown) {
       strip(place, tensor, box, theme);
       const high = box[3] / tensor.shape[0];
-      if (!tokens || high < LEGIBLE) continue;
+      const wired = place.startsWith("d") && !isGone("memory", "encoder") && box[1] > 150 && box[1] < 330;
+      if (!tokens || high < LEGIBLE || wired) continue; // no labels on the wire to the cross-attention
       for (const [i, name] of tokens.entries()) write(name.slice(0, 7), box[0] - 3, box[1] + (i + 0.5) * high + 4);
     }
     while (labels.children.length > used) labels.lastChild.remove();
@@ -127,12 +128,12 @@ export function links() {
     const bottom = kind === "cross" ? 312 : 414; // the links end above the block
     const step = Math.min(13.5, 175 / Math.max(seq, kLen));
     const height = step * Math.max(seq, kLen) + 20;
-    const left = LEFT[side] - 24;
+    const left = kind === "cross" ? 182 : LEFT[side] - (side === "encoder" ? 24 : 42); // over its own column alone
     const top = bottom - height;
     set(box, { x: left, y: top, width: LENS, height });
     set(title, { x: left + LENS / 2, y: top + 12 });
     setText(title, `head ${head + 1} of ${tensor.shape[0]}`);
-    const [a, b] = [left + 52, left + LENS - 52];
+    const [a, b] = [left + 45, left + LENS - 45];
     const y = (i, count) => top + 14 + ((i + 0.5) * (height - 20)) / count;
     const paths = [];
     for (const i of range(seq)) {
@@ -157,7 +158,7 @@ export function links() {
     while (texts.children.length > names.length) texts.lastChild.remove();
     for (const [i, { name, x, y, end }] of names.entries()) {
       const text = texts.children[i] ?? texts.appendChild(element("text"));
-      set(text, { x, "y": y + 4, "style": `text-anchor: ${end}`, ...squeezed(name.slice(0, 8), 42) });
+      set(text, { x, "y": y + 4, "style": `text-anchor: ${end}`, ...squeezed(name.slice(0, 8), 38) });
       setText(text, name.slice(0, 8));
     }
   }
