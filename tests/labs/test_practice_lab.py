@@ -299,6 +299,6 @@ def test_error_as_an_answer_has_a_button(practise):
     page = practise(ask(numbers, asks=lambda result, n: (int(result) + 1 if result < n else 0 / 0,)))
     page.get_by_role("button", name="It raises").click()
     page.get_by_role("button", name="Check").click()
-    assert "two mistakes give this" in status(page)
+    assert "Two mistakes lead to this answer" in status(page)
     give(page, f"({number_asked(page) // 2 + 1},)")
     assert status(page) == "Right."

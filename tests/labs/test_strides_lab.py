@@ -314,7 +314,7 @@ def test_operations_by_keyboard(show):
         assert page.get_by_label("Operations on x").input_value() == (".transpose(1, 2)" + chain)
         assert page.evaluate("document.activeElement.tagName") == "BUTTON"
         if chain:
-            assert "They would have to be equal" in page.get_by_role("alert").filter(has_text="view").inner_text()
+            assert "The two numbers must be equal" in page.get_by_role("alert").filter(has_text="view").inner_text()
             assert page.locator(".tl-failed").inner_text().startswith(".view(-1)")
 
 
