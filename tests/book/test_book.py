@@ -216,7 +216,9 @@ def test_names_and_commas_in_code_would_have_the_colour_of_text(theme):
     style = (HTML / "_static" / "pygments.css").read_text("utf-8")
     rule = re.compile(rf'data-theme="{theme}"\] \.highlight(?: \.([npwk]))? ?{{(?:[^}}]*;)? ?color: (#\w+)')
     colours = dict(rule.findall(style))
-    assert colours[""] == colours["n"] == colours["p"] == colours["w"] != colours["k"]
+    # A rule that no page needs is left out.
+    assert {colours.get(token, colours[""]) for token in "npw"} == {colours[""]}
+    assert colours["k"] != colours[""]
 
 
 FIRST_VISIT = {
@@ -515,13 +517,13 @@ def test_figures_of_a_chapter_are_numbered_and_can_be_linked_to(page):
     assert [caption["id"] for caption in soup(page).select(".tl-caption")] == expected
 
 
-def test_a_figure_opens_at_its_full_size(visit, site):
+def test_a_figure_opens_at_its_full_size_and_scrolls_on_a_phone(visit, site):
     page = visit(site + "06_normalization.html", viewport={"width": 360, "height": 740})
     link = page.locator("a.tl-wide-figure").first
     link.press("Enter")
-    dialog = page.get_by_role("dialog", name="Figure 6.1.")
+    dialog = page.get_by_role("dialog", name=link.locator("xpath=..").locator(".tl-caption strong").inner_text())
     shown = dialog.locator("img")
-    assert str(round(shown.bounding_box()["width"])) == shown.get_attribute("width")
+    assert shown.bounding_box()["width"] >= int(shown.get_attribute("width")) > 360
     assert dialog.bounding_box()["width"] <= 360
     page.keyboard.press("Escape")
     assert not dialog.is_visible() and link.evaluate("link => link === document.activeElement")

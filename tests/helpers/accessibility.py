@@ -34,6 +34,7 @@ FIND = """async (onlyColours) => {
 
 def violations(page, only_colours=False):
     """Return axe-core's violations: (impact, rule, element, summary) for each element."""
+    page.wait_for_function("!document.getAnimations().some((each) => each instanceof CSSTransition)")  # of colours
     if page.evaluate("!window.axe"):
         page.evaluate(Axe().axe_script)
     return [
