@@ -8,7 +8,7 @@ from sphinx.errors import ExtensionError
 from book.you_are_here import PLACES
 
 THUMBNAILS = Path(__file__).parent / "thumbnails"
-PLAY = "play"  # the lab's anchor
+LAB_ANCHOR = "play"  # the lab's anchor
 
 
 def thumbnail(chapter):
@@ -25,27 +25,27 @@ def lay_out(app, doctree, docname):
     # The lab occupies the full width.
     app.env.metadata[docname]["html_theme.sidebar_secondary.remove"] = True
     for paragraph in list(doctree.findall(nodes.paragraph)):
-        link, place = paragraph[0], paragraph.parent
+        link, parent = paragraph[0], paragraph.parent
         chapter = isinstance(link, nodes.reference) and Path(link["refuri"]).stem
         if chapter not in PLACES:
             continue
-        if isinstance(place, nodes.section):
-            place["classes"].append("tl-front")
+        if isinstance(parent, nodes.section):
+            parent["classes"].append("tl-front")
             paragraph["classes"].append("tl-start")
-            paragraph.insert(0, nodes.reference("", "Play with it", refuri=f"#{PLAY}", internal=True))
-            lab = next(node for node in place.children if isinstance(node, nodes.container))
-            lab["ids"].append(PLAY)
-        if isinstance(place, nodes.list_item):
-            place.parent["classes"] = ["tl-cards"]
+            paragraph.insert(0, nodes.reference("", "Play with it", refuri=f"#{LAB_ANCHOR}", internal=True))
+            lab = next(node for node in parent.children if isinstance(node, nodes.container))
+            lab["ids"].append(LAB_ANCHOR)
+        if isinstance(parent, nodes.list_item):
+            parent.parent["classes"] = ["tl-cards"]
             paragraph.insert(0, thumbnail(chapter))
 
 
-def name_book(app, env):
+def set_front_title(app, env):
     """Links to the front page, as in the list of pages, show the book's name instead of the page's heading."""
     env.titles[app.config.root_doc] = nodes.title("", app.config.html_title)
 
 
 def setup(app):
-    app.connect("env-updated", name_book)
+    app.connect("env-updated", set_front_title)
     app.connect("doctree-resolved", lay_out)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

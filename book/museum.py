@@ -20,7 +20,7 @@ MAPS = {
     "inverted_mask": ("B", "quiet", "one"),
     "weak_mask": ("F", "loud", "one"),
     "window_plus_one": ("I", "quiet", "one"),
-    "row_of_nothing": ("N", "quiet", "padded"),
+    "fully_masked_row": ("N", "quiet", "padded"),
     "packed_together": ("H", "quiet", "two"),
 }
 CELL = 14  # pixels

@@ -2,34 +2,35 @@
 // for each state: see steps.py. A touch, a click or a key press in the lab stops the steps; there are no steps under
 // reduced motion, or if the address contains a state.
 (() => {
-  const LINES = [35, 60, 85]; // a step begins when the lab's top is this many per cent above the window's lower edge
+  // A step begins when the lab's top is this many per cent above the window's lower edge.
+  const TRIGGER_PERCENTS = [35, 60, 85];
 
   // The range of these words in a section; there may be markup between the words.
   function rangeOf(words, section) {
-    const texts = document.createTreeWalker(section, NodeFilter.SHOW_TEXT);
+    const walker = document.createTreeWalker(section, NodeFilter.SHOW_TEXT);
     const nodes = [];
-    let all = "";
-    while (texts.nextNode()) {
-      if (texts.currentNode.parentElement.closest("script, .tl-lab, .lab-place")) continue;
-      nodes.push([all.length, texts.currentNode]);
-      all += texts.currentNode.nodeValue.replace(/\s/g, " ");
+    let sectionText = "";
+    while (walker.nextNode()) {
+      if (walker.currentNode.parentElement.closest("script, .tl-lab, .lab-place")) continue;
+      nodes.push([sectionText.length, walker.currentNode]);
+      sectionText += walker.currentNode.nodeValue.replace(/\s/g, " ");
     }
-    const begin = all.indexOf(words);
+    const begin = sectionText.indexOf(words);
     if (begin < 0) return null;
-    const at = (place) => nodes.findLast(([from]) => from <= place);
+    const entryAt = (place) => nodes.findLast(([from]) => from <= place);
     const range = new Range();
-    const [first, last] = [at(begin), at(begin + words.length - 1)];
+    const [first, last] = [entryAt(begin), entryAt(begin + words.length - 1)];
     range.setStart(first[1], begin - first[0]);
     range.setEnd(last[1], begin + words.length - last[0]);
     return range;
   }
 
-  function follow(lab, model, labBox) {
+  function startSteps(lab, model, stepsBox) {
     /** @type {[string, Record<string, any>][]} */
-    const steps = JSON.parse(labBox.dataset.steps);
+    const steps = JSON.parse(stepsBox.dataset.steps);
     const names = steps.flatMap(([, traits]) => Object.keys(traits));
-    const began = Object.fromEntries(names.map((name) => [name, model.get(name)]));
-    const isTable = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+    const initialValues = Object.fromEntries(names.map((name) => [name, model.get(name)]));
+    const isPlainObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
     const status = lab.querySelector("[role=status]");
     let shown = -1;
 
@@ -37,11 +38,11 @@
       if (step === shown) return;
       shown = step;
       const [words, traits] = steps[step] ?? ["", {}];
-      for (const [name, first] of Object.entries(began)) {
+      for (const [name, initial] of Object.entries(initialValues)) {
         const value = traits[name];
-        model.set(name, isTable(first) ? { ...first, ...value } : (value ?? first));
+        model.set(name, isPlainObject(initial) ? { ...initial, ...value } : (value ?? initial));
       }
-      const range = words && rangeOf(words, labBox.closest("section"));
+      const range = words && rangeOf(words, stepsBox.closest("section"));
       CSS.highlights.set("tl-lit", new Highlight(...(range ? [range] : [])));
     }
 
@@ -49,8 +50,8 @@
     // address.
     status.setAttribute("aria-live", "off");
     lab.dataset.stepping = "";
-    const passed = LINES.map(() => false);
-    const watchers = LINES.map((line, i) => {
+    const passed = TRIGGER_PERCENTS.map(() => false);
+    const watchers = TRIGGER_PERCENTS.map((line, i) => {
       const watcher = new IntersectionObserver(
         ([entry]) => {
           if (!entry.isIntersecting && entry.boundingClientRect.bottom < 0) return; // the lab is above the window
@@ -59,23 +60,23 @@
         },
         { rootMargin: `0px 0px -${line}% 0px` },
       );
-      watcher.observe(labBox);
+      watcher.observe(stepsBox);
       return watcher;
     });
-    const end = () => {
+    const stopSteps = () => {
       for (const watcher of watchers) watcher.disconnect();
-      for (const kind of ["pointerdown", "keydown"]) lab.removeEventListener(kind, end, true);
+      for (const kind of ["pointerdown", "keydown"]) lab.removeEventListener(kind, stopSteps, true);
       CSS.highlights.delete("tl-lit");
       status.setAttribute("aria-live", "polite");
       delete lab.dataset.stepping;
     };
-    for (const kind of ["pointerdown", "keydown"]) lab.addEventListener(kind, end, true);
+    for (const kind of ["pointerdown", "keydown"]) lab.addEventListener(kind, stopSteps, true);
   }
 
   document.addEventListener("lab-ready", (event) => {
     const { target: lab, detail: model } = /** @type {CustomEvent} */ (event);
-    const labBox = lab instanceof HTMLElement && lab.closest("[data-steps]");
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    if (labBox && !still && !location.search && CSS.highlights) follow(lab, model, labBox);
+    const stepsBox = lab instanceof HTMLElement && lab.closest("[data-steps]");
+    const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (stepsBox && !reducedMotion && !location.search && CSS.highlights) startSteps(lab, model, stepsBox);
   });
 })();

@@ -117,7 +117,7 @@ def address_mismatch(stored, root=ROOT):
 
 
 def branch_mismatch(branch, root=ROOT):
-    """Return a sentence if another branch than ``branch`` is checked out, else None."""
+    """Return a sentence if a branch other than ``branch`` is checked out, else None."""
     git = subprocess.run(["git", "branch", "--show-current"], cwd=root, capture_output=True, text=True)
     current = git.stdout.strip()
     if current and current != branch:

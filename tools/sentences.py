@@ -34,7 +34,7 @@ def sentences(area):
 
 def split(text):
     """Return the sentences of a passage in order."""
-    return re.split(r"(?<=[.?!])[\"”)*]*\s+(?=[A-Z`*\"“(…])", text)
+    return re.split(r"(?<=[.?!])(?<!et al\.)[\"”)*]*\s+(?=[A-Z`*\"“(…])", text)
 
 
 def is_sentence(text):

@@ -10,34 +10,41 @@ from torch.nn import functional as F
 
 from transformer_lab.audit.trial import multiply_weights
 from transformer_lab.bugs import BUGS, SmallModel
-from transformer_lab.bugs.more import Blocks, NextToken, NoMask, NormOverTheSequence, PaddingRead, SoftmaxOverQueries
+from transformer_lab.bugs.unpublished import (
+    Blocks,
+    NextToken,
+    NoMask,
+    NormOverTheSequence,
+    PaddingRead,
+    SoftmaxOverQueries,
+)
 from transformer_lab.labs import influence
 
 PATH = Path(influence.__file__).with_name("influence_models.json")
 TOKENS = [7, 3, 11, 2, 9, 5, 13, 4]  # one text of eight tokens
-PADS, PAD = 3, 0
+N_PADS, PAD_ID = 3, 0
 TOKEN_SHIFT = 20  # number that is added to a token to replace it
 DOCUMENTS = [0, 0, 0, 0, 1, 1, 1, 1]
 
 
-class Prefix(SmallModel):
+class PrefixCausal(SmallModel):
     """The first three tokens see one another; the others are causal."""
 
     def mask(self, q_len, k_len, keep, documents):
-        places = torch.arange(k_len)
-        prefix = (places[:, None] < 3) & (places < 3)
-        free = self.hidden_besides(q_len, k_len, keep, documents)
-        return (prefix | (self.back(q_len, k_len) >= 0)) & free
+        positions = torch.arange(k_len)
+        prefix = (positions[:, None] < 3) & (positions < 3)
+        allowed = self.visible_besides(q_len, k_len, keep, documents)
+        return (prefix | (self.distance_back(q_len, k_len) >= 0)) & allowed
 
 
-def bug(name):
+def buggy_model(name):
     return lambda: BUGS[name].arguments()["model"]
 
 
 # A model, its claimed design, the right verdict, the model's story, and the bug or thread of the story.
 MODELS = (
     (SmallModel, "causal", "right", "A token moves its own output and later ones, and nothing else moves.", None),
-    (bug("inverted_mask"), "causal", "future", None, "inverted_mask"),
+    (buggy_model("inverted_mask"), "causal", "future", None, "inverted_mask"),
     (NoMask, "causal", "future", "No mask arrives, so every token sees all others. In September 2026 four "
      "decoders of a library were found with this bug: their loss fell to almost 0 on random tokens.",
      ("huggingface/transformers", 48745)),
@@ -46,10 +53,10 @@ MODELS = (
     (Blocks, "causal", "future", "Every token sees its whole block of four tokens. In August 2026 generated training "
      "scripts with this leak were reported; their validation losses looked like records.",
      ("karpathy/nanochat", 844)),
-    (bug("weak_mask"), "causal", "future", None, "weak_mask"),
+    (buggy_model("weak_mask"), "causal", "future", None, "weak_mask"),
     (lambda: SmallModel(causal=False), "two-sided", "right", "An encoder: every token may see all others.", None),
-    (bug("packed_together"), "causal", "documents", None, "packed_together"),
-    (bug("window_plus_one"), "causal, a window of 3", "window", None, "window_plus_one"),
+    (buggy_model("packed_together"), "causal", "documents", None, "packed_together"),
+    (buggy_model("window_plus_one"), "causal, a window of 3", "window", None, "window_plus_one"),
     (lambda: SmallModel(n_kv_heads=2, rotary=True), "causal", "right", "Rotary positions and shared key heads change "
      "how far outputs move, but not which outputs move.", None),
     (NextToken, "causal", "future", "The triangle begins one place too far to the right, so each output sees the token "
@@ -58,23 +65,23 @@ MODELS = (
      "in a batch.", None),
     (SoftmaxOverQueries, "causal", "future", "The softmax runs over the queries. A hidden key has no weight, but a "
      "later query takes weight away from an earlier one.", None),
-    (bug("row_of_nothing"), "causal", "nan", None, "row_of_nothing"),
+    (buggy_model("fully_masked_row"), "causal", "nan", None, "fully_masked_row"),
     (NormOverTheSequence, "causal", "future", "A norm takes its mean over all tokens of the text, the future among "
      "them. No mask can prevent it.", None),
-    (Prefix, "causal after a prefix of 3", "right", "The three tokens of the prefix see one another, as claimed; "
+    (PrefixCausal, "causal after a prefix of 3", "right", "The three tokens of the prefix see one another, as claimed; "
      "all later tokens are causal.", None),
 )  # fmt: skip
 
 
-def moves(model, tokens, **inputs):
+def influence_of_replacing(model, tokens, **inputs):
     """(seq, seq): how far output i moves when token j is replaced, as a share of the outputs' variation; NaN stays."""
-    right, rows = model(tokens, **inputs), []
+    baseline, rows = model(tokens, **inputs), []
     for j in range(tokens.shape[1]):
         changed = tokens.clone()
         changed[:, j] += TOKEN_SHIFT
-        rows.append((model(changed, **inputs) - right).abs().amax(-1)[0])
-    spread = right[right.isfinite()].std() if right.isfinite().any() else 1.0
-    return torch.stack(rows) / spread
+        rows.append((model(changed, **inputs) - baseline).abs().amax(-1)[0])
+    std = baseline[baseline.isfinite()].std() if baseline.isfinite().any() else 1.0
+    return torch.stack(rows) / std
 
 
 def round_share(share):
@@ -85,9 +92,9 @@ def round_share(share):
 def tables(model):
     """Return a model's table for each setting of the lab's switches; the rows are the replaced tokens."""
     plain = torch.tensor([TOKENS])
-    padded = F.pad(plain[:, PADS:], (PADS, 0), value=PAD)
+    padded = F.pad(plain[:, N_PADS:], (N_PADS, 0), value=PAD_ID)
     keep = torch.ones_like(plain, dtype=torch.bool)
-    keep[:, :PADS] = False
+    keep[:, :N_PADS] = False
     inputs = {
         "one": (plain, {}),
         "two": (plain, {"documents": torch.tensor([DOCUMENTS])}),
@@ -95,11 +102,13 @@ def tables(model):
     }
     by_input = {}
     for weights, factor in (("quiet", 1.0), ("loud", 3000.0)):
-        changed = copy.deepcopy(model).double().eval()
-        multiply_weights(factor)(changed)
-        for row, (tokens, options) in inputs.items():
-            table = [[round_share(x) for x in line] for line in moves(changed, tokens, **options).tolist()]
-            by_input[f"{weights} {row}"] = table
+        scaled = copy.deepcopy(model).double().eval()
+        multiply_weights(factor)(scaled)
+        for input_name, (tokens, options) in inputs.items():
+            table = [
+                [round_share(x) for x in line] for line in influence_of_replacing(scaled, tokens, **options).tolist()
+            ]
+            by_input[f"{weights} {input_name}"] = table
     return by_input
 
 
@@ -113,7 +122,7 @@ def stored_models():
         models.append(
             {
                 "letter": letter,
-                "said": claim,
+                "claim": claim,
                 "verdict": verdict,
                 "title": known.title if known else "",
                 "story": f"{known.wrong} {known.story}" if known else story,

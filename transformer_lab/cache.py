@@ -41,7 +41,7 @@ class KeyValueCache:
             (window,) = as_sizes(window=window)
         self.window = window
         self.length = 0
-        self._end = 0  # of the tokens in the buffers
+        self._filled = 0  # how many tokens the buffers hold
         self._buffers: tuple[Tensor, Tensor] | None = None  # buffers of keys and of values, with spare capacity
 
     def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -71,14 +71,14 @@ class KeyValueCache:
             raise ValueError(f"key and value must have shapes (..., heads, new, features) with one new, got {actual}")
         new = key.shape[-2]
         earlier = self.length if self.window is None else min(self.length, self.window - 1)
-        keys, values = self._with_capacity(key, value, earlier, new)
-        begin, start, self._end = self._end - earlier, self._end, self._end + new
-        keys[..., start : self._end, :] = key.detach()
-        values[..., start : self._end, :] = value.detach()
+        keys, values = self._ensure_capacity(key, value, earlier, new)
+        visible_from, write_from, self._filled = self._filled - earlier, self._filled, self._filled + new
+        keys[..., write_from : self._filled, :] = key.detach()
+        values[..., write_from : self._filled, :] = value.detach()
         self.length += new
-        return keys[..., begin : self._end, :], values[..., begin : self._end, :]
+        return keys[..., visible_from : self._filled, :], values[..., visible_from : self._filled, :]
 
-    def _with_capacity(self, key, value, earlier, new):
+    def _ensure_capacity(self, key, value, earlier, new):
         """Return the buffers, with capacity for ``new`` more tokens after the last ``earlier`` ones."""
         if self._buffers is None:
             self._buffers = _empty(key, 2 * new), _empty(value, 2 * new)
@@ -87,27 +87,27 @@ class KeyValueCache:
         _require_like(values, value, "value")
         capacity, needed = keys.shape[-2], earlier + new
         # Because the capacity doubles, each token is copied only a few times. After a long prompt, a window needs less.
-        if self._end + new > capacity or capacity > 2 * needed:
-            kept = slice(self._end - earlier, self._end)
-            larger = _empty(key, 2 * needed), _empty(value, 2 * needed)
-            for buffer, old in zip(larger, self._buffers):
+        if self._filled + new > capacity or capacity > 2 * needed:
+            kept = slice(self._filled - earlier, self._filled)
+            resized = _empty(key, 2 * needed), _empty(value, 2 * needed)
+            for buffer, old in zip(resized, self._buffers):
                 buffer[..., :earlier, :] = old[..., kept, :]
-            self._buffers, self._end = larger, earlier
+            self._buffers, self._filled = resized, earlier
         return self._buffers
 
 
-def _require_like(buffer, new, name):
-    if (buffer.shape[:-2], buffer.shape[-1]) != (new.shape[:-2], new.shape[-1]):
-        actual = tuple(new.shape)
+def _require_like(buffer, tensor, name):
+    if (buffer.shape[:-2], buffer.shape[-1]) != (tensor.shape[:-2], tensor.shape[-1]):
+        actual = tuple(tensor.shape)
         raise ValueError(f"{name} must differ from the cache {tuple(buffer.shape)} in its tokens only, got {actual}")
-    if (buffer.dtype, buffer.device) != (new.dtype, new.device):
-        kind = f"{buffer.dtype} on {buffer.device}, got {new.dtype} on {new.device}"
-        raise TypeError(f"{name} must have the dtype and the device of the cache, {kind}")
+    if (buffer.dtype, buffer.device) != (tensor.dtype, tensor.device):
+        mismatch = f"{buffer.dtype} on {buffer.device}, got {tensor.dtype} on {tensor.device}"
+        raise TypeError(f"{name} must have the dtype and the device of the cache, {mismatch}")
 
 
-def _empty(new, capacity):
-    """Return an empty buffer for ``capacity`` tokens, whose dtype, device and other axes are those of ``new``."""
-    return new.new_empty(*new.shape[:-2], capacity, new.shape[-1])
+def _empty(like, capacity):
+    """Return an empty buffer for ``capacity`` tokens, whose dtype, device and other axes are those of ``like``."""
+    return like.new_empty(*like.shape[:-2], capacity, like.shape[-1])
 
 
 class StateCache:
@@ -138,7 +138,9 @@ class StateCache:
         self.length = 0
         self.state = None
 
-    def keep(self, state: tuple[Tensor, Tensor], new: int) -> None:
+    def update(self, state: tuple[Tensor, Tensor], new: int) -> None:
         """Replace the state with the state after ``new`` more tokens."""
         self.state = tuple(x.detach() for x in state)
         self.length += new
+
+    keep = update  # the old name

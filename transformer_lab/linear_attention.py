@@ -397,7 +397,7 @@ class LinearAttention(MultiHeadAttention):
         else:
             _require_linear(query, key, value, None, self.feature_map, causal=True)
             state, heads = _scan_chunks(cache.state, query, key, value, None, self.feature_map, self.chunk_size)
-        cache.keep(state, x.shape[-2])
+        cache.update(state, x.shape[-2])
         return self._project_out(heads.flatten(-4, -3) if grouped else heads)
 
     def weights(

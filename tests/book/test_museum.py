@@ -36,7 +36,7 @@ def test_titles_are_permalinks_and_the_page_has_a_place_for_the_cards():
 def test_each_storys_section_exists_and_teaches_its_mechanism():
     words = {  # for each bug, an address that its section must contain
         "inverted_mask": "True", "weak_mask": "−10", "window_plus_one": "window", "causal_corner": "is_causal",
-        "row_of_nothing": "NaN", "padding_of_the_target": "source", "left_padding": "positions",
+        "fully_masked_row": "NaN", "padding_of_the_target": "source", "left_padding": "positions",
         "packed_together": "packed", "batch_second": "batch_first", "positions_in_bfloat16": "position",
         "other_rope_layout": "halves", "tile_for_repeat": "repeat", "mean_of_means": "mean of means",
         "shifted_twice": "shift", "padding_is_the_end": "stop", "dropout_in_evaluation": "dropout",

@@ -63,8 +63,8 @@ def picked_and_sliced():
 
 
 def dtypes_that_meet():
-    bfloat16, half = torch.ones(2).bfloat16(), torch.ones(2).half()
-    sums = bfloat16 + torch.tensor(3.0), bfloat16 + torch.ones(2), half + torch.arange(2)
+    bfloat16, sublayer = torch.ones(2).bfloat16(), torch.ones(2).half()
+    sums = bfloat16 + torch.tensor(3.0), bfloat16 + torch.ones(2), sublayer + torch.arange(2)
     assert [x.dtype for x in sums] == [torch.bfloat16, torch.float32, torch.float16]
     return ["bfloat16, since a number without axes", "; float32, the wider", "; float16, since a float wins"]
 

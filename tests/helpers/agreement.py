@@ -109,7 +109,7 @@ def same_numbers_elsewhere(ours, theirs):
     assert sum(p.numel() for p in parameters) == sum(p.numel() for p in theirs.parameters())
 
 
-def says(call, error, text):
+def raises(call, error, text):
     """Require an error of exactly this class, with the same argument and value as in ``text``.
 
     The wording of the rule between argument and value may differ: ``test_arguments.py`` tests the wording of each rule
@@ -119,7 +119,7 @@ def says(call, error, text):
     assert _argument_and_value(actual) == _argument_and_value(text), f"\n{actual}\n{text}"
 
 
-def says_exactly(call, error, text):
+def raises_exactly(call, error, text):
     """Require exactly this class and this text; ``test_messages.py`` tests the advice that follows the text."""
     actual = _message(call, error)
     assert actual == text or actual.startswith(f"{text}: "), f"\n{actual}\n{text}"

@@ -54,7 +54,7 @@ def triangle_one_too_far():
 
     class Mistake(SmallModel):
         def mask(self, q_len, k_len, keep, documents):
-            return super().mask(q_len, k_len, keep, documents) | (self.back(q_len, k_len) == -1)
+            return super().mask(q_len, k_len, keep, documents) | (self.distance_back(q_len, k_len) == -1)
 
     return audit_arguments(Mistake())
 

@@ -115,8 +115,8 @@ def mask_of_the_first_length():
 
         def mask(self, q_len, k_len, keep, documents):
             if self.kept is None or len(self.kept) < k_len:
-                self.kept = self.back(k_len, k_len) >= 0
-            return self.kept[-q_len:, :k_len] & self.hidden_besides(q_len, k_len, keep, documents)
+                self.kept = self.distance_back(k_len, k_len) >= 0
+            return self.kept[-q_len:, :k_len] & self.visible_besides(q_len, k_len, keep, documents)
 
     return audit_arguments(Mistake())
 
@@ -165,8 +165,8 @@ def later_documents_read_earlier():
     """The mask of packed documents compares with >= instead of ==."""
 
     class Mistake(SmallModel):
-        def hidden_besides(self, q_len, k_len, keep, documents):
-            seen = super().hidden_besides(q_len, k_len, keep, None)
+        def visible_besides(self, q_len, k_len, keep, documents):
+            seen = super().visible_besides(q_len, k_len, keep, None)
             return seen if documents is None else seen & (documents[:, None, :, None] >= documents[:, None, None])
 
     return audit_arguments(Mistake())

@@ -50,7 +50,7 @@ def windows():
 def windows_on_both_sides():
     class Model(SmallModel):
         def mask(self, q_len, k_len, keep, documents):
-            near = self.back(q_len, k_len).abs() < 3
+            near = self.distance_back(q_len, k_len).abs() < 3
             return super().mask(q_len, k_len, keep, documents) & near
 
     model = Model(causal=False)

@@ -7,7 +7,7 @@ import re
 import pytest
 import torch
 
-from agreement import says
+from agreement import raises
 from gestures import drag, status
 from javascript import Engine
 from transformer_lab.labs import BroadcastingLab
@@ -123,7 +123,7 @@ SIZES = "{} must have at most 8 axes of sizes from 0 to 10**9, got {}"
     ],
 )
 def test_invalid_arguments_raise_clear_errors(make, error, text):
-    says(make, error, text)
+    raises(make, error, text)
 
 
 # In a browser.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import transformer_lab as tl
 from accessibility import violations_in_both_themes
-from agreement import says
+from agreement import raises
 from gestures import slide, status
 from javascript import Engine
 from lab_page import as_notebook
@@ -19,7 +19,7 @@ from transformer_lab.labs import BudgetLab, MaskLab
 from transformer_lab.labs.budget import BYTES, PRESETS, QUANTITIES, RANGES
 
 LIMITS = BudgetLab().limits
-EXACT = 2**53  # larger integers are not exact in JavaScript
+MAX_EXACT_INT = 2**53  # larger integers are not exact in JavaScript
 SLIDERS = ("n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions", "seq", "batch")
 NAMES = {"n_layers": "Layers", "d_model": "d_model", "n_heads": "Heads", "d_ff": "d_ff", "vocab_size": "Vocabulary"}
 NAMES |= {"n_positions": "Positions", "seq": "Context, seq", "batch": "Batch"}
@@ -34,13 +34,13 @@ ODD = {
 }
 
 
-def setting(lab):
+def settings_of(lab):
     return {"shape": asdict(lab.shape), "seq": lab.seq, "batch": lab.batch, "bytes_per_value": lab.bytes_per_value}
 
 
 def state(lab):
-    pasted = {"config": lab.config, "base_config": lab.base_config}
-    return {**setting(lab), "base": lab.base, "quantity": lab.quantity, **pasted}
+    config_state = {"config": lab.config, "base_config": lab.base_config}
+    return {**settings_of(lab), "base": lab.base, "quantity": lab.quantity, **config_state}
 
 
 def costs(lab):
@@ -56,7 +56,7 @@ def costs(lab):
     }
 
 
-def exact(actual):
+def parse_counts(actual):
     """Return the engine's numbers, which are serialized as text."""
     return {quantity: {name: int(number) for name, number in counts.items()} for quantity, counts in actual.items()}
 
@@ -68,7 +68,7 @@ def in_order(breakdowns):
 @st.composite
 def labs(draw):
     """Return random labs over the whole ranges, with all options; extreme values are as likely as other values."""
-    size = {name: st.integers(*range) for name, range in RANGES.items()}
+    size = {name: st.integers(*bounds) for name, bounds in RANGES.items()}
     family = draw(st.sampled_from(("bert", "gpt2", "llama")))
     d_model = draw(st.one_of(st.integers(1, 192).map(lambda i: 64 * i), size["d_model"]))
     n_heads = draw(st.sampled_from([i for i in range(1, d_model + 1) if d_model % i == 0]))
@@ -100,13 +100,13 @@ def engine():
     return engine
 
 
-def known(engine, lab):
+def presets_and_start(engine, lab):
     return engine("known", lab.presets, lab.start)
 
 
-def world(engine, lab):
+def lab_context(engine, lab):
     """Return the presets, initial state and limits of a lab, as in its script."""
-    return {"all": known(engine, lab), "start": lab.start, "limits": lab.limits, "tables": {}}
+    return {"all": presets_and_start(engine, lab), "start": lab.start, "limits": lab.limits, "tables": {}}
 
 
 @given(lab=labs())
@@ -120,7 +120,7 @@ def world(engine, lab):
 @example(lab=BudgetLab(tl.ModelShape("gpt2", 1, 1, 1, 1, 1, 1)))
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_every_number_agrees_with_the_package_exactly(engine, lab):
-    assert in_order(exact(engine("costs", setting(lab)))) == in_order(costs(lab))
+    assert in_order(parse_counts(engine("costs", settings_of(lab)))) == in_order(costs(lab))
     shape = lab.shape
     rule = 12 * shape.n_layers * shape.d_model**2 + shape.vocab_size * shape.d_model
     assert int(engine("ruleOfThumb", asdict(shape))) == rule
@@ -129,11 +129,11 @@ def test_every_number_agrees_with_the_package_exactly(engine, lab):
 
 def test_largest_counts_exceed_javascript_numbers(engine):
     for lab in ODD.values():
-        actual = exact(engine("costs", setting(lab)))
+        actual = parse_counts(engine("costs", settings_of(lab)))
         numbers = [number for counts in actual.values() for number in counts.values()]
         assert sum(int(float(number)) != number for number in numbers) >= 3, "a rounded number would differ"
-        assert sum(actual["flops"].values()) == tl.forward_flops(lab.shape, lab.seq, lab.batch) > 10_000 * EXACT
-        assert sum(actual["training"].values()) > EXACT
+        assert sum(actual["flops"].values()) == tl.forward_flops(lab.shape, lab.seq, lab.batch) > 10_000 * MAX_EXACT_INT
+        assert sum(actual["training"].values()) > MAX_EXACT_INT
         text = engine._context.eval(f"grouped({sum(actual['flops'].values())}n)")
         assert int(text.replace(",", "")) == tl.forward_flops(lab.shape, lab.seq, lab.batch)
 
@@ -142,19 +142,19 @@ def test_largest_counts_exceed_javascript_numbers(engine):
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_random_slider_moves_agree_with_the_package(engine, start, moves):
     lab = BudgetLab(start[3])
-    now = setting(lab)
-    for name, place in moves:
-        offered = engine("choices", name, now, lab.limits, known(engine, lab))
+    now = settings_of(lab)
+    for name, fraction in moves:
+        offered = engine("choices", name, now, lab.limits, presets_and_start(engine, lab))
         assert offered == sorted(set(offered)) and now.get(name, now["shape"].get(name)) in offered
-        now = engine("changeSetting", now, name, offered[round(place * (len(offered) - 1))], lab.limits)
+        now = engine("changeSetting", now, name, offered[round(fraction * (len(offered) - 1))], lab.limits)
         lab.shape, lab.seq, lab.batch = tl.ModelShape(**now["shape"]), now["seq"], now["batch"]  # raises if invalid
-        assert in_order(exact(engine("costs", now))) == in_order(costs(lab))
+        assert in_order(parse_counts(engine("costs", now))) == in_order(costs(lab))
         assert lab.shape.family == start[3].family
 
 
 @pytest.mark.parametrize("d_model", [1, 64, 100, 768, 1600, 12_288, 7919])
 def test_heads_slider_offers_all_divisors(engine, d_model):
-    now = setting(BudgetLab(replace(tl.GPT2, d_model=d_model, n_heads=1, d_ff=None)))
+    now = settings_of(BudgetLab(replace(tl.GPT2, d_model=d_model, n_heads=1, d_ff=None)))
     assert engine("choices", "n_heads", now, LIMITS) == [n for n in range(1, d_model + 1) if d_model % n == 0]
     factors = [d_ff / d_model for d_ff in engine("choices", "d_ff", now, LIMITS)]
     assert factors == [half / 2 for half in range(1, 17) if half * d_model % 2 == 0]
@@ -163,38 +163,38 @@ def test_heads_slider_offers_all_divisors(engine, d_model):
 def test_sliders_cover_the_limits_and_the_presets(engine):
     lab = BudgetLab(tl.ModelShape("bert", 7, 100, 5, 300, 1001, 77), seq=13, batch=5)
     for name in SLIDERS:
-        others = known(engine, lab)
-        settings = [setting(BudgetLab(shape)) for _, _, _, shape, *_ in PRESETS]
-        own = [engine("choices", name, each, lab.limits, others) for each in settings]
-        for offered, (_, _, _, shape, *_) in zip(own, PRESETS):
+        others = presets_and_start(engine, lab)
+        preset_settings = [settings_of(BudgetLab(shape)) for _, _, _, shape, *_ in PRESETS]
+        choices_by_preset = [engine("choices", name, each, lab.limits, others) for each in preset_settings]
+        for offered, (_, _, _, shape, *_) in zip(choices_by_preset, PRESETS):
             stops = {getattr(shape, name, None) or {"seq": shape.n_positions, "batch": 1}[name]}
             if name not in ("n_heads", "d_ff"):
-                stops |= {setting(lab).get(name, asdict(lab.shape).get(name)), RANGES[name][1]}
+                stops |= {settings_of(lab).get(name, asdict(lab.shape).get(name)), RANGES[name][1]}
             assert stops <= set(offered) and offered[0] >= RANGES[name][0] and offered[-1] <= RANGES[name][1]
-    assert len(engine("choices", "n_layers", setting(lab), lab.limits)) == 128
+    assert len(engine("choices", "n_layers", settings_of(lab), lab.limits)) == 128
 
 
 def test_new_width_keeps_d_head_and_the_ratio_of_d_ff(engine):
     for *_, shape, _, _ in PRESETS:
-        now = setting(BudgetLab(shape))
+        now = settings_of(BudgetLab(shape))
         for d_model in range(64, 16_385, 64):
-            wide = engine("changeSetting", now, "d_model", d_model, LIMITS)["shape"]
+            resized = engine("changeSetting", now, "d_model", d_model, LIMITS)["shape"]
             ratio = shape.d_ff / shape.d_model
-            assert (wide["n_heads"], wide["d_ff"]) == (d_model // 64, min(int(ratio * d_model + 0.5), 131_072))
+            assert (resized["n_heads"], resized["d_ff"]) == (d_model // 64, min(int(ratio * d_model + 0.5), 131_072))
             shared = shape.n_heads // (shape.n_kv_heads or shape.n_heads)
-            if shape.n_kv_heads and wide["n_heads"] % shared == 0:
-                assert wide["n_kv_heads"] == wide["n_heads"] // shared
-    now = setting(BudgetLab(tl.SMOLLM2_135M))
+            if shape.n_kv_heads and resized["n_heads"] % shared == 0:
+                assert resized["n_kv_heads"] == resized["n_heads"] // shared
+    now = settings_of(BudgetLab(tl.SMOLLM2_135M))
     for n_heads, n_kv_heads in ((3, 1), (12, 4), (18, 6), (1, 1), (2, 1), (4, 1), (16, 4), (576, 192)):
         assert engine("changeSetting", now, "n_heads", n_heads, LIMITS)["shape"]["n_kv_heads"] == n_kv_heads
-    odd = setting(BudgetLab(replace(tl.GPT2, d_model=768, n_heads=6, d_ff=2047)))
+    odd = settings_of(BudgetLab(replace(tl.GPT2, d_model=768, n_heads=6, d_ff=2047)))
     for d_model in (704, 832, 64, 16_384):
-        wide = engine("changeSetting", odd, "d_model", d_model, LIMITS)
-        assert d_model % wide["shape"]["n_heads"] == 0
-        ratio = wide["shape"]["n_heads"] / (d_model / 128)
+        resized = engine("changeSetting", odd, "d_model", d_model, LIMITS)
+        assert d_model % resized["shape"]["n_heads"] == 0
+        ratio = resized["shape"]["n_heads"] / (d_model / 128)
         others = [n / (d_model / 128) for n in range(1, d_model + 1) if d_model % n == 0]
         assert max(ratio, 1 / ratio) == min(max(other, 1 / other) for other in others)
-        back = engine("changeSetting", wide, "d_model", 768, LIMITS, odd["shape"])
+        back = engine("changeSetting", resized, "d_model", 768, LIMITS, odd["shape"])
         assert back == odd, "moving back restores the setting"
 
 
@@ -216,35 +216,35 @@ def test_presets_agree_with_the_package_and_published_counts():
 @given(lab=labs())
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_state_round_trips_through_url_and_code(engine, lab):
-    everything = world(engine, lab)
-    code = engine("pythonCode", state(lab), everything["all"])
+    context = lab_context(engine, lab)
+    code = engine("pythonCode", state(lab), context["all"])
     copied = eval(code, {"tl": tl})
     expected = state(lab) if lab.base != "start" else {**state(lab), "base": copied.base}
     assert state(copied) == expected
 
     # In a page, options without a slider always come from a preset or the initial state.
-    began = tl.ModelShape(**lab.start["shape"])
+    initial_shape = tl.ModelShape(**lab.start["shape"])
     names = ("family", "n_segments", "pooler", "tied", "final_norm", "bias", "gated")
-    options = {name: getattr(began, name) for name in names}
-    if began.family != lab.shape.family or began.family != "llama":
-        options["n_kv_heads"] = lab.shape.n_heads if began.family == "llama" else None
+    options = {name: getattr(initial_shape, name) for name in names}
+    if initial_shape.family != lab.shape.family or initial_shape.family != "llama":
+        options["n_kv_heads"] = lab.shape.n_heads if initial_shape.family == "llama" else None
     lab.shape = replace(lab.shape, **options)
-    text = engine("encode", state(lab), everything)
+    text = engine("encode", state(lab), context)
     if text is None:
         assert state(lab) == lab.start
         return
     assert re.fullmatch(r"[\w.-]+", text), "the text needs no encoding in a query"
-    actual = engine("decode", text, everything)["state"]
+    actual = engine("decode", text, context)["state"]
     assert actual == state(lab)
 
 
 def test_url_contains_only_differences(engine):
-    assert engine("encode", state(BudgetLab()), world(engine, BudgetLab())) is None
+    assert engine("encode", state(BudgetLab()), lab_context(engine, BudgetLab())) is None
     lab = BudgetLab(base="gpt2")
-    everything = world(engine, lab)
+    context = lab_context(engine, lab)
 
     def encoded(lab):
-        return engine("encode", state(lab), everything)
+        return engine("encode", state(lab), context)
 
     assert encoded(lab) is None
     lab.seq = 2048
@@ -259,8 +259,8 @@ def test_url_contains_only_differences(engine):
     own = BudgetLab(tl.ModelShape("gpt2", 2, 64, 2, 100, 300, 50, tied=False))
     assert own.base == "start"
     own.batch = 3
-    assert engine("encode", state(own), world(engine, own)) == "start.batch-3"
-    actual = engine("decode", "start.batch-3", world(engine, own))
+    assert engine("encode", state(own), lab_context(engine, own)) == "start.batch-3"
+    actual = engine("decode", "start.batch-3", lab_context(engine, own))
     assert actual == {"state": state(own)}
 
 
@@ -295,7 +295,7 @@ def test_url_contains_only_differences(engine):
 )
 def test_invalid_url_gets_an_error_message(engine, text, error):
     own = BudgetLab()
-    assert engine("decode", text, world(engine, own)) == {"error": error}
+    assert engine("decode", text, lab_context(engine, own)) == {"error": error}
 
 
 # Texts.
@@ -336,10 +336,10 @@ def test_number_formatting(engine):
 
 
 def change_text(engine, one, other):
-    return engine("describe", setting(one), setting(other))
+    return engine("describe", settings_of(one), settings_of(other))
 
 
-def changed(shape, seq=None, batch=1, bytes_per_value=4, **fields):
+def lab_with(shape, seq=None, batch=1, bytes_per_value=4, **fields):
     return BudgetLab(replace(shape, **fields), seq or shape.n_positions, batch, bytes_per_value=bytes_per_value)
 
 
@@ -357,7 +357,7 @@ def test_description_of_a_change_agrees_with_the_package(engine):
             else "The output head, which is the same matrix,"
         )
 
-        other = changed(shape, n_layers=2 * shape.n_layers)
+        other = lab_with(shape, n_layers=2 * shape.n_layers)
         by = tl.count_parameters(other.shape) - count
         text = change_text(engine, one, other)
         assert text.startswith(f"{2 * shape.n_layers} layers instead of {shape.n_layers}: +{by:,} parameters, ")
@@ -366,45 +366,45 @@ def test_description_of_a_change_agrees_with_the_package(engine):
         assert text.endswith("the FLOPs." if bert else ", the cache 2 × the memory.")
 
         shared = {"n_kv_heads": shape.n_kv_heads and 2 * shape.n_kv_heads}
-        text = change_text(engine, one, changed(shape, n_heads=shape.n_heads * 2, **shared))
+        text = change_text(engine, one, lab_with(shape, n_heads=shape.n_heads * 2, **shared))
         assert text == (
             f"{2 * shape.n_heads} heads instead of {shape.n_heads}, 32 features in each instead of 64: no "
             "change in parameters or FLOPs. Heads divide d_model among themselves."
         )
-        text = change_text(engine, changed(shape, vocab_size=10_000), changed(shape, vocab_size=20_000))
+        text = change_text(engine, lab_with(shape, vocab_size=10_000), lab_with(shape, vocab_size=20_000))
         assert f"20,000 instead of 10,000: +{10_000 * shape.d_model:,} parameters" in text and head in text
-        text = change_text(engine, one, changed(shape, n_positions=shape.n_positions - 24, seq=one.seq))
+        text = change_text(engine, one, lab_with(shape, n_positions=shape.n_positions - 24, seq=one.seq))
         if shape.family == "llama":
             assert "no change in parameters, since positions are not learned" in text
         else:
             assert f"−{24 * shape.d_model:,} parameters" in text and "in the position embedding" in text
 
         if shape.family == "llama":  # its context exceeds the others
-            one = changed(shape, seq=1024)
+            one = lab_with(shape, seq=1024)
             flops = tl.forward_flops(shape, one.seq)
-        text = change_text(engine, one, changed(shape, seq=2 * shape.d_ff))
+        text = change_text(engine, one, lab_with(shape, seq=2 * shape.d_ff))
         assert "no change in parameters" in text and text.endswith("take more than the feed-forward layers.")
         rest = "its other products" if bert else "everything else"
         square = ratio(one.seq**2, 4 * shape.d_ff**2)
         assert f"scores and blend {square}, {rest} {ratio(one.seq, 2 * shape.d_ff)}." in text
-        text = change_text(engine, changed(shape, seq=2 * shape.d_ff), one)
+        text = change_text(engine, lab_with(shape, seq=2 * shape.d_ff), one)
         assert text.endswith("take no more than the feed-forward layers.")
 
-        other = changed(
+        other = lab_with(
             shape, seq=one.seq, d_model=2 * shape.d_model, n_heads=2 * shape.n_heads, d_ff=2 * shape.d_ff, **shared
         )
         text = change_text(engine, one, other)
         assert "grow with the square of d_model, 4 ×; the embeddings only with d_model itself, 2 ×." in text
         assert f"Heads keep their width, 64 features: now {2 * shape.n_heads} heads." in text
-        text = change_text(engine, one, changed(shape, seq=one.seq, batch=8))
+        text = change_text(engine, one, lab_with(shape, seq=one.seq, batch=8))
         memory = [sum(tl.memory_breakdown(shape, one.seq, batch).values()) for batch in (1, 8)]
         assert "scale with the batch, 8 ×" in text and text.endswith(
             f"step of training takes {ratio(*memory)} the memory."
         )
         assert "Weights take 0.5 × the memory" in change_text(
-            engine, one, changed(shape, seq=one.seq, bytes_per_value=2)
+            engine, one, lab_with(shape, seq=one.seq, bytes_per_value=2)
         )
-        text = change_text(engine, one, changed(shape, n_layers=1, seq=3))
+        text = change_text(engine, one, lab_with(shape, n_layers=1, seq=3))
         assert text.startswith(f"−{count - tl.count_parameters(replace(shape, n_layers=1)):,} parameters, ")
     assert change_text(engine, BudgetLab(tl.BERT_BASE), BudgetLab(tl.GPT2)).startswith(
         "A different model: +14,957,568 parameters"
@@ -413,14 +413,14 @@ def test_description_of_a_change_agrees_with_the_package(engine):
 
 def test_initial_description_compares_with_published_counts(engine):
     lab = BudgetLab()
-    for each, (_, name, _, shape, published, paper) in zip(known(engine, lab), PRESETS):
+    for each, (_, name, _, shape, published, paper) in zip(presets_and_start(engine, lab), PRESETS):
         text = engine("introduction", each, each)
         assert text.startswith(
             f"{name} has {published:,} parameters, as many as its published weights; its paper says {paper}. "
         )
         assert ("cache" in text) == (shape.family != "bert")
     own = BudgetLab(replace(tl.GPT2, bias=False), batch=3)
-    text = engine("introduction", setting(own), known(engine, own)[0])
+    text = engine("introduction", settings_of(own), presets_and_start(engine, own)[0])
     assert text.startswith(
         f"This model has {tl.count_parameters(own.shape):,} parameters. A forward pass over 1,024 tokens in"
     )
@@ -441,7 +441,7 @@ def test_repr_is_stable_and_state_from_the_browser_is_kept():
     assert (lab.seq, lab.batch, lab.bytes_per_value, lab.quantity) == (256, 2, 2, "flops")
     assert repr(lab) == f"BudgetLab({lab.shape}, seq=256, batch=2, bytes_per_value=2)"
     assert lab.start == {
-        **setting(BudgetLab(tl.BERT_BASE, 128)),
+        **settings_of(BudgetLab(tl.BERT_BASE, 128)),
         "base": "start",
         "quantity": "parameters",
         "config": "",
@@ -509,7 +509,7 @@ KEYS = ", ".join(map(repr, [*(key for key, *_ in PRESETS), "start"]))
     ],
 )
 def test_invalid_arguments_raise_clear_errors(arguments, error, message):
-    says(lambda: BudgetLab(**arguments), error, message)
+    raises(lambda: BudgetLab(**arguments), error, message)
 
 
 def test_the_docstring_lists_every_preset_and_limit():
@@ -548,12 +548,12 @@ def unfold(page):
 
 
 def slider(page, name, view=0):
-    return page.get_by_label(NAMES[name], exact=True).nth(view)
+    return page.get_by_label(NAMES[name], parse_counts=True).nth(view)
 
 
-def typed(page, name):
+def typed_text(page, name):
     """Return the text in the field beside a slider."""
-    return page.get_by_label(f"{NAMES[name]}, typed", exact=True).input_value()
+    return page.get_by_label(f"{NAMES[name]}, typed", parse_counts=True).input_value()
 
 
 def move(page, name, value, view=0):
@@ -564,7 +564,7 @@ def move(page, name, value, view=0):
                 node.value = i;
                 node.dispatchEvent(new Event('input'));
                 await null; await null;
-                const shown = node.closest('.tl-turn').querySelector('.tl-input').value;
+                const shown = node.closest('.tl-setting').querySelector('.tl-input').value;
                 if (shown.replaceAll(',', '') === String(value)) break;
             }
             node.dispatchEvent(new Event('change'));
@@ -586,12 +586,12 @@ def table(page, view=0):
     return {name: tuple(cells) for name, *cells in rows}
 
 
-def demand(page, lab, base):
+def assert_tables(page, lab, base):
     """Assert that all four tables show the package's numbers and the differences from the base."""
     buttons = {"parameters": "parameters", "flops": "FLOPs", "training": "training", "generation": "generation"}
     mine, theirs = costs(lab), costs(base)
     for quantity, button in buttons.items():
-        page.get_by_role("button", name=button, exact=True).click()
+        page.get_by_role("button", name=button, parse_counts=True).click()
         rows = table(page)
         now = {**mine[quantity], "total": sum(mine[quantity].values())}
         before = {**theirs[quantity], "total": sum(theirs[quantity].values())}
@@ -600,10 +600,10 @@ def demand(page, lab, base):
             count, earlier = now.get(name, 0), before.get(name, 0)
             assert number == f"{count:,}"
             assert by == ("same" if count == earlier else f"{count - earlier:+,}".replace("-", "−"))
-    page.get_by_role("button", name="parameters", exact=True).click()
+    page.get_by_role("button", name="parameters", parse_counts=True).click()
 
 
-def picture(page):
+def visible_html(page):
     """Return everything that is visible or announced by a screen reader."""
     return page.locator(".tl-lab").evaluate("""lab => {
         const copy = lab.cloneNode(true);
@@ -617,14 +617,14 @@ def query(page):
     return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
 
 
-def address(page, text, word="budget"):
+def wait_for_url(page, text, parameter="budget"):
     """Wait until the URL contains this state of a lab, or no state if it is None."""
     page.wait_for_function(
-        "([word, text]) => new URLSearchParams(location.search).get(word) === text", arg=[word, text]
+        "([word, text]) => new URLSearchParams(location.search).get(word) === text", arg=[parameter, text]
     )
 
 
-def again(page, url, count=1):
+def reopen(page, url, count=1):
     page.goto("about:blank")
     page.goto(url)
     page.wait_for_function("count => document.querySelectorAll('[data-lab=ready]').length === count", arg=count)
@@ -645,7 +645,7 @@ def test_every_preset_shows_published_and_computed_counts(show, preset):
     )
     pressed = page.get_by_role("group", name="Start from").locator("[aria-pressed=true]").all_inner_texts()
     assert pressed == [name] and page.get_by_label("Changes are shown against").locator(":checked").inner_text() == name
-    demand(page, BudgetLab(shape), BudgetLab(shape))
+    assert_tables(page, BudgetLab(shape), BudgetLab(shape))
     rule = 12 * shape.n_layers * shape.d_model**2 + shape.vocab_size * shape.d_model
     missed = published - rule
     note = page.locator(".tl-aside").first.inner_text()
@@ -658,7 +658,7 @@ def test_change_is_compared_with_the_preset(show):
     move(page, "n_layers", 24)
     assert table(page)["attention weights"] == ("56,623,104", "+28,311,552", "27.0 %", "2 ×")
     assert table(page)["total"] == ("209,494,272", "+85,054,464", "100 %", "1.68 ×")
-    demand(page, changed(tl.GPT2, n_layers=24), BudgetLab())
+    assert_tables(page, lab_with(tl.GPT2, n_layers=24), BudgetLab())
     head = page.locator(".tl-cost-head").first.inner_text()
     assert re.sub(r"\s+", " ", head) == "Parameters 209.5 M +85.05 M · 1.68 ×"
     # The preset is shown as a thin bar, scaled like the main bar, and as a mark on the slider.
@@ -669,16 +669,16 @@ def test_change_is_compared_with_the_preset(show):
         for i in (0, 1)
     )  # fmt: skip
     assert earlier / now == pytest.approx(124_439_808 / 209_494_272, rel=1e-3)
-    assert page.locator(".tl-was:visible").count() == 1
+    assert page.locator(".tl-base-mark:visible").count() == 1
     label = page.get_by_role("img").first.get_attribute("aria-label")
     assert label.startswith("Parameters: token embedding 18.4 %, position embedding 0.38 %, attention weights 27.0 %")
     # Compared with another model: components that only the other model has are listed as well.
     page.get_by_label("Changes are shown against").select_option("BERT-base")
-    demand(page, changed(tl.GPT2, n_layers=24), BudgetLab(tl.BERT_BASE))
+    assert_tables(page, lab_with(tl.GPT2, n_layers=24), BudgetLab(tl.BERT_BASE))
     assert table(page)["pooler"] == ("0", "−590,592", "0 %", "0 ×")
     page.get_by_role("button", name="GPT-2 XL").click()
     page.get_by_label("Changes are shown against").select_option("GPT-2 small")
-    demand(page, BudgetLab(tl.GPT2_XL), BudgetLab())
+    assert_tables(page, BudgetLab(tl.GPT2_XL), BudgetLab())
 
 
 def test_the_ends_of_all_sliders_at_once(show):
@@ -687,13 +687,13 @@ def test_the_ends_of_all_sliders_at_once(show):
         if name != "n_heads":
             slider(page, name).press("End")
     shape = tl.ModelShape("gpt2", 128, 16_384, 256, 131_072, 262_144, 1_048_576)
-    demand(page, BudgetLab(shape, 1_048_576, 1024), BudgetLab())
+    assert_tables(page, BudgetLab(shape, 1_048_576, 1024), BudgetLab())
     assert page.evaluate("document.documentElement.scrollWidth") == 760
     slider(page, "d_model").press("Home")
     slider(page, "n_layers").press("Home")
     page.get_by_role("button", name="2: half").click()
     shape = replace(shape, n_layers=1, d_model=64, n_heads=1, d_ff=512)
-    demand(page, BudgetLab(shape, 1_048_576, 1024, bytes_per_value=2), BudgetLab())
+    assert_tables(page, BudgetLab(shape, 1_048_576, 1024, bytes_per_value=2), BudgetLab())
 
 
 def test_heads_slider_offers_divisors_and_changes_no_parameter(show):
@@ -702,7 +702,7 @@ def test_heads_slider_offers_divisors_and_changes_no_parameter(show):
     seen = []
     slider(page, "n_heads").press("Home")
     for _ in range(18):
-        heads = int(typed(page, "n_heads"))
+        heads = int(typed_text(page, "n_heads"))
         assert 768 % heads == 0 and table(page) == before
         seen.append(heads)
         slider(page, "n_heads").press("ArrowRight")
@@ -710,7 +710,7 @@ def test_heads_slider_offers_divisors_and_changes_no_parameter(show):
     assert status(page).startswith("768 heads instead of 384, 1 feature in each instead of 2: no change in parameters")
 
 
-def test_by_keyboard(show):
+def test_keyboard_control(show):
     page = show(BudgetLab(base="gpt2"))
     slider(page, "n_layers").press("ArrowRight")
     assert status(page).startswith("13 layers instead of 12: +7,087,872 parameters, 1.06 × as many.")
@@ -725,7 +725,7 @@ def test_by_keyboard(show):
     page.get_by_role("button", name="seq = 3,328").press("Enter")
     assert status(page).startswith("A context of 3,328 tokens instead of 1,024: no change in parameters")
     assert page.get_by_role("button", name="seq = 3,328").get_attribute("aria-pressed") == "true"
-    page.get_by_role("button", name="FLOPs", exact=True).press("Space")
+    page.get_by_role("button", name="FLOPs", parse_counts=True).press("Space")
     rows = table(page)
     assert rows["scores and blend"][0] == rows["feed-forward"][0]
 
@@ -734,7 +734,7 @@ def test_drag_is_described_from_its_start(show):
     page = show(BudgetLab(base="gpt2"))
     seen = set()
     for _ in slide(page, slider(page, "n_layers"), [(11 + 4 * step) / 95 for step in range(21)]):
-        layers = typed(page, "n_layers")
+        layers = typed_text(page, "n_layers")
         assert status(page).startswith(f"{layers} layers instead of 12: +{7_087_872 * (int(layers) - 12):,} parameters")
         seen.add(layers)
     assert len(seen) > 15
@@ -746,10 +746,10 @@ def test_drag_is_described_from_its_start(show):
 def test_width_and_ratio_return_after_a_drag(show):
     page = show(BudgetLab(replace(tl.GPT2, d_ff=2047)))
     slider(page, "d_model").press("Home")
-    assert typed(page, "d_ff") == "171" and page.get_by_text("(2.67 ×)").first.is_visible()
+    assert typed_text(page, "d_ff") == "171" and page.get_by_text("(2.67 ×)").first.is_visible()
     move(page, "d_model", 768)
-    assert typed(page, "d_ff") == "2,047" and page.get_by_text("(2.67 ×)").first.is_visible()
-    assert page.locator(".tl-was:visible").count() == 0
+    assert typed_text(page, "d_ff") == "2,047" and page.get_by_text("(2.67 ×)").first.is_visible()
+    assert page.locator(".tl-base-mark:visible").count() == 0
 
 
 def test_context_beyond_n_positions_shows_a_warning(show):
@@ -764,37 +764,37 @@ def test_context_beyond_n_positions_shows_a_warning(show):
 # The URL.
 
 
-def turns(page):
+def slider_html(page):
     """Return the sliders and their fields without ids, which differ between visits."""
-    return re.sub(r"tl-field-\w+-", "", page.locator(".tl-turns").inner_html())
+    return re.sub(r"tl-field-\w+-", "", page.locator(".tl-settings").inner_html())
 
 
 def test_url_restores_the_state(show):
     page = show(BudgetLab(base="gpt2"))
-    first = picture(page)
+    first = visible_html(page)
     move(page, "n_layers", 24)
     move(page, "seq", 4096)
     page.get_by_role("button", name="2: half").click()
     page.get_by_role("button", name="training").click()
-    address(page, "gpt2.n_layers-24.seq-4096.bytes-2.show-training")
-    shown = [table(page), turns(page), page.locator(".tl-costs").inner_html()]
-    for visit in (page.reload, lambda: again(page, page.url)):
+    wait_for_url(page, "gpt2.n_layers-24.seq-4096.bytes-2.show-training")
+    shown = [table(page), slider_html(page), page.locator(".tl-costs").inner_html()]
+    for visit in (page.reload, lambda: reopen(page, page.url)):
         visit()
         page.wait_for_selector("[data-lab=ready]")
         unfold(page)
-        assert [table(page), turns(page), page.locator(".tl-costs").inner_html()] == shown
+        assert [table(page), slider_html(page), page.locator(".tl-costs").inner_html()] == shown
         assert status(page).startswith("Against GPT-2 small: +85,054,464 parameters, 1.68 × as many.")
     page.get_by_role("button", name="Reset").click()
-    assert picture(page) == first, "Reset restores the initial state, not the address"
-    address(page, None)
+    assert visible_html(page) == first, "Reset restores the initial state, not the address"
+    wait_for_url(page, None)
     assert page.url.endswith("labs.html")
 
 
 def test_single_difference_in_the_url_is_described(show):
     page = show(BudgetLab(base="gpt2"))
-    again(page, f"{page.url}?budget=gpt2-xl.n_layers-24")
+    reopen(page, f"{page.url}?budget=gpt2-xl.n_layers-24")
     assert status(page).startswith("Against GPT-2 XL: 24 layers instead of 48: −737,779,200 parameters")
-    again(page, f"{page.url.split('?')[0]}?budget=bert-base")
+    reopen(page, f"{page.url.split('?')[0]}?budget=bert-base")
     assert status(page).startswith("BERT-base has 109,482,240 parameters")
     assert page.get_by_label("Changes are shown against").input_value() == "bert-base"
 
@@ -802,16 +802,16 @@ def test_single_difference_in_the_url_is_described(show):
 def test_labs_of_one_page_have_separate_url_parameters(show):
     page = show(BudgetLab(base="gpt2"), BudgetLab(tl.BERT_BASE, seq=128), MaskLab())
     move(page, "n_layers", 6, 1)
-    address(page, "start.n_layers-6", "budget2")
+    wait_for_url(page, "start.n_layers-6", "budget2")
     assert query(page) == {"budget2": "start.n_layers-6"}
     move(page, "batch", 8, 0)
-    address(page, "gpt2.batch-8")
+    wait_for_url(page, "gpt2.batch-8")
     assert query(page) == {"budget": "gpt2.batch-8", "budget2": "start.n_layers-6"}
-    again(page, page.url, 3)
+    reopen(page, page.url, 3)
     assert slider(page, "n_layers", 1).get_attribute("aria-valuetext") == "6; the start: 12"
     assert slider(page, "batch").get_attribute("aria-valuetext") == "8; GPT-2 small: 1"
     page.get_by_role("button", name="Reset").nth(1).click()
-    address(page, None, "budget2")
+    wait_for_url(page, None, "budget2")
     assert query(page) == {"budget": "gpt2.batch-8"}
 
 
@@ -825,7 +825,7 @@ def test_url_state_survives_links_within_the_page(show):
     page.goto(f"{page.url}?highlight=a%20b#deep")
     page.wait_for_selector("[data-lab=ready]")
     move(page, "n_layers", 24)
-    address(page, "gpt2.n_layers-24")
+    wait_for_url(page, "gpt2.n_layers-24")
     assert page.url.endswith("#deep") and query(page)["highlight"] == "a b"
     length = page.evaluate("history.length")
     page.evaluate("window.stayed = true")
@@ -833,7 +833,7 @@ def test_url_state_survives_links_within_the_page(show):
     assert page.evaluate("window.stayed") and query(page)["budget"] == "gpt2.n_layers-24"
     page.wait_for_function("scrollY > 400")
     move(page, "n_layers", 36)
-    address(page, "gpt2.n_layers-36")
+    wait_for_url(page, "gpt2.n_layers-36")
     assert page.url.endswith("#deep") and page.evaluate("history.length") == length, "going back leaves the page"
 
 
@@ -842,7 +842,7 @@ def test_invalid_url_is_ignored_and_reported(show, text):
     page = show(BudgetLab(base="gpt2"))
     parts = """nodes => nodes.map((node) => node.outerHTML.replace(/tl-field-\\w+-/g, ''))"""
     first = page.locator(".tl-lab > :not(.tl-error)").evaluate_all(parts)
-    again(page, f"{page.url}?budget={text}")
+    reopen(page, f"{page.url}?budget={text}")
     alert = page.locator(".tl-lab > .tl-error")
     assert alert.is_visible() and alert.inner_text().startswith("The lab ignores part of the address: ")
     assert page.locator(".tl-lab > :not(.tl-error)").evaluate_all(parts) == first
@@ -850,7 +850,7 @@ def test_invalid_url_is_ignored_and_reported(show, text):
     assert "budget" in page.url, "the reader can correct the address"
     move(page, "n_layers", 24)
     assert alert.is_hidden()
-    address(page, "gpt2.n_layers-24")
+    wait_for_url(page, "gpt2.n_layers-24")
 
 
 def test_url_updates_are_debounced(show):
@@ -867,14 +867,14 @@ def test_url_updates_are_debounced(show):
             await new Promise((resolve) => setTimeout(resolve, 4));
         }
     }""")
-    address(page, "gpt2.n_layers-60")
+    wait_for_url(page, "gpt2.n_layers-60")
     assert page.evaluate("window.writes") <= 5, "browsers limit changes of the address"
 
 
 def test_browser_that_refuses_url_changes(show):
     page = show(BudgetLab(base="gpt2"))
     page.evaluate("() => { history.replaceState = () => { throw new DOMException('no', 'SecurityError'); }; }")
-    page.evaluate(COPY)
+    page.evaluate(FAKE_CLIPBOARD)
     move(page, "n_layers", 24)
     page.wait_for_timeout(400)
     assert "budget" not in page.url
@@ -882,13 +882,13 @@ def test_browser_that_refuses_url_changes(show):
     assert page.evaluate("window.copied").endswith("labs.html?budget=gpt2.n_layers-24")
 
 
-COPY = """() => Object.defineProperty(navigator, "clipboard", {
+FAKE_CLIPBOARD = """() => Object.defineProperty(navigator, "clipboard", {
     configurable: true, value: { writeText: async (text) => { window.copied = text; } },
 })"""
-REFUSE = """() => Object.defineProperty(navigator, "clipboard", {
+REFUSING_CLIPBOARD = """() => Object.defineProperty(navigator, "clipboard", {
     configurable: true, value: { writeText: async () => { throw new DOMException("no", "NotAllowedError"); } },
 })"""
-ABSENT = '() => Object.defineProperty(navigator, "clipboard", { configurable: true, value: undefined })'
+NO_CLIPBOARD = '() => Object.defineProperty(navigator, "clipboard", { configurable: true, value: undefined })'
 
 
 def in_section(html):
@@ -897,7 +897,7 @@ def in_section(html):
 
 def test_copied_link_leads_to_the_lab(show):
     page = show(BudgetLab(base="gpt2"), change=in_section)
-    page.evaluate(COPY)
+    page.evaluate(FAKE_CLIPBOARD)
     button = page.get_by_role("button", name="Copy link")
     button.press("Enter")
     assert page.evaluate("window.copied").endswith("labs.html#the-lab")
@@ -907,13 +907,13 @@ def test_copied_link_leads_to_the_lab(show):
     assert page.get_by_label("Link to this state").is_hidden()
     link = page.evaluate("window.copied")
     assert link.endswith("labs.html?budget=gpt2.n_layers-24#the-lab"), "the link does not wait for the address"
-    again(page, link)
+    reopen(page, link)
     assert table(page)["total"][0] == "209,494,272"
     move(page, "n_layers", 12)
     assert "copied" not in page.locator(".tl-foot").inner_text()
 
 
-@pytest.mark.parametrize("refusal", [REFUSE, ABSENT])
+@pytest.mark.parametrize("refusal", [REFUSING_CLIPBOARD, NO_CLIPBOARD])
 def test_link_is_selectable_without_clipboard_access(show, refusal):
     page = show(BudgetLab(base="gpt2"))
     page.evaluate(refusal)
@@ -935,11 +935,11 @@ def test_notebook_gets_code_instead_of_a_link(show):
     move(page, "batch", 8)
     page.wait_for_timeout(400)
     assert page.url == url
-    page.evaluate(COPY)
+    page.evaluate(FAKE_CLIPBOARD)
     page.get_by_role("button", name="Copy code").click()
     lab = eval(page.evaluate("window.copied"), {"tl": tl})
     assert lab.shape == replace(tl.GPT2, n_layers=24) and (lab.seq, lab.batch, lab.base) == (1024, 8, "gpt2")
-    again(page, f"{url}?budget=gpt2.n_layers-3")
+    reopen(page, f"{url}?budget=gpt2.n_layers-3")
     assert table(page)["total"][1] == "same" and page.locator(".tl-lab > .tl-error").count() == 0
 
 
@@ -950,8 +950,8 @@ def test_two_views_share_url_parameters(show):
     move(page, "n_layers", 24)
     assert status(page) == status(page, 1) != before
     assert table(page) == table(page, 1)
-    address(page, "gpt2.n_layers-24")
-    again(page, page.url, 2)
+    wait_for_url(page, "gpt2.n_layers-24")
+    reopen(page, page.url, 2)
     assert status(page) == status(page, 1)
     page.get_by_role("button", name="Reset").nth(1).click()
     assert status(page) == status(page, 1) == before
@@ -959,8 +959,8 @@ def test_two_views_share_url_parameters(show):
 
 def test_accessible_after_copy_and_after_an_invalid_url(show):
     page = show(BudgetLab(base="gpt2"))
-    page.evaluate(REFUSE)
+    page.evaluate(REFUSING_CLIPBOARD)
     page.get_by_role("button", name="Copy link").click()
     problems = violations_in_both_themes(page)
-    again(page, f"{page.url.split('?')[0]}?budget=nothing")
+    reopen(page, f"{page.url.split('?')[0]}?budget=nothing")
     assert not problems + violations_in_both_themes(page)

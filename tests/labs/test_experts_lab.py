@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import transformer_lab as tl
-from agreement import says
+from agreement import raises
 from gestures import slide, status
 from javascript import Engine, agree
 from transformer_lab.labs import ExpertsLab
@@ -239,7 +239,7 @@ def test_the_switch_adds_the_shared_expert():
     ],
 )
 def test_invalid_arguments_raise_clear_errors(make, error, text):
-    says(make, error, text)
+    raises(make, error, text)
 
 
 # In a browser.

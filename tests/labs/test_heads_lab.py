@@ -9,7 +9,7 @@ import pytest
 import torch
 import traitlets
 
-from agreement import says
+from agreement import raises
 from gestures import finger_scrolls
 from javascript import Engine
 from lab_table import SENTENCE, random_weights
@@ -206,7 +206,7 @@ SIZE = "weights must be at most (128, 32, 64, 64) along (layers, heads, q_len, k
     ],
 )
 def test_unsupported_weights_raise_clear_errors(arguments, error, message):
-    says(lambda: HeadsLab(*arguments), error, message)
+    raises(lambda: HeadsLab(*arguments), error, message)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_unsupported_weights_raise_clear_errors(arguments, error, message):
     ],
 )
 def test_options_out_of_range_raise(option, value, message):
-    says(lambda: HeadsLab(four, "a b c d", **{option: value}), ValueError, message)
+    raises(lambda: HeadsLab(four, "a b c d", **{option: value}), ValueError, message)
     lab = HeadsLab(four, "a b c d")
     with pytest.raises((ValueError, traitlets.TraitError)):
         setattr(lab, option, value)
@@ -272,7 +272,7 @@ def test_other_sentences_must_fit(others, error, message):
 
 
 def test_sentence_out_of_range_raises():
-    says(lambda: two_sentences(sentence=2), ValueError, "sentence must be from 0 to 1, got 2")
+    raises(lambda: two_sentences(sentence=2), ValueError, "sentence must be from 0 to 1, got 2")
     with pytest.raises(ValueError, match="others cannot change"):
         two_sentences().others = []
 
@@ -281,14 +281,14 @@ def test_patterns_in_the_overview_need_the_same_tokens():
     weights = random_weights(2, 3, 4, 6)
     lab = HeadsLab(weights, "le chat dort .", "the cat is a sleep .", overview="weight")
     message = "overview must be 'maps' or 'weight' where key_tokens are not the tokens, got 'first'"
-    says(lambda: setattr(lab, "overview", "first"), ValueError, message)
+    raises(lambda: setattr(lab, "overview", "first"), ValueError, message)
     assert lab.overview == "weight"
 
 
 def test_a_grid_is_there_from_the_beginning_or_not_at_all():
     for lab, value in [(two_sentences(), "first"), (two_sentences(overview="first"), "")]:
         message = f"overview cannot change from {lab.overview!r} to {value!r}: make a new lab"
-        says(lambda lab=lab, value=value: setattr(lab, "overview", value), ValueError, message)
+        raises(lambda lab=lab, value=value: setattr(lab, "overview", value), ValueError, message)
     assert two_sentences(overview="maps").controls == ["sentences", "patterns", "tokens"]
     assert two_sentences(overview="maps", controls=["heads"]).controls == ["heads"]
 

@@ -34,7 +34,7 @@ def test_what_is_stored_are_the_models_moves():
 def test_each_verdict_follows_from_the_tables():
     """A model reads the future, padding or another document if an output moves that must not move."""
     for model in MODELS:
-        letter, verdict, claim = model["letter"], model["verdict"], model["said"]
+        letter, verdict, claim = model["letter"], model["verdict"], model["claim"]
         tables = {(row, loud): table(letter, row, loud) for row in ROWS for loud in (False, True)}
         leaks = EARLIER if claim.startswith("causal") else torch.zeros(8, 8).bool()
         if "prefix" in claim:

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import transformer_lab as tl
-from agreement import says
+from agreement import raises
 from gestures import drag, middle, status
 from javascript import ANYTHING, Engine, agree, many
 from transformer_lab.labs import LookupLab
@@ -151,7 +151,7 @@ def test_tensors_are_serialized_as_short_numbers():
     ],
 )
 def test_invalid_arguments_raise_clear_errors(make, error, text):
-    says(make, error, text)
+    raises(make, error, text)
 
 
 # In a browser.

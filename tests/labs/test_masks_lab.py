@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import transformer_lab as tl
 from accessibility import violations_in_both_themes
-from agreement import says
+from agreement import raises
 from gestures import count_moving, middle, status, swipe
 from javascript import Engine, agree
 from lab_table import LABS, LONGEST, square
@@ -387,7 +387,7 @@ FOR_OWN_TENSORS = [name for name, preset in PRESETS.items() if not preset.place 
     ],
 )
 def test_invalid_arguments_raise_clear_errors(make, error, text):
-    says(make, error, text)
+    raises(make, error, text)
 
 
 # In a browser.

@@ -58,9 +58,9 @@ JOURNEYS = {
     "the walk of a norm": Journey(
         NormalizationLab,
         press("batch norm"),
-        ".tl-cubes > :last-child .tl-cell:is(.tl-used, .tl-chosen)",
+        ".tl-cubes > :last-child .tl-cell:is(.tl-outlined, .tl-chosen)",
         ".tl-cubes",
-        source=".tl-cubes > :first-child .tl-cell:is(.tl-used, .tl-chosen)",
+        source=".tl-cubes > :first-child .tl-cell:is(.tl-outlined, .tl-chosen)",
         name="dataset.flat",
     ),
 }

@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional as F
 
 import transformer_lab as tl
-from agreement import says
+from agreement import raises
 from gestures import status
 from javascript import Engine, agree
 from lab_table import cell
@@ -284,7 +284,7 @@ ONE_OF = "norm must be one of the norms, got {}"
     ],
 )
 def test_invalid_arguments_raise_clear_errors(arguments, error, message):
-    says(lambda: NormalizationLab(**arguments), error, message)
+    raises(lambda: NormalizationLab(**arguments), error, message)
 
 
 def test_shape_cannot_change():
@@ -347,7 +347,7 @@ def test_entries_that_share_statistics_are_highlighted(show, norm):
         flat = 16 * index[0] + 4 * index[1] + index[2]
         for view in (0, 1):
             assert marked(page, "tl-chosen", view) == {flat}
-            assert marked(page, "tl-used", view) == sharers(lab, index)
+            assert marked(page, "tl-outlined", view) == sharers(lab, index)
         begins, ends = sentence(lab, index)
         assert status(page).startswith(begins) and ends in status(page)
     shown = page.locator(".tl-grid").nth(1).locator(".tl-cell").all_inner_texts()
@@ -361,7 +361,7 @@ def test_axes_can_be_toggled_freely(show):
     for button, dims in [("batch", [0, 2]), ("seq", [0, 1, 2]), ("d_model", [0, 1]), ("batch", [1]), ("seq", [])]:
         page.get_by_role("button", name=button, exact=True).click()
         lab.dims = dims
-        assert marked(page, "tl-used") == sharers(lab, (0, 1, 1))
+        assert marked(page, "tl-outlined") == sharers(lab, (0, 1, 1))
         names = pressed.all_inner_texts()
         assert [name for name in ("batch", "seq", "d_model") if name in names] == [
             ("batch", "seq", "d_model")[dim] for dim in dims
@@ -373,7 +373,7 @@ def test_axes_can_be_toggled_freely(show):
     page.get_by_role("button", name="group norm").click()
     page.get_by_role("button", name="4", exact=True).click()
     lab.norm, lab.n_groups = "group", 4
-    assert marked(page, "tl-used") == sharers(lab, (0, 1, 1))
+    assert marked(page, "tl-outlined") == sharers(lab, (0, 1, 1))
     page.get_by_role("button", name="subtract the mean").click()
     assert "its root mean square" in status(page)
 
@@ -434,11 +434,11 @@ def test_hover_previews_and_click_chooses(show):
     first, lab = status(page), NormalizationLab()
     for grid in (0, 1):
         cell(page, 18, grid).hover()
-        assert marked(page, "tl-used", 1) == sharers(lab, (1, 0, 2)) and status(page).startswith("x[1, 0, 2] = 3 ")
+        assert marked(page, "tl-outlined", 1) == sharers(lab, (1, 0, 2)) and status(page).startswith("x[1, 0, 2] = 3 ")
         assert "Chosen entry x[0, 1, 1]" in page.locator(".tl-disturb").inner_text()
         page.get_by_label(OUTLIER, exact=True).hover()
         assert status(page) == first
     cell(page, 18, 1).click()
     page.get_by_label(OUTLIER, exact=True).hover()
-    assert marked(page, "tl-used") == sharers(lab, (1, 0, 2))
+    assert marked(page, "tl-outlined") == sharers(lab, (1, 0, 2))
     assert "Chosen entry x[1, 0, 2] = 3" in page.locator(".tl-disturb").inner_text()

@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional as F
 
 import transformer_lab as tl
-from agreement import says
+from agreement import raises
 from gestures import status
 from javascript import Engine, agree
 from transformer_lab.labs import OrderLab
@@ -311,7 +311,7 @@ def test_inputs_are_copied_and_select_the_step_mode():
     ],
 )
 def test_invalid_arguments_raise_clear_errors(arguments, error, message):
-    says(lambda: OrderLab(**arguments), error, message)
+    raises(lambda: OrderLab(**arguments), error, message)
 
 
 # In a browser.

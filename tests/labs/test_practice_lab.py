@@ -13,17 +13,17 @@ STEPS = ("scores", "scale", "softmax", "blend")
 
 
 @rule(inputs=lambda draw, n=2: (n,))
-def halves(n):
+def sublayers(n):
     return n / 2
 
 
-@halves.mistake
+@sublayers.mistake
 def doubled(n):
     """You double it: `n` grows. Think of an apple. Is a half more or less?"""
     return n * 2
 
 
-@halves.mistake
+@sublayers.mistake
 def one_more(n):
     """You add one: that is counting. What does half mean?"""
     return n + 1
@@ -31,7 +31,7 @@ def one_more(n):
 
 def ask(answer, asks=None, **settings):
     settings = {"title": "Halves", "question": lambda n: f"Half of `{n}`?", "sizes": {"n": (2, 60)}} | settings
-    return Practice(Topic(rule=halves, answer=answer, asks=asks, **settings))
+    return Practice(Topic(rule=sublayers, answer=answer, asks=asks, **settings))
 
 
 @pytest.fixture

@@ -154,16 +154,16 @@ def test_table_does_not_depend_on_the_default_dtype():
 
 
 @pytest.mark.parametrize("order", ["pre-norm", "post-norm"])
-@pytest.mark.parametrize("stretch", ["encoder", "decoder"])
-def test_steps_of_a_block_match_the_layers(order, stretch):
-    layer = {"encoder": tl.EncoderLayer, "decoder": tl.DecoderLayer}[stretch](8, 2, 16, norm_first=order == "pre-norm")
+@pytest.mark.parametrize("section", ["encoder", "decoder"])
+def test_steps_of_a_block_match_the_layers(order, section):
+    layer = {"encoder": tl.EncoderLayer, "decoder": tl.DecoderLayer}[section](8, 2, 16, norm_first=order == "pre-norm")
     seen, x = [], torch.randn(1, 3, 8)
     for name, module in layer.named_children():
         words = name.replace("norm", "norm ").replace("_", "-")
         module.register_forward_pre_hook(lambda *_, words=words: seen.append(words))
-    layer(x) if stretch == "encoder" else layer(x, x)
+    layer(x) if section == "encoder" else layer(x, x)
     rule = practice.topics()["order_of_a_block"].exercise.reference
-    parts = {"encoder": [("encoder", 6)], "decoder": [("looks", 6), ("rest", 3)]}[stretch]
+    parts = {"encoder": [("encoder", 6)], "decoder": [("attentions", 6), ("last_parts", 3)]}[section]
     steps = [step for name, last in parts for step in rule(order, name, False)[-last:]]
     assert [step for step in steps if "sum" not in step] == [each for each in seen if each in steps]
 

@@ -9,7 +9,7 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agreement import says
+from agreement import raises
 from gestures import status
 from javascript import ANYTHING, Engine, agree, many, read
 from transformer_lab import pretrained
@@ -191,7 +191,7 @@ def test_invalid_arguments_raise_clear_errors(make, error, text):
         with pytest.raises(error, match=r"^prompt must be one of "):
             make()
     else:
-        says(make, error, text)
+        raises(make, error, text)
 
 
 def test_greedy_draws_the_best_token_alone():

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import transformer_lab as tl
-from agreement import says
+from agreement import raises
 from gestures import status
 from javascript import Engine
 from lab_table import SENTENCE
@@ -107,7 +107,7 @@ def test_displayed_code_runs_with_the_displayed_shapes(engine, mistakes):
     ],
 )
 def test_invalid_arguments_raise_clear_errors(arguments, error, message):
-    says(lambda: SplitLab(**arguments), error, message)
+    raises(lambda: SplitLab(**arguments), error, message)
 
 
 # In a browser.

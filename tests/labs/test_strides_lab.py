@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import transformer_lab as tl
-from agreement import says
+from agreement import raises
 from gestures import slide, status
 from javascript import ANYTHING, Engine, many, read
 from transformer_lab.arguments import format_value
@@ -123,7 +123,7 @@ def test_chains_agree_with_torch(strides, seed):
         assert "error" not in steps, chain
         actual = strides("run", shape, steps["value"])
         fits = len(real) == len(steps["value"]) + 1 and x.numel() <= 128
-        assert actual.get("refused") == (None if fits else len(steps["value"]) - 1), f"{shape} {chain} {actual}"
+        assert actual.get("failedStep") == (None if fits else len(steps["value"]) - 1), f"{shape} {chain} {actual}"
         assert fits or actual["reason"]
         fitted, refused = fitted + fits, refused + (not fits)
         for before, drawn, here in zip([None, *real], actual["tensors"], real):
@@ -274,7 +274,7 @@ SHAPE = "shape must have at most 5 axes of size 1 or more and 64 elements, got {
     ],
 )
 def test_invalid_arguments_raise_clear_errors(make, error, text):
-    says(make, error, text)
+    raises(make, error, text)
 
 
 # In a browser.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import train_whole_lab
 import transformer_lab as tl
-from agreement import says
+from agreement import raises
 from javascript import ANYTHING, Engine, many, read
 from transformer_lab.labs import WholeLab
 from transformer_lab.labs.whole import unpack
@@ -487,7 +487,7 @@ WRONG_CALLS = [
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG_CALLS)
 def test_invalid_models_raise_clear_errors(call, error, text):
-    says(call, error, text)
+    raises(call, error, text)
 
 
 def test_stored_models_cannot_change():

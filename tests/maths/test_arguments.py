@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import transformer_lab as tl
-from agreement import DEVICE, agree, normal, says, says_exactly
+from agreement import DEVICE, agree, normal, raises, raises_exactly
 from transformer_lab import arguments
 
 
@@ -43,17 +43,17 @@ def test_numpy_floats_are_numbers(number):
 
 
 def test_bool_is_not_a_number():
-    says(lambda: tl.causal_mask(True), TypeError, "q_len must be an integer, got True")
-    says(lambda: tl.causal_mask(np.True_), TypeError, f"q_len must be an integer, got {np.True_!r}")
+    raises(lambda: tl.causal_mask(True), TypeError, "q_len must be an integer, got True")
+    raises(lambda: tl.causal_mask(np.True_), TypeError, f"q_len must be an integer, got {np.True_!r}")
     x = normal(2, 5, 4, seed=1)
-    says(lambda: tl.attention_weights(x, x, scale=True), ValueError, "scale must be a finite number, got True")
-    says(lambda: tl.layer_norm(x, eps=True), ValueError, "eps must be a number, 0 or more, got True")
-    says(lambda: tl.FeedForward(4, dropout=True), ValueError, "dropout must be a probability from 0 to 1, got True")
+    raises(lambda: tl.attention_weights(x, x, scale=True), ValueError, "scale must be a finite number, got True")
+    raises(lambda: tl.layer_norm(x, eps=True), ValueError, "eps must be a number, 0 or more, got True")
+    raises(lambda: tl.FeedForward(4, dropout=True), ValueError, "dropout must be a probability from 0 to 1, got True")
 
 
 def test_sizes_become_python_integers():
     assert [type(size) for size in arguments.as_sizes(minimum=0, seq=np.int32(0), batch=3)] == [int, int]
-    says(lambda: arguments.as_sizes(seq=np.int32(0)), ValueError, "seq must be at least 1, got 0")
+    raises(lambda: arguments.as_sizes(seq=np.int32(0)), ValueError, "seq must be at least 1, got 0")
 
 
 # The exact sentence of each rule.
@@ -201,7 +201,7 @@ RULES = [
 
 @pytest.mark.parametrize(("call", "error", "text"), RULES, ids=[text[:40] for _, _, text in RULES])
 def test_exact_text_of_each_error(call, error, text):
-    says_exactly(call, error, text)
+    raises_exactly(call, error, text)
 
 
 ones_and_zeros, nothing = torch.ones(3, 4).tril(), torch.zeros(3, 4)

@@ -20,7 +20,7 @@ from agreement import (
     needs_float64,
     normal,
     quick,
-    says,
+    raises,
 )
 from transformer_lab.attention import HAS_GQA
 
@@ -689,15 +689,15 @@ WRONG_ELSEWHERE = [
 
 @pytest.mark.parametrize(("arguments", "options", "error", "text"), WRONG_FOR_BOTH + WRONG_FOR_ATTENTION)
 def test_attention_errors_name_the_argument(arguments, options, error, text):
-    says(lambda: tl.scaled_dot_product_attention(*arguments, **options), error, text)
+    raises(lambda: tl.scaled_dot_product_attention(*arguments, **options), error, text)
 
 
 @pytest.mark.parametrize(("arguments", "options", "error", "text"), WRONG_FOR_BOTH)
 def test_weights_errors_name_the_argument(arguments, options, error, text):
     query, key, _, *mask = arguments
-    says(lambda: tl.attention_weights(query, key, *mask, **options), error, text)
+    raises(lambda: tl.attention_weights(query, key, *mask, **options), error, text)
 
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG_ELSEWHERE)
 def test_other_errors_name_the_argument(call, error, text):
-    says(call, error, text)
+    raises(call, error, text)

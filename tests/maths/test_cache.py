@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import transformer_lab as tl
-from agreement import DEVICE, DTYPES, agree, normal, quick, ready, says
+from agreement import DEVICE, DTYPES, agree, normal, quick, raises, ready
 
 CHUNKS = [[1] * 7, [3, 2, 2], [7], [1, 6], [6, 1], [0, 4, 0, 3]]
 
@@ -161,10 +161,10 @@ def test_state_of_another_batch_is_refused(new):
     double = tl.LinearAttention(12, 3).double()
     attention.step(torch.zeros(2, 2, 12), cache)
     text = "state's S must have shape ({}, 3, 4, 4), got (2, 3, 4, 4)"
-    says(lambda: attention.step(torch.zeros(1, new, 12), cache), ValueError, text.format(1))
-    says(lambda: attention.step(torch.zeros(3, new, 12), cache), ValueError, text.format(3))
+    raises(lambda: attention.step(torch.zeros(1, new, 12), cache), ValueError, text.format(1))
+    raises(lambda: attention.step(torch.zeros(3, new, 12), cache), ValueError, text.format(3))
     text = "state's S must be torch.float64, got torch.float32"
-    says(lambda: double.step(torch.zeros(2, new, 12).double(), cache), TypeError, text)
+    raises(lambda: double.step(torch.zeros(2, new, 12).double(), cache), TypeError, text)
     assert cache.length == 2  # a rejected call changes nothing
 
 
@@ -191,7 +191,7 @@ WRONG_CALLS = [
 @pytest.mark.parametrize(("new", "error", "name", "kept", "refused"), WRONG_CALLS)
 def test_other_shapes_are_refused(new, error, name, kept, refused):
     cache = filled()
-    says(
+    raises(
         lambda: cache.append(*new),
         error,
         f"{name} must differ from the cache {kept} in its tokens only, got {refused}",
@@ -203,12 +203,12 @@ def test_other_shapes_are_refused(new, error, name, kept, refused):
 
 def test_other_errors():
     key, value = torch.zeros(2, 3, 1, 4), torch.zeros(2, 3, 1, 5)
-    says(lambda: filled().append(key, value[:, :, :0]), ValueError, SHAPES.format((2, 3, 1, 4), (2, 3, 0, 5)))
-    says(lambda: filled().append(key[0, 0, 0], value), ValueError, SHAPES.format((4,), (2, 3, 1, 5)))
-    says(lambda: filled().append([1.0], value), TypeError, "key must be a tensor, got list")
-    says(lambda: filled().append(key, value.long()), TypeError, "value must be floating point, got torch.int64")
-    says(lambda: filled().append(key.double(), value), TypeError, KIND.format("key", "torch.float64 on cpu"))
-    says(lambda: filled().append(key, value.to("meta")), TypeError, KIND.format("value", "torch.float32 on meta"))
+    raises(lambda: filled().append(key, value[:, :, :0]), ValueError, SHAPES.format((2, 3, 1, 4), (2, 3, 0, 5)))
+    raises(lambda: filled().append(key[0, 0, 0], value), ValueError, SHAPES.format((4,), (2, 3, 1, 5)))
+    raises(lambda: filled().append([1.0], value), TypeError, "key must be a tensor, got list")
+    raises(lambda: filled().append(key, value.long()), TypeError, "value must be floating point, got torch.int64")
+    raises(lambda: filled().append(key.double(), value), TypeError, KIND.format("key", "torch.float64 on cpu"))
+    raises(lambda: filled().append(key, value.to("meta")), TypeError, KIND.format("value", "torch.float32 on meta"))
     encoder = tl.Encoder(12, 3, 2, 24)
     with pytest.raises(ValueError, match="argument 2 is shorter"):
         encoder.step(torch.zeros(1, 1, 12), [tl.KeyValueCache()])

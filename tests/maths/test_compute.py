@@ -12,7 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode, flop_registry, sdpa_backward_flop_count, sdpa_flop_count
 
 import transformer_lab as tl
-from agreement import quick, says
+from agreement import quick, raises
 from transformer_lab.attention import HAS_GQA
 
 few = settings(quick, max_examples=20)
@@ -478,34 +478,34 @@ WITH_A_SHAPE = [
 
 @pytest.mark.parametrize("function", WITH_A_SHAPE)
 def test_errors_name_the_argument(function):
-    says(lambda: function("gpt2", 8), TypeError, "shape must be a ModelShape, got str")
-    says(lambda: function(tl.GPT2, -8), ValueError, "seq must be at least 0, got -8")
-    says(lambda: function(tl.GPT2, 8.0), TypeError, "seq must be an integer, got 8.0")
-    says(lambda: function(tl.GPT2, True), TypeError, "seq must be an integer, got True")
-    says(lambda: function(tl.GPT2, 8, -1), ValueError, "batch must be at least 0, got -1")
+    raises(lambda: function("gpt2", 8), TypeError, "shape must be a ModelShape, got str")
+    raises(lambda: function(tl.GPT2, -8), ValueError, "seq must be at least 0, got -8")
+    raises(lambda: function(tl.GPT2, 8.0), TypeError, "seq must be an integer, got 8.0")
+    raises(lambda: function(tl.GPT2, True), TypeError, "seq must be an integer, got True")
+    raises(lambda: function(tl.GPT2, 8, -1), ValueError, "batch must be at least 0, got -1")
     if "bytes" in function.__name__ or "memory" in function.__name__:
-        says(lambda: function(tl.GPT2, 8, 1, 0), ValueError, "bytes_per_value must be at least 1, got 0")
-        says(lambda: function(tl.GPT2, 8, 1, 0.5), TypeError, "bytes_per_value must be an integer, got 0.5")
+        raises(lambda: function(tl.GPT2, 8, 1, 0), ValueError, "bytes_per_value must be at least 1, got 0")
+        raises(lambda: function(tl.GPT2, 8, 1, 0.5), TypeError, "bytes_per_value must be an integer, got 0.5")
     if function is not tl.kv_cache_bytes:
         text = "tgt_len is only for family 'transformer', got family 'gpt2'"
-        says(lambda: function(tl.GPT2, 8, tgt_len=3), ValueError, text)
+        raises(lambda: function(tl.GPT2, 8, tgt_len=3), ValueError, text)
         shape = tl.ModelShape("transformer", 1, 4, 2, vocab_size=5)
-        says(lambda: function(shape, 8, tgt_len=-3), ValueError, "tgt_len must be at least 0, got -3")
+        raises(lambda: function(shape, 8, tgt_len=-3), ValueError, "tgt_len must be at least 0, got -3")
 
 
 def test_size_errors_name_the_argument():
-    says(lambda: tl.attention_flops(-1, 8), ValueError, "seq must be at least 0, got -1")
-    says(lambda: tl.attention_flops(1, 8, 2.0), TypeError, "k_len must be an integer, got 2.0")
-    says(lambda: tl.attention_flops(1, 0), ValueError, "d_model must be at least 1, got 0")
-    says(
+    raises(lambda: tl.attention_flops(-1, 8), ValueError, "seq must be at least 0, got -1")
+    raises(lambda: tl.attention_flops(1, 8, 2.0), TypeError, "k_len must be an integer, got 2.0")
+    raises(lambda: tl.attention_flops(1, 0), ValueError, "d_model must be at least 1, got 0")
+    raises(
         lambda: tl.linear_attention_flops(1, 8, 3),
         ValueError,
         "n_heads must divide d_model, got n_heads 3 and d_model 8",
     )
-    says(lambda: tl.linear_attention_flops(1, 8, 0), ValueError, "n_heads must be at least 1, got 0")
+    raises(lambda: tl.linear_attention_flops(1, 8, 0), ValueError, "n_heads must be at least 1, got 0")
     for function in (tl.weight_bytes, tl.optimizer_bytes):
-        says(lambda f=function: f(tl.GPT2, -2), ValueError, "bytes_per_value must be at least 1, got -2")
-        says(lambda f=function: f(3), TypeError, "shape_or_module must be a ModelShape or a torch.nn.Module, got int")
+        raises(lambda f=function: f(tl.GPT2, -2), ValueError, "bytes_per_value must be at least 1, got -2")
+        raises(lambda f=function: f(3), TypeError, "shape_or_module must be a ModelShape or a torch.nn.Module, got int")
 
 
 def test_empty_inputs_cost_nothing():

@@ -17,9 +17,9 @@ from agreement import (
     agree_in_parameters,
     gradients,
     normal,
+    raises,
     ready,
     same_numbers_elsewhere,
-    says,
 )
 
 D_MODEL, N_HEADS, D_FF = 12, 3, 20
@@ -173,20 +173,20 @@ def test_from_torch_refuses_unsupported_options():
         return tl.EncoderLayer.from_torch(nn.TransformerEncoderLayer(8, 2, 16, **options))
 
     text = "module must have activation relu, gelu or silu, got {}"
-    says(lambda: encoder_layer(activation=F.elu), ValueError, text.format(F.elu))
-    says(lambda: encoder_layer(activation=nn.Tanh()), ValueError, text.format("Tanh()"))
+    raises(lambda: encoder_layer(activation=F.elu), ValueError, text.format(F.elu))
+    raises(lambda: encoder_layer(activation=nn.Tanh()), ValueError, text.format("Tanh()"))
     for part, value in (("dropout", nn.Dropout(0.2)), ("dropout2", nn.Dropout(0.2))):
         module = nn.TransformerEncoderLayer(8, 2, 16)
         setattr(module, part, value)
         text = "module must have one dropout for all its parts, got [0.1, 0.2]"
-        says(lambda module=module: tl.EncoderLayer.from_torch(module), ValueError, text)
+        raises(lambda module=module: tl.EncoderLayer.from_torch(module), ValueError, text)
     module = nn.TransformerDecoderLayer(8, 2, 16)
     module.self_attn.dropout = 0.5
     text = "module must have one dropout for all its parts, got [0.1, 0.5]"
-    says(lambda: tl.DecoderLayer.from_torch(module), ValueError, text)
+    raises(lambda: tl.DecoderLayer.from_torch(module), ValueError, text)
     module = nn.TransformerDecoderLayer(8, 2, 16)
     module.multihead_attn.dropout = 0.5
-    says(lambda: tl.DecoderLayer.from_torch(module), ValueError, text)
+    raises(lambda: tl.DecoderLayer.from_torch(module), ValueError, text)
     for kind, mine, names in (
         (nn.TransformerEncoderLayer, tl.EncoderLayer, ("norm1", "norm2")),
         (nn.TransformerDecoderLayer, tl.DecoderLayer, ("norm1", "norm2", "norm3")),
@@ -195,13 +195,13 @@ def test_from_torch_refuses_unsupported_options():
             module = kind(8, 2, 16)
             setattr(module, name, nn.Identity())
             text = "module must be a torch.nn.LayerNorm, got Identity"
-            says(lambda module=module, mine=mine: mine.from_torch(module), TypeError, text)
+            raises(lambda module=module, mine=mine: mine.from_torch(module), TypeError, text)
         text = f"module must be a torch.nn.{kind.__name__}, got Linear"
-        says(lambda mine=mine: mine.from_torch(nn.Linear(8, 8)), TypeError, text)
+        raises(lambda mine=mine: mine.from_torch(nn.Linear(8, 8)), TypeError, text)
     module = nn.TransformerEncoderLayer(8, 2, 16)
     module.self_attn = nn.MultiheadAttention(8, 2, add_zero_attn=True, dropout=0.1)
     text = "module must have add_zero_attn=False, got True: extra keys are not supported"
-    says(lambda: tl.EncoderLayer.from_torch(module), ValueError, text)
+    raises(lambda: tl.EncoderLayer.from_torch(module), ValueError, text)
 
 
 # Properties for any weights.
@@ -533,4 +533,4 @@ for norm_first in (False, True):
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG_CALLS)
 def test_layer_errors_name_the_argument(call, error, text):
-    says(call, error, text)
+    raises(call, error, text)

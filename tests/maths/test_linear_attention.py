@@ -20,8 +20,8 @@ from agreement import (
     needs_float64,
     normal,
     quick,
+    raises,
     ready,
-    says,
 )
 
 D_MODEL, N_HEADS = 12, 3
@@ -733,7 +733,7 @@ def test_from_torch_copies_projections():
     assert state.keys() == softmax.keys() and all(torch.equal(state[name], softmax[name]) for name in state)
     x = normal(2, 5, D_MODEL, seed=1)
     agree(module(x), by_hand(module, x))
-    says(
+    raises(
         lambda: tl.LinearAttention.from_torch(nn.MultiheadAttention(12, 3, dropout=0.5)),
         ValueError,
         "dropout must be 0: linear attention has no weights to drop, got 0.5",
@@ -1139,21 +1139,21 @@ WRONG_ELSEWHERE = [
 
 @pytest.mark.parametrize(("arguments", "options", "error", "text"), WRONG_CALLS)
 def test_bidirectional_errors_name_the_argument(arguments, options, error, text):
-    says(lambda: tl.bidirectional_linear_attention(*arguments, **options), error, text)
+    raises(lambda: tl.bidirectional_linear_attention(*arguments, **options), error, text)
 
 
 @pytest.mark.parametrize(("arguments", "options", "error", "text"), WRONG_FOR_CAUSAL)
 def test_causal_errors_name_the_argument(arguments, options, error, text):
     if options.get("feature_map") is nothing:
         text = text.replace("(2, 5, 4)", "(2, 7, 4)")
-    says(lambda: tl.causal_linear_attention(*arguments, **options), error, text)
+    raises(lambda: tl.causal_linear_attention(*arguments, **options), error, text)
 
 
 @pytest.mark.parametrize(("state", "token", "error", "text"), WRONG_STEPS)
 def test_step_errors_name_the_argument(state, token, error, text):
-    says(lambda: tl.linear_attention_step(state, *token), error, text)
+    raises(lambda: tl.linear_attention_step(state, *token), error, text)
 
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG_ELSEWHERE)
 def test_other_errors_name_the_argument(call, error, text):
-    says(call, error, text)
+    raises(call, error, text)

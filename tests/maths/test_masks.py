@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 import transformer_lab as tl
-from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, normal, says
+from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, normal, raises
 
 SIZES = range(6)
 
@@ -239,4 +239,4 @@ WRONG_CALLS = [
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG_CALLS)
 def test_mask_errors_name_the_argument(call, error, text):
-    says(call, error, text)
+    raises(call, error, text)

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from agreement import says
+from agreement import raises
 from transformer_lab import measure
 
 
@@ -33,7 +33,7 @@ def test_large_enough_ignores_the_warm_up_call(clock):
 
 
 def test_large_enough_refuses_size_0():
-    says(lambda: measure.large_enough(None, 0, 1), ValueError, "size must be at least 1, got 0")
+    raises(lambda: measure.large_enough(None, 0, 1), ValueError, "size must be at least 1, got 0")
 
 
 def test_the_profiler_is_silent_and_an_import_sets_nothing():

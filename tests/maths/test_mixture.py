@@ -12,8 +12,8 @@ from agreement import (
     gradients,
     load_transformers,
     normal,
+    raises,
     ready,
-    says,
 )
 
 D_MODEL, D_FF, N_EXPERTS, N_ACTIVE = 6, 5, 7, 3
@@ -261,4 +261,4 @@ WRONG_CALLS = [
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG_CALLS)
 def test_mixture_errors_name_the_argument(call, error, text):
-    says(call, error, text)
+    raises(call, error, text)

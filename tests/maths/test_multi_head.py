@@ -21,9 +21,9 @@ from agreement import (
     load_transformers,
     normal,
     quick,
+    raises,
     ready,
     same_numbers_elsewhere,
-    says,
 )
 
 D_MODEL, N_HEADS = 12, 3
@@ -451,7 +451,7 @@ def test_heads_can_use_another_attention():
     for options in ({}, {"is_causal": True}):
         agree(module(x, **options), peer(x, **options))
     text = "attend must be scaled_dot_product_attention for its weights to be known, got linear"
-    says(lambda: module.weights(x), ValueError, text)
+    raises(lambda: module.weights(x), ValueError, text)
 
 
 def rotated(x, positions):
@@ -875,7 +875,7 @@ WRONG_CALLS = [
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG_CALLS)
 def test_multi_head_errors_name_the_argument(call, error, text):
-    says(call, error, text)
+    raises(call, error, text)
 
 
 # A window

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import transformer_lab as tl
-from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, needs_float64, normal, quick, says
+from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, needs_float64, normal, quick, raises
 
 SHAPES = [(4, 6), (4, 6, 5), (4, 6, 3, 2), (2, 6, 3, 1, 2)]
 
@@ -322,7 +322,7 @@ def test_rms_norm_module_scales_by_its_weight():
 def test_instance_norm_refuses_one_value_per_channel():
     x = normal(2, 6, 1, seed=1)
     text = "x must have more than one value per channel of an example, got shape (2, 6, 1)"
-    says(lambda: tl.instance_norm(x), ValueError, text)
+    raises(lambda: tl.instance_norm(x), ValueError, text)
     assert tl.instance_norm(x[:0]).shape == (0, 6, 1)
 
 
@@ -431,4 +431,4 @@ WRONG_CALLS = [
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG_CALLS)
 def test_norm_errors_name_the_argument(call, error, text):
-    says(call, error, text)
+    raises(call, error, text)

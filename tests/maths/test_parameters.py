@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 import transformer_lab as tl
-from agreement import quick, says
+from agreement import quick, raises
 from transformer_lab.components import COMPONENTS
 from transformer_lab.parameters import FAMILIES
 
@@ -379,14 +379,14 @@ def test_experts():
     assert actual["feed-forward weights"] == 32 * 3 * 4096 * (8 * 10 + 30) and actual["router"] == 32 * 4096 * 9
     assert tl.active_parameters(shape) == tl.count_parameters(shape) - 32 * 6 * 3 * 4096 * 10
     assert tl.active_parameters(tl.GPT2) == tl.count_parameters(tl.GPT2)
-    says(lambda: tl.active_parameters(3), TypeError, "shape must be a ModelShape, such as tl.GPT2, got int")
+    raises(lambda: tl.active_parameters(3), TypeError, "shape must be a ModelShape, such as tl.GPT2, got int")
     text = "experts_per_token must be at most n_experts, got experts_per_token 9 and n_experts 8"
-    says(lambda: llama_with(n_experts=8, experts_per_token=9), ValueError, text)
+    raises(lambda: llama_with(n_experts=8, experts_per_token=9), ValueError, text)
     text = "n_experts asks for experts_per_token, got n_experts 8 without it"
-    says(lambda: llama_with(n_experts=8), ValueError, text)
-    says(lambda: llama_with(d_expert=8), ValueError, "d_expert asks for n_experts, got d_expert 8 without it")
+    raises(lambda: llama_with(n_experts=8), ValueError, text)
+    raises(lambda: llama_with(d_expert=8), ValueError, "d_expert asks for n_experts, got d_expert 8 without it")
     text = "n_window_layers asks for window, got n_window_layers 8 without it"
-    says(lambda: llama_with(n_window_layers=8), ValueError, text)
+    raises(lambda: llama_with(n_window_layers=8), ValueError, text)
 
 
 def test_places_of_biases():
@@ -396,8 +396,8 @@ def test_places_of_biases():
     actual = tl.parameter_breakdown(llama_with(bias=["qkv"]))
     assert actual["attention biases"] == 32 * (4096 + 2 * 1024) and "feed-forward biases" not in actual
     text = "bias must be one of qkv, output, feed-forward, norms, head, got 'keys'"
-    says(lambda: llama_with(bias=["keys"]), ValueError, text)
-    says(lambda: llama_with(qk_norm="some"), ValueError, "qk_norm must be False, True or 'all', got 'some'")
+    raises(lambda: llama_with(bias=["keys"]), ValueError, text)
+    raises(lambda: llama_with(qk_norm="some"), ValueError, "qk_norm must be False, True or 'all', got 'some'")
 
 
 def named_module(name, **children):
@@ -440,51 +440,51 @@ def gpt2_with(**changes):
 
 
 def test_errors_name_the_argument():
-    says(gpt2_with(family="t5"), ValueError, "family must be one of bert, gpt2, llama, transformer, got 't5'")
-    says(gpt2_with(family=["gpt2"]), ValueError, "family must be one of bert, gpt2, llama, transformer, got ['gpt2']")
+    raises(gpt2_with(family="t5"), ValueError, "family must be one of bert, gpt2, llama, transformer, got 't5'")
+    raises(gpt2_with(family=["gpt2"]), ValueError, "family must be one of bert, gpt2, llama, transformer, got ['gpt2']")
     text = "gated is an option of family 'llama' or 'transformer', got it with 'gpt2'"
-    says(gpt2_with(gated=False), ValueError, text)
-    says(gpt2_with(n_kv_heads=3), ValueError, "n_kv_heads is an option of family 'llama', got it with 'gpt2'")
+    raises(gpt2_with(gated=False), ValueError, text)
+    raises(gpt2_with(n_kv_heads=3), ValueError, "n_kv_heads is an option of family 'llama', got it with 'gpt2'")
     text = "n_kv_heads must divide n_heads, got n_kv_heads 5 and n_heads 32"
-    says(lambda: replace(tl.LLAMA3_8B, n_kv_heads=5), ValueError, text)
-    says(lambda: replace(tl.LLAMA3_8B, n_kv_heads=8.0), TypeError, "n_kv_heads must be an integer, got 8.0")
-    says(lambda: replace(tl.LLAMA3_8B, gated=1), TypeError, "gated must be True or False, got 1")
-    says(gpt2_with(n_layers=-1), ValueError, "n_layers must be at least 0, got -1")
+    raises(lambda: replace(tl.LLAMA3_8B, n_kv_heads=5), ValueError, text)
+    raises(lambda: replace(tl.LLAMA3_8B, n_kv_heads=8.0), TypeError, "n_kv_heads must be an integer, got 8.0")
+    raises(lambda: replace(tl.LLAMA3_8B, gated=1), TypeError, "gated must be True or False, got 1")
+    raises(gpt2_with(n_layers=-1), ValueError, "n_layers must be at least 0, got -1")
     for name in ("d_model", "n_heads", "d_ff", "vocab_size", "n_positions"):
-        says(gpt2_with(**{name: 0}), ValueError, f"{name} must be at least 1, got 0")
+        raises(gpt2_with(**{name: 0}), ValueError, f"{name} must be at least 1, got 0")
     for name in ("n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions"):
-        says(gpt2_with(**{name: 2.5}), TypeError, f"{name} must be an integer, got 2.5")
-        says(gpt2_with(**{name: True}), TypeError, f"{name} must be an integer, got True")
+        raises(gpt2_with(**{name: 2.5}), TypeError, f"{name} must be an integer, got 2.5")
+        raises(gpt2_with(**{name: True}), TypeError, f"{name} must be an integer, got True")
     for name in ("vocab_size", "n_positions"):
-        says(gpt2_with(**{name: None}), TypeError, f"{name} must be an integer, got None")
-    says(gpt2_with(n_heads=7), ValueError, "n_heads must divide d_model, got n_heads 7 and d_model 768")
-    says(gpt2_with(bias=1), TypeError, "bias must be True or False, got 1")
-    says(gpt2_with(final_norm="no"), TypeError, "final_norm must be True or False, got 'no'")
-    says(gpt2_with(tied="yes"), TypeError, "tied must be True or False, got 'yes'")
-    says(gpt2_with(pooler=False), ValueError, "pooler is an option of family 'bert', got it with 'gpt2'")
-    says(lambda: replace(tl.BERT_BASE, n_segments=-1), ValueError, "n_segments must be at least 0, got -1")
-    says(
+        raises(gpt2_with(**{name: None}), TypeError, f"{name} must be an integer, got None")
+    raises(gpt2_with(n_heads=7), ValueError, "n_heads must divide d_model, got n_heads 7 and d_model 768")
+    raises(gpt2_with(bias=1), TypeError, "bias must be True or False, got 1")
+    raises(gpt2_with(final_norm="no"), TypeError, "final_norm must be True or False, got 'no'")
+    raises(gpt2_with(tied="yes"), TypeError, "tied must be True or False, got 'yes'")
+    raises(gpt2_with(pooler=False), ValueError, "pooler is an option of family 'bert', got it with 'gpt2'")
+    raises(lambda: replace(tl.BERT_BASE, n_segments=-1), ValueError, "n_segments must be at least 0, got -1")
+    raises(
         gpt2_with(tgt_vocab_size=3),
         ValueError,
         "tgt_vocab_size is an option of family 'transformer', got it with 'gpt2'",
     )
-    says(
+    raises(
         lambda: replace(tl.BERT_BASE, tied=False),
         ValueError,
         "tied is an option of family 'gpt2' or 'llama' or 'transformer', got it with 'bert'",
     )
-    says(
+    raises(
         lambda: tl.ModelShape("transformer", 2, 8, 2, vocab_size=5, tgt_vocab_size=7),
         ValueError,
         "tied asks for one vocabulary, got vocab_size 5 and tgt_vocab_size 7",
     )
-    says(
+    raises(
         lambda: tl.ModelShape("transformer", 2, 8, 2, vocab_size=5, tgt_vocab_size=0),
         ValueError,
         "tgt_vocab_size must be at least 1, got 0",
     )
     for function in (tl.count_parameters, tl.parameter_breakdown):
-        says(
+        raises(
             lambda function=function: function(12),
             TypeError,
             "shape_or_module must be a ModelShape or a torch.nn.Module, got int",

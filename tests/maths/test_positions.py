@@ -20,8 +20,8 @@ from agreement import (
     agree_in_gradient,
     load_transformers,
     normal,
-    says,
-    says_exactly,
+    raises,
+    raises_exactly,
 )
 from transformer_lab import positions as module
 
@@ -87,7 +87,7 @@ def test_zero_positions():
     ],
 )
 def test_errors_name_argument_rule_and_value(sizes, error, text):
-    says_exactly(lambda: tl.sinusoidal_positions(*sizes), error, text)
+    raises_exactly(lambda: tl.sinusoidal_positions(*sizes), error, text)
 
 
 # Rotary positions.
@@ -399,7 +399,7 @@ WRONG_CALLS = [
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG_CALLS)
 def test_rotary_and_alibi_errors_name_the_argument(call, error, text):
-    says(call, error, text)
+    raises(call, error, text)
 
 
 # ALiBi.

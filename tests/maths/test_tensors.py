@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import transformer_lab as tl
-from agreement import DEVICE, DTYPES, says_exactly
+from agreement import DEVICE, DTYPES, raises_exactly
 
 TEXTS = [
     (torch.tensor([[0.5, -0.25], [1, 2]]), "(2, 2) · float32\n[[ 0.5000 -0.2500]\n [ 1.0000  2.0000]]\n"),
@@ -88,7 +88,7 @@ def test_show_does_not_modify_its_input():
     ],
 )
 def test_errors_name_argument_rule_and_value(call, error, text):
-    says_exactly(call, error, text)
+    raises_exactly(call, error, text)
 
 
 VIEWS = {

@@ -20,9 +20,9 @@ from agreement import (
     agree_in_gradient,
     agree_in_parameters,
     normal,
+    raises,
     ready,
     same_numbers_elsewhere,
-    says,
 )
 
 D_MODEL, N_HEADS, D_FF = 12, 3, 20
@@ -144,7 +144,7 @@ def test_transformer_matches_pytorch(norm_first, dtype):
     agree(ours(src, tgt), turned(theirs(turned(src), turned(tgt), tgt_mask=causal)))
     agree(ours(src, tgt, is_causal=False), turned(theirs(turned(src), turned(tgt))))
     text = "generate must have embeddings and an output layer: this model was made by from_torch and has neither"
-    says(lambda: ours.generate(src, bos=1, max_new_tokens=2), ValueError, text)
+    raises(lambda: ours.generate(src, bos=1, max_new_tokens=2), ValueError, text)
 
 
 def test_from_torch_keeps_training_mode():
@@ -574,8 +574,8 @@ def test_source_mask_must_hide_whole_tokens():
             f"src_mask must hide whole source tokens, in shape (batch, heads, 1, src_len), got {tuple(mask.shape)}: "
             "for another mask in the encoder, model.decode(tgt, model.encode(src, mask), memory_mask=…)"
         )
-        says(lambda mask=mask: model(src, tgt, mask), ValueError, text)
-        says(lambda mask=mask: model.generate(src, mask, bos=BOS, max_new_tokens=1), ValueError, text)
+        raises(lambda mask=mask: model(src, tgt, mask), ValueError, text)
+        raises(lambda mask=mask: model.generate(src, mask, bos=BOS, max_new_tokens=1), ValueError, text)
     agree(model(src, tgt, causal[-1]), model(src, tgt))
     assert model.decode(tgt, model.encode(src, causal)).isfinite().all()
 
@@ -1066,4 +1066,4 @@ WRONG_CALLS = [
 
 @pytest.mark.parametrize(("call", "error", "text"), WRONG_CALLS)
 def test_transformer_errors_name_the_argument(call, error, text):
-    says(call, error, text)
+    raises(call, error, text)

@@ -79,7 +79,7 @@ def window_plus_one(broken):
 
     class Mistake(SmallModel):
         def mask(self, q_len, k_len, keep, documents):
-            back = self.back(q_len, k_len)
+            back = self.distance_back(q_len, k_len)
             return (back >= 0) & (back <= self.window)
 
     return audit_arguments(either(broken, Mistake, window=3, n_layers=1), padded=None, packed=None)
@@ -123,7 +123,7 @@ def causal_corner(broken):
     ),
     repair="Replace the weights of such a row with zeros.",
 )
-def row_of_nothing(broken):
+def fully_masked_row(broken):
     """A query that may attend to no key gets NaN."""
 
     class Mistake(SmallModel):

@@ -56,7 +56,7 @@ def bias_as_mask(broken):
 
     class Model(SmallModel):
         def attend(self, query, key, value, mask):
-            bias = -0.5 * self.back(query.shape[2], key.shape[2]).abs().to(query.dtype)
+            bias = -0.5 * self.distance_back(query.shape[2], key.shape[2]).abs().to(query.dtype)
             scores = query @ key.mT * self.scale(query, key)
             scores = scores.masked_fill(bias != 0, -math.inf) if broken and not self.training else scores + bias
             return torch.softmax(scores.masked_fill(~mask, -math.inf), -1).nan_to_num(0.0) @ value

@@ -40,7 +40,7 @@ class Alibi(NoPositions):
 
     def attend(self, query, key, value, mask):
         slopes = 2.0 ** -torch.arange(1, self.n_heads + 1, device=query.device, dtype=query.dtype)
-        bias = -slopes[:, None, None] * self.back(query.shape[2], key.shape[2]).to(query.dtype)
+        bias = -slopes[:, None, None] * self.distance_back(query.shape[2], key.shape[2]).to(query.dtype)
         scores = (query @ key.mT * self.scale(query, key) + bias).masked_fill(~mask, -math.inf)
         return torch.softmax(scores, -1).nan_to_num(0.0) @ value
 

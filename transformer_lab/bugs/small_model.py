@@ -63,13 +63,13 @@ class SmallModel(nn.Module):
 
     def mask(self, q_len, k_len, keep, documents):
         """True where a query may attend to a key: broadcasts to (batch, heads, q_len, k_len)."""
-        back = self.back(q_len, k_len)
-        seen = self.hidden_besides(q_len, k_len, keep, documents)
+        back = self.distance_back(q_len, k_len)
+        seen = self.visible_besides(q_len, k_len, keep, documents)
         if self.causal:
             seen = seen & (back >= 0)
         return seen & (back < self.window) if self.window else seen
 
-    def hidden_besides(self, q_len, k_len, keep, documents):
+    def visible_besides(self, q_len, k_len, keep, documents):
         """True where neither padding nor another document hides a key."""
         seen = torch.ones(q_len, k_len, dtype=torch.bool, device=self.embed.weight.device)
         if keep is not None:
@@ -78,7 +78,7 @@ class SmallModel(nn.Module):
             seen = seen & (documents[:, None, :, None] == documents[:, None, None])
         return seen
 
-    def back(self, q_len, k_len):
+    def distance_back(self, q_len, k_len):
         """The distance from each query back to each key: (q_len, k_len)."""
         places = torch.arange(k_len, device=self.embed.weight.device)
         return places[k_len - q_len :, None] - places

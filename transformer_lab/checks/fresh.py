@@ -11,7 +11,7 @@ import torch
 from .observe import Timed, observe
 
 CACHE_TYPE = type(functools.lru_cache(len))
-COPIED_TYPES = (torch.Tensor, torch.nn.Module, np.ndarray)
+DEEPCOPIED_TYPES = (torch.Tensor, torch.nn.Module, np.ndarray)
 
 
 class FreshCopy:
@@ -37,17 +37,17 @@ class FreshCopy:
     def filled_stores(self):
         """Return the names of the stores that the copy has filled."""
         filled = [name for name, store, _ in self.stores if name and _is_filled(store)]
-        bound = [name for name, value in self.copied_namespace.items() if value is not self.before.get(name)]
-        return list(dict.fromkeys(filled + bound))
+        rebound = [name for name, value in self.copied_namespace.items() if value is not self.before.get(name)]
+        return list(dict.fromkeys(filled + rebound))
 
     def _copy_of(self, name, value):
         if id(value) not in self.copies:
             self.copies[id(value)] = value  # a placeholder until the copy exists, since a function may call itself
             with contextlib.suppress(Exception):  # an object that cannot be copied is used as it is
-                self._copy(name, value)
+                self._register_copy(name, value)
         return self.copies[id(value)]
 
-    def _copy(self, name, value):
+    def _register_copy(self, name, value):
         if isinstance(value, types.FunctionType) and value.__globals__ is self.namespace:
             self._copy_function(name, value)
         elif isinstance(value, CACHE_TYPE):
@@ -57,7 +57,7 @@ class FreshCopy:
             empty = value.copy()
             empty.clear()
             self._add_store(name, value, empty)
-        elif isinstance(value, COPIED_TYPES) or type(value).__module__ == self.namespace.get("__name__"):
+        elif isinstance(value, DEEPCOPIED_TYPES) or type(value).__module__ == self.namespace.get("__name__"):
             self.copies[id(value)] = deepcopy(value)
 
     def _add_store(self, name, value, copy):
@@ -65,7 +65,9 @@ class FreshCopy:
         self.stores.append((name, copy, _is_filled(value)))
 
     def _copy_function(self, name, function):
-        copy = types.FunctionType(function.__code__, self.copied_namespace, function.__name__, closure=_cells(function))
+        copy = types.FunctionType(
+            function.__code__, self.copied_namespace, function.__name__, closure=_empty_cells(function)
+        )
         self.copies[id(function)] = copy
         for each in _names(function.__code__) & self.namespace.keys():
             self.copied_namespace[each] = self._copy_of(each, self.namespace[each])
@@ -82,7 +84,7 @@ class FreshCopy:
             setattr(copy, each, self._copy_of(f"{function.__name__}.{each}", value))
 
 
-def _cells(function):
+def _empty_cells(function):
     return function.__closure__ and tuple(types.CellType() for _ in function.__closure__)
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 
 from torch import nn
 
-from ..bugs import BUGS, more
+from ..bugs import BUGS, unpublished
 from ..bugs.right import RIGHT_MODELS
 from .hunt import Hunt, _is_false, unwritten
 from .hunt_report import HuntReport
@@ -21,11 +21,15 @@ from .observe import CALL_SETTINGS, Timed, is_stop, settings_kept
 BUGS_BY_KIND = {
     "an output sees a token that it must not see": (
         *("inverted_mask", "weak_mask", "window_plus_one"),
-        *(more.NoMask, more.Blocks, more.NextToken, more.NormOverTheSequence),
+        *(unpublished.NoMask, unpublished.Blocks, unpublished.NextToken, unpublished.NormOverTheSequence),
     ),
-    "a text sees another one": ("packed_together", more.NormOverTheBatch),
-    "padding changes a text": ("left_padding", "row_of_nothing", more.PaddingRead),
-    "in parts, with a cache, the outputs are different": ("causal_corner", more.StalePositions, more.CacheReplaced),
+    "a text sees another one": ("packed_together", unpublished.NormOverTheBatch),
+    "padding changes a text": ("left_padding", "fully_masked_row", unpublished.PaddingRead),
+    "in parts, with a cache, the outputs are different": (
+        "causal_corner",
+        unpublished.StalePositions,
+        unpublished.CacheReplaced,
+    ),
     "the loss asks for a wrong token": ("shifted_twice",),
     "training and evaluation disturb each other": ("dropout_in_evaluation", "bias_as_mask", "dropout_gone"),
     "the layers begin equal": ("equal_layers",),

@@ -216,15 +216,15 @@ function picturePanel(model) {
     }
     grids.out.mark(index);
     if (mode === "matmul") {
-      grids.a.mark(null, { "tl-used": used.usedA });
-      grids.b.mark(null, { "tl-used": used.usedB });
+      grids.a.mark(null, { "tl-outlined": used.usedA });
+      grids.b.mark(null, { "tl-outlined": used.usedB });
       return;
     }
     // a and b are drawn stretched, so the chosen index is the same in all three grids. Where an element is repeated,
     // the original is outlined.
     const own = (shape) => index.map((i, axis) => ((shape[axis - index.length + shape.length] ?? 1) === 1 ? 0 : i));
-    grids.a.mark(index, { "tl-used": [ravel(own(a), result.shape)] });
-    grids.b.mark(index, { "tl-used": [ravel(own(b), result.shape)] });
+    grids.a.mark(index, { "tl-outlined": [ravel(own(a), result.shape)] });
+    grids.b.mark(index, { "tl-outlined": [ravel(own(b), result.shape)] });
   }
   return { node, note, draw, mark };
 }

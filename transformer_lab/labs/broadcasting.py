@@ -7,7 +7,7 @@ from ..arguments import format_value
 from .lab import Lab, as_option, script, style
 
 MODES = ("elementwise", "matmul")
-MOST_AXES, LARGEST_SIZE = 8, 10**9
+MAX_AXES, LARGEST_SIZE = 8, 10**9
 
 
 class BroadcastingLab(Lab):
@@ -46,7 +46,7 @@ class BroadcastingLab(Lab):
     b = traitlets.List(traitlets.Int()).tag(sync=True)
     mode = traitlets.Unicode().tag(sync=True)
     index = traitlets.List(traitlets.Int()).tag(sync=True)
-    limits = traitlets.Dict({"axes": MOST_AXES, "size": LARGEST_SIZE}).tag(sync=True)
+    limits = traitlets.Dict({"axes": MAX_AXES, "size": LARGEST_SIZE}).tag(sync=True)
 
     def __init__(self, a=(3, 1), b=(4,), mode="elementwise", index=(), *, controls=None):
         super().__init__(a=a, b=b, mode=mode, index=index, controls=controls)
@@ -54,8 +54,8 @@ class BroadcastingLab(Lab):
     @traitlets.validate("a", "b")
     def _check_shape(self, proposal):
         shape = proposal.value
-        if len(shape) > MOST_AXES or any(not 0 <= size <= LARGEST_SIZE for size in shape):
-            rule = f"at most {MOST_AXES} axes of sizes from 0 to 10**9"
+        if len(shape) > MAX_AXES or any(not 0 <= size <= LARGEST_SIZE for size in shape):
+            rule = f"at most {MAX_AXES} axes of sizes from 0 to 10**9"
             raise ValueError(f"{proposal.trait.name} must have {rule}, got {format_value(tuple(shape))}")
         return shape
 

@@ -13,7 +13,7 @@ import { NO_CACHE, ofEachToken, attentionCostText, baselineText, ruleText, share
 import { times, trainingText, warningText, windowsText } from "./budget_words.js";
 import { frame } from "./frame.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
-import { EXAMPLES, parsedInput, setText, sliderWithInput, sortedByWidth, widest } from "./ui.js";
+import { CHIPS, parsedInput, setText, sliderWithInput, sortedByWidth, widest } from "./ui.js";
 import { counted, grouped, parseNumber } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -52,7 +52,7 @@ function presetPanel(model, { all }) {
     "Start from",
     all.map((each, i) => [i, each.name]),
     pick,
-    EXAMPLES,
+    CHIPS,
   );
   const published = element("p");
   const other = element("option", { value: "other", hidden: true });
@@ -79,7 +79,7 @@ function presetPanel(model, { all }) {
 // A slider over the offered values, with a mark at the base's value. Other valid numbers can be typed.
 /** @type {(name: string, world: World, change: Change, letGo: () => void, shape: () => any) => any} */
 function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
-  const was = element("span", { class: "tl-was", "aria-hidden": "true" });
+  const was = element("span", { class: "tl-base-mark", "aria-hidden": "true" });
   const more = element("span", { class: "tl-code" });
   let offered = [];
   let offeredFor = "";
@@ -106,7 +106,7 @@ function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
       if (document.activeElement === turn.typed) letGo();
     },
   );
-  set(turn.node, { class: "tl-dial tl-turn" });
+  set(turn.node, { class: "tl-dial tl-setting" });
   const most = grouped(limits[name][1]);
   reserveSpace(more, { n_heads: `× ${most}`, d_ff: "(11.11 ×)" }[name] ?? "");
 
@@ -148,10 +148,10 @@ function slidersPanel(model, world, change, letGo, compare) {
   ];
   const formats = choice("Bytes per value", options, (bytes_per_value) => commit(model, { bytes_per_value }));
   const warning = element("p");
-  const format = element("div", { class: "tl-turn" }, element("p", {}, "Bytes per value"), formats.node);
+  const format = element("div", { class: "tl-setting" }, element("p", {}, "Bytes per value"), formats.node);
   const turns = sliders.map((each) => each.node);
   const nodes = [
-    element("div", { class: "tl-turns tl-stays" }, turns, format, compare),
+    element("div", { class: "tl-settings tl-stays" }, turns, format, compare),
     reservedBox(warning, "tl-note tl-warning"),
   ];
   /** @type {(compared: Compared) => void} */

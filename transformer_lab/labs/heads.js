@@ -8,7 +8,7 @@ import { OVERVIEWS, overviewPanel } from "./heads_overview.js";
 import { heatmap, largeMap, tokenButton, translateRows } from "./heads_pictures.js";
 import { clamp, range } from "./maths.js";
 import { choice, commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace, set } from "./ui.js";
-import { EXAMPLES, setText, sliderWithInput, widest } from "./ui.js";
+import { CHIPS, setText, sliderWithInput, widest } from "./ui.js";
 import { legible, quotedAt } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -239,7 +239,7 @@ function longestOf(status, { layers, heads, tokens, keyTokens }) {
 /** @type {(model: Model, all: Sentence[]) => { nodes: HTMLElement[], draw: (sentence: number) => void }} */
 function sentenceChoice(model, all) {
   const options = all.map(({ tokens }, i) => [i, tokens.map(legible).join(" ")]);
-  const buttons = choice("Sentence", options, (sentence) => commit(model, { sentence }), EXAMPLES);
+  const buttons = choice("Sentence", options, (sentence) => commit(model, { sentence }), CHIPS);
   const node = element("div", { class: "tl-sentences" }, label("Sentence"), buttons.node);
   return { nodes: all.length > 1 ? [node] : [], draw: buttons.show };
 }

@@ -6,7 +6,7 @@ import { frame } from "./frame.js";
 import { depthOf, moveText, influenceText, nameOf, verdictText } from "./influence_words.js";
 import { range } from "./maths.js";
 import { choice, commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace } from "./ui.js";
-import { EXAMPLES, onOff, set, setText } from "./ui.js";
+import { CHIPS, onOff, set, setText } from "./ui.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./influence_words.js").Table} Table */
@@ -79,12 +79,7 @@ function tablePanel(model) {
 /** @type {(model: Model, stored: Stored[], verdicts: string[][]) =>
  *   { node: HTMLElement, draw: (state: State, shown: Stored) => void, reserveAll: () => void }} */
 function verdictPanel(model, stored, verdicts) {
-  const pick = choice(
-    "What is your verdict on this model?",
-    verdicts,
-    (verdict) => commit(model, { verdict }),
-    EXAMPLES,
-  );
+  const pick = choice("What is your verdict on this model?", verdicts, (verdict) => commit(model, { verdict }), CHIPS);
   const story = element("p", { class: "tl-story" });
   const link = element("a", { target: "_blank", rel: "noreferrer" });
   const thread = element("p", { class: "tl-note" }, link);
@@ -119,7 +114,7 @@ function render({ model, el }) {
     letters.map((letter) => [letter, letter]),
     (chosen) => commit(model, { chosen, verdict: "" }),
   );
-  const claim = element("span", { class: "tl-said" });
+  const claim = element("span", { class: "tl-claim" });
   const row = choice("What the model reads", rows, (row) => commit(model, { row }));
   const loud = onOff("weights × 3,000", () => commit(model, { loud: !model.get("loud") }));
   const eight = rowsPanel(model);
@@ -153,7 +148,7 @@ function render({ model, el }) {
   const tableOf = (state) => (isOwn ? own : find(state).tables[`${state.loud ? "loud" : "quiet"} ${state.row}`]);
   if (!isOwn) {
     verdict.reserveAll();
-    reserveSpace(claim, ...shownModels.map((each) => `${each.said}.`));
+    reserveSpace(claim, ...shownModels.map((each) => `${each.claim}.`));
   }
   const full = range(SEQ).map(() => range(SEQ).map(() => 0.001));
   reserveSpace(status, influenceText(full, SEQ - 1, "one") + verdictText("documents", "right", names));
@@ -168,7 +163,7 @@ function render({ model, el }) {
     if (!isOwn) {
       const shown = find(state);
       models.show(state.chosen);
-      setText(claim, `${shown.said}.`);
+      setText(claim, `${shown.claim}.`);
       row.show(state.row);
       loud.show(state.loud);
       verdict.draw(state, shown);

@@ -7,7 +7,7 @@ import { listed, places, quoted } from "./words.js";
 /**
  * @typedef {object} Stored A model that the lab stores.
  * @property {string} letter
- * @property {string} said what the model is claimed to be
+ * @property {string} claim what the model is claimed to be
  * @property {string} verdict the right verdict
  * @property {string} title
  * @property {string} story

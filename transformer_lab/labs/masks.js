@@ -10,7 +10,7 @@ import { parseTokens, presetText, rowText } from "./masks_words.js";
 import { clamp, range, sum } from "./maths.js";
 import { makePaintable } from "./paint.js";
 import { button, choice, commit, element, field, getTraits, group, observe, parsedInput, reservedBox } from "./ui.js";
-import { EXAMPLES, reserveSpace, set, setText, widest, widthInEms } from "./ui.js";
+import { CHIPS, reserveSpace, set, setText, widest, widthInEms } from "./ui.js";
 import { parseNumber, places, quoted, shapeText, short } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -117,8 +117,8 @@ function presetPanel(model) {
   const available = availablePresets(model);
   const kinds = Object.entries(presets).filter(([name]) => available.includes(name));
   const options = (place) => kinds.filter(([, each]) => each.place === place).map(([name, { label }]) => [name, label]);
-  const patterns = choice("Mask", options(false), pick, EXAMPLES);
-  const inTransformer = choice("Place in a Transformer", options(true), pick, EXAMPLES);
+  const patterns = choice("Mask", options(false), pick, CHIPS);
+  const inTransformer = choice("Place in a Transformer", options(true), pick, CHIPS);
   const description = element("p");
   const length = (name) => stepper(name, (value) => commit(model, { [name]: value }));
   const lengths = { window: length("window"), prefix: length("prefix") };
@@ -355,7 +355,7 @@ function blendBar() {
 /** @type {(model: Model) => any} */
 function mistakePanel(model) {
   const options = Object.entries(MISTAKES).map(([name, { label }]) => [name, label]);
-  const mistakes = choice("Mistake", options, (mistake) => commit(model, { mistake }), EXAMPLES);
+  const mistakes = choice("Mistake", options, (mistake) => commit(model, { mistake }), CHIPS);
   const effect = element("span", { "aria-live": "polite" });
   const leak = element("span", {});
   const damage = element("strong", {});

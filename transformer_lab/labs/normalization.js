@@ -11,7 +11,7 @@ import { disturbed, leaks, sliderRange, smallestSplit, standardize } from "./nor
 import { asCode, changeText, entryText, movedText, numberText, QUESTIONS } from "./normalization_words.js";
 import { ruleText } from "./normalization_words.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
-import { EXAMPLES, onOff, setText, sliderWithInput, widest, widthInEms } from "./ui.js";
+import { CHIPS, onOff, setText, sliderWithInput, widest, widthInEms } from "./ui.js";
 import { minus, parseNumber, short } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
@@ -68,7 +68,7 @@ function normPanel(model, { shape }) {
   const note = element("span", { class: "tl-note" });
   const rule = element("p", {}, code, note);
   const words = element("p");
-  const axesChoice = element("div", { class: EXAMPLES, role: "group", "aria-label": "Axes that share" }, axes);
+  const axesChoice = element("div", { class: CHIPS, role: "group", "aria-label": "Axes that share" }, axes);
   const noted = (text, control) => element("div", {}, element("span", { class: "tl-note" }, text), control);
   const nodes = [
     group("norm", element("div", { class: "tl-row" }, norms.node)),
@@ -169,7 +169,7 @@ function cubesPanel(model, { shape, clean }, redraw) {
       const name = padding[i] ? "pad" : `t${Math.floor(i / features) % seq}`;
       for (const { cells } of [before, after]) set(cells[i], { "data-row": name });
     }
-    const marks = { "tl-used": sharers, "tl-pad": indicesOf(padding) };
+    const marks = { "tl-outlined": sharers, "tl-pad": indicesOf(padding) };
     const edited = x.map((value, i) => !padding[i] && value !== clean[i]);
     before.grid.mark(shown, { ...marks, "tl-edited": indicesOf(edited) });
     after.grid.mark(shown, { ...marks, "tl-moved": indicesOf(leaked.moved) });

@@ -3,7 +3,7 @@
 import { clamp, range } from "./maths.js";
 import { makePaintable } from "./paint.js";
 import { cellsIn, ERROR, parseOne, parseSeveral } from "./practice_answers.js";
-import { button, choice, element, EXAMPLES, parsedInput, set, setText } from "./ui.js";
+import { button, choice, element, CHIPS, parsedInput, set, setText } from "./ui.js";
 
 /**
  * @typedef {object} Input
@@ -196,7 +196,7 @@ function choiceInput({ it, answer }) {
     "Your answer",
     it.options.map((text, i) => [String(i), text]),
     answer,
-    EXAMPLES,
+    CHIPS,
   );
   return { node: options.node, show: options.show, focus: () => options.buttons[0].focus() };
 }

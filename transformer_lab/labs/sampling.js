@@ -6,7 +6,7 @@ import { randomNumber, range, sum } from "./maths.js";
 import { choose, drawnPlace } from "./sampling_maths.js";
 import { choiceText, drawText, othersText, parseStep, parseTopK, shareText, tokenText } from "./sampling_words.js";
 import { button, choice, commit, element, field, getTraits, group, observe, reservedBox, reserveSpace } from "./ui.js";
-import { action, EXAMPLES, set, setText, sliderWithInput, widest } from "./ui.js";
+import { action, CHIPS, set, setText, sliderWithInput, widest } from "./ui.js";
 import { grouped, parseNumber } from "./words.js";
 
 /** @typedef {import("./sampling_maths.js").Choice} Choice */
@@ -23,7 +23,7 @@ const MANY = 100; // the number of draws of one button
  */
 function promptPanel(model, prompts) {
   const options = prompts.map(({ key }) => [key, key]);
-  const buttons = choice("Prompt", options, (prompt) => commit(model, { prompt }), EXAMPLES);
+  const buttons = choice("Prompt", options, (prompt) => commit(model, { prompt }), CHIPS);
   const text = element("p", { class: "tl-prompt" });
   const shown = ({ text, chat }) => `${chat ? "Asked" : "Text"}: ${text} …`;
   const node = element("div", {}, buttons.node, reservedBox(text));

@@ -9,17 +9,18 @@ import { animateFrom, positionsOf } from "./motion.js";
 import { parseChain, run, textOf } from "./strides_chain.js";
 import { isContiguous, placeOf, storagePlaces } from "./strides_rules.js";
 import { button, choice, commit, element, field, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
-import { EXAMPLES, setText, sliderWithInput } from "./ui.js";
+import { CHIPS, setText, sliderWithInput } from "./ui.js";
 import { counted, parseNumber, parseShape, shapeText } from "./words.js";
 
 /** @typedef {import("./strides_rules.js").Strided} Strided */
 /** @typedef {import("./ui.js").Model} Model */
 
-// Describes the chosen element. The next element is `by` places further in storage; `shared` elements have this place.
-function elementText(index, number, place, by, shared) {
-  const away = by === 0 ? "at the same place" : `${counted(Math.abs(by), "place")} ${by > 0 ? "further on" : "back"}`;
+// Describes the chosen element. The next element is `gap` places further in storage; `shared` elements have this place.
+function elementText(index, number, place, gap, shared) {
+  const away =
+    gap === 0 ? "at the same place" : `${counted(Math.abs(gap), "place")} ${gap > 0 ? "further on" : "back"}`;
   const next =
-    by === null ? "It is the last element in reading order." : `The next element in reading order is ${away}.`;
+    gap === null ? "It is the last element in reading order." : `The next element in reading order is ${away}.`;
   const others = shared > 1 ? ` ${shared} elements share this place.` : "";
   return `Element [${index.join(", ")}] is ${number}, at storage place ${place}. ${next}${others}`;
 }
@@ -28,9 +29,9 @@ const placeText = ({ offset, strides }, index, place) =>
   `offset ${offset}${index.map((i, axis) => ` + ${i}×${strides[axis]}`).join("")} = place ${place}`;
 
 // The operations that the lab suggests for a tensor, as code.
-function piecesFor({ shape }) {
+function suggestionsFor({ shape }) {
   const count = shape.length;
-  const pieces = [
+  const suggested = [
     ...(count > 1 ? [`.transpose(${count - 2}, ${count - 1})`] : []),
     ...(count > 2 ? [".transpose(0, 1)"] : []),
     ".view(-1)",
@@ -39,10 +40,10 @@ function piecesFor({ shape }) {
     ...(count > 0 && shape.at(-1) > 1 ? ["[..., ::2]"] : []),
     ".unsqueeze(0)",
   ];
-  return [...new Set(pieces)];
+  return [...new Set(suggested)];
 }
 
-function parseSizes(text, limits) {
+function parseLimitedShape(text, limits) {
   const parsed = parseShape(text, { axes: limits.axes, size: limits.elements, least: 1 });
   const total = parsed.error ? 0 : product(parsed.value);
   if (total <= limits.elements) return parsed;
@@ -55,7 +56,7 @@ function chainPanel(model, el) {
   const pickShape = (shape) => commit(model, { shape, index: [] });
   const pickChain = (chain) => commit(model, { chain, index: [] });
   const hint = `Sizes, at most ${limits.elements} elements`;
-  const sizes = field("Shape of x", hint, (text) => parseSizes(text, limits), pickShape);
+  const sizes = field("Shape of x", hint, (text) => parseLimitedShape(text, limits), pickShape);
   const chain = field(
     "Operations on x",
     "Such as .permute(2, 0, 1)[0].flatten()",
@@ -63,22 +64,22 @@ function chainPanel(model, el) {
     (steps) => pickChain(textOf(steps)),
   );
   set(chain.node, { class: "tl-field tl-wide" });
-  const offers = choice("Add an operation", [], pickChain, EXAMPLES).node;
+  const suggestions = choice("Add an operation", [], pickChain, CHIPS).node;
   const list = element("ol", { class: "tl-steps" });
-  const refusal = element("p", { class: "tl-refusal", role: "alert" });
+  const errorText = element("p", { class: "tl-refusal", role: "alert" });
 
-  function offer(tensor, steps) {
+  function drawSuggestions(tensor, steps) {
     const text = model.get("chain");
-    const add = (piece) => button(`+ ${piece}`, () => pickChain(text + piece), { class: "tl-code" });
+    const add = (code) => button(`+ ${code}`, () => pickChain(text + code), { class: "tl-code" });
     const undo = button("Undo last", () => pickChain(textOf(steps.slice(0, -1))), { disabled: !steps.length });
     // The buttons are replaced, so the keyboard focus is restored at the same position.
-    const buttons = [...piecesFor(tensor).map(add), undo];
-    const held = [...offers.children].indexOf(el.getRootNode().activeElement);
-    offers.replaceChildren(...buttons);
-    if (held >= 0) (buttons[held] ?? undo).focus();
+    const buttons = [...suggestionsFor(tensor).map(add), undo];
+    const focusedIndex = [...suggestions.children].indexOf(el.getRootNode().activeElement);
+    suggestions.replaceChildren(...buttons);
+    if (focusedIndex >= 0) (buttons[focusedIndex] ?? undo).focus();
   }
 
-  function line(code, tensor, origin) {
+  function stepItem(code, tensor, origin) {
     const { shape, strides, offset } = tensor;
     const facts = [
       `shape ${shapeText(shape)}`,
@@ -101,26 +102,31 @@ function chainPanel(model, el) {
     sizes.show(shape.join(", "));
     chain.show(model.get("chain"));
     const steps = parseChain(model.get("chain"), limits).value ?? [];
-    const { tensors, refused, reason } = run(shape, steps);
-    offer(tensors.at(-1), steps);
+    const { tensors, failedStep, reason } = run(shape, steps);
+    drawSuggestions(tensors.at(-1), steps);
     const [first, ...others] = tensors;
     const total = product(shape);
     list.replaceChildren(
-      line(`arange(${total}).view(${shape.length ? shape.join(", ") : "()"})`, first, `a storage of ${total}`),
+      stepItem(`arange(${total}).view(${shape.length ? shape.join(", ") : "()"})`, first, `a storage of ${total}`),
       ...others.map((tensor, i) =>
-        line(steps[i].text, tensor, tensor.copied ? "a new storage: copied" : "the same storage"),
+        stepItem(steps[i].text, tensor, tensor.copied ? "a new storage: copied" : "the same storage"),
       ),
     );
     if (reason) {
       list.append(
-        element("li", { class: "tl-failed" }, element("code", { class: "tl-op" }, steps[refused].text), "raises"),
+        element("li", { class: "tl-failed" }, element("code", { class: "tl-op" }, steps[failedStep].text), "raises"),
       );
     }
-    setText(refusal, reason ?? "");
+    setText(errorText, reason ?? "");
     return tensors.at(-1);
   }
   const [shapeNode, chainNode] = [group("shape", sizes.node), group("chain", chain.node)];
-  const nodes = [element("div", { class: "tl-row" }, shapeNode, chainNode), group("chain", offers), list, refusal];
+  const nodes = [
+    element("div", { class: "tl-row" }, shapeNode, chainNode),
+    group("chain", suggestions),
+    list,
+    errorText,
+  ];
   return { nodes, draw };
 }
 
@@ -137,7 +143,7 @@ function tensorPanel(model) {
     const { value, ...parsed } = parseNumber(text, "The number", [1, Math.max(product(tensor.shape), 1)]);
     return parsed.error ? parsed : { value: value - 1, ...parsed };
   };
-  const walk = sliderWithInput(
+  const elementSlider = sliderWithInput(
     "Walk through the tensor in reading order",
     { ends: [0, 63], write: (x) => `${x + 1}`, parse },
     pick,
@@ -148,7 +154,7 @@ function tensorPanel(model) {
   const nodes = [
     label("The tensor by its indices: point at an element, or click an element"),
     grid.node,
-    group("walk", label("Walk through the elements in reading order: the number of the element"), walk.node),
+    group("walk", label("Walk through the elements in reading order: the number of the element"), elementSlider.node),
     label("Its storage, with the number of each place (outlined: the chosen element’s row)"),
     strip,
     reservedBox(formula),
@@ -165,8 +171,8 @@ function tensorPanel(model) {
       return { text: number, hue: hueOf(number, total) };
     });
     const disabled = product(shape) < 2;
-    set(walk.input, { max: Math.max(product(shape) - 1, 0), disabled });
-    set(walk.typed, { disabled });
+    set(elementSlider.input, { max: Math.max(product(shape) - 1, 0), disabled });
+    set(elementSlider.typed, { disabled });
     slots = storage.map((number, place) =>
       element("span", { class: "tl-cell", style: `--hue: ${hueOf(number, total)}`, "data-place": place }, number),
     );
@@ -177,13 +183,13 @@ function tensorPanel(model) {
   }
 
   // Marks and describes the chosen element.
-  function choose(status) {
+  function showChosen(status) {
     const { shape, storage } = tensor;
     const count = product(shape);
     if (!count) {
       setText(formula, "");
       setText(status, `Shape ${shapeText(shape)}: no elements. A tensor with an axis of size 0 is empty.`);
-      for (const slot of slots) slot.classList.remove("tl-chosen", "tl-used");
+      for (const slot of slots) slot.classList.remove("tl-chosen", "tl-outlined");
       return;
     }
     const requested = model.get("index");
@@ -193,39 +199,39 @@ function tensorPanel(model) {
     const index = fits ? requested : shape.map(() => 0);
     const place = placeOf(tensor, index);
     const flat = ravel(index, shape);
-    const all = storagePlaces(tensor);
-    walk.show(flat);
-    set(walk.input, { "aria-valuetext": `element ${flat + 1} of ${count}, storage place ${place}` });
-    grid.mark(index, { "tl-used": all.flatMap((other, i) => (other === place && i !== flat ? [i] : [])) });
-    const row = shape.length ? all.slice(flat - index.at(-1), flat - index.at(-1) + shape.at(-1)) : all;
+    const places = storagePlaces(tensor);
+    elementSlider.show(flat);
+    set(elementSlider.input, { "aria-valuetext": `element ${flat + 1} of ${count}, storage place ${place}` });
+    grid.mark(index, { "tl-outlined": places.flatMap((other, i) => (other === place && i !== flat ? [i] : [])) });
+    const row = shape.length ? places.slice(flat - index.at(-1), flat - index.at(-1) + shape.at(-1)) : places;
     for (const [i, slot] of slots.entries()) {
       slot.classList.toggle("tl-chosen", i === place);
-      slot.classList.toggle("tl-used", row.includes(i));
-      slot.classList.toggle("tl-unread", !all.includes(i));
+      slot.classList.toggle("tl-outlined", row.includes(i));
+      slot.classList.toggle("tl-unread", !places.includes(i));
     }
-    const next = flat + 1 < count ? all[flat + 1] - place : null;
-    const shared = all.filter((other) => other === place).length;
+    const gap = flat + 1 < count ? places[flat + 1] - place : null;
+    const shared = places.filter((other) => other === place).length;
     setText(formula, placeText(tensor, index, place));
-    setText(status, elementText(index, storage[place], place, next, shared));
+    setText(status, elementText(index, storage[place], place, gap, shared));
     const last = shape.map((size) => size - 1);
-    const most = storage.length;
-    reserveSpace(formula, placeText(tensor, last, most));
-    reserveSpace(status, elementText(last, most, most, most, count - new Set(all).size));
+    const largest = storage.length;
+    reserveSpace(formula, placeText(tensor, last, largest));
+    reserveSpace(status, elementText(last, largest, largest, largest, count - new Set(places).size));
   }
-  return { nodes, draw, choose };
+  return { nodes, draw, showChosen };
 }
 
 /** @param {import("./ui.js").View} view */
 function render({ model, el }) {
   const limits = model.get("limits");
-  const place = (all) => all.length <= limits.axes && all.every((x) => x >= 0 && Number.isInteger(x));
+  const isIndex = (sizes) => sizes.length <= limits.axes && sizes.every((x) => x >= 0 && Number.isInteger(x));
   const urlState = traitsInUrl("strides", {
     shape: textCodec(
-      (text) => parseSizes(text, limits),
+      (text) => parseLimitedShape(text, limits),
       (shape) => shape.join(","),
     ),
     chain: textCodec((text) => (parseChain(text, limits).error ? parseChain(text, limits) : { value: text })),
-    index: numbersCodec(place, "an element of the tensor"),
+    index: numbersCodec(isIndex, "an element of the tensor"),
   });
   const chain = chainPanel(model, el);
   const tensor = tensorPanel(model);
@@ -235,7 +241,7 @@ function render({ model, el }) {
     const key = `${model.get("shape")}|${model.get("chain")}`;
     if (key !== drawn) tensor.draw(chain.draw());
     drawn = key;
-    tensor.choose(status);
+    tensor.showChosen(status);
   });
 }
 

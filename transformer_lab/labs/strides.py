@@ -9,7 +9,7 @@ import traitlets
 from ..arguments import format_value
 from .lab import Lab, script, style
 
-MOST_AXES, MOST_ELEMENTS = 5, 64
+MAX_AXES, MOST_ELEMENTS = 5, 64
 LONGEST_CHAIN = 1000  # characters: a longer chain exceeds the limits of Python's parser
 OPERATIONS = ("view", "reshape", "flatten", "transpose", "t", "permute", "contiguous", "squeeze", "unsqueeze", "expand")
 
@@ -52,7 +52,7 @@ class StridesLab(Lab):
     shape = traitlets.List(traitlets.Int()).tag(sync=True)
     chain = traitlets.Unicode().tag(sync=True)
     index = traitlets.List(traitlets.Int()).tag(sync=True)
-    limits = traitlets.Dict({"axes": MOST_AXES, "elements": MOST_ELEMENTS, "chain": LONGEST_CHAIN}).tag(sync=True)
+    limits = traitlets.Dict({"axes": MAX_AXES, "elements": MOST_ELEMENTS, "chain": LONGEST_CHAIN}).tag(sync=True)
 
     def __init__(self, shape=(2, 3, 4), chain=".transpose(1, 2)", index=(), *, controls=None):
         super().__init__(shape=shape, chain=chain, index=index, controls=controls)
@@ -60,9 +60,9 @@ class StridesLab(Lab):
     @traitlets.validate("shape")
     def _check_shape(self, proposal):
         shape = proposal.value
-        if len(shape) > MOST_AXES or any(size < 1 for size in shape) or math.prod(shape) > MOST_ELEMENTS:
+        if len(shape) > MAX_AXES or any(size < 1 for size in shape) or math.prod(shape) > MOST_ELEMENTS:
             raise ValueError(
-                f"shape must have at most {MOST_AXES} axes of size 1 or more and {MOST_ELEMENTS} elements, "
+                f"shape must have at most {MAX_AXES} axes of size 1 or more and {MOST_ELEMENTS} elements, "
                 f"got {format_value(tuple(shape))}"
             )
         return shape

@@ -93,7 +93,7 @@ export const textOf = (steps) => steps.map((step) => step.text).join("");
 
 // Runs a chain on a fresh tensor: returns all intermediate tensors, and the error that ended the chain, if there was
 // one.
-/** @type {(shape: number[], steps: Step[]) => { tensors: Strided[], refused?: number, reason?: string }} */
+/** @type {(shape: number[], steps: Step[]) => { tensors: Strided[], failedStep?: number, reason?: string }} */
 export function run(shape, steps) {
   const tensors = [arange(shape)];
   for (const [i, step] of steps.entries()) {
@@ -105,7 +105,7 @@ export function run(shape, steps) {
       tensors.push({ ...next, copied: next.storage !== tensors.at(-1).storage });
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      return { tensors, refused: i, reason: error.message };
+      return { tensors, failedStep: i, reason: error.message };
     }
   }
   return { tensors };

@@ -245,7 +245,7 @@ export function sliderWithInput(label, { ends, head = [], marks = [], props, ste
 // Buttons for several options, of which one is pressed; the options are [value, label] pairs. The buttons have a
 // `look`: the buttons of modes are joined, and initial examples are chips.
 export const MODES = "tl-choice tl-modes";
-export const EXAMPLES = "tl-choice tl-chips";
+export const CHIPS = "tl-choice tl-chips";
 /**
  * @type {(label: string, options: any[][], pick: (value: any) => void, look?: string) =>
  *   { node: HTMLElement, buttons: HTMLButtonElement[], show: (value: any) => void }}

@@ -1,7 +1,7 @@
 // The controls of the whole lab: the input, the answer, the walk, and the kind of Transformer.
 
 import { clamp, range } from "./maths.js";
-import { button, choice, commit, element, EXAMPLES, parsedInput, reservedBox, reserveSpace } from "./ui.js";
+import { button, choice, commit, element, CHIPS, parsedInput, reservedBox, reserveSpace } from "./ui.js";
 import { set, setText, slider } from "./ui.js";
 import { tokenize } from "./whole_maths.js";
 import { lastRow } from "./whole_state.js";
@@ -35,7 +35,7 @@ export function askPanel(model, parse, redraw) {
       pick(text);
       redraw();
     },
-    EXAMPLES,
+    CHIPS,
   );
   const or = element(
     "div",

@@ -9,14 +9,14 @@ from .topic import Topic, rule
 # Layer norm and RMS norm of four numbers.
 
 
-def _four_with_a_round_spread(draw):
+def _four_with_an_integer_std(draw):
     """Draw four integers whose mean and standard deviation are integers, and a weight and a bias."""
-    spread, mean = choose(draw, (1, 2, 3, 5)), integer(draw, 1, 9)
+    std, mean = choose(draw, (1, 2, 3, 5)), integer(draw, 1, 9)
     signs = choose(draw, ((1, -1, 1, -1), (1, 1, -1, -1), (-1, 1, 1, -1), (-1, 1, -1, 1)))
-    return torch.tensor([mean + spread * sign for sign in signs]), choose(draw, (1, 2, 3)), choose(draw, (0, 1, 10))
+    return torch.tensor([mean + std * sign for sign in signs]), choose(draw, (1, 2, 3)), choose(draw, (0, 1, 10))
 
 
-@rule(inputs=_four_with_a_round_spread)
+@rule(inputs=_four_with_an_integer_std)
 def layer_norm_of_four(x, weight, bias):
     """Return the layer norm of a token of four features, with eps 0."""
     return (x - x.double().mean()) / x.double().std(correction=0) * weight + bias
@@ -35,13 +35,13 @@ def mean_left_in(x, weight, bias):
 
 
 @layer_norm_of_four.mistake
-def rms_for_layer(x, weight, bias):
+def rms_norm_for_layer_norm(x, weight, bias):
     """This is RMS norm: you did not subtract the mean. What does layer norm do first?"""
     return x / x.double().square().mean().sqrt() * weight + bias
 
 
 @layer_norm_of_four.mistake
-def variance_for_its_root(x, weight, bias):
+def variance_for_std(x, weight, bias):
     """You divided by the variance, not by its square root. A token with doubled features must have the same norm
     output."""
     return (x - x.double().mean()) / x.double().var(correction=0) * weight + bias
@@ -76,7 +76,7 @@ layer_norm_by_hand = Topic(
 )
 
 
-def _four_with_a_round_size(draw):
+def _four_with_an_integer_rms(draw):
     pair = choose(draw, ((1, 7), (2, 14), (3, 21), (7, 17), (7, 23), (5, 5)))  # the root mean square is an integer
     numbers = (*pair, *pair)
     order = torch.randperm(4, generator=draw.generator)
@@ -84,32 +84,32 @@ def _four_with_a_round_size(draw):
     return torch.tensor(numbers)[order] * signs, choose(draw, (1, 2, 3))
 
 
-@rule(inputs=_four_with_a_round_size)
+@rule(inputs=_four_with_an_integer_rms)
 def rms_norm_of_four(x, weight):
     """Return the RMS norm of a token of four features, with eps 0."""
     return x / x.double().square().mean().sqrt() * weight
 
 
 @rms_norm_of_four.mistake
-def layer_for_rms(x, weight):
+def layer_norm_for_rms_norm(x, weight):
     """This is layer norm: you subtracted the mean. RMS norm keeps the mean: what is under its square root?"""
     return (x - x.double().mean()) / x.double().std(correction=0) * weight
 
 
 @rms_norm_of_four.mistake
-def mean_subtracted_above(x, weight):
+def mean_subtracted_in_numerator(x, weight):
     """You subtracted the mean before you divided. RMS norm subtracts no mean: it divides the features themselves."""
     return (x - x.double().mean()) / x.double().square().mean().sqrt() * weight
 
 
 @rms_norm_of_four.mistake
-def spread_for_size(x, weight):
+def std_for_rms(x, weight):
     """You divided by the standard deviation. The root mean square needs no mean: square, average, take the root."""
     return x / x.double().std(correction=0) * weight
 
 
 @rms_norm_of_four.mistake
-def length_for_rms(x, weight):
+def l2_norm_for_rms(x, weight):
     """You divided by the length of the token, the root of the *sum* of its squares. The M in RMS means *mean*."""
     return x / x.double().square().sum().sqrt() * weight
 
@@ -127,7 +127,7 @@ def mean_of_absolute_values(x, weight):
 
 
 @rms_norm_of_four.mistake
-def factor_left_out(x, weight):
+def weight_left_out(x, weight):
     """You did not apply the weight. What comes after the division?"""
     return x / x.double().square().mean().sqrt()
 
@@ -146,56 +146,56 @@ rms_norm_by_hand = Topic(
 # Which numbers share a mean?
 
 
-def _a_batch(draw):
+def _shape_and_norm(draw):
     sizes = torch.randperm(5, generator=draw.generator)[:3] + 2
     return *sizes.tolist(), choose(draw, ("layer norm", "batch norm", "instance norm"))
 
 
-@rule(inputs=_a_batch)
-def shared_means(batch, seq, d_model, norm):
+@rule(inputs=_shape_and_norm)
+def number_of_means(batch, seq, d_model, norm):
     """Return the number of means that a norm computes for a tensor of this shape."""
     return {"layer norm": batch * seq, "batch norm": d_model, "instance norm": batch * d_model}[norm]
 
 
-@shared_means.mistake
+@number_of_means.mistake
 def one_for_each_feature(batch, seq, d_model, norm):
     """You counted a mean for each feature, as batch norm does. Which numbers does this norm average?"""
     return d_model
 
 
-@shared_means.mistake
+@number_of_means.mistake
 def one_for_each_token(batch, seq, d_model, norm):
     """You counted a mean for each token, as layer norm does. Which numbers does this norm average?"""
     return batch * seq
 
 
-@shared_means.mistake
+@number_of_means.mistake
 def one_for_each_sentence(batch, seq, d_model, norm):
     """You counted a mean for each sentence. Over which axes is the mean computed, and which axes are left?"""
     return batch
 
 
-@shared_means.mistake
-def one_for_each_place(batch, seq, d_model, norm):
+@number_of_means.mistake
+def one_for_each_position(batch, seq, d_model, norm):
     """You counted a mean for each position in the sequence. Over which axes is the mean computed, and which axes are
     left?"""
     return seq
 
 
-@shared_means.mistake
+@number_of_means.mistake
 def one_for_each_feature_of_a_sentence(batch, seq, d_model, norm):
     """You counted a mean for each feature of each sentence, as instance norm does. Which numbers does this norm
     average?"""
     return batch * d_model
 
 
-@shared_means.mistake
+@number_of_means.mistake
 def one_for_all(batch, seq, d_model, norm):
     """You counted a single mean for the whole tensor. Over which axes is the mean computed, and which axes are left?"""
     return 1
 
 
-@shared_means.mistake
+@number_of_means.mistake
 def one_for_each_number(batch, seq, d_model, norm):
     """You counted a mean for every number. Several numbers share a mean: over which axes is the mean computed?"""
     return batch * seq * d_model
@@ -203,7 +203,7 @@ def one_for_each_number(batch, seq, d_model, norm):
 
 means = Topic(
     title="How many means does a norm compute?",
-    rule=shared_means,
+    rule=number_of_means,
     question=lambda batch, seq, d_model, norm: (
         f"`x` has the shape `(batch {batch}, seq {seq}, d_model {d_model})`. How many means does {norm} take?"
     ),
@@ -217,11 +217,16 @@ means = Topic(
 
 # The steps of a block
 
-_STRETCHES = {  # a section: its location, the steps before its parts, its parts, and the steps after its parts
-    "looks": ("in the first two parts of a {} decoder layer", (), (("self-attention",), ("cross-attention",)), ()),
-    "rest": ("in the last two parts of a {} decoder layer", (), (("cross-attention",), ("feed-forward",)), ()),
+_SECTIONS = {  # a section: its location, the steps before its parts, its parts, and the steps after its parts
+    "attentions": ("in the first two parts of a {} decoder layer", (), (("self-attention",), ("cross-attention",)), ()),
+    "last_parts": ("in the last two parts of a {} decoder layer", (), (("cross-attention",), ("feed-forward",)), ()),
     "dropped": ("in the attention part of a {} layer with dropout", (), (("attention", "dropout"),), ()),
-    "wide": ("in the feed-forward part of a {} layer", (), (("linear map to d_ff", "ReLU", "linear map back"),), ()),
+    "feed_forward": (
+        "in the feed-forward part of a {} layer",
+        (),
+        (("linear map to d_ff", "ReLU", "linear map back"),),
+        (),
+    ),
     "encoder": ("in a {} encoder layer", (), (("self-attention",), ("feed-forward",)), ()),
     "heads": (
         "in the attention part of a {} layer",
@@ -242,49 +247,49 @@ _STRETCHES = {  # a section: its location, the steps before its parts, its parts
         ("linear map to the scores",),
     ),
 }
-_WITH_BACKWARD = ("encoder", "looks", "rest", "wide", "heads")
+_WITH_BACKWARD = ("encoder", "attentions", "last_parts", "feed_forward", "heads")
 
 
-def _a_stretch(draw):
-    stretch = choose(draw, tuple(_STRETCHES))
-    return choose(draw, ("pre-norm", "post-norm")), stretch, stretch in _WITH_BACKWARD and not integer(draw, 0, 2)
+def _draw_section(draw):
+    section = choose(draw, tuple(_SECTIONS))
+    return choose(draw, ("pre-norm", "post-norm")), section, section in _WITH_BACKWARD and not integer(draw, 0, 2)
 
 
-def _halves(stretch):
+def _sublayers(section):
     """Return the steps, the norm and the sum of each part of a section."""
-    parts = _STRETCHES[stretch][2]
-    first = 2 if stretch == "rest" else 1
+    parts = _SECTIONS[section][2]
+    first = 2 if section == "last_parts" else 1
     numbers = [f" {first + i}" if len(parts) > 1 else "" for i in range(len(parts))]
     return [(part, f"norm{number}", f"residual sum{number}") for part, number in zip(parts, numbers)]
 
 
-def _pre(part, norm, total):
-    return norm, *part, total
+def _pre(part, norm, residual_sum):
+    return norm, *part, residual_sum
 
 
-def _post(part, norm, total):
-    return *part, total, norm
+def _post(part, norm, residual_sum):
+    return *part, residual_sum, norm
 
 
-def _placed(order):
-    return _pre if order == "pre-norm" else _post
+def _arrangement(placement):
+    return _pre if placement == "pre-norm" else _post
 
 
-def _with_surroundings(steps, order, stretch, backward):
+def _with_surroundings(steps, placement, section, backward):
     """Return the steps of the parts with the steps before and after, in the direction of the question."""
-    _, before, _, after = _STRETCHES[stretch]
-    final = ("final norm",) if after and order == "pre-norm" else ()
+    _, before, _, after = _SECTIONS[section]
+    final = ("final norm",) if after and placement == "pre-norm" else ()
     steps = (*before, *steps, *final, *after)
     return steps[::-1] if backward else steps
 
 
-def _forwards(steps, order, stretch, backward):
+def _forward_only(steps, placement, section, backward):
     """Return the same steps for a mistake that concerns only the forward pass."""
-    return None if backward else _with_surroundings(steps, order, stretch, backward)
+    return None if backward else _with_surroundings(steps, placement, section, backward)
 
 
-def _each(halves, placed):
-    return [step for half in halves for step in placed(*half)]
+def _arranged_steps(sublayers, arrange):
+    return [step for sublayer in sublayers for step in arrange(*sublayer)]
 
 
 def _moved(steps, step, *, before=None, after=None):
@@ -296,196 +301,198 @@ def _moved(steps, step, *, before=None, after=None):
     return (*others[:at], step, *others[at:])
 
 
-@rule(inputs=_a_stretch)
-def steps_of_a_block(order, stretch, backward):
+@rule(inputs=_draw_section)
+def steps_of_a_block(placement, section, backward):
     """Return the steps of a section of a model in the right order."""
-    return _with_surroundings(_each(_halves(stretch), _placed(order)), order, stretch, backward)
+    return _with_surroundings(
+        _arranged_steps(_sublayers(section), _arrangement(placement)), placement, section, backward
+    )
 
 
 @steps_of_a_block.mistake
-def post_norm_for_pre_norm(order, stretch, backward):
+def post_norm_for_pre_norm(placement, section, backward):
     """You normalized the sum, as post-norm does. In pre-norm the sum is not normalized: to what is the norm applied?"""
-    return _with_surroundings(_each(_halves(stretch), _post), order, stretch, backward)
+    return _with_surroundings(_arranged_steps(_sublayers(section), _post), placement, section, backward)
 
 
 @steps_of_a_block.mistake
-def pre_norm_for_post_norm(order, stretch, backward):
+def pre_norm_for_post_norm(placement, section, backward):
     """You normalized the input of the part, as in pre-norm. In post-norm, the part reads the input without a norm."""
-    return _with_surroundings(_each(_halves(stretch), _pre), order, stretch, backward)
+    return _with_surroundings(_arranged_steps(_sublayers(section), _pre), placement, section, backward)
 
 
 @steps_of_a_block.mistake
-def norm_between_part_and_sum(order, stretch, backward):
+def norm_between_part_and_sum(placement, section, backward):
     """You normalized the output of the part, before the sum. Neither pre-norm nor post-norm does this: what do they
     normalize?"""
-    halves = _halves(stretch)
-    steps = _each(halves, lambda part, norm, total: (*part, norm, total))
-    return _with_surroundings(steps, order, stretch, backward)
+    sublayers = _sublayers(section)
+    steps = _arranged_steps(sublayers, lambda part, norm, residual_sum: (*part, norm, residual_sum))
+    return _with_surroundings(steps, placement, section, backward)
 
 
 @steps_of_a_block.mistake
-def summed_before_the_part(order, stretch, backward):
+def summed_before_the_part(placement, section, backward):
     """You took the sum before the part. The sum adds the output of the part to its input: can the sum come first?"""
-    halves = [((total, *part), norm) for part, norm, total in _halves(stretch)]
-    steps = [(norm, *part) if order == "pre-norm" else (*part, norm) for part, norm in halves]
-    return _forwards(sum(steps, ()), order, stretch, backward)
+    sublayers = [((residual_sum, *part), norm) for part, norm, residual_sum in _sublayers(section)]
+    steps = [(norm, *part) if placement == "pre-norm" else (*part, norm) for part, norm in sublayers]
+    return _forward_only(sum(steps, ()), placement, section, backward)
 
 
 @steps_of_a_block.mistake
-def parts_exchanged(order, stretch, backward):
+def parts_exchanged(placement, section, backward):
     """You exchanged the two parts. Self-attention comes first, and feed-forward last: where is cross-attention?"""
-    halves = _halves(stretch)
-    parts = [part for part, _, _ in halves][::-1]
-    halves = [(part, norm, total) for part, (_, norm, total) in zip(parts, halves)]
-    return _forwards(_each(halves, _placed(order)), order, stretch, backward)
+    sublayers = _sublayers(section)
+    parts = [part for part, _, _ in sublayers][::-1]
+    sublayers = [(part, norm, residual_sum) for part, (_, norm, residual_sum) in zip(parts, sublayers)]
+    return _forward_only(_arranged_steps(sublayers, _arrangement(placement)), placement, section, backward)
 
 
 @steps_of_a_block.mistake
-def sums_left_for_the_end(order, stretch, backward):
+def sums_left_for_the_end(placement, section, backward):
     """You put the sums at the end. Each part adds to the residual stream before the next part reads the stream."""
-    halves = _halves(stretch)
-    if len(halves) == 1:
+    sublayers = _sublayers(section)
+    if len(sublayers) == 1:
         return None
-    totals = [total for *_, total in halves]
-    steps = [step for step in _each(halves, _placed(order)) if step not in totals]
-    return _forwards([*steps, *totals], order, stretch, backward)
+    residual_sums = [residual_sum for *_, residual_sum in sublayers]
+    steps = [step for step in _arranged_steps(sublayers, _arrangement(placement)) if step not in residual_sums]
+    return _forward_only([*steps, *residual_sums], placement, section, backward)
 
 
 @steps_of_a_block.mistake
-def all_norms_first(order, stretch, backward):
+def all_norms_first(placement, section, backward):
     """You put all norms at the beginning. Each part has its own norm: which numbers does the second norm normalize?"""
-    halves = _halves(stretch)
-    if len(halves) == 1:
+    sublayers = _sublayers(section)
+    if len(sublayers) == 1:
         return None
-    steps = [step for part, _, total in halves for step in (*part, total)]
-    return _forwards([*(norm for _, norm, _ in halves), *steps], order, stretch, backward)
+    steps = [step for part, _, residual_sum in sublayers for step in (*part, residual_sum)]
+    return _forward_only([*(norm for _, norm, _ in sublayers), *steps], placement, section, backward)
 
 
 @steps_of_a_block.mistake
-def all_norms_last(order, stretch, backward):
+def all_norms_last(placement, section, backward):
     """You put all norms at the end. Each part has its own norm: what does the second part read?"""
-    halves = _halves(stretch)
-    if len(halves) == 1:
+    sublayers = _sublayers(section)
+    if len(sublayers) == 1:
         return None
-    steps = [step for part, _, total in halves for step in (*part, total)]
-    return _forwards([*steps, *(norm for _, norm, _ in halves)], order, stretch, backward)
+    steps = [step for part, _, residual_sum in sublayers for step in (*part, residual_sum)]
+    return _forward_only([*steps, *(norm for _, norm, _ in sublayers)], placement, section, backward)
 
 
 @steps_of_a_block.mistake
-def second_norm_misses_the_sum(order, stretch, backward):
+def second_norm_misses_the_sum(placement, section, backward):
     """Your second norm comes before the first sum, and so misses the output of the first part. What must this norm
     read?"""
-    halves = _halves(stretch)
-    if len(halves) == 1 or order == "post-norm":
+    sublayers = _sublayers(section)
+    if len(sublayers) == 1 or placement == "post-norm":
         return None
-    steps = _moved(_each(halves, _pre), halves[1][1], before=halves[0][2])
-    return _forwards(steps, order, stretch, backward)
+    steps = _moved(_arranged_steps(sublayers, _pre), sublayers[1][1], before=sublayers[0][2])
+    return _forward_only(steps, placement, section, backward)
 
 
 @steps_of_a_block.mistake
-def first_norm_after_the_next_part(order, stretch, backward):
+def first_norm_after_the_next_part(placement, section, backward):
     """Your second part comes before the first norm. In post-norm, each sum is normalized before the next part reads
     it."""
-    halves = _halves(stretch)
-    if len(halves) == 1 or order == "pre-norm":
+    sublayers = _sublayers(section)
+    if len(sublayers) == 1 or placement == "pre-norm":
         return None
-    steps = _moved(_each(halves, _post), halves[0][1], after=halves[1][0][-1])
-    return _forwards(steps, order, stretch, backward)
+    steps = _moved(_arranged_steps(sublayers, _post), sublayers[0][1], after=sublayers[1][0][-1])
+    return _forward_only(steps, placement, section, backward)
 
 
 @steps_of_a_block.mistake
-def order_changed_halfway(order, stretch, backward):
+def order_changed_halfway(placement, section, backward):
     """Your two parts differ: one is pre-norm, and the other is post-norm. Which order does the question ask for?"""
-    halves = _halves(stretch)
-    if len(halves) == 1:
+    sublayers = _sublayers(section)
+    if len(sublayers) == 1:
         return None
-    places = (_pre, _post) if order == "pre-norm" else (_post, _pre)
-    steps = [step for half, placed in zip(halves, places) for step in placed(*half)]
-    return _with_surroundings(steps, order, stretch, backward)
+    arrangements = (_pre, _post) if placement == "pre-norm" else (_post, _pre)
+    steps = [step for sublayer, arrange in zip(sublayers, arrangements) for step in arrange(*sublayer)]
+    return _with_surroundings(steps, placement, section, backward)
 
 
 @steps_of_a_block.mistake
-def dropout_after_the_sum(order, stretch, backward):
+def dropout_after_the_sum(placement, section, backward):
     """Your dropout acts on the sum, and so on the residual stream. Dropout should act on the output of the part: when
     is this output added?"""
-    return _moved(steps_of_a_block.reference(order, stretch, backward), "dropout", after="residual sum")
+    return _moved(steps_of_a_block.reference(placement, section, backward), "dropout", after="residual sum")
 
 
 @steps_of_a_block.mistake
-def dropout_before_the_part(order, stretch, backward):
+def dropout_before_the_part(placement, section, backward):
     """Your dropout acts on the input of the part. Dropout should act on the output of the part: when does this output
     exist?"""
-    return _moved(steps_of_a_block.reference(order, stretch, backward), "dropout", before="attention")
+    return _moved(steps_of_a_block.reference(placement, section, backward), "dropout", before="attention")
 
 
 @steps_of_a_block.mistake
-def maps_without_relu_between(order, stretch, backward):
+def maps_without_relu_between(placement, section, backward):
     """Your two linear maps follow each other directly, so together they are a single linear map. What must come between
     the two maps?"""
-    steps = _each(_halves(stretch), _placed(order))
+    steps = _arranged_steps(_sublayers(section), _arrangement(placement))
     steps = _moved(steps, "ReLU", after="linear map back")
-    return steps and _with_surroundings(steps, order, stretch, backward)
+    return steps and _with_surroundings(steps, placement, section, backward)
 
 
 @steps_of_a_block.mistake
-def output_projection_of_the_values(order, stretch, backward):
+def output_projection_before_averaging(placement, section, backward):
     """You applied the output projection before the heads averaged the values. The output projection mixes the outputs
     of the heads."""
-    steps = _each(_halves(stretch), _placed(order))
+    steps = _arranged_steps(_sublayers(section), _arrangement(placement))
     steps = _moved(steps, "output projection", before="weighted averages")
-    return steps and _forwards(steps, order, stretch, backward)
+    return steps and _forward_only(steps, placement, section, backward)
 
 
 @steps_of_a_block.mistake
-def positions_after_attention(order, stretch, backward):
+def positions_after_attention(placement, section, backward):
     """Your positions come after attention, which sees no order without positions. When are positions added?"""
-    return _moved(steps_of_a_block.reference(order, stretch, backward), "add positions", after="self-attention")
+    return _moved(steps_of_a_block.reference(placement, section, backward), "add positions", after="self-attention")
 
 
 @steps_of_a_block.mistake
-def positions_of_the_normalized(order, stretch, backward):
+def positions_after_the_norm(placement, section, backward):
     """You added the positions after the norm, outside the residual stream. Positions are added once, to the token
     vectors: when?"""
-    steps = steps_of_a_block.reference(order, stretch, backward)
-    return _moved(steps, "add positions", after="norm") if order == "pre-norm" else None
+    steps = steps_of_a_block.reference(placement, section, backward)
+    return _moved(steps, "add positions", after="norm") if placement == "pre-norm" else None
 
 
 @steps_of_a_block.mistake
-def final_norm_before_the_sum(order, stretch, backward):
+def final_norm_before_the_sum(placement, section, backward):
     """Your final norm comes before the last sum, so no norm follows this sum. What is a final norm for?"""
-    return _moved(steps_of_a_block.reference(order, stretch, backward), "final norm", before="residual sum")
+    return _moved(steps_of_a_block.reference(placement, section, backward), "final norm", before="residual sum")
 
 
 @steps_of_a_block.mistake
-def scores_normalized(order, stretch, backward):
+def scores_normalized(placement, section, backward):
     """Your last norm normalizes the scores. The last norm should normalize the input of the last map: where does the
     norm belong?"""
-    steps = steps_of_a_block.reference(order, stretch, backward)
-    return _moved(steps, "final norm" if order == "pre-norm" else "norm", after="linear map to the scores")
+    steps = steps_of_a_block.reference(placement, section, backward)
+    return _moved(steps, "final norm" if placement == "pre-norm" else "norm", after="linear map to the scores")
 
 
 @steps_of_a_block.mistake
-def way_forwards(order, stretch, backward):
+def forward_order(placement, section, backward):
     """This is the forward pass. The backward pass begins with the last step."""
-    return steps_of_a_block.reference(order, stretch, False)
+    return steps_of_a_block.reference(placement, section, False)
 
 
 @steps_of_a_block.mistake
-def parts_turned_one_by_one(order, stretch, backward):
+def each_part_reversed(placement, section, backward):
     """You went backward through each part, but forward from part to part. Which part does the backward pass reach
     first?"""
-    halves = _halves(stretch)
-    if not backward or len(halves) == 1:
+    sublayers = _sublayers(section)
+    if not backward or len(sublayers) == 1:
         return None
-    return [step for half in halves for step in _placed(order)(*half)[::-1]]
+    return [step for sublayer in sublayers for step in _arrangement(placement)(*sublayer)[::-1]]
 
 
 order_of_a_block = Topic(
     title="The steps of a block",
     rule=steps_of_a_block,
-    question=lambda order, stretch, backward: (
+    question=lambda placement, section, backward: (
         f"Put in order what {'`backward` goes through' if backward else 'happens'} "
-        f"{_STRETCHES[stretch][0].format(order)}{', from output to input' if backward else ''}."
+        f"{_SECTIONS[section][0].format(placement)}{', from output to input' if backward else ''}."
     ),
     answer=Order(lambda *arguments: steps_of_a_block.reference(*arguments)),
 )

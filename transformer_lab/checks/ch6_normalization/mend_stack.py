@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from ..exercise import exercise
-from .residual import AXES, norm_of, nothing, some_norm, some_sublayer, unchanged
+from .residual import AXES, apply_norm, identity, some_norm, some_sublayer, zero_sublayer
 
 
 class _Layer(nn.Module):
@@ -49,7 +49,7 @@ def in_pre_norm(x, part, norm):
         "`return …(x)`",
     ),
 )
-def mend_stack(x, parts, norms, final_norm, *, layer=in_pre_norm, end=norm_of):
+def mend_stack(x, parts, norms, final_norm, *, layer=in_pre_norm, end=apply_norm):
     """Run a pre-norm stack: each part with its norm, then the final norm: (batch, seq, d_model) stays."""
     for part, norm in zip(parts, norms):
         x = layer(x, part, norm)
@@ -60,14 +60,14 @@ def mend_stack(x, parts, norms, final_norm, *, layer=in_pre_norm, end=norm_of):
 def parts_of_zeros(draw):
     """parts that return zeros"""
     x, _, norms, final_norm = _stack(draw)
-    return x, nn.ModuleList(_Layer(nothing, 0.0) for _ in norms), norms, final_norm
+    return x, nn.ModuleList(_Layer(zero_sublayer, 0.0) for _ in norms), norms, final_norm
 
 
 @mend_stack.probe
 def all_return_their_input(draw):
     """parts and norms that return the very tensor they are given"""
     same = nn.ModuleList(nn.Identity() for _ in range(3))
-    return draw(2, 3, 5), same, same, unchanged
+    return draw(2, 3, 5), same, same, identity
 
 
 @mend_stack.right
@@ -95,7 +95,7 @@ class RightAnswers:
 @mend_stack.property
 def final_norm_of_x_alone(function, x, parts, norms, final_norm):
     """With parts that return zeros, the result is the final norm of `x`."""
-    silent = nn.ModuleList(_Layer(nothing, 0.0) for _ in parts)
+    silent = nn.ModuleList(_Layer(zero_sublayer, 0.0) for _ in parts)
     return bool(torch.allclose(function(x, silent, norms, final_norm), final_norm(x), atol=1e-5))
 
 

@@ -3,11 +3,20 @@
 import torch
 
 from ..exercise import exercise
-from .residual import AXES, added, change_of, connected, norm_of, nothing, some_norm, unchanged
+from .residual import (
+    AXES,
+    add_residual,
+    apply_norm,
+    apply_sublayer,
+    identity,
+    residual_inputs,
+    some_norm,
+    zero_sublayer,
+)
 
 
 @exercise(
-    inputs=connected,
+    inputs=residual_inputs,
     axes=AXES,
     hints=(
         "In post-norm, the norm comes after something. What does it come after, and what has been added up by then?",
@@ -16,7 +25,7 @@ from .residual import AXES, added, change_of, connected, norm_of, nothing, some_
         "`return norm(…)`, where … is a sum of two terms, one of which is `sublayer(…)`",
     ),
 )
-def post_norm(x, sublayer, norm, *, change=change_of, total=added, output=norm_of):
+def post_norm(x, sublayer, norm, *, change=apply_sublayer, total=add_residual, output=apply_norm):
     """Connect a part as the paper of 2017 does, with the norm after the sum: (batch, seq, d_model) stays."""
     return output(total(x, change(x, sublayer)), norm)
 
@@ -24,13 +33,13 @@ def post_norm(x, sublayer, norm, *, change=change_of, total=added, output=norm_o
 @post_norm.probe(plain=True)
 def sublayer_of_zeros(draw):
     """a sublayer that returns zeros"""
-    return draw(2, 3, 5), nothing, some_norm
+    return draw(2, 3, 5), zero_sublayer, some_norm
 
 
 @post_norm.probe
 def sublayer_and_norm_unchanged(draw):
     """a sublayer and a norm that return their input"""
-    return draw(2, 3, 5), unchanged, unchanged
+    return draw(2, 3, 5), identity, identity
 
 
 @post_norm.right
@@ -51,13 +60,13 @@ class RightAnswers:
 @post_norm.property
 def norm_of_x_alone(function, x, sublayer, norm):
     """With a sublayer that returns zeros, the result is the norm of `x`."""
-    return bool(torch.allclose(function(x, nothing, norm), norm(x), atol=1e-5))
+    return bool(torch.allclose(function(x, zero_sublayer, norm), norm(x), atol=1e-5))
 
 
 @post_norm.property
 def sum_alone(function, x, sublayer, norm):
     """With a norm that returns its input, the result is `x + sublayer(x)`."""
-    return bool(torch.allclose(function(x, sublayer, unchanged), x + sublayer(x), atol=1e-5))
+    return bool(torch.allclose(function(x, sublayer, identity), x + sublayer(x), atol=1e-5))
 
 
 @post_norm.wrong(stage="change", alone=True)

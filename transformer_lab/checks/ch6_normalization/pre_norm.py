@@ -4,11 +4,11 @@ import torch
 
 from ..exercise import exercise
 from .post_norm import Output, PlacesOfTheNorm, Total, sublayer_and_norm_unchanged, sublayer_of_zeros
-from .residual import AXES, added, change_of, connected, norm_of, nothing
+from .residual import AXES, add_residual, apply_norm, apply_sublayer, residual_inputs, zero_sublayer
 
 
 @exercise(
-    inputs=connected,
+    inputs=residual_inputs,
     axes=AXES,
     hints=(
         "In pre-norm, the norm comes before something. What does it come before, and is there a path from input to "
@@ -18,7 +18,7 @@ from .residual import AXES, added, change_of, connected, norm_of, nothing
         "`return … + …(…(…))`, with `x` in two of the places",
     ),
 )
-def pre_norm(x, sublayer, norm, *, normalized=norm_of, change=change_of, total=added):
+def pre_norm(x, sublayer, norm, *, normalized=apply_norm, change=apply_sublayer, total=add_residual):
     """Connect a part as GPT-2 does, with the norm in front of the part: (batch, seq, d_model) stays."""
     return total(x, change(normalized(x, norm), sublayer))
 
@@ -47,7 +47,7 @@ class RightAnswers:
 @pre_norm.property
 def x_untouched(function, x, sublayer, norm):
     """With a sublayer that returns zeros, the result is `x`, unchanged."""
-    return bool(torch.allclose(function(x, nothing, norm), x, atol=1e-5))
+    return bool(torch.allclose(function(x, zero_sublayer, norm), x, atol=1e-5))
 
 
 @pre_norm.property

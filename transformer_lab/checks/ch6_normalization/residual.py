@@ -16,29 +16,29 @@ def some_norm(x):
     return F.layer_norm(x, x.shape[-1:], weight, 0.2 * weight, 0.1)
 
 
-def nothing(x):
+def zero_sublayer(x):
     return torch.zeros_like(x)
 
 
-def unchanged(x):
+def identity(x):
     return x
 
 
-def connected(draw, batch=2, seq=7, d_model=5):
+def residual_inputs(draw, batch=2, seq=7, d_model=5):
     return 1 + 2 * draw(batch, seq, d_model), some_sublayer, some_norm
 
 
-def change_of(x, sublayer):
+def apply_sublayer(x, sublayer):
     """Call the sublayer."""
     return sublayer(x)
 
 
-def added(x, change):
+def add_residual(x, change):
     """Add its result to the `x` that came in."""
     return x + change
 
 
-def norm_of(x, norm):
+def apply_norm(x, norm):
     """Normalize."""
     return norm(x)
 

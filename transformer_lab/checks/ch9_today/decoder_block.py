@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from ..ch6_normalization.residual import AXES, nothing, some_norm, some_sublayer, unchanged
+from ..ch6_normalization.residual import AXES, identity, some_norm, some_sublayer, zero_sublayer
 from ..exercise import exercise, family
 
 
@@ -50,14 +50,14 @@ def decoder_block(
 @decoder_block.probe
 def all_return_their_input(draw):
     """parts and norms that return the very tensor they are given"""
-    return draw(2, 3, 5), unchanged, unchanged, unchanged, unchanged
+    return draw(2, 3, 5), identity, identity, identity, identity
 
 
 @decoder_block.probe(plain=True)
 def silent_attention(draw):
     """attention that returns zeros"""
     x, _, feed_forward, norm1, norm2 = _block(draw)
-    return x, nothing, feed_forward, norm1, norm2
+    return x, zero_sublayer, feed_forward, norm1, norm2
 
 
 @decoder_block.right
@@ -79,7 +79,7 @@ class RightAnswers:
 @decoder_block.property
 def silent_parts_change_nothing(function, x, attention, feed_forward, norm1, norm2):
     """With parts that return zeros, `x` comes out as it went in."""
-    return bool(torch.equal(function(x, nothing, nothing, norm1, norm2), x))
+    return bool(torch.equal(function(x, zero_sublayer, zero_sublayer, norm1, norm2), x))
 
 
 @decoder_block.wrong(stage="first_sum")

@@ -17,14 +17,14 @@ class Blocks(SmallModel):
 
     def mask(self, q_len, k_len, keep, documents):
         block = torch.arange(k_len, device=self.embed.weight.device) // 4
-        return (block[k_len - q_len :, None] >= block) & self.hidden_besides(q_len, k_len, keep, documents)
+        return (block[k_len - q_len :, None] >= block) & self.visible_besides(q_len, k_len, keep, documents)
 
 
 class NextToken(SmallModel):
     """The triangle begins one place too far to the right: each token sees the token that it has to predict."""
 
     def mask(self, q_len, k_len, keep, documents):
-        return (self.back(q_len, k_len) >= -1) & self.hidden_besides(q_len, k_len, keep, documents)
+        return (self.distance_back(q_len, k_len) >= -1) & self.visible_besides(q_len, k_len, keep, documents)
 
 
 class PaddingRead(SmallModel):
