@@ -96,14 +96,14 @@ def rows_sum_to_one(function, x):
 
 @normalize_rows.property
 def ratios_stay(function, x):
-    """Within a row the ratios stay: what was twice as large as its neighbour is so afterwards."""
+    """Within a row the ratios stay the same: a number that was twice as large as its neighbour still is."""
     result = function(x)
     return torch.allclose(result * x.flip(-1), result.flip(-1) * x, rtol=1e-4, atol=1e-5)
 
 
 @normalize_rows.property
 def rows_on_their_own(function, x):
-    """A row does not depend on the others: when one changes, the rest stays."""
+    """A row does not depend on the others: if one row changes, the others stay the same."""
     changed = x.clone()
     changed[..., -1, :] *= 2
     return torch.allclose(function(changed)[..., :-1, :], function(x)[..., :-1, :], atol=1e-5)
@@ -174,8 +174,8 @@ class Total:
         return x.sum(dim=(-2, -1), keepdim=True) if x.ndim > 1 else x.sum()
 
     def running_sums(x):
-        """You divide each number by the sum of the row up to there: the first number of each row becomes 1. `cumsum`
-        returns these running sums. Divide all numbers of a row by the same sum."""
+        """You divide each number by the sum of the row up to that number: the first number of each row becomes 1.
+        `cumsum` returns these running sums. Divide all numbers of a row by the same sum."""
         return x.cumsum(dim=-1)
 
     def by_the_mean(x):
@@ -189,8 +189,8 @@ class Total:
         return torch.full_like(x[..., :1], x.shape[-1])
 
     def by_the_length(x):
-        """You divide each row by its length, the root of the sum of squares: the squares of your rows sum to one.
-        "Normalize" often means that for a vector, but here the numbers themselves must sum to one."""
+        """You divide each row by its length, the root of the sum of squares: the squares of your rows sum to one. For a
+        vector, "normalize" often means this, but here the numbers themselves must sum to one."""
         return x.norm(dim=-1, keepdim=True)
 
     def by_the_sum_of_squares(x):
@@ -199,8 +199,8 @@ class Total:
         return (x * x).sum(dim=-1, keepdim=True)
 
     def by_the_spread(x):
-        """You divide each row by its standard deviation, which makes the spread one, and not the sum. Divide by the sum
-        of the row."""
+        """You divide each row by its standard deviation, so the standard deviation becomes one, but not the sum. Divide
+        by the sum of the row."""
         mean = x.mean(dim=-1, keepdim=True)
         return (((x - mean) ** 2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)).sqrt()
 
@@ -230,9 +230,8 @@ class Total:
 
     @family(a_little_added=1e-5, very_little_added=1e-6)
     def added_to_the_sum(little, x):
-        """You add something to the sum before you divide. That is a guard against a sum of zero, which the docstring
-        rules out. For a row of small numbers the added number matters: after the division, the row sums to less than
-        one."""
+        """You add something to the sum before you divide. This guards against a sum of zero, which the docstring rules
+        out. For a row of small numbers the added number matters: after the division, the row sums to less than one."""
         return x.sum(dim=-1, keepdim=True) + little
 
     def sums_of_at_least_one(x):
@@ -242,7 +241,7 @@ class Total:
 
     def negative_sums_cut_off(x):
         """You replace every negative or zero sum by a smallest value, as `clamp` does. This guards against a sum of
-        zero, which the docstring rules out. A negative sum is as good as a positive one."""
+        zero, which the docstring rules out. You can divide by a negative sum as well."""
         return x.sum(dim=-1, keepdim=True).clamp(min=1e-8)
 
 
@@ -294,8 +293,8 @@ class Quotient:
         return x - total
 
     def divided_twice(x, total):
-        """You divide by the sum twice: each row then sums to the reciprocal of its sum. Is a row normalized before the
-        line that normalizes it?"""
+        """You divide by the sum twice: each row then sums to the reciprocal of its sum. Does an earlier line already
+        normalize the rows?"""
         return x / total / total
 
     def the_sums_alone(x, total):
@@ -358,8 +357,8 @@ class OtherFunctions:
         return F.layer_norm(x, x.shape[-1:])
 
     def between_zero_and_one(x):
-        """You scale each row to the range from 0 to 1: the smallest number becomes 0. Data are often prepared so. Here
-        the numbers keep their ratios, and their sum becomes 1."""
+        """You scale each row to the range from 0 to 1: the smallest number becomes 0. Data are often prepared in this
+        way. Here the numbers keep their ratios, and their sum becomes 1."""
         low, high = x.amin(dim=-1, keepdim=True), x.amax(dim=-1, keepdim=True)
         return (x - low) / (high - low)
 
@@ -400,7 +399,7 @@ class OtherFunctions:
 
     def negative_sums_left_alone(x):
         """Rows whose sum is negative come back unchanged: you divide only by sums above zero. This guards against a sum
-        of zero, which the docstring rules out. A negative sum is as good as a positive one."""
+        of zero, which the docstring rules out. You can divide by a negative sum as well."""
         total = x.sum(-1, keepdim=True)
         return torch.where(total > 0, x / total, x)
 
@@ -437,14 +436,15 @@ class Axes:
         return x.permute(*reversed(range(x.ndim))) / x.sum(dim=-1)
 
     def two_axes_unpacked(x):
-        """Your function unpacks the shape into two sizes, those of a matrix, and raises for every other number of axes.
-        The docstring allows any number of axes in front of a row, even none. Which of the sizes do you need?"""
+        """Your function unpacks the shape into two sizes, those of a matrix, and raises an error for every other number
+        of axes. The docstring allows any number of axes in front of a row, even none. Which of the sizes do you
+        need?"""
         rows, columns = x.shape
         return normalize_rows.reference(x.reshape(rows, columns))
 
     def three_axes_unpacked(x):
-        """Your function unpacks the shape into three sizes and raises for every other number of axes. The docstring
-        allows any number of axes in front of a row, even none. Which of the sizes do you need?"""
+        """Your function unpacks the shape into three sizes and raises an error for every other number of axes. The
+        docstring allows any number of axes in front of a row, even none. Which of the sizes do you need?"""
         batch, rows, columns = x.shape
         return normalize_rows.reference(x.reshape(batch, rows, columns))
 
@@ -460,7 +460,7 @@ class Axes:
 
     def only_the_first_one(x):
         """You divide only index 0 of the first axis, and the rest comes back unchanged. Most often a `return` is inside
-        the loop, so that the function ends in the first round."""
+        the loop, so that the function ends in the first iteration."""
         result = x.clone()
         result[0] = normalize_rows.reference(x[0]) if x.ndim > 1 else 1
         return result
