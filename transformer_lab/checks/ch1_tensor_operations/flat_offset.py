@@ -224,8 +224,8 @@ class Pairs:
         return sum(i * stride for i, stride in zip(index, reversed(strides)))
 
     def pairs_crossed_and_counted_from_one(index, strides):
-        """Two things at once: the first index is multiplied by the last stride, and so on, and every place is one too
-        large. Index and stride of the same axis belong together, and places are counted from 0."""
+        """There are two mistakes: the first index is multiplied by the last stride, and so on, and every place is one
+        too large. Index and stride of the same axis belong together, and places are counted from 0."""
         return 1 + Pairs.strides_reversed(index, strides)
 
     def stride_of_the_next_axis(index, strides):
@@ -373,25 +373,27 @@ class Axes:
         return i * far + j * near + k * next_to
 
     def nothing_to_begin_with(index, strides):
-        """{Right for every tensor with axes.} A single number has no axes, and `reduce` raises an error for an empty
-        list without an initial value. The initial value is its third argument: where does an element lie that is 0
-        steps away?"""
+        """{Your function is right for every tensor with axes.} A single number has no axes, and `reduce` raises an
+        error for an empty list without an initial value. The initial value is its third argument: where does an element
+        lie that is 0 steps away?"""
         return functools.reduce(operator.add, [i * stride for i, stride in zip(index, strides)])
 
     def nothing_returned_without_axes(index, strides):
-        """{Right for every tensor with axes.} For a single number, whose tuples are empty, your function returns
-        `None`: no `return` with a number is reached. The first element of a tensor lies at which place?"""
+        """{Your function is right for every tensor with axes.} For a single number, whose tuples are empty, your
+        function returns `None`: no `return` with a number is reached. The first element of a tensor lies at which
+        place?"""
         return flat_offset.reference(index, strides) if index else None
 
     @family(place_1_without_axes=(1, "1"), before_the_start_without_axes=(-1, "−1"))
     def another_place_without_axes(place, index, strides):
-        """{Right for every tensor with axes.} A single number, whose tuples are empty, gets place {}. It is the first
-        element of its tensor, and places are counted from 0."""
+        """{Your function is right for every tensor with axes.} A single number, whose tuples are empty, gets place {}.
+        It is the first element of its tensor, and places are counted from 0."""
         return flat_offset.reference(index, strides) if index else place
 
     def axes_taken_for_granted(index, strides):
-        """{Right for every tensor with axes.} A single number has no axes: its tuples are empty, and your function
-        tries to read an entry, hence the `IndexError`. At which place does the first element of a tensor lie?"""
+        """{Your function is right for every tensor with axes.} A single number has no axes: its tuples are empty, and
+        your function tries to read an entry, hence the `IndexError`. At which place does the first element of a tensor
+        lie?"""
         return index[0] * strides[0] + flat_offset.reference(index[1:], strides[1:])
 
     def empty_tensor_of_floats(index, strides):

@@ -195,15 +195,15 @@ class Cuts:
         return tokens[::batch]
 
     def single_column_squeezed_away(tokens, batch):
-        """{Right until there is only one column, or one row:} with one column or one row, your result has a single
-        axis. A bare `squeeze()` removes every axis of size 1, even one that the caller needs. Does any axis have to be
-        removed here?"""
+        """{Your function is right unless there is only one column, or one row:} with one column or one row, your result
+        has a single axis. A bare `squeeze()` removes every axis of size 1, even one that the caller needs. Does any
+        axis have to be removed here?"""
         return mend_columns.reference(tokens, batch).squeeze()
 
     def stride_taken_as_one(tokens, batch):
-        """{Right as long as the tokens lie side by side in memory.} For `text[::2]`, your function reads the tokens in
-        between as well, since your strides assume that neighbours lie one place apart. Ask `tokens` for its stride, or
-        leave the strides to `view` and `transpose`."""
+        """{Your function is right as long as the tokens lie side by side in memory.} For `text[::2]`, your function
+        reads the tokens in between as well, since your strides assume that neighbours lie one place apart. Ask `tokens`
+        for its stride, or leave the strides to `view` and `transpose`."""
         seq = len(tokens) // batch
         return tokens.as_strided((seq, batch), (1, seq))
 
@@ -249,9 +249,9 @@ class LeftOver:
         return torch.stack(tokens.split(len(tokens) // batch), dim=1)
 
     def more_columns_where_they_are_short(tokens, batch):
-        """{Right as long as fewer tokens are left over than one column holds.} If columns are short, as with 6 tokens
-        in 4 columns, the tokens left over fill one more column. There are `batch` columns: drop the tokens left over
-        before you cut."""
+        """{Your function is right as long as fewer tokens are left over than one column holds.} If columns are short,
+        as with 6 tokens in 4 columns, the tokens left over fill one more column. There are `batch` columns: drop the
+        tokens left over before you cut."""
         seq = len(tokens) // batch
         return tokens.unfold(0, seq, seq).transpose(0, 1)
 

@@ -181,27 +181,27 @@ class Axes:
         return x.reshape(-1, x.shape[-2] * x.shape[-1])
 
     def axes_counted_from_the_left(x):
-        """{Right for four axes only:} you merge from axis 2 on, and the last two axes are 2 and 3 only among four. The
-        docstring allows any number of axes in front. Counted from the end, the pair has the same numbers in every
-        tensor."""
+        """{Your function is right for four axes only:} you merge from axis 2 on, and the last two axes are 2 and 3 only
+        among four. The docstring allows any number of axes in front. Counted from the end, the pair has the same
+        numbers in every tensor."""
         return x.flatten(2)
 
     def always_two_axes_in_front(x):
-        """{Right for four axes only:} your result has two axes in front of the merged one, however many `x` has. The
-        docstring allows any number of axes in front, even none. `x.shape[:-2]` is all sizes but the last two, however
-        many there are."""
+        """{Your function is right for four axes only:} your result has two axes in front of the merged one, however
+        many `x` has. The docstring allows any number of axes in front, even none. `x.shape[:-2]` is all sizes but the
+        last two, however many there are."""
         return x.reshape(x.shape[0], x.shape[1], -1)
 
     def batch_of_one_squeezed_away(x):
-        """{Right until an axis in front has size 1:} with a single sentence, your result has lost its batch axis. A
-        bare `squeeze()` removes every axis of size 1, even one that the caller needs. Does any axis have to be removed
-        here?"""
+        """{Your function is right unless an axis in front has size 1:} with a single sentence, your result has lost its
+        batch axis. A bare `squeeze()` removes every axis of size 1, even one that the caller needs. Does any axis have
+        to be removed here?"""
         return x.reshape(_merged(x)).squeeze()
 
     def four_axes_only(x):
-        """{Right for four axes only:} your function unpacks the shape into exactly four names, and a matrix has only
-        two sizes. The docstring allows any number of axes in front. `x.shape[:-2]` is all sizes but the last two,
-        however many there are."""
+        """{Your function is right for four axes only:} your function unpacks the shape into exactly four names, and a
+        matrix has only two sizes. The docstring allows any number of axes in front. `x.shape[:-2]` is all sizes but the
+        last two, however many there are."""
         batch, seq, heads, d_head = x.shape
         return x.reshape(batch, seq, heads * d_head)
 

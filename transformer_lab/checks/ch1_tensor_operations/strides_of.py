@@ -108,9 +108,9 @@ class Products:
         return tuple(math.prod(shape[axis:]) for axis in range(len(shape)))
 
     def own_size_included_and_reversed(shape):
-        """Two things at once: each product includes the size of its own axis, and the list runs from the last axis to
-        the first, so that (2, 3, 4) gives (4, 12, 24). Neighbours in a row lie one place apart: which entry should be
-        1, and where in the tuple?"""
+        """There are two mistakes: each product includes the size of its own axis, and the list runs from the last axis
+        to the first, so that (2, 3, 4) gives (4, 12, 24). Neighbours in a row lie one place apart: which entry should
+        be 1, and where in the tuple?"""
         return Products.own_size_included(shape)[::-1]
 
     def own_size_included_except_in_the_last(shape):
@@ -155,8 +155,8 @@ class Products:
         return tuple(shape[-1] for _ in shape[1:]) + (1,) * bool(shape)
 
     def two_sizes_at_most(shape):
-        """{Right for up to three axes.} With more than three axes, each stride is the product of the next two sizes
-        only. One step passes over *all* axes to its right."""
+        """{Your function is right for up to three axes.} With more than three axes, each stride is the product of the
+        next two sizes only. One step passes over *all* axes to its right."""
         return tuple(math.prod(shape[axis + 1 : axis + 3]) for axis in range(len(shape)))
 
     def one_axis_too_far_right(shape):
@@ -233,9 +233,9 @@ class Entries:
         return strides_of.reference(shape)[1:]
 
     def first_axis_missing_and_reversed(shape):
-        """Two things at once: the stride of the first axis is missing, and the others come in the opposite order. The
-        tuple needs one stride for every axis, from the first axis to the last. Look at where your loop ends, and at the
-        order of your list."""
+        """There are two mistakes: the stride of the first axis is missing, and the others come in the opposite order.
+        The tuple needs one stride for every axis, from the first axis to the last. Look at where your loop ends, and at
+        the order of your list."""
         return strides_of.reference(shape)[:0:-1]
 
     def first_stride_left_at_one(shape):
@@ -333,26 +333,26 @@ class Entries:
         one_number_without_axes=(1, "you return the number 1"),
     )
     def no_tuple_without_axes(returned, shape):
-        """{Right for every shape with axes.} For a single number, whose shape is `()`, {}. A single number has no axis,
-        and so no stride: which tuple has no entries?"""
+        """{Your function is right for every shape with axes.} For a single number, whose shape is `()`, {}. A single
+        number has no axis, and so no stride: which tuple has no entries?"""
         return strides_of.reference(shape) or returned
 
     def a_zero_without_axes(shape):
-        """{Right for every shape with axes.} A single number has the shape `()`: no axis, and so no stride. Your
-        function returns the stride 0."""
+        """{Your function is right for every shape with axes.} A single number has the shape `()`: no axis, and so no
+        stride. Your function returns the stride 0."""
         return strides_of.reference(shape) or (0,)
 
 
 @strides_of.wrong
 class Errors:
     def axes_taken_for_granted(shape):
-        """{Right for every shape with axes.} A single number has the shape `()`, and your function tries to read an
-        entry of it, hence the `IndexError`. What should a loop over no axes return?"""
+        """{Your function is right for every shape with axes.} A single number has the shape `()`, and your function
+        tries to read an entry of it, hence the `IndexError`. What should a loop over no axes return?"""
         return (*strides_of.reference(shape)[:-1], shape[-1] // shape[-1])
 
     def last_entry_taken_for_granted(shape):
-        """{Right for every shape with axes.} A single number has the shape `()`, and so your list has no last entry
-        that could be set, hence the `IndexError`. What should a loop over no axes return?"""
+        """{Your function is right for every shape with axes.} A single number has the shape `()`, and so your list has
+        no last entry that could be set, hence the `IndexError`. What should a loop over no axes return?"""
         strides = list(strides_of.reference(shape))
         strides[-1] = 1
         return strides

@@ -94,14 +94,15 @@ class SizesAndStrides:
         return x.as_strided(sizes, strides_of.reference(sizes))
 
     def strides_of_the_old_shape(x, dim0, dim1):
-        """{Right for a contiguous `x` only.} You compute the strides from the shape, but the shape does not determine
-        them: after a transpose, or in a slice, the strides are different. Section 1.11 has two tensors with the same
-        shape and storage that read differently. Ask `x` for its strides."""
+        """{Your function is right for a contiguous `x` only.} You compute the strides from the shape, but the shape
+        does not determine them: after a transpose, or in a slice, the strides are different. Section 1.11 has two
+        tensors with the same shape and storage that read differently. Ask `x` for its strides."""
         return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(strides_of.reference(x.shape), dim0, dim1))
 
     def strides_of_the_original_for_a_copy(x, dim0, dim1):
-        """{Right for a tensor that lies in reading order, and for no other:} you make `x` contiguous first, which may
-        copy it, and then read the copy with the old strides of `x`. A copy has its own strides. Leave out the copy."""
+        """{Your function is right for a tensor that lies in reading order, and for no other:} you make `x` contiguous
+        first, which may copy it, and then read the copy with the old strides of `x`. A copy has its own strides. Leave
+        out the copy."""
         return x.contiguous().as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
 
     def strides_not_swapped(x, dim0, dim1):
@@ -155,9 +156,9 @@ class SizesAndStrides:
         return x.as_strided(sizes, x.stride())
 
     def offset_zero(x, dim0, dim1):
-        """{Right as long as `x` begins where its storage begins.} For a slice such as `x[6:]`, your result begins at
-        the start of the whole storage, with numbers that are not in `x`. Besides storage, shape and strides, a tensor
-        has a fourth part: which value has that part in your result?"""
+        """{Your function is right as long as `x` begins where its storage begins.} For a slice such as `x[6:]`, your
+        result begins at the start of the whole storage, with numbers that are not in `x`. Besides storage, shape and
+        strides, a tensor has a fourth part: which value has that part in your result?"""
         return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1), 0)
 
 
@@ -211,8 +212,8 @@ class Axes:
         return x.permute(order)
 
     def negative_axes_counted_from_one_axis_too_few(x, dim0, dim1):
-        """{Right for axes counted from the start.} You turn a negative axis into the axis before the one that is meant.
-        -1 is the last axis, `x.ndim - 1`: add `x.ndim`, and not one less."""
+        """{Your function is right for axes counted from the start.} You turn a negative axis into the axis before the
+        one that is meant. -1 is the last axis, `x.ndim - 1`: add `x.ndim`, and not one less."""
         dim0, dim1 = (dim + x.ndim - 1 if dim < 0 else dim for dim in (dim0, dim1))
         return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
 

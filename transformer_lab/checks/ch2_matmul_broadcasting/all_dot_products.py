@@ -123,8 +123,9 @@ class Transposed:
         return query @ key.transpose(1, 2)
 
     def axes_two_and_three(query, key):
-        """{Right for four axes, and for no other number:} you count the axes from the left, as 2 and 3. The docstring
-        allows any leading axes, even none. Counted from the end, the two axes have the same numbers in every tensor."""
+        """{Your function is right for four axes, and for no other number:} you count the axes from the left, as 2 and
+        3. The docstring allows any leading axes, even none. Counted from the end, the two axes have the same numbers in
+        every tensor."""
         return query @ key.transpose(2, 3)
 
     def two_axes_permuted(query, key):
@@ -138,8 +139,8 @@ class Transposed:
         return query @ key.permute(0, 2, 1)
 
     def four_axes_named(query, key):
-        """{Right for four axes, and for no other number:} `permute` requires all axes, and you name four. The docstring
-        allows any leading axes, even none. Which operation swaps two axes and leaves the others?"""
+        """{Your function is right for four axes, and for no other number:} `permute` requires all axes, and you name
+        four. The docstring allows any leading axes, even none. Which operation swaps two axes and leaves the others?"""
         return query @ key.permute(0, 1, 3, 2)
 
     def cut_anew(query, key):
@@ -242,8 +243,9 @@ class Letters:
         return torch.einsum("bqd,bkd->bqk", query, key)
 
     def four_letters(query, key):
-        """{Right for four axes, and for no other number:} your `einsum` names `batch` and `heads` one by one. The
-        docstring allows any leading axes, even none. Three dots in their place name as many axes as there are."""
+        """{Your function is right for four axes, and for no other number:} your `einsum` names `batch` and `heads` one
+        by one. The docstring allows any leading axes, even none. Three dots in their place name as many axes as there
+        are."""
         return torch.einsum("bhqd,bhkd->bhqk", query, key)
 
     def one_letter_for_both(query, key):

@@ -153,9 +153,9 @@ class Aligned:
         return list(zip(a[::-1], b[::-1]))[::-1]
 
     def paired_from_the_left_and_cut(a, b):
-        """Two things at once: you pair the axes from the left, and the extra axes of the longer shape are lost. `zip`
-        on the two shapes as they are does both. Shapes are aligned from the right, and a missing axis counts as 1: make
-        the shapes equally long first."""
+        """There are two mistakes: you pair the axes from the left, and the extra axes of the longer shape are lost.
+        `zip` on the two shapes as they are does both. Shapes are aligned from the right, and a missing axis counts as
+        1: make the shapes equally long first."""
         return list(zip(a, b))
 
     def back_to_front(a, b):

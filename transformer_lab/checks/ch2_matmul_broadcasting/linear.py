@@ -113,8 +113,9 @@ class Product:
         return x.reshape(-1, x.shape[-1]) @ weight.T
 
     def three_axes_alone(x, weight):
-        """{Right for three axes, and for no other number:} your `einsum` has one letter for `batch` and one for `seq`.
-        The docstring allows any leading axes, even none. Three dots in their place name as many axes as there are."""
+        """{Your function is right for three axes, and for no other number:} your `einsum` has one letter for `batch`
+        and one for `seq`. The docstring allows any leading axes, even none. Three dots in their place name as many axes
+        as there are."""
         return torch.einsum("bsi,oi->bso", x, weight)
 
     def matrices_alone(x, weight):
@@ -211,8 +212,9 @@ class Turned:
         return weight @ x.mT + bias
 
     def columns_and_back(x, weight, bias):
-        """{Right for rows, but not for one vector:} `.mT` swaps the last two axes, and a vector has only one. The
-        docstring allows an `x` without leading axes. With `x` on the left of the product, you need not transpose it."""
+        """{Your function is right for rows, but not for one vector:} `.mT` swaps the last two axes, and a vector has
+        only one. The docstring allows an `x` without leading axes. With `x` on the left of the product, you need not
+        transpose it."""
         return (weight @ x.mT).mT + bias
 
     def all_axes_reversed_and_back(x, weight, bias):
@@ -259,8 +261,8 @@ class Turned:
         return x.flatten(1) @ weight.T + bias
 
     def three_axes_by_bmm(x, weight, bias):
-        """{Right for three axes, and for no other number:} `torch.bmm` accepts exactly three. `@` does the same for any
-        number of axes in front, and needs no copies of the weight."""
+        """{Your function is right for three axes, and for no other number:} `torch.bmm` accepts exactly three. `@` does
+        the same for any number of axes in front, and needs no copies of the weight."""
         return torch.bmm(x, weight.T.expand(len(x), -1, -1)) + bias
 
     @family(

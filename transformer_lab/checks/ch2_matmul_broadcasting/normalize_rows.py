@@ -138,7 +138,7 @@ class Total:
         return x.sum(dim=-1)
 
     def axis_one_removed(x):
-        """Two things at once: you sum over axis 1, which is the column axis only in a matrix, and the axis is gone
+        """There are two mistakes: you sum over axis 1, which is the column axis only in a matrix, and the axis is gone
         afterwards, so the sums line up with the wrong axes. Name the axis from the end, and keep it with size 1."""
         return x.sum(dim=1)
 
@@ -454,8 +454,8 @@ class Axes:
         return torch.einsum("ij,i->ij", x, 1 / x.sum(-1))
 
     def a_single_row_left_alone(x):
-        """{Right for tensors of several axes.} A single row, with no axis in front, comes back unchanged. It is a row
-        like any other, and needs no special case."""
+        """{Your function is right for tensors of several axes.} A single row, with no axis in front, comes back
+        unchanged. It is a row like any other, and needs no special case."""
         return normalize_rows.reference(x) if x.ndim > 1 else x.clone()
 
     def only_the_first_one(x):

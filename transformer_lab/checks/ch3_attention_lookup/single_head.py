@@ -361,6 +361,6 @@ class Result:
         return single_head.reference(x, w_q, w_k, w_v)[None]
 
     def every_axis_of_one_squeezed(x, w_q, w_k, w_v):
-        """{Right for ordinary sizes, but one axis too few where there is one sentence or one token:} `squeeze()`
-        removes every axis of size 1. Name the axis that you want to remove."""
+        """{Your function is right for ordinary sizes, but if there is one sentence or one token, an axis is missing:}
+        `squeeze()` removes every axis of size 1. Name the axis that you want to remove."""
         return single_head.reference(x, w_q, w_k, w_v).squeeze()

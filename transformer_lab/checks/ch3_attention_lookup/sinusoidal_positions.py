@@ -100,8 +100,9 @@ def _refuses_an_odd_width(probe, got, expected):
 
 
 def an_odd_width_refused(seq, d_model):
-    """{Right for an even `d_model`.} With an odd one your function raises an error. Every pair has two features, but
-    the last sine of an odd width has no cosine: write only as many cosines as there are places for them."""
+    """{Your function is right for an even `d_model`.} With an odd one your function raises an error. Every pair has two
+    features, but the last sine of an odd width has no cosine: write only as many cosines as there are places for
+    them."""
     if d_model % 2:
         raise ValueError("d_model must be even")
     return sinusoidal_positions.reference(seq, d_model)
@@ -392,16 +393,16 @@ class Features:
         return table
 
     def pairs_alone_for_reshape(seq, d_model):
-        """{Right for an even `d_model`.} With an odd one there are more sines and cosines than places: you complete
-        every pair, but the last sine has no cosine. So `view` or `reshape` into (seq, d_model) raises an error. Join
-        the pairs first, then cut off the last column."""
+        """{Your function is right for an even `d_model`.} With an odd one there are more sines and cosines than places:
+        you complete every pair, but the last sine has no cosine. So `view` or `reshape` into (seq, d_model) raises an
+        error. Join the pairs first, then cut off the last column."""
         angles = one_angle_for_two(seq, d_model)
         return torch.stack((angles.sin(), angles.cos()), dim=-1).reshape(seq, d_model)
 
     def complete_pairs_alone_for_reshape(seq, d_model):
-        """{Right for an even `d_model`.} With an odd one there are fewer sines and cosines than places: `d_model // 2`
-        counts the complete pairs, without the last sine. So `view` or `reshape` into (seq, d_model) raises an error.
-        How many angles are there?"""
+        """{Your function is right for an even `d_model`.} With an odd one there are fewer sines and cosines than
+        places: `d_model // 2` counts the complete pairs, without the last sine. So `view` or `reshape` into (seq,
+        d_model) raises an error. How many angles are there?"""
         angles = one_angle_for_two(seq, d_model)[:, : d_model // 2]
         return torch.stack((angles.sin(), angles.cos()), dim=-1).reshape(seq, d_model)
 
