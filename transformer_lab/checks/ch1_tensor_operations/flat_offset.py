@@ -171,7 +171,7 @@ class Moves:
 
     @family(
         index_divided_by_the_stride=(operator.floordiv, " with `//`, which usually leaves 0"),
-        index_divided_to_a_float=(operator.truediv, ", and a fraction comes out"),
+        index_divided_to_a_float=(operator.truediv, ", which gives a fraction"),
     )
     def divided(by, index, strides):
         """You divide the index by the stride{}. A step passes as many places as the stride says: 3 steps of 4 places
@@ -352,8 +352,8 @@ class Axes:
         return flat_offset.reference(index[two], strides[two])
 
     @family(
-        two_axes_only=(2, "Two", "one axis it raises, and from the third"),
-        three_axes_only=(3, "Three", "fewer it raises, and from the fourth"),
+        two_axes_only=(2, "Two", "one axis your function raises an error, and from the third axis"),
+        three_axes_only=(3, "Three", "fewer your function raises an error, and from the fourth axis"),
     )
     def fixed_number_of_axes(axes, index, strides):
         """{} axes are counted, however many the tensor has: with {} on the steps are lost. A loop over both tuples
@@ -411,7 +411,7 @@ class Types:
 
     @family(
         tuples_multiplied=(operator.mul, "does not multiply two tuples", "`*` works on numbers, and on tensors"),
-        tuples_as_matrices=(operator.matmul, "knows no product of two tuples", "`@` works on tensors"),
+        tuples_as_matrices=(operator.matmul, "has no product of two tuples", "`@` works on tensors"),
     )
     def product_of_tuples(product, index, strides):
         """Python {}, hence the `TypeError`: {}. Take one number of each tuple at a time; `zip` walks through both at

@@ -108,9 +108,9 @@ class Cuts:
         return _in_reading_order(tokens, batch).transpose(0, 1)
 
     def cut_transposed_and_cut_again(tokens, batch):
-        """{The shape is right, but} the tokens are scrambled: the table that the program had cut is transposed, and
-        then cut once more in reading order. A `reshape` after a transpose mixes the columns. Cut once, into stretches,
-        and transpose once."""
+        """{The shape is right, but} the tokens are scrambled: you transpose the table that the program had cut, and
+        then cut it once more in reading order. A `reshape` after a transpose mixes the columns. Cut once, into
+        stretches, and transpose once."""
         return _in_reading_order(tokens, batch).transpose(0, 1).reshape(-1, batch)
 
     def view_after_transpose(tokens, batch):

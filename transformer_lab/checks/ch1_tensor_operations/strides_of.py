@@ -191,11 +191,11 @@ class Products:
         return tuple(sum(shape[axis + 1 :]) or 1 for axis in range(len(shape)))
 
     @family(
-        sizes_added_to_one=(1, "sizes are added", "(8, 5, 1)"),
-        sizes_added_to_zero=(0, "sizes to the right are added", "(7, 4, 0)"),
+        sizes_added_to_one=(1, "the sizes", "(8, 5, 1)"),
+        sizes_added_to_zero=(0, "the sizes to the right", "(7, 4, 0)"),
     )
     def added_to(start, shape):
-        """The {} but have to be multiplied: (2, 3, 4) gives {}. A block of 3 rows of 4 holds 12 numbers, and one step
+        """You add {}, but must multiply them: (2, 3, 4) gives {}. A block of 3 rows of 4 holds 12 numbers, and one step
         along the axis to their left passes all of them."""
         return tuple(sum(shape[axis + 1 :], start) for axis in range(len(shape)))
 

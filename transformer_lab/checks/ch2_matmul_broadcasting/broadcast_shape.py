@@ -240,9 +240,9 @@ class Size:
         return max(m, n)
 
     def the_larger_once_they_fit(m, n):
-        """{Everything is right but a size of 0:} a 1 over a 0 gives 0 (the 1 is repeated no times), but you return 1.
-        You check that the sizes fit and then return the larger one. The rule does not ask which is larger: what becomes
-        of a 1?"""
+        """{Your function is right except for sizes of 0:} a 1 over a 0 gives 0 (the 1 is repeated no times), but you
+        return 1. You check that the sizes fit and then return the larger one. The rule does not ask which is larger:
+        what becomes of a 1?"""
         equal_or_stretched(m, n)
         return max(m, n)
 
@@ -352,8 +352,8 @@ class NoFit:
 
     @family(first_shape_for_no_fit=(0, "first"), second_shape_for_no_fit=(1, "second"))
     def one_shape_for_no_fit(number, a, b):
-        """For shapes that do not fit your function returns the {} one; the task asks for a `ValueError`. The caller
-        would use that as the shape of the sum. If you catch an error, raise it again as a `ValueError`."""
+        """For shapes that do not fit your function returns the {} shape; the task asks for a `ValueError`. The caller
+        would use this as the shape of the sum. If you catch an error, raise it again as a `ValueError`."""
         return where_they_fit(a, b, (a, b)[number])
 
     def empty_for_no_fit(a, b):

@@ -369,18 +369,18 @@ class BothMatrices:
     @family(
         one_as_the_order=(
             1,
-            "one number for all its rows, the sum of all its sizes: the first argument of `norm` is the order of the "
-            "norm, not the axis. The axis has to be named: `dim=1`.",
+            "one number for all its rows, the sum of all its absolute values: the first argument of `norm` is the "
+            "order of the norm, not the axis. The axis has to be named: `dim=1`.",
         ),
         minus_one_as_the_order=(
             -1,
             "one number for all its rows: the first argument of `norm` is the order of the norm, not the axis, and -1 "
-            "is a strange one. The axis has to be named: `dim=-1`.",
+            "is an unusual order. The axis has to be named: `dim=-1`.",
         ),
         zero_as_the_order=(
             0,
-            "how many numbers of it are not zero: the first argument of `norm` is the order of the norm, not the axis. "
-            "The axis has to be named, and it is that of the features: `dim=-1`.",
+            "the number of its entries that are not zero: the first argument of `norm` is the order of the norm, not "
+            "the axis. The axis has to be named, and it is that of the features: `dim=-1`.",
         ),
     )
     def axis_taken_for_the_order(order, query, key):

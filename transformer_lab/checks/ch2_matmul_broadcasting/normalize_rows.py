@@ -280,7 +280,7 @@ class Quotient:
         return x.div_(total)
 
     @family(
-        multiplied=(operator.mul, "multiply by what you should divide by", "(4, 8, 4)"),
+        multiplied=(operator.mul, "multiply by the sums instead of dividing by them", "(4, 8, 4)"),
         upside_down=(lambda x, total: total / x, "divide the sums by the numbers", "(4, 2, 4)"),
     )
     def not_divided(operation, x, total):

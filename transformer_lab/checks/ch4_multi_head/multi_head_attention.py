@@ -156,9 +156,9 @@ class ProjectionsAlone:
         keys_and_values_not_transposed=((1, 2), "keys and the values"),
     )
     def some_weights_not_transposed(not_transposed, x, *weights):
-        """You make the {} with the weight as it is stored, `x @ w`, and the rest with its transpose. PyTorch stores a
-        weight as (out, in), so each product needs the transpose. With square weights nothing raises an error. Compare
-        your three projections character by character."""
+        """You make the {} with the stored weight itself, `x @ w`, but the others with a transposed weight. PyTorch
+        stores a weight as (out, in), so each product needs the transpose. With square weights nothing raises an error.
+        Compare your three projections character by character."""
         return tuple(x @ w if number in not_transposed else linear(x, w) for number, w in enumerate(weights))
 
     def no_projections(x, w_q, w_k, w_v):

@@ -112,10 +112,10 @@ class Orders:
         parts = in_proj_weight.chunk(3)
         return tuple(parts[number] for number in order)
 
-    @family(values_first=((2, 0, 1), "values', queries', keys'"), queries_last=((1, 2, 0), "keys', values', queries'"))
+    @family(values_first=((2, 0, 1), "values, queries, keys"), queries_last=((1, 2, 0), "keys, values, queries"))
     def parts_in_wrong_order(order, in_proj_weight):
-        """The three weights come out as {}. PyTorch packs the queries' weight first, then the keys', then the values'.
-        Look at the order of your names, or of your slices."""
+        """The three weights come out in the order {}. PyTorch packs the queries' weight first, then the keys', then the
+        values'. Look at the order of your names, or of your slices."""
         parts = in_proj_weight.chunk(3)
         return tuple(parts[number] for number in order)
 

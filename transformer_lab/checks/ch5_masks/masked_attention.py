@@ -390,7 +390,7 @@ class WrongAnswers:
 
     @family(
         infinity_after_the_softmax=(float("-inf"), "-inf", "infinite or NaN", "a score of -inf"),
-        a_billion_after_the_softmax=(-1e9, "-1e9", "a number of billions", "such a score"),
+        a_billion_after_the_softmax=(-1e9, "-1e9", "of the order of billions", "such a score"),
     )
     def filled_after_the_softmax(number, query, key, value, mask):
         """The weights of hidden keys are {}, and so the output is {}. Fill the scores, not the weights: the softmax

@@ -228,9 +228,8 @@ class WrongAnswers:
 
     @family(infinity_in_int64=torch.int64, infinity_in_int32=torch.int32)
     def infinity_among_whole_numbers(dtype, mask):
-        """-inf is to be filled into whole numbers, and PyTorch refuses: infinity exists only among floating point
-        numbers. A mask turned into 0 and 1 by `long` or `int` is made of whole numbers. Which dtype must your zeros
-        have?"""
+        """You fill -inf into integers, and PyTorch raises an error: only floating-point numbers can be infinite. A mask
+        turned into 0 and 1 by `long` or `int` is made of integers. Which dtype must your zeros have?"""
         return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, float("-inf"))
 
 
