@@ -219,12 +219,12 @@ class Moves:
 @flat_offset.wrong
 class Pairs:
     def strides_reversed(index, strides):
-        """The first index is multiplied by the last stride, and so on: one of the two tuples is read in reverse. Index
+        """You multiply the first index by the last stride, and so on: you read one of the two tuples in reverse. Index
         and stride of the same axis belong together. Try it with index (1, 0) and strides (3, 1), which is place 3."""
         return sum(i * stride for i, stride in zip(index, reversed(strides)))
 
     def pairs_crossed_and_counted_from_one(index, strides):
-        """There are two mistakes: the first index is multiplied by the last stride, and so on, and every place is one
+        """There are two mistakes: you multiply the first index by the last stride, and so on, and every place is one
         too large. Index and stride of the same axis belong together, and places are counted from 0."""
         return 1 + Pairs.strides_reversed(index, strides)
 
@@ -387,7 +387,7 @@ class Axes:
     @family(place_1_without_axes=(1, "1"), before_the_start_without_axes=(-1, "−1"))
     def another_place_without_axes(place, index, strides):
         """{Your function is right for every tensor with axes.} A single number, whose tuples are empty, gets place {}.
-        It is the first element of its tensor, and places are counted from 0."""
+        This number is the first element of its tensor, and places are counted from 0."""
         return flat_offset.reference(index, strides) if index else place
 
     def axes_taken_for_granted(index, strides):

@@ -171,7 +171,7 @@ class Products:
 
     def one_less_of_each_size(shape):
         """You subtract one from each size before you multiply: (2, 3, 4) gives (6, 3, 1). A row of 4 numbers is 4
-        places long, and so the next row begins 4 places on."""
+        places long, and so the next row begins 4 places later."""
         return tuple(math.prod(size - 1 for size in shape[axis + 1 :]) for axis in range(len(shape)))
 
     def sizes_squared(shape):
@@ -218,8 +218,9 @@ class Entries:
         return (math.prod(shape), *strides_of.reference(shape))
 
     def last_stride_zero(shape):
-        """The last stride is 0. Then every step along a row would stay at the same number, as in an expanded tensor.
-        The product over no sizes at all is not 0: by which number can you multiply without changing anything?"""
+        """The last stride is 0. With a stride of 0, every step along a row would stay at the same number, as in an
+        expanded tensor. The product over no sizes at all is not 0: by which number can you multiply without changing
+        anything?"""
         return (*strides_of.reference(shape)[:-1], 0) if shape else ()
 
     def last_stride_missing(shape):
@@ -262,7 +263,7 @@ class Entries:
         return math.prod(shape)
 
     def all_ones(shape):
-        """Every stride is 1. {That is right for the last axis:} neighbours in a row lie side by side. One step along
+        """Every stride is 1. {This is right for the last axis:} neighbours in a row lie side by side. One step along
         the first axis passes whole rows: multiply the sizes on the way to the left."""
         return (1,) * len(shape)
 

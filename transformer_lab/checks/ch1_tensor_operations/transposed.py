@@ -106,9 +106,9 @@ class SizesAndStrides:
         return x.contiguous().as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
 
     def strides_not_swapped(x, dim0, dim1):
-        """The sizes are swapped, but the strides are not. Then an axis has the length of the other axis and still its
-        own stride: where it became longer, its steps lead past the end of the storage. When an axis moves, its stride
-        moves with it."""
+        """The sizes are swapped, but the strides are not. An axis then has the length of the other axis, but still its
+        own stride: if the axis became longer, its steps lead past the end of the storage. When an axis moves, its
+        stride moves with it."""
         return x.as_strided(_swapped(x.shape, dim0, dim1), x.stride())
 
     def sizes_not_swapped(x, dim0, dim1):

@@ -248,9 +248,9 @@ class Size:
 
     @family(the_first_wins=(1, "3", "a", "b"), the_second_wins=(-1, "2", "b", "a"))
     def one_wins(order, m, n):
-        """For shapes that do not fit you return a shape, but must raise a `ValueError`: 3 over 2 gives {}. Where
-        neither size is 1, you return the size of `{}` without comparing it with the size of `{}`. Raise when the two
-        are not equal."""
+        """For shapes that do not fit you return a shape, but must raise a `ValueError`: 3 over 2 gives {}. If neither
+        size is 1, you return the size of `{}` without comparing it with the size of `{}`. Raise when the two are not
+        equal."""
         winner, other = (m, n)[::order]
         return other if winner == 1 else winner
 
@@ -313,8 +313,8 @@ class Size:
         return math.lcm(m, n)
 
     def none_for_a_size(m, n):
-        """Where two sizes do not fit, your shape contains `None`; the task asks for a `ValueError`. One of your cases
-        has no `return` and no `raise`: what happens after the last condition?"""
+        """If two sizes do not fit, your shape contains `None`; the task asks for a `ValueError`. One of your cases has
+        no `return` and no `raise`: what happens after the last condition?"""
         return n if m == 1 else m if n in (1, m) else None
 
 
@@ -418,8 +418,8 @@ class Shapes:
 
     @family(always_the_first_shape=(0, "first", "second"), always_the_second_shape=(1, "second", "first"))
     def always_one_shape(number, a, b):
-        """You return the {} shape, as it is. {It is right where only the {} one stretches.} Either shape can have a 1
-        or lack an axis: compare the sizes one column at a time."""
+        """You return the {} shape, as it is. {It is right if only the {} one stretches.} Either shape can have a 1 or
+        lack an axis: compare the sizes one column at a time."""
         return tuple((a, b)[number])
 
     def the_larger_tuple(a, b):
@@ -438,8 +438,8 @@ class Shapes:
         return tuple(sorted(broadcast_shape.reference(a, b)))
 
     def ones_left_out(a, b):
-        """Axes of size 1 are missing from your result. Where both sizes are 1, the axis stays, with size 1: a result
-        has as many axes as the longer shape."""
+        """Axes of size 1 are missing from your result. If both sizes are 1, the axis stays, with size 1: a result has
+        as many axes as the longer shape."""
         return tuple(size for size in broadcast_shape.reference(a, b) if size != 1)
 
     @family(

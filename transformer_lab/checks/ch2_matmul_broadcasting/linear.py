@@ -90,9 +90,9 @@ def twice_the_weight(function, x, weight, bias):
 @linear.wrong(stage="product")
 class Product:
     def weight_not_transposed(x, weight):
-        """You multiply by the weight as it is stored. It is (d_out, d_in), so the product pairs the input features with
-        the axis of the outputs: here this raises an error; with a square weight your function would run and be wrong.
-        This is why the formula has a transpose."""
+        """You multiply by the weight as it is stored. The weight is (d_out, d_in), so the product pairs the input
+        features with the axis of the outputs: here this raises an error; with a square weight your function would run
+        and be wrong. This is why the formula has a transpose."""
         return x @ weight
 
     def weight_on_the_left(x, weight):

@@ -217,9 +217,9 @@ class Batch:
         return a or b
 
     def batch_from_the_left(a, b):
-        """Your batch axes are aligned from the left. They are aligned from the right, as in an addition: in `(6, 1, 3,
-        4)` and `(5, 4, 2)` the batch axes are `(6, 1)` and `(5,)`, and the 5 is under the 1. Cut off the two matrix
-        axes first, and align what is left."""
+        """Your batch axes are aligned from the left. Align them from the right, as in an addition: in `(6, 1, 3, 4)`
+        and `(5, 4, 2)` the batch axes are `(6, 1)` and `(5,)`, and the 5 is under the 1. Cut off the two matrix axes
+        first, and align what is left."""
         return broadcast_shape.reference(a, b, aligned=Aligned.aligned_from_the_left)
 
     def batches_never_refused(a, b):
@@ -369,7 +369,7 @@ class Vectors:
 @matmul_shape.wrong
 class Axes:
     def inner_sizes_cut_off(a, b):
-        """You drop the last size of `a` and append the last size of `b`. That is right for two matrices that fit. But
+        """You drop the last size of `a` and append the last size of `b`. This is right for two matrices that fit. But
         inner sizes that differ must raise a `ValueError`, a vector on the right appends no size, and the batch axes of
         `b` count as well. Handle these three cases."""
         return (*a[:-1], *b[-1:])

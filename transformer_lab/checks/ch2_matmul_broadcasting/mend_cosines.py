@@ -129,7 +129,7 @@ class Keys:
         return key / key.norm()
 
     def keys_by_their_sums(key):
-        """You divide each key by its sum, as `normalize_rows` does. Then its numbers sum to one, but its length does
+        """You divide each key by its sum, as `normalize_rows` does. Its numbers then sum to one, but its length does
         not become 1. For a cosine the length must be 1: the root of the sum of squares."""
         return key / key.sum(dim=-1, keepdim=True)
 
@@ -154,7 +154,7 @@ class Keys:
         return key / key.abs().sum(dim=-1, keepdim=True)
 
     def keys_by_their_largest_number(key):
-        """You divide each key by its largest number. That does not make its length 1: the length is the root of the sum
+        """You divide each key by its largest number. This does not make its length 1: the length is the root of the sum
         of all squares."""
         return key / key.amax(dim=-1, keepdim=True)
 
@@ -261,7 +261,7 @@ class TableAlone:
 
     def keys_not_transposed(query, key):
         """You do not transpose the keys in the product, so the sizes do not fit: `@` sums over the last axis of `query`
-        and the first of `key`. Both must be the features. The last line of the given program was right."""
+        and the first of `key`. Both axes must be the features. The last line of the given program was right."""
         return query @ key
 
     def from_zero_to_one(query, key):
@@ -352,7 +352,7 @@ class BothMatrices:
         return (query / query.norm(dim=0)) @ key.T
 
     def both_by_their_sums(query, key):
-        """You divide each row by its sum, as `normalize_rows` does. Then its numbers sum to one, but its length does
+        """You divide each row by its sum, as `normalize_rows` does. Its numbers then sum to one, but its length does
         not become 1. For a cosine the length must be 1: the root of the sum of squares."""
         return (query / query.sum(dim=-1, keepdim=True)) @ (key / key.sum(dim=-1, keepdim=True)).T
 
@@ -444,8 +444,8 @@ class DividedAfterwards:
         return query @ key.T / torch.maximum(query.norm(dim=-1)[:, None], key.norm(dim=-1))
 
     def attention_scores(query, key):
-        """You divide the dot products by the root of the number of features, as attention does. That is the same factor
-        for all pairs, whatever their lengths. Divide each dot product by the lengths of its own two vectors."""
+        """You divide the dot products by the root of the number of features, as attention does. This divisor is the
+        same for all pairs, whatever their lengths. Divide each dot product by the lengths of its own two vectors."""
         return query @ key.T / query.shape[-1] ** 0.5
 
     def table_by_its_length(query, key):

@@ -288,7 +288,7 @@ class Quotient:
         return operation(x, total)
 
     def subtracted(x, total):
-        """You subtract the sum from each number of its row. Then the row does not sum to one, and the ratios in it
+        """You subtract the sum from each number of its row. The row then does not sum to one, and the ratios in it
         change. The task is a division."""
         return x - total
 
@@ -303,8 +303,7 @@ class Quotient:
         return total
 
     def in_percent(x, total):
-        """Your rows sum to 100: these are percents. They must sum to one, so nothing is multiplied after the
-        division."""
+        """Your rows sum to 100: these are percents. They must sum to one, so multiply nothing after the division."""
         return 100 * x / total
 
     def logarithms(x, total):
@@ -425,9 +424,9 @@ class Axes:
         return (x.permute(reverse) / x.sum(dim=-1)).permute(reverse)
 
     def last_two_axes_transposed(x):
-        """You transpose, divide, and transpose back. That lines the sums up with the rows of one matrix; with leading
-        axes, the sums still line up with the wrong axes. Use `keepdim=True`, which keeps the axis of the sum in its
-        place, and do not transpose."""
+        """You transpose, divide, and transpose back. This lines the sums up with the rows of one matrix, but with
+        leading axes, the sums still line up with the wrong axes. Use `keepdim=True`, which keeps the axis of the sum in
+        its place, and do not transpose."""
         return (x.mT / x.sum(-1)).mT
 
     def not_transposed_back(x):

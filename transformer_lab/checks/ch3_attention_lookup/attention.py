@@ -174,8 +174,8 @@ class Inputs:
 @attention.wrong
 class Results:
     def weights_without_values(query, key, value):
-        """You return the weights themselves: (…, q_len, k_len), one number for each key. They say how much of each
-        value is in the output. The product with the values is missing."""
+        """You return the weights themselves: (…, q_len, k_len), one number for each key. The weights say how much of
+        each value is in the output. The product with the values is missing."""
         return attention_weights.reference(query, key)
 
     def output_and_weights(query, key, value):
@@ -189,7 +189,7 @@ class Results:
         return attention.reference(query, key, value) / key.shape[-2]
 
     def query_added_back(query, key, value):
-        """You add the query itself to the output. That is a residual connection, which belongs to a Transformer block
+        """You add the query itself to the output. This is a residual connection, which belongs to a Transformer block
         and not to attention; the shapes fit only if d_value = d_head. Return the blend of the values alone."""
         return query + attention.reference(query, key, value)
 

@@ -153,8 +153,8 @@ class Place:
 
     def rows_still_for_sentences(x, positions):
         """There is one row of `positions` for each sentence, but the rows line up with the words: with unequal sizes
-        the addition usually raises an error. It runs for a batch of one, where all words get row 0, and it is right
-        only if there are as many sentences as words. How many rows do you need?"""
+        the addition usually raises an error. Your function runs for a batch of one, where all words get row 0, and is
+        right only if there are as many sentences as words. How many rows do you need?"""
         return x + positions[: x.shape[0]]
 
     def table_not_cut(x, positions):

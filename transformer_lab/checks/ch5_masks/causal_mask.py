@@ -102,8 +102,8 @@ class Triangle:
         return torch.ones(seq, seq, dtype=torch.bool).tril(-1)
 
     def one_too_far(seq):
-        """Each token sees one token of the future: the triangle ends one diagonal too late. It has to predict exactly
-        this token, so the training loss is tiny, but the model has only learned to copy."""
+        """Each token sees one token of the future: the triangle ends one diagonal too late. This is exactly the token
+        that must be predicted, so the training loss is tiny, but the model has only learned to copy."""
         return torch.ones(seq, seq, dtype=torch.bool).tril(1)
 
     def itself_only(seq):
@@ -134,7 +134,7 @@ class TriangleAlone:
 @causal_mask.wrong(stage="allowed")
 class Allowed:
     def inverted(past):
-        """Your mask is `True` where a token must not look: it is the right one inverted. That is the convention of
+        """Your mask is `True` where a token must not look: it is the right one inverted. This is the convention of
         `nn.MultiheadAttention`, where `True` means ignored. In this course, as in `scaled_dot_product_attention`,
         `True` means may attend. Used as it is, every token would see only the future, and the last one nothing."""
         return ~past

@@ -349,8 +349,8 @@ class WrongAnswers:
         return masked_attention.reference(query, key, value, ~mask)
 
     def mask_without_effect(query, key, value, mask):
-        """The mask has no effect: every query attends to every key. Do you use the result of `masked_fill`? It returns
-        a new tensor and leaves the old one unchanged; `masked_fill_` changes the old one."""
+        """The mask has no effect: every query attends to every key. Do you use the result of `masked_fill`?
+        `masked_fill` returns a new tensor and leaves the old one unchanged; `masked_fill_` changes the old one."""
         return over_keys(_scores(query, key)) @ value
 
     def plus_infinity(query, key, value, mask):
@@ -366,7 +366,7 @@ class WrongAnswers:
 
     def heads_share_with_infinity(query, key, value, mask):
         """The softmax runs over axis 1, which counts the heads: for each query and key the weights of all heads sum to
-        one. Where a key is hidden in every head the softmax divides 0 by 0, which is NaN. Over which axis must the
+        one. If a key is hidden in every head, the softmax divides 0 by 0, which is NaN. Over which axis must the
         weights sum to one?"""
         return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(1) @ value
 
@@ -377,9 +377,9 @@ class WrongAnswers:
         return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(-2) @ value
 
     def sentences_share_with_infinity(query, key, value, mask):
-        """The softmax runs over axis 0, which counts the sentences of the batch: the sentences compete for weight.
-        Where a key is hidden in all sentences the softmax divides 0 by 0, which is NaN. Over which axis must the
-        weights sum to one?"""
+        """The softmax runs over axis 0, which counts the sentences of the batch: the sentences compete for weight. If a
+        key is hidden in all sentences, the softmax divides 0 by 0, which is NaN. Over which axis must the weights sum
+        to one?"""
         return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(0) @ value
 
     def after_the_softmax(query, key, value, mask):
@@ -426,8 +426,8 @@ class WrongAnswers:
         return masked_attention.reference(query, key, value, mask[:, None] if mask.ndim == 3 else mask)
 
     def weights_without_values(query, key, value, mask):
-        """You return the weights themselves: (…, q_len, k_len), one number for each key. They say how much of each
-        value is in the output. The product with the values is missing."""
+        """You return the weights themselves: (…, q_len, k_len), one number for each key. The weights say how much of
+        each value is in the output. The product with the values is missing."""
         return masked_attention.reference(
             query, key, torch.eye(key.shape[-2], dtype=key.dtype, device=key.device), mask
         )

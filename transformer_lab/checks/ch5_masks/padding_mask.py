@@ -235,8 +235,8 @@ class Placed:
 class WrongAnswers:
     def lengths_without_an_axis(lengths, k_len):
         """The positions and the lengths are along the same axis, which usually raises an error. With as many sentences
-        as keys it runs, but compares key 0 with sentence 0 only, key 1 with sentence 1 only, and so on. Compare every
-        sentence with every key, in a table: which of the two needs a new axis?"""
+        as keys, your function runs, but compares key 0 with sentence 0 only, key 1 with sentence 1 only, and so on.
+        Compare every sentence with every key, in a table: which of the two needs a new axis?"""
         return (torch.arange(k_len) < lengths)[:, None, None, None]
 
 
