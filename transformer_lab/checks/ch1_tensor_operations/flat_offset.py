@@ -205,8 +205,8 @@ class Moves:
         return flat_offset.reference(index, strides) - 1
 
     def one_place_more_for_every_axis(index, strides):
-        """You add one place for every axis. An index of zeros needs no step, and so lies at place 0: only steps, times
-        their stride, lead away from there."""
+        """You add one place for every axis. An index of zeros needs no step, and so lies at place 0: only steps,
+        multiplied by their strides, lead away from it."""
         return sum(i * stride + 1 for i, stride in zip(index, strides))
 
     @family(counted_in_bytes=(4, "four", "float32"), counted_in_bytes_of_float64=(8, "eight", "float64"))
@@ -280,8 +280,8 @@ class Pairs:
         return sum(i * stride for stride, i in dict(zip(strides, index)).items())
 
     def strides_taken_as_shape(index, strides):
-        """You treat the strides as sizes, and multiply them to find how far a step goes. A stride is that distance
-        already: with strides (3, 1), one step along the first axis is 3 places. What should (1, 0) give?"""
+        """You treat the strides as sizes, and multiply them to find how far a step goes. A stride already is this
+        distance: with strides (3, 1), one step along the first axis is 3 places. What should (1, 0) give?"""
         place = 0
         for i, stride in zip(index, strides):
             place = place * stride + i
@@ -293,8 +293,8 @@ class Pairs:
         return functools.reduce(lambda place, i: place * (i + 1) + i, index, 0)
 
     def strides_sorted(index, strides):
-        """You sort the strides first, the largest in front, as in a fresh tensor. A transposed tensor has them in a
-        different order, and each belongs to its own axis: use them in the order given."""
+        """You sort the strides first, the largest in front, as in a fresh tensor. A transposed tensor has its strides
+        in a different order, and each stride belongs to its own axis: use the strides in the order given."""
         return sum(i * stride for i, stride in zip(index, sorted(strides, reverse=True)))
 
     def last_stride_taken_as_one(index, strides):
@@ -380,8 +380,8 @@ class Axes:
 
     def nothing_returned_without_axes(index, strides):
         """{Your function is right for every tensor with axes.} For a single number, whose tuples are empty, your
-        function returns `None`: no `return` with a number is reached. The first element of a tensor lies at which
-        place?"""
+        function returns `None`: no `return` with a number is reached. At which place does the first element of a tensor
+        lie?"""
         return flat_offset.reference(index, strides) if index else None
 
     @family(place_1_without_axes=(1, "1"), before_the_start_without_axes=(-1, "−1"))

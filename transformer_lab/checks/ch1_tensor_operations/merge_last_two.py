@@ -161,7 +161,7 @@ class Axes:
         return x.reshape(x.shape[0], -1)
 
     def last_three_merged(x):
-        """The last three axes are merged, one too many: (batch, seq · heads · d_head). Only the last two must become
+        """You merge the last three axes, one too many: (batch, seq · heads · d_head). Only the last two must become
         one. Count from the end: `-1` and `-2`."""
         return x.flatten(-3)
 

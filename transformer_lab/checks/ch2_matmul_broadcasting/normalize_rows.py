@@ -133,8 +133,8 @@ class Total:
 
     def keepdim_missing(x):
         """The axis that you sum over is gone, so the sums line up with the columns: shapes are aligned from the right.
-        Here the division raises an error. With a square matrix it would not, and each column would be divided by the
-        sum of some row. Keep the axis, with size 1."""
+        Here the division raises an error. With a square matrix it would run, and divide each column by the sum of some
+        row. Keep the axis, with size 1."""
         return x.sum(dim=-1)
 
     def axis_one_removed(x):
@@ -143,18 +143,19 @@ class Total:
         return x.sum(dim=1)
 
     def axis_put_back_as_one(x):
-        """The axis that the sum removed comes back as axis 1, which is right for a matrix only. With more axes the sums
-        line up with the wrong axes, and the division raises an error. Put the axis back where it was: at the end."""
+        """You put the axis that the sum removed back as axis 1, which is right for a matrix only. With more axes the
+        sums line up with the wrong axes, and the division raises an error. Put the axis back where it was: at the
+        end."""
         return x.sum(dim=-1).unsqueeze(1)
 
     def axis_put_back_as_two(x):
-        """The axis that the sum removed comes back as axis 2. With three axes that is the last one, which is right; but
-        a matrix has no axis 2. Put the axis back at the end, counted from the end: -1."""
+        """You put the axis that the sum removed back as axis 2. With three axes that is the last one, which is right;
+        but a matrix has no axis 2. Put the axis back at the end, counted from the end: -1."""
         return x.sum(dim=-1).unsqueeze(2)
 
     def axis_put_back_by_index(x):
-        """The axis that the sum removed comes back by an index with two colons, which is right for exactly three axes
-        of `x`. There may be any number of axes in front of a row: `...` names all of them."""
+        """You put the axis that the sum removed back with an index with two colons, which is right for exactly three
+        axes of `x`. There may be any number of axes in front of a row: `...` names all of them."""
         return x.sum(dim=-1)[:, :, None]
 
     def sums_in_one_column(x):

@@ -322,8 +322,8 @@ class Projections:
 class Attention:
     def by_root_d_model_of_the_tokens(x, w_q, w_k, w_v):
         """You divide the scores by the root of `d_model`, the number of features of `x`. But a score is a dot product
-        of two projections, with `d_head` terms. With d_model = d_head the two are the same. Use the number of features
-        of a query."""
+        of two projections, with `d_head` terms. With d_model = d_head the two numbers are equal. Use the number of
+        features of a query."""
         return single_head.reference(x, w_q * (w_q.shape[-1] / x.shape[-1]) ** 0.5, w_k, w_v)
 
     def sentences_look_at_one_another(x, w_q, w_k, w_v):

@@ -91,7 +91,7 @@ sinusoidal_positions.example("two features", 5, 2)
 sinusoidal_positions.example("one position", 1, 6)
 sinusoidal_positions.example("an odd number of features", 7, 5)
 sinusoidal_positions.example("one feature", 7, 1)
-# With 2 features all angles are whole numbers: float32 holds them, and any formula gives the same.
+# With 2 features all angles are whole numbers, which float32 stores exactly, so every formula gives the same result.
 sinusoidal_positions.example("a text of 5,100 tokens", 5100, 2)
 
 

@@ -412,7 +412,7 @@ class WrongAnswers:
     longer_text_projected.__doc__ = MergeAlone.heads_joined_along_the_tokens.__doc__
 
 
-# The common mistakes are also tried in pairs, one in each of two stages; the rarer ones alone.
+# The common mistakes are also tried in pairs, one from each of two stages; the rarer mistakes are only tried alone.
 multi_head_attention.mistakes_in(
     split=(Cuts.view_alone, Cuts.every_nth_feature),
     merge=(Scrambled.reshape_alone, Scrambled.features_interleaved),

@@ -374,7 +374,7 @@ class WrongModules:
         return output * seen[..., None]
 
 
-# The common mistakes are also tried in pairs, one in each of two stages; the rarer ones alone.
+# The common mistakes are also tried in pairs, one from each of two stages; the rarer mistakes are only tried alone.
 masked_multi_head.mistakes_in(
     split=(Cuts.view_alone, Cuts.every_nth_feature),
     merge=(Scrambled.reshape_alone, Scrambled.features_interleaved),
