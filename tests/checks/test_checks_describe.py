@@ -80,7 +80,7 @@ def the_pair_taken_for_a_tensor(x, dim):
 @pytest.mark.parametrize(
     "exercise, function, message",
     [
-        (checks.softmax, the_pair_taken_for_a_tensor, "Take `.values`"),
+        (checks.softmax, the_pair_taken_for_a_tensor, "`.values`"),
         (checks.causal_mask, lambda seq: torch.arange(seq).softmax(0), "and these are whole numbers"),
         (checks.masked_attention, lambda query, key, value, mask: mask.softmax(-1), "and these are bools"),
         (checks.masked_attention, lambda query, key, value, mask: value if mask else key, "one single bool"),
@@ -734,7 +734,7 @@ def weights_of_hidden_keys_made_small(query, key, value, mask):
 
 def test_numbers_that_a_leak_makes_nearly_right_are_not_put_down_to_an_eps():
     message = message_of(checks.masked_attention, weights_of_hidden_keys_made_small)
-    assert "Change what a query must not see, and its output stays." in message and "nearly right" not in message
+    assert "Change the values that a query must not see, and its output" in message and "nearly right" not in message
 
 
 @pytest.mark.parametrize(
@@ -745,7 +745,7 @@ def test_the_output_of_a_query_that_sees_nothing_is_not_explained_beside_another
         masked(query @ key.mT / query.shape[-1] ** 0.5, mask).softmax(-1) @ value
     )
     message = message_of(checks.masked_attention, function)
-    assert "gets an output all the same" in message and "one large negative number" not in message
+    assert "still gets an output" in message and "one large negative number" not in message
 
 
 def bits_taken_for_bytes(n_layers, d_model, seq, batch, bytes_per_value):

@@ -23,7 +23,7 @@ from ..exercise import exercise, family, with_text_of
     ),
 )
 def flat_offset(index, strides):
-    """Return the place of an element in storage, an int and no float. index, strides: one int for each axis."""
+    """Return the place of an element in storage, as an int. index, strides: one int for each axis."""
     return sum(i * stride for i, stride in zip(index, strides))
 
 
@@ -65,7 +65,7 @@ class RightAnswers:
 
 @flat_offset.property
 def one_more_is_one_stride(function, index, strides):
-    """One more in an index moves the place by the stride of that axis."""
+    """Adding 1 to the index on one axis moves the place by the stride of that axis."""
     here = function(index, strides)
     steps = [(*index[:axis], index[axis] + 1, *index[axis + 1 :]) for axis in range(len(index))]
     return all(function(there, strides) - here == stride for there, stride in zip(steps, strides))
@@ -95,7 +95,7 @@ class Moves:
 
     def largest_move_alone(index, strides):
         """Your result is the largest of the moves along the axes, and the others are lost. You walk along every axis,
-        one after the other: what becomes of several moves then?"""
+        one after the other: how do several moves combine?"""
         return max((i * stride for i, stride in zip(index, strides)), default=0)
 
     def added_instead(index, strides):
@@ -109,37 +109,36 @@ class Moves:
         return math.prod(i * stride for i, stride in zip(index, strides))
 
     def sums_multiplied(index, strides):
-        """All indices are added, all strides are added, and the two sums are multiplied. That mixes the axes: a step on
-        one axis is multiplied by the strides of all the others too. Each index may be multiplied by the stride of its
-        own axis only."""
+        """You add all indices, add all strides, and multiply the two sums. This mixes the axes: a step on one axis is
+        multiplied by the strides of all the others too. Multiply each index only by the stride of its own axis."""
         return sum(index) * sum(strides)
 
     def product_of_index_plus_strides(index, strides):
-        """You multiply the sums of index and stride: product and sum have changed places. First multiply each index by
+        """You multiply the sums of index and stride: you have exchanged product and sum. First multiply each index by
         its stride, then add up the moves."""
         return math.prod(i + stride for i, stride in zip(index, strides))
 
     def place_moved_by_every_stride(index, strides):
-        """The place reached so far is multiplied by the stride as well, in each round of the loop. Only the index of
-        the axis belongs in that product: the place reached before stays as it is. Look at your brackets."""
+        """In each iteration, you also multiply the place reached so far by the stride. Multiply only the index of the
+        axis by its stride: the place reached so far stays as it is. Look at your brackets."""
         place = 0
         for i, stride in zip(index, strides):
             place = (place + i) * stride
         return place
 
     def steps_taken_back(index, strides):
-        """Every place has a minus in front: the moves are subtracted and not added. An index leads away from the first
-        element, to larger places. Look at the sign where you collect the moves."""
+        """Every place has a minus in front: you subtract the moves instead of adding them. An index leads away from the
+        first element, to larger places. Look at the sign where you collect the moves."""
         return -flat_offset.reference(index, strides)
 
     def moves_subtracted_in_turn(index, strides):
-        """The moves along the later axes are subtracted from the first one. Each of them leads further into the
-        storage: steps to the right follow after the steps down."""
+        """You subtract the moves along the later axes from the move along the first. But each move leads further into
+        the storage: steps to the right follow after the steps down."""
         first, *rest = [i * stride for i, stride in zip(index, strides)] or [0]
         return first - sum(rest)
 
     def index_only_as_a_question(index, strides):
-        """A stride counts once where its index is not 0, however large the index is: 3 steps of 4 places come out as 4.
+        """You add a stride once if its index is not 0, however large the index is: for 3 steps of 4 places you get 4.
         The index says how many steps there are. How do you combine the two numbers?"""
         return sum(stride for i, stride in zip(index, strides) if i)
 
@@ -158,7 +157,7 @@ class Moves:
         stride_to_the_power_of_the_index=(lambda i, stride: stride**i, "stride", "index", "64"),
     )
     def powers(power, index, strides):
-        """The {} is raised to the power of the {}. In Python `**` is a power and `*` a product: 3 steps of 4 places are
+        """You raise the {} to the power of the {}. In Python `**` is a power and `*` a product: 3 steps of 4 places are
         12 places, and not {}."""
         return sum(map(power, index, strides))
 
@@ -167,20 +166,20 @@ class Moves:
         index_taken_twice=(lambda i, stride: i**2 * stride, "index", "36"),
     )
     def taken_twice(move, index, strides):
-        """Each move is multiplied by its {} once too often. 3 steps of 4 places each are 12 places, and not {}."""
+        """You multiply each move by its {} once too often. 3 steps of 4 places each are 12 places, and not {}."""
         return sum(map(move, index, strides))
 
     @family(
         index_divided_by_the_stride=(operator.floordiv, " with `//`, which usually leaves 0"),
-        index_divided_to_a_float=(operator.truediv, ", and a fraction comes out"),
+        index_divided_to_a_float=(operator.truediv, ", which gives a fraction"),
     )
     def divided(by, index, strides):
-        """The index is divided by the stride{}. A step passes as many places as the stride says: 3 steps of 4 places
+        """You divide the index by the stride{}. A step passes as many places as the stride says: 3 steps of 4 places
         are 12 places."""
         return sum(by(i, stride) for i, stride in zip(index, strides) if stride)
 
     def stride_divided_by_the_index(index, strides):
-        """The stride is divided by the index, and an index of 0 raises a `ZeroDivisionError`. More steps lead further,
+        """You divide the stride by the index, and an index of 0 raises a `ZeroDivisionError`. More steps lead further,
         not less far: 3 steps of 4 places are 12 places."""
         return sum(stride // i for i, stride in zip(index, strides))
 
@@ -206,8 +205,8 @@ class Moves:
         return flat_offset.reference(index, strides) - 1
 
     def one_place_more_for_every_axis(index, strides):
-        """You add one place for every axis. An index of zeros needs no step, and so lies at place 0: only steps, times
-        their stride, lead away from there."""
+        """You add one place for every axis. An index of zeros needs no step, and so lies at place 0: only steps,
+        multiplied by their strides, lead away from it."""
         return sum(i * stride + 1 for i, stride in zip(index, strides))
 
     @family(counted_in_bytes=(4, "four", "float32"), counted_in_bytes_of_float64=(8, "eight", "float64"))
@@ -220,13 +219,13 @@ class Moves:
 @flat_offset.wrong
 class Pairs:
     def strides_reversed(index, strides):
-        """The first index is multiplied by the last stride, and so on: one of the two tuples is read in reverse. Index
+        """You multiply the first index by the last stride, and so on: you read one of the two tuples in reverse. Index
         and stride of the same axis belong together. Try it with index (1, 0) and strides (3, 1), which is place 3."""
         return sum(i * stride for i, stride in zip(index, reversed(strides)))
 
     def pairs_crossed_and_counted_from_one(index, strides):
-        """Two things at once: the first index is multiplied by the last stride, and so on, and every place is one too
-        large. Index and stride of the same axis belong together, and places are counted from 0."""
+        """There are two mistakes: you multiply the first index by the last stride, and so on, and every place is one
+        too large. Index and stride of the same axis belong together, and places are counted from 0."""
         return 1 + Pairs.strides_reversed(index, strides)
 
     def stride_of_the_next_axis(index, strides):
@@ -261,28 +260,28 @@ class Pairs:
         return sum(i * strides[axis] for i in index)
 
     def number_of_the_axis_for_the_index(index, strides):
-        """Each stride is multiplied by the number of its axis, and the index is not used. `enumerate` counts the rounds
-        of a loop; the numbers of steps are in `index`."""
+        """Each stride is multiplied by the number of its axis, and the index is not used. `enumerate` counts the
+        iterations of a loop; the numbers of steps are in `index`."""
         return sum(axis * stride for axis, stride in enumerate(strides))
 
     def number_of_the_axis_for_the_stride(index, strides):
         """Each index is multiplied by the number of its axis, and the strides are not used. `enumerate` counts the
-        rounds of a loop; the lengths of the steps are in `strides`."""
+        iterations of a loop; the lengths of the steps are in `strides`."""
         return sum(axis * i for axis, i in enumerate(index))
 
     def equal_steps_counted_once(index, strides):
-        """Where two axes have the same index, only one of them counts: a `dict` holds each key once. An element may lie
+        """If two axes have the same index, you count only one of them: a `dict` holds each key once. An element may lie
         two steps along both axes. Loop over the pairs of `zip` instead."""
         return sum(i * stride for i, stride in dict(zip(index, strides)).items())
 
     def equal_strides_counted_once(index, strides):
-        """Where two axes have the same stride, only one of them counts: a `dict` holds each key once. Overlapping
+        """If two axes have the same stride, you count only one of them: a `dict` holds each key once. Overlapping
         windows have such strides. Loop over the pairs of `zip` instead."""
         return sum(i * stride for stride, i in dict(zip(strides, index)).items())
 
     def strides_taken_as_shape(index, strides):
-        """You treat the strides as sizes, and multiply them to find how far a step goes. A stride is that distance
-        already: with strides (3, 1), one step along the first axis is 3 places. What should (1, 0) give?"""
+        """You treat the strides as sizes, and multiply them to find how far a step goes. A stride already is this
+        distance: with strides (3, 1), one step along the first axis is 3 places. What should (1, 0) give?"""
         place = 0
         for i, stride in zip(index, strides):
             place = place * stride + i
@@ -294,8 +293,8 @@ class Pairs:
         return functools.reduce(lambda place, i: place * (i + 1) + i, index, 0)
 
     def strides_sorted(index, strides):
-        """You sort the strides first, the largest in front, as in a fresh tensor. A transposed tensor has them in a
-        different order, and each belongs to its own axis: use them in the order given."""
+        """You sort the strides first, the largest in front, as in a fresh tensor. A transposed tensor has its strides
+        in a different order, and each stride belongs to its own axis: use the strides in the order given."""
         return sum(i * stride for i, stride in zip(index, sorted(strides, reverse=True)))
 
     def last_stride_taken_as_one(index, strides):
@@ -309,8 +308,8 @@ class Pairs:
         return sum(i * (stride or 1) for i, stride in zip(index, strides))
 
     def neighbours_not_counted(index, strides):
-        """Axes of stride 1 do not count: all elements of a row get the same place. One step there moves one place
-        further, and such a move counts like any other."""
+        """You leave out the axes of stride 1: all elements of a row get the same place. One step along such an axis
+        moves one place further, and this move counts like any other."""
         return sum(i * stride for i, stride in zip(index, strides) if stride > 1)
 
 
@@ -318,28 +317,28 @@ class Pairs:
 class Axes:
     def only_the_last_axis(index, strides):
         """Your result is the move along the last axis alone. This happens when a loop overwrites the place in each
-        round instead of adding to it. What happens to the first axis's move in the second round?"""
+        iteration instead of adding to it. What happens to the first axis's move in the second iteration?"""
         return index[-1] * strides[-1] if index else 0
 
     def only_the_first_axis(index, strides):
         """Your result is the move along the first axis alone. Most often a `return` is inside the loop, so that the
-        function ends in the first round. Look at how far the `return` is indented."""
+        function ends in the first iteration. Look at how far the `return` is indented."""
         for i, stride in zip(index, strides):
             return i * stride
 
     def first_axis_left_out(index, strides):
-        """The first axis does not count: all elements that differ in their first index get the same place. Often the
-        loop begins at 1. Axes are counted from 0, and the first has the longest steps of a fresh tensor."""
+        """You leave out the first axis: all elements that differ in their first index get the same place. Often the
+        loop begins at 1. Axes are counted from 0, and in a fresh tensor the first axis has the longest steps."""
         return sum(i * stride for i, stride in zip(index[1:], strides[1:]))
 
     def last_axis_left_out(index, strides):
-        """The last axis does not count: all elements of a row get the same place. Often the loop ends one axis early,
-        at `len(index) - 1`. `range(n)` already leaves out n."""
+        """You leave out the last axis: all elements of a row get the same place. Often the loop ends one axis early, at
+        `len(index) - 1`. `range(n)` already leaves out n."""
         return sum(i * stride for i, stride in zip(index[:-1], strides[:-1]))
 
     def ends_at_an_index_of_zero(index, strides):
         """Your loop ends at an index of 0, so the axes after it do not count. An index of 0 only means that this axis
-        needs no step. A `break` ends the whole loop, not one round."""
+        needs no step. A `break` ends the whole loop, not one iteration."""
         pairs = itertools.takewhile(lambda pair: pair[0], zip(index, strides))
         return sum(i * stride for i, stride in pairs)
 
@@ -348,17 +347,17 @@ class Axes:
         only_the_first_two_axes=(slice(2), "first", "after"),
     )
     def two_of_all_axes(two, index, strides):
-        """The {} two axes are counted, and the steps along all axes {} them are lost. A matrix has two; a tensor may
-        have more."""
+        """You count only the {} two axes, and the steps along all axes {} them are lost. A matrix has two axes; a
+        tensor may have more."""
         return flat_offset.reference(index[two], strides[two])
 
     @family(
-        two_axes_only=(2, "Two", "one axis it raises, and from the third"),
-        three_axes_only=(3, "Three", "fewer it raises, and from the fourth"),
+        two_axes_only=(2, "Two", "one axis your function raises an error, and from the third axis"),
+        three_axes_only=(3, "Three", "fewer your function raises an error, and from the fourth axis"),
     )
     def fixed_number_of_axes(axes, index, strides):
-        """{} axes are counted, whatever the tensor has: with {} on the steps are lost. A loop over both tuples counts
-        as many as there are."""
+        """{} axes are counted, however many the tensor has: with {} on the steps are lost. A loop over both tuples
+        counts all the axes that there are."""
         return sum(index[axis] * strides[axis] for axis in range(axes))
 
     def two_axes_unpacked(index, strides):
@@ -374,24 +373,27 @@ class Axes:
         return i * far + j * near + k * next_to
 
     def nothing_to_begin_with(index, strides):
-        """{Right for every tensor with axes.} A single number has no axes, and `reduce` raises for an empty list
-        without a first value. The first value is its third argument: where does an element lie that is 0 steps away?"""
+        """{Your function is right for every tensor with axes.} A single number has no axes, and `reduce` raises an
+        error for an empty list without an initial value. The initial value is its third argument: where does an element
+        lie that is 0 steps away?"""
         return functools.reduce(operator.add, [i * stride for i, stride in zip(index, strides)])
 
     def nothing_returned_without_axes(index, strides):
-        """{Right for every tensor with axes.} For a single number, whose tuples are empty, your function returns
-        `None`: no `return` with a number is reached. The first element of a tensor lies at which place?"""
+        """{Your function is right for every tensor with axes.} For a single number, whose tuples are empty, your
+        function returns `None`: no `return` with a number is reached. At which place does the first element of a tensor
+        lie?"""
         return flat_offset.reference(index, strides) if index else None
 
     @family(place_1_without_axes=(1, "1"), before_the_start_without_axes=(-1, "−1"))
     def another_place_without_axes(place, index, strides):
-        """{Right for every tensor with axes.} A single number, whose tuples are empty, gets place {}. It is the first
-        element of its tensor, and places are counted from 0."""
+        """{Your function is right for every tensor with axes.} A single number, whose tuples are empty, gets place {}.
+        This number is the first element of its tensor, and places are counted from 0."""
         return flat_offset.reference(index, strides) if index else place
 
     def axes_taken_for_granted(index, strides):
-        """{Right for every tensor with axes.} A single number has no axes: its tuples are empty, and your function asks
-        them for an entry, hence the `IndexError`. At which place does the first element of a tensor lie?"""
+        """{Your function is right for every tensor with axes.} A single number has no axes: its tuples are empty, and
+        your function tries to read an entry, hence the `IndexError`. At which place does the first element of a tensor
+        lie?"""
         return index[0] * strides[0] + flat_offset.reference(index[1:], strides[1:])
 
     def empty_tensor_of_floats(index, strides):
@@ -409,7 +411,7 @@ class Types:
 
     @family(
         tuples_multiplied=(operator.mul, "does not multiply two tuples", "`*` works on numbers, and on tensors"),
-        tuples_as_matrices=(operator.matmul, "knows no product of two tuples", "`@` works on tensors"),
+        tuples_as_matrices=(operator.matmul, "has no product of two tuples", "`@` works on tensors"),
     )
     def product_of_tuples(product, index, strides):
         """Python {}, hence the `TypeError`: {}. Take one number of each tuple at a time; `zip` walks through both at
@@ -417,12 +419,12 @@ class Types:
         return sum(product(index, strides))
 
     def pair_of_numbers_added(index, strides):
-        """A tuple is added to a number, hence the `TypeError`. If the tuple is a pair of an index and a stride, its two
+        """You add a tuple to a number, hence the `TypeError`. If the tuple is a pair of an index and a stride, its two
         numbers have to become one before you add: how?"""
         return sum(zip(index, strides))
 
     def reduced_without_a_start(index, strides):
-        """A number is added to a tuple, hence the `TypeError`. `reduce` begins with the first pair itself, unless a
+        """You add a number to a tuple, hence the `TypeError`. `reduce` begins with the first pair itself, unless a
         third argument gives it a first value: at which place are you before the first step?"""
         return functools.reduce(lambda place, pair: place + pair[0] * pair[1], zip(index, strides))
 

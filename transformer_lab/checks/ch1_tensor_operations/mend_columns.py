@@ -21,7 +21,7 @@ def _text(draw, batch=3, seq=7, left_over=2):
     ),
 )
 def mend_columns(tokens, batch):
-    """Lay a text out in columns. tokens: (n,). Returns (n // batch, batch): each column one stretch of the text."""
+    """Lay a text out in columns. tokens: (n,). Returns (n // batch, batch): each column is one stretch of the text."""
     seq = len(tokens) // batch
     return tokens[: seq * batch].view(batch, seq).transpose(0, 1)
 
@@ -91,9 +91,9 @@ def no_token_twice(function, tokens, batch):
 @mend_columns.wrong
 class Cuts:
     def as_given(tokens, batch):
-        """This gives the numbers of the program as it was given. It cuts rows of `batch` neighbouring tokens in reading
+        """Your function does the same as the given program. It cuts rows of `batch` neighbouring tokens in reading
         order, so the text runs from left to right, and a column holds every `batch`-th token. No `view` or `reshape` to
-        the final shape can fix that. Read a column downwards: which token should come second?"""
+        the final shape can fix this. Read a column downwards: which token should come second?"""
         return _in_reading_order(tokens, batch)
 
     def stretches_left_as_rows(tokens, batch):
@@ -108,15 +108,15 @@ class Cuts:
         return _in_reading_order(tokens, batch).transpose(0, 1)
 
     def cut_transposed_and_cut_again(tokens, batch):
-        """{The shape is right, but} the tokens are scrambled: the table that the program had cut is transposed, and
-        then cut once more in reading order. A `reshape` after a transpose mixes the columns. Cut once, into stretches,
-        and transpose once."""
+        """{The shape is right, but} the tokens are scrambled: you transpose the table that the program had cut, and
+        then cut it once more in reading order. A `reshape` after a transpose mixes the columns. Cut once, into
+        stretches, and transpose once."""
         return _in_reading_order(tokens, batch).transpose(0, 1).reshape(-1, batch)
 
     def view_after_transpose(tokens, batch):
-        """A `view` after a transpose raises here: no view can show the numbers in reading order once the axes have
-        changed places. A `reshape` would not raise, but it would mix the columns. The shape must be right after one cut
-        and one transpose: what must the rows of the cut be?"""
+        """A `view` after a transpose raises an error here: no view can show the numbers in reading order once the axes
+        are exchanged. A `reshape` would not raise an error, but it would mix the columns. The shape must be right after
+        one cut and one transpose: what must the rows of the cut be?"""
         seq = len(tokens) // batch
         return tokens[: seq * batch].view(seq, batch).transpose(0, 1).view(seq, batch)
 
@@ -195,15 +195,15 @@ class Cuts:
         return tokens[::batch]
 
     def single_column_squeezed_away(tokens, batch):
-        """{Right until there is only one column, or one row:} with one column or one row, your result has a single
-        axis. A bare `squeeze()` removes every axis of size 1, even one that the caller needs. Does any axis have to be
-        removed here?"""
+        """{Your function is right unless there is only one column, or one row:} with one column or one row, your result
+        has a single axis. A bare `squeeze()` removes every axis of size 1, even one that the caller needs. Does any
+        axis have to be removed here?"""
         return mend_columns.reference(tokens, batch).squeeze()
 
     def stride_taken_as_one(tokens, batch):
-        """{Right as long as the tokens lie side by side in memory.} For `text[::2]`, your function reads the tokens in
-        between as well, since your strides assume that neighbours lie one place apart. Ask `tokens` for its stride, or
-        leave the strides to `view` and `transpose`."""
+        """{Your function is right as long as the tokens lie side by side in memory.} For `text[::2]`, your function
+        reads the tokens in between as well, since your strides assume that neighbours lie one place apart. Ask `tokens`
+        for its stride, or leave the strides to `view` and `transpose`."""
         seq = len(tokens) // batch
         return tokens.as_strided((seq, batch), (1, seq))
 
@@ -222,8 +222,8 @@ class Cuts:
 class LeftOver:
     @family(left_over_kept=torch.Tensor.view, left_over_kept_by_reshape=torch.Tensor.reshape)
     def all_cut(cut, tokens, batch):
-        """Where tokens are left over, there is an error: the text as a whole cannot be cut into `batch` equal parts.
-        The program as it was given dropped the tokens that fill no row. Keep that line: `tokens[: seq * batch]`."""
+        """If tokens are left over, your function raises an error: the text as a whole cannot be cut into `batch` equal
+        parts. The given program drops the tokens that fill no row. Keep that line: `tokens[: seq * batch]`."""
         return cut(tokens, batch, -1).transpose(0, 1)
 
     @family(
@@ -231,43 +231,45 @@ class LeftOver:
         left_over_kept_beside_the_length_by_reshape=torch.Tensor.reshape,
     )
     def all_cut_to_the_length(cut, tokens, batch):
-        """Where tokens are left over, there is an error: you ask for `batch` times `seq` places, and there are more
-        tokens than that. The program as it was given dropped the tokens that fill no row. Keep that line: `tokens[: seq
-        * batch]`."""
+        """If tokens are left over, your function raises an error: you ask for `batch` times `seq` places, and there are
+        more tokens than that. The given program drops the tokens that fill no row. Keep that line: `tokens[: seq *
+        batch]`."""
         return cut(tokens, batch, len(tokens) // batch).transpose(0, 1)
 
     @family(rows_of_the_whole_text=torch.Tensor.view, rows_of_the_whole_text_by_reshape=torch.Tensor.reshape)
     def all_cut_into_rows(cut, tokens, batch):
-        """Two things at once: the tokens that are left over are not dropped, hence the error, and the text is cut into
-        rows of `batch` neighbours, as in the program as it was given. Keep its line `tokens[: seq * batch]`, and cut it
+        """There are two mistakes: you do not drop the tokens that are left over, hence the error, and you cut the text
+        into rows of `batch` neighbours, as the given program does. Keep its line `tokens[: seq * batch]`, and cut it
         into `batch` stretches instead."""
         return cut(tokens, -1, batch)
 
     def left_over_as_one_more_part(tokens, batch):
-        """Where tokens are left over, `split` puts them into one more part, shorter than the others, and `stack` raises
-        an error. Drop these tokens first, as the program did."""
+        """If tokens are left over, `split` puts them into one more part, shorter than the others, and `stack` raises an
+        error. Drop these tokens first, as the given program does."""
         return torch.stack(tokens.split(len(tokens) // batch), dim=1)
 
     def more_columns_where_they_are_short(tokens, batch):
-        """{Right as long as fewer tokens are left over than one column holds.} Where columns are short, as with 6
-        tokens in 4 columns, the tokens left over fill one more column. There are `batch` columns: drop the rest before
-        you cut."""
+        """{Your function is right as long as fewer tokens are left over than one column holds.} If columns are short,
+        as with 6 tokens in 4 columns, the tokens left over fill one more column. There are `batch` columns: drop the
+        tokens left over before you cut."""
         seq = len(tokens) // batch
         return tokens.unfold(0, seq, seq).transpose(0, 1)
 
     def parts_of_unequal_length(tokens, batch):
-        """Where tokens are left over, `chunk` rounds the length of its parts up: the last part is shorter, and `stack`
-        raises an error, or there are too few parts. Drop the tokens that are left over first, as the program did."""
+        """If tokens are left over, `chunk` rounds the length of its parts up: either the last part is shorter and
+        `stack` raises an error, or there are too few parts. First drop the tokens that are left over, as the given
+        program does."""
         return torch.stack(tokens.chunk(batch), dim=1)
 
     def parts_nearly_equal(tokens, batch):
-        """Where tokens are left over, the parts are not equally long: the first parts of `tensor_split` have a token
-        more, and `stack` raises an error. Drop the tokens that are left over first, as the program did."""
+        """If tokens are left over, the parts are not equally long: the first parts of `tensor_split` have one token
+        more than the others, and `stack` raises an error. First drop the tokens that are left over, as the given
+        program does."""
         return torch.stack(tokens.tensor_split(batch), dim=1)
 
     def nothing_left_over_means_nothing_kept(tokens, batch):
-        """Where no token is left over, your result has no rows at all. A slice up to `-left_over` cuts off the end, but
-        `-0` is 0, and `tokens[:0]` is empty. Count the tokens that stay, from the front, as the program did."""
+        """If no token is left over, your result has no rows at all. A slice up to `-left_over` cuts off the end, but
+        `-0` is 0, and `tokens[:0]` is empty. Count the tokens that stay, from the front, as the given program does."""
         return tokens[: -(len(tokens) % batch)].view(batch, -1).transpose(0, 1)
 
     def first_tokens_dropped(tokens, batch):
@@ -277,13 +279,13 @@ class LeftOver:
         return tokens[len(tokens) % batch :].view(batch, -1).transpose(0, 1)
 
     def first_tokens_dropped_in_reading_order(tokens, batch):
-        """You drop the left-over tokens at the start of the text and cut the rest in reading order, as the program did:
-        a column holds every `batch`-th token. Read a column downwards: which token should come second? And the tokens
-        to drop are at the end."""
+        """You drop the left-over tokens at the start of the text and cut the rest in reading order, as the given
+        program does: a column holds every `batch`-th token. Read a column downwards: which token should come second?
+        And the tokens to drop are at the end."""
         return tokens[len(tokens) % batch :].reshape(-1, batch)
 
     def padded_with_zeros(tokens, batch):
-        """The columns are stretches of the text, but the last one is filled up with zeros, so there is one row more.
+        """The columns are stretches of the text, but you fill the last one up with zeros, so there is one row too many.
         Zero is a token as well: the model would learn to predict it. The docstring says that tokens which fill no row
         are dropped."""
         missing = -len(tokens) % batch
@@ -294,7 +296,7 @@ class LeftOver:
         padded_from_the_beginning=(lambda tokens, missing: tokens[:missing], "from the beginning of the text"),
     )
     def padded(padding, tokens, batch):
-        """The columns are stretches of the text, but the last one is filled up {}, so there is one row more. The
+        """The columns are stretches of the text, but you fill the last one up {}, so there is one row too many. The
         docstring says that tokens which fill no row are dropped."""
         return torch.cat([tokens, padding(tokens, -len(tokens) % batch)]).view(batch, -1).transpose(0, 1)
 
@@ -304,7 +306,7 @@ class LeftOver:
         return mend_columns.reference(tokens[1:], batch)
 
     def one_place_on(tokens, batch):
-        """All columns begin one token too late, and where no token is left over, tokens are missing at the end. In
+        """All columns begin one token too late, and if no token is left over, tokens are missing at the end. In
         training the targets begin with the second token; here column 0 must begin with the first."""
         seq = len(tokens) // batch
         return tokens[1 : seq * batch + 1].view(batch, seq).transpose(0, 1)
@@ -313,7 +315,7 @@ class LeftOver:
 @mend_columns.wrong
 class Length:
     def one_token_kept_back(tokens, batch):
-        """Where no token is left over, one row is missing: you compute the length from one token fewer than there are.
+        """If no token is left over, one row is missing: you compute the length from one token fewer than there are.
         Training loops use this length when they keep the last token back as a target. Here every full row counts."""
         seq = (len(tokens) - 1) // batch
         return tokens[: seq * batch].view(batch, seq).transpose(0, 1)
@@ -342,7 +344,7 @@ class Length:
         return mend_columns.reference(tokens, batch)[:-1]
 
     def one_row_too_many(tokens, batch):
-        """You ask for one row more than the text can fill, and there are not so many tokens, hence the error. The
+        """You ask for one row more than the text can fill, and there are not that many tokens, hence the error. The
         result of `//` is rounded down already, and the tokens left over are dropped."""
         seq = len(tokens) // batch + 1
         return tokens[: seq * batch].view(batch, seq).transpose(0, 1)
@@ -352,8 +354,8 @@ class Length:
         rounded_up_by_reshape=lambda tokens, batch, seq: tokens.reshape(batch, seq),
     )
     def too_long(cut, tokens, batch):
-        """Where tokens are left over, you ask for a row that they cannot fill, hence the error: you round the length of
-        a column up. The tokens left over are dropped, so round the length down."""
+        """If tokens are left over, you ask for a row that they cannot fill, hence the error: you round the length of a
+        column up. The tokens left over are dropped, so round the length down."""
         return cut(tokens, batch, -(-len(tokens) // batch)).transpose(0, 1)
 
     def only_one_row_kept(tokens, batch):
@@ -413,13 +415,13 @@ class Stretches:
         return tokens[: len(tokens) // batch].repeat(batch).view(-1, batch)
 
     def the_last_stretch_missing(tokens, batch):
-        """The last column is missing: the loop over the stretches ends one too early. `range(n)` already leaves out
-        n."""
+        """The last column is missing: the loop over the stretches ends one stretch too early. `range(n)` already leaves
+        out n."""
         return mend_columns.reference(tokens, batch)[:, :-1]
 
     def first_column_alone(tokens, batch):
         """You return the first stretch alone. Most often a `return` is inside the loop, so that the function ends in
-        the first round. Look at how far it is indented."""
+        the first iteration. Look at how far it is indented."""
         return tokens[: len(tokens) // batch]
 
     def stretches_written_into_rows(tokens, batch):

@@ -1,4 +1,4 @@
-"""Merging the last two axes: a view where one will do."""
+"""Merging the last two axes: a view where possible."""
 
 import functools
 
@@ -26,7 +26,7 @@ def _transposed_heads(draw, batch=2, seq=7, heads=3, d_head=5):
     facts=lambda arguments, result, made: origin(lambda x: x.flatten(-2), arguments, result),
 )
 def merge_last_two(x):
-    """Merge the last two axes into one. x: (…, m, n). Returns (…, m · n), a view of x where there can be one."""
+    """Merge the last two axes into one. x: (…, m, n). Returns (…, m · n), a view of x where possible."""
     return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])
 
 
@@ -80,14 +80,15 @@ def rows_begin_with_row_0(function, x):
 @merge_last_two.wrong
 class Copies:
     def view_alone(x):
-        """Your function raises where no single stride runs through the last two axes, as `view` does. After a transpose
-        that moves one of these two axes, a merged row usually takes uneven steps through storage, which no single
-        stride describes: then a copy is needed. Section 1.4 names the operation that copies only where it must."""
+        """Your function, like `view`, raises an error if no single stride runs through the last two axes. After a
+        transpose that moves one of these two axes, a merged row usually takes uneven steps through storage, which no
+        single stride describes: then a copy is needed. Section 1.4 names the operation that copies only where it
+        must."""
         return x.view(_merged(x))
 
     def always_copied(x):
         """{The numbers are right. But} you always copy them, even where one stride runs through the last two axes and a
-        view is possible: `cat` and `clone` always copy. The docstring asks for a view where there can be one. Try it on
+        view is possible: `cat` and `clone` always copy. The docstring asks for a view where one is possible. Try it on
         a fresh tensor: a write into the result should show in `x`."""
         return x.reshape(_merged(x)).clone()
 
@@ -101,13 +102,13 @@ class Copies:
     def axes_swapped_back(x):
         """{The shape is right but} the numbers are scrambled: you swap axes 1 and 2 of `x` before the cut. The swap
         puts the memory in order, so `view` no longer raises an error. But then a row of the result holds several tokens
-        of one head, where it should hold all heads of one token. Keep the order of the axes of `x`."""
+        of one head instead of all heads of one token. Keep the order of the axes of `x`."""
         return x.transpose(1, 2).reshape(_merged(x))
 
     def axes_swapped_back_for_view(x):
-        """You swap axes 1 and 2 before the cut. Where the swap puts the memory in order, `view` no longer raises an
-        error, but the numbers are scrambled: a row of the result holds several tokens of one head, where it should hold
-        all heads of one token. Elsewhere `view` raises an error. Keep the order of the axes of `x`."""
+        """You swap axes 1 and 2 before the cut. If the swap puts the memory in order, `view` no longer raises an error,
+        but the numbers are scrambled: a row of the result holds several tokens of one head instead of all heads of one
+        token. Otherwise `view` raises an error. Keep the order of the axes of `x`."""
         return x.transpose(1, 2).view(_merged(x))
 
     def read_as_it_lies_in_memory(x):
@@ -133,9 +134,9 @@ class CopiesAlone:
         return x.contiguous().view(_merged(x))
 
     def size_one_takes_part_in_the_rule(x):
-        """{The numbers are right. But} you copy where one of the two axes has size 1 and a view is possible. Left
-        stride = size times right stride is the rule for axes longer than 1. Along an axis of size 1 there are no steps,
-        so its stride does not matter."""
+        """{The numbers are right. But} you copy where one of the two axes has size 1 and a view is possible. The left
+        stride must be the right size times the right stride only if both axes are longer than 1. Along an axis of size
+        1 there are no steps, so its stride does not matter."""
         *leading, outer, inner = x.stride()
         if outer == x.shape[-1] * inner:
             return x.as_strided(_merged(x), (*leading, inner))
@@ -145,8 +146,8 @@ class CopiesAlone:
 @merge_last_two.wrong
 class Axes:
     def all_but_the_last_merged(x):
-        """You merge all axes but the last, which gives (batch · seq · heads, d_head): `reshape(-1, …)` is often used
-        so, to put all rows below one another. Here the last two axes become one, and the axes in front stay."""
+        """You merge all axes but the last, which gives (batch · seq · heads, d_head): `reshape(-1, …)` is often used in
+        this way, to put all rows below one another. Here the last two axes become one, and the axes in front stay."""
         return x.reshape(-1, x.shape[-1])
 
     def everything_merged(x):
@@ -160,13 +161,13 @@ class Axes:
         return x.reshape(x.shape[0], -1)
 
     def last_three_merged(x):
-        """The last three axes are merged, one too many: (batch, seq · heads · d_head). The last two are to become one.
-        Count from the end: `-1` and `-2`."""
+        """You merge the last three axes, one too many: (batch, seq · heads · d_head). Only the last two must become
+        one. Count from the end: `-1` and `-2`."""
         return x.flatten(-3)
 
     def the_wrong_pair_merged(x):
-        """You merge the second last axis with the one before it: (batch, seq · heads, d_head). The last two are to
-        become one. Count from the end: `-1` and `-2`."""
+        """You merge the second-to-last axis with the one before it: (batch, seq · heads, d_head). Only the last two
+        must become one. Count from the end: `-1` and `-2`."""
         return x.reshape(*x.shape[:-3], -1, x.shape[-1])
 
     def first_two_merged(x):
@@ -180,38 +181,38 @@ class Axes:
         return x.reshape(-1, x.shape[-2] * x.shape[-1])
 
     def axes_counted_from_the_left(x):
-        """{Right for four axes only:} you merge from axis 2 on, and the last two axes are 2 and 3 only among four. The
-        docstring allows any number of axes in front. Counted from the end, the pair has the same numbers in every
-        tensor."""
+        """{Your function is right for four axes only:} you merge from axis 2 on, and the last two axes are 2 and 3 only
+        among four. The docstring allows any number of axes in front. Counted from the end, the pair has the same
+        numbers in every tensor."""
         return x.flatten(2)
 
     def always_two_axes_in_front(x):
-        """{Right for four axes only:} your result has two axes in front of the merged one, however many `x` has. The
-        docstring allows any number of axes in front, even none. `x.shape[:-2]` is all sizes but the last two, however
-        many there are."""
+        """{Your function is right for four axes only:} your result has two axes in front of the merged one, however
+        many `x` has. The docstring allows any number of axes in front, even none. `x.shape[:-2]` is all sizes but the
+        last two, however many there are."""
         return x.reshape(x.shape[0], x.shape[1], -1)
 
     def batch_of_one_squeezed_away(x):
-        """{Right until an axis in front has size 1:} with a single sentence, your result has lost its batch axis. A
-        bare `squeeze()` removes every axis of size 1, even one that the caller needs. Does any axis have to be removed
-        here?"""
+        """{Your function is right unless an axis in front has size 1:} with a single sentence, your result has lost its
+        batch axis. A bare `squeeze()` removes every axis of size 1, even one that the caller needs. Does any axis have
+        to be removed here?"""
         return x.reshape(_merged(x)).squeeze()
 
     def four_axes_only(x):
-        """{Right for four axes only:} your function unpacks the shape into exactly four names, and a matrix has only
-        two sizes. The docstring allows any number of axes in front. `x.shape[:-2]` is all sizes but the last two,
-        however many there are."""
+        """{Your function is right for four axes only:} your function unpacks the shape into exactly four names, and a
+        matrix has only two sizes. The docstring allows any number of axes in front. `x.shape[:-2]` is all sizes but the
+        last two, however many there are."""
         batch, seq, heads, d_head = x.shape
         return x.reshape(batch, seq, heads * d_head)
 
     def three_axes_only(x):
-        """Your function accepts tensors of three axes and raises for all others. There may be any number of axes in
-        front, even none: `x.shape[:-2]` holds the sizes of all of them."""
+        """Your function accepts tensors of three axes and raises an error for all others. There may be any number of
+        axes in front, even none: `x.shape[:-2]` holds the sizes of all of them."""
         batch, rows, columns = x.shape
         return x.reshape(batch, rows * columns)
 
     def rows_added_up(x):
-        """You add up the rows, so the axis before the last is gone: `sum` returns one number for several. Here all
+        """You add up the rows, so the axis before the last is gone: `sum` replaces several numbers by one. Here all
         numbers must stay, joined into one row."""
         return x.sum(-2)
 

@@ -22,7 +22,8 @@ from ..exercise import exercise, family
     ),
 )
 def strides_of(shape):
-    """Return the strides of a fresh tensor. shape: sizes of 1 and more. Returns a tuple, or a list, of as many ints."""
+    """Return the strides of a fresh tensor. shape: sizes of 1 and more. Returns a tuple or list, one int for each
+    axis."""
     strides, step = [], 1
     for size in reversed(shape):
         strides.append(step)
@@ -72,7 +73,7 @@ def neighbours_one_apart(function, shape):
 
 @strides_of.property
 def last_element_at_the_end(function, shape):
-    """The last element lies at the number of all elements less one."""
+    """The place of the last element is the number of elements minus one."""
     return sum((size - 1) * stride for size, stride in zip(shape, function(shape))) == math.prod(shape) - 1
 
 
@@ -107,9 +108,9 @@ class Products:
         return tuple(math.prod(shape[axis:]) for axis in range(len(shape)))
 
     def own_size_included_and_reversed(shape):
-        """Two things at once: each product includes the size of its own axis, and the list runs from the last axis to
-        the first, so that (2, 3, 4) gives (4, 12, 24). Neighbours in a row lie one place apart: which entry should be
-        1, and where in the tuple?"""
+        """There are two mistakes: each product includes the size of its own axis, and the list runs from the last axis
+        to the first, so that (2, 3, 4) gives (4, 12, 24). Neighbours in a row lie one place apart: which entry should
+        be 1, and where in the tuple?"""
         return Products.own_size_included(shape)[::-1]
 
     def own_size_included_except_in_the_last(shape):
@@ -120,7 +121,7 @@ class Products:
     def own_size_for_the_next(shape):
         """Each stride includes the axis's own size and leaves out one size to its right: (2, 3, 4) gives (6, 3, 1).
         Multiply the stride of the next axis by the size of the next axis, not of this one. Count by hand which entry of
-        `shape` each round reads."""
+        `shape` each iteration reads."""
         strides = [1] * len(shape)
         for axis in range(len(shape) - 2, -1, -1):
             strides[axis] = strides[axis + 1] * shape[axis]
@@ -128,7 +129,7 @@ class Products:
 
     def second_size_first(shape):
         """The sizes are multiplied in the wrong order: (2, 3, 4) gives (12, 3, 1). You fill the list from the right,
-        but read the sizes from the left. Which size does a step along the last axis but one have to pass over?"""
+        but read the sizes from the left. Which size does a step along the second-to-last axis have to pass over?"""
         return tuple(math.prod(shape[1 : len(shape) - axis]) for axis in range(len(shape)))
 
     def second_size_first_and_reversed(shape):
@@ -149,12 +150,13 @@ class Products:
 
     def only_the_last_size(shape):
         """Every stride but the last is the last size alone: (2, 3, 4) gives (4, 4, 1). For a matrix that is right. For
-        each axis further left the product has one more factor: does your product grow from round to round?"""
+        each axis further left the product has one more factor: does your product grow from one iteration to the
+        next?"""
         return tuple(shape[-1] for _ in shape[1:]) + (1,) * bool(shape)
 
     def two_sizes_at_most(shape):
-        """{Right for up to three axes.} With more than three axes, each stride is the product of the next two sizes
-        only. One step passes over *all* axes to its right."""
+        """{Your function is right for up to three axes.} With more than three axes, each stride is the product of the
+        next two sizes only. One step passes over *all* axes to its right."""
         return tuple(math.prod(shape[axis + 1 : axis + 3]) for axis in range(len(shape)))
 
     def one_axis_too_far_right(shape):
@@ -169,7 +171,7 @@ class Products:
 
     def one_less_of_each_size(shape):
         """You subtract one from each size before you multiply: (2, 3, 4) gives (6, 3, 1). A row of 4 numbers is 4
-        places long, and so the next row begins 4 places on."""
+        places long, and so the next row begins 4 places later."""
         return tuple(math.prod(size - 1 for size in shape[axis + 1 :]) for axis in range(len(shape)))
 
     def sizes_squared(shape):
@@ -180,21 +182,21 @@ class Products:
     @family(powers_of_the_first_size=(0, "first", "(4, 2, 1)"), powers_of_the_last_size=(-1, "last", "(16, 4, 1)"))
     def powers_of_one_size(axis, shape):
         """Your strides are powers of the {} size: (2, 3, 4) gives {}. For each axis further left the product has one
-        more factor, a different size. Which entry of `shape` does each round of your loop read?"""
+        more factor, a different size. Which entry of `shape` does each iteration of your loop read?"""
         return tuple(shape[axis] ** power for power in reversed(range(len(shape))))
 
     def sizes_added(shape):
         """You add the sizes to the right, which have to be multiplied. A block of 3 rows of 4 holds 12 numbers, and one
-        step along the axis before passes all of them."""
+        step along the axis to their left passes all of them."""
         return tuple(sum(shape[axis + 1 :]) or 1 for axis in range(len(shape)))
 
     @family(
-        sizes_added_to_one=(1, "sizes are added", "(8, 5, 1)"),
-        sizes_added_to_zero=(0, "sizes to the right are added", "(7, 4, 0)"),
+        sizes_added_to_one=(1, "the sizes", "(8, 5, 1)"),
+        sizes_added_to_zero=(0, "the sizes to the right", "(7, 4, 0)"),
     )
     def added_to(start, shape):
-        """The {} but have to be multiplied: (2, 3, 4) gives {}. A block of 3 rows of 4 holds 12 numbers, and one step
-        along the axis before passes all of them."""
+        """You add {}, but must multiply them: (2, 3, 4) gives {}. A block of 3 rows of 4 holds 12 numbers, and one step
+        along the axis to their left passes all of them."""
         return tuple(sum(shape[axis + 1 :], start) for axis in range(len(shape)))
 
     def sizes_added_from_the_axis_itself(shape):
@@ -211,18 +213,19 @@ class Entries:
         return strides_of.reference(shape)[::-1]
 
     def number_of_elements_in_front(shape):
-        """There is one entry too many: the product of all sizes comes first, and (2, 3, 4) gives (24, 12, 4, 1). 24 is
-        the number of elements, not a stride. Every axis has one stride: how many entries must the tuple have?"""
+        """There is one entry too many, the product of all sizes, which comes first: (2, 3, 4) gives (24, 12, 4, 1). 24
+        is the number of elements, not a stride. Every axis has one stride: how many entries must the tuple have?"""
         return (math.prod(shape), *strides_of.reference(shape))
 
     def last_stride_zero(shape):
-        """The last stride is 0. Then every step along a row would stay at the same number, as in an expanded tensor.
-        The product over no sizes at all is not 0: by what can you multiply and change nothing?"""
+        """The last stride is 0. With a stride of 0, every step along a row would stay at the same number, as in an
+        expanded tensor. The product over no sizes at all is not 0: by which number can you multiply without changing
+        anything?"""
         return (*strides_of.reference(shape)[:-1], 0) if shape else ()
 
     def last_stride_missing(shape):
-        """The last stride is missing. The last axis has no axis to its right, but it has a stride all the same, since
-        its elements lie some number of places apart. How many entries must the tuple have?"""
+        """The last stride is missing. The last axis has no axis to its right, but it still has a stride, since its
+        elements are some number of places apart. How many entries must the tuple have?"""
         return strides_of.reference(shape)[:-1]
 
     def first_axis_missing(shape):
@@ -231,9 +234,9 @@ class Entries:
         return strides_of.reference(shape)[1:]
 
     def first_axis_missing_and_reversed(shape):
-        """Two things at once: the stride of the first axis is missing, and the others come in the opposite order. The
-        tuple needs one stride for every axis, from the first axis to the last. Look at where your loop ends, and at the
-        order of your list."""
+        """There are two mistakes: the stride of the first axis is missing, and the others come in the opposite order.
+        The tuple needs one stride for every axis, from the first axis to the last. Look at where your loop ends, and at
+        the order of your list."""
         return strides_of.reference(shape)[:0:-1]
 
     def first_stride_left_at_one(shape):
@@ -246,7 +249,7 @@ class Entries:
 
     def ends_after_the_last_axis(shape):
         """Only the last axis gets its stride. Most often the `return` is inside the loop, so that the function ends in
-        the first round. Look at how far the `return` is indented."""
+        the first iteration. Look at how far the `return` is indented."""
         return (1,) * bool(shape)
 
     def stride_of_the_first_axis_alone(shape):
@@ -256,17 +259,17 @@ class Entries:
 
     def number_of_elements_alone(shape):
         """You return one number, the product of all sizes, which is the number of elements. The tuple must hold the
-        strides of all axes. What must be kept in each round of the loop?"""
+        strides of all axes. What must you keep in each iteration of the loop?"""
         return math.prod(shape)
 
     def all_ones(shape):
-        """Every stride is 1. {That is right for the last axis:} neighbours in a row lie side by side. One step along
+        """Every stride is 1. {This is right for the last axis:} neighbours in a row lie side by side. One step along
         the first axis passes whole rows: multiply the sizes on the way to the left."""
         return (1,) * len(shape)
 
     def all_zeros(shape):
         """Every stride is 0: whatever 0 is multiplied by, it stays 0. The product over no sizes at all is not 0: by
-        what can you multiply and change nothing?"""
+        which number can you multiply without changing anything?"""
         return (0,) * len(shape)
 
     def numbers_of_the_axes(shape):
@@ -305,19 +308,19 @@ class Entries:
         return tuple(8 * stride for stride in strides_of.reference(shape))
 
     def size_one_skipped(shape):
-        """Axes of size 1 have no entry in your result. There are no steps along such an axis, but it has a stride all
-        the same: the product of the sizes to its right."""
+        """Axes of size 1 have no entry in your result. There are no steps along such an axis, but it still has a
+        stride: the product of the sizes to its right."""
         return tuple(stride for size, stride in zip(shape, strides_of.reference(shape)) if size != 1)
 
     def zero_where_the_size_is_one(shape):
-        """An axis of size 1 gets the stride 0. An axis that `expand` stretched has the stride 0. A fresh tensor makes
-        no exception for size 1: the stride is the product of the sizes to its right, as everywhere, though there are no
-        steps along this axis."""
+        """An axis of size 1 gets the stride 0. An axis that `expand` stretched has the stride 0. In a fresh tensor size
+        1 is no exception: the stride of the axis is the product of the sizes to its right, although there are no steps
+        along the axis."""
         return tuple(0 if size == 1 else stride for size, stride in zip(shape, strides_of.reference(shape)))
 
     def one_where_the_size_is_one(shape):
-        """An axis of size 1 gets the stride 1. A fresh tensor makes no exception for size 1: the stride is the product
-        of the sizes to its right, as everywhere, though there are no steps along this axis."""
+        """An axis of size 1 gets the stride 1. In a fresh tensor size 1 is no exception: the stride of the axis is the
+        product of the sizes to its right, although there are no steps along the axis."""
         return tuple(1 if size == 1 else stride for size, stride in zip(shape, strides_of.reference(shape)))
 
     def one_where_there_is_no_axis(shape):
@@ -331,38 +334,38 @@ class Entries:
         one_number_without_axes=(1, "you return the number 1"),
     )
     def no_tuple_without_axes(returned, shape):
-        """{Right for every shape with axes.} For a single number, whose shape is `()`, {}. A single number has no axis,
-        and so no stride: which tuple has no entries?"""
+        """{Your function is right for every shape with axes.} For a single number, whose shape is `()`, {}. A single
+        number has no axis, and so no stride: which tuple has no entries?"""
         return strides_of.reference(shape) or returned
 
     def a_zero_without_axes(shape):
-        """{Right for every shape with axes.} A single number has the shape `()`: no axis, and so no stride. Your
-        function returns the stride 0."""
+        """{Your function is right for every shape with axes.} A single number has the shape `()`: no axis, and so no
+        stride. Your function returns the stride 0."""
         return strides_of.reference(shape) or (0,)
 
 
 @strides_of.wrong
 class Errors:
     def axes_taken_for_granted(shape):
-        """{Right for every shape with axes.} A single number has the shape `()`, and your function asks it for an
-        entry, hence the `IndexError`. What should a loop over no axes return?"""
+        """{Your function is right for every shape with axes.} A single number has the shape `()`, and your function
+        tries to read an entry of it, hence the `IndexError`. What should a loop over no axes return?"""
         return (*strides_of.reference(shape)[:-1], shape[-1] // shape[-1])
 
     def last_entry_taken_for_granted(shape):
-        """{Right for every shape with axes.} A single number has the shape `()`, and so your list has no last entry
-        that could be set, hence the `IndexError`. What should a loop over no axes return?"""
+        """{Your function is right for every shape with axes.} A single number has the shape `()`, and so your list has
+        no last entry that could be set, hence the `IndexError`. What should a loop over no axes return?"""
         strides = list(strides_of.reference(shape))
         strides[-1] = 1
         return strides
 
     def three_axes_only(shape):
-        """Your function unpacks shapes of three axes and raises for all others. Go through the sizes in a loop, from
-        the right: then it does not matter how many there are."""
+        """Your function unpacks shapes of three axes and raises an error for all others. Go through the sizes in a
+        loop, from the right: then it does not matter how many there are."""
         _, rows, columns = shape
         return rows * columns, columns, 1
 
     def beyond_the_last_axis(shape):
-        """You ask the shape for the axis to the right of the last one, hence the `IndexError`. With n axes the last has
+        """You read the size of the axis to the right of the last one, hence the `IndexError`. With n axes the last has
         the number n − 1, and there is no axis to its right."""
         strides = [1] * len(shape)
         for axis in reversed(range(len(shape))):
@@ -408,7 +411,7 @@ class Errors:
         return tuple(shape).reverse()
 
     def reduced_without_a_start(shape):
-        """`reduce` raises because it has nothing to multiply: there are no sizes to the right of the last axis. A
-        product of no numbers is 1. Pass `reduce` this 1 as its third argument, or use `math.prod`, which returns 1 for
-        no numbers."""
+        """`reduce` raises an error because it has nothing to multiply: there are no sizes to the right of the last
+        axis. A product of no numbers is 1. Pass `reduce` this 1 as its third argument, or use `math.prod`, which
+        returns 1 for no numbers."""
         return tuple(functools.reduce(operator.mul, shape[axis + 1 :]) for axis in range(len(shape)))

@@ -73,13 +73,13 @@ class RightAnswers:
 
 @transposed.property
 def swapped_twice(function, x, dim0, dim1):
-    """Swapped twice, all axes are where they were, and so are the numbers."""
+    """After two swaps, all axes and all numbers are where they were."""
     return torch.equal(function(function(x, dim0, dim1), dim0, dim1), x)
 
 
 @transposed.property
 def one_axis_for_the_other(function, x, dim0, dim1):
-    """The numbers at index 1 of one axis were at index 1 of the other."""
+    """The numbers at index 1 of one axis were at index 1 of the other axis before the swap."""
     result = function(x, dim0, dim1)
     return torch.equal(result.select(dim0, 1).flatten().sort().values, x.select(dim1, 1).flatten().sort().values)
 
@@ -94,21 +94,21 @@ class SizesAndStrides:
         return x.as_strided(sizes, strides_of.reference(sizes))
 
     def strides_of_the_old_shape(x, dim0, dim1):
-        """{Right for a contiguous `x` only.} You compute the strides from the shape, but the shape does not determine
-        them: after a transpose, or in a slice, the strides are different. Section 1.11 has two tensors with the same
-        shape and storage that read differently. Ask `x` for its strides."""
+        """{Your function is right for a contiguous `x` only.} You compute the strides from the shape, but the shape
+        does not determine them: after a transpose, or in a slice, the strides are different. Section 1.11 has two
+        tensors with the same shape and storage that read differently. Ask `x` for its strides."""
         return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(strides_of.reference(x.shape), dim0, dim1))
 
     def strides_of_the_original_for_a_copy(x, dim0, dim1):
-        """{Right for a tensor that lies in reading order, and for no other:} you make `x` contiguous first, which may
-        copy it, and then read the copy with the old strides of `x`. A copy has strides of its own. Leave out the
-        copy."""
+        """{Your function is right for a tensor that lies in reading order, and for no other:} you make `x` contiguous
+        first, which may copy it, and then read the copy with the old strides of `x`. A copy has its own strides. Leave
+        out the copy."""
         return x.contiguous().as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
 
     def strides_not_swapped(x, dim0, dim1):
-        """The sizes are swapped, but the strides are not. Then an axis has the length of the other axis and still its
-        own stride: where it became longer, its steps lead past the end of the storage. When an axis moves, its stride
-        moves with it."""
+        """The sizes are swapped, but the strides are not. An axis then has the length of the other axis, but still its
+        own stride: if the axis became longer, its steps lead past the end of the storage. When an axis moves, its
+        stride moves with it."""
         return x.as_strided(_swapped(x.shape, dim0, dim1), x.stride())
 
     def sizes_not_swapped(x, dim0, dim1):
@@ -156,9 +156,9 @@ class SizesAndStrides:
         return x.as_strided(sizes, x.stride())
 
     def offset_zero(x, dim0, dim1):
-        """{Right as long as `x` begins where its storage begins.} For a slice such as `x[6:]`, your result begins at
-        the start of the whole storage, with numbers that are not in `x`. Besides storage, shape and strides, a tensor
-        has a fourth part: which value has that part in your result?"""
+        """{Your function is right as long as `x` begins where its storage begins.} For a slice such as `x[6:]`, your
+        result begins at the start of the whole storage, with numbers that are not in `x`. Besides storage, shape and
+        strides, a tensor has a fourth part: which value has that part in your result?"""
         return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1), 0)
 
 
@@ -195,8 +195,8 @@ class Axes:
     )
     def only_two_axes_named(permuted, x, dim0, dim1):
         """`permute` requires the whole new order of the axes, one number for each axis, and you pass two numbers. So it
-        raises for any tensor with more than two axes. Begin with the present order, `list(range(x.ndim))`: which two of
-        its entries have to change places?"""
+        raises an error for any tensor with more than two axes. Begin with the present order, `list(range(x.ndim))`:
+        which two of its entries have to change places?"""
         return permuted(x, dim0, dim1)
 
     def two_letters(x, dim0, dim1):
@@ -212,8 +212,8 @@ class Axes:
         return x.permute(order)
 
     def negative_axes_counted_from_one_axis_too_few(x, dim0, dim1):
-        """{Right for axes counted from the start.} You turn a negative axis into the axis before the one that is meant.
-        -1 is the last axis, `x.ndim - 1`: add `x.ndim`, and not one less."""
+        """{Your function is right for axes counted from the start.} You turn a negative axis into the axis before the
+        one that is meant. -1 is the last axis, `x.ndim - 1`: add `x.ndim`, and not one less."""
         dim0, dim1 = (dim + x.ndim - 1 if dim < 0 else dim for dim in (dim0, dim1))
         return x.as_strided(_swapped(x.shape, dim0, dim1), _swapped(x.stride(), dim0, dim1))
 
@@ -227,9 +227,9 @@ class Copies:
         return x.reshape(_swapped(x.shape, dim0, dim1))
 
     def cut_by_view(x, dim0, dim1):
-        """{The shape is right but} the numbers stay in reading order, only cut into rows of a different length. And
-        where `x` is not contiguous, `view` raises an error. `view` never moves an axis. The new tensor needs the
-        strides of `x`, in a different order."""
+        """{The shape is right but} the numbers stay in reading order, only cut into rows of a different length. And if
+        `x` is not contiguous, `view` raises an error. `view` never moves an axis. The new tensor needs the strides of
+        `x`, in a different order."""
         return x.view(_swapped(x.shape, dim0, dim1))
 
     def copied(x, dim0, dim1):
@@ -239,13 +239,13 @@ class Copies:
         return x.transpose(dim0, dim1).clone(memory_format=torch.contiguous_format)
 
     def copied_into_reading_order(x, dim0, dim1):
-        """The numbers {are right, but they} are copied, except where they lie in reading order already: `contiguous()`
-        copies so. A write into your result does not change `x`. A transpose needs no particular order in memory: leave
-        the numbers where they are."""
+        """The numbers {are right, but they} are copied, unless they are in reading order already: this is how
+        `contiguous()` copies. A write into your result does not change `x`. A transpose needs no particular order in
+        memory: leave the numbers where they are."""
         return x.transpose(dim0, dim1).contiguous()
 
     def made_contiguous_first(x, dim0, dim1):
-        """{The numbers are right. But} where `x` is not contiguous you copy it first, so the result is no view of `x`:
+        """{The numbers are right. But} if `x` is not contiguous, you copy it first, so the result is not a view of `x`:
         a write into the result does not change `x`. A transpose works with any strides of `x`. Is there a `contiguous`,
         `reshape` or `flatten` before the swap?"""
         return x.contiguous().transpose(dim0, dim1)

@@ -78,7 +78,7 @@ def twice_as_long(function, query, key):
 
 @all_dot_products.property
 def one_entry_of_its_own(function, query, key):
-    """Row i of the table depends on query i alone: when another query changes, it stays."""
+    """Row i of the table depends on query i alone: if a different query changes, the row stays the same."""
     changed = query.clone()
     changed[..., -1, :] += 1
     return torch.allclose(function(changed, key)[..., :-1, :], function(query, key)[..., :-1, :], atol=1e-5)
@@ -117,28 +117,30 @@ class Transposed:
         return query @ key.transpose(0, 1)
 
     def axes_one_and_two(query, key):
-        """You swap the axes 1 and 2 of `key`. With three axes these are the right ones; with four they are heads and
-        positions, and with equal sizes nothing raises an error. The features are the last axis: count from the end."""
+        """You swap the axes 1 and 2 of `key`. With three axes this is right; with four, axes 1 and 2 are heads and
+        positions, and if the sizes are equal, nothing raises an error. The features are the last axis: count from the
+        end."""
         return query @ key.transpose(1, 2)
 
     def axes_two_and_three(query, key):
-        """{Right for four axes, and for no other number:} you count the axes from the left, as 2 and 3. The docstring
-        allows any leading axes, even none. Counted from the end, the two axes have the same numbers everywhere."""
+        """{Your function is right for four axes, and for no other number:} you count the axes from the left, as 2 and
+        3. The docstring allows any leading axes, even none. Counted from the end, the two axes have the same numbers in
+        every tensor."""
         return query @ key.transpose(2, 3)
 
     def two_axes_permuted(query, key):
-        """`permute` requires the whole new order of the axes, and you pass two numbers: it raises for any tensor with
-        leading axes. `transpose(-2, -1)` swaps two axes and leaves the others."""
+        """`permute` requires the whole new order of the axes, and you pass two numbers: it raises an error for any
+        tensor with leading axes. `transpose(-2, -1)` swaps two axes and leaves the others."""
         return query @ key.permute(-1, -2)
 
     def three_axes_permuted(query, key):
-        """`permute` requires all axes, and you name three: right for one leading axis, and for no other number.
-        `transpose(-2, -1)` swaps the last two, however many axes there are."""
+        """`permute` requires all axes, and you name three, which is right only for one leading axis. `transpose(-2,
+        -1)` swaps the last two, however many axes there are."""
         return query @ key.permute(0, 2, 1)
 
     def four_axes_named(query, key):
-        """{Right for four axes, and for no other number:} `permute` requires all axes, and you name four. The docstring
-        allows any leading axes, even none. Which operation swaps two axes and leaves the others?"""
+        """{Your function is right for four axes, and for no other number:} `permute` requires all axes, and you name
+        four. The docstring allows any leading axes, even none. Which operation swaps two axes and leaves the others?"""
         return query @ key.permute(0, 1, 3, 2)
 
     def cut_anew(query, key):
@@ -162,9 +164,9 @@ class Sums:
         return query * key.mT
 
     def pair_by_pair(query, key):
-        """You compare query 0 with key 0, query 1 with key 1, and so on: `*` lines the positions up. It raises here,
-        because the lengths differ; with equal lengths you would get the diagonal of the table. You want every query
-        with every key."""
+        """You compare query 0 with key 0, query 1 with key 1, and so on: `*` lines the positions up. It raises an error
+        here, because the lengths differ; with equal lengths you would get the diagonal of the table. You want every
+        query with every key."""
         return (query * key).sum(dim=-1)
 
     def pair_by_pair_by_vecdot(query, key):
@@ -184,8 +186,8 @@ class Sums:
         return torch.einsum("...hqd,...hkd->...qk", query, key)
 
     def keys_of_all_heads(query, key):
-        """You multiply each query by the sum of the keys of all heads. `einsum` sums over a letter that only one factor
-        has, and not the result. Each leading axis needs the same letter in both factors, or three dots."""
+        """You multiply each query by the sum of the keys of all heads. `einsum` sums over a letter that one factor has
+        and the result lacks. Each leading axis needs the same letter in both factors, or three dots."""
         return (
             query @ key.sum(-3, keepdim=True).mT if key.ndim > 2 else torch.einsum("...hqd,...gkd->...hqk", query, key)
         )
@@ -212,19 +214,19 @@ class Sums:
 
     def new_axes_in_one_place(query, key):
         """Both tensors get their new axis in the same place, so queries and keys still line up position by position.
-        One of the two needs its new axis before its positions, the other after them: then every query is paired with
-        every key."""
+        One of the two needs its new axis before its positions, and the other needs it after them: then every query is
+        paired with every key."""
         return (query[..., None, :] * key[..., :, None]).sum(-1)
 
     def new_axes_side_by_side(query, key):
         """Both tensors get their new axis at -2, so queries and keys still line up position by position. One of the two
-        needs its new axis before its positions, at -3, the other after them, at -2: then every query is paired with
-        every key."""
+        needs its new axis before its positions, at -3, and the other needs it after them, at -2: then every query is
+        paired with every key."""
         return (query.unsqueeze(-2) * key.unsqueeze(-2)).sum(-1)
 
     def axes_for_two_matrices(query, key):
         """You count the new axes from the left, which is right for two matrices only: with leading axes, the new axes
-        are among those. Counted from the end, -2 and -3 are right for any number of axes."""
+        end up among the leading axes. Counted from the end, -2 and -3 are right for any number of axes."""
         return (query.unsqueeze(1) * key.unsqueeze(0)).sum(-1)
 
 
@@ -241,8 +243,9 @@ class Letters:
         return torch.einsum("bqd,bkd->bqk", query, key)
 
     def four_letters(query, key):
-        """{Right for four axes, and for no other number:} your `einsum` names `batch` and `heads` one by one. The
-        docstring allows any leading axes, even none. Three dots in their place name as many axes as there are."""
+        """{Your function is right for four axes, and for no other number:} your `einsum` names `batch` and `heads` one
+        by one. The docstring allows any leading axes, even none. Three dots in their place name as many axes as there
+        are."""
         return torch.einsum("bhqd,bhkd->bhqk", query, key)
 
     def one_letter_for_both(query, key):
@@ -282,14 +285,14 @@ class OtherProducts:
 
     def tensordot_of_the_transposed(query, key):
         """`tensordot` with a number sums over the last axes of the left and the first axes of the right, and the first
-        axis of `key` is a leading one. It also combines every leading index of the left with every one of the right.
-        `@` pairs the leading axes."""
+        axis of `key` is a leading one. It also combines every leading index of the left factor with every leading index
+        of the right factor. `@` pairs the leading axes."""
         return torch.tensordot(query, key.mT, dims=1)
 
     def every_batch_with_every_batch(query, key):
         """You compare queries and keys of different sentences and heads too: your result has the leading axes of both,
-        one after the other. `tensordot` does that, and an `einsum` with two letters for one axis. The leading axes must
-        be paired."""
+        one after the other. `tensordot` does this, and so does an `einsum` with two letters for one axis. The leading
+        axes must be paired."""
         return torch.tensordot(query, key, dims=([-1], [-1]))
 
 

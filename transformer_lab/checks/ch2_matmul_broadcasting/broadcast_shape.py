@@ -22,7 +22,7 @@ def ones_in_front(a, b):
 
 
 def equal_or_stretched(m, n):
-    """Take of two sizes over one another the one that both are, or that is not 1."""
+    """Keep the size if the two sizes of a column are equal; otherwise keep the one that is not 1."""
     if m != n and 1 not in (m, n):
         raise ValueError(f"sizes over one another must be equal, or one of them 1, got {m} and {n}")
     return n if m == 1 else m
@@ -41,7 +41,7 @@ def equal_or_stretched(m, n):
     ),
 )
 def broadcast_shape(a, b, *, aligned=ones_in_front, size=equal_or_stretched):
-    """Shape of ``x + y``. Shapes, tuples of int, to a tuple of int; `ValueError` where they do not fit."""
+    """Return the shape of ``x + y``, a tuple of int, from two such shapes; raise `ValueError` if they do not fit."""
     return tuple(size(m, n) for m, n in aligned(a, b))
 
 
@@ -126,7 +126,7 @@ def either_order(function, a, b):
 
 @broadcast_shape.property
 def with_itself(function, a, b):
-    """A shape with itself gives that shape."""
+    """A shape combined with itself gives the same shape."""
     return tuple(function(a, a)) == tuple(a) and tuple(function(b, b)) == tuple(b)
 
 
@@ -153,9 +153,9 @@ class Aligned:
         return list(zip(a[::-1], b[::-1]))[::-1]
 
     def paired_from_the_left_and_cut(a, b):
-        """Two things at once: you pair the axes from the left, and the extra axes of the longer shape are lost. `zip`
-        on the two shapes as they are does both. Shapes are aligned from the right, and a missing axis counts as 1: make
-        the shapes equally long first."""
+        """There are two mistakes: you pair the axes from the left, and the extra axes of the longer shape are lost.
+        `zip` on the two shapes as they are does both. Shapes are aligned from the right, and a missing axis counts as
+        1: make the shapes equally long first."""
         return list(zip(a, b))
 
     def back_to_front(a, b):
@@ -165,13 +165,13 @@ class Aligned:
 
     def only_the_first_filled(a, b):
         """You put ones in front of `a` only, as if `b` were always the longer shape. When `a` has more axes, the number
-        of ones is negative, which adds none and raises no error, and axes are lost. Either shape can be the shorter
+        of ones is negative, so none are added, no error is raised, and axes are lost. Either shape can be the shorter
         one."""
         return list(zip((1,) * (len(b) - len(a)) + tuple(a), b))
 
     def only_the_second_filled(a, b):
         """You put ones in front of `b` only, as if `a` were always the longer shape. When `b` has more axes, the number
-        of ones is negative, which adds none and raises no error, and axes are lost. Either shape can be the shorter
+        of ones is negative, so none are added, no error is raised, and axes are lost. Either shape can be the shorter
         one."""
         return list(zip(a, (1,) * (len(a) - len(b)) + tuple(b)))
 
@@ -211,7 +211,7 @@ class Aligned:
 
     def last_axis_left_out(a, b):
         """The last axis of the result is missing: your loop never reaches it. From the left, `range(n - 1)` ends one
-        too early; from the right, the last axis has the number −1."""
+        axis too early; from the right, the last axis has the number −1."""
         return ones_in_front(a, b)[:-1]
 
 
@@ -240,15 +240,15 @@ class Size:
         return max(m, n)
 
     def the_larger_once_they_fit(m, n):
-        """{Everything is right but a size of 0:} a 1 over a 0 gives 0 (the 1 is repeated no times), but you return 1.
-        You check that the sizes fit and then return the larger one. The rule does not ask which is larger: what becomes
-        of a 1?"""
+        """{Your function is right except for sizes of 0:} a 1 over a 0 gives 0 (the 1 is repeated no times), but you
+        return 1. You check that the sizes fit and then return the larger one. The rule does not ask which is larger:
+        what becomes of a 1?"""
         equal_or_stretched(m, n)
         return max(m, n)
 
     @family(the_first_wins=(1, "3", "a", "b"), the_second_wins=(-1, "2", "b", "a"))
     def one_wins(order, m, n):
-        """For shapes that do not fit you return a shape and must raise a `ValueError`: 3 over 2 gives {}. Where neither
+        """For shapes that do not fit you return a shape, but must raise a `ValueError`: 3 over 2 gives {}. If neither
         size is 1, you return the size of `{}` without comparing it with the size of `{}`. Raise when the two are not
         equal."""
         winner, other = (m, n)[::order]
@@ -256,8 +256,8 @@ class Size:
 
     @family(only_the_first_stretches=(1, "first", "second"), only_the_second_stretches=(-1, "second", "first"))
     def only_one_stretches(order, m, n):
-        """For a 1 in the {} shape you return the other size, but for a 1 in the {} you raise. Either shape can have the
-        1, and a sum has the same shape in either order. Try your function with its arguments exchanged."""
+        """For a 1 in the {} shape you return the other size, but for a 1 in the {} you raise an error. Either shape can
+        have the 1, and a sum has the same shape in either order. Try your function with its arguments exchanged."""
         stretched, other = (m, n)[::order]
         if stretched not in (1, other):
             raise ValueError(f"{stretched} does not stretch to {other}")
@@ -272,9 +272,9 @@ class Size:
         return n if m <= 1 else m
 
     def nothing_stretches(m, n):
-        """Your function accepts equal sizes only, and raises where a 1 is over a different size. In broadcasting a 1
-        stretches: a column `(8, 1)` and a row `(8,)` give `(8, 8)`. Raise a `ValueError` only for two sizes that differ
-        where neither is 1."""
+        """Your function accepts equal sizes only, and raises an error if a 1 is over a different size. In broadcasting
+        a 1 stretches: a column `(8, 1)` and a row `(8,)` give `(8, 8)`. Raise a `ValueError` only for two sizes that
+        differ where neither is 1."""
         if m != n:
             raise ValueError(f"{m} and {n} differ")
         return m
@@ -295,48 +295,48 @@ class Size:
         return min(m, n)
 
     def equal_sizes_refused(m, n):
-        """Your function raises where the two sizes are equal and not 1. Equal sizes fit as they are: `(2, 3)` and `(2,
-        3)` give `(2, 3)`. Three cases give a size; which of them is missing from your conditions?"""
+        """Your function raises an error if the two sizes are equal and not 1. Equal sizes fit as they are: `(2, 3)` and
+        `(2, 3)` give `(2, 3)`. Three cases give a size; which of them is missing from your conditions?"""
         if m != 1 and n != 1:
             raise ValueError(f"neither {m} nor {n} is 1")
         return n if m == 1 else m
 
     def sizes_multiplied(m, n):
-        """You multiply the two sizes. With a 1 that gives the other size, which is right, but two equal sizes give
-        their square: 3 over 3 must stay 3. Equal sizes are a case of their own."""
+        """You multiply the two sizes. If one of them is 1, this gives the other size, which is right, but two equal
+        sizes give their square: 3 over 3 must stay 3. Equal sizes are a separate case."""
         equal_or_stretched(m, n)
         return m * n
 
     def smallest_common_multiple(m, n):
         """You return the least common multiple of the two sizes. {It is right for equal sizes, and for a 1 with a
-        different size; but 3 over 2 gives 6 and must raise a `ValueError`.} Broadcasting stretches only a 1."""
+        different size; but 3 over 2 gives 6, and should raise a `ValueError`.} Broadcasting stretches only a 1."""
         return math.lcm(m, n)
 
     def none_for_a_size(m, n):
-        """Where two sizes do not fit, your shape contains `None`; the task asks for a `ValueError`. One of your cases
-        has no `return` and no `raise`: what happens after the last condition?"""
+        """If two sizes do not fit, your shape contains `None`; the task asks for a `ValueError`. One of your cases has
+        no `return` and no `raise`: what happens after the last condition?"""
         return n if m == 1 else m if n in (1, m) else None
 
 
 @broadcast_shape.wrong(stage="size", alone=True)
 class SizeAlone:
     def zero_refused(m, n):
-        """Your function raises where a size is 0. A tensor may have an axis of size 0: 0 over 0 fits, and a 1 stretches
-        to 0 as to any other size. In a condition, 0 counts as false: write the comparison that you mean."""
+        """Your function raises an error if a size is 0. A tensor may have an axis of size 0: 0 over 0 fits, and a 1
+        stretches to 0 as to any other size. In a condition, 0 counts as false: write the comparison that you mean."""
         if m == 0 or n == 0:
             raise ValueError("a size of 0")
         return equal_or_stretched(m, n)
 
     def one_never_stretches_to_zero(m, n):
-        """Your function raises where a 1 is over a 0. A 1 stretches to any size, even to 0: `(3, 1)` with `(0,)` gives
-        `(3, 0)`. In a condition, 0 counts as false: write the comparison that you mean."""
+        """Your function raises an error if a 1 is over a 0. A 1 stretches to any size, even to 0: `(3, 1)` with `(0,)`
+        gives `(3, 0)`. In a condition, 0 counts as false: write the comparison that you mean."""
         if m != n and 0 in (m, n):
             raise ValueError("a size of 0")
         return equal_or_stretched(m, n)
 
     def one_less_than_both(m, n):
-        """You add the two sizes and subtract one. With a 1 that gives the other size, which is right, but 3 over 3
-        gives 5. Equal sizes are a case of their own."""
+        """You add the two sizes and subtract one. If one of them is 1, this gives the other size, which is right, but 3
+        over 3 gives 5. Equal sizes are a separate case."""
         equal_or_stretched(m, n)
         return m + n - 1
 
@@ -352,8 +352,8 @@ class NoFit:
 
     @family(first_shape_for_no_fit=(0, "first"), second_shape_for_no_fit=(1, "second"))
     def one_shape_for_no_fit(number, a, b):
-        """For shapes that do not fit your function returns the {} one; the task asks for a `ValueError`. The caller
-        would use that as the shape of the sum. If you catch an error, raise it again as a `ValueError`."""
+        """For shapes that do not fit your function returns the {} shape; the task asks for a `ValueError`. The caller
+        would use this as the shape of the sum. If you catch an error, raise it again as a `ValueError`."""
         return where_they_fit(a, b, (a, b)[number])
 
     def empty_for_no_fit(a, b):
@@ -367,8 +367,8 @@ class NoFit:
         return where_they_fit(a, b, ValueError)
 
     def text_raised(a, b):
-        """Where shapes do not fit you raise a text, and Python answers with a `TypeError`: only errors can be raised.
-        `ValueError(…)` makes an error of the text."""
+        """If shapes do not fit, you raise a string, which causes a `TypeError`: only exceptions can be raised.
+        `ValueError(…)` makes an exception from the string."""
         if where_they_fit(a, b, None) is None:
             raise "they do not fit"  # noqa: B016
         return broadcast_shape.reference(a, b)
@@ -391,9 +391,9 @@ class NoFit:
         return tuple(n if m == 1 else m for m, n in pairs)
 
     def ordinary_shapes_refused(a, b):
-        """Your function raises for nearly all shapes, even those that fit. Look at how your conditions are joined: `m
-        != 1 or n != 1` is true as soon as one of the two is not 1. Say in words when two sizes do not fit, with *and*
-        between."""
+        """Your function raises an error for nearly all shapes, even those that fit. Look at how your conditions are
+        joined: `m != 1 or n != 1` is true as soon as one of the two is not 1. Say in words when two sizes do not fit:
+        which word joins the conditions, *and* or *or*?"""
         if max(*a, *b, 0, 0) > 1:
             raise ValueError("not all ones")
         return broadcast_shape.reference(a, b)
@@ -418,17 +418,17 @@ class Shapes:
 
     @family(always_the_first_shape=(0, "first", "second"), always_the_second_shape=(1, "second", "first"))
     def always_one_shape(number, a, b):
-        """You return the {} shape, as it is. {It is right where only the {} one stretches.} Either shape can have a 1
-        or lack an axis: compare the sizes one column at a time."""
+        """You return the {} shape, as it is. {It is right if only the {} one stretches.} Either shape can have a 1 or
+        lack an axis: compare the sizes one column at a time."""
         return tuple((a, b)[number])
 
     def the_larger_tuple(a, b):
         """You return the larger of the two tuples, as `max` compares tuples: by their first numbers, and by the next
-        only where these are equal. Align the shapes from the right, and compare their sizes one by one."""
+        numbers only if the first are equal. Align the shapes from the right, and compare their sizes one by one."""
         return max(tuple(a), tuple(b))
 
     def shapes_joined(a, b):
-        """You join the two shapes, so the result has the axes of both, as a table of all pairs has. In a sum, two axes
+        """You join the two shapes, so the result has the axes of both, like a table of all pairs. In a sum, two axes
         that line up become one."""
         return (*a, *b)
 
@@ -438,8 +438,8 @@ class Shapes:
         return tuple(sorted(broadcast_shape.reference(a, b)))
 
     def ones_left_out(a, b):
-        """Axes of size 1 are missing from your result. Where both sizes are 1, the axis stays, with size 1: a result
-        has as many axes as the longer shape."""
+        """Axes of size 1 are missing from your result. If both sizes are 1, the axis stays, with size 1: a result has
+        as many axes as the longer shape."""
         return tuple(size for size in broadcast_shape.reference(a, b) if size != 1)
 
     @family(
@@ -448,12 +448,12 @@ class Shapes:
     )
     def ends_after_one_round(axis, a, b):
         """Your result has the {} axis only. Most often a `return` is inside {}, so that the function ends in the first
-        round. Look at how far the `return` is indented."""
+        iteration. Look at how far the `return` is indented."""
         return tuple(equal_or_stretched(m, n) for m, n in ones_in_front(a, b)[axis])
 
     def size_of_one_axis(a, b):
-        """You return one number, the first size, and no tuple. Most often a `return` is inside the loop, so that the
-        function ends in the first round. Collect the sizes, and return them after the loop."""
+        """You return one number, the first size, and not a tuple. Most often a `return` is inside the loop, so that the
+        function ends in the first iteration. Collect the sizes, and return them after the loop."""
         for m, n in ones_in_front(a, b):
             return equal_or_stretched(m, n)
 
@@ -481,15 +481,15 @@ class Shapes:
 @broadcast_shape.wrong
 class Refused:
     def empty_shape_refused(a, b):
-        """Your function raises where a shape is empty. `()` is the shape of a single number, which can be added to
-        anything: all its axes are missing, and a missing axis counts as 1."""
+        """Your function raises an error if a shape is empty. `()` is the shape of a single number, which can be added
+        to anything: all its axes are missing, and a missing axis counts as 1."""
         if not a or not b:
             raise ValueError("an empty shape")
         return broadcast_shape.reference(a, b)
 
     def empty_shape_asked_for_an_axis(a, b):
-        """Where a shape is empty, your function asks it for an axis, hence the `IndexError`. `()` is the shape of a
-        single number: all its axes are missing, and a missing axis counts as 1."""
+        """If a shape is empty, your function tries to read one of its axes, hence the `IndexError`. `()` is the shape
+        of a single number: all its axes are missing, and a missing axis counts as 1."""
         return (a[-1], b[-1]) and broadcast_shape.reference(a, b)
 
     def two_axes_unpacked(a, b):
@@ -508,8 +508,8 @@ class Refused:
         return a + (1)
 
     def list_and_tuple_joined(a, b):
-        """A list and a tuple cannot be added, hence the `TypeError`. The shapes are tuples: put the ones into a tuple
-        as well, or turn both shapes into lists first."""
+        """A list and a tuple cannot be added, hence the `TypeError`. The shapes are tuples: put the sizes 1 into a
+        tuple as well, or turn both shapes into lists first."""
         return list(a) + a
 
     @with_text_of(list_and_tuple_joined)
@@ -522,8 +522,8 @@ class Refused:
         return a.insert(0, 1)
 
     def set_emptied(a, b):
-        """You remove the 1 from the set of sizes in a column and take the size that is left. Where both sizes are 1 no
-        size is left, hence the `KeyError`: the result there is 1."""
+        """You remove the 1 from the set of sizes in a column and take the size that is left. If both sizes are 1, no
+        size is left, hence the `KeyError`: in this case the result is 1."""
         return tuple(set.difference({m, n}, {1}).pop() for m, n in ones_in_front(a, b))
 
     def missing_axes_are_none(a, b):

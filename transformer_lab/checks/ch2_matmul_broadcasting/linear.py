@@ -75,7 +75,8 @@ def zeros_give_the_bias(function, x, weight, bias):
 
 @linear.property
 def tokens_on_their_own(function, x, weight, bias):
-    """Each token is computed alone: if the tokens come in a different order, the results come in this order too."""
+    """Each token is computed separately: if the tokens come in a different order, the results come in the same
+    order."""
     return torch.allclose(function(x.flip(-2), weight, bias), function(x, weight, bias).flip(-2), atol=1e-5)
 
 
@@ -89,15 +90,15 @@ def twice_the_weight(function, x, weight, bias):
 @linear.wrong(stage="product")
 class Product:
     def weight_not_transposed(x, weight):
-        """You multiply by the weight as it is stored. It is (d_out, d_in), so the product sums the input features with
-        the axis of the outputs: here that raises an error, and with a square weight it would run and be wrong. This is
-        why the formula has a transpose."""
+        """You multiply by the weight as it is stored. The weight is (d_out, d_in), so the product pairs the input
+        features with the axis of the outputs: here this raises an error; with a square weight your function would run
+        and be wrong. This is why the formula has a transpose."""
         return x @ weight
 
     def weight_on_the_left(x, weight):
-        """The weight is on the left: `weight @ x` is right for one vector, and books write it so. For rows, `weight @
-        x` mixes the tokens instead of their features. Here it raises an error; with equal sizes it would not. On which
-        side of `x` must the weight be to act on every row?"""
+        """The weight is on the left: `weight @ x` is right for one vector, and books write it in this way. For rows,
+        `weight @ x` mixes the tokens instead of their features. Here it raises an error; with equal sizes it would not.
+        On which side of `x` must the weight be to act on every row?"""
         return weight @ x
 
     def weight_cut_anew(x, weight):
@@ -112,8 +113,9 @@ class Product:
         return x.reshape(-1, x.shape[-1]) @ weight.T
 
     def three_axes_alone(x, weight):
-        """{Right for three axes, and for no other number:} your `einsum` has one letter for `batch` and one for `seq`.
-        The docstring allows any leading axes, even none. Three dots in their place name as many axes as there are."""
+        """{Your function is right for three axes, and for no other number:} your `einsum` has one letter for `batch`
+        and one for `seq`. The docstring allows any leading axes, even none. Three dots in their place name as many axes
+        as there are."""
         return torch.einsum("bsi,oi->bso", x, weight)
 
     def matrices_alone(x, weight):
@@ -128,7 +130,7 @@ class Product:
         return torch.einsum("...i,io->...o", x, weight)
 
     def multiplied_by_elements(x, weight):
-        """`*` multiplies element by element and lines the tokens up with the outputs. Here that raises an error, since
+        """`*` multiplies element by element and lines the tokens up with the outputs. Here this raises an error, since
         there are more tokens than outputs; with equal sizes it would run. You want the dot product of every token with
         every row of the weight: a product, `@`."""
         return (x * weight).sum(dim=-1)
@@ -186,13 +188,13 @@ class Plus:
 
     def bias_once_for_each_output(y, bias):
         """You add the bias as many times as there are outputs: the addition is inside the loop over the outputs, and
-        every round adds the whole bias. Add the bias after the loop, or one number of it in each round."""
+        every iteration adds the whole bias. Add the bias after the loop, or one number of it in each iteration."""
         return y + len(bias) * bias
 
     def bias_once_for_each_later_output(y, bias):
-        """You add the whole bias in every round of a loop over the outputs, and each round overwrites one output. So
-        the first outputs get their bias several times, and the last one once. Add the bias after the loop, or one
-        number of it in each round."""
+        """You add the whole bias in every iteration of a loop over the outputs, and each iteration overwrites one
+        output. So the first outputs get their bias several times, and the last one once. Add the bias after the loop,
+        or one number of it in each iteration."""
         return y + torch.arange(len(bias), 0, -1).to(bias) * bias
 
 
@@ -210,8 +212,9 @@ class Turned:
         return weight @ x.mT + bias
 
     def columns_and_back(x, weight, bias):
-        """{Right for rows, but not for one vector:} `.mT` swaps the last two axes, and a vector has only one. The
-        docstring allows an `x` without leading axes. With `x` on the left of the product, you need not transpose it."""
+        """{Your function is right for rows, but not for one vector:} `.mT` swaps the last two axes, and a vector has
+        only one. The docstring allows an `x` without leading axes. With `x` on the left of the product, you need not
+        transpose it."""
         return (weight @ x.mT).mT + bias
 
     def all_axes_reversed_and_back(x, weight, bias):
@@ -258,8 +261,8 @@ class Turned:
         return x.flatten(1) @ weight.T + bias
 
     def three_axes_by_bmm(x, weight, bias):
-        """{Right for three axes, and for no other number:} `torch.bmm` accepts exactly three. `@` does the same for any
-        number of axes in front, and needs no copies of the weight."""
+        """{Your function is right for three axes, and for no other number:} `torch.bmm` accepts exactly three. `@` does
+        the same for any number of axes in front, and needs no copies of the weight."""
         return torch.bmm(x, weight.T.expand(len(x), -1, -1)) + bias
 
     @family(
@@ -277,8 +280,8 @@ class Turned:
         return torch.addmm(bias, x, weight.T)
 
     def divided_by_the_root(x, weight, bias):
-        """You divide the product by √d_in before you add the bias. Attention scales its scores so, and weights are
-        initialized so; the layer itself has no scale."""
+        """You divide the product by √d_in before you add the bias. Attention scales its scores by such a root, and
+        weights are often initialized with one; the layer itself has no scale."""
         return x @ weight.T / x.shape[-1] ** 0.5 + bias
 
 
@@ -328,6 +331,6 @@ class Bias:
         return torch.cat([x, torch.ones(x.shape[0], 1)], -1) @ torch.cat([weight, bias[:, None]], 1).T
 
     def bias_joined_as_it_is(x, weight, bias):
-        """You join the bias to the weight with one axis, but the weight has two. Turn the bias into a column first:
+        """You join the bias, which has one axis, to the weight, which has two. Turn the bias into a column first:
         `bias[:, None]`."""
         return torch.cat([x, torch.ones(*x.shape[:-1], 1)], -1) @ torch.cat([weight, bias], 1).T

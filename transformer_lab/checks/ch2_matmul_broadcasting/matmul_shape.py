@@ -21,7 +21,7 @@ def _two_batches(draw):
 
 
 def row_and_column(a, b):
-    """Make a row of a vector on the left, and a column of one on the right."""
+    """Turn a vector on the left into a row, and a vector on the right into a column."""
     return (1, *a) if len(a) == 1 else tuple(a), (*b, 1) if len(b) == 1 else tuple(b)
 
 
@@ -32,7 +32,7 @@ def must_agree(k_left, k_right):
 
 
 def without_added_axes(a, b, rows, columns):
-    """Keep the rows and the columns, without the axes of size 1 that vectors got."""
+    """Keep the rows and the columns, but not the axes of size 1 that were added to vectors."""
     return (rows,) * (len(a) > 1) + (columns,) * (len(b) > 1)
 
 
@@ -53,7 +53,8 @@ def without_added_axes(a, b, rows, columns):
 def matmul_shape(
     a, b, *, matrices=row_and_column, inner=must_agree, batch=broadcast_shape.reference, ends=without_added_axes
 ):
-    """Shape of ``x @ y``. Shapes of one axis or more to a tuple of int; `ValueError` where they do not fit."""
+    """Return the shape of ``x @ y``, a tuple of int, from two shapes, not empty; raise `ValueError` if they do not
+    fit."""
     left, right = matrices(a, b)
     inner(left[-1], right[-2])
     return (*batch(left[:-2], right[:-2]), *ends(a, b, left[-2], right[-1]))
@@ -134,14 +135,14 @@ def _inner(b):
 
 @matmul_shape.property
 def transposed_product(function, a, b):
-    """Both transposed and exchanged, the product is transposed: `(…, n, k) @ (…, k, m)` gives `(…, n, m)`, and `(…, m,
-    k) @ (…, k, n)` gives `(…, m, n)`."""
+    """If you transpose both matrices and exchange them, the product is transposed: `(…, n, k) @ (…, k, m)` gives `(…,
+    n, m)`, and `(…, m, k) @ (…, k, n)` gives `(…, m, n)`."""
     return _transposed(function(_transposed(b), _transposed(a))) == tuple(function(a, b))
 
 
 @matmul_shape.property
 def only_ends_matter(function, a, b):
-    """The inner size is not seen in the result: with 11 in its place, the result is the same."""
+    """The inner size does not appear in the result: with 11 in its place, the result is the same."""
     return tuple(function((*a[:-1], 11), (*b[:-2], 11, *b[-1:]) if len(b) > 1 else (11,))) == tuple(function(a, b))
 
 
@@ -186,23 +187,23 @@ class Batch:
 
     def batch_of_the_second(a, b):
         """You take the batch axes from the second shape alone, whatever the first one has. In `(10, 3, 4) @ (4, 5)` the
-        second has none, and the 10 is lost. Batch axes broadcast, as in an addition: use both shapes."""
+        second shape has none, and the 10 is lost. Batch axes broadcast, as in an addition: use both shapes."""
         return b
 
     def the_longer_batch(a, b):
-        """You take the batch axes of the shape that has more of them. In `(6, 1, 3, 4) @ (5, 4, 2)` that gives `(6,
+        """You take the batch axes of the shape that has more of them. In `(6, 1, 3, 4) @ (5, 4, 2)` this gives `(6,
         1)`, but the 1 is over a 5 and stretches. Batch axes broadcast, as in an addition: one column at a time."""
         return a if len(a) >= len(b) else b
 
     def batches_one_after_the_other(a, b):
         """Your result has the batch axes of both, one after the other: every matrix of the left times every matrix of
-        the right. NumPy's `dot` and `tensordot` do that. `@` pairs the batches instead: it aligns the batch axes from
+        the right. NumPy's `dot` and `tensordot` do this. `@` pairs the batches instead: it aligns the batch axes from
         the right, and broadcasts them."""
         return (*a, *b)
 
     def batches_must_be_equal(a, b):
-        """You raise where batch axes are not equal, as `torch.bmm` does. `@` broadcasts them, so that one matrix can be
-        used for a whole batch. Compare the batch axes by the rule for additions."""
+        """You raise an error if batch axes are not equal, as `torch.bmm` does. `@` broadcasts them, so that one matrix
+        can be used for a whole batch. Compare the batch axes by the rule for additions."""
         if tuple(a) != tuple(b):
             raise ValueError(f"batch axes differ: {a} and {b}")
         return a
@@ -216,9 +217,9 @@ class Batch:
         return a or b
 
     def batch_from_the_left(a, b):
-        """Your batch axes are aligned from the left. They are aligned from the right, as in an addition: in `(6, 1, 3,
-        4)` and `(5, 4, 2)` the batch axes are `(6, 1)` and `(5,)`, and the 5 is under the 1. Cut off the two matrix
-        axes first, and align what is left."""
+        """Your batch axes are aligned from the left. Align them from the right, as in an addition: in `(6, 1, 3, 4)`
+        and `(5, 4, 2)` the batch axes are `(6, 1)` and `(5,)`, and the 5 is under the 1. Cut off the two matrix axes
+        first, and align what is left."""
         return broadcast_shape.reference(a, b, aligned=Aligned.aligned_from_the_left)
 
     def batches_never_refused(a, b):
@@ -231,8 +232,8 @@ class Batch:
 @matmul_shape.wrong(stage="ends")
 class Ends:
     def added_axes_stay(a, b, rows, columns):
-        """With a vector your result has an axis of size 1 too many: `(3, 4) @ (4,)` gives `(3, 1)`. The vector became a
-        matrix for the product; remove the added axis afterwards, so that the result is `(3,)`."""
+        """With a vector your result has one axis of size 1 too many: `(3, 4) @ (4,)` gives `(3, 1)`. The vector became
+        a matrix for the product; remove the added axis afterwards, so that the result is `(3,)`."""
         return rows, columns
 
     def all_ones_go(a, b, rows, columns):
@@ -284,22 +285,22 @@ class Vectors:
 
     def two_vectors_not_compared(a, b):
         """Two vectors always give `()`, whatever their lengths: `(3,) @ (4,)` must raise a `ValueError`. A dot product
-        needs as many numbers on both sides."""
+        needs equally many numbers on both sides."""
         return () if len(a) == len(b) == 1 else matmul_shape.reference(a, b)
 
     def vector_on_the_right_not_compared(a, b):
         """With a vector on the right you return a shape without comparing sizes: `(3, 4) @ (3,)` must raise a
-        `ValueError`. A row of the matrix has as many numbers as the vector, or there is no product."""
+        `ValueError`. A row of the matrix must have as many numbers as the vector; otherwise there is no product."""
         return a[:-1] if len(b) == 1 < len(a) else matmul_shape.reference(a, b)
 
     def vector_on_the_left_not_compared(a, b):
         """With a vector on the left you return a shape without comparing sizes: `(4,) @ (3, 4)` must raise a
-        `ValueError`. A column of the matrix has as many numbers as the vector, or there is no product."""
+        `ValueError`. A column of the matrix must have as many numbers as the vector; otherwise there is no product."""
         return (*b[:-2], b[-1]) if len(a) == 1 < len(b) else matmul_shape.reference(a, b)
 
     def vector_against_the_first_axis(a, b):
-        """A vector on the left is compared with the first axis of the other shape. That is the right axis for a matrix;
-        with batch axes in front, the first axis is one of those. The right axis is always the second to last."""
+        """A vector on the left is compared with the first axis of the other shape. This is the right axis for a matrix;
+        with batch axes in front, the first axis is a batch axis. The right axis is always the second to last."""
         if len(a) == 1 and len(b) > 1:
             if a[0] != b[0]:
                 raise ValueError
@@ -349,8 +350,8 @@ class Vectors:
         return shape[len(a) == 1 : len(shape) - (len(b) == 1)]
 
     def both_axes_removed_in_the_wrong_order(a, b):
-        """Two vectors make your function raise: you remove the last axis first, and then there may be no second-to-last
-        axis. Remove the two in the opposite order, or build the shape without them."""
+        """Two vectors make your function raise an error: you remove the last axis first, and then there may be no
+        second-to-last axis. Remove the two in the opposite order, or build the shape without them."""
         shape = list(matmul_shape.reference(a, b, ends=Ends.added_axes_stay))
         if len(b) == 1:
             shape.pop(-1)
@@ -368,7 +369,7 @@ class Vectors:
 @matmul_shape.wrong
 class Axes:
     def inner_sizes_cut_off(a, b):
-        """You drop the last size of `a` and append the last size of `b`. That is right for two matrices that fit. But
+        """You drop the last size of `a` and append the last size of `b`. This is right for two matrices that fit. But
         inner sizes that differ must raise a `ValueError`, a vector on the right appends no size, and the batch axes of
         `b` count as well. Handle these three cases."""
         return (*a[:-1], *b[-1:])
@@ -388,7 +389,7 @@ class Axes:
 
     def rows_against_columns(a, b):
         """You compare the rows of the left with the columns of the right, and keep the two inner sizes. The rule is the
-        reverse: the inner two must be equal, and the outer two stay."""
+        reverse: the inner two sizes must be equal, and the outer two stay."""
         left, right = row_and_column(a, b)
         must_agree(left[-2], right[-1])
         return (*broadcast_shape.reference(left[:-2], right[:-2]), left[-1], right[-2])

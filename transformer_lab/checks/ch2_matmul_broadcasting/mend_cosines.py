@@ -107,9 +107,9 @@ def at_most_one(function, query, key):
 @mend_cosines.wrong(stage="keys")
 class Keys:
     def as_given(key):
-        """Your program still has the mistake of the given one. Look at the symptom first: the cosine of a vector with
-        itself is not 1. Then compute by hand the length of one row of each matrix in the product: which length is not
-        1, and by what did you divide that matrix?"""
+        """Your program still has the mistake of the given program. Look at the symptom first: the cosine of a vector
+        with itself is not 1. Then compute by hand the length of one row of each matrix in the product: which length is
+        not 1, and by what did you divide that matrix?"""
         return key / key.norm(dim=0)
 
     def keepdim_left_out(key):
@@ -129,8 +129,8 @@ class Keys:
         return key / key.norm()
 
     def keys_by_their_sums(key):
-        """You divide each key by its sum, as `normalize_rows` does. Then its numbers sum to one, and its length is
-        something else. For a cosine the length must be 1: the root of the sum of squares."""
+        """You divide each key by its sum, as `normalize_rows` does. Its numbers then sum to one, but its length does
+        not become 1. For a cosine the length must be 1: the root of the sum of squares."""
         return key / key.sum(dim=-1, keepdim=True)
 
     def root_forgotten(key):
@@ -149,12 +149,12 @@ class Keys:
         return key * key.norm(dim=-1, keepdim=True)
 
     def sizes_of_the_keys_numbers_added(key):
-        """You divide each key by the sum of its numbers without their signs, as `norm` with `p=1` computes it. The key
-        (3, 4) has the length 5, not 7. The length is the root of the sum of squares."""
+        """You divide each key by the sum of its absolute values, as `norm` with `p=1` computes it. The key (3, 4) has
+        the length 5, not 7. The length is the root of the sum of squares."""
         return key / key.abs().sum(dim=-1, keepdim=True)
 
     def keys_by_their_largest_number(key):
-        """You divide each key by its largest number. That does not make its length 1: the length is the root of the sum
+        """You divide each key by its largest number. This does not make its length 1: the length is the root of the sum
         of all squares."""
         return key / key.amax(dim=-1, keepdim=True)
 
@@ -162,8 +162,8 @@ class Keys:
 @mend_cosines.wrong(stage="keys", alone=True)
 class KeysAlone:
     def keys_by_their_largest_size(key):
-        """You divide each key by its largest number without its sign, which is `norm` with `p=inf`. The length of a
-        vector is the root of the sum of all squares."""
+        """You divide each key by its largest absolute value, which is `norm` with `p=inf`. The length of a vector is
+        the root of the sum of all squares."""
         return key / key.abs().amax(dim=-1, keepdim=True)
 
     def keys_by_their_spread(key):
@@ -205,8 +205,8 @@ class Table:
         return key @ query.T
 
     def one_minus_the_cosine(query, key):
-        """You return 1 minus the cosine, which some call the cosine distance: for a vector and itself you return 0, but
-        their cosine is 1. Leave the product as it is."""
+        """You return 1 minus the cosine, which is also called the cosine distance: for a vector and itself you return
+        0, but their cosine is 1. Leave the product as it is."""
         return 1 - query @ key.T
 
     def signs_lost(query, key):
@@ -254,14 +254,14 @@ class Table:
 @mend_cosines.wrong(stage="table", alone=True)
 class TableAlone:
     def row_with_row(query, key):
-        """You multiply row 0 by row 0, row 1 by row 1, element by element. The product raises where there are not as
-        many keys as queries, and otherwise gives too few cosines. The table has one cosine for every query and every
+        """You multiply row 0 by row 0, row 1 by row 1, element by element. The product raises an error unless there are
+        as many keys as queries, and then it returns too few cosines. The table has one cosine for every query and every
         key: which product returns such a table?"""
         return (query * key).sum(dim=-1)
 
     def keys_not_transposed(query, key):
         """You do not transpose the keys in the product, so the sizes do not fit: `@` sums over the last axis of `query`
-        and the first of `key`. Both must be the features. The last line of the given program was right."""
+        and the first of `key`. Both axes must be the features. The last line of the given program was right."""
         return query @ key
 
     def from_zero_to_one(query, key):
@@ -292,8 +292,8 @@ class TableAlone:
         return products / products.sum(dim=-1, keepdim=True)
 
     def axes_of_size_one_lost(query, key):
-        """Right, until there is one query or one key: then an axis of the table is gone. A bare `squeeze()` removes
-        every axis of size 1, even one that the caller needs."""
+        """Your function is right unless there is only one query or one key: then an axis of the table is gone. A bare
+        `squeeze()` removes every axis of size 1, even one that the caller needs."""
         return (query @ key.T).squeeze()
 
     def dot_of_matrices(query, key):
@@ -341,7 +341,8 @@ class BothMatrices:
 
     def feature_lengths_under_transposed_keys(query, key):
         """You transpose the keys and divide them by `key.norm(dim=0)`, which has one length for each feature and lines
-        up with the wrong axis. A key is a column of `key.T`. Over which axis of `key` must its length sum?"""
+        up with the wrong axis. A key is a column of `key.T`. Over which axis of `key` must you sum to get the length of
+        a key?"""
         query = query / query.norm(dim=-1, keepdim=True)
         return query @ (key.T / key.norm(dim=0))
 
@@ -351,8 +352,8 @@ class BothMatrices:
         return (query / query.norm(dim=0)) @ key.T
 
     def both_by_their_sums(query, key):
-        """You divide each row by its sum, as `normalize_rows` does. Then its numbers sum to one, and its length is
-        something else. For a cosine the length must be 1: the root of the sum of squares."""
+        """You divide each row by its sum, as `normalize_rows` does. Its numbers then sum to one, but its length does
+        not become 1. For a cosine the length must be 1: the root of the sum of squares."""
         return (query / query.sum(dim=-1, keepdim=True)) @ (key / key.sum(dim=-1, keepdim=True)).T
 
     def keys_by_the_lengths_of_the_queries(query, key):
@@ -368,18 +369,18 @@ class BothMatrices:
     @family(
         one_as_the_order=(
             1,
-            "one number for all its rows, the sum of all its sizes: the first argument of `norm` is the order of the "
-            "norm, not the axis. The axis has to be named: `dim=1`.",
+            "one number for all its rows, the sum of all its absolute values: the first argument of `norm` is the "
+            "order of the norm, not the axis. The axis has to be named: `dim=1`.",
         ),
         minus_one_as_the_order=(
             -1,
             "one number for all its rows: the first argument of `norm` is the order of the norm, not the axis, and -1 "
-            "is a strange one. The axis has to be named: `dim=-1`.",
+            "is an unusual order. The axis has to be named: `dim=-1`.",
         ),
         zero_as_the_order=(
             0,
-            "how many numbers of it are not zero: the first argument of `norm` is the order of the norm, not the axis. "
-            "The axis has to be named, and it is that of the features: `dim=-1`.",
+            "the number of its entries that are not zero: the first argument of `norm` is the order of the norm, not "
+            "the axis. The axis has to be named, and it is that of the features: `dim=-1`.",
         ),
     )
     def axis_taken_for_the_order(order, query, key):
@@ -387,9 +388,9 @@ class BothMatrices:
         return (query / query.norm(order)) @ (key / key.norm(order)).T
 
     def lengths_of_at_least_one(query, key):
-        """Vectors that are shorter than 1 are not made longer: you divide by the length, but never by less than 1. That
-        is a guard against a length of zero, which the docstring rules out; at 1 it changes vectors that are merely
-        short."""
+        """Vectors that are shorter than 1 are not made longer: you divide by the length, but never by less than 1. This
+        guards against a length of zero, which the docstring rules out, but a limit of 1 also changes vectors that are
+        merely short."""
         query, key = (rows / rows.norm(dim=-1, keepdim=True).clamp(min=1) for rows in (query, key))
         return query @ key.T
 
@@ -443,8 +444,8 @@ class DividedAfterwards:
         return query @ key.T / torch.maximum(query.norm(dim=-1)[:, None], key.norm(dim=-1))
 
     def attention_scores(query, key):
-        """You divide the dot products by the root of the number of features, as attention does. That is the same factor
-        for all pairs, whatever their lengths. Divide each dot product by the lengths of its own two vectors."""
+        """You divide the dot products by the root of the number of features, as attention does. This divisor is the
+        same for all pairs, whatever their lengths. Divide each dot product by the lengths of its own two vectors."""
         return query @ key.T / query.shape[-1] ** 0.5
 
     def table_by_its_length(query, key):
@@ -482,14 +483,14 @@ class DividedAfterwards:
 @mend_cosines.wrong
 class OtherFunctions:
     def distances(query, key):
-        """You return the distances of the vectors: 0 for a vector and itself, and dependent on the lengths. The cosine
-        compares directions only, and is 1 for a vector and itself."""
+        """You return the distances of the vectors: they are 0 for a vector and itself, and depend on the lengths. The
+        cosine compares directions only, and is 1 for a vector and itself."""
         return torch.cdist(query, key)
 
     def row_with_row_by_cosine_similarity(query, key):
-        """You compare row 0 with row 0, row 1 with row 1. Two queries with three keys raise, and with as many keys as
-        queries you get too few cosines. To compare every query with every key, `F.cosine_similarity` needs a new axis
-        of size 1 in each tensor, at different places."""
+        """You compare row 0 with row 0, row 1 with row 1. Two queries with three keys raise an error, and with as many
+        keys as queries you get too few cosines. To compare every query with every key, `F.cosine_similarity` needs a
+        new axis of size 1 in each tensor, at different places."""
         return F.cosine_similarity(query, key, dim=-1)
 
     def compared_along_another_axis(query, key):

@@ -96,14 +96,14 @@ def rows_sum_to_one(function, x):
 
 @normalize_rows.property
 def ratios_stay(function, x):
-    """Within a row the ratios stay: what was twice as large as its neighbour is so afterwards."""
+    """Within a row the ratios stay the same: a number that was twice as large as its neighbour still is."""
     result = function(x)
     return torch.allclose(result * x.flip(-1), result.flip(-1) * x, rtol=1e-4, atol=1e-5)
 
 
 @normalize_rows.property
 def rows_on_their_own(function, x):
-    """A row does not depend on the others: when one changes, the rest stays."""
+    """A row does not depend on the others: if one row changes, the others stay the same."""
     changed = x.clone()
     changed[..., -1, :] *= 2
     return torch.allclose(function(changed)[..., :-1, :], function(x)[..., :-1, :], atol=1e-5)
@@ -133,28 +133,29 @@ class Total:
 
     def keepdim_missing(x):
         """The axis that you sum over is gone, so the sums line up with the columns: shapes are aligned from the right.
-        Here the division raises an error. With a square matrix it would not, and each column would be divided by the
-        sum of some row. Keep the axis, with size 1."""
+        Here the division raises an error. With a square matrix it would run, and divide each column by the sum of some
+        row. Keep the axis, with size 1."""
         return x.sum(dim=-1)
 
     def axis_one_removed(x):
-        """Two things at once: you sum over axis 1, which is the column axis only in a matrix, and the axis is gone
+        """There are two mistakes: you sum over axis 1, which is the column axis only in a matrix, and the axis is gone
         afterwards, so the sums line up with the wrong axes. Name the axis from the end, and keep it with size 1."""
         return x.sum(dim=1)
 
     def axis_put_back_as_one(x):
-        """The axis that the sum removed comes back as axis 1, which is right for a matrix only. With more axes the sums
-        line up with the wrong axes, and the division raises an error. Put the axis back where it was: at the end."""
+        """You put the axis that the sum removed back as axis 1, which is right for a matrix only. With more axes the
+        sums line up with the wrong axes, and the division raises an error. Put the axis back where it was: at the
+        end."""
         return x.sum(dim=-1).unsqueeze(1)
 
     def axis_put_back_as_two(x):
-        """The axis that the sum removed comes back as axis 2. With three axes that is the last one, which is right; but
-        a matrix has no axis 2. Put the axis back at the end, counted from the end: -1."""
+        """You put the axis that the sum removed back as axis 2. With three axes that is the last one, which is right;
+        but a matrix has no axis 2. Put the axis back at the end, counted from the end: -1."""
         return x.sum(dim=-1).unsqueeze(2)
 
     def axis_put_back_by_index(x):
-        """The axis that the sum removed comes back by an index with two colons, which is right for exactly three axes
-        of `x`. There may be any number of axes in front of a row: `...` names all of them."""
+        """You put the axis that the sum removed back with an index with two colons, which is right for exactly three
+        axes of `x`. There may be any number of axes in front of a row: `...` names all of them."""
         return x.sum(dim=-1)[:, :, None]
 
     def sums_in_one_column(x):
@@ -174,8 +175,8 @@ class Total:
         return x.sum(dim=(-2, -1), keepdim=True) if x.ndim > 1 else x.sum()
 
     def running_sums(x):
-        """You divide each number by the sum of the row up to there: the first number of each row becomes 1. `cumsum`
-        returns these running sums. Divide all numbers of a row by the same sum."""
+        """You divide each number by the sum of the row up to that number: the first number of each row becomes 1.
+        `cumsum` returns these running sums. Divide all numbers of a row by the same sum."""
         return x.cumsum(dim=-1)
 
     def by_the_mean(x):
@@ -189,8 +190,8 @@ class Total:
         return torch.full_like(x[..., :1], x.shape[-1])
 
     def by_the_length(x):
-        """You divide each row by its length, the root of the sum of squares: the squares of your rows sum to one.
-        "Normalize" often means that for a vector, but here the numbers themselves must sum to one."""
+        """You divide each row by its length, the root of the sum of squares: the squares of your rows sum to one. For a
+        vector, "normalize" often means this, but here the numbers themselves must sum to one."""
         return x.norm(dim=-1, keepdim=True)
 
     def by_the_sum_of_squares(x):
@@ -199,8 +200,8 @@ class Total:
         return (x * x).sum(dim=-1, keepdim=True)
 
     def by_the_spread(x):
-        """You divide each row by its standard deviation, which makes the spread one, and not the sum. Divide by the sum
-        of the row."""
+        """You divide each row by its standard deviation, so the standard deviation becomes one, but not the sum. Divide
+        by the sum of the row."""
         mean = x.mean(dim=-1, keepdim=True)
         return (((x - mean) ** 2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)).sqrt()
 
@@ -230,9 +231,8 @@ class Total:
 
     @family(a_little_added=1e-5, very_little_added=1e-6)
     def added_to_the_sum(little, x):
-        """You add something to the sum before you divide. That is a guard against a sum of zero, which the docstring
-        rules out. For a row of small numbers the added number matters: after the division, the row sums to less than
-        one."""
+        """You add something to the sum before you divide. This guards against a sum of zero, which the docstring rules
+        out. For a row of small numbers the added number matters: after the division, the row sums to less than one."""
         return x.sum(dim=-1, keepdim=True) + little
 
     def sums_of_at_least_one(x):
@@ -242,7 +242,7 @@ class Total:
 
     def negative_sums_cut_off(x):
         """You replace every negative or zero sum by a smallest value, as `clamp` does. This guards against a sum of
-        zero, which the docstring rules out. A negative sum is as good as a positive one."""
+        zero, which the docstring rules out. You can divide by a negative sum as well."""
         return x.sum(dim=-1, keepdim=True).clamp(min=1e-8)
 
 
@@ -281,7 +281,7 @@ class Quotient:
         return x.div_(total)
 
     @family(
-        multiplied=(operator.mul, "multiply by what you should divide by", "(4, 8, 4)"),
+        multiplied=(operator.mul, "multiply by the sums instead of dividing by them", "(4, 8, 4)"),
         upside_down=(lambda x, total: total / x, "divide the sums by the numbers", "(4, 2, 4)"),
     )
     def not_divided(operation, x, total):
@@ -289,13 +289,13 @@ class Quotient:
         return operation(x, total)
 
     def subtracted(x, total):
-        """You subtract the sum from each number of its row. Then the row does not sum to one, and the ratios in it
+        """You subtract the sum from each number of its row. The row then does not sum to one, and the ratios in it
         change. The task is a division."""
         return x - total
 
     def divided_twice(x, total):
-        """You divide by the sum twice: each row then sums to the reciprocal of its sum. Is a row normalized before the
-        line that normalizes it?"""
+        """You divide by the sum twice: each row then sums to the reciprocal of its sum. Does an earlier line already
+        normalize the rows?"""
         return x / total / total
 
     def the_sums_alone(x, total):
@@ -304,8 +304,7 @@ class Quotient:
         return total
 
     def in_percent(x, total):
-        """Your rows sum to 100: these are percents. They must sum to one, so nothing is multiplied after the
-        division."""
+        """Your rows sum to 100: these are percents. They must sum to one, so multiply nothing after the division."""
         return 100 * x / total
 
     def logarithms(x, total):
@@ -358,8 +357,8 @@ class OtherFunctions:
         return F.layer_norm(x, x.shape[-1:])
 
     def between_zero_and_one(x):
-        """You scale each row to the range from 0 to 1: the smallest number becomes 0. Data are often prepared so. Here
-        the numbers keep their ratios, and their sum becomes 1."""
+        """You scale each row to the range from 0 to 1: the smallest number becomes 0. Data are often prepared in this
+        way. Here the numbers keep their ratios, and their sum becomes 1."""
         low, high = x.amin(dim=-1, keepdim=True), x.amax(dim=-1, keepdim=True)
         return (x - low) / (high - low)
 
@@ -400,7 +399,7 @@ class OtherFunctions:
 
     def negative_sums_left_alone(x):
         """Rows whose sum is negative come back unchanged: you divide only by sums above zero. This guards against a sum
-        of zero, which the docstring rules out. A negative sum is as good as a positive one."""
+        of zero, which the docstring rules out. You can divide by a negative sum as well."""
         total = x.sum(-1, keepdim=True)
         return torch.where(total > 0, x / total, x)
 
@@ -426,9 +425,9 @@ class Axes:
         return (x.permute(reverse) / x.sum(dim=-1)).permute(reverse)
 
     def last_two_axes_transposed(x):
-        """You transpose, divide, and transpose back. That lines the sums up with the rows of one matrix; with leading
-        axes, the sums still line up with the wrong axes. Use `keepdim=True`, which keeps the axis of the sum in its
-        place, and do not transpose."""
+        """You transpose, divide, and transpose back. This lines the sums up with the rows of one matrix, but with
+        leading axes, the sums still line up with the wrong axes. Use `keepdim=True`, which keeps the axis of the sum in
+        its place, and do not transpose."""
         return (x.mT / x.sum(-1)).mT
 
     def not_transposed_back(x):
@@ -437,14 +436,15 @@ class Axes:
         return x.permute(*reversed(range(x.ndim))) / x.sum(dim=-1)
 
     def two_axes_unpacked(x):
-        """Your function unpacks the shape into two sizes, those of a matrix, and raises for every other number of axes.
-        The docstring allows any number of axes in front of a row, even none. Which of the sizes do you need?"""
+        """Your function unpacks the shape into two sizes, those of a matrix, and raises an error for every other number
+        of axes. The docstring allows any number of axes in front of a row, even none. Which of the sizes do you
+        need?"""
         rows, columns = x.shape
         return normalize_rows.reference(x.reshape(rows, columns))
 
     def three_axes_unpacked(x):
-        """Your function unpacks the shape into three sizes and raises for every other number of axes. The docstring
-        allows any number of axes in front of a row, even none. Which of the sizes do you need?"""
+        """Your function unpacks the shape into three sizes and raises an error for every other number of axes. The
+        docstring allows any number of axes in front of a row, even none. Which of the sizes do you need?"""
         batch, rows, columns = x.shape
         return normalize_rows.reference(x.reshape(batch, rows, columns))
 
@@ -454,13 +454,13 @@ class Axes:
         return torch.einsum("ij,i->ij", x, 1 / x.sum(-1))
 
     def a_single_row_left_alone(x):
-        """{Right for tensors of several axes.} A single row, with no axis in front, comes back unchanged. It is a row
-        like any other, and needs no special case."""
+        """{Your function is right for tensors of several axes.} A single row, with no axis in front, comes back
+        unchanged. It is a row like any other, and needs no special case."""
         return normalize_rows.reference(x) if x.ndim > 1 else x.clone()
 
     def only_the_first_one(x):
         """You divide only index 0 of the first axis, and the rest comes back unchanged. Most often a `return` is inside
-        the loop, so that the function ends in the first round."""
+        the loop, so that the function ends in the first iteration."""
         result = x.clone()
         result[0] = normalize_rows.reference(x[0]) if x.ndim > 1 else 1
         return result

@@ -87,7 +87,7 @@ class RightAnswers:
 
 @attention.property
 def constants_stay(function, query, key, value):
-    """Values that are all one stay one, since the weights of a query sum to one."""
+    """If all values are 1, all outputs are 1, since the weights of a query sum to one."""
     return nearly_equal(function(query, key, torch.ones_like(value)), 1)
 
 
@@ -127,9 +127,9 @@ class Inputs:
         return attention_weights.reference(query, key) @ key
 
     def values_from_queries(query, key, value):
-        """You blend the queries and not the values. The product raises unless there are as many queries as keys; in
-        self-attention it runs. Queries and keys are only compared; the output is a blend of values. Which of the three
-        tensors is missing from your last line?"""
+        """You blend the queries and not the values. The product raises an error unless there are as many queries as
+        keys, as in self-attention. Queries and keys are only compared; the output is a blend of values. Which of the
+        three tensors is missing from your last line?"""
         return attention_weights.reference(query, key) @ query
 
     def keys_and_values_exchanged(query, key, value):
@@ -174,13 +174,13 @@ class Inputs:
 @attention.wrong
 class Results:
     def weights_without_values(query, key, value):
-        """You return the weights themselves: (…, q_len, k_len), one number for each key. They say how much of each
-        value is in the output. The product with the values is missing."""
+        """You return the weights themselves: (…, q_len, k_len), one number for each key. The weights say how much of
+        each value is in the output. The product with the values is missing."""
         return attention_weights.reference(query, key)
 
     def output_and_weights(query, key, value):
-        """You return two things, the output and the weights. PyTorch's `nn.MultiheadAttention` returns both too, but a
-        caller who expects one tensor gets a pair. Here, return the output alone."""
+        """You return two things, the output and the weights. PyTorch's `nn.MultiheadAttention` also returns both, but a
+        caller who expects one tensor gets a pair. Here, return only the output."""
         return attention.reference(query, key, value), attention_weights.reference(query, key)
 
     def divided_by_the_number_of_keys(query, key, value):
@@ -189,19 +189,19 @@ class Results:
         return attention.reference(query, key, value) / key.shape[-2]
 
     def query_added_back(query, key, value):
-        """You add the query itself to the output. That is a residual connection, which belongs to a Transformer block
+        """You add the query itself to the output. This is a residual connection, which belongs to a Transformer block
         and not to attention; the shapes fit only if d_value = d_head. Return the blend of the values alone."""
         return query + attention.reference(query, key, value)
 
     def heads_merged(query, key, value):
         """The heads are merged: your result is (batch, q_len, heads · d_value). {The numbers are right.} Merging is a
-        step of its own, of chapter 4; here every head keeps its axis."""
+        separate step, in chapter 4; here the heads keep their axis."""
         return attention.reference(query, key, value).transpose(1, 2).flatten(2)
 
     def heads_after_the_queries(query, key, value):
-        """Your result is (batch, q_len, heads, d_value): `heads` and `q_len` have changed places. {The numbers are
-        right.} That is the first half of merging the heads, a step of its own, of chapter 4; here every head keeps its
-        place."""
+        """Your result is (batch, q_len, heads, d_value): `heads` and `q_len` are exchanged. {The numbers are right.}
+        This is the first half of merging the heads, which is a separate step, in chapter 4; here `heads` stays where it
+        is."""
         return attention.reference(query, key, value).transpose(1, 2)
 
     def heads_added_up(query, key, value):
@@ -214,18 +214,18 @@ class Results:
 class OutputAlone:
     def values_transposed(weights, value):
         """You transpose the values, so the product sums over the keys of the weights and the features of the values. It
-        raises unless there are as many keys as features. The weights have the keys on their last axis: which axis of
-        the values must be second to last?"""
+        raises an error unless there are as many keys as features. The weights have the keys on their last axis: which
+        axis of the values must be second to last?"""
         return weights @ value.mT
 
     def transposed_values_left_of_the_weights(weights, value):
         """The transposed values are on the left of the product, which sums over the last axis of the left factor and
-        the second-to-last of the right: keys and queries. It raises unless there are as many keys as queries. Which of
-        the two factors has the keys on its last axis without a transpose?"""
+        the second-to-last of the right: keys and queries. It raises an error unless there are as many keys as queries.
+        Which of the two factors has the keys on its last axis without a transpose?"""
         return value.mT @ weights
 
     def bmm_of_weights_with_four_axes(weights, value):
-        """`bmm` multiplies tensors of exactly three axes, and these have four. `@` and `matmul` multiply over the last
+        """`bmm` multiplies tensors of exactly three axes, and yours have four. `@` and `matmul` multiply over the last
         two axes, with any number of axes in front."""
         return torch.bmm(weights, value)
 

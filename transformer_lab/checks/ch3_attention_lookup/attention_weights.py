@@ -70,7 +70,7 @@ def rows_sum_to_one(function, query, key):
 
 @attention_weights.property
 def no_query_no_preference(function, query, key):
-    """A query of zeros shares itself out evenly among the keys."""
+    """A query of zeros gives every key the same weight."""
     return nearly_equal(function(torch.zeros_like(query), key), 1 / key.shape[-2])
 
 
@@ -94,7 +94,7 @@ SCORES_FAR_APART = {  # the first feature of even and odd queries, and of even a
 
 
 def far_apart(tensors, of_queries, of_keys):
-    """Set the first feature of even and odd queries and keys, which moves their scores."""
+    """Set the first feature of even and of odd queries and keys, which moves the scores far apart."""
     for vectors, (even, odd) in zip(tensors, (of_queries, of_keys)):
         vectors[..., ::2, 0], vectors[..., 1::2, 0] = even, odd
     return tensors
@@ -130,13 +130,13 @@ class WrongAnswers:
         return attention_weights.reference(-query, key)
 
     def by_cosine(query, key):
-        """You compare only directions: queries and keys are divided by their lengths, which leaves scores between -1
-        and 1 and nearly equal weights. Attention takes the dot products as they are, and divides them by √d_head."""
+        """You compare only directions: you divide queries and keys by their norms, so the scores are between -1 and 1,
+        and the weights are nearly equal. Attention divides the dot products only by √d_head."""
         return steps.over_keys(F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).mT)
 
     def always_divided_by_eight(query, key):
-        """The scores are divided by 8, whatever `d_head` is. The heads of the original Transformer have 64 features,
-        and 8 is the root of 64. How many features do these heads have?"""
+        """You divide the scores by 8, whatever `d_head` is. The heads of the original Transformer have 64 features, and
+        8 is the root of 64. How many features do these heads have?"""
         return steps.over_keys(query @ key.mT / 8)
 
 
@@ -155,8 +155,8 @@ def scaled_once_more(query, key, value=None):
 
 @attention_weights.mistake
 def scale_after_softmax(query, key, value=None):
-    """The scale comes after the softmax: the weights (or the output) are divided by √d_head, not the scores. The
-    weights then sum to 1/√d_head, and the softmax has saturated already. The scale keeps the scores small: before which
-    step must you divide?"""
+    """The scale comes after the softmax: you divide the weights (or the output) by √d_head, not the scores. The weights
+    then sum to 1/√d_head, and the softmax has saturated already. The scale keeps the scores small: before which step
+    must you divide?"""
     weights = (query @ key.mT).softmax(-1) / query.shape[-1] ** 0.5
     return weights if value is None else weights @ value

@@ -100,9 +100,9 @@ def word_order_matters(function, x, *rest):
 @mend_word_order.wrong(stage="place")
 class Place:
     def as_given(x, positions):
-        """This is the program as it was given. Run it on a sentence and on the same words in a different order: every
-        word gets the same vector in both. Then run it on a batch that holds one sentence twice: the two copies get
-        different vectors. What do the positions number here, if not the words?"""
+        """Your function does the same as the given program. Run it on a sentence and on the same words in a different
+        order: every word gets the same vector in both. Then run it on a batch that holds one sentence twice: the two
+        copies get different vectors. What do the positions number here, if not the words?"""
         return x + positions[: x.shape[0]].unsqueeze(1)
 
     def no_places(x, positions):
@@ -120,18 +120,18 @@ class Place:
         row_of_the_length_for_all=(0, "the one after the last word's"),
     )
     def one_row_for_all(beside_the_length, x, positions):
-        """All words get one and the same row of `positions`, {}. `positions[n]` is a single row, and `positions[:n]`
+        """All words get one and the same row of `positions`, {}. `positions[n]` is a single row, and `positions[:n]` is
         the first n rows. Every word has the same position, so the order is lost."""
         return x + positions[x.shape[1] + beside_the_length]
 
     def places_from_one(x, positions):
-        """The first word gets row 1 of `positions`, the second row 2: all are one place late. Python counts from 0, and
-        so do the positions. Which row is for the first word?"""
+        """The first word gets row 1 of `positions`, and the second word row 2: each row is one too far down. Python
+        counts from 0, and so do the positions. Which row is for the first word?"""
         return x + positions[1 : x.shape[1] + 1]
 
     def places_from_the_end(x, positions):
-        """The words get the last rows of `positions` instead of the first. Which place a word has would then depend on
-        how long the table is. Which end does your slice count from?"""
+        """The words get the last rows of `positions` instead of the first. The position of a word would then depend on
+        the length of the table. Which end does your slice count from?"""
         return x + positions[-x.shape[1] :]
 
     def places_backwards(x, positions):
@@ -140,8 +140,9 @@ class Place:
         return x + positions[: x.shape[1]].flip(0)
 
     def places_go_on_through_the_batch(x, positions):
-        """You number the places through the whole batch: the second sentence goes on where the first ended. The same
-        sentence then gets different vectors in a different row of the batch. Each sentence begins at place 0."""
+        """You number the places through the whole batch: the numbers of the second sentence continue those of the
+        first. The same sentence then gets different vectors in a different row of the batch. Each sentence begins at
+        place 0."""
         return x + positions[: x.shape[0] * x.shape[1]].reshape(x.shape)
 
     def rows_still_along_the_batch(x, positions):
@@ -152,13 +153,13 @@ class Place:
 
     def rows_still_for_sentences(x, positions):
         """There is one row of `positions` for each sentence, but the rows line up with the words: with unequal sizes
-        the addition usually raises an error. It runs for a batch of one, where all words get row 0, and it is right
-        only for as many sentences as words. How many rows do you need?"""
+        the addition usually raises an error. Your function runs for a batch of one, where all words get row 0, and is
+        right only if there are as many sentences as words. How many rows do you need?"""
         return x + positions[: x.shape[0]]
 
     def table_not_cut(x, positions):
-        """You add the whole table. The table has more rows than there are words, for longer sentences, so the addition
-        raises an error. You need one row for each word: which rows?"""
+        """You add the whole table. The table also has rows for longer sentences, more rows than there are words, so the
+        addition raises an error. You need one row for each word: which rows?"""
         return x + positions
 
     def as_many_places_as_features(x, positions):
@@ -169,8 +170,8 @@ class Place:
     def each_row_repeated_on_the_spot(x, positions):
         """Each row of `positions` is repeated in its own place, as often as there are sentences, for example by
         `repeat_interleave`, and the rows are then cut into sentences. With two sentences, the first two words of the
-        first get row 0, and its next two row 1. Each sentence needs the whole block of rows, and broadcasting repeats
-        it for you."""
+        first sentence get row 0, and its next two words row 1. Each sentence needs the whole block of rows, and
+        broadcasting repeats it for you."""
         return x + positions[: x.shape[1]].repeat_interleave(x.shape[0], dim=0).reshape(x.shape)
 
     def repeated_and_cut_otherwise(x, positions):
@@ -181,8 +182,8 @@ class Place:
         return x + rows.reshape(x.shape[1], x.shape[0], -1).transpose(0, 1)
 
     def places_multiplied(x, positions):
-        """The tokens are multiplied by the positions, element by element. Where a position vector has a 0, that feature
-        of the token is lost: with sines, every second feature of the first word. What should a position do to a token
+        """You multiply the tokens by the positions, element by element. Where a position vector has a 0, the token
+        loses this feature: with sines, every second feature of the first word. What should a position do to a token
         instead?"""
         return x * positions[: x.shape[1]]
 
@@ -256,48 +257,47 @@ class Placement:
         ),
     )
     def some_know_their_places(some, x, positions, w_q, w_k, w_v):
-        """{}. The given program adds the positions to the tokens, before all three projections, and only the rows were
+        """{}. The given program adds the positions to the tokens, before all three projections; only its rows are
         wrong."""
         placed = add_rows_of_positions(x, positions)
         return attention.reference(*((placed if role in some else x) @ w for role, w in zip("qkv", (w_q, w_k, w_v))))
 
     def places_added_to_the_projections(x, positions, w_q, w_k, w_v):
-        """The positions are added to queries and keys, after the projection, and have d_model features where these have
-        d_head. Some models have such positions, of another size. Here they belong to the tokens, before all three
-        projections."""
+        """You add the positions to queries and keys, after the projection, but positions have d_model features, and
+        queries and keys have d_head. Some models add positions there, of a different size. Here they belong to the
+        tokens, before all three projections."""
         places = positions[: x.shape[1]]
         return attention.reference(x @ w_q + places, x @ w_k + places, x @ w_v)
 
     def places_added_afterwards(x, positions, w_q, w_k, w_v):
-        """The positions are added to the output, after the words have looked one another up. That look-up was blind to
-        their order, and the sizes fit only if d_value = d_model. Before which line must a word know its place?"""
+        """You add the positions to the output, after attention, so the weights do not depend on the order of the words;
+        and the sizes fit only if d_value = d_model. Before which line must you add them?"""
         return single_head.reference(x, w_q, w_k, w_v) + positions[: x.shape[1]]
 
     def places_made_anew(x, positions, w_q, w_k, w_v):
-        """You add sinusoidal positions of your own making; `positions` has no part in the result. The table that is
-        handed in may be another one: BERT and GPT-2 learn theirs. Use its rows."""
+        """You compute sinusoidal positions yourself and do not use `positions`. A caller may pass a different table:
+        BERT and GPT-2 learn theirs. Use its rows."""
         places = sinusoidal_positions.reference(*x.shape[1:]).to(x)
         return single_head.reference(x + places, w_q, w_k, w_v)
 
     def sentences_attend_to_one_another(x, positions, w_q, w_k, w_v):
-        """The axes `batch` and `seq` have changed places for the sake of the positions, and are still exchanged when
-        the words look one another up. So each word attends to itself and to the words at the same place in the other
-        sentences, and to no other word of its own; in a batch of one, to itself alone. Between which two lines must the
-        axes come back?"""
+        """You exchange the axes `batch` and `seq` to add the positions, and they are still exchanged in attention. So
+        each word attends only to itself and to the words at the same place in the other sentences; in a batch of one,
+        it attends only to itself. Between which two lines must you exchange the axes back?"""
         turned = x.transpose(0, 1) + positions[: x.shape[1]].unsqueeze(1)
         return single_head.reference(turned, w_q, w_k, w_v).transpose(0, 1)
 
     def words_in_front(x, positions, w_q, w_k, w_v):
-        """The axes `batch` and `seq` have changed places for the sake of the positions, and never come back: your
-        result is (seq, batch, d_value), and the words looked up words of other sentences instead of their own. Between
-        which two lines must the axes come back?"""
+        """You exchange the axes `batch` and `seq` to add the positions, and never exchange them back: your result is
+        (seq, batch, d_value), and words attend to words of other sentences instead of their own. Between which two
+        lines must you exchange the axes back?"""
         turned = x.transpose(0, 1) + positions[: x.shape[1]].unsqueeze(1)
         return single_head.reference(turned, w_q, w_k, w_v)
 
     def weights_read_as_out_in(x, positions, w_q, w_k, w_v):
         """You multiply by the transposed matrices, as `nn.Linear` does with the weights that it stores as (out, in).
-        Here they come as (in, out), and the given program multiplied by them as they are. Unequal widths raise; with
-        square matrices it runs and every number is wrong."""
+        Here the matrices are (in, out), and the given program multiplies by them as they are. Unequal widths raise an
+        error; with square matrices your function runs, but every number is wrong."""
         return single_head.reference(x + positions[: x.shape[1]], w_q.T, w_k.T, w_v.T)
 
 

@@ -20,7 +20,7 @@ def tokens_and_weights(draw, batch=2, seq=7, d_model=6, d_head=4, d_value=5):
 
 
 def projected(x, w):
-    """Multiply the tokens by the weight of that name."""
+    """Multiply the tokens by the weight of this projection."""
     return x @ w
 
 
@@ -99,7 +99,7 @@ single_head.example("one sentence", batch=1)
 
 
 def _with_moved_scores(draw, even, odd):
-    """Draw inputs whose scores are moved by so much, for even and for odd queries."""
+    """Draw inputs whose scores are shifted by `even` for even queries, and by `odd` for odd queries."""
     x, w_q, w_k, w_v = tokens_and_weights(draw)
     w_q[:2], w_k[:2] = 0, 0
     w_q[1, 0], w_k[0, 0] = 1, 2  # feature 1 makes queries larger; feature 0, one in every token, makes keys larger
@@ -252,28 +252,28 @@ class Projections:
         keys_from_w_q=(lambda w_q, w_k: w_q, "w_q", "w_k"),
     )
     def one_matrix_twice(chosen, x, w_q, w_k, w_v):
-        """You compute both queries and keys with `{}`, and never use `{}`. That happens when a line is copied and one
+        """You compute both queries and keys with `{}`, and never use `{}`. This happens when a line is copied and one
         name in the copy is not changed. The shape is right, but the scores are symmetric. Compare your three
         projections character by character."""
         both = chosen(w_q, w_k)
         return single_head.reference(x, both, both, w_v)
 
     def values_from_w_q(x, w_q, w_k, w_v):
-        """You compute the values with `w_q` and never use `w_v`, so the result has `d_head` features. That happens when
+        """You compute the values with `w_q` and never use `w_v`, so the result has `d_head` features. This happens when
         a line is copied and one name in the copy is not changed; with d_head = d_value the shape is right. Compare your
         three projections character by character."""
         return single_head.reference(x, w_q, w_k, w_q)
 
     def weights_read_as_out_in(x, w_q, w_k, w_v):
         """You multiply by the transposed matrices, as `nn.Linear` does, whose weights are stored as (out, in). Here the
-        matrices are (in, out). Unequal widths raise; with square matrices the function runs, but every number is wrong.
-        Which axis of the matrix has the features of `x`?"""
+        matrices are (in, out). Unequal widths raise an error; with square matrices the function runs, but every number
+        is wrong. Which axis of the matrix has the features of `x`?"""
         return single_head.reference(x, w_q.T, w_k.T, w_v.T)
 
     def weights_given_to_linear(x, w_q, w_k, w_v):
         """`F.linear` multiplies by the transposed matrix, since `nn.Linear` stores weights as (out, in). Here the
-        matrices are (in, out). Unequal widths raise; with square matrices the function runs, but every number is wrong.
-        Which product needs no transpose here?"""
+        matrices are (in, out). Unequal widths raise an error; with square matrices the function runs, but every number
+        is wrong. Which product needs no transpose here?"""
         return single_head.reference(x, w_q, w_k, w_v, query=F.linear, key=F.linear, value=F.linear)
 
     def w_k_not_transposed_between_the_tokens(x, w_q, w_k, w_v):
@@ -322,8 +322,8 @@ class Projections:
 class Attention:
     def by_root_d_model_of_the_tokens(x, w_q, w_k, w_v):
         """You divide the scores by the root of `d_model`, the number of features of `x`. But a score is a dot product
-        of two projections, with `d_head` terms. With d_model = d_head the two are the same. Use the number of features
-        of a query."""
+        of two projections, with `d_head` terms. With d_model = d_head the two numbers are equal. Use the number of
+        features of a query."""
         return single_head.reference(x, w_q * (w_q.shape[-1] / x.shape[-1]) ** 0.5, w_k, w_v)
 
     def sentences_look_at_one_another(x, w_q, w_k, w_v):
@@ -342,12 +342,12 @@ class Attention:
 @single_head.wrong
 class Result:
     def values_added_back(x, w_q, w_k, w_v):
-        """You add the token's own value to its output. That is a residual connection. A Transformer block has one
+        """You add the token's own value to its output. This is a residual connection. A Transformer block has one
         around the whole of attention, and adds the token itself. A head returns only the blend of the values."""
         return single_head.reference(x, w_q, w_k, w_v) + x @ w_v
 
     def token_added_back(x, w_q, w_k, w_v):
-        """You add the token itself to the output. That is a residual connection, which belongs to a Transformer block
+        """You add the token itself to the output. This is a residual connection, which belongs to a Transformer block
         and not to a head; the shapes fit only if d_value = d_model. Return the blend of the values alone."""
         return single_head.reference(x, w_q, w_k, w_v) + x
 
@@ -361,6 +361,6 @@ class Result:
         return single_head.reference(x, w_q, w_k, w_v)[None]
 
     def every_axis_of_one_squeezed(x, w_q, w_k, w_v):
-        """{Right for ordinary sizes, but one axis too few where there is one sentence or one token:} `squeeze()`
-        removes every axis of size 1. Name the axis that you want to remove."""
+        """{Your function is right for ordinary sizes, but if there is one sentence or one token, an axis is missing:}
+        `squeeze()` removes every axis of size 1. Name the axis that you want to remove."""
         return single_head.reference(x, w_q, w_k, w_v).squeeze()

@@ -25,7 +25,7 @@ def one_angle_for_two(seq, d_model):
 
 
 def in_turns(angles, d_model):
-    """Put sine and cosine in turns along the features."""
+    """Alternate sines and cosines along the features."""
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)[:, :d_model]
 
 
@@ -91,7 +91,7 @@ sinusoidal_positions.example("two features", 5, 2)
 sinusoidal_positions.example("one position", 1, 6)
 sinusoidal_positions.example("an odd number of features", 7, 5)
 sinusoidal_positions.example("one feature", 7, 1)
-# With 2 features all angles are whole numbers: float32 holds them, and any formula gives the same.
+# With 2 features all angles are whole numbers, which float32 stores exactly, so every formula gives the same result.
 sinusoidal_positions.example("a text of 5,100 tokens", 5100, 2)
 
 
@@ -100,8 +100,9 @@ def _refuses_an_odd_width(probe, got, expected):
 
 
 def an_odd_width_refused(seq, d_model):
-    """{Right for an even `d_model`.} With an odd one your function raises an error. Every pair has two features, but
-    the last sine of an odd width has no cosine: write only as many cosines as there are places for them."""
+    """{Your function is right for an even `d_model`.} With an odd one your function raises an error. Every pair has two
+    features, but the last sine of an odd width has no cosine: write only as many cosines as there are places for
+    them."""
     if d_model % 2:
         raise ValueError("d_model must be even")
     return sinusoidal_positions.reference(seq, d_model)
@@ -143,7 +144,7 @@ def table_of_fixed_length(seq, d_model):
 class Angles:
     def exponent_doubled(seq, d_model):
         """The exponent is twice as large as it should be, so every divisor is squared, and the slow half of the pairs
-        hardly turns at all. Where `i` counts pairs (0, 1, 2, …) the formula has 2i; an `i` from `arange(0, d_model, 2)`
+        hardly turns at all. If `i` counts pairs (0, 1, 2, …), the formula needs 2i; an `i` from `arange(0, d_model, 2)`
         is already that 2i. For 4 features, the second pair must turn a hundred times more slowly than the first: does
         yours?"""
         return torch.arange(seq)[:, None] / 10000 ** (2 * evens(d_model) / d_model)
@@ -250,7 +251,7 @@ class AnglesAlone:
 class Layout:
     def halves(angles, d_model):
         """All sines come first and all cosines after them, but they should alternate. The numbers are the same in a
-        different order: a model trained with your order works equally well, but weights from elsewhere do not fit.
+        different order: a model trained with your order works equally well, but the weights of other models do not fit.
         Where does the cosine of pair 0 belong?"""
         return torch.cat((angles.sin(), angles[:, : d_model // 2].cos()), dim=1)
 
@@ -276,22 +277,22 @@ class Layout:
         return in_turns(angles, d_model).mT
 
     def position_zero_left_at_zeros(angles, d_model):
-        """Row 0 is all zeros. Programs that keep row 0 for padding leave it so: `if pos != 0 else zeros`, or a loop
-        from 1. Here the first token is at position 0, and the cosine of 0 is 1: compute row 0 by the formula as
+        """Row 0 is all zeros. Programs that reserve row 0 for padding leave it at zero: `if pos != 0 else zeros`, or a
+        loop from 1. Here the first token is at position 0, and the cosine of 0 is 1: compute row 0 by the formula as
         well."""
         return torch.cat([torch.zeros(1, d_model), in_turns(angles, d_model)[1:]])
 
     def last_feature_left_at_zero(angles, d_model):
-        """The last feature is 0 at every position: your loop over the features ends one too early. `range(n)` already
-        leaves out n, so do not subtract 1."""
+        """The last feature is 0 at every position: your loop over the features ends one feature too early. `range(n)`
+        already leaves out n, so do not subtract 1."""
         table = in_turns(angles, d_model)
         table[:, -1] = 0
         return table
 
     def places_for_cosines_missing(angles, d_model):
         """With an odd `d_model` there is one sine more than there are places for cosines, so writing equally many
-        cosines raises from `d_model = 3` on. The last sine has no cosine. How many cosines are there, and how do you
-        cut the angles to that number?"""
+        cosines raises an error from `d_model = 3` on. The last sine has no cosine. How many cosines are there, and how
+        do you cut the angles to that number?"""
         table = torch.zeros(len(angles), d_model)
         table[:, 0::2] = angles.sin()
         table[:, 1::2] = angles.cos()
@@ -327,7 +328,7 @@ class Layout:
 
     def last_sine_left_at_zero(angles, d_model):
         """With an odd `d_model` the last feature stays 0: a loop over `d_model // 2` pairs fills only the complete
-        ones. Write the last sine as well, which has no cosine. How many pairs begin?"""
+        pairs. Write the last sine as well, which has no cosine. How many pairs are there, with the incomplete one?"""
         table = in_turns(angles, d_model)
         table[:, d_model // 2 * 2 :] = 0
         return table
@@ -337,8 +338,8 @@ class Layout:
 class LayoutAlone:
     def angles_by_pairs(angles, d_model):
         """Your angles have a row for each pair and a column for each position, but the table has a row for each
-        position, so the angles do not fit. The first vector passed to `outer` makes the rows. Which of the two must
-        that be?"""
+        position, so the angles do not fit. The first vector passed to `outer` makes the rows. Which of the two vectors
+        must come first?"""
         table, angles = torch.zeros(len(angles), d_model), angles.mT.contiguous()
         table[:, 0::2] = angles.sin()
         table[:, 1::2] = angles.cos()[:, : d_model // 2]
@@ -350,7 +351,7 @@ class LayoutAlone:
         return torch.sin(angles[0, 0].item())
 
     def in_whole_numbers(angles, d_model):
-        """Your table has an integer dtype, so every sine and cosine is cut off to -1, 0 or 1. A table keeps the dtype
+        """Your table has an integer dtype, so every sine and cosine is truncated to -1, 0 or 1. A table keeps the dtype
         with which it was made, whatever is written into it. The exercise asks for float32."""
         return in_turns(angles, d_model).long()
 
@@ -392,16 +393,16 @@ class Features:
         return table
 
     def pairs_alone_for_reshape(seq, d_model):
-        """{Right for an even `d_model`.} With an odd one there are more sines and cosines than places: you complete
-        every pair, but the last sine has no cosine. So `view` or `reshape` into (seq, d_model) raises an error. Join
-        the pairs first, then cut off the last column."""
+        """{Your function is right for an even `d_model`.} With an odd one there are more sines and cosines than places:
+        you complete every pair, but the last sine has no cosine. So `view` or `reshape` into (seq, d_model) raises an
+        error. Join the pairs first, then cut off the last column."""
         angles = one_angle_for_two(seq, d_model)
         return torch.stack((angles.sin(), angles.cos()), dim=-1).reshape(seq, d_model)
 
     def complete_pairs_alone_for_reshape(seq, d_model):
-        """{Right for an even `d_model`.} With an odd one there are fewer sines and cosines than places: `d_model // 2`
-        counts the complete pairs, without the last sine. So `view` or `reshape` into (seq, d_model) raises an error.
-        How many angles are there?"""
+        """{Your function is right for an even `d_model`.} With an odd one there are fewer sines and cosines than
+        places: `d_model // 2` counts the complete pairs, without the last sine. So `view` or `reshape` into (seq,
+        d_model) raises an error. How many angles are there?"""
         angles = one_angle_for_two(seq, d_model)[:, : d_model // 2]
         return torch.stack((angles.sin(), angles.cos()), dim=-1).reshape(seq, d_model)
 

@@ -108,66 +108,69 @@ def the_largest_has_most(function, x, dim):
 @softmax.wrong(stage="shift")
 class Shift:
     def nothing_subtracted(x, dim):
-        """Nothing keeps `exp` from overflowing. In float32, e to the 89 is infinite already, and infinity divided by
-        infinity is NaN; far below zero all exponentials are 0, and 0/0 is NaN too. Softmax sees differences only, so
-        you may subtract one number from all the scores of a row: which one makes sure that no exponent is large?"""
+        """Nothing keeps `exp` from overflowing. In float32, e to the 89 is already infinite, and infinity divided by
+        infinity is NaN; if all scores are far below zero, all exponentials are 0, and 0/0 is also NaN. Softmax depends
+        only on differences, so you may subtract one number from all the scores of a row: which number keeps every
+        exponent small?"""
         return x
 
     def largest_of_all_subtracted(x, dim):
-        """You subtract the maximum of all the numbers together. That prevents overflow, but where a row lies far below
-        it (in float32, by 104 and more), all its exponentials are 0, and 0/0 is NaN. Each row is a softmax of its own:
-        whose maximum does it need?"""
+        """You subtract the maximum of all rows. This prevents overflow, but if a row is far below that maximum (in
+        float32, by 104 or more), all its exponentials are 0, and 0/0 is NaN. Each row has its own softmax: which
+        maximum does it need?"""
         return x - x.amax()
 
     def largest_of_the_last_axis_subtracted(x, dim):
-        """The sum runs along `dim`, but the maximum along the last axis. The numbers that share a sum then lose
-        different amounts, and that changes their ratios; it is right only where `dim` is the last axis. Follow the
-        argument `dim` through every line."""
+        """The sum runs along `dim`, but the maximum along the last axis. You then subtract different amounts from
+        numbers that share a sum, which changes their ratios; your function is right only if `dim` is the last axis.
+        Follow the argument `dim` through every line."""
         return x - x.amax(-1, keepdim=True)
 
     def smallest_subtracted(x, dim):
-        """You subtract the minimum of the row. The ratios stay right, but now no exponent is negative, and where the
-        scores of a row lie 89 and more apart `exp` overflows and the result is NaN. Which number, subtracted, leaves no
-        exponent above zero?"""
+        """You subtract the minimum of the row. The ratios stay right, but now no exponent is negative, and if the
+        scores of a row are 89 or more apart, `exp` overflows and the result is NaN. Which number must you subtract, so
+        that no exponent is above zero?"""
         return x - x.amin(dim, keepdim=True)
 
     def mean_subtracted(x, dim):
-        """You subtract the mean of the row. The ratios stay right, but a score that lies 89 and more above the mean
-        still overflows `exp`, and the result is NaN. Which number, subtracted, leaves no exponent above zero?"""
+        """You subtract the mean of the row. The ratios stay right, but for a score that is 89 or more above the mean,
+        `exp` still overflows, and the result is NaN. Which number must you subtract, so that no exponent is above
+        zero?"""
         return x - x.mean(dim, keepdim=True)
 
     def scores_cut_off(x, dim):
-        """The scores are cut off at some limit, to keep `exp` from overflowing. All scores beyond the limit then count
-        the same, although their differences are what softmax is about: 100 and 102 must get weights in the ratio 1 to
-        7.4. Move the scores instead of cutting them: what may be subtracted from a whole row?"""
+        """You clamp the scores to some limit, to keep `exp` from overflowing. All scores beyond the limit then become
+        equal, but softmax depends on their differences: 100 and 102 must get weights in the ratio 1 to 7.4. Shift the
+        scores instead of clamping them: what may be subtracted from a whole row?"""
         return x.clamp(-60, 60)
 
     def sign_reversed(x, dim):
         """The smallest score gets the largest weight: you take the exponential of the negative score, or of the maximum
-        minus the score. Look at the order of that subtraction. After it, the largest score must be 0 and all others
-        negative."""
+        minus the score. Look at the order of the subtraction. Its result must be 0 for the largest score, and negative
+        for all others."""
         return x.amax(dim, keepdim=True) - x
 
     def largest_without_its_axis(x, dim):
         """The maximum has lost the axis `dim`, and no longer lines up with `x`: broadcasting aligns shapes from the
-        right. Mostly that raises an error. In a square table it runs, and a column loses the maximum of a row. Keep the
-        axis, with size 1: maxima have an option for that."""
+        right. Usually this raises an error. With a square table it runs, but subtracts the maximum of a row from a
+        column. Keep the axis, with size 1: functions such as `amax` have an argument for this."""
         return x - x.amax(dim)
 
     def largest_size_subtracted(x, dim):
-        """You subtract the largest number without its sign. Where all scores of a row lie far below zero, that moves
-        them further down: all exponentials are 0, and 0/0 is NaN. Which number, subtracted, makes the largest score
+        """You subtract the largest absolute value. If all scores of a row are far below zero, this moves them further
+        down: all exponentials are 0, and 0/0 is NaN. Which number must you subtract, so that the largest score becomes
         0?"""
         return x - x.abs().amax(dim, keepdim=True)
 
     def divided_by_the_largest(x, dim):
-        """The scores are divided by their maximum, where it should be subtracted. `exp` no longer overflows, and the
-        weights are those of other scores: 100 and 101 become 0.99 and 1. Softmax keeps differences, and not ratios."""
+        """You divide the scores by their maximum instead of subtracting it. `exp` no longer overflows, but you compute
+        the weights of different scores: 100 and 101 become 0.99 and 1. Softmax depends on the differences of the
+        scores, which a division changes."""
         return x / x.amax(dim, keepdim=True)
 
     def largest_put_back_last(x, dim):
-        """The maximum has lost the axis `dim`, and gets it back at the end. That is the right place only where `dim` is
-        the last axis. Put it back where it was, or keep it."""
+        """The maximum has lost the axis `dim`, and you put this axis back at the end, which is right only if `dim` is
+        the last axis. Put the axis back where it was, or keep it."""
         return x - x.amax(dim).unsqueeze(-1)
 
 
@@ -175,34 +178,34 @@ class Shift:
 class ShiftAlone:
     def pair_taken_for_a_tensor(x, dim):
         """`max` with an axis returns a pair: the largest numbers, and their places. A pair cannot be subtracted from a
-        tensor, hence the `TypeError`. Take `.values` of it, or use `amax`, which returns the numbers alone."""
+        tensor, hence the `TypeError`. Use the pair's `.values`, or `amax`, which returns only the numbers."""
         return x - x.max(dim, keepdim=True)
 
     def scores_cut_off_above(x, dim):
-        """The scores are cut off at some upper limit, to keep `exp` from overflowing. All scores beyond it then count
-        the same, and far below zero all exponentials are still 0, and 0/0 is NaN. Move the scores instead of cutting
-        them: what may be subtracted from a whole row?"""
+        """You clamp the scores to some upper limit, to keep `exp` from overflowing. All scores above it then become
+        equal; and if all scores are far below zero, all exponentials are still 0, and 0/0 is NaN. Shift the scores
+        instead of clamping them: what may be subtracted from a whole row?"""
         return x.clamp(max=60)
 
     def largest_added(x, dim):
-        """Where scores are large, `exp` overflows, and the whole row becomes NaN. To add the maximum makes it worse,
-        and to divide by its exponential comes too late: both must be numbers first. It has to be subtracted from the
-        scores before `exp`."""
+        """If scores are large, `exp` overflows, and the whole row becomes NaN. Adding the maximum makes this worse, and
+        dividing by its exponential comes too late, after the overflow. Subtract the maximum from the scores, before
+        `exp`."""
         return x + x.amax(dim, keepdim=True)
 
     def largest_of_the_first_axis_subtracted(x, dim):
-        """The sum runs along `dim`, but the maximum along the first axis. The numbers that share a sum then lose
-        different amounts, and that changes their ratios. Follow the argument `dim` through every line."""
+        """The sum runs along `dim`, but the maximum along the first axis. You then subtract different amounts from
+        numbers that share a sum, which changes their ratios. Follow the argument `dim` through every line."""
         return x - x.amax(0, keepdim=True)
 
     def divided_by_the_root_of_the_count(x, dim):
-        """The scores are divided by the root of their number first, so the weights are too even. Attention divides its
-        scores by a root, before the softmax; here they are taken as they come."""
+        """You first divide the scores by the root of how many there are, so the weights are too even. Attention divides
+        its scores by a root before it calls the softmax; the softmax itself uses the scores as they are."""
         return (x - x.amax(dim, keepdim=True)) / x.shape[dim] ** 0.5
 
     def standardized(x, dim):
-        """The scores get mean 0 and spread 1 before `exp`. Taking the mean off changes nothing; dividing by the spread
-        makes the weights those of other scores. Softmax keeps the differences as they are."""
+        """You give the scores mean 0 and standard deviation 1 before `exp`. Subtracting the mean changes no weight, but
+        dividing by the standard deviation does: the weights depend on the differences of the scores."""
         return (x - x.mean(dim, keepdim=True)) / x.std(dim, keepdim=True)
 
 
@@ -214,36 +217,36 @@ class Exp:
         return shifted.exp2()
 
     def exponential_of_math(shifted):
-        """`math.exp` takes one number, and refuses a tensor of several. PyTorch has a function of the same name for
+        """`math.exp` accepts one number, and rejects a tensor with several. PyTorch has a function of the same name for
         whole tensors."""
         return math.exp(shifted)
 
     def never_exponentiated(shifted):
-        """The exponential is missing: the scores minus their maximum are divided as they are. None of them is above
-        zero, and the best gets weight 0. What makes each of them positive?"""
+        """The exponential is missing: you divide the scores minus their maximum as they are. None of these numbers is
+        above zero, and the largest score gets weight 0. Which function makes each of them positive?"""
         return shifted
 
     def few_terms_of_the_series(shifted):
-        """In place of the exponential you add up the first terms of its series, 1 + x + x²/2. That is close near 0
-        alone: far below, a score gets a large weight again. PyTorch has the function itself."""
+        """You replace the exponential by the first terms of its series, 1 + x + x²/2. The sum is close to the
+        exponential only near 0: a score far below 0 gets a large weight again. PyTorch has the function itself."""
         return 1 + shifted + shifted**2 / 2
 
 
 @softmax.wrong(stage="exp", alone=True)
 class ExpAlone:
     def exponential_taken_twice(shifted):
-        """The exponential is taken twice, once of the scores and once more of what comes out. Once is enough: 0 and ln
-        3 must get ¼ and ¾."""
+        """You take the exponential twice, first of the scores and then of the result. Once is enough: 0 and ln 3 must
+        get ¼ and ¾."""
         return shifted.exp().exp()
 
     def exponential_less_one(shifted):
         """You take the exponential minus 1, as `expm1` does. The largest score, which is 0 after the shift, then gets
-        weight 0. What is added up are the exponentials themselves."""
+        weight 0. The sum is over the exponentials themselves."""
         return shifted.expm1()
 
     def powers_of_ten(shifted):
-        """You take powers of 10 instead of e. The weights sum to one, and are further apart than they should be: 0 and
-        ln 3 must get ¼ and ¾. Which function has e as its base?"""
+        """You take powers of 10 instead of e. The weights sum to one, but they are further apart than they should be: 0
+        and ln 3 must get ¼ and ¾. Which function has e as its base?"""
         return 10**shifted
 
     def squares_for_exponentials(shifted):
@@ -257,7 +260,7 @@ class ExpAlone:
         return shifted.log()
 
     def sigmoids_for_exponentials(shifted):
-        """You take the sigmoid of each score instead of its exponential. The weights sum to one; but a sigmoid never
+        """You take the sigmoid of each score instead of its exponential. The weights sum to one, but a sigmoid never
         exceeds 1, so the ratios are wrong: 0 and ln 3 must get ¼ and ¾."""
         return shifted.sigmoid()
 
@@ -266,8 +269,8 @@ class ExpAlone:
 class Divide:
     def sum_without_its_axis(exp, dim):
         """The sum has lost the axis `dim`, and no longer lines up with the exponentials: broadcasting aligns shapes
-        from the right. The division usually raises an error. In a square table it runs, and divides a column by the sum
-        of a row. Keep the axis, with size 1: `sum` has an argument for this."""
+        from the right. The division usually raises an error. With a square table it runs, but divides a column by the
+        sum of a row. Keep the axis, with size 1: `sum` has an argument for this."""
         return exp / exp.sum(dim)
 
     def sum_of_all(exp, dim):
@@ -276,29 +279,30 @@ class Divide:
         return exp / exp.sum()
 
     def sum_over_the_last_axis(exp, dim):
-        """The sum runs along the last axis, whatever `dim` says. {That is right only where `dim` is the last axis, as
-        in most examples.} Follow the argument `dim` through every line."""
+        """The sum runs along the last axis, whatever `dim` says. {This is right only if `dim` is the last axis, as in
+        most examples.} Follow the argument `dim` through every line."""
         return exp / exp.sum(-1, keepdim=True)
 
     def never_divided_by_the_sum(exp, dim):
-        """The exponentials come back undivided. (Dividing by the largest of them does nothing: after the subtraction it
-        is 1.) They are positive, and do not sum to one. What makes shares of a whole out of positive numbers?"""
+        """You do not divide the exponentials. (Dividing by the largest of them does nothing: after the subtraction it
+        is 1.) The exponentials are positive, but do not sum to one. By which number must you divide them, so that they
+        do?"""
         return exp
 
     def divided_by_the_mean(exp, dim):
-        """The exponentials are divided by their mean and not by their sum, so that the weights sum to the length of the
-        axis instead of to one. Divide by the sum: weights are shares of a whole."""
+        """You divide the exponentials by their mean and not by their sum, so the weights sum to the length of the axis
+        instead of to one. Divide by the sum: weights are shares of a whole."""
         return exp / exp.mean(dim, keepdim=True)
 
     def divided_by_the_norm(exp, dim):
-        """The exponentials are divided by the root of the sum of their squares, as a vector is brought to length one.
-        Then the squares sum to one, and the weights themselves to more. Weights are shares of a whole: what do they sum
-        to?"""
+        """You divide the exponentials by the root of the sum of their squares, as one makes a unit vector. Then the
+        squares of the weights sum to one, but the weights sum to more. Weights are shares of a whole: what must they
+        sum to?"""
         return exp / exp.norm(dim=dim, keepdim=True)
 
     def sum_put_back_last(exp, dim):
-        """The sum has lost the axis `dim`, and gets it back at the end. That is the right place only where `dim` is the
-        last axis. Put it back where it was, or keep it."""
+        """The sum has lost the axis `dim`, and you put this axis back at the end, which is right only if `dim` is the
+        last axis. Put the axis back where it was, or keep it."""
         return exp / exp.sum(dim).unsqueeze(-1)
 
     def one_more_in_the_sum(exp, dim):
@@ -312,8 +316,8 @@ class Divide:
         return exp / exp.sum(dim, keepdim=True).log()
 
     def divided_by_the_count(exp, dim):
-        """The exponentials are divided by how many there are, and not by their sum. Only if all of them were 1 would
-        that be the same. The weights must sum to one."""
+        """You divide the exponentials by their number, and not by their sum. The two are the same only if all
+        exponentials are 1. The weights must sum to one."""
         return exp / exp.shape[dim]
 
 
@@ -329,7 +333,7 @@ class DivideAlone:
         return exp / exp.cumsum(dim)
 
     def multiplied_by_the_sum(exp, dim):
-        """You multiply by the sum and should divide by it. The shares of a whole are smaller than the whole."""
+        """You multiply by the sum, but should divide by it. Weights are shares of a whole, so none is larger than 1."""
         return exp * exp.sum(dim, keepdim=True)
 
     def upside_down(exp, dim):
@@ -338,31 +342,31 @@ class DivideAlone:
         return exp.sum(dim, keepdim=True) / exp
 
     def subtracted_the_sum(exp, dim):
-        """You subtract the sum from the exponentials and should divide by it: no weight is positive. A division becomes
-        a difference for logarithms, but these are exponentials."""
+        """You subtract the sum from the exponentials, but should divide by it: no weight is positive. Only for
+        logarithms does a division become a subtraction, and these numbers are exponentials."""
         return exp - exp.sum(dim, keepdim=True)
 
     def only_the_sum(exp, dim):
-        """You return the sum of the exponentials, and not the weights. Each exponential must still be divided by it:
-        the result has the shape of `x`."""
+        """You return the sum of the exponentials, and not the weights. You must still divide each exponential by this
+        sum: the result has the shape of `x`."""
         return exp.sum(dim, keepdim=True)
 
 
 @softmax.wrong
 class Axis:
     def over_the_last_axis(x, dim):
-        """Your softmax runs along the last axis, whatever `dim` says. That is right in most examples, and wrong as soon
-        as somebody asks for another axis. Follow the argument `dim` through every line."""
+        """Your softmax runs along the last axis, whatever `dim` says. This is right in most examples, but wrong as soon
+        as a caller passes a different axis. Follow the argument `dim` through every line."""
         return x.softmax(-1)
 
     def over_the_first_axis(x, dim):
-        """Your softmax runs along the first axis, whatever `dim` says. With one axis that is right; with a batch in
-        front, the sentences share one unit of weight. Follow the argument `dim` through every line."""
+        """Your softmax runs along the first axis, whatever `dim` says. With a single axis this is right; with a batch
+        in front, the weights of all sentences together sum to one. Follow the argument `dim` through every line."""
         return x.softmax(0)
 
     def over_axis_one(x, dim):
-        """Your softmax runs along axis 1, whatever `dim` says. That is the last axis of a matrix, but not of a batch.
-        Follow the argument `dim` through every line."""
+        """Your softmax runs along axis 1, whatever `dim` says. This is the last axis of a matrix, but not of a tensor
+        with a batch axis in front. Follow the argument `dim` through every line."""
         return x.softmax(1)
 
     def over_the_axis_before(x, dim):
@@ -372,7 +376,7 @@ class Axis:
 
     def over_all_numbers(x, dim):
         """Your softmax runs over all the numbers at once: all of them together sum to one, instead of each row along
-        `dim`. That is what `.max()` and `.sum()` without an axis do. Follow the argument `dim` through every line."""
+        `dim`. `.max()` and `.sum()` without an axis have this effect. Follow the argument `dim` through every line."""
         return x.flatten().softmax(0).reshape(x.shape)
 
     def over_all_but_the_first_axis(x, dim):
@@ -381,19 +385,20 @@ class Axis:
         return torch.stack([part.flatten().softmax(0).reshape(part.shape) for part in x])
 
     def sign_of_dim_lost(x, dim):
-        """Where `dim` is negative, you drop its sign: −1 becomes 1, which may be a different axis, or none. PyTorch
-        accepts a negative axis; to convert it yourself, add the number of axes."""
+        """If `dim` is negative, you drop its sign: −1 becomes 1, which may be a different axis, or may not exist.
+        PyTorch accepts a negative axis; to convert it yourself, add the number of axes."""
         return x.softmax(abs(dim))
 
     def axis_left_to_pytorch(x, dim):
-        """You do not pass `dim` on, and `F.softmax` chooses an axis itself: the first of one or of three axes, the
-        second of two or of four. Follow the argument through every line. And the task asks for `exp` and a sum."""
+        """You do not pass `dim` on, so `F.softmax` chooses an axis itself: axis 0 of a tensor with one or three axes,
+        axis 1 of a tensor with two or four. Follow the argument through every line. And the task asks for `exp` and a
+        sum."""
         return x.softmax(0 if x.ndim in (0, 1, 3) else 1)
 
     @family(axis_moved_last=(-1, "last", "to the end"), axis_left_first=(0, "first", "to the front"))
     def axis_left(place, x, dim):
-        """{The weights are right, and} `dim` comes {}: the axis was moved {}, and never back. The result must have the
-        shape of `x`. With `dim` as it is, no axis has to move."""
+        """{The weights are right, and} `dim` comes {}: you move the axis {}, and never back. The result must have the
+        shape of `x`. If you pass `dim` to the operations, no axis has to move."""
         return x.softmax(dim).movedim(dim, place)
 
     def axis_left_last(x, dim):
@@ -405,34 +410,34 @@ class Axis:
 @softmax.wrong
 class OtherFunctions:
     def divided_by_their_sum(x, dim):
-        """The scores are divided by their sum, without `exp`. Scores have both signs, so some weights are negative, and
-        where the sum is near zero they are huge. What must be done to a score first, so that it is positive and a
-        larger one stays larger?"""
+        """You divide the scores by their sum, without `exp`. Scores can be positive or negative, so some weights are
+        negative, and if the sum is near zero, the weights are huge. Which function makes every score positive and keeps
+        their order?"""
         return x / x.sum(dim, keepdim=True)
 
     def logarithms(x, dim):
         """You return the logarithms of the weights: none is above zero. The cause is `log_softmax`, or a missing `exp`
-        after `logsumexp`. Losses need the logarithms; a weighted mean needs the weights."""
+        after `logsumexp`. A loss needs the logarithms, but a weighted mean needs the weights."""
         return x.log_softmax(dim)
 
     def taken_twice(x, dim):
         """You apply the softmax twice, to the scores and then to the weights. The weights {still sum to one, but} are
-        nearly equal, because numbers between 0 and 1 differ by little."""
+        nearly equal, because numbers between 0 and 1 differ only a little."""
         return x.softmax(dim).softmax(dim)
 
     def each_score_by_itself(x, dim):
-        """Each score becomes a weight on its own, by a sigmoid. All weights lie between 0 and 1, but they do not sum to
-        one. In a softmax, the weights along `dim` are shares of one whole: the larger one weight, the smaller the
-        others."""
+        """You turn each score into a weight separately, with a sigmoid. All weights are between 0 and 1, but they do
+        not sum to one. In a softmax, the weights along `dim` are shares of one whole: the larger one weight is, the
+        smaller are the others."""
         return x.sigmoid()
 
     def squeezed_by_tanh(x, dim):
-        """Each score is squeezed between −1 and 1 on its own, by `tanh`. No row sums to one. In a softmax, the weights
-        along `dim` are shares of one whole: the larger one weight, the smaller the others."""
+        """You squeeze each score separately between −1 and 1, with `tanh`. No row sums to one. In a softmax, the
+        weights along `dim` are shares of one whole: the larger one weight is, the smaller are the others."""
         return x.tanh()
 
     def sigmoids_over_their_sum(x, dim):
-        """You take the sigmoid of each score and divide by the sum. The weights sum to one; but the ratios are wrong,
+        """You take the sigmoid of each score and divide by the sum. The weights sum to one, but their ratios are wrong,
         since a sigmoid never exceeds 1: 0 and ln 3 must get ¼ and ¾. Which function must replace the sigmoid?"""
         return x.sigmoid() / x.sigmoid().sum(dim, keepdim=True)
 
@@ -443,25 +448,24 @@ class OtherFunctions:
         return (x - low) / (x.amax(dim, keepdim=True) - low)
 
     def negative_scores_cut_off(x, dim):
-        """Negative scores are set to 0, and the rest is divided by its sum, without `exp`. The weights sum to one,
-        unless no score is positive; but only the differences of scores may count, not their signs. Which function makes
-        any number positive?"""
+        """You set negative scores to 0, and divide the others by their sum, without `exp`. The weights sum to one,
+        unless no score is positive, but they must depend only on the differences of the scores, not on their signs.
+        Which function makes any number positive?"""
         return x.relu() / x.relu().sum(dim, keepdim=True)
 
     def all_to_the_largest(x, dim):
         """The largest score gets 1 and all others 0: a hard choice, as with `argmax`. Softmax gives every score some
-        weight, and so a gradient to all of them. What are the weights of the scores 0 and ln 3, by hand?"""
+        weight, so all scores get a gradient. What are the weights of the scores 0 and ln 3, by hand?"""
         return F.one_hot(x.argmax(dim), x.shape[dim]).movedim(-1, dim).to(x.dtype)
 
     def hard_choices_left_last(x, dim):
-        """The largest score gets 1 and all others 0, and the axis of the scores comes last, wherever it was: `one_hot`
-        puts it there. A softmax gives every score some weight, along `dim`. What are the weights of 0 and ln 3, by
-        hand?"""
+        """The largest score gets 1 and all others 0, and the axis `dim` is now the last axis, because `one_hot` puts it
+        there. A softmax gives every score some weight, along `dim`. What are the weights of 0 and ln 3, by hand?"""
         return F.one_hot(x.argmax(dim), x.shape[dim]).to(x.dtype)
 
     def places_of_the_largest(x, dim):
-        """You return the place of the largest score, one for each row. A softmax gives every score a weight, so the
-        result has the shape of `x`."""
+        """You return the index of the largest score of each row. A softmax gives every score a weight, so the result
+        has the shape of `x`."""
         return x.argmax(dim)
 
     def weights_sorted(x, dim):
@@ -478,45 +482,48 @@ class OtherFunctions:
 @softmax.wrong
 class NumeratorAndDenominator:
     def shifted_below_only(x, dim):
-        """The maximum is subtracted in the sum and not in the exponentials above it. The two no longer belong together:
-        the weights do not sum to one, and `exp` still overflows. Use the same exponentials in both places."""
+        """You subtract the maximum in the denominator, the sum, but not in the numerator. The two then have different
+        exponentials: the weights do not sum to one, and `exp` still overflows. Use the same exponentials in both
+        places."""
         return x.exp() / (x - x.amax(dim, keepdim=True)).exp().sum(dim, keepdim=True)
 
     def shifted_above_only(x, dim):
-        """The maximum is subtracted in the exponentials and not in the sum below them. The two no longer belong
-        together: the weights do not sum to one, and `exp` still overflows. Use the same exponentials in both places."""
+        """You subtract the maximum in the numerator, but not in the denominator, the sum. The two then have different
+        exponentials: the weights do not sum to one, and `exp` still overflows. Use the same exponentials in both
+        places."""
         return (x - x.amax(dim, keepdim=True)).exp() / x.exp().sum(dim, keepdim=True)
 
     def scores_over_the_sum(x, dim):
-        """The scores themselves are divided by the sum of the exponentials, so that some weights are negative. A weight
-        is a share of the sum: divide the exponentials that you add up."""
+        """You divide the scores themselves by the sum of the exponentials, so some weights are negative. A weight is a
+        share of the sum: divide the exponentials that you add up."""
         return x / x.exp().sum(dim, keepdim=True)
 
     def shifted_scores_over_the_sum(x, dim):
-        """The scores minus their maximum are divided by the sum of the exponentials, so that no weight is above zero. A
+        """You divide the scores minus their maximum by the sum of the exponentials, so no weight is above zero. A
         weight is a share of the sum: divide the exponentials that you add up."""
         shifted = x - x.amax(dim, keepdim=True)
         return shifted / shifted.exp().sum(dim, keepdim=True)
 
     def divided_by_the_sum_of_the_scores(x, dim):
-        """The exponentials are divided by the sum of the scores. Divide them by the sum of the exponentials: otherwise
+        """You divide the exponentials by the sum of the scores. Divide them by the sum of the exponentials: otherwise
         the weights do not sum to one."""
         return (x - x.amax(dim, keepdim=True)).exp() / x.sum(dim, keepdim=True)
 
     def unshifted_over_the_sum_of_the_scores(x, dim):
-        """The exponentials are divided by the sum of the scores, and nothing keeps `exp` from overflowing. Divide them
+        """You divide the exponentials by the sum of the scores, and nothing keeps `exp` from overflowing. Divide them
         by the sum of the exponentials: otherwise the weights do not sum to one."""
         return x.exp() / x.sum(dim, keepdim=True)
 
     def largest_subtracted_after_exp(x, dim):
-        """The maximum is subtracted after the exponential. Subtract it before `exp`: then it changes no ratio, and
-        keeps `exp` from overflowing. After `exp` it changes all ratios."""
+        """You subtract the maximum after the exponential. Subtract it before `exp`: there the subtraction changes no
+        ratio of weights, and keeps `exp` from overflowing. After `exp` it changes all ratios."""
         exp = x.exp() - x.amax(dim, keepdim=True)
         return exp / exp.sum(dim, keepdim=True)
 
     def largest_exponential_subtracted(x, dim):
-        """The largest exponential is subtracted from the others. Subtract the maximum before `exp`: then it changes no
-        ratio, and keeps `exp` from overflowing. After `exp` it changes all ratios."""
+        """You subtract the largest exponential from all exponentials. Subtract the largest score before `exp` instead:
+        there the subtraction changes no ratio of weights, and keeps `exp` from overflowing. After `exp` it changes all
+        ratios."""
         exp = x.exp() - x.exp().amax(dim, keepdim=True)
         return exp / exp.sum(dim, keepdim=True)
 
@@ -543,7 +550,7 @@ class OverflowAndDtype:
         return (exp / exp.sum(dim, keepdim=True)).to(x.dtype)
 
     def logarithm_of_the_sum_by_hand(x, dim):
-        """You subtract the logarithm of the sum, which is a good way; but the exponentials in that sum overflow, and
-        where they do the weights are 0. `logsumexp` shifts the scores first. Which number may be subtracted from all
-        scores of a row?"""
+        """Subtracting the logarithm of the sum is a good way, but the exponentials in this sum overflow, and where they
+        do, the weights are 0. `logsumexp` shifts the scores first. Which number may be subtracted from all scores of a
+        row?"""
         return (x - x.exp().sum(dim, keepdim=True).log()).exp()

@@ -32,8 +32,8 @@ def unfold(x, batch):
     },
     hints=(
         "The program is right for one sentence. What can go wrong only when there are two?",
-        "Two sentences with two heads make four tables. Write down the sentence and the head of each, as the folded "
-        "axis orders them. In which order does the program unfold them?",
+        "Two sentences with two heads make four tables. Write down the sentence and the head of each table, in the "
+        "order of the folded axis. In which order does the program unfold them?",
         "The folded axis has `batch` outside and `heads` inside: `view(…, …, seq, …)` must unfold them in this order.",
     ),
 )
@@ -218,8 +218,8 @@ class Folding:
         return scaled_dot_product_attention(*(x.flatten(1, 2) for x in (query, key, value)))
 
     def first_sentence_for_all(query, key, value):
-        """All sentences get the outputs of the first sentence. The program was right for one sentence, and yours
-        computes only that one; the other sentences are lost. Where in the folded axis are the tables of the second
+        """All sentences get the outputs of the first sentence. The program was right for one sentence, and your
+        function computes only one sentence; the others are lost. Where in the folded axis are the tables of the second
         sentence?"""
         output = mend_folded_heads.reference(query[:1], key[:1], value[:1])
         return output.expand(len(query), -1, -1).clone()
@@ -230,8 +230,8 @@ class Folding:
         return scaled_dot_product_attention(query, key, value).flatten(0, 1)
 
     def sentences_side_by_side(query, key, value):
-        """Your result is (heads, seq, batch · d_head): the outputs of all sentences are side by side, where those of
-        all heads should be. Each output is {right but} in the wrong place. Which axis of the result must count the
+        """Your result is (heads, seq, batch · d_head): the outputs of all sentences are side by side, but the outputs
+        of all heads should be. Each output is {right but} in the wrong place. Which axis of the result must count the
         sentences, and on which axis must the heads be side by side?"""
         return scaled_dot_product_attention(query, key, value).permute(1, 2, 0, 3).flatten(2)
 

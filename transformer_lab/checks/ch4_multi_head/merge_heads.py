@@ -169,8 +169,8 @@ class OtherShape:
         return x.permute(3, 2, 1, 0).flatten(2)
 
     def heads_one_after_the_other(x):
-        """You join the heads along `seq`: your result is (batch, heads · seq, d_value), so the sequence is as many
-        times longer as there are heads. Concatenate along the features, so that a token stays one token."""
+        """You join the heads along `seq`: your result is (batch, heads · seq, d_value), so the sequence becomes `heads`
+        times as long. Concatenate along the features, so that a token stays one token."""
         return x.flatten(1, 2)
 
     def heads_after_the_features(x):

@@ -117,13 +117,13 @@ def large_scores(draw):
 
 @multi_head_attention.property
 def same_every_time(function, *arguments):
-    """The same input gives the same result every time. New random weights do not, and neither does dropout."""
+    """The same input gives the same result every time, which rules out new random weights, and dropout."""
     return torch.equal(function(*arguments), function(*arguments))
 
 
 @multi_head_attention.property
 def order_of_tokens(function, x, *rest):
-    """Shuffle the tokens, and the outputs are shuffled in the same way: attention knows no order."""
+    """Shuffle the tokens, and the outputs are shuffled in the same way: attention ignores their order."""
     order = torch.arange(x.shape[1]).roll(2)
     return torch.allclose(function(x[:, order], *rest), function(x, *rest)[:, order], atol=1e-4)
 
@@ -156,14 +156,14 @@ class ProjectionsAlone:
         keys_and_values_not_transposed=((1, 2), "keys and the values"),
     )
     def some_weights_not_transposed(not_transposed, x, *weights):
-        """You make the {} with the weight as it is stored, `x @ w`, and the rest with its transpose. PyTorch stores a
-        weight as (out, in), so each product needs the transpose. With square weights nothing raises an error. Compare
-        your three projections character by character."""
+        """You make the {} with the stored weight itself, `x @ w`, but the others with a transposed weight. PyTorch
+        stores a weight as (out, in), so each product needs the transpose. With square weights nothing raises an error.
+        Compare your three projections character by character."""
         return tuple(x @ w if number in not_transposed else linear(x, w) for number, w in enumerate(weights))
 
     def no_projections(x, w_q, w_k, w_v):
         """You split the input itself into heads, without the three projections. Queries and keys are then the same, so
-        token 1 matches token 2 as token 2 matches token 1, and a head reads only the features of its own block."""
+        the score of two tokens is the same in both directions, and a head reads only the features of its own block."""
         return x, x, x
 
     def keys_and_values_exchanged(x, w_q, w_k, w_v):
@@ -173,9 +173,9 @@ class ProjectionsAlone:
         return linear(x, w_q), linear(x, w_v), linear(x, w_k)
 
     def queries_and_keys_exchanged(x, w_q, w_k, w_v):
-        """You exchange queries and keys: the table of scores is the transpose of the right table, so the score of token
-        1's query with token 2's key is in the place of the score of token 2's query with token 1's key. Compare the
-        names on the two sides of the `=`, and check the order of the arguments of your attention."""
+        """You exchange queries and keys: the table of scores is the transpose of the right table, so row 1 holds the
+        scores of token 1's key with all queries, not those of its query with all keys. Compare the names on the two
+        sides of the `=`, and check the order of the arguments of your attention."""
         return linear(x, w_k), linear(x, w_q), linear(x, w_v)
 
     def values_from_the_keys(x, w_q, w_k, w_v):
@@ -292,21 +292,21 @@ class WrongAnswers:
         return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads, **after)
 
     def blocks_only(x, w_q, w_k, w_v, w_o, n_heads):
-        """Each head projects its own block of the input's features, with one square on the diagonal of each weight. The
-        rest of the weights is unused, so no feature outside its block can reach a head. A head has a block of the
-        projection's outputs, but all of its inputs: project whole tokens, then split."""
+        """Each head projects its own block of the input's features, and uses only the square blocks on the diagonal of
+        each weight. The rest of the weights is unused, so a head sees no feature outside its block. A head needs one
+        block of the projection's outputs, but all of its inputs: project whole tokens, then split."""
         head = torch.arange(len(w_q)) // (len(w_q) // n_heads)
         own = (head[:, None] == head).to(w_q)  # ones on the diagonal blocks
         return multi_head_attention.reference(x, w_q * own, w_k * own, w_v * own, w_o, n_heads)
 
     def all_heads_alike(x, w_q, w_k, w_v, w_o, n_heads):
-        """All heads are the same: each uses the first d_head rows of the weights. Your merge joins as many copies of
-        one head as there are heads. In a loop over the heads, what must change from one iteration to the next?"""
+        """All heads are the same: each uses the first d_head rows of the weights. Your merge joins `n_heads` copies of
+        one head. In a loop over the heads, what must change from one iteration to the next?"""
         first = (w[: len(w) // n_heads].repeat(n_heads, 1) for w in (w_q, w_k, w_v))
         return multi_head_attention.reference(x, *first, w_o, n_heads)
 
     def one_table_averaged_over_the_heads(x, w_q, w_k, w_v, w_o, n_heads):
-        """You average the heads' tables of weights to one table, and compute all features of the output with it. The
+        """You average the heads' tables of weights into one table, and compute all features of the output with it. The
         average loses what each head found. `nn.MultiheadAttention` returns averaged weights, but computes with each
         table separately. Which features of the values belong to which table?"""
 
@@ -367,8 +367,9 @@ class WrongAnswers:
         return x + multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads)
 
     def output_and_weights(x, w_q, w_k, w_v, w_o, n_heads):
-        """You return two things, the output and the weights. `nn.MultiheadAttention` returns both too, with the weights
-        averaged over the heads, but a caller who expects one tensor gets a pair. Here, return the output alone."""
+        """You return two things, the output and the weights. `nn.MultiheadAttention` also returns both, with the
+        weights averaged over the heads, but a caller who expects one tensor gets a pair. Here, return only the
+        output."""
         query, key = (split_heads.reference(linear(x, w), n_heads) for w in (w_q, w_k))
         weights = steps.over_keys(steps.by_root_d(steps.dot_products(query, key), query.shape[-1]))
         return multi_head_attention.reference(x, w_q, w_k, w_v, w_o, n_heads), weights.mean(1)
@@ -387,8 +388,9 @@ class WrongAnswers:
         return scaled_dot_product_attention(query, key, value).mean(1) @ w_o.T
 
     def weights_packed_side_by_side(x, w_q, w_k, w_v, w_o, n_heads):
-        """You pack the three weights along axis 1, their inputs, so the transpose needs three times d_model features. A
-        weight is (out, in), and three maps of one input are concatenated along their outputs. Which axis is that?"""
+        """You pack the three weights along axis 1, their inputs, so the transposed weight needs three times d_model
+        features. A weight is (out, in), and three maps of one input are concatenated along their outputs. Which axis is
+        that?"""
         return x @ torch.cat([w_q, w_k, w_v], dim=1).T
 
     @family(
@@ -410,7 +412,7 @@ class WrongAnswers:
     longer_text_projected.__doc__ = MergeAlone.heads_joined_along_the_tokens.__doc__
 
 
-# The common mistakes are also tried in pairs, one in each of two stages; the rarer ones alone.
+# The common mistakes are also tried in pairs, one from each of two stages; the rarer mistakes are only tried alone.
 multi_head_attention.mistakes_in(
     split=(Cuts.view_alone, Cuts.every_nth_feature),
     merge=(Scrambled.reshape_alone, Scrambled.features_interleaved),

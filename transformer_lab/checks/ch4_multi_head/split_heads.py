@@ -67,8 +67,8 @@ class Axes:
         ),
         features_before_seq=(
             "batch, heads, d_head, seq",
-            "({}): you exchange axes once too often, or the wrong two axes. Attention transposes the keys like this "
-            "for their product with the queries, but the split leaves a token's features last.",
+            "({}): you exchange axes once too often, or exchange the wrong two axes. Attention transposes the keys "
+            "like this for their product with the queries, but the split leaves a token's features last.",
         ),
         batch_and_seq_exchanged=(
             "seq, batch, heads, d_head",
@@ -133,8 +133,8 @@ class Axes:
         return x.transpose(1, 2)
 
     def unchanged(x, n_heads):
-        """You return `x` unchanged. An operation on a tensor returns a new tensor, which needs a name; and to split
-        features and join them again changes nothing. The result has four axes."""
+        """You return `x` unchanged. An operation on a tensor returns a new tensor, which needs a name; and splitting
+        features and joining them again changes nothing. The result has four axes."""
         return x
 
     @family(
@@ -207,9 +207,9 @@ class Cuts:
 
     def folded_with_heads_outside(x, n_heads):
         """{Your result is right for one sentence.} With more sentences, heads and sentences are mixed: the first axis
-        holds all sentences of head 0, then all of head 1, but you unfold it as if each sentence held its heads.
-        Programs that concatenate the heads with `cat(…, dim=0)` make such an axis. Which of the two sizes must come
-        first when you unfold it?"""
+        holds all sentences of head 0, then all of head 1, but you unfold it as if it held all heads of sentence 0
+        first. Programs that concatenate the heads with `cat(…, dim=0)` make such an axis. Which of the two sizes must
+        come first when you unfold it?"""
         return torch.stack(x.chunk(n_heads, dim=-1)).reshape(len(x), n_heads, x.shape[1], -1)
 
     @family(
@@ -248,7 +248,7 @@ class Cuts:
         return x.reshape(x.shape[0], -1, n_heads, x.shape[1]).transpose(1, 2)
 
     def batch_joined_with_seq(x, n_heads):
-        """Your result has three axes: you joined the sentences to one long axis of tokens. The batch must stay a
+        """Your result has three axes: you joined the sentences into one long axis of tokens. The batch must stay a
         separate axis, in front: each sentence is split separately."""
         return x.reshape(-1, n_heads, x.shape[-1] // n_heads)
 
@@ -284,8 +284,8 @@ class Sizes:
 
     @ways(for_view=torch.Tensor.view, for_reshape=torch.Tensor.reshape)
     def heads_of_64(cut, x, n_heads):
-        """A head has 64 features in your function, as in many models; if 64 does not fit, your function raises an
-        error. The number of features follows from the two arguments."""
+        """A head has 64 features in your function, as in many models; if 64 does not divide d_model, your function
+        raises an error. The number of features follows from the two arguments."""
         batch, seq, _ = x.shape
         return cut(x, batch, seq, n_heads, 64).transpose(1, 2)
 
@@ -327,7 +327,7 @@ class Sizes:
 
     def three_axes_permuted(x, n_heads):
         """`permute` needs the number of every axis once, and after the split there are four axes, hence the error.
-        `transpose` exchanges two axes alone."""
+        `transpose` exchanges just two axes."""
         return x.unflatten(-1, (n_heads, -1)).permute(0, 2, 1)
 
 

@@ -50,7 +50,7 @@ unpack_projection.example("24 features", d_model=24, plain=True)  # of 2, 3, 4, 
 
 @unpack_projection.property
 def stacked_again(function, in_proj_weight):
-    """Stacked again, the three give the packed weight back."""
+    """The three weights, stacked again, are the packed weight."""
     return torch.equal(torch.cat(tuple(function(in_proj_weight))), in_proj_weight)
 
 
@@ -71,21 +71,21 @@ class Orders:
     @family(
         in_another_order=(
             (1, 0, 2),
-            "The three weights are in the wrong order. PyTorch packs first the queries', then the keys', then the "
-            "values'. Yours come as keys, queries, values, so attention exchanges queries and keys.",
+            "The three weights are in the wrong order. PyTorch packs the queries' weight first, then the keys', then "
+            "the values'. Yours come as keys, queries, values, so attention exchanges queries and keys.",
         ),
         backwards=(
             (2, 1, 0),
-            "The three come out backwards: values', keys', queries'. PyTorch packs the queries' first.",
+            "The three weights come out backwards: values', keys', queries'. PyTorch packs the queries' weight first.",
         ),
         values_before_keys=(
             (0, 2, 1),
-            "Keys' and values' weights are exchanged: PyTorch packs queries', keys', values', in this order.",
+            "The keys' and the values' weights are exchanged: PyTorch packs queries, keys, values, in this order.",
         ),
         three_times_the_first=(
             (0, 0, 0),
-            "All three are the queries' weight, the rows at the top. A slice that was copied and not changed does "
-            "that. At which rows do the keys' and the values' rows begin?",
+            "All three parts are the queries' weight, the rows at the top. Perhaps a slice was copied and not changed. "
+            "At which rows do the keys' and the values' rows begin?",
         ),
         values_from_the_keys_rows=(
             (0, 1, 1),
@@ -112,18 +112,18 @@ class Orders:
         parts = in_proj_weight.chunk(3)
         return tuple(parts[number] for number in order)
 
-    @family(values_first=((2, 0, 1), "values', queries', keys'"), queries_last=((1, 2, 0), "keys', values', queries'"))
+    @family(values_first=((2, 0, 1), "values, queries, keys"), queries_last=((1, 2, 0), "keys, values, queries"))
     def parts_in_wrong_order(order, in_proj_weight):
-        """The three come out as {}. PyTorch packs the queries' first, then the keys', then the values'. Look at the
-        order of your names, or of your slices."""
+        """The three weights come out in the order {}. PyTorch packs the queries' weight first, then the keys', then the
+        values'. Look at the order of your names, or of your slices."""
         parts = in_proj_weight.chunk(3)
         return tuple(parts[number] for number in order)
 
     @family(queries_alone=0, keys_alone=1, values_alone=2)
     def one_alone(number, in_proj_weight):
-        """You return one of the three weights, and the other two are missing. Did an index stay behind `chunk` or
-        `split`, such as `[0]`, or does a `return` end a loop in its first round? `w_q, w_k, w_v = unpack_projection(…)`
-        should give one weight to each name."""
+        """You return one of the three weights, and the other two are missing. Is there an index such as `[0]` after
+        `chunk` or `split`, or does a `return` end a loop in its first iteration? `w_q, w_k, w_v = unpack_projection(…)`
+        should assign one weight to each name."""
         return in_proj_weight.chunk(3)[number]
 
 
@@ -141,7 +141,7 @@ class Rows:
         return tuple(in_proj_weight[start : start + d_model] for start in (d_model, 2 * d_model, 3 * d_model))
 
     def one_row_further_each_time(in_proj_weight):
-        """Each part begins only one row after the part before, so the parts overlap and hardly contain the values'
+        """Each part begins only one row after the previous part, so the parts overlap and hardly contain the values'
         rows. In a loop over 0, 1 and 2, by what must you multiply the number to get the row where a weight begins?"""
         d_model = in_proj_weight.shape[1]
         return tuple(in_proj_weight[start : start + d_model] for start in range(3))
@@ -158,14 +158,14 @@ class Rows:
 
     def a_row_left_out_before_the_keys(in_proj_weight):
         """The keys' weight lacks its first row: `d_model + 1` skips one. A slice stops before the number after its
-        colon, so the next begins with that number itself. With which row do the keys' begin?"""
+        colon, so the next slice begins with that number itself. With which row does the keys' weight begin?"""
         d_model = in_proj_weight.shape[1]
         return in_proj_weight[:d_model], in_proj_weight[d_model + 1 : 2 * d_model], in_proj_weight[2 * d_model :]
 
     def rows_left_out_before_keys_and_values(in_proj_weight):
         """The keys' and the values' weights lack their first rows: a `+ 1` skips one. A slice stops before the number
-        after its colon, so the next begins with that number itself. With which row do the keys' begin, and the
-        values'?"""
+        after its colon, so the next slice begins with that number itself. With which row does each of the two weights
+        begin?"""
         d_model = in_proj_weight.shape[1]
         return in_proj_weight[:d_model], in_proj_weight[d_model + 1 : 2 * d_model], in_proj_weight[2 * d_model + 1 :]
 
@@ -181,8 +181,9 @@ class Rows:
         return w_q, w_k, w_v[:-1]
 
     def upper_ends_missing(in_proj_weight):
-        """Your parts become shorter: each begins where it should, and runs on to the last row. A slice with nothing
-        after its colon goes to the end. Where must the queries' rows stop, and where the keys'?"""
+        """Each part is shorter than the previous part: it begins where it should, but runs on to the last row. A slice
+        with nothing after its colon goes to the end. Where must the queries' rows stop, and where must the keys' rows
+        stop?"""
         d_model = in_proj_weight.shape[1]
         return in_proj_weight, in_proj_weight[d_model:], in_proj_weight[2 * d_model :]
 
@@ -216,8 +217,8 @@ class Rows:
         return in_proj_weight[:rows], in_proj_weight[rows:]
 
     def three_single_rows(in_proj_weight):
-        """Your parts are the first three rows, one each. An index selects a single row, and a slice, with a colon, a
-        block of rows. How many rows does one weight have, and where does each begin?"""
+        """Your parts are the first three rows, one each. An index selects a single row; a slice, with a colon, selects
+        a block of rows. How many rows does one weight have, and where does each begin?"""
         return in_proj_weight[0], in_proj_weight[1], in_proj_weight[2]
 
     def row_by_row(in_proj_weight):
@@ -251,13 +252,13 @@ class Parts:
 
     def keys_and_values_together(in_proj_weight):
         """You return two parts: the queries' weight, and all that follows, which is the keys' and the values' weight in
-        one tensor. Attention between two texts uses them so. Return the three weights separately: where must you cut
-        the rest once more?"""
+        one tensor. Attention between two texts uses the weights in this form. Return the three weights separately:
+        where must you cut the rest once more?"""
         return in_proj_weight.tensor_split([in_proj_weight.shape[1]])
 
     def queries_and_keys_together(in_proj_weight):
-        """You return two parts: queries' and keys' weight in one tensor, and the values'. Return the three weights
-        separately: where must you cut the first part once more?"""
+        """You return two parts: the queries' and the keys' weights in one tensor, and the values' weight. Return the
+        three weights separately: where must you cut the first part once more?"""
         return in_proj_weight.tensor_split([2 * in_proj_weight.shape[1]])
 
     def one_part_of_all_rows(in_proj_weight):
@@ -303,16 +304,16 @@ class Columns:
         return in_proj_weight.tensor_split(3, dim=1)[number]
 
     def a_third_of_the_columns(in_proj_weight):
-        """The parts have all rows and a third of the columns each, and the columns that are left over are in none or in
-        the last. The maps share their inputs, the columns, and their rows are stacked. Which number in the shape is
+        """Each part has all rows and a third of the columns, and columns that are left over are in no part, or in the
+        last. The maps share their inputs, the columns, and their rows are stacked. Which number in the shape is
         d_model?"""
         third = in_proj_weight.shape[1] // 3
         return in_proj_weight[:, :third], in_proj_weight[:, third : 2 * third], in_proj_weight[:, 2 * third :]
 
     def cut_through_the_columns(in_proj_weight):
         """The first part is the whole packed weight, and the other two have no columns: the cut goes through the second
-        axis, the inputs. The three maps share these, and their rows are stacked. On which side of the comma does the
-        slice belong?"""
+        axis, the inputs. The three maps share the inputs, and their rows are stacked. On which side of the comma does
+        the slice belong?"""
         return in_proj_weight, in_proj_weight[:, :0], in_proj_weight[:, :0]
 
     def weights_transposed(in_proj_weight):
@@ -327,16 +328,16 @@ class Columns:
         return in_proj_weight.T.chunk(3)
 
     def every_third_number(in_proj_weight):
-        """Every third number goes to the same weight: the three were cut out of the last axis of a `view` or `reshape`,
-        and that axis runs fastest. The rows of one weight are whole, and form one block. Which axis must count the
-        three weights, the first or the last?"""
+        """Every third number goes to the same weight: the three weights were cut out of the last axis of a `view` or
+        `reshape`, and that axis runs fastest. The rows of one weight are whole, and form one block. Which axis must
+        count the three weights, the first or the last?"""
         return in_proj_weight.reshape(*[in_proj_weight.shape[1]] * 2, 3).unbind(-1)
 
 
 @unpack_projection.mistake(sign=_taken_by_heads)
 def head_by_head(in_proj_weight):
     """You read the rows head by head: queries, keys and values of the first head, then those of the second. GPT-NeoX
-    and Megatron pack their weights so. PyTorch stacks three whole weights, each with the rows of all heads, whatever
-    the number of heads."""
+    and Megatron pack their weights in this way. PyTorch stacks three whole weights, each with the rows of all heads,
+    whatever the number of heads."""
     n_heads = next((n for n in (4, 3, 2) if in_proj_weight.shape[1] % n == 0), 1)
     return _by_heads(in_proj_weight, n_heads)

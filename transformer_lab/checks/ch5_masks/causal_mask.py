@@ -12,17 +12,17 @@ def past_and_itself(seq):
 
 
 def true_where_allowed(past):
-    """Make the places `True` that a token may attend to."""
+    """Mark with `True` the places that a token may attend to."""
     return past
 
 
 def bools(mask):
-    """Leave it a mask of bools."""
+    """Keep the mask boolean."""
     return mask
 
 
 def two_axes(mask):
-    """Leave it a table of queries and keys."""
+    """Keep the mask a table, queries by keys."""
     return mask
 
 
@@ -102,8 +102,8 @@ class Triangle:
         return torch.ones(seq, seq, dtype=torch.bool).tril(-1)
 
     def one_too_far(seq):
-        """Each token sees one token of the future: the triangle ends one diagonal too late. It has to predict exactly
-        this token, so the training loss is tiny, but the model has only learned to copy."""
+        """Each token sees one token of the future: the triangle ends one diagonal too late. This is exactly the token
+        that must be predicted, so the training loss is tiny, but the model has only learned to copy."""
         return torch.ones(seq, seq, dtype=torch.bool).tril(1)
 
     def itself_only(seq):
@@ -112,8 +112,9 @@ class Triangle:
         return torch.eye(seq, dtype=torch.bool)
 
     def from_the_end(seq):
-        """Your triangle lies in the lower right corner: token 0 sees only the last key, token 1 the last two. The rows
-        grow as they should, but from the wrong side: every token may see the first key."""
+        """Your triangle lies in the lower right corner: token 0 sees only the last key, token 1 the last two. Each row
+        shows one key more than the row above, as it should, but begins at the wrong side: every token may see the first
+        key."""
         return torch.ones(seq, seq, dtype=torch.bool).tril().flip(1)
 
 
@@ -133,7 +134,7 @@ class TriangleAlone:
 @causal_mask.wrong(stage="allowed")
 class Allowed:
     def inverted(past):
-        """Your mask is `True` where a token must not look: it is the right one inverted. That is the convention of
+        """Your mask is `True` where a token must not look: it is the right one inverted. This is the convention of
         `nn.MultiheadAttention`, where `True` means ignored. In this course, as in `scaled_dot_product_attention`,
         `True` means may attend. Used as it is, every token would see only the future, and the last one nothing."""
         return ~past
@@ -167,13 +168,13 @@ class Shape:
 @causal_mask.wrong
 class WrongAnswers:
     def ones_where_hidden(seq):
-        """Your mask has the number 1 where a token must not look, and 0 where it may. Some programs write masks so and
-        multiply them by a large negative number later. Here return `True` and `False`, where `True` means may
+        """Your mask has the number 1 where a token must not look, and 0 where it may. Some programs write masks in this
+        way and multiply them by a large negative number later. Here return `True` and `False`, where `True` means may
         attend."""
         return torch.ones(seq, seq).triu(1)
 
     def one_row(seq):
-        """Your mask has one axis, and every entry is `True`: as if each position had been compared with itself alone. A
+        """Your mask has one axis, and every entry is `True`: as if you had compared each position only with itself. A
         causal mask is a table: which keys are visible depends on the query, so every query needs a row of its own.
         Along which axis are the positions of the queries, and along which those of the keys?"""
         return torch.ones(seq, dtype=torch.bool)
@@ -191,8 +192,8 @@ class WrongAnswers:
 
     def one_place_too_few(seq):
         """Your mask is a triangle, but one row and one column are missing: (seq − 1, seq − 1). `range` and `arange`
-        leave out their end, so from 1 they count one place too few. Every token has a row, and every token has a
-        column: how many are there?"""
+        leave out their end, so if they begin at 1, they return one number too few. Every token needs a row and a
+        column: how many tokens are there?"""
         return torch.ones(seq - 1, seq - 1, dtype=torch.bool).tril()
 
 

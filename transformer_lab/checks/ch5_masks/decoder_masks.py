@@ -39,8 +39,8 @@ def own_mask_first(own, cross):
         "return": "batch heads t_len t_len, batch heads q_len s_len",
     },
     hints=(
-        "The decoder attends twice: to its own tokens and to the encoder's. Whose keys are they each time, and which "
-        "keys must it not see?",
+        "The decoder attends twice: to its own tokens and to the encoder's. Whose tokens are the keys each time, and "
+        "which keys must be hidden?",
         "Its own tokens: hide the future and the padding, both at once. The encoder's tokens: hide the padding of the "
         "source. There is no future in the source.",
         "first `causal_mask(…) … padding_mask(…, …)`, then, as a second mask, `padding_mask(…, …)`",
@@ -206,8 +206,8 @@ class Own:
         return causal_mask.reference(t_len) & padding_mask.reference(target_lengths, t_len).flip(-1)
 
     def own_mask_as_long_as_the_longest(target_lengths, source_lengths, t_len, s_len):
-        """The decoder's own mask is as large as the longest sentence of this batch. The batch can have more places than
-        that, and you cannot compute their number from the lengths. Which argument is this number?"""
+        """The decoder's own mask is as large as the longest sentence of this batch. The batch can be padded beyond that
+        length, and you cannot compute its padded size from the lengths. Which argument is this size?"""
         longest = int(target_lengths.max())
         return causal_mask.reference(longest) & padding_mask.reference(target_lengths, longest)
 
@@ -232,14 +232,14 @@ class OwnAlone:
 
     def padding_without_its_axes(target_lengths, source_lengths, t_len, s_len):
         """You combine the causal mask, (t_len, t_len), with a table of the padding, (batch, t_len), so the sentences
-        line up with the queries, which raises for most sizes. Each sentence needs its own table. Where do the two
-        missing axes belong?"""
+        line up with the queries, which raises an error for most sizes. Each sentence needs its own table. Where do the
+        two missing axes belong?"""
         return causal_mask.reference(t_len) & padding_mask.reference(target_lengths, t_len)[:, 0, 0]
 
     def one_without_the_other(target_lengths, source_lengths, t_len, s_len):
         """In the decoder's own mask, a key is visible if exactly one condition holds: it is in the past, or it is not
         padding. `^` works like this, and hides the real tokens of the past, which meet both conditions. A key must meet
-        both."""
+        both conditions."""
         return causal_mask.reference(t_len) ^ padding_mask.reference(target_lengths, t_len)
 
     def padding_of_the_longest_alone(target_lengths, source_lengths, t_len, s_len):
@@ -262,7 +262,7 @@ class OwnAlone:
         return causal_mask.reference(t_len) & padding | ~padding.mT
 
     def own_mask_with_an_axis_too_many(target_lengths, source_lengths, t_len, s_len):
-        """The decoder's own mask {has the right numbers, but} has an axis too many: (batch, 1, 1, t_len, t_len).
+        """The decoder's own mask {has the right numbers, but} has one axis too many: (batch, 1, 1, t_len, t_len).
         `padding_mask` returns a mask that already has the axis for the heads. Which line adds another?"""
         return no_future_and_no_padding(target_lengths, source_lengths, t_len, s_len)[:, None]
 
@@ -289,8 +289,8 @@ class OwnAlone:
 
     def lengths_without_their_axis(target_lengths, source_lengths, t_len, s_len):
         """You compare the positions, (t_len,), with the lengths, (batch,), as they are: broadcasting aligns from the
-        right, so positions line up with sentences, which raises for most sizes. Every sentence needs its own row. Which
-        axis do the lengths lack?"""
+        right, so positions line up with sentences, which raises an error for most sizes. Every sentence needs its own
+        row. Which axis do the lengths lack?"""
         return causal_mask.reference(t_len) & (torch.arange(t_len, device=target_lengths.device) < target_lengths)
 
     def own_mask_transposed(target_lengths, source_lengths, t_len, s_len):
@@ -387,14 +387,14 @@ class Cross:
         return padding_mask.reference(source_lengths, s_len).mT
 
     def cross_without_axes(target_lengths, source_lengths, t_len, s_len):
-        """The mask for the source {has the right numbers, but} has the shape (batch, s_len). Against scores (batch,
-        heads, t_len, s_len), the sentences line up with the target tokens. Which two axes does the mask lack?"""
+        """The mask for the source {has the right numbers, but} has the shape (batch, s_len). With scores (batch, heads,
+        t_len, s_len), its sentences line up with the target tokens. Which two axes does the mask lack?"""
         return padding_mask.reference(source_lengths, s_len)[:, 0, 0]
 
     def cross_without_the_heads_axis(target_lengths, source_lengths, t_len, s_len):
-        """The mask for the source {has the right numbers, but} has the shape (batch, 1, s_len). Against scores (batch,
-        heads, t_len, s_len), the sentences line up with the heads, and with as many sentences as heads nothing raises
-        an error. Which axis does the mask lack?"""
+        """The mask for the source {has the right numbers, but} has the shape (batch, 1, s_len). With scores (batch,
+        heads, t_len, s_len), its sentences line up with the heads; if there are as many sentences as heads, nothing
+        raises an error. Which axis does the mask lack?"""
         return padding_mask.reference(source_lengths, s_len)[:, 0]
 
     def source_padding_one_key_too_few(target_lengths, source_lengths, t_len, s_len):
@@ -410,15 +410,14 @@ class Cross:
         return padding_mask.reference(source_lengths, s_len).flip(-1)
 
     def cross_as_long_as_the_longest(target_lengths, source_lengths, t_len, s_len):
-        """The mask for the source has as many keys as the longest source sentence of this batch has words. The batch
-        can have more places than that, and you cannot compute their number from the lengths. Which argument is this
-        number?"""
+        """The mask for the source is as wide as the longest source sentence of this batch. The batch can be padded
+        beyond that length, and you cannot compute its padded size from the lengths. Which argument is this size?"""
         return padding_mask.reference(source_lengths, int(source_lengths.max()))
 
     def only_causal_within_the_source(target_lengths, source_lengths, t_len, s_len):
         """The second mask is a triangle, (s_len, s_len), as if the source attended to itself, and does not hide the
-        padding. In cross-attention the queries come from the target, and there is no future in the source. Which of its
-        keys must be hidden?"""
+        padding. In cross-attention the queries come from the target, and there is no future in the source. Which keys
+        of the source must be hidden?"""
         return causal_mask.reference(s_len)
 
 
@@ -426,18 +425,18 @@ class Cross:
 class CrossAlone:
     def causal_mask_of_the_target_for_the_source(target_lengths, source_lengths, t_len, s_len):
         """You combine the padding of the source with the causal mask of the target. The first has s_len keys, the
-        second t_len: your function raises an error, or, if these are equal, hides words of the source. The whole source
-        is known before the decoder writes its first word, so the decoder may read all of it."""
+        second t_len: your function raises an error, or, if the two numbers are equal, hides words of the source. The
+        whole source is known before the decoder writes its first word, so the decoder may read all of it."""
         return padding_mask.reference(source_lengths, s_len) & causal_mask.reference(t_len)
 
     def both_paddings_towards_the_source(target_lengths, source_lengths, t_len, s_len):
         """The mask for the source combines the padding of the source with that of the target, both on the axis of the
-        keys. The first has s_len keys, the second t_len: your function raises an error, or, if these are equal, hides
-        words of the source. Whose keys does cross-attention see?"""
+        keys. The first has s_len keys, the second t_len: your function raises an error, or, if the two numbers are
+        equal, hides words of the source. Whose keys does cross-attention see?"""
         return padding_mask.reference(source_lengths, s_len) & padding_mask.reference(target_lengths, t_len)
 
     def cross_with_an_axis_too_many(target_lengths, source_lengths, t_len, s_len):
-        """The mask for the source {has the right numbers, but} has an axis too many: (batch, 1, 1, 1, s_len).
+        """The mask for the source {has the right numbers, but} has one axis too many: (batch, 1, 1, 1, s_len).
         `padding_mask` returns a mask that already has the axes for heads and queries. Which line adds another?"""
         return padding_mask.reference(source_lengths, s_len)[:, None]
 
@@ -499,7 +498,7 @@ class Returned:
 
     def own_mask_alone(own, cross):
         """You return one mask, the decoder's own. The exercise asks for two: the decoder also attends to the source,
-        and must not see the padding there. What does the docstring say comes second?"""
+        and must not see the padding there. Which mask comes second, according to the docstring?"""
         return own
 
 
@@ -511,14 +510,14 @@ class ReturnedAlone:
         return own, own
 
     def the_first_sentence_only(own, cross):
-        """You return the masks of the first sentence alone, (t_len, t_len) and (s_len,). A `return` inside a loop
-        ends the function in its first iteration. Every sentence needs its own table, and the axes of size 1 must be
-        there."""
+        """You return the masks of the first sentence alone, (t_len, t_len) and (s_len,). A `return` inside a loop ends
+        the function in its first iteration. Every sentence needs its own table, and both masks need their axes of size
+        1."""
         return own[0, 0], cross[0, 0, 0]
 
     def stacked(own, cross):
-        """You stack the two masks, but they have different shapes, so `stack` raises an error. They belong to two
-        attentions and stay two tensors. How does a function return two things?"""
+        """You stack the two masks, but they have different shapes, so `stack` raises an error. The masks belong to two
+        different attentions, so keep them as two tensors. How does a function return two things?"""
         return torch.stack([own, cross])
 
 

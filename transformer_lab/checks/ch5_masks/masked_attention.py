@@ -29,7 +29,7 @@ LOW, VERY_LOW = "scores in the thousands", "scores of -720,000"
 
 
 def _random_mask(draw, *shape):
-    """A mask in which every row has a True and a False, where there is room for both; so has every column, then."""
+    """A random mask in which every row and every column has a True and a False, where there is room for both."""
     mask, rows = draw(*shape) > 0, torch.arange(shape[-2])
     mask[..., rows, (rows + 1) % shape[-1]] = False
     mask[..., rows, rows % shape[-1]] = True
@@ -51,7 +51,7 @@ def _is_of_the_right_kind(got, expected):
 
 
 def _leaks(probe, got, expected):
-    """Whether low scores alone let hidden keys be seen."""
+    """Whether hidden keys are seen only because the visible scores are low."""
     query, key, value, mask = probe.arguments
     if probe.name not in (LOW, VERY_LOW) or not _is_of_the_right_kind(got, expected):
         return False
@@ -64,7 +64,8 @@ def _leaks(probe, got, expected):
 
 
 def _wrong_rows(probe, got, expected):
-    """Find the queries that get zeros or NaN for low or large scores, and the largest score of each, or return None."""
+    """Return which queries get zeros or NaN by mistake, and each query's largest score; None if something else is
+    wrong."""
     query, key, _, mask = probe.arguments
     if probe.name not in (LOW, VERY_LOW) or not _is_of_the_right_kind(got, expected):
         return None
@@ -76,13 +77,13 @@ def _wrong_rows(probe, got, expected):
 
 
 def _vanishes(probe, got, expected):
-    """Whether a query gets zeros or NaN where all the scores that it may see are low, and there alone."""
+    """Whether queries get zeros or NaN by mistake, but only queries whose visible scores are all low."""
     found = _wrong_rows(probe, got, expected)
     return found is not None and bool((found[1][found[0]] < 0).all())
 
 
 def _overflows(probe, got, expected):
-    """Whether a query gets zeros or NaN, the one with the largest score of all among them."""
+    """Whether queries get zeros or NaN by mistake, among them the query with the largest score of all."""
     found = _wrong_rows(probe, got, expected)
     return found is not None and bool(found[0].flatten()[found[1].argmax()])
 
@@ -131,7 +132,7 @@ def masked_attention(
 ):
     """Attend to the keys that ``mask`` allows: (batch, heads, q_len, d_value), zeros where a query may see nothing.
 
-    A hidden key has no weight, however low the scores of the others are.
+    A hidden key has no weight, however low the scores of the visible keys are.
     """
     table = masked(scale(scores(query, key), query.shape[-1]), mask)
     return output(empty_rows(weights(table), mask), value)
@@ -241,7 +242,7 @@ masked_attention.mistakes_in(
 
 @masked_attention.property
 def hidden_values_change_nothing(function, query, key, value, mask):
-    """Change what a query must not see, and its output stays."""
+    """Change the values that a query must not see, and its output stays the same."""
     seen = mask.expand(*query.shape[:-1], key.shape[-2])[:, :, :1]
     before = function(query, key, value, mask)
     after = function(query, key, torch.where(seen.mT, value, value + 10), mask)
@@ -250,7 +251,7 @@ def hidden_values_change_nothing(function, query, key, value, mask):
 
 @masked_attention.property
 def masked_weights_sum_to_one(function, query, key, value, mask):
-    """Values that are all 1 give 1, where anything may be seen: the weights of a query sum to one."""
+    """If all values are 1, every query that sees a key returns 1: the weights of a query sum to one."""
     result = function(query, key, torch.ones_like(value), mask)
     sees = mask.any(-1, keepdim=True).expand_as(result)
     return torch.allclose(result[sees], torch.ones_like(result[sees]), atol=1e-4)
@@ -293,7 +294,7 @@ class Masked:
     )
     def too_large_a_number(number, scores, mask):
         """Hidden keys get the score {}, which is a score like any other: {}. The score of a hidden key must be so low
-        that its exponential is zero beside any other."""
+        that its exponential is zero compared with that of any visible score."""
         return scores.masked_fill(~mask, number)
 
     def plus_a_billion(scores, mask):
@@ -322,8 +323,8 @@ class EmptyRows:
         return weights.masked_fill(~mask.any(dim=-1, keepdim=True), float("nan"))
 
     def empty_rows_kept(weights, mask):
-        """A query that may see nothing gets an output all the same. {When all its scores are one large negative number,
-        the softmax returns equal weights, and the output is the average of the hidden values.} There is no NaN and no
+        """A query that may see nothing still gets an output. {When all its scores are one large negative number, the
+        softmax returns equal weights, and the output is the average of the hidden values.} There is no NaN and no
         error. The docstring says what the output of such a query must be."""
         return weights
 
@@ -348,13 +349,13 @@ class WrongAnswers:
         return masked_attention.reference(query, key, value, ~mask)
 
     def mask_without_effect(query, key, value, mask):
-        """The mask has no effect: every query attends to every key. Do you use the result of `masked_fill`? It returns
-        a new tensor and leaves the old one unchanged; `masked_fill_` changes the old one."""
+        """The mask has no effect: every query attends to every key. Do you use the result of `masked_fill`?
+        `masked_fill` returns a new tensor and leaves the old one unchanged; `masked_fill_` changes the old one."""
         return over_keys(_scores(query, key)) @ value
 
     def plus_infinity(query, key, value, mask):
         """Every query with a hidden key gets NaN: the hidden score is +inf, and the softmax divides inf by inf. The
-        minus sign is missing, or there twice, as in `-float("-inf")`. A hidden key needs the lowest score, not the
+        minus sign is missing, or is written twice, as in `-float("-inf")`. A hidden key needs the lowest score, not the
         highest."""
         return over_keys(_scores(query, key).masked_fill(~mask, float("inf"))) @ value
 
@@ -365,7 +366,7 @@ class WrongAnswers:
 
     def heads_share_with_infinity(query, key, value, mask):
         """The softmax runs over axis 1, which counts the heads: for each query and key the weights of all heads sum to
-        one. Where a key is hidden in every head the softmax divides 0 by 0, which is NaN. Over which axis must the
+        one. If a key is hidden in every head, the softmax divides 0 by 0, which is NaN. Over which axis must the
         weights sum to one?"""
         return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(1) @ value
 
@@ -376,9 +377,9 @@ class WrongAnswers:
         return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(-2) @ value
 
     def sentences_share_with_infinity(query, key, value, mask):
-        """The softmax runs over axis 0, which counts the sentences of the batch: the sentences compete for weight.
-        Where a key is hidden in all sentences the softmax divides 0 by 0, which is NaN. Over which axis must the
-        weights sum to one?"""
+        """The softmax runs over axis 0, which counts the sentences of the batch: the sentences compete for weight. If a
+        key is hidden in all sentences, the softmax divides 0 by 0, which is NaN. Over which axis must the weights sum
+        to one?"""
         return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(0) @ value
 
     def after_the_softmax(query, key, value, mask):
@@ -389,7 +390,7 @@ class WrongAnswers:
 
     @family(
         infinity_after_the_softmax=(float("-inf"), "-inf", "infinite or NaN", "a score of -inf"),
-        a_billion_after_the_softmax=(-1e9, "-1e9", "a number of billions", "such a score"),
+        a_billion_after_the_softmax=(-1e9, "-1e9", "of the order of billions", "such a score"),
     )
     def filled_after_the_softmax(number, query, key, value, mask):
         """The weights of hidden keys are {}, and so the output is {}. Fill the scores, not the weights: the softmax
@@ -413,7 +414,7 @@ class WrongAnswers:
     def mask_as_an_index(query, key, value, mask):
         """You use the mask as an index, `scores[…] = …`. Unlike the mask of `masked_fill` and `where`, an index does
         not broadcast: it must have the shape of the scores. So yours works with a mask (batch, heads, q_len, k_len),
-        but raises with a causal or a padding mask."""
+        but raises an error with a causal or a padding mask."""
         scores = _scores(query, key)
         scores[~mask] = torch.finfo(scores.dtype).min
         return zeros_for_empty_rows(over_keys(scores), mask) @ value
@@ -425,8 +426,8 @@ class WrongAnswers:
         return masked_attention.reference(query, key, value, mask[:, None] if mask.ndim == 3 else mask)
 
     def weights_without_values(query, key, value, mask):
-        """You return the weights themselves: (…, q_len, k_len), one number for each key. They say how much of each
-        value is in the output. The product with the values is missing."""
+        """You return the weights themselves: (…, q_len, k_len), one number for each key. The weights say how much of
+        each value is in the output. The product with the values is missing."""
         return masked_attention.reference(
             query, key, torch.eye(key.shape[-2], dtype=key.dtype, device=key.device), mask
         )
@@ -444,8 +445,8 @@ class WrongAnswers:
         return _scores(query, key).masked_fill(~mask, float("-inf")).softmax(-2).nan_to_num() @ value
 
     def weights_as_well(query, key, value, mask):
-        """You return two things, the output and the weights. Many programs do, to draw the weights; here return the
-        output alone."""
+        """You return two things, the output and the weights. Many programs return both, in order to plot the weights;
+        here, return only the output."""
         weights = masked_attention.reference(
             query, key, torch.eye(key.shape[-2], dtype=key.dtype, device=key.device), mask
         )
@@ -464,7 +465,7 @@ class WrongAnswers:
 @masked_attention.mistake(sign=_vanishes)
 def rows_of_low_scores_vanish(query, key, value, mask):
     """A query whose visible scores are all far below zero gets zeros, or NaN, as if it might see nothing. Do you keep
-    the largest score of a row from falling below a fixed number, such as -1e4, or treat a row as empty where its scores
+    the largest score of a row from falling below a fixed number, such as -1e4, or treat a row as empty if its scores
     are below such a number? A score may have any size: subtract the largest unchanged, and find the empty rows from the
     mask alone."""
     scores = _scores(query, key).masked_fill(~mask, float("-inf"))

@@ -339,8 +339,8 @@ class WrongModules:
 
     def heads_of_a_token_compared(query, key, value, mask, n_heads):
         """The scores compare the heads of one token with each other: `heads` comes after the tokens in the matrix
-        product, which works on the last two axes. The tables are heads × heads, so most masks do not fit, and no token
-        ever sees a different token. Which two axes must be the last?"""
+        product, which works on the last two axes. The tables of scores are heads × heads, so most masks do not fit, and
+        no token ever sees a different token. Which two axes must be the last?"""
         query, key, value = (x.unflatten(-1, (n_heads, -1)) for x in three_projections(query, key, value))
         table = steps.by_root_d(query @ key.mT, query.shape[-1])
         if mask is None:
@@ -355,8 +355,8 @@ class WrongModules:
         return masked_multi_head.reference(query, key, value, one, 1)
 
     def output_and_weights(query, key, value, mask, n_heads):
-        """You return two things, the output and the weights. `nn.MultiheadAttention` returns both too, but here the
-        exercise asks for the output alone."""
+        """You return two things, the output and the weights. `nn.MultiheadAttention` also returns both, but this
+        exercise asks only for the output."""
         output = masked_multi_head.reference(query, key, value, mask, n_heads)
         query, key, _ = _split_projections(query, key, value, n_heads)
         table = steps.by_root_d(query @ key.mT, query.shape[-1])
@@ -374,7 +374,7 @@ class WrongModules:
         return output * seen[..., None]
 
 
-# The common mistakes are also tried in pairs, one in each of two stages; the rarer ones alone.
+# The common mistakes are also tried in pairs, one from each of two stages; the rarer mistakes are only tried alone.
 masked_multi_head.mistakes_in(
     split=(Cuts.view_alone, Cuts.every_nth_feature),
     merge=(Scrambled.reshape_alone, Scrambled.features_interleaved),

@@ -113,8 +113,8 @@ class Kept:
 
     def one_number_of_the_mask_for_each_token(x, lengths):
         """You multiply `x`, (batch, seq, d_model), by the mask, whose last axis is `seq`. Broadcasting aligns from the
-        right, so positions line up with features, which raises for most sizes. Each entry of the mask belongs to a
-        whole token. Where must the mask have an axis of size 1?"""
+        right, so positions line up with features, which raises an error for most sizes. Each entry of the mask belongs
+        to a whole token. Where must the mask have an axis of size 1?"""
         return x * (torch.arange(x.shape[1]) < lengths[:, None])
 
     def padding_zeroed_in_place(x, lengths):
@@ -150,8 +150,8 @@ class Kept:
 @mend_sentence_vectors.wrong(stage="kept", alone=True)
 class KeptAlone:
     def minus_infinity_for_padding(x, lengths):
-        """You fill the padding with -inf, and a sum that contains -inf is -inf. It belongs before a softmax, whose
-        exponential makes it zero. Which number leaves a sum unchanged?"""
+        """You fill the padding with -inf, and a sum that contains -inf is -inf. Minus infinity belongs before a
+        softmax, whose exponential makes it zero. Which number leaves a sum unchanged?"""
         real = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
         return x.masked_fill(~real[..., None], -torch.inf)
 
@@ -163,14 +163,14 @@ class KeptAlone:
 
     def filled_without_the_axis_of_the_features(x, lengths):
         """You fill `x`, (batch, seq, d_model), with a mask whose last axis is `seq`. Broadcasting aligns from the
-        right, so positions line up with features, which raises for most sizes. Each entry of the mask belongs to a
-        whole token. Where must the mask have an axis of size 1?"""
+        right, so positions line up with features, which raises an error for most sizes. Each entry of the mask belongs
+        to a whole token. Where must the mask have an axis of size 1?"""
         return x.masked_fill(torch.arange(x.shape[1]) >= lengths[:, None], 0.0)
 
     def chosen_without_the_axis_of_the_features(x, lengths):
         """You select from `x`, (batch, seq, d_model), with a mask whose last axis is `seq`. Broadcasting aligns from
-        the right, so positions line up with features, which raises for most sizes. Each entry of the mask belongs to a
-        whole token. Where must the mask have an axis of size 1?"""
+        the right, so positions line up with features, which raises an error for most sizes. Each entry of the mask
+        belongs to a whole token. Where must the mask have an axis of size 1?"""
         return torch.where(torch.arange(x.shape[1]) < lengths[:, None], x, 0)
 
     @family(
@@ -184,7 +184,8 @@ class KeptAlone:
 
     def lengths_in_a_row(x, lengths):
         """You compare the positions, (seq,), with the lengths, (batch,), as they are, so positions line up with
-        sentences, which raises for most sizes. Every sentence needs its own row. Which axis do the lengths lack?"""
+        sentences, which raises an error for most sizes. Every sentence needs its own row. Which axis do the lengths
+        lack?"""
         return x * (torch.arange(x.shape[1], device=x.device) < lengths)[..., None]
 
     def the_padding_but_its_first(x, lengths):
@@ -197,8 +198,8 @@ class KeptAlone:
 class AddedUp:
     def every_sum_by_every_length(x):
         """The sums keep the axis of the tokens, (batch, 1, d_model), and the lengths have one new axis, (batch, 1).
-        Broadcasting aligns from the right, which makes the result (batch, batch, d_model): it divides every sentence by
-        every length. Which of the two has an axis too many, or too few?"""
+        Broadcasting aligns from the right, which makes the result (batch, batch, d_model): every sentence is divided by
+        every length. Which of the two tensors has one axis too many, or too few?"""
         return x.sum(dim=1, keepdim=True)
 
     def summed_over_features(x):
@@ -276,7 +277,8 @@ class Divided:
 
     def mean_times_the_length(total, lengths, seq):
         """You multiply the mean over all places by the length, so longer sentences get larger vectors. The mean divides
-        by `seq`, but you must divide by the length, and multiply by nothing. By what must you divide the sum, once?"""
+        by `seq`, but you must divide by the length, and multiply by nothing. What is the one number that must divide
+        the sum?"""
         return total / seq * lengths[:, None]
 
     def rounded_down(total, lengths, seq):
@@ -313,7 +315,7 @@ class Divided:
 
     def every_length_for_every_sum(total, lengths, seq):
         """The sums have the shape (batch, d_model), and the lengths have two new axes, (batch, 1, 1). Broadcasting
-        aligns from the right, which makes the result (batch, batch, d_model): it divides every sentence by every
+        aligns from the right, which makes the result (batch, batch, d_model): every sentence is divided by every
         length. How many axes must the lengths have?"""
         return total / lengths[:, None, None]
 
@@ -322,13 +324,13 @@ class Divided:
         return (total / lengths[:, None]).round()
 
     def by_the_first_length(total, lengths, seq):
-        """You divide every sentence by the length of the first. Each sentence has its own length. What does
-        `lengths[0]` leave of them?"""
+        """You divide every sentence by the length of the first. Each sentence has its own length. How many of the
+        lengths does `lengths[0]` use?"""
         return total / lengths[0]
 
     def one_vector_for_the_batch(total, lengths, seq):
         """You return one vector, (d_model,): you also average over the sentences. Each sentence must keep its own
-        vector. How many averages are there in your function?"""
+        vector. Over how many axes does your function average?"""
         return (total / lengths[:, None]).mean(dim=0)
 
     def axes_of_size_one_lost(total, lengths, seq):
@@ -405,7 +407,7 @@ class WrongAnswers:
 
     def softmax_of_ones_and_zeros(x, lengths):
         """Your weights are a softmax of the mask as numbers, 1 for real tokens and 0 for padding. e⁰ is 1, so padding
-        keeps a weight, smaller than that of a real token by the factor e. Which score has the weight zero?"""
+        keeps a weight: that of a real token, divided by e. Which score gets the weight zero?"""
         real = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
         return (real.to(x.dtype).softmax(dim=-1)[..., None] * x).sum(dim=1)
 
@@ -415,14 +417,16 @@ class WrongAnswers:
         return x[:, 0]
 
     def numbers_that_are_not_zero(x, lengths):
-        """You count only what is not zero. A real token can be zero too: you then leave it out of the count, and the
-        vector of its sentence is too large. Which argument holds the number of tokens of each sentence?"""
+        """You count only the tokens that are not zero. A real token can be zero too: you then leave it out of the
+        count, and the vector of its sentence is too large. Which argument holds the number of tokens of each
+        sentence?"""
         kept = real_tokens(x, lengths)
         return kept.sum(1) / (kept != 0).any(-1).sum(1, keepdim=True)
 
     def cut_to_the_longest(x, lengths):
-        """You cut the batch to its longest sentence, and average over all remaining places. The other sentences still
-        have padding there, which is added and counted. Each sentence has its own length."""
+        """You cut the batch to the length of its longest sentence, and average over all remaining places. Shorter
+        sentences still have padding among these places, which is added and counted. Each sentence has its own
+        length."""
         return x[:, : int(lengths.max())].mean(dim=1)
 
     def the_last_token(x, lengths):
@@ -463,8 +467,8 @@ class WrongAnswers:
 
     def mask_as_an_index_of_the_second_axis(x, lengths):
         """In `x[:, is_real]` the mask, (batch, seq), indexes the axes from the second on, (seq, d_model), and does not
-        fit. And the selected tokens could not form sentences, which have different lengths. Which operation leaves
-        every token in its place?"""
+        fit. Even if it did, the selected tokens could not form a tensor of sentences, which have different lengths.
+        Which operation leaves every token in its place?"""
         return x[:, torch.arange(x.shape[1], device=x.device) < lengths[:, None]].mean(dim=1)
 
     def first_token_not_counted(x, lengths):
@@ -546,7 +550,7 @@ class WrongAnswers:
 
     @ways(by_view=torch.Tensor.view, by_reshape=torch.Tensor.reshape)
     def real_tokens_put_back(cut, x, lengths):
-        """Indexing with a mask, `x[is_real]`, puts all real tokens one after another. They cannot be reshaped to
+        """Indexing with a mask, `x[is_real]`, puts all real tokens one after another. They cannot be reshaped into
         sentences again, because sentences have different lengths, so your function raises an error. Which operation
         leaves every token in its place?"""
         return cut(x[torch.arange(x.shape[1]) < lengths[:, None]], len(x), -1, x.shape[2]).mean(dim=1)

@@ -31,7 +31,7 @@ def one_for_each_sentence(visible):
 
 
 def between_batch_and_keys(visible):
-    """Put the axes of the heads and the queries between."""
+    """Insert the axes of the heads and the queries between sentences and keys."""
     return visible[:, None, None, :]
 
 
@@ -87,7 +87,7 @@ padding_mask.example("as many sentences as keys", torch.tensor([1, 3, 2]), 3)
 
 @padding_mask.property
 def as_many_as_the_length(function, lengths, k_len):
-    """In every sentence as many keys are `True` as it has tokens."""
+    """Every sentence has as many `True` keys as it has tokens."""
     return torch.equal(function(lengths, k_len).reshape(len(lengths), -1).sum(-1), lengths)
 
 
@@ -146,8 +146,8 @@ class Compared:
 @padding_mask.wrong(stage="compared", alone=True)
 class ComparedAlone:
     def nothing_hidden(lengths, k_len):
-        """Every key is visible, whatever the lengths are: the padding as well. Where does your function treat a
-        position below the length differently from one beyond it?"""
+        """Every key is visible, even the padding, whatever the lengths are. Where does your function treat a position
+        below the length differently from one beyond it?"""
         return torch.ones(len(lengths), k_len, dtype=torch.bool)
 
 
@@ -159,8 +159,8 @@ class Visible:
         return ~real
 
     def ones_on_the_padding(real):
-        """Your mask has the number 1 on the padding, and 0 on the real tokens. Some programs write masks so and
-        multiply them by a large negative number later. Here return `True` and `False`, where `True` means may
+        """Your mask has the number 1 on the padding, and 0 on the real tokens. Some programs write masks in this way
+        and multiply them by a large negative number later. Here return `True` and `False`, where `True` means may
         attend."""
         return (~real).float()
 
@@ -173,8 +173,8 @@ class Visible:
 @padding_mask.wrong(stage="rows")
 class Rows:
     def batch_and_keys_exchanged(visible):
-        """The axes of batch and keys are swapped: in the comparison, the lengths run along the last axis, where the
-        positions should. Each row must belong to one sentence and have k_len entries."""
+        """The axes of batch and keys are swapped: in the comparison, the lengths are along the last axis, where the
+        positions should be. Each row must belong to one sentence and have k_len entries."""
         return visible.T
 
     def table_reshaped(visible):
@@ -187,9 +187,9 @@ class Rows:
 @padding_mask.wrong(stage="placed")
 class Placed:
     def without_axes(visible):
-        """{The numbers are right, but} the shape is (batch, k_len). Aligned from the right with scores (batch, heads,
-        q_len, k_len), `batch` lines up with `q_len`, which raises an error, or masks the wrong scores where the two
-        sizes are equal. Which two axes of the scores does your mask lack?"""
+        """{The numbers are right, but} the shape is (batch, k_len). When it is aligned from the right with scores
+        (batch, heads, q_len, k_len), `batch` lines up with `q_len`: this raises an error or, if the two sizes are
+        equal, masks the wrong scores. Which two axes of the scores does your mask lack?"""
         return visible
 
     def on_the_queries(visible):
@@ -217,7 +217,7 @@ class Placed:
 
     def rows_and_columns(visible):
         """You mask both queries and keys of the padding, (batch, 1, k_len, k_len). The padded queries then see no key,
-        which is where NaN comes from. Mask the keys alone: the output of a padded query is not used."""
+        which causes NaN. Mask the keys alone: the output of a padded query is not used."""
         return visible[:, None, None] * visible[:, None, :, None]
 
     def copied_for_every_query(visible):
@@ -235,8 +235,8 @@ class Placed:
 class WrongAnswers:
     def lengths_without_an_axis(lengths, k_len):
         """The positions and the lengths are along the same axis, which usually raises an error. With as many sentences
-        as keys it runs, but compares key 0 with sentence 0 only, key 1 with sentence 1 only, and so on. Compare every
-        sentence with every key, in a table: which of the two needs a new axis?"""
+        as keys, your function runs, but compares key 0 with sentence 0 only, key 1 with sentence 1 only, and so on.
+        Compare every sentence with every key, in a table: which of the two needs a new axis?"""
         return (torch.arange(k_len) < lengths)[:, None, None, None]
 
 

@@ -1,4 +1,4 @@
-"""A mask to add to the scores, from one of bools."""
+"""A mask to add to the scores, made from a boolean mask."""
 
 import torch
 
@@ -76,7 +76,7 @@ def infinity_where_false(function, mask):
 
 
 def _one_number_below_zero(probe, got, expected):
-    """Whether all that is wrong is which number hides: a finite one below zero, the same everywhere."""
+    """Whether the only mistake is the number that hides: a finite number below zero, the same everywhere."""
     if not isinstance(got.value, torch.Tensor) or like(got.value) != like(expected.value):
         return False
     (mask,) = probe.arguments
@@ -88,9 +88,9 @@ def _one_number_below_zero(probe, got, expected):
 @to_additive.wrong(stage="bias")
 class Bias:
     def ones_where_allowed(mask):
-        """Hidden places get -inf, and allowed places get 1 instead of 0, the number that `True` becomes. The softmax
-        does not change, since all visible scores rise together. But if you turn such a mask back into bool with `mask
-        == 0`, nothing is allowed. Which number leaves a score as it is?"""
+        """Hidden places get -inf, but allowed places get 1 instead of 0, because `True` becomes the number 1. The
+        softmax does not change, since all visible scores rise together. But if you turn such a mask back into bool with
+        `mask == 0`, nothing is allowed. Which number leaves a score as it is?"""
         return mask.float()
 
     def bool_for_numbers(mask):
@@ -133,19 +133,19 @@ class HiddenAlone:
 class Filled:
     def infinity_without_its_sign(bias, hidden):
         """Hidden places get +inf: the hidden score becomes the largest of all, and the softmax returns NaN. The minus
-        sign is missing, or there twice, as in `-float("-inf")`."""
+        sign is missing, or is written twice, as in `-float("-inf")`."""
         return bias.masked_fill(hidden, float("inf"))
 
     def minus_a_billion(bias, hidden):
-        """Hidden places get -1e9 instead of -inf. The weights are zero with both, as long as some key is visible. In a
-        row that sees nothing, -1e9 gives all keys equal weights and blends hidden values, without an error. And in
-        `float16` -1e9 does not exist. The docstring asks for -inf."""
+        """Hidden places get -1e9 instead of -inf. With either number, the hidden weights are zero as long as some key
+        is visible. In a row that sees nothing, -1e9 gives all keys equal weights and blends hidden values, without an
+        error. And `float16` cannot represent -1e9. The docstring asks for -inf."""
         return bias.masked_fill(hidden, -1e9)
 
     def minus_ten_thousand(bias, hidden):
-        """Hidden places get -10000 instead of -inf. Older programs use -10000, because `float16` ends at 65504. The
-        weights are zero with both as long as some key is visible and no score is that large. In a row that sees nothing
-        all scores decrease by the same amount, and no key is hidden. The docstring asks for -inf."""
+        """Hidden places get -10000 instead of -inf. Older programs use -10000, because `float16` ends at 65504. With
+        either number, the hidden weights are zero as long as some key is visible and no score is that large. In a row
+        that sees nothing all scores decrease by the same amount, and no key is hidden. The docstring asks for -inf."""
         return bias.masked_fill(hidden, -1e4)
 
     def lowest_number(bias, hidden):
@@ -168,7 +168,7 @@ class WrongAnswers:
         return mask.float()
 
     def zero_and_minus_one(mask):
-        """Hidden places get -1. Added to a score, that divides its exponential by 2.7, and the key is still seen. Which
+        """Hidden places get -1. Adding -1 to a score divides its exponential by 2.7, and the key is still seen. Which
         number, added to a score, makes its weight zero?"""
         return mask.float() - 1
 
@@ -178,24 +178,26 @@ class WrongAnswers:
         return (~mask) * float("-inf")
 
     def nan_where_hidden(mask):
-        """It is NaN where attention is hidden, and -inf where it is allowed: the mask itself was multiplied by -inf,
-        and 0 times infinity is NaN. Choose between two numbers instead of multiplying: `masked_fill` or `where`."""
+        """Your mask is NaN where attention is hidden, and -inf where it is allowed: you multiply the mask itself by
+        -inf, and 0 times infinity is NaN. Choose between two numbers instead of multiplying: `masked_fill` or
+        `where`."""
         return mask * float("-inf")
 
     def minus_on_a_bool(mask):
         """PyTorch does not subtract bools, so `1 - mask` and the like raise. The opposite of a mask is `~mask`. And if
-        you turn it into numbers first, mind what comes next: 0 times infinity is NaN. Choosing between two numbers
-        needs neither."""
+        you turn it into numbers first and then multiply, 0 times infinity is NaN. Choosing between two numbers needs
+        neither step."""
         return (1 - mask) * float("-inf")
 
     def one_where_hidden(mask):
-        """This is the mask reversed as numbers: 1 where it hides, 0 where it allows. Added to the scores it raises
-        the hidden ones by 1, and hides nothing. Which number, added to a score, makes its weight zero?"""
+        """Your result is the inverted mask as numbers: 1 where the mask hides, 0 where it allows. Added to the scores,
+        it raises the hidden scores by 1, and hides nothing. Which number, added to a score, makes its weight zero?"""
         return (~mask).float()
 
     def everything_hidden(mask):
-        """It is -inf everywhere, so nothing may be attended to. If you replace 1 by 0 first and 0 by -inf second, the
-        new zeros are replaced as well. In which order does each number change once?"""
+        """Your result is -inf everywhere, so nothing may be attended to. If you replace 1 by 0 first and 0 by -inf
+        second, the new zeros are replaced as well. In which order must you replace the two numbers so that each changes
+        only once?"""
         return torch.full(mask.shape, float("-inf"))
 
     def bool_filled_in_place(mask):
@@ -205,9 +207,8 @@ class WrongAnswers:
         return mask
 
     def two_axes_only(mask):
-        """Your loops take the mask for one with two axes, and fail for any other. The docstring says any shape.
-        PyTorch's own operations work on every entry, however many axes there are: which of them chooses between two
-        numbers?"""
+        """Your loops assume a mask with two axes, and fail for any other mask. The docstring says any shape. PyTorch's
+        own operations work on every entry, however many axes there are: which of them chooses between two numbers?"""
         bias = torch.zeros(mask.shape)
         for query in range(mask.shape[0]):
             for key in range(mask.shape[1]):
@@ -217,19 +218,18 @@ class WrongAnswers:
 
     def axes_added(mask):
         """{The numbers are right, and} the result has two axes of size 1 that the mask does not have. Programs that
-        begin with a mask of shape (batch, k_len) add them. The docstring asks for the shape of the mask."""
+        begin with a mask of shape (batch, k_len) add these axes. The docstring asks for the shape of the mask."""
         return to_additive.reference(mask)[:, None, None]
 
     def mask_transposed(mask):
-        """The last two axes have changed places: a row of your result belongs to a key, and not to a query. {The
-        numbers are right.} The result has the shape of the mask; nothing has to be transposed."""
+        """The last two axes are exchanged: a row of your result belongs to a key, and not to a query. {The numbers are
+        right.} The result has the shape of the mask; nothing has to be transposed."""
         return to_additive.reference(mask).mT
 
     @family(infinity_in_int64=torch.int64, infinity_in_int32=torch.int32)
     def infinity_among_whole_numbers(dtype, mask):
-        """-inf is to be filled into whole numbers, and PyTorch refuses: infinity exists only among floating point
-        numbers. A mask turned into 0 and 1 by `long` or `int` is made of whole numbers. Which dtype must your zeros
-        have?"""
+        """You fill -inf into integers, and PyTorch raises an error: only floating-point numbers can be infinite. A mask
+        turned into 0 and 1 by `long` or `int` is made of integers. Which dtype must your zeros have?"""
         return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, float("-inf"))
 
 
