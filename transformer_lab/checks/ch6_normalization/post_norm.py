@@ -72,8 +72,9 @@ class ChangeAlone:
 class Total:
     def no_residual(x, change):
         """Your result has no residual connection: `x` is not added to the sublayer's result. With a sublayer that
-        returns zeros, the token is lost. In the chapter's section 6.9, 48 layers without residual connections are still
-        guessing when 48 layers with them have learned. The sublayer computes a change: a change of what?"""
+        returns zeros, the token is lost. In the chapter's section 6.9, a stack of 48 layers without residual
+        connections still guesses when a stack with them has learned the task. The sublayer computes a change: a change
+        to what?"""
         return change
 
     def sublayer_without_effect(x, change):
@@ -123,7 +124,7 @@ class Output:
         return x
 
     def norm_of_your_own(x, norm):
-        """You do not use the argument `norm`, but a layer norm without weights. The caller may pass any norm, with
+        """Instead of the argument `norm`, you use a layer norm without weights. The caller may pass any norm, with
         weights that were learned. Call `norm` as you call `sublayer`."""
         return torch.nn.functional.layer_norm(x, x.shape[-1:])
 
@@ -140,7 +141,7 @@ class PlacesOfTheNorm:
 
     def norm_of_x_beside_the_change(x, sublayer, norm):
         """You add the norm of `x` to the sublayer's result, and you pass `x` to the sublayer as it came in. The norm
-        acts only on the path past the sublayer, and the sublayer's result stays unnormalized. What should go through
+        acts only on the path around the sublayer, and the sublayer's result stays unnormalized. What should go through
         the norm here?"""
         return norm(x) + sublayer(x)
 
@@ -188,9 +189,9 @@ class WrongAnswers:
         return norm(x) + norm(sublayer(x))
 
     def sublayer_and_norm_swapped(x, sublayer, norm):
-        """`sublayer` and `norm` have changed places: the norm computes the change, and the sublayer acts on the sum.
-        Both functions keep the shape, so nothing raises an error. In which order do the arguments come, and which of
-        the two functions acts last?"""
+        """`sublayer` and `norm` are swapped: the norm computes the change, and the sublayer acts on the sum. Both
+        functions keep the shape, so nothing raises an error. In which order do the arguments come, and which of the two
+        functions acts last?"""
         return sublayer(x + norm(x))
 
     def change_overwritten(x, sublayer, norm):
