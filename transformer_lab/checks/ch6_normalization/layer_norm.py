@@ -196,7 +196,7 @@ class Variance:
     def unbiased(x):
         """Your variance divides by `d_model - 1` instead of `d_model`. This is the unbiased variance, the default of
         `var` and `std`: it estimates the variance of a larger set from a sample, but a norm needs the variance of
-        exactly these numbers. With 4 features, the normalized numbers are too small by 13 percent, but with 512
+        exactly these numbers. With 4 features, the normalized numbers are too small by 13 per cent, but with 512
         features only by a thousandth, so the mistake is hard to see with many features."""
         return Variance.summed(x) / (x.shape[-1] - 1)
 

@@ -205,9 +205,9 @@ class Numerator:
         return (q.unsqueeze(-2) @ S).squeeze(-2)
 
     def own_value_alone(q, k, value):
-        """The numerator contains only the token's own key and value; the normalizer contains all keys so far. The sum
-        of key times value restarts at each place, or is overwritten instead of added to. {Token 0 is right, but} the
-        results of all later tokens are too small. What happens to `S` from one token to the next?"""
+        """The numerator contains only the token's own key and value; the normalizer contains all keys so far. You
+        restart the sum of key times value at each place, or overwrite it instead of adding to it. {Token 0 is right,
+        but} the results of all later tokens are too small. What happens to `S` from one token to the next?"""
         return (q * k).sum(-1, keepdim=True) * value
 
     def mean_of_products_so_far(q, k, value):
@@ -305,15 +305,15 @@ class WrongAnswers:
         return torch.cat([value[:, :, :1], result[:, :, 1:]], dim=2)
 
     def minus_infinity(query, key, value):
-        """You hide later keys with −∞, as before a softmax. But no exponential follows here that would turn −∞ into
+        """You hide later keys with −∞, as before a softmax. But here no exponential follows that would turn −∞ into
         zero: −∞ is added to the sums, and all results except the last token's are NaN. What must the weight of a hidden
         key be, when the weights are the similarities themselves?"""
         return _by_table(query, key, value, later_hidden)
 
     def large_negative_number(query, key, value):
-        """You hide later keys with a large negative number such as −1e9, as before a softmax. But no exponential
-        follows here that would turn this number into zero: the hidden keys outweigh all others, with nearly equal
-        weights. What must the weight of a hidden key be, when the weights are the similarities themselves?"""
+        """You hide later keys with a large negative number such as −1e9, as before a softmax. But here no exponential
+        follows that would turn this number into zero: the hidden keys outweigh all others, with nearly equal weights.
+        What must the weight of a hidden key be, when the weights are the similarities themselves?"""
         return _by_table(query, key, value, lambda weights: later_hidden(weights).clamp(min=-1e9))
 
     def softmax_of_hidden_zeros(query, key, value):
@@ -335,7 +335,7 @@ class WrongAnswers:
         return value.clone()
 
     def total_of_values_less_what_follows(query, key, value):
-        """You sum `S` over all keys and then subtract the later ones; `z` you sum from the front. The formula is
+        """You sum `S` over all keys and then subtract the later keys, but you sum `z` from the front. The formula is
         correct, and works for ordinary numbers. But if a later key is huge, the sum keeps none of the digits of the
         small keys, and the difference is wrong. If you sum `S` from the front as well, there is nothing to subtract."""
         q, k = positive(query), positive(key)
@@ -394,8 +394,8 @@ class WrongAnswers:
     )
     def S_transposed(read, query, key, value):
         """Your `S` has its axes in the order (d_value, d_head), so the query's features are multiplied with the wrong
-        axis. The product raises an error; with equal sizes it would be silently wrong. The features must be on the last
-        axis but one of `S`: which of key and value gets its new axis at the end?"""
+        axis. The product raises an error; with equal sizes it would be silently wrong. The features must be on the
+        second-to-last axis of `S`: which of key and value gets its new axis at the end?"""
         return read(positive(query), value.unsqueeze(-1) * positive(key).unsqueeze(-2)).squeeze(-2)
 
 

@@ -15,7 +15,8 @@ def _padded_inputs(draw, batch=2, heads=3, q_len=9, k_len=7, d_head=5, d_value=4
 
 
 def _with_sums(query, key, value, key_mask, q=None, k=None, v=None, z=None):
-    """Linear attention; ``q``, ``k``, ``v`` and ``z`` are the queries' features, those in S, the values, those in z."""
+    """Compute linear attention from the queries' features ``q``, the keys' features ``k`` in S and ``z`` in z, and
+    values ``v``."""
     q, real = positive(query) if q is None else q, key_mask.mT
     k = positive(key).masked_fill(~real, 0) if k is None else k
     z = k if z is None else z
@@ -135,8 +136,8 @@ def _without_an_axis_for_heads(key_mask):
 @mend_padding.wrong
 class WrongAnswers:
     def as_given(query, key, value, key_mask):
-        """This function does what the given program does. Its results shrink towards zero, the more padding there is:
-        values that are all one do not stay one. So one of the two sums {is right, but the other} still counts the
+        """This function does what the given program does. The more padding there is, the closer its results are to
+        zero: values that are all one do not stay one. So one of the two sums {is right, but the other} still counts the
         padding. Print both sums for a sentence with padding and for the same sentence without."""
         k = positive(_zeroed(key, key_mask))
         return _with_sums(query, key, value, key_mask, k=k, v=_zeroed(value, key_mask))
@@ -346,8 +347,9 @@ class WrongAnswers:
 
     def padding_counted_out_as_ones(query, key, value, key_mask):
         """You subtract 1 from the normalizer for every padded key. {The padded key's features are indeed ones, but} the
-        query multiplies a padded key's features by its own features and sums, so each padded key weighs as much as the
-        query's features together. Subtract the ones from `z`, before the query reads it, or never add them."""
+        query multiplies a padded key's features by its own features and sums the products, so the weight of each padded
+        key is the sum of the query's features. Subtract the ones from `z`, before the query reads it, or never add
+        them."""
         q, k = positive(query), positive(_zeroed(key, key_mask))
         counted = (~key_mask).sum(-1, keepdim=True)
         return (q @ (k.mT @ _zeroed(value, key_mask))) / (q @ k.sum(-2).unsqueeze(-1) - counted)
@@ -428,8 +430,8 @@ class WrongAnswers:
         return mend_padding.reference(query / query.shape[-1] ** 0.5, key, value, key_mask)
 
     def later_keys_hidden(query, key, value, key_mask):
-        """You hide the padding, but a triangle also hides all keys after each query. The program was not causal: each
-        query saw all keys. What is the only thing that must be left out?"""
+        """You hide the padding, but you also apply a triangular mask, which hides all keys after each query. The
+        program was not causal: each query saw all keys. What is the only thing that must be left out?"""
         weights = (positive(query) @ positive(key).mT * key_mask).tril()
         return weights @ value / weights.sum(-1, keepdim=True)
 
@@ -460,9 +462,9 @@ class WrongAnswers:
         keys_selected_by_the_transposed_mask=lambda key_mask: key_mask.mT,
     )
     def keys_picked(mask, query, key, value, key_mask):
-        """You use the mask as an index to select keys, and PyTorch raises an error: its sizes must equal the tensor's
-        own. Nor could one tensor hold the selected keys, since each sentence has a different number of them. What can
-        you write where a key is not real?"""
+        """You use the mask as an index to select keys, and PyTorch raises an error: the sizes of an index must equal
+        the tensor's own. Nor could one tensor hold the selected keys, since each sentence has a different number of
+        them. What can you write where a key is not real?"""
         return linear_attention.reference(query, key[mask(key_mask)], value)
 
     def times_the_share_of_real_keys(query, key, value, key_mask):
@@ -509,8 +511,8 @@ class WrongAnswers:
         return positive(query) @ (k.mT @ value) / k.sum((-2, -1), keepdim=True)
 
     def multiplied_by_the_normalizer(query, key, value, key_mask):
-        """You multiply by the normalizer, but should divide by it: values that are all one come out as its square. How
-        did the given program use it?"""
+        """You multiply by the normalizer, but should divide by it: values that are all one come out as the square of
+        the normalizer. How did the given program use it?"""
         q, k = positive(query), _zeroed(positive(key), key_mask)
         return (q @ (k.mT @ value)) * (q @ k.sum(-2).unsqueeze(-1))
 

@@ -1,4 +1,4 @@
-"""One token of linear attention: into the state, and out of it."""
+"""One step of linear attention: add a token to the state, and read the state."""
 
 import torch
 from torch.nn import functional as F
@@ -56,7 +56,7 @@ def read(q, S, z):
 def recurrent_step(
     state, query, key, value, *, features=positive, new_S=one_product_more, new_z=one_key_more, output=read
 ):
-    """Take one token into the state and read it: one step of causal linear attention.
+    """Add one token to the state and read the new state: one step of causal linear attention.
 
     state: S (batch, heads, d_head, d_value) and z (batch, heads, d_head), query and key (batch, heads, d_head),
     value (batch, heads, d_value). Returns ((S, z), output), with output (batch, heads, d_value).
@@ -164,7 +164,7 @@ def as_causal_linear_attention(function, state, query, key, value):
 
 
 def _read_before(state, query, key, value, S, z):
-    """The state as it should be, and an output that was read from another."""
+    """Return the right state, and an output that was read from a different state."""
     after, _ = recurrent_step.reference(state, query, key, value)
     return after, read(positive(query), S if S is not None else after[0], z if z is not None else after[1])
 
@@ -195,7 +195,7 @@ class NewS:
         return S + value.unsqueeze(-2)
 
     def S_not_updated(S, k, value):
-        """You add the token to `z` but not to `S`: its value is lost, and it makes the weights of the other values
+        """You add the token to `z` but not to `S`: its value is lost, and its key makes the weights of the other values
         smaller. Do you compute the new `S` without keeping it, or does the output read the old `S`?"""
         return S + 0
 
@@ -337,7 +337,7 @@ class WrongAnswers:
 
     def read_before_the_token(state, query, key, value):
         """{The state you return is right, but} the output was read from the old state: the token misses itself. The
-        very first token finds only zeros there: its output is NaN (0/0), or 0 if you add a small number to the
+        very first token reads only zeros there: its output is NaN (0/0), or 0 if you add a small number to the
         normalizer. In which order do you update and read?"""
         return _read_before(state, query, key, value, *state)
 

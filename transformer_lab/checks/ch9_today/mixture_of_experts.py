@@ -6,7 +6,7 @@ from ..exercise import exercise, family
 
 
 class _Wave:
-    """Some expert: a function of each number separately, which is not linear; a card shows it as a formula."""
+    """Some expert: a nonlinear function, applied to each number separately; a card shows it as a formula."""
 
     def __init__(self, speed, shift):
         self.speed, self.shift = speed, shift
@@ -125,7 +125,8 @@ class RightAnswers:
         return torch.cat(rows).view_as(x)
 
     def all_experts_for_all(x, indices, weights, experts, shared):
-        """The results that are not needed are multiplied by 0: the same numbers, at the price of all experts."""
+        """Compute all experts for every token and multiply the results that are not needed by 0: the numbers are the
+        same."""
         every = torch.stack([expert(x.flatten(0, 1)).view_as(x) for expert in experts], dim=2)
         dense = torch.zeros(*x.shape[:2], len(experts)).to(weights).scatter(-1, indices, weights)
         return torch.einsum("bse,bsed->bsd", dense, every) + of_all(x, shared)
@@ -303,7 +304,7 @@ class Shares:
 
 
 def _sum_over_experts(x, indices, weights, experts, of=lambda expert, tokens, weight: weight * expert(tokens)):
-    """The loop of the reference, with another rule for what is added."""
+    """Run the loop of the reference with a different rule for what is added."""
     tokens, indices, weights = x.flatten(0, 1), indices.flatten(0, 1), weights.flatten(0, 1)
     mixed = torch.zeros_like(tokens)
     for number, expert in enumerate(experts):
@@ -313,7 +314,7 @@ def _sum_over_experts(x, indices, weights, experts, of=lambda expert, tokens, we
 
 
 def _each(x, indices, weights, experts):
-    """What each token's experts return, each times its weight: (batch, seq, n_active, d_model)."""
+    """Return the results of each token's experts, each times its weight: (batch, seq, n_active, d_model)."""
     every = torch.stack([expert(x.flatten(0, 1)).view_as(x) for expert in experts], dim=2)
     return weights[..., None] * every.gather(2, indices[..., None].expand(-1, -1, -1, x.shape[-1]))
 
@@ -578,7 +579,8 @@ class Result:
 @mixture_of_experts.wrong
 class WrongAnswers:
     def shared_reads_the_sum(x, indices, weights, experts, shared):
-        """The shared expert reads the sum of the other experts. It must read the token itself, as they do."""
+        """The shared expert reads the sum of the other experts. It must read the token itself, as the other experts
+        do."""
         mixed = by_its_experts(x, indices, weights, experts)
         return mixed + of_all(mixed, shared)
 
