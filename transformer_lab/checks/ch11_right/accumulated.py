@@ -23,7 +23,7 @@ def _model_and_batches(draw, vocab=6, seq=8):
 
 
 def _asking(draw, answers, vocab=6, seq=8):
-    """Make batches of texts. ``answers`` has a number for each text: as many labels at its end are not hidden."""
+    """Make batches of texts. ``answers`` says for each text how many labels at its end are not hidden."""
     batches = []
     for lengths in answers:
         tokens = torch.randint(vocab, (len(lengths), seq), generator=draw.generator)

@@ -1,4 +1,4 @@
-"""The first output that an earlier place gets from a later token."""
+"""The first leak: an output that depends on a token after it."""
 
 import torch
 
@@ -145,8 +145,8 @@ class WhatMoved:
         return table > 0.001 * table.max()
 
     def one_millionth(table):
-        """Your limit is too low: you count entries below a hundred-thousandth of the largest entry. How many zeros has
-        1e-5?"""
+        """Your limit is too low: you count entries below a hundred-thousandth of the largest entry. How many zeros does
+        1e-5 have?"""
         return table > 1e-6 * table.max()
 
     def of_the_mean(table):

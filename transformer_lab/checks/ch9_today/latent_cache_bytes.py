@@ -32,7 +32,7 @@ def so_many_bytes(bytes_per_value):
 
 
 @exercise(
-    # The features can be divided among the heads: the number is then the same in each order of the steps.
+    # `n_heads` divides the features: a division then leaves no remainder, in whatever order the factors are used.
     inputs=lambda draw: (3, 6, 22, 8, 7, 5, 4),
     axes={},
     hints=(
@@ -110,7 +110,7 @@ def _twice(number):
 
 for _number, _what in ((0, "the layers"), (4, "the tokens"), (5, "the sentences"), (6, "the bytes of a value")):
     _property = _twice(_number)
-    _property.__doc__ = f"Twice {_what}, twice the bytes."
+    _property.__doc__ = f"With twice {_what}, the cache takes twice as many bytes."
     latent_cache_bytes.property(_property)
 
 

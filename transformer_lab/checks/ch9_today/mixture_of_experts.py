@@ -202,13 +202,13 @@ class Routed:
         return indices[:, -1:].expand_as(indices)
 
     def experts_of_the_next_token(indices):
-        """Each token goes through the experts of the next token: `indices` is shifted by one place against `x`. Look at
-        your slices."""
+        """Each token goes through the experts of the next token: `indices` is shifted by one place relative to `x`.
+        Look at your slices."""
         return indices.roll(-1, dims=1)
 
     def experts_of_the_token_before(indices):
-        """Each token goes through the experts of the token before it: `indices` is shifted by one place against `x`.
-        Look at your slices."""
+        """Each token goes through the experts of the token before it: `indices` is shifted by one place relative to
+        `x`. Look at your slices."""
         return indices.roll(1, dims=1)
 
     def experts_of_another_sentence(indices):
@@ -288,8 +288,8 @@ class Shares:
         return weights[:1].expand_as(weights)
 
     def weights_of_the_next_token(weights):
-        """Each token uses the weights of the next token: `weights` is shifted by one place against `x`. Look at your
-        slices."""
+        """Each token uses the weights of the next token: `weights` is shifted by one place relative to `x`. Look at
+        your slices."""
         return weights.roll(-1, dims=1)
 
     def weights_squared(weights):
