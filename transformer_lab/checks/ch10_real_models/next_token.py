@@ -47,8 +47,7 @@ def where_it_falls(p, draw):
 def next_token(
     logits, temperature, top_k, top_p, draw, *, scores=divided, first=likeliest, count=enough, place=where_it_falls
 ):
-    """Return the token that ``draw``, from 0 to 1, selects, by its number; at temperature 0 that with the highest
-    score."""
+    """Return the number of the token that ``draw``, from 0 to 1, selects; at temperature 0, of the likeliest token."""
     if temperature == 0:
         return int(logits.argmax())
     p, order = first(scores(logits, temperature), top_k)

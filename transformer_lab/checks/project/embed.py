@@ -329,8 +329,9 @@ class Together:
         return torch.nn.functional.layer_norm(vectors + pattern.to(vectors), vectors.shape[-1:])
 
     def dtype_of_the_positions_kept(vectors, pattern):
-        """The positions come in float32, and a sum of two dtypes has the wider one: with a table in float16, the result
-        is float32. The result must have the table's dtype. Convert the positions before you add: `.to(table)`."""
+        """The positions come in float32, and a sum of two dtypes has the wider dtype: with a table in float16, the
+        result is float32. The result must have the table's dtype. Convert the positions before you add:
+        `.to(table)`."""
         return vectors + pattern.to(vectors.device)
 
     def positions_as_whole_numbers(vectors, pattern):

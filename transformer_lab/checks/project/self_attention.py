@@ -1,4 +1,4 @@
-"""Multi-head self-attention around any attention."""
+"""Multi-head self-attention around any attention function."""
 
 import torch
 from torch.nn.functional import linear, scaled_dot_product_attention
@@ -47,7 +47,7 @@ def self_attention(
     merge=merge_heads.reference,
     combined=last_projection,
 ):
-    """Multi-head self-attention around any ``attend(query, key, value)``: (batch, seq, d_model) in and out."""
+    """Apply multi-head self-attention around any ``attend(query, key, value)``: (batch, seq, d_model) in and out."""
     heads = attend(*(split(y, n_heads) for y in projections(x, weights)))
     return combined(merge(heads), weights)
 
