@@ -195,9 +195,9 @@ class PositionAlone:
 @cached_step.wrong(stage="turn_query")
 class TurnQuery:
     def query_not_rotated(query, position, base):
-        """Your scores are those of a query that is not rotated: you leave it as it is, or rotate it by position 0, or
-        you rotate it and all keys by the same position, which changes no score. The keys of the cache have already been
-        rotated. Which two tensors are new?"""
+        """Your scores are those of a query that is not rotated: you leave the query as it is, or rotate it by position
+        0, or rotate it and all keys by the same position, which changes no score. The keys of the cache have already
+        been rotated. Which two tensors are new?"""
         return query
 
 
@@ -543,8 +543,8 @@ class WrongAnswers:
 
     def position_is_a_plain_number(query, key, value, keys, values, base):
         """You index a whole number as if it were a tensor. Do you pass `keys.shape[…]` itself to `rotate` as its
-        positions? `rotate` expects a tensor of the shape (seq,), one position for each token, and reads it with `[:,
-        None]`. How many tokens do you pass here?"""
+        positions? `rotate` expects a tensor of the shape (seq,), one position for each token, and indexes this tensor
+        with `[:, None]`. How many tokens do you pass here?"""
         here = keys.shape[-2]
         return _rotated(query, here[:, None], base)  # the first line of a `rotate` that follows its hint
 
@@ -582,7 +582,7 @@ class WrongAnswers:
         return weights_of(rotate.reference(query, here, base), keys) @ values, keys, values
 
     def all_positions_for_the_query(query, key, value, keys, values, base):
-        """You rotate the single query by the positions of all tokens, and it becomes as many queries. There is one new
+        """You rotate the single query by the positions of all tokens, so you get as many queries. There is one new
         token, at one position: what shape must `positions` have?"""
         here = torch.arange(keys.shape[-2] + 1, device=keys.device)
         keys, values = appended(keys, _rotated(key, len(here) - 1, base)), appended(values, value)
@@ -597,7 +597,7 @@ class WrongAnswers:
         return cached_step.reference(query, key, value, keys, values, always)
 
     def halves_for_the_query_alone(query, key, value, keys, values, base):
-        """You rotate the new key with neighbours as pairs, but the query with feature i and feature i + d_head/2.
+        """In the new key you pair neighbouring features, but in the query you pair feature i with feature i + d_head/2.
         Rotate both with the same function, `rotate` of exercise 9.1."""
         here = torch.tensor([keys.shape[-2]], device=keys.device)
         keys, values = appended(keys, rotate.reference(key, here, base)), appended(values, value)

@@ -272,7 +272,7 @@ class MeanAlone:
 
     def first_place_left_out(states, real):
         """Your mean leaves out the first place of each row, as if it held no token. `real` alone says which tokens
-        count: it is `True` for the first token where that token is real."""
+        count: it is `True` for the first token if that token is real."""
         return (states * real[..., None])[:, 1:].sum(dim=1)
 
     def last_place_left_out(states, real):
@@ -400,7 +400,7 @@ class Length:
         return mean / mean.sum(dim=-1, keepdim=True).sqrt()
 
     def signs_alone(mean):
-        """All your numbers are 1 or −1: each is divided by its own absolute value. This happens where the length is
+        """All your numbers are 1 or −1: each is divided by its own absolute value. This happens if the length is
         computed along an axis of size 1. Over which axis must the squares of a vector be summed?"""
         return mean.sign()
 
@@ -507,7 +507,7 @@ class LengthAlone:
 
     def cosines_returned(mean):
         """You return the dot products of all pairs of texts, (batch, batch). The exercise asks for the vectors
-        themselves, from which others compute the dot products."""
+        themselves, from which other code computes the dot products."""
         return of_length_one(mean) @ of_length_one(mean).mT
 
     def first_text_alone(mean):

@@ -30,7 +30,7 @@ def _text(draw, seq=4, vocab=9, max_new_tokens=6):
 
 
 def best(scores):
-    """Return the token with the highest score after the last one."""
+    """Return the token that has the highest score in the scores after the last token."""
     return scores[:, -1].argmax(dim=-1, keepdim=True)
 
 
@@ -347,7 +347,7 @@ class LoopAlone:
 
     def cut_at_the_last_stop(choose, tokens, max_new_tokens, stop):
         """You cut the text at its *last* stop token, but the model may have written several. Writing ends before the
-        first: the index of which stop token do you use?"""
+        first stop token: which stop token's index do you use?"""
         text = until_stop(choose, tokens, max_new_tokens, None)
         stops = (text[0, tokens.shape[1] :] == stop).nonzero()
         return text[:, : tokens.shape[1] + int(stops[-1])] if len(stops) else text
@@ -385,7 +385,8 @@ class LoopAlone:
 
     def last_token_compared(choose, tokens, max_new_tokens, stop):
         """You compare the last token of the text with `stop` before you choose the new token: the loop ends one step
-        late, you return the stop token, and a prompt that ends in it gets no answer. Which token must you compare?"""
+        late, you return the stop token, and a prompt that ends in the stop token gets no answer. Which token must you
+        compare?"""
         for _ in range(max_new_tokens):
             if int(tokens[0, -1]) == stop:
                 break
@@ -605,8 +606,8 @@ class WhichToken:
 
     @family(doubled_until_any_stop=torch.any, doubled_until_all_stop=torch.all)
     def doubled(ends, model, tokens, max_new_tokens, stop):
-        """You append a token for each place of the text, so it doubles with every step. Only the scores after the last
-        token say what comes next: where do you select that place?"""
+        """You append a token for each place of the text, so the text doubles with every step. Only the scores after the
+        last token say what comes next: where do you select that place?"""
         text = tokens
         for _ in range(min(max_new_tokens, 6)):
             chosen = model(text).argmax(dim=-1)

@@ -44,7 +44,7 @@ def second_map(activated, w2, b2):
     ),
 )
 def feed_forward(x, w1, b1, w2, b2, *, hidden=first_map, activated=positive_part, output=second_map):
-    """Apply two linear maps with a ReLU between them to every position separately: (batch, seq, d_model) stays."""
+    """Apply two linear maps, with a ReLU between them, to every position separately: (batch, seq, d_model) stays."""
     return output(activated(hidden(x, w1, b1)), w2, b2)
 
 
@@ -325,5 +325,5 @@ class WrongAnswers:
 
     def input_added(x, w1, b1, w2, b2):
         """You add `x` to the result. The residual connection belongs to the block around this layer: if both added `x`,
-        every token would count twice. This layer returns the change alone."""
+        every token would count twice. This layer returns only the change."""
         return x + second_map(first_map(x, w1, b1).relu(), w2, b2)

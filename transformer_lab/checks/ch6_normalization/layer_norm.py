@@ -49,7 +49,7 @@ def scaled_and_shifted(normalized, weight, bias):
 def layer_norm(
     x, weight, bias, eps, *, mean=mean_of_token, variance=biased, normalized=eps_inside, output=scaled_and_shifted
 ):
-    """Standardize every token over its own features, scale, and shift: (batch, seq, d_model) stays."""
+    """Standardize every token over its own features, then scale and shift it: (batch, seq, d_model) stays."""
     distance = x - mean(x)
     return output(normalized(distance, variance(x), eps), weight, bias)
 
@@ -65,8 +65,8 @@ def equal_features(draw):
 @layer_norm.probe
 def near_1100(draw):
     """features near 1100"""
-    # The squares are all rounded up, and sums of them are exact: mean(x²) − mean(x)² is wrong in the same way whatever
-    # the order of the sums.
+    # Every square is rounded up, and sums of the squares are exact: so mean(x²) − mean(x)² has the same error in every
+    # order of the sums.
     near = [[1109.5625, 1106.4375, 1097.5625, 1098.4375], [1090.4375, 1098.4375, 1101.5625, 1093.5625]]
     return torch.tensor([near]), draw(4), draw(4), 0.1
 
@@ -114,7 +114,7 @@ def mean_zero(function, x, weight, bias, eps):
 
 @layer_norm.property
 def each_token_on_its_own(function, x, weight, bias, eps):
-    """A change of one token changes only the result of that token."""
+    """A change in one token changes only the result of that token."""
     changed = x.clone()
     changed[0, -1] *= 10
     return bool(torch.allclose(function(changed, weight, bias, eps)[0, 0], function(x, weight, bias, eps)[0, 0]))
@@ -169,7 +169,7 @@ class Variance:
 
     def mean_of_squares_less_square_of_mean(x):
         """Your variance loses digits where the mean is large, probably because you compute the mean of the squares
-        minus the square of the mean. Near 1,100, the squares are near 1,210,000, where neighboring float32 numbers are
+        minus the square of the mean. Near 1,100, the squares are near 1,210,000, where neighbouring float32 numbers are
         an eighth apart: a variance of 18.44, as in the check's second token, comes out as 18.5. Near 16,384, a variance
         of 2.5 comes out as 0. In exact arithmetic the two formulas are equal. Which do you do first, square or
         subtract?"""
@@ -222,8 +222,8 @@ class RootAndEps:
 
     def no_root(numbers, spread, eps):
         """You divide by a mean of squares without taking its root. A token three times as large has a mean of squares
-        nine times as large, whose root is three times as large. Without the root, the token comes out a third as large,
-        but should come out the same. Numbers close to 1 hide the mistake."""
+        nine times as large, whose root is three times as large. Without the root, the result is a third as large, but
+        it should stay the same. Numbers close to 1 hide the mistake."""
         return numbers / (spread + eps)
 
     def no_eps(numbers, spread, eps):
@@ -323,7 +323,7 @@ class WrongAnswers:
 
     def over_all_but_batch(x, weight, bias, eps):
         """You take mean and variance over `seq` and `d_model` together, one pair for each sentence. For images this is
-        called layer norm, so many explanations show it; in a Transformer the name means something else. Count the
+        called layer norm, and many explanations show it; in a Transformer the name means something else. Count the
         means: (2, 7, 5) should have 14 of them, one for each token, but you have 2."""
         return _over(x, weight, bias, eps, (1, 2))
 

@@ -162,7 +162,7 @@ class Layer:
 
     def norm_twice_in_front(x, part, norm):
         """You apply the norm twice: you replace the stream by its norm, and then normalize it again before the part.
-        The first norm is the fault of the given program. Which line is one too many?"""
+        The first norm is the fault in the given program. Which line is one too many?"""
         x = norm(x)
         return x + part(norm(x))
 
@@ -198,15 +198,15 @@ class Layer:
         return y
 
     def result_of_the_part_doubled(x, part, norm):
-        """Each layer adds the part's result to itself, and its input is lost: `x = part(x)` assigns the result to the
-        name `x`, so `x + x` is twice the result. Keep the layer's input under a different name."""
+        """Each layer adds the part's result to itself, and the layer's input is lost: `x = part(x)` assigns the result
+        to the name `x`, so `x + x` is twice the result. Keep the layer's input under a different name."""
         x = part(norm(x))
         return x + x
 
     def bare_result_doubled(x, part, norm):
-        """Each layer adds the part's result to itself, its input is lost, and no norm is applied: `x = part(x)` assigns
-        the result to the name `x`, so `x + x` is twice the result. Keep the layer's input under a different name. Which
-        tensor must the part get?"""
+        """Each layer adds the part's result to itself, the layer's input is lost, and no norm is applied: `x = part(x)`
+        assigns the result to the name `x`, so `x + x` is twice the result. Keep the layer's input under a different
+        name. Which tensor must the part get?"""
         x = part(x)
         return x + x
 
@@ -249,8 +249,8 @@ class WrongAnswers:
 
     def final_norm_in_every_layer(x, parts, norms, final_norm):
         """You apply the final norm in every layer, to the sum. So the stream passes through a norm in each layer, which
-        pre-norm avoids. The norm is called final because it comes once, after the last layer. How far is its line
-        indented?"""
+        pre-norm avoids. The norm is called final because it comes once, after the last layer. How far is the line that
+        calls it indented?"""
         for part, norm in zip(parts, norms):
             x = final_norm(x + part(norm(x)))
         return x

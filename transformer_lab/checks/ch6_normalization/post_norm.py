@@ -208,9 +208,9 @@ class WrongAnswers:
         return norm(x, sublayer(x))
 
     def sublayer_called_twice(x, sublayer, norm):
-        """You call the sublayer twice and add its first result and its second. This happens when `x = sublayer(x)`
-        gives the name `x` to the result, and the next line uses `x` again. In post-norm, the sublayer is called once,
-        and `x` stays the tensor that came in."""
+        """You call the sublayer twice and add its two results. This happens when `x = sublayer(x)` gives the name `x`
+        to the result, and the next line uses `x` again. In post-norm, the sublayer is called once, and `x` stays the
+        tensor that came in."""
         x = sublayer(x)
         return norm(x + sublayer(x))
 

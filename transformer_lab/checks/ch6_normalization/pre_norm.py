@@ -173,16 +173,16 @@ class WrongAnswers:
         return x + sublayer(x + norm(x))
 
     def name_lost_and_called_twice(x, sublayer, norm):
-        """You call the sublayer twice, each time on a norm, and add its first result and its second. This happens when
-        `x = sublayer(norm(x))` gives the name `x` to the result, and the next line uses `x` again. In pre-norm, the
-        sublayer is called once, and `x` stays the tensor that came in."""
+        """You call the sublayer twice, each time on a norm, and add its two results. This happens when `x =
+        sublayer(norm(x))` gives the name `x` to the result, and the next line uses `x` again. In pre-norm, the sublayer
+        is called once, and `x` stays the tensor that came in."""
         x = sublayer(norm(x))
         return x + sublayer(norm(x))
 
     def first_and_second_result_added(x, sublayer, norm):
-        """You call the sublayer twice and add its first result and its second. This happens when `x = sublayer(…)`
-        gives the name `x` to the result, and the next line uses `x` again. In pre-norm, the sublayer is called once,
-        and `x` stays the tensor that came in."""
+        """You call the sublayer twice and add its two results. This happens when `x = sublayer(…)` gives the name `x`
+        to the result, and the next line uses `x` again. In pre-norm, the sublayer is called once, and `x` stays the
+        tensor that came in."""
         x = sublayer(norm(x))
         return x + sublayer(x)
 

@@ -85,7 +85,7 @@ def mean_square_one(function, x, weight, eps):
 
 @rms_norm.property
 def each_token_on_its_own(function, x, weight, eps):
-    """A change of one token changes the result of that token alone."""
+    """A change in one token changes only the result of that token."""
     changed = x.clone()
     changed[0, -1] *= 10
     return bool(torch.allclose(function(changed, weight, eps)[0, 0], function(x, weight, eps)[0, 0]))

@@ -232,13 +232,12 @@ class Biases:
 
     def bias_of_one_map_always(d_model, bias):
         """You count `d_model` numbers as biases, whatever `bias` says. Each of attention's linear maps has a bias of
-        its own, but where `bias` is `False`, no map has a bias. Look at where your function uses its argument
-        `bias`."""
+        its own, but if `bias` is `False`, no map has a bias. Look at where your function uses its argument `bias`."""
         return d_model
 
     def three_biases_always(d_model, bias):
-        """You count the biases of three maps, whatever `bias` says. There are four maps, and where `bias` is `False`,
-        none of them has a bias. Look at where your function uses its argument `bias`."""
+        """You count the biases of three maps, whatever `bias` says. There are four maps, and if `bias` is `False`, none
+        of them has a bias. Look at where your function uses its argument `bias`."""
         return 3 * d_model
 
     def biases_as_large_as_weights(d_model, bias):
@@ -269,7 +268,7 @@ class Biases:
         return d_model**2 * bias
 
     def three_biases_in_any_case(d_model, bias):
-        """You always count three of the biases, and the fourth only where `bias` is `True`. Either all four maps have a
+        """You always count three of the biases, and the fourth only if `bias` is `True`. Either all four maps have a
         bias, or none of them has. How many terms does your condition apply to?"""
         return 3 * d_model + d_model * bias
 

@@ -95,7 +95,7 @@ block_parameters.mistake(no_output_projection, stage="attention")
 
 @block_parameters.property
 def one_feature_more(function, d_model, d_ff, bias):
-    """One more feature in the middle adds `2 * d_model` weights, and with biases one more number."""
+    """One more feature in the middle adds `2 * d_model` weights and, if there are biases, one more number."""
     return all(
         function(d_model, width + 1, with_bias) - function(d_model, width, with_bias) == 2 * d_model + with_bias
         for width in (d_ff, 3 * d_ff)

@@ -253,8 +253,8 @@ class LastNorm:
 
     def last_norm_of_single_numbers(d_model):
         """You count 2 numbers for the norm after the last layer: one weight and one bias for all features together.
-        Mean and variance are one number each for a token, but they are computed. What a norm learns has a number for
-        each feature. Look at what your `block_parameters` counts for a norm."""
+        Mean and variance are one number each for a token, but they are computed and not learned. Each tensor that a
+        norm learns has a number for each feature. Look at what your `block_parameters` counts for a norm."""
         return 2
 
     def one_norm_too_many(d_model):
@@ -269,7 +269,7 @@ class Head:
     def head_counted(vocab_size, d_model):
         """You count the output head as a matrix of its own: `vocab_size * d_model` numbers too many, 38.6 million in
         GPT-2. The head is tied: it uses the table of tokens a second time, transposed, and has no parameters of its
-        own. The chapter's section 7.3 builds one."""
+        own. The chapter's section 7.3 builds a tied head."""
         return vocab_size * d_model
 
     def bias_of_the_head(vocab_size, d_model):
@@ -332,8 +332,8 @@ class WrongAnswers:
 
     def table_for_each_pair(n_layers, d_model, vocab_size, n_positions):
         """You multiply the number of tokens by the number of positions, as if there were a row for each pair. There are
-        two tables, and and the model adds a row of one table to a row of the other: the token's row does not depend on
-        the position. How do you combine the sizes of two separate tables?"""
+        two tables, and the model adds a row of one table to a row of the other: the token's row does not depend on the
+        position. How do you combine the sizes of two separate tables?"""
         right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
         return right + (vocab_size * n_positions - vocab_size - n_positions) * d_model
 

@@ -166,7 +166,7 @@ class Tokens:
         return seq**2
 
     def last_token_left_out(seq):
-        """You count one token less than the cache holds. The newest token attends to itself too, so its key and its
+        """You count one token fewer than the cache holds. The newest token attends to itself too, so its key and its
         value are in the cache before its scores are computed. And according to the docstring, `seq` is the number of
         tokens that the cache *holds*."""
         return seq - 1

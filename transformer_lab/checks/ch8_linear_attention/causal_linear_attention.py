@@ -152,7 +152,7 @@ def first_token_gets_its_value(function, query, key, value):
 
 @causal_linear_attention.property
 def last_token_sees_all(function, query, key, value):
-    """The last token sees all keys: it gets the same result as from linear attention that is not causal."""
+    """The last token sees all keys: its result is the same as in linear attention that is not causal."""
     return is_like(function(query, key, value)[..., -1, :], linear_attention.reference(query, key, value)[..., -1, :])
 
 
@@ -226,8 +226,8 @@ class Normalizer:
         return sum_of_weights(q, k)
 
     def one_too_few_in_the_normalizer(q, k):
-        """You sum the normalizer up to the previous token, but the values up to the token itself. Token 0 is divided by
-        zero, and every later weight is too large. In which order do you update the sum and read it?"""
+        """You sum the normalizer up to the previous token, but the values up to the token itself. The result of token 0
+        is divided by zero, and every later weight is too large. In which order do you update the sum and read it?"""
         return weights_so_far(q, k) - (q * k).sum(-1, keepdim=True)
 
     def own_key_alone(q, k):
@@ -350,7 +350,7 @@ class WrongAnswers:
         return causal_linear_attention.reference(query, key, value).transpose(1, 2)
 
     def query_without_its_row(query, key, value):
-        """You multiply the queries as they are with a running `S`, (batch, heads, seq, d_head, d_value). `@` treats the
+        """You multiply the queries as they are by a running `S`, (batch, heads, seq, d_head, d_value). `@` treats the
         last two axes of the queries, (seq, d_head), as a matrix, so the other axes do not match, and the product raises
         an error. Every token has an `S` of its own, which its query must multiply as a row: where does the query need
         an axis of size 1?"""
@@ -393,7 +393,7 @@ class WrongAnswers:
         S_with_its_axes_exchanged_in_a_loop=lambda q, S: q[:, :, 0].unsqueeze(-2) @ S[:, :, 0],
     )
     def S_transposed(read, query, key, value):
-        """Your `S` has its axes in the order (d_value, d_head), so the query's features are multiplied with the wrong
+        """Your `S` has its axes in the order (d_value, d_head), so the query's features are aligned with the wrong
         axis. The product raises an error; with equal sizes it would be silently wrong. The features must be on the
         second-to-last axis of `S`: which of key and value gets its new axis at the end?"""
         return read(positive(query), value.unsqueeze(-1) * positive(key).unsqueeze(-2)).squeeze(-2)

@@ -256,8 +256,8 @@ class WrongAnswers:
 
     def one_subtracted_from_all_keys(query, key, value, key_mask):
         """You subtract the 1 of φ(0) = 1 from the features of all keys, which are then elu(x), and negative where x is
-        below zero. The padding adds nothing, but the real keys have the wrong features. From which keys only must you
-        subtract something?"""
+        below zero. The padding adds nothing, but the real keys have the wrong features. From which keys alone must you
+        subtract the 1?"""
         return _with_sums(query, key, value, key_mask, k=elu_alone(_zeroed(key, key_mask)))
 
     def keys_not_mapped(query, key, value, key_mask):
@@ -320,8 +320,8 @@ class WrongAnswers:
 
     def queries_hidden(query, key, value, key_mask):
         """You hide queries or results with the keys' mask. PyTorch raises an error, since there can be more queries
-        than keys, or fewer; with as many of both, some queries are lost. The mask says which *keys* are real; every
-        query gets a result. Which is the only tensor that needs the mask?"""
+        than keys, or fewer; with equally many of both, some queries are lost. The mask says which *keys* are real;
+        every query gets a result. Which is the only tensor that needs the mask?"""
         q, k = positive(query).masked_fill(~key_mask.mT, 0.0), _zeroed(positive(key), key_mask)
         return (q @ (k.mT @ value)) / (q @ k.sum(-2).unsqueeze(-1))
 
@@ -331,8 +331,8 @@ class WrongAnswers:
 
     def results_times_mask(query, key, value, key_mask):
         """You multiply queries or results by the keys' mask. PyTorch raises an error, since there can be more queries
-        than keys, or fewer; with as many of both, some queries are lost. The mask says which *keys* are real; every
-        query gets a result. Which is the only tensor that needs the mask?"""
+        than keys, or fewer; with equally many of both, some queries are lost. The mask says which *keys* are real;
+        every query gets a result. Which is the only tensor that needs the mask?"""
         return linear_attention.reference(query, key, value) * key_mask.mT
 
     @with_text_of(results_times_mask)
@@ -356,7 +356,7 @@ class WrongAnswers:
 
     def features_averaged_in_z(query, key, value, key_mask):
         """`z` is the mean of the keys' features, but `S` is a sum: the results are too large by a factor of k_len,
-        padding included. Values that are all one must stay one. Which operation sums without dividing?"""
+        which counts the padding too. Values that are all one must stay one. Which operation sums without dividing?"""
         k = _zeroed(positive(key), key_mask)
         return _with_sums(query, key, value, key_mask, z=k / k.shape[-2])
 
@@ -381,16 +381,16 @@ class WrongAnswers:
         return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True)).sum(-1)
 
     def products_not_added_up(query, key, value, key_mask):
-        """You multiply the queries with `z` feature by feature, but do not sum the products: each query has d_head
+        """You multiply the queries by `z` feature by feature, but do not sum the products: each query has d_head
         divisors, and the division raises an error. A dot product is one number. Which step does `@` do that `*` leaves
         out?"""
         q, k = positive(query), _zeroed(positive(key), key_mask)
         return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True))
 
     def padding_up_to_the_longest(query, key, value, key_mask):
-        """You cut off the keys after the largest number of real keys in the batch and treat all the others as real:
-        shorter sentences keep padding, and if padding comes first, real keys are lost. The mask says for each key
-        whether it is real. How can you use the mask instead of a cut?"""
+        """You cut off all keys after the largest number of real keys that a sentence of the batch has, and treat the
+        rest as real: shorter sentences keep padding, and if padding comes first, real keys are lost. The mask says for
+        each key whether it is real. How can you use the mask instead of a cut?"""
         n = int(key_mask.sum(-1).max())
         return linear_attention.reference(query, key[..., :n, :], value[..., :n, :])
 
@@ -505,7 +505,7 @@ class WrongAnswers:
 
     def query_missing_in_the_normalizer(query, key, value, key_mask):
         """You divide by the sum of all the keys' features, which is the same for every query. The weights of a query
-        are the dot products of its features with the keys' features. With what must you multiply `z` before you
+        are the dot products of its features with the keys' features. By what must you multiply `z` before you
         divide?"""
         k = _zeroed(positive(key), key_mask)
         return positive(query) @ (k.mT @ value) / k.sum((-2, -1), keepdim=True)
@@ -517,9 +517,8 @@ class WrongAnswers:
         return (q @ (k.mT @ value)) * (q @ k.sum(-2).unsqueeze(-1))
 
     def keys_not_transposed(query, key, value, key_mask):
-        """In `S` you multiply the keys' features, (k_len, d_head), with the values, (k_len, d_value), as they are,
-        which raises an error. `S` sums over keys, so both inner axes must be k_len. What did the given program
-        transpose?"""
+        """In `S` you multiply the keys' features, (k_len, d_head), by the values, (k_len, d_value), as they are, which
+        raises an error. `S` sums over keys, so both inner axes must be k_len. What did the given program transpose?"""
         return positive(query) @ (_zeroed(positive(key), key_mask) @ value)
 
     def mean_of_the_real_values(query, key, value, key_mask):

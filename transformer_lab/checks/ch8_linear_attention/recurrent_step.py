@@ -281,19 +281,19 @@ class RaisingOutputs:
     """Outputs that raise."""
 
     def query_without_its_new_axis(q, S, z):
-        """You multiply the query with `S` as it is. `@` treats the query's last two axes, (heads, d_head), as a matrix,
-        and raises an error. In each head one row of features is multiplied with one table: make the query a row, (1,
+        """You multiply the query by `S` as it is. `@` treats the query's last two axes, (heads, d_head), as a matrix,
+        and raises an error. In each head one row of features is multiplied by one table: make the query a row, (1,
         d_head), and remove the new axis afterwards. Which call adds an axis, and which call removes one?"""
         return q @ S
 
     def query_right_of_S(q, S, z):
-        """You multiply `S` with the query as a column: `d_value` is aligned with `d_head`, which raises an error; with
+        """You multiply `S` by the query as a column: `d_value` is aligned with `d_head`, which raises an error; with
         equal sizes it would be silently wrong. `S` has the axes (d_head, d_value), and the query's features must be
         aligned with `d_head`. On which side of `S` must the query be?"""
         return (S @ q.unsqueeze(-1)).squeeze(-1) / (q * z).sum(-1)[..., None]
 
     def query_as_a_column(q, S, z):
-        """You multiply the query with `S` as a column, (d_head, 1): its axis of size 1 does not match the `d_head` rows
+        """You multiply the query, as a column, by `S`, (d_head, 1): its axis of size 1 does not match the `d_head` rows
         of `S`, which raises an error. The query must be a row, (1, d_head), so that features match features. Where did
         `unsqueeze` insert the new axis?"""
         return q.unsqueeze(-1) @ S
@@ -323,8 +323,8 @@ class RaisingOutputs:
         return Output.not_divided(q, S, z) / (q @ z.mT)
 
     def queries_by_z(q, S, z):
-        """You multiply the query's features with `z` by `@`, which treats the last two axes of each, (heads, d_head),
-        as a matrix, and raises an error. Each head reads only its own `z`, element by element: which product does this,
+        """You multiply the query's features and `z` by `@`, which treats the last two axes of each, (heads, d_head), as
+        a matrix, and raises an error. Each head reads only its own `z`, element by element: which product does this,
         and over which axis do you sum it?"""
         return Output.not_divided(q, S, z) / (q @ z)
 
@@ -396,7 +396,7 @@ class WrongAnswers:
 
     def S_alone_returned(state, query, key, value):
         """The state you return is only `S`. The next step could not divide: its normalizer needs `z`, the sum over all
-        tokens so far. Return both, as they came in: ((S, z), output). Which line computes the new `z`?"""
+        tokens so far. Return both as a pair, as they came in: ((S, z), output). Which line computes the new `z`?"""
         (S, _), output = recurrent_step.reference(state, query, key, value)
         return S, output
 
@@ -429,9 +429,9 @@ class WrongAnswers:
         return recurrent_step.reference(state, query, key, value, features=lambda x: positive(x) if x is query else x)
 
     def only_the_key_mapped(state, query, key, value):
-        """You apply the feature map to the key, but read with the query as it is. The query has negative numbers, so
-        weights can be negative, and where the normalizer is close to zero the results are huge. The similarity is
-        φ(query) · φ(key): check what each name holds at the point where you use it."""
+        """You apply the feature map to the key, but read the state with the query as it is. The query has negative
+        numbers, so weights can be negative, and where the normalizer is close to zero the results are huge. The
+        similarity is φ(query) · φ(key): check what each name holds at the point where you use it."""
         return recurrent_step.reference(state, query, key, value, features=lambda x: positive(x) if x is key else x)
 
     def outer_product_transposed(state, query, key, value):
@@ -441,7 +441,7 @@ class WrongAnswers:
         return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: one_product_more(S, v, k))
 
     def key_and_value_without_new_axes(state, query, key, value):
-        """You multiply the key's features with the value element by element: `d_head` is aligned with `d_value`, which
+        """You multiply the key's features by the value element by element: `d_head` is aligned with `d_value`, which
         raises an error; with equal sizes it would be silently wrong. `S` needs every feature times every number of the
         value, a table in each head. Where do key and value each need a new axis of size 1?"""
         return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: S + k * v)

@@ -78,7 +78,7 @@ class RightAnswers:
 
 @decoder_block.property
 def silent_parts_change_nothing(function, x, attention, feed_forward, norm1, norm2):
-    """With parts that return zeros, `x` comes out as it went in."""
+    """With parts that return zeros, the result is `x`, unchanged."""
     return bool(torch.equal(function(x, nothing, nothing, norm1, norm2), x))
 
 
@@ -109,8 +109,8 @@ class FirstSum:
         return x + norm1(attention(x))
 
     def first_sum_from_the_norm(x, attention, norm1):
-        """You add the result of attention to the normalized `x`. With parts that return zeros, `x` itself must come
-        out: does the normalized `x` have a name of its own in your function?"""
+        """You add the result of attention to the normalized `x`. With parts that return zeros, the result must be `x`
+        itself: does the normalized `x` have a name of its own in your function?"""
         x = norm1(x)
         return x + attention(x)
 
@@ -151,7 +151,7 @@ class FirstSum:
 
     def x_twice_in_the_first_sum(x, attention, norm1):
         """Your first sum contains `x` twice. Is `x` added to the result of attention, and then once more? With parts
-        that return zeros, `x` itself must come out."""
+        that return zeros, the result must be `x` itself."""
         return x + x + attention(norm1(x))
 
     def attention_subtracted(x, attention, norm1):
@@ -212,8 +212,8 @@ class SecondSum:
         return x + norm2(feed_forward(x))
 
     def second_sum_from_the_norm(x, feed_forward, norm2):
-        """You add the result of the feed-forward layer to the normalized first sum. With parts that return zeros, `x`
-        itself must come out: does the normalized sum have a name of its own in your function?"""
+        """You add the result of the feed-forward layer to the normalized first sum. With parts that return zeros, the
+        result must be `x` itself: does the normalized sum have a name of its own in your function?"""
         x = norm2(x)
         return x + feed_forward(x)
 
@@ -251,7 +251,7 @@ class SecondSum:
 
     def stream_twice_in_the_second_sum(x, feed_forward, norm2):
         """Your second sum contains the first sum twice. One residual connection is enough: with parts that return
-        zeros, `x` itself must come out."""
+        zeros, the result must be `x` itself."""
         return x + x + feed_forward(norm2(x))
 
     def feed_forward_subtracted(x, feed_forward, norm2):
@@ -318,8 +318,8 @@ class WrongAnswers:
         return x + attention(norm1(x))
 
     def stream_through_the_norms(x, attention, feed_forward, norm1, norm2):
-        """You add the result of a part to the normalized `x`. With parts that return zeros, `x` itself must come out:
-        which tensor is called `x` in each line?"""
+        """You add the result of a part to the normalized `x`. With parts that return zeros, the result must be `x`
+        itself: which tensor is called `x` in each line?"""
         x = norm1(x)
         x = norm2(x + attention(x))
         return x + feed_forward(x)
@@ -514,7 +514,7 @@ class WrongAnswers:
         return attention(norm1(x)) + feed_forward(norm2(x))
 
     def norms_one_place_late(x, attention, feed_forward, norm1, norm2):
-        """Each norm comes one place late: attention reads `x` as it is, the feed-forward layer reads the first sum
+        """Each norm comes one place too late: attention reads `x` as it is, the feed-forward layer reads the first sum
         through `norm1`, and `norm2` ends your block. In pre-norm, which norm comes before which part?"""
         x = x + attention(x)
         return norm2(x + feed_forward(norm1(x)))

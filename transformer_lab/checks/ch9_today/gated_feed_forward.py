@@ -281,8 +281,8 @@ class ActivationAlone:
         method_called_swish=lambda x: x.swish(),
     )
     def no_such_function(spelling, x):
-        """PyTorch has no function of this name there. SiLU, also called swish, is `silu` in `torch.nn.functional`, and
-        you can also write it with `torch.sigmoid`."""
+        """PyTorch has no function of this name where you look for it. SiLU, also called swish, is `silu` in
+        `torch.nn.functional`, and you can also write it with `torch.sigmoid`."""
         return spelling(x)
 
 
@@ -351,7 +351,7 @@ class Product:
         return (activation(opening) * content).sum(dim=-1, keepdim=True)
 
     def joined_side_by_side(opening, content, activation):
-        """You concatenate the two maps along the features, so there are 2 · d_ff of them. Multiply the maps element by
+        """You concatenate the two maps along the features, so you have 2 · d_ff features. Multiply the maps element by
         element instead."""
         return torch.cat([activation(opening), content], dim=-1)
 
@@ -409,8 +409,8 @@ class ProductAlone:
         return opening + activation(opening) * content
 
     def sigmoid_of_the_product(opening, content, activation):
-        """Your sigmoid reads the product of both maps. SiLU reads the gate's map alone, x · sigmoid(x) with the same x
-        twice, and the content is multiplied afterwards."""
+        """Your sigmoid reads the product of both maps. SiLU reads the gate's map alone: in x · sigmoid(x), x is the
+        same number twice. The content is multiplied afterwards."""
         return opening * (opening * content).sigmoid()
 
     @family(

@@ -12,7 +12,7 @@ def all_layers(n_layers):
 
 
 def latent_and_rotary_key(n_heads, d_latent, d_rotary):
-    """Count the features of a token's latent vector and of its rotary key, both once for all heads."""
+    """Count the features of a token's latent vector and of its rotary key, each once for all heads."""
     return d_latent + d_rotary
 
 
@@ -208,7 +208,7 @@ class Features:
 
     def one_vector(n_heads, d_latent, d_rotary):
         """You count vectors, and not their numbers: neither `d_latent` nor `d_rotary` changes your result. How many
-        numbers does a token leave in a layer?"""
+        numbers does a token add to the cache of a layer?"""
         return 1
 
     def two_vectors(n_heads, d_latent, d_rotary):
@@ -247,7 +247,7 @@ class Tokens:
         return seq**2
 
     def one_token_fewer(seq):
-        """You count one token less than the cache holds. The newest token attends to itself too, and according to the
+        """You count one token fewer than the cache holds. The newest token attends to itself too, and according to the
         docstring, `seq` is the number of tokens that the cache *holds*."""
         return seq - 1
 
@@ -265,7 +265,7 @@ class Sentences:
         return 1
 
     def pairs_of_sentences(batch):
-        """Your number grows with the square of `batch`: you multiply by it twice. In which two factors?"""
+        """Your number grows with the square of `batch`: you multiply by it twice. In which two places?"""
         return batch**2
 
 

@@ -534,7 +534,8 @@ class Common:
         return x + shared(x.flatten(0, 1)).view_as(x)
 
     def shared_expert_twice(x, shared):
-        """You add the shared expert twice. Is it in your loop, or in the list of experts, and at the end as well?"""
+        """You add the shared expert twice. Do you add it in your loop, or with the list of experts, and once more at
+        the end?"""
         return 2 * of_all(x, shared)
 
     def shared_expert_halved(x, shared):
@@ -590,7 +591,7 @@ class WrongAnswers:
         return of_all(by_its_experts(x, indices, weights, experts), shared)
 
     def shared_once_for_each_expert(x, indices, weights, experts, shared):
-        """You add the shared expert once for each of a token's experts. The addition is inside a loop, and belongs
+        """You add the shared expert once for each of a token's experts. The addition is inside a loop, but belongs
         after it."""
         return by_its_experts(x, indices, weights, experts) + indices.shape[-1] * of_all(x, shared)
 

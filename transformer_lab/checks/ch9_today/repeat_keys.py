@@ -165,22 +165,22 @@ class Copies:
         return x.repeat_interleave(group)
 
     def wrong_order_in_view(x, group):
-        """You reshape the repeated heads with their axes in the wrong order, so tokens and heads are mixed. The axis of
-        the group belongs right after the axis of the heads before you merge the two."""
+        """You reshape the repeated heads with their axes in the wrong order, so tokens and heads are mixed. Before you
+        merge the two, the axis of the group must come right after the axis of the heads."""
         batch, kv_heads, seq, d_head = x.shape
         return x.repeat_interleave(group, dim=2).reshape(batch, kv_heads * group, seq, d_head)
 
     def features_mixed_in_view(x, group):
         """You copy single numbers, one beside the other, and then reshape them into heads, so the numbers of a head are
-        mixed. `reshape` never moves an axis: the axis of the copies must come right after the axis of the heads before
-        you merge the two."""
+        mixed. `reshape` never moves an axis: before you merge the two, the axis of the copies must come right after the
+        axis of the heads."""
         batch, kv_heads, seq, d_head = x.shape
         return x.repeat_interleave(group, dim=3).reshape(batch, kv_heads * group, seq, d_head)
 
     def sentences_mixed_in_view(x, group):
         """You concatenate copies of the whole batch, and then reshape them into heads: a sentence gets heads of a
-        different sentence. `reshape` never moves an axis: on which axis must the copies be before you merge two
-        axes?"""
+        different sentence. `reshape` never moves an axis: before you merge two axes, on which axis must the copies
+        be?"""
         return x.repeat(group, 1, 1, 1).reshape(x.shape[0], -1, *x.shape[2:])
 
     def backwards(x, group):
@@ -260,8 +260,8 @@ class Copies:
         return x.repeat_interleave(group, dim=1).transpose(1, 2)
 
     def tokens_and_features_exchanged(x, group):
-        """{The heads are right, and} tokens and features have changed places, as scores need their keys. Here the last
-        two axes stay (seq, d_head)."""
+        """{The heads are right, and} tokens and features have changed places, as they must in the keys when you compute
+        scores. Here the last two axes stay (seq, d_head)."""
         return x.repeat_interleave(group, dim=1).mT
 
     def reshaped_for_transposed(x, group):

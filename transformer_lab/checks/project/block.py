@@ -181,7 +181,7 @@ class SecondNorm:
 class Forward:
     def activated_at_the_end(x, weights):
         """The ReLU comes after the second map instead of between the two maps. The layer can then only add to a
-        feature, never subtract, and the two maps are equal to a single one. What must come between them?"""
+        feature, never subtract, and the two maps amount to a single map. What must come between them?"""
         return relu(linear(linear(x, weights["w1"], weights["b1"]), weights["w2"], weights["b2"]))
 
     def no_activation(x, weights):
