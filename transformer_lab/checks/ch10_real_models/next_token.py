@@ -373,8 +373,8 @@ class Whole:
         return next_token.reference(logits, temperature, 1 if top_k is None else top_k, top_p, draw)
 
     def smallest_at_zero(logits, temperature, top_k, top_p, draw):
-        """Temperature 0 returns token 0, or the token with the lowest score. Greedy takes the token with the highest
-        score: `argmax`."""
+        """Temperature 0 returns token 0, or the token with the lowest score. Greedy decoding takes the token with the
+        highest score: `argmax`."""
         return 0 if temperature == 0 else next_token.reference(logits, temperature, top_k, top_p, draw)
 
     def score_for_token(logits, temperature, top_k, top_p, draw):

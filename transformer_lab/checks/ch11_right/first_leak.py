@@ -38,7 +38,7 @@ def later_tokens(table):
 
 
 def above_rounding(table):
-    """Decide which entries are too large for rounding: those above a share of the largest entry."""
+    """Decide which entries are too large to be rounding errors: those above a share of the largest entry."""
     return table > NOISE * table.max()
 
 
@@ -106,11 +106,11 @@ class ThePairs:
         return torch.ones_like(table).tril(-2).bool()
 
     def next_token_alone(table):
-        """You check the next token alone, on one diagonal. A leak can come from any later token."""
+        """You check only the next token, on one diagonal. A leak can come from any later token."""
         return torch.ones_like(table).tril(-1).triu(-1).bool()
 
     def last_token_alone(table):
-        """You check the last row alone, which is the row of the last token. In a model that looks ahead inside blocks,
+        """You check only the last row, which is the row of the last token. In a model that looks ahead inside blocks,
         the last token moves no output of a different block. Check every row."""
         last = torch.zeros_like(table).bool()
         last[-1, :-1] = True

@@ -9,7 +9,7 @@ from ..exercise import exercise, family
 from ..probes import strided_with_whole_rows
 
 
-# With base 16 and 4 or 8 features, all speeds are powers of 2, which float32 represents exactly: so the angles are exact,
+# With base 16 and 4 or 8 features, all speeds are powers of 2, which float32 represents exactly: the angles are exact,
 # and agree with those in float64 even if a mistake makes them large. No other size equals d_head / 2.
 def _heads_and_positions(draw, batch=3, heads=5, seq=7, d_head=4):
     if d_head % 2:  # whole pairs, in the smallest input as well
@@ -423,7 +423,7 @@ class AnglesAlone:
 
     def tokens_before_heads(positions, d_head, base):
         """The positions of your table of angles line up with the heads, as if `x` were (batch, seq, heads, d_head).
-        Here the heads come before the tokens: counted from the end, which axis is that of the tokens?"""
+        Here the heads come before the tokens: counted from the end, which axis counts the tokens?"""
         return angles_of(positions, d_head, base)[:, None]
 
     def angles_transposed(positions, d_head, base):

@@ -278,7 +278,7 @@ class Shares:
 
     def all_alike(weights):
         """All experts of a token get the same weight. {The choice is right, but} you lose how sure the router was, and
-        no gradient reaches it. By which numbers does `topk` choose?"""
+        no gradient reaches the router. By which numbers does `topk` choose?"""
         return weights * 0 + 1 / weights.shape[-1]
 
     def by_the_largest(weights):

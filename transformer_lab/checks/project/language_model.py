@@ -146,7 +146,7 @@ class Through:
         return all_blocks(x, blocks[::-1], n_heads, attend)
 
     def no_blocks(x, blocks, n_heads, attend):
-        """No block has run: the prediction at each position depends on its own token and position alone."""
+        """No block has run: the prediction at each position depends only on its own token and position."""
         return x
 
     def normalized_after_every_block(x, blocks, n_heads, attend):
@@ -181,7 +181,7 @@ class ThroughAlone:
         return x
 
     def more_blocks_than_there_are(x, blocks, n_heads, attend):
-        """The loop asks for a block that does not exist: the index runs past the end of the list. Up to which number
+        """Your loop looks up a block that does not exist: the index runs past the end of the list. Up to which number
         does it count, perhaps the number of heads? You can also loop over the list without an index."""
         return blocks[len(blocks)]
 
@@ -253,8 +253,8 @@ class Head:
         return log_softmax(linear(x, table), dim=-1)
 
     def last_position_only(x, table):
-        """You return the logits of the last position alone. They are enough to generate one token, but in training
-        every position predicts its next token: return the logits of all positions."""
+        """You return only the logits of the last position. They are enough to generate one token, but in training every
+        position predicts its next token: return the logits of all positions."""
         return linear(x[:, -1], table)
 
     def divided_by_root_d_model(x, table):

@@ -284,7 +284,7 @@ class LossAlone:
 
     def vocabulary_flattened_as_well(logits, targets):
         """`flatten()` joins all axes of the logits, even the vocabulary, and `cross_entropy` finds no classes. Which
-        axes alone must you join?"""
+        are the only axes that you must join?"""
         return cross_entropy(logits.flatten(), targets.flatten())
 
     def answers_in_floating_point(logits, targets):
