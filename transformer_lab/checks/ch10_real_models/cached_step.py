@@ -472,8 +472,8 @@ class WrongAnswers:
         return weights_of(_rotated(query, len(here) - 1, base), keys) @ values, keys, values
 
     def all_rotated_again_for_scores(query, key, value, keys, values, base):
-        """{The cache that you return is right.} For the scores you rotate its keys once more, but each of them was
-        already rotated when it was new. What does the cache hold: keys as they come, or keys ready for use?"""
+        """{The cache that you return is right.} For the scores you rotate the keys of the cache once more, but each of
+        them was already rotated when it was new. What does the cache hold: keys as they come, or keys ready for use?"""
         return _with_other_keys_for_scores(
             query, key, value, keys, values, base, stored=_rotated, seen=_rotated_by_place
         )

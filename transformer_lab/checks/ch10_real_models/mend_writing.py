@@ -472,7 +472,7 @@ class Returned:
         return text[row, seq:].tolist()
 
     def empty_row_of_floats(text, seq, most):
-        """{The tokens are right, but} if the model writes none, your result has floats: `torch.tensor` makes floats
+        """{The tokens are right, but} if the model writes no token, your result has floats: `torch.tensor` makes floats
         from an empty list. Which `dtype` do tokens have, whatever is in the list?"""
         return torch.tensor([text[0, seq:].tolist()])
 
