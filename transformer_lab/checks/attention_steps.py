@@ -1,4 +1,4 @@
-"""The stages of attention, right and wrong: the exercises of several chapters are made of them."""
+"""The stages of attention, right and wrong, which the exercises of several chapters use."""
 
 import math
 
@@ -31,16 +31,16 @@ def weighted_sum(weights, value):
 
 def keys_against_queries(query, key):
     """Query and key have changed places: you compute the scores of every key against every query, and the table is (…,
-    k_len, q_len). Only the product with the values can raise then. With as many queries as keys nothing raises, and the
-    score of query 1 and key 2 is used for query 2 and key 1. Do the rows of your table belong to the queries or to the
-    keys? Look at the order of the arguments as well."""
+    k_len, q_len). Only the product with the values can then raise an error. With as many queries as keys there is no
+    error, but the score of query 1 and key 2 is used for query 2 and key 1. Do the rows of your table belong to the
+    queries or to the keys? Look at the order of the arguments as well."""
     return key @ query.mT
 
 
 def keys_not_transposed(query, key):
     """You multiply the queries by the keys without a transpose, so the matrix product sums over the keys instead of the
-    features. It raises unless there are as many keys as features; then it is silently wrong. Queries and keys are
-    compared feature by feature: which axis of `key` must be second to last?"""
+    features. The product raises an error unless there are as many keys as features; with as many, it is silently wrong.
+    Queries and keys are compared feature by feature: which axis of `key` must be second to last?"""
     return query @ key
 
 
@@ -66,9 +66,9 @@ def keys_reshaped(query, key):
 
 
 def element_by_element(query, key):
-    """You multiply queries and keys element by element, `*`, and not as matrices. That pairs query 1 with key 1 only,
-    query 2 with key 2 only, and raises when there are not as many queries as keys. Every query must be compared with
-    every key: which operator computes the table of all dot products?"""
+    """You multiply queries and keys element by element, `*`, and not as matrices. This pairs query 1 only with key 1,
+    and query 2 only with key 2, and raises an error unless there are as many queries as keys. Every query must be
+    compared with every key: which operator computes the table of all dot products?"""
     return query * key
 
 
@@ -81,7 +81,7 @@ def bmm_of_four_axes(query, key):
 def every_table_with_every_other(query, key):
     """Your table has all the axes of the query and then those of the key, so heads and sentences occur twice:
     `tensordot` sums over the features, and pairs every query with every key of all the heads and sentences. A query may
-    be compared only with the keys of its own head and sentence. Which product pairs the axes in front one to one?"""
+    be compared only with the keys of its own head and sentence. Which product matches the leading axes one to one?"""
     return torch.tensordot(query, key, ([-1], [-1]))
 
 
@@ -116,7 +116,7 @@ def no_scale(scores, d_head):
 
 
 def by_d(scores, d_head):
-    """You divide the scores by `d_head` in all, and not by its root; perhaps you divide by the root twice. The scores
+    """You divide the scores by `d_head` itself instead of its root; perhaps you divide by the root twice. The scores
     become too small, and the weights too even: with 64 features the spread is 1/8 instead of 1. The variance of a score
     is `d_head`: how large is its spread?"""
     return scores / d_head
@@ -124,14 +124,13 @@ def by_d(scores, d_head):
 
 def times_root_d(scores, d_head):
     """You multiply the scores by √d_head, instead of dividing. {One key gets nearly all the weight, the more so the
-    more features there are.} The scale is a factor below one: which sign has its exponent?"""
+    more features there are.} The scale is a factor below one: which sign does its exponent have?"""
     return scores * d_head**0.5
 
 
 def by_half_of_d(scores, d_head):
-    """You divide the scores by half of `d_head`: `d_head ** 1 / 2` is that, because `**` is applied before `/`, so the
-    result is a half and not a root. With 4 features the two are equal, and the mistake does not show. Look at how you
-    write the root."""
+    """You divide the scores by half of `d_head`: `d_head ** 1 / 2` is half of `d_head`, because `**` is applied before
+    `/`. With 4 features the two are equal, and the mistake does not show. Look at how you write the root."""
     return scores / (d_head / 2)
 
 
@@ -151,29 +150,29 @@ def by_fourth_root_of_d(scores, d_head):
 
 def by_root_k_len(scores, d_head):
     """You divide the scores by the root of the number of keys. But a dot product is a sum over features: it does not
-    become larger when there are more keys. The result is right by accident if there are as many keys as features. Which
-    axis do you take the size of?"""
+    become larger when there are more keys. The result is right by accident if there are as many keys as features. Of
+    which axis do you take the size?"""
     return scores / scores.shape[-1] ** 0.5
 
 
 def by_root_q_len(scores, d_head):
     """You divide the scores by the root of the number of queries. But a dot product is a sum over features: it does not
     become larger when there are more queries. The result is right by accident if there are as many queries as features.
-    Which axis do you take the size of?"""
+    Of which axis do you take the size?"""
     return scores / scores.shape[-2] ** 0.5
 
 
 def by_root_seq(scores, d_head):
     """You divide the scores by the root of the number of tokens. But a dot product is a sum over features: it does not
-    become larger when the text is longer. The result is right by accident if there are as many tokens as features.
-    Which axis do you take the size of?"""
+    become larger when the text is longer. The result is right by accident if there are as many tokens as features. Of
+    which axis do you take the size?"""
     return scores / scores.shape[-1] ** 0.5
 
 
 def by_root_heads(scores, d_head):
-    """You divide the scores by the root of the number of heads. `shape[1]` is the number of features where there are
-    two axes, but not where there are four. Counted from the end, the axis of the features has the same number in both
-    cases: which?"""
+    """You divide the scores by the root of the number of heads. `shape[1]` is the number of features if there are two
+    axes, but not if there are four. Counted from the end, the axis of the features has the same number in both cases:
+    which number?"""
     return scores / scores.shape[1] ** 0.5
 
 
@@ -209,7 +208,7 @@ def over_queries(scores):
 def over_heads(scores):
     """The softmax runs over axis 1, which counts the heads: for each query and key, the weights of all heads sum to
     one. The heads then compete, and with one head every weight is 1. `F.softmax` without a `dim` also uses axis 1 when
-    there are four. Over which axis must the weights sum to one?"""
+    there are four axes. Over which axis must the weights sum to one?"""
     return scores.softmax(1)
 
 
@@ -235,8 +234,8 @@ def over_everything(scores):
 
 def keepdim_forgotten(scores):
     """The sum over the keys (or their maximum) has lost its axis, and no longer fits the table of scores. Broadcasting
-    aligns shapes from the right, so the sum lines up with the wrong axes, and raises here. Keep the axis, with size 1:
-    sums and maxima have an option for that."""
+    aligns shapes from the right, so the sum lines up with the wrong axes, and PyTorch raises an error here. Keep the
+    axis, with size 1: sums and maxima have an option for that."""
     return scores.exp() / scores.exp().sum(-1)
 
 
@@ -249,9 +248,9 @@ def no_maximum(scores):
 
 
 def maximum_of_all(scores):
-    """You subtract the maximum of all the scores together. That prevents overflow, but where all the scores of a row
-    are 104 or more below it, all their exponentials are 0, and 0/0 is NaN. Each row is a softmax of its own: which
-    maximum does it need?"""
+    """You subtract the maximum of all the scores together. That prevents overflow, but if all the scores of a row are
+    104 or more below this maximum, all their exponentials are 0, and 0/0 is NaN. Each row is a softmax of its own:
+    which maximum does it need?"""
     exp = (scores - scores.detach().amax()).exp()
     return exp / exp.sum(-1, keepdim=True)
 
@@ -303,7 +302,7 @@ def later_keys_hidden(scores):
 
 def only_the_best(scores):
     """Each query gets the value of its best key only: a hard lookup, as with `argmax`. No gradient flows through the
-    choice, so it cannot be learned. In a soft lookup every key has some weight."""
+    choice, so the choice cannot be learned. In a soft lookup every key has some weight."""
     return F.one_hot(scores.argmax(-1), scores.shape[-1]).to(scores.dtype)
 
 
@@ -312,8 +311,9 @@ def only_the_best(scores):
 
 def weights_transposed(weights, value):
     """You transpose the weights before you multiply them by the values, so each output is blended with a column of the
-    table, and columns do not sum to one. This raises unless there are as many queries as keys; in self-attention there
-    are, and it is silently wrong. Each row of the weights belongs to one query: how many rows must the output have?"""
+    table, and columns do not sum to one. This raises an error unless there are as many queries as keys; in
+    self-attention there are, and the result is silently wrong. Each row of the weights belongs to one query: how many
+    rows must the output have?"""
     return weights.mT @ value
 
 

@@ -32,8 +32,9 @@ def _to_float32(tensor):
 
 
 def cut_off(exercise):
-    """The result {is right, and it} has lost its connection to what it was computed from. A model with such a function
-    runs, and nothing in front of it learns. Does every step stay with PyTorch's tensors, as they are?"""
+    """The result {is right, and it} has lost its connection to the tensors from which it was computed. A model with
+    such a function runs, but no layer before the function learns. Does every step compute with PyTorch's tensors, as
+    they are?"""
 
     def cut_off_from_gradients(*arguments):
         return each_tensor(torch.Tensor.detach, exercise.reference(*arguments))
@@ -44,8 +45,8 @@ def cut_off(exercise):
 
 def float_for_int(exercise):
     """Your result is a float, such as `6.0`, but the exercise asks for an int. Python prints and compares the two
-    alike, but `range`, an index and a shape accept the int alone; a float also loses digits, from 2**53 on. A division
-    with `/` returns a float even where nothing is left over, as does every product with a number such as `2.0`. `//`
+    alike, but `range`, an index and a shape accept only the int; a float also loses digits, from 2**53 on. A division
+    with `/` returns a float even if there is no remainder, as does every product with a number such as `2.0`. `//`
     keeps ints."""
 
     def as_float(function):
@@ -67,15 +68,16 @@ def _as_float(number):
 
 
 def fixed_length(exercise, function, long_probe):
-    """Your function is right for short input, and wrong for long: something in it has a fixed length, a table or a
-    loop. Programs that know their longest text often make such a table once. Here nothing limits the length: a table
-    must have as many rows as this call needs. Which number in your function sets its length?"""
+    """Your function is right for short input, but wrong for long input: something in it has a fixed length, such as a
+    table or a loop. Programs that know their longest text often make such a table once. Here nothing limits the length:
+    a table must have as many rows as this call needs. Which number in your function sets its length?"""
     function.__doc__ = fixed_length.__doc__
     exercise.mistake(function, sign=lambda probe, *outcomes: probe.name == long_probe and _ends_early(*outcomes))
 
 
 def _ends_early(got, expected):
-    """Whether a result is cut short as by a table of fixed length, or an error was raised that may come of one."""
+    """Whether a result is cut short as by a table of fixed length, or an error was raised that such a table may
+    cause."""
     if got.error is not None:
         of_length = isinstance(got.error, (IndexError, KeyError, AssertionError, ValueError, RuntimeError))
         return of_length and not isinstance(got.error, (RecursionError, NotImplementedError))  # both RuntimeErrors

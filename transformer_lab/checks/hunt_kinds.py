@@ -1,4 +1,4 @@
-"""Known mistakes as a hunt tells of them: their kinds, and one of them by what it does."""
+"""Known mistakes as a hunt describes them: their kinds, and one of them by what it does."""
 
 from collections import Counter
 from copy import copy
@@ -28,8 +28,8 @@ class Kind(NamedTuple):
 def kinds(exercise):
     """Return the `Kind` of each mistake that a test can see, by its id.
 
-    A mistake that shows with ordinary input is of the kind of what it does to the result there. Of the others, those
-    that one special input shows are a kind; the input that shows most of them comes first.
+    The kind of a mistake that shows with ordinary input is what it does to the result there. The other mistakes that
+    the same special input shows are of one kind; the input that shows most of them comes first.
     """
     exercise = from_outside(exercise)
     special, kind_of = {}, {}
@@ -65,7 +65,7 @@ def from_outside(exercise):
 
 
 def count_kinds(escaped, known):
-    """Return of each kind of mistake that escapes: its words, how many escape, and how many there are."""
+    """Return for each kind of mistake that escapes its words, how many mistakes escape, and how many there are."""
     totals = Counter(kind.words for kind in known.values())
     return [(words, count, totals[words]) for words, count in Counter(k.words for k in escaped.values()).most_common()]
 
@@ -122,7 +122,7 @@ def differing_parts(got, expected):
 
 
 def describe_smallest(exercise, escaped):
-    """Describe the one of some mistakes that shows on the smallest input: by what it does, not by its name.
+    """Describe, of several mistakes, the one that shows on the smallest input: by what it does, not by its name.
 
     ``escaped`` has the kind of each mistake, by its id.
     """
@@ -162,7 +162,7 @@ def rounded(tensor):
 
 
 def inputs(exercise, probe, *, shapes=True):
-    """Write the arguments of a call: small ones in full, of larger ones the shape, or nothing."""
+    """Write the arguments of a call: small ones in full, larger ones by their shape, or not at all."""
     words = axis_words(exercise, probe)
     given = []
     for name, value in zip(exercise.arguments, probe.arguments):

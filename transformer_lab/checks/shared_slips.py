@@ -45,7 +45,7 @@ class UndoneSlip(NamedTuple):
 
 
 def undo(exercise, outcomes, slip):
-    """Undo a slip on every probe; None where no outcome shows it."""
+    """Undo a slip on every probe; return None if no outcome shows it."""
     after = [slip.undo(exercise, mine, right) for mine, right in zip(outcomes, exercise.expected)]
     same = all(one is other for one, other in zip(outcomes, after))
     return None if same else UndoneSlip(slip, list(outcomes), after)
@@ -182,22 +182,21 @@ VISIBLE_SLIPS = (
     Slip(
         "not_a_tensor",
         _changing_values(_to_tensor),
-        "What leaves PyTorch, as with `.tolist()`, `.item()` and NumPy, has no gradient, and the next line that needs "
-        "a tensor refuses it. `torch.stack(…)` makes one tensor of several.",
+        "Numbers that have left PyTorch, by `.tolist()`, `.item()` or NumPy, have no gradient, and the next line that "
+        "needs a tensor rejects them. `torch.stack(…)` joins several tensors into one.",
     ),
     Slip(
         "not_a_tuple",
         _changing_values(_to_tuple),
-        "Several results are handed back with commas between, as in `return a, b`; whole numbers leave a tensor by "
-        "`.tolist()`.",
+        "Separate several results by commas, as in `return a, b`; `.tolist()` turns a tensor into Python's numbers.",
     ),
     Slip(
         "as_float",
         _changing_values(_to_int),
         "Your result is a float, such as `6.0`, but the exercise asks for an int. Python prints and compares the two "
-        "alike, but `range`, an index and a shape accept the int alone; a float also loses digits, from 2**53 on. A "
-        "division with `/` returns a float even where nothing is left over, as does every product with a number such "
-        "as `2.0`. `//` keeps ints.",
+        "alike, but `range`, an index and a shape accept only the int; a float also loses digits, from 2**53 on. A "
+        "division with `/` returns a float even if there is no remainder, as does every product with a number such as "
+        "`2.0`. `//` keeps ints.",
     ),
     Slip(
         "in_float32",
@@ -209,20 +208,20 @@ VISIBLE_SLIPS = (
     Slip(
         "in_float64",
         _changing_dtype(lambda mine, right: mine == torch.float64 and right.is_floating_point),
-        "Python's numbers and NumPy's arrays have the precision of float64, and a tensor made of an array takes it "
-        "over; `.double()` asks for it. Which line brings it in?",
+        "Python's numbers and NumPy's arrays have the precision of float64, and a tensor made from an array keeps it; "
+        "`.double()` converts to it. Which line makes the numbers float64?",
     ),
     Slip(
         "in_another_dtype",
         _changing_dtype(lambda mine, right: True),
-        "`torch.ones` and `torch.zeros` make float32 unless they are told a `dtype`, a comparison makes bools, and "
-        "`.float()`, `.bool()` and `.to(…)` turn one into another. Which dtype does the docstring ask for?",
+        "`torch.ones` and `torch.zeros` make float32 unless you pass a `dtype`, a comparison makes bools, and "
+        "`.float()`, `.bool()` and `.to(…)` convert one dtype to another. Which dtype does the docstring ask for?",
     ),
     Slip(
         "axes_of_size_one",
         _changing_values(_restore_axes_of_size_one),
-        "An axis of size 1 comes with `[:, None]`, `unsqueeze` and `keepdim=True`, and goes with `squeeze`, an index "
-        "or a sum. How many axes does the docstring ask for?",
+        "`[:, None]` and `unsqueeze` add an axis of size 1, and `keepdim=True` keeps one; `squeeze`, an index or a sum "
+        "removes it. How many axes does the docstring ask for?",
     ),
     Slip("changed_in_place", _without_change_in_place, "`x = x + …` makes a new tensor instead."),
     Slip(
@@ -273,6 +272,7 @@ AXES = (
 )
 ITEMS = "Your results come in the wrong order. What comes first in the docstring?"
 CUT_OFF_TEXT = (
-    "No gradient flows back through the result: a model with such a function runs, and nothing in front of it learns. "
-    "`.detach()`, `.data`, `.item()`, `torch.no_grad()` and a new tensor made from numbers cut it off."
+    "No gradient flows back through the result: a model with such a function runs, but no layer before the function "
+    "learns. `.detach()`, `.data`, `.item()`, `torch.no_grad()` and a new tensor made from numbers cut off the "
+    "gradient."
 )

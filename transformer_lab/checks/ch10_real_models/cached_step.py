@@ -128,7 +128,7 @@ class Position:
 
 
 def _with_other_keys_for_scores(query, key, value, keys, values, base, *, stored, seen):
-    """Make a step in which the query sees other keys than the cache holds."""
+    """Make a step in which the query sees keys other than those in the cache."""
     here = keys.shape[-2]
     keys, values = appended(keys, stored(key, here, base)), appended(values, value)
     return weights_of(_rotated(query, here, base), seen(keys, base)) @ values, keys, values
@@ -188,16 +188,16 @@ class PositionAlone:
         batch_counted=(0, "the size of the batch", "counted"),
     )
     def another_axis(axis, keys):
-        """You use {} as the position. The tokens of the cache are on a different axis: which one, {} from the end?"""
+        """You use {} as the position. A different axis counts the tokens of the cache: which axis, {} from the end?"""
         return keys.shape[axis]
 
 
 @cached_step.wrong(stage="turn_query")
 class TurnQuery:
     def query_not_rotated(query, position, base):
-        """Your scores are those of a query that is not rotated: you leave it as it is, or rotate it by position 0, or
-        you rotate it and all keys by the same position, which changes no score. The keys of the cache have already been
-        rotated. Which two tensors are new?"""
+        """Your scores are those of a query that is not rotated: you leave the query as it is, or rotate it by position
+        0, or rotate it and all keys by the same position, which changes no score. The keys of the cache have already
+        been rotated. Which two tensors are new?"""
         return query
 
 
@@ -227,8 +227,8 @@ class TurnQueryAlone:
 @cached_step.wrong(stage="turn_key")
 class TurnKey:
     def key_not_rotated(key, position, base):
-        """Your new key is not rotated: the cache stores it as if it were at position 0. Which tensors does the position
-        belong to?"""
+        """Your new key is not rotated: the cache stores it as if it were at position 0. Which tensors must be rotated
+        by the position?"""
         return key
 
 
@@ -272,7 +272,7 @@ class LongerKeysAlone:
     )
     def joined_along(axis, past, new):
         """You join along the axis of the {}. `cat` needs all other axes to have equal sizes, but the cache has more
-        tokens than one. Along which axis does a cache grow?"""
+        than one token. Along which axis does a cache grow?"""
         return torch.cat([past, new], dim=axis)
 
     def stacked(past, new):
@@ -285,8 +285,8 @@ class LongerKeysAlone:
         cat_without_a_list_or_a_name=(lambda past, new: torch.cat(past, new, -2), ", with the axis last."),
     )
     def no_brackets(spelling, past, new):
-        """`cat` takes the tensors in a list or tuple, as its first argument, but you pass them one after the other{}
-        Which brackets are missing?"""
+        """`cat` takes the tensors in a list or tuple, as its first argument, but you pass them separately{} Which
+        brackets are missing?"""
         return spelling(past, new)
 
     def append_called(past, new):
@@ -317,7 +317,7 @@ class LongerValuesAlone:
     )
     def joined_along(axis, past, new):
         """You join the values along the axis of the {}. `cat` needs all other axes to have equal sizes, but the cache
-        has more tokens than one. Along which axis does a cache grow?"""
+        has more than one token. Along which axis does a cache grow?"""
         return torch.cat([past, new], dim=axis)
 
 
@@ -457,14 +457,14 @@ class WrongAnswers:
         return weights_of(query, keys) @ values, keys, values
 
     def cache_rotated_again(query, key, value, keys, values, base):
-        """You rotate the keys of the cache, but each has already been rotated when it was new. The stored keys are
+        """You rotate the keys of the cache, but each of them was already rotated when it was new. The stored keys are
         ready for use: which tensor is new in this step?"""
         here = torch.arange(keys.shape[-2] + 1, device=keys.device)
         keys, values = rotate.reference(appended(keys, key), here, base), appended(values, value)
         return weights_of(_rotated(query, len(here) - 1, base), keys) @ values, keys, values
 
     def all_rotated_again(query, key, value, keys, values, base):
-        """You rotate the new key, append it to the cache, and rotate all keys of the cache once more. Each key has been
+        """You rotate the new key, append it to the cache, and rotate all keys of the cache once more. Each key was
         rotated when it was new, and once is enough. Which of your rotations is one too many?"""
         here = torch.arange(keys.shape[-2] + 1, device=keys.device)
         keys = rotate.reference(appended(keys, _rotated(key, len(here) - 1, base)), here, base)
@@ -472,23 +472,23 @@ class WrongAnswers:
         return weights_of(_rotated(query, len(here) - 1, base), keys) @ values, keys, values
 
     def all_rotated_again_for_scores(query, key, value, keys, values, base):
-        """{The cache that you return is right.} For the scores you rotate its keys once more, but each has already been
-        rotated when it was new. What does the cache hold: keys as they come, or keys ready for use?"""
+        """{The cache that you return is right.} For the scores you rotate the keys of the cache once more, but each of
+        them was already rotated when it was new. What does the cache hold: keys as they come, or keys ready for use?"""
         return _with_other_keys_for_scores(
             query, key, value, keys, values, base, stored=_rotated, seen=_rotated_by_place
         )
 
     def past_rotated_again_for_scores(query, key, value, keys, values, base):
         """{The cache that you return is right.} For the scores you rotate the keys of the earlier tokens once more, but
-        each has already been rotated when it was new. Which key has not been rotated yet?"""
+        each of these keys was already rotated when it was new. Which key has not been rotated yet?"""
         return _with_other_keys_for_scores(
             query, key, value, keys, values, base, stored=_rotated, seen=_past_rotated_by_place
         )
 
     def cache_stored_unrotated(query, key, value, keys, values, base):
         """You store the new key as it comes, and rotate all keys for the scores. That would be right for a cache of
-        unrotated keys. In this cache, each key has been rotated when it was new, so your scores rotate it twice. In
-        which state must you store the new key?"""
+        unrotated keys. In this cache, each key was rotated when it was new, so your scores rotate it twice. In which
+        state must you store the new key?"""
         return _with_other_keys_for_scores(
             query, key, value, keys, values, base, stored=_not_rotated, seen=_rotated_by_place
         )
@@ -503,7 +503,8 @@ class WrongAnswers:
 
     def rotated_after_appending(query, key, value, keys, values, base):
         """You rotate all keys by the position of the new token, but those of the cache have already been rotated, each
-        by its own position. Do you append the new key first, and rotate afterwards? Which of the two comes first?"""
+        by its own position. Do you append the new key first, and rotate afterwards? Which of these two steps must come
+        first?"""
         here = keys.shape[-2]
         keys, values = _rotated(appended(keys, key), here, base), appended(values, value)
         return weights_of(_rotated(query, here, base), keys) @ values, keys, values
@@ -534,16 +535,16 @@ class WrongAnswers:
         return weights_of(_rotated(query, here, base), keys) @ values, keys, values
 
     def pairs_in_halves(query, key, value, keys, values, base):
-        """You pair feature i with feature i + d_head/2. Here neighbours are a pair, as in exercise 9.1: use your own
-        `rotate`."""
+        """You pair feature i with feature i + d_head/2. Here neighbouring features form a pair, as in exercise 9.1: use
+        your own `rotate`."""
         here = torch.tensor([keys.shape[-2]], device=keys.device)
         keys, values = appended(keys, halves(key, here, base)), appended(values, value)
         return weights_of(halves(query, here, base), keys) @ values, keys, values
 
     def position_is_a_plain_number(query, key, value, keys, values, base):
         """You index a whole number as if it were a tensor. Do you pass `keys.shape[…]` itself to `rotate` as its
-        positions? `rotate` expects a tensor of the shape (seq,), one position for each token, and reads it with `[:,
-        None]`. How many tokens do you pass here?"""
+        positions? `rotate` expects a tensor of the shape (seq,), one position for each token, and indexes this tensor
+        with `[:, None]`. How many tokens do you pass here?"""
         here = keys.shape[-2]
         return _rotated(query, here[:, None], base)  # the first line of a `rotate` that follows its hint
 
@@ -581,7 +582,7 @@ class WrongAnswers:
         return weights_of(rotate.reference(query, here, base), keys) @ values, keys, values
 
     def all_positions_for_the_query(query, key, value, keys, values, base):
-        """You rotate the single query by the positions of all tokens, and it becomes as many queries. There is one new
+        """You rotate the single query by the positions of all tokens, so you get as many queries. There is one new
         token, at one position: what shape must `positions` have?"""
         here = torch.arange(keys.shape[-2] + 1, device=keys.device)
         keys, values = appended(keys, _rotated(key, len(here) - 1, base)), appended(values, value)
@@ -596,7 +597,7 @@ class WrongAnswers:
         return cached_step.reference(query, key, value, keys, values, always)
 
     def halves_for_the_query_alone(query, key, value, keys, values, base):
-        """You rotate the new key with neighbours as pairs, but the query with feature i and feature i + d_head/2.
+        """In the new key you pair neighbouring features, but in the query you pair feature i with feature i + d_head/2.
         Rotate both with the same function, `rotate` of exercise 9.1."""
         here = torch.tensor([keys.shape[-2]], device=keys.device)
         keys, values = appended(keys, rotate.reference(key, here, base)), appended(values, value)
@@ -616,14 +617,14 @@ class Cache:
 
     def keys_alone_grow(query, key, value, keys, values, base):
         """When you blend, the new key is in the cache but the new value is not: there are more weights than values.
-        What must you do with the value before?"""
+        What must you do with the new value before you blend?"""
         here = keys.shape[-2]
         keys = appended(keys, _rotated(key, here, base))
         return weights_of(_rotated(query, here, base), keys) @ values, keys, values
 
     def values_alone_grow(query, key, value, keys, values, base):
         """When you blend, the new value is in the cache, but you computed the scores without the new key: there are
-        fewer weights than values. What must you do with the key before?"""
+        fewer weights than values. What must you do with the new key before you compute the scores?"""
         here = keys.shape[-2]
         values = appended(values, value)
         return weights_of(_rotated(query, here, base), keys) @ values, keys, values
@@ -670,7 +671,7 @@ class Cache:
 
     def all_keys_rotated_but_not_the_query(query, key, value, keys, values, base):
         """You rotate all keys, those of the cache once more, and leave the query as it came. Of the keys, only the new
-        one has not been rotated yet: which other tensor has not?"""
+        key has not been rotated yet: which other tensor has not been rotated either?"""
         keys, values = _rotated_by_place(appended(keys, key), base), appended(values, value)
         return weights_of(query, keys) @ values, keys, values
 
@@ -750,8 +751,8 @@ class Attention:
         return query + blend, *cache
 
     def value_added(query, key, value, keys, values, base):
-        """You add the token's own value to the blend. The value is already in the cache, and the blend contains it with
-        its weight: what is your sum for?"""
+        """You add the token's own value to the blend. The value is already in the cache, and the blend contains the
+        value with its weight: why do you add it again?"""
         blend, *cache = cached_step.reference(query, key, value, keys, values, base)
         return value + blend, *cache
 
@@ -768,17 +769,17 @@ class Returned:
     """What is returned."""
 
     def blend_alone(query, key, value, keys, values, base):
-        """You return what the token collects, and nothing else. The next step needs the longer cache: return three
+        """You return the result of attention, and nothing else. The next step needs the longer cache: return three
         tensors."""
         return cached_step.reference(query, key, value, keys, values, base)[0]
 
     def weights_returned_too(query, key, value, keys, values, base):
-        """You return the weights as well. Return three tensors: what the token collects, the keys and the values."""
+        """You return the weights as well. Return three tensors: the result of attention, the keys and the values."""
         blend, keys, values = cached_step.reference(query, key, value, keys, values, base)
         return blend, keys, values, weights_of(_rotated(query, keys.shape[-2] - 1, base), keys)
 
     def cache_alone(query, key, value, keys, values, base):
-        """You return keys and values, but what the token collects is missing. Return three tensors: which comes
+        """You return keys and values, but the result of attention is missing. Return three tensors: which comes
         first?"""
         return cached_step.reference(query, key, value, keys, values, base)[1:]
 
@@ -789,7 +790,7 @@ class Returned:
         return blend, tuple(cache)
 
     def cache_first(query, key, value, keys, values, base):
-        """You return the cache first, and what the token collects last. The caller unpacks three tensors in order:
+        """You return the cache first, and the result of attention last. The caller unpacks three tensors in order:
         which does the docstring name first?"""
         blend, *cache = cached_step.reference(query, key, value, keys, values, base)
         return *cache, blend
@@ -811,13 +812,13 @@ class Returned:
         return *cached_step.reference(query, key, value, keys, values, base)[:2], values
 
     def only_new_key_and_value_returned(query, key, value, keys, values, base):
-        """What the token collects is right, but you return only the new key and value. The next step needs all keys and
+        """The result of attention is right, but you return only the new key and value. The next step needs all keys and
         values, the old ones and the new."""
         blend, *_ = cached_step.reference(query, key, value, keys, values, base)
         return blend, _rotated(key, keys.shape[-2], base), value
 
     def only_unrotated_key_and_value_returned(query, key, value, keys, values, base):
-        """What the token collects is right, but besides it you return `key` and `value` as they came in. The next step
+        """The result of attention is right, but besides it you return `key` and `value` as they came in. The next step
         needs the whole cache, including the new key, rotated."""
         blend, *_ = cached_step.reference(query, key, value, keys, values, base)
         return blend, key, value

@@ -176,8 +176,8 @@ class Mean:
         return F.normalize(states, dim=-1).mean(dim=1)
 
     def tokens_and_padding_normalized_over_the_tokens(states, real):
-        """You normalize `states` along the tokens, before the mean, and the length of each feature contains the padding
-        too. Scale to length 1 only once, after the mean, over the features of each text."""
+        """You normalize `states` along the tokens, before the mean, and the length of each feature along the tokens
+        includes the padding. Scale to length 1 only once, after the mean, over the features of each text."""
         return mean_of_real(F.normalize(states, dim=1), real)
 
     def normalized_over_the_tokens(states, real):
@@ -272,7 +272,7 @@ class MeanAlone:
 
     def first_place_left_out(states, real):
         """Your mean leaves out the first place of each row, as if it held no token. `real` alone says which tokens
-        count: it is `True` for the first token where that token is real."""
+        count: it is `True` for the first token if that token is real."""
         return (states * real[..., None])[:, 1:].sum(dim=1)
 
     def last_place_left_out(states, real):
@@ -292,7 +292,7 @@ class MeanAlone:
 
     def until_the_first_padding(states, real):
         """Your sum ends at the first place that is padding. With padding in front of the text, no token is left. `real`
-        says of each place separately whether it is real."""
+        says for each place separately whether it holds a real token."""
         return (states * real.cumprod(dim=1)[..., None]).sum(dim=1)
 
     def total_not_reset(states, real):
@@ -340,15 +340,15 @@ class MeanAlone:
         return states[torch.arange(len(states)), place(real)]
 
     def every_count_for_every_text(states, real):
-        """Your result has two axes of the batch: you divide vectors, (batch, 1, d_model), by counts, (batch, 1). Shapes
-        are aligned from the right, so every text is divided by every count. Write the two shapes down, one below the
-        other."""
+        """Your result has the axis of the batch twice: you divide vectors, (batch, 1, d_model), by counts, (batch, 1).
+        Shapes are aligned from the right, so every text is divided by every count. Write the two shapes down, one below
+        the other."""
         return (states * real[..., None]).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True)
 
     def every_text_for_every_count(states, real):
-        """Your result has two axes of the batch: you divide vectors, (batch, d_model), by counts, (batch, 1, 1). Shapes
-        are aligned from the right, so every text is divided by every count. Write the two shapes down, one below the
-        other."""
+        """Your result has the axis of the batch twice: you divide vectors, (batch, d_model), by counts, (batch, 1, 1).
+        Shapes are aligned from the right, so every text is divided by every count. Write the two shapes down, one below
+        the other."""
         return (states * real[..., None]).sum(dim=1) / real.sum(dim=1)[:, None, None]
 
 
@@ -400,7 +400,7 @@ class Length:
         return mean / mean.sum(dim=-1, keepdim=True).sqrt()
 
     def signs_alone(mean):
-        """All your numbers are 1 or −1: each is divided by its own absolute value. This happens where the length is
+        """All your numbers are 1 or −1: each is divided by its own absolute value. This happens if the length is
         computed along an axis of size 1. Over which axis must the squares of a vector be summed?"""
         return mean.sign()
 
@@ -454,8 +454,8 @@ class Length:
         return mean / mean.norm(dim=-1, keepdim=True).sqrt()
 
     def one_added_to_the_length(mean):
-        """You add 1 to the length before you divide, so no vector gets the length 1. A constant against division by 0
-        is very small, and here no vector is 0."""
+        """You add 1 to the length before you divide, so no vector gets the length 1. A constant that prevents division
+        by 0 must be very small, and here no vector is 0."""
         return mean / (mean.norm(dim=-1, keepdim=True) + 1)
 
     def mean_square_made_one(mean):
@@ -477,13 +477,14 @@ class Length:
 @mean_pool.wrong(stage="length", alone=True)
 class LengthAlone:
     def squares_over_the_batch(mean):
-        """You divide each feature by the sum of its squares over all texts: the axis is that of the batch, and the root
-        is missing. One text's vector must not depend on the others."""
+        """You divide each feature by the sum of its squares over all texts: you sum over the axis of the batch, and the
+        root is missing. One text's vector must not depend on the others."""
         return mean / mean.square().sum(dim=0)
 
     def sum_over_the_batch(mean):
-        """You divide each feature by the sum of its absolute values over all texts: the axis is that of the batch, and
-        a length is the root of a sum of squares. One text's vector must not depend on the others."""
+        """You divide each feature by the sum of its absolute values over all texts: you sum over the axis of the batch,
+        but a length is the root of a sum of squares over the features. One text's vector must not depend on the
+        others."""
         return F.normalize(mean, p=1, dim=0)
 
     def divided_by_the_largest(mean):
@@ -492,8 +493,8 @@ class LengthAlone:
         return mean / mean.amax(dim=-1, keepdim=True)
 
     def no_length_below_one(mean):
-        """Your divisor is at least 1, so vectors shorter than 1 stay as they are. A limit against division by 0 is very
-        small, and here no vector is 0."""
+        """Your divisor is at least 1, so vectors shorter than 1 stay as they are. A limit that prevents division by 0
+        must be very small, and here no vector is 0."""
         return mean / mean.norm(dim=-1, keepdim=True).clamp(min=1)
 
     @family(
@@ -506,7 +507,7 @@ class LengthAlone:
 
     def cosines_returned(mean):
         """You return the dot products of all pairs of texts, (batch, batch). The exercise asks for the vectors
-        themselves, from which others compute the dot products."""
+        themselves, from which other code computes the dot products."""
         return of_length_one(mean) @ of_length_one(mean).mT
 
     def first_text_alone(mean):
@@ -567,8 +568,8 @@ class WrongAnswers:
         return (states * real[..., None]).sum(dim=1) / real.sum()
 
     def divided_by_the_root_of_the_count(states, real):
-        """You divide the sum by the root of the number of real tokens, as some other sentence vectors do, and do not
-        scale your vectors to length 1. A mean divides by the count; which step comes after the mean?"""
+        """You divide the sum by the root of the number of real tokens, as some other models do, and do not scale your
+        vectors to length 1. A mean divides by the count; which step comes after the mean?"""
         return (states * real[..., None]).sum(dim=1) / real.sum(dim=1, keepdim=True).sqrt()
 
     def divided_by_the_count_at_the_end(states, real):
@@ -630,14 +631,14 @@ class WrongAnswers:
         return (F.normalize(states, dim=-1) * real[..., None]).sum(dim=1)
 
     def divided_by_the_norm_of_all_tokens(states, real):
-        """You divide by the root of the sum of all squares of a text, over tokens and features. The length that must be
-        1 is that of the *one* vector: compute the mean first, then its length."""
+        """You divide by the root of the sum of all squares of a text, over tokens and features. The *one* vector of a
+        text must have the length 1: compute the mean first, then the length of the mean."""
         kept = states * real[..., None]
         return (kept / kept.norm(dim=(1, 2), keepdim=True)).sum(dim=1)
 
     def padding_alone(states, real):
-        """You keep the padding and leave out the real tokens: `real` is True where there is a word. A text without
-        padding gives only zeros."""
+        """You keep the padding and leave out the real tokens: `real` is True where there is a word. For a text without
+        padding, your result is all zeros."""
         return F.normalize((states * ~real[..., None]).sum(dim=1), dim=-1)
 
     def mean_of_the_padding(states, real):
@@ -660,9 +661,9 @@ class WrongAnswers:
         viewed_rows_of_one_length=(torch.Tensor.view, "`view`"),
     )
     def tokens_of_one_length(cut, states, real):
-        """`states[real]` joins the real tokens of all texts in one long row, in which texts of different lengths can no
-        longer be told apart: {} finds no number of tokens that fits. How can you leave out padding while each text
-        keeps its row?"""
+        """`states[real]` joins the real tokens of all texts in one long row, which no longer shows where a text ends:
+        {} finds no number of tokens for each text that fits. How can you leave out padding while each text keeps its
+        row?"""
         return cut(states[real], len(states), -1, states.shape[-1]).mean(dim=1)
 
     def counts_of_the_places(states, real):
@@ -695,8 +696,8 @@ class WrongAnswers:
         return refused(states, real)
 
 
-# A wrong length depends on which multiple of the mean it gets: the sum, or the mean with zeros counted. Lengths over
-# the batch are the same for both.
+# With one of these mistakes, the result depends on which multiple of the mean the learner scales: the sum, or the mean
+# that counts the zeros. With lengths over the batch, the result is the same for both.
 OF_EACH = (
     Length.divided_by_the_square,
     Length.softmax_for_length,

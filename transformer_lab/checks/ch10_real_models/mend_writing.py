@@ -30,7 +30,7 @@ def _text(draw, seq=4, vocab=9, max_new_tokens=6):
 
 
 def best(scores):
-    """Return the token with the highest score after the last one."""
+    """Return the token that has the highest score in the scores after the last token."""
     return scores[:, -1].argmax(dim=-1, keepdim=True)
 
 
@@ -43,7 +43,7 @@ def is_stop(token, text, stop):
 
 
 def until_stop(choose, tokens, max_new_tokens, stop, join=at_the_end, ends=is_stop):
-    """Append the chosen token, until it is the stop token or there are enough."""
+    """Append the chosen token, until it is the stop token or there are enough tokens."""
     for _ in range(max_new_tokens):
         token = choose(tokens)
         if ends(token, tokens, stop):
@@ -68,7 +68,7 @@ def what_is_new(text, seq, most):
     ),
 )
 def mend_writing(model, tokens, max_new_tokens, stop, *, choice=best, loop=until_stop, returned=what_is_new):
-    """Return what the model writes after ``tokens``, at most so many and none from ``stop`` on: (1, new)."""
+    """Return what the model writes after ``tokens``, up to ``max_new_tokens`` tokens and before ``stop``: (1, new)."""
     text = loop(lambda text: choice(model(text)), tokens, max_new_tokens, stop)
     return returned(text, tokens.shape[1], max_new_tokens)
 
@@ -237,8 +237,8 @@ class Loop:
         return until_stop(choose, tokens, max_new_tokens + 1, stop)
 
     def one_too_few(choose, tokens, max_new_tokens, stop):
-        """Where the stop token never comes, your text is one token shorter than `max_new_tokens`. Either the loop runs
-        once too seldom, or you cut off the last token even where it is not the stop token."""
+        """If the stop token never comes, your text is one token shorter than `max_new_tokens`. Either the loop runs one
+        time too few, or you cut off the last token even if it is not the stop token."""
         return until_stop(choose, tokens, max_new_tokens - 1, stop)
 
     def prompt_counted(choose, tokens, max_new_tokens, stop):
@@ -347,7 +347,7 @@ class LoopAlone:
 
     def cut_at_the_last_stop(choose, tokens, max_new_tokens, stop):
         """You cut the text at its *last* stop token, but the model may have written several. Writing ends before the
-        first: the index of which stop token do you use?"""
+        first stop token: which stop token's index do you use?"""
         text = until_stop(choose, tokens, max_new_tokens, None)
         stops = (text[0, tokens.shape[1] :] == stop).nonzero()
         return text[:, : tokens.shape[1] + int(stops[-1])] if len(stops) else text
@@ -385,7 +385,8 @@ class LoopAlone:
 
     def last_token_compared(choose, tokens, max_new_tokens, stop):
         """You compare the last token of the text with `stop` before you choose the new token: the loop ends one step
-        late, you return the stop token, and a prompt that ends in it gets no answer. Which token must you compare?"""
+        late, you return the stop token, and a prompt that ends in the stop token gets no answer. Which token must you
+        compare?"""
         for _ in range(max_new_tokens):
             if int(tokens[0, -1]) == stop:
                 break
@@ -394,7 +395,7 @@ class LoopAlone:
 
     def returned_in_the_loop(choose, tokens, max_new_tokens, stop):
         """The model writes a single token. A `return` or `break` that every round of the loop reaches ends the loop in
-        the first round. How far must it be indented to wait for all rounds?"""
+        the first round. How far must it be indented so that it runs after the last round?"""
         return until_stop(choose, tokens, 1, stop)
 
     def only_the_newest_after_the_prompt(choose, tokens, max_new_tokens, stop):
@@ -463,21 +464,21 @@ class Returned:
         return text[:, seq:].mT
 
     @family(
-        list_of_numbers=(0, "list", "one", "list, and what of an empty one"),
+        list_of_numbers=(0, "list", "one", "list, even from an empty one"),
     )
     def as_a_list(row, text, seq, most):
-        """You return a {}. The task asks for {} tensor, (1, new), of the same type as the prompt: what makes one of a
-        {}?"""
+        """You return a {}. The task asks for {} tensor, (1, new), of the same type as the prompt: how do you make a
+        tensor from a {}?"""
         return text[row, seq:].tolist()
 
     def empty_row_of_floats(text, seq, most):
-        """{The tokens are right, but} where the model writes none, your result has floats: `torch.tensor` makes floats
-        of an empty list. Which `dtype` do tokens have, whatever is in the list?"""
+        """{The tokens are right, but} if the model writes no token, your result has floats: `torch.tensor` makes floats
+        from an empty list. Which `dtype` do tokens have, whatever is in the list?"""
         return torch.tensor([text[0, seq:].tolist()])
 
     def nothing_to_join(text, seq, most):
-        """Where the stop token comes at once, there is nothing to join, and `cat` raises an error for an empty list.
-        The result must then have the shape (1, 0): can you begin with a tensor that you already have?"""
+        """If the stop token comes at once, there is nothing to join, and `cat` raises an error for an empty list. The
+        result must then have the shape (1, 0): can you begin with a tensor that you already have?"""
         return torch.cat(list(text[:, seq:].split(1, dim=1)) if text.shape[1] > seq else [], dim=1)
 
 
@@ -494,7 +495,7 @@ class ReturnedAlone:
         return text[:, seq + 1 :]
 
     def last_new_one_lost(text, seq, most):
-        """The last token that the model wrote is missing, even where none is a stop token. Do you cut off a token that
+        """The last token that the model wrote is missing, even if no token is a stop token. Do you cut off a token that
         was never appended?"""
         return text[:, seq : max(seq, text.shape[1] - 1)]
 
@@ -523,35 +524,34 @@ class ReturnedAlone:
         return text[seq:]
 
     def row_made_of_a_list(text, seq, most):
-        """The tokens are a plain row, (new,), without the axis of the batch. `torch.tensor` makes such a row of a list
-        of numbers, and a row of floats of an empty list. What must you pass to it for the shape (1, new), and which
-        `dtype` do tokens have?"""
+        """The tokens are a plain row, (new,), without the axis of the batch. `torch.tensor` makes such a row from a
+        list of numbers, and a row of floats from an empty list. What must you pass to it for the shape (1, new), and
+        which `dtype` do tokens have?"""
         return torch.tensor(text[0, seq:].tolist())
 
     def nothing_to_stack(text, seq, most):
-        """Where the stop token comes at once, there is nothing to join, and `stack` raises an error for an empty list.
-        The result must then have the shape (1, 0): can you begin with a tensor that you already have?"""
+        """If the stop token comes at once, there is nothing to join, and `stack` raises an error for an empty list. The
+        result must then have the shape (1, 0): can you begin with a tensor that you already have?"""
         return torch.stack(list(text[:, seq:].unbind(1)), dim=1)
 
     def row_of_nothing_to_join(text, seq, most):
-        """You join the tokens in a plain row, (new,), but the exercise asks for (1, new). And where the stop token
-        comes at once, there is nothing to join, and `cat` raises an error. Along which axis must you join the
-        tokens?"""
+        """You join the tokens in a plain row, (new,), but the exercise asks for (1, new). And if the stop token comes
+        at once, there is nothing to join, and `cat` raises an error. Along which axis must you join the tokens?"""
         return torch.cat(list(text[0, seq:].split(1)) if text.shape[1] > seq else [])
 
     def row_of_nothing_to_stack(text, seq, most):
-        """You stack the tokens in a plain row, (new,), but the exercise asks for (1, new). And where the stop token
-        comes at once, there is nothing to stack, and `stack` raises an error. Which axis is missing?"""
+        """You stack the tokens in a plain row, (new,), but the exercise asks for (1, new). And if the stop token comes
+        at once, there is nothing to stack, and `stack` raises an error. Which axis is missing?"""
         return torch.stack(list(text[0, seq:].unbind()))
 
     def column_of_nothing_to_join(text, seq, most):
-        """You join the tokens in a column, (new, 1), but the exercise asks for (1, new). And where the stop token comes
-        at once, there is nothing to join, and `cat` raises an error. Along which axis must you join the tokens?"""
+        """You join the tokens in a column, (new, 1), but the exercise asks for (1, new). And if the stop token comes at
+        once, there is nothing to join, and `cat` raises an error. Along which axis must you join the tokens?"""
         return torch.cat(list(text[:, seq:].split(1, dim=1)) if text.shape[1] > seq else [])
 
     def last_max_new_tokens(text, seq, most):
-        """You return the last `max_new_tokens` tokens of the text. Where the model stops earlier, some of these are
-        tokens of the prompt: where does the prompt end?"""
+        """You return the last `max_new_tokens` tokens of the text. If the model stops earlier, some of these are tokens
+        of the prompt: where does the prompt end?"""
         return text[:, -most:]
 
 
@@ -606,8 +606,8 @@ class WhichToken:
 
     @family(doubled_until_any_stop=torch.any, doubled_until_all_stop=torch.all)
     def doubled(ends, model, tokens, max_new_tokens, stop):
-        """You append a token for each place of the text, so it doubles with every step. Only the scores after the last
-        token say what comes next: where do you select that place?"""
+        """You append a token for each place of the text, so the text doubles with every step. Only the scores after the
+        last token say what comes next: where do you select that place?"""
         text = tokens
         for _ in range(min(max_new_tokens, 6)):
             chosen = model(text).argmax(dim=-1)
@@ -622,14 +622,14 @@ class WhenItEnds:
     """When it ends."""
 
     def stop_expected_in_a_list(model, tokens, max_new_tokens, stop):
-        """You look for the place of the stop token with `index`, which raises an error where there is none. The model
-        may never write it: what must you return then?"""
+        """You look for the place of the stop token with `index`, which raises an error if there is none. The model may
+        never write the stop token: what must you return then?"""
         new = mend_writing.reference(model, tokens, max_new_tokens, None)[0].tolist()
         return torch.tensor([new[: new.index(stop)]], dtype=tokens.dtype)
 
     def stop_expected_in_a_tensor(model, tokens, max_new_tokens, stop):
-        """You look for the place of the stop token and use the first one found, which raises an error where there is
-        none. The model may never write it: what must you return then?"""
+        """You look for the place of the stop token and use the first one found, which raises an error if there is none.
+        The model may never write the stop token: what must you return then?"""
         new = mend_writing.reference(model, tokens, max_new_tokens, None)
         return new[:, : (new[0] == stop).nonzero()[0]]
 
@@ -649,8 +649,8 @@ class HowOften:
     """How often."""
 
     def returned_only_in_the_loop(model, tokens, max_new_tokens, stop):
-        """The model writes a single token, and where the stop token comes at once, you return `None`. The only `return`
-        is inside the loop: it ends the function in the first round. How far must it be indented?"""
+        """The model writes a single token, and if the stop token comes at once, you return `None`. The only `return` is
+        inside the loop: it ends the function in the first round. How far must it be indented?"""
         written = mend_writing.reference(model, tokens, 1, stop)
         return written if written.shape[1] else None
 
@@ -680,5 +680,5 @@ class WhatIsReturned:
 def last_tokens_alone(model, tokens, max_new_tokens, stop):
     """Your function is right for short prompts, but wrong for a prompt of 300 tokens: the model does not receive all of
     them. A GPT with a table of positions can read only a fixed number of tokens, so programs for it cut the text before
-    each call, `tokens[:, -block_size:]`. Nothing limits the length here: which line cuts?"""
+    each call, `tokens[:, -block_size:]`. Nothing limits the length here: which of your lines cuts the text?"""
     return mend_writing.reference(lambda text: model(text[:, -64:]), tokens, max_new_tokens, stop)

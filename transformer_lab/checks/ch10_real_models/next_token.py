@@ -24,7 +24,8 @@ def enough(p, top_p):
 
 
 def where_it_falls(p, draw):
-    """Find the token that the number falls on: the first whose running share of the sum is above it."""
+    """Find the token that the number falls on: the first whose running sum, as a share of the whole, is above the
+    number."""
     shares = p.cumsum(-1) / p.sum()
     return min(int((shares <= draw).sum()), len(p) - 1)
 
@@ -46,7 +47,7 @@ def where_it_falls(p, draw):
 def next_token(
     logits, temperature, top_k, top_p, draw, *, scores=divided, first=likeliest, count=enough, place=where_it_falls
 ):
-    """Return the number of the token that a number from 0 to 1 draws; at temperature 0 that of the highest score."""
+    """Return the number of the token that ``draw``, from 0 to 1, selects; at temperature 0, of the likeliest token."""
     if temperature == 0:
         return int(logits.argmax())
     p, order = first(scores(logits, temperature), top_k)
@@ -241,7 +242,7 @@ class Count:
         return len(p) if top_p == 1 else int((p >= top_p * p[0]).sum())
 
     def fraction_of_the_best_always(p, top_p):
-        """You keep the tokens with at least `top_p` times the highest probability, even where `top_p` is 1. That is
+        """You keep the tokens with at least `top_p` times the highest probability, even if `top_p` is 1. That is
         *min-p*. Top-p compares sums: the likeliest tokens stay until their sum reaches `top_p`."""
         return int((p >= top_p * p[0]).sum())
 
@@ -259,13 +260,14 @@ class Count:
 @next_token.wrong(stage="place")
 class Place:
     def not_divided_by_the_sum(p, draw):
-        """The kept probabilities do not add up to 1, but you compare their running sums with the number as they are:
-        the last token gets the share of the tokens that were cut off. Divide by the sum of the kept probabilities."""
+        """The kept probabilities do not add up to 1, but you compare the number with their running sums, which end
+        below 1: the last token gets the share of the tokens that were cut off. Divide by the sum of the kept
+        probabilities."""
         return min(int((p.cumsum(-1) <= draw).sum()), len(p) - 1)
 
     def not_divided_by_the_sum_and_the_first(p, draw):
-        """The kept probabilities do not add up to 1, but you compare their running sums with the number as they are:
-        where no sum is above the number, `argmax` finds only `False` and returns 0. Divide by the sum of the kept
+        """The kept probabilities do not add up to 1, but you compare the number with their running sums, which end
+        below 1: if no sum is above the number, `argmax` finds only `False` and returns 0. Divide by the sum of the kept
         probabilities."""
         return int((p.cumsum(-1) > draw).int().argmax())
 
@@ -301,7 +303,7 @@ class Place:
         return where_it_falls(p, 1 - draw)
 
     def each_equally_often(p, draw):
-        """All kept tokens are drawn equally often: you multiply the number by how many tokens there are. A likely token
+        """All kept tokens are drawn equally often: you multiply the number by the number of kept tokens. A likely token
         must have a wider part of the line from 0 to 1 than an unlikely token."""
         return int(draw * len(p))
 
@@ -314,9 +316,9 @@ class Place:
 @next_token.wrong(stage="place", alone=True)
 class PlaceAlone:
     def number_on_the_edge(p, draw):
-        """A number that is equal to a running sum draws the token before the edge. Each token has its part of the line
-        *without* the upper end: with four equal tokens, 0.25 falls on the second. Use `right=True` in `searchsorted`,
-        or `<=` in a comparison."""
+        """A number that is equal to a running sum draws the token before the edge. Each token's part of the line does
+        *not* include its upper end: with four equal tokens, 0.25 falls on the second. Use `right=True` in
+        `searchsorted`, or `<=` in a comparison."""
         return min(int((p.cumsum(-1) / p.sum() < draw).sum()), len(p) - 1)
 
     def past_the_end(p, draw):
@@ -348,8 +350,8 @@ class Whole:
         return int(order[where_it_falls((logits[order[:n]] / temperature).softmax(-1), draw)])
 
     def probabilities_divided(logits, temperature, top_k, top_p, draw):
-        """You divide the *probabilities* by the temperature, after the softmax, so top-p cuts at a different place and
-        nothing becomes flatter. Divide the scores by the temperature, before the softmax."""
+        """You divide the *probabilities* by the temperature, after the softmax, so top-p cuts at a different place, and
+        the probabilities do not become flatter. Divide the scores by the temperature, before the softmax."""
         if temperature == 0:
             return int(logits.argmax())
         p, order = likeliest(logits, top_k)
@@ -371,8 +373,8 @@ class Whole:
         return next_token.reference(logits, temperature, 1 if top_k is None else top_k, top_p, draw)
 
     def smallest_at_zero(logits, temperature, top_k, top_p, draw):
-        """Temperature 0 returns token 0, or the token with the lowest score. Greedy takes the token with the highest
-        score: `argmax`."""
+        """Temperature 0 returns token 0, or the token with the lowest score. Greedy decoding takes the token with the
+        highest score: `argmax`."""
         return 0 if temperature == 0 else next_token.reference(logits, temperature, top_k, top_p, draw)
 
     def score_for_token(logits, temperature, top_k, top_p, draw):
@@ -396,7 +398,7 @@ class Whole:
         return int(order[where_it_falls(p, draw)])
 
     def k_beyond_the_vocabulary(logits, temperature, top_k, top_p, draw):
-        """`top_k` may be larger than the vocabulary, and `topk` then raises an error. A slice does not: what does
+        """`top_k` may be larger than the vocabulary, and `topk` then raises an error. A slice raises none: what does
         `[:50]` return for a row of nine?"""
         if temperature == 0:
             return int(logits.argmax())
@@ -406,8 +408,8 @@ class Whole:
         return int(order[where_it_falls(p, draw)])
 
     def ties_kept(logits, temperature, top_k, top_p, draw):
-        """Where several tokens have the score at the edge of top-k, you keep all of them, so more than `top_k` tokens
-        can be drawn. The task says that of equal scores the lower number comes first: sort, and cut the row."""
+        """If several tokens have the score at the edge of top-k, you keep all of them, so more than `top_k` tokens can
+        be drawn. The task says that of equal scores the lower number comes first: sort, and cut the row."""
         if temperature == 0:
             return int(logits.argmax())
         scores, order = (logits / temperature).sort(descending=True, stable=True)
@@ -443,8 +445,8 @@ class Whole:
 
 @next_token.mistake(sign=lambda probe, got, expected: probe.arguments[1] == 0)
 def temperature_zero_divides(logits, temperature, top_k, top_p, draw):
-    """Your function is wrong at temperature 0, and nowhere else. Do you treat temperature 0 separately, before you
-    divide by it? At temperature 0 the highest score wins, and of equal scores the lower number."""
+    """Your function is wrong only at temperature 0. Do you treat temperature 0 separately, before you divide by it? At
+    temperature 0 the highest score wins, and of equal scores the lower number."""
     p, order = likeliest(logits / temperature, top_k)
     p = p[: enough(p, top_p)]
     return int(order[where_it_falls(p, draw)])

@@ -23,7 +23,7 @@ def _model_and_batches(draw, vocab=6, seq=8):
 
 
 def _asking(draw, answers, vocab=6, seq=8):
-    """Make batches of texts. ``answers`` has a number for each text: as many labels at its end are not hidden."""
+    """Make batches of texts. ``answers`` says for each text how many labels at its end are not hidden."""
     batches = []
     for lengths in answers:
         tokens = torch.randint(vocab, (len(lengths), seq), generator=draw.generator)
@@ -195,16 +195,16 @@ class TheDivision:
         return sum(sums) / counts[-1]
 
     def by_the_first_count(sums, counts):
-        """You divide the sum of all losses by the number of labels in the first batch. Add up the numbers of all
-        batches."""
+        """You divide the sum of all losses by the number of labels in the first batch. Add up the numbers of labels of
+        all batches."""
         return sum(sums) / counts[0]
 
     def last_batch_alone(sums, counts):
-        """You return the loss of the last batch alone. Does the loop overwrite the sum? Add up over all batches."""
+        """You return only the loss of the last batch. Does the loop overwrite the sum? Add up over all batches."""
         return sums[-1] / counts[-1]
 
     def first_batch_alone(sums, counts):
-        """You return the loss of the first batch alone. Does your loop end after its first iteration?"""
+        """You return only the loss of the first batch. Does your loop end after its first iteration?"""
         return sums[0] / counts[0]
 
 

@@ -1,4 +1,4 @@
-"""The first output that an earlier place gets from a later token."""
+"""The first leak: an output that depends on a token after it."""
 
 import torch
 
@@ -38,7 +38,7 @@ def later_tokens(table):
 
 
 def above_rounding(table):
-    """Decide which entries are too large for rounding: those above a share of the largest entry."""
+    """Decide which entries are too large to be rounding errors: those above a share of the largest entry."""
     return table > NOISE * table.max()
 
 
@@ -106,11 +106,11 @@ class ThePairs:
         return torch.ones_like(table).tril(-2).bool()
 
     def next_token_alone(table):
-        """You check the next token alone, on one diagonal. A leak can come from any later token."""
+        """You check only the next token, on one diagonal. A leak can come from any later token."""
         return torch.ones_like(table).tril(-1).triu(-1).bool()
 
     def last_token_alone(table):
-        """You check the last row alone, which is the row of the last token. In a model that looks ahead inside blocks,
+        """You check only the last row, which is the row of the last token. In a model that looks ahead inside blocks,
         the last token moves no output of a different block. Check every row."""
         last = torch.zeros_like(table).bool()
         last[-1, :-1] = True
@@ -145,8 +145,8 @@ class WhatMoved:
         return table > 0.001 * table.max()
 
     def one_millionth(table):
-        """Your limit is too low: you count entries below a hundred-thousandth of the largest entry. How many zeros has
-        1e-5?"""
+        """Your limit is too low: you count entries below a hundred-thousandth of the largest entry. How many zeros does
+        1e-5 have?"""
         return table > 1e-6 * table.max()
 
     def of_the_mean(table):

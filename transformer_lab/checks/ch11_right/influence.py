@@ -26,7 +26,7 @@ def replaced(tokens, j):
 
 
 def moved(outputs, right):
-    """Measure how far each output moved: the change of the feature that changed most."""
+    """Measure how far each output moved: the change in the feature that changed most."""
     return (outputs - right).abs().amax(dim=(0, 2))
 
 
@@ -152,8 +152,8 @@ class TheTokens:
 @influence.wrong(stage="measure")
 class TheMeasure:
     def signs_kept(outputs, right):
-        """You take the largest difference with its sign: where all features became smaller, your number is negative.
-        Which operation comes before the maximum?"""
+        """You take the largest difference with its sign: if all features became smaller, your number is negative. Which
+        operation comes before the maximum?"""
         return (outputs - right).amax(dim=(0, 2))
 
     def summed(outputs, right):

@@ -9,7 +9,7 @@ SHIFTS = (0, 1, 2)
 
 
 def loss_at(logits, tokens, shift):
-    """The mean loss of predicting, from each place, the token ``shift`` places later."""
+    """Return the mean loss of predicting, from each place, the token ``shift`` places later."""
     n = tokens.shape[1] - shift
     return F.cross_entropy(logits[:, :n].flatten(0, 1), tokens[:, shift:].flatten())
 
@@ -53,7 +53,7 @@ def nearest(losses, loss):
     ),
 )
 def label_shift(logits, tokens, loss, *, losses=of_each_shift, choose=nearest):
-    """Return 0, 1 or 2: how many places later the token is that the loss scores."""
+    """Return the shift of the loss, 0, 1 or 2: how many places after the logits the scored token is."""
     return choose(losses(logits, tokens), loss)
 
 
@@ -118,12 +118,12 @@ class TheLosses:
         return [-logp[:, : n - s].gather(-1, tokens[:, s:, None]).mean().item() for s in SHIFTS]
 
     def last_place_alone(logits, tokens):
-        """You score one place alone. The loss is the mean over all places that have such a token."""
+        """You score only one place. The loss is the mean over all places that have a token to predict."""
         n, logp = tokens.shape[1], logits.log_softmax(-1)
         return [-logp[:, n - s - 1].gather(-1, tokens[:, n - 1, None]).mean().item() for s in SHIFTS]
 
     def first_text_alone(logits, tokens):
-        """You score the first text alone. The loss is the mean over all texts of the batch, place by place."""
+        """You score only the first text. The loss is the mean over all texts of the batch, place by place."""
         return of_each_shift(logits[:1], tokens[:1])
 
     def two_places_less_each_time(logits, tokens):
@@ -154,7 +154,7 @@ class TheChoice:
         return nearest(losses, loss) + 1
 
     def backwards(losses, loss):
-        """You count the shifts in reverse: you return 2 where the shift is 0. In which order are your losses?"""
+        """You count the shifts in reverse: you return 2 if the shift is 0. In which order are your losses?"""
         return 2 - nearest(losses, loss)
 
     def first_below(losses, loss):

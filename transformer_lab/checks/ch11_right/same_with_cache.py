@@ -200,11 +200,11 @@ class TheGap:
         return (in_parts.max() - at_once.max()).abs()
 
     def last_token_alone(in_parts, at_once):
-        """You compare the last token alone. You miss a step that is wrong at earlier tokens but right at the last."""
+        """You compare only the last token. You miss a step that is wrong at earlier tokens but right at the last."""
         return (in_parts - at_once)[:, -1].abs().max()
 
     def first_token_alone(in_parts, at_once):
-        """You compare the first token alone, which needs no cache. Compare all tokens: a mistake shows where the cache
+        """You compare only the first token, which needs no cache. Compare all tokens: a mistake shows where the cache
         is used."""
         return (in_parts - at_once)[:, 0].abs().max()
 
@@ -235,14 +235,14 @@ class TheGap:
 @same_with_cache.wrong
 class TheWhole:
     def last_part_alone(model, step, tokens, parts):
-        """You compare the last part alone. Is the comparison outside the loop, or does the loop overwrite `output`?"""
+        """You compare only the last part. Is the comparison outside the loop, or does the loop overwrite `output`?"""
         cache = None
         for piece in tokens.split(parts, dim=1):
             output, cache = step(piece, cache)
         return float((output - model(tokens)[:, -parts[-1] :]).abs().max())
 
     def first_part_alone(model, step, tokens, parts):
-        """You compare the first part alone, which has no cache yet. Does your loop end after its first iteration?"""
+        """You compare only the first part, which has no cache yet. Does your loop end after its first iteration?"""
         output, _ = step(tokens[:, : parts[0]], None)
         return float((output - model(tokens)[:, : parts[0]]).abs().max())
 

@@ -44,7 +44,7 @@ def second_map(activated, w2, b2):
     ),
 )
 def feed_forward(x, w1, b1, w2, b2, *, hidden=first_map, activated=positive_part, output=second_map):
-    """Two linear maps with a ReLU between, for every position separately: (batch, seq, d_model) stays."""
+    """Apply two linear maps, with a ReLU between them, to every position separately: (batch, seq, d_model) stays."""
     return output(activated(hidden(x, w1, b1)), w2, b2)
 
 
@@ -103,9 +103,9 @@ class Hidden:
         return x @ w1 + b1
 
     def weight_on_the_left(x, w1, b1):
-        """You multiply with the weight on the left of `x`, as in formulas where a token is a column. Here tokens are
-        rows: `x` ends in d_model, and a product pairs the last axis of its left factor with the second-to-last axis of
-        its right factor. Which of the two must be on the left, and which must be transposed?"""
+        """You put the weight on the left of `x`, as in formulas where a token is a column. Here tokens are rows: the
+        last axis of `x` is d_model, and a product pairs the last axis of its left factor with the second-to-last axis
+        of its right factor. Which of the two must be on the left, and which must be transposed?"""
         return w1 @ x + b1
 
     def first_bias_added_to_the_weight(x, w1, b1):
@@ -137,24 +137,24 @@ class Activated:
         return hidden
 
     def gelu(hidden):
-        """Your activation is GELU, which BERT and GPT-2 use here. This exercise requires the layer of the paper of
-        2017, with max(0, ·). The two functions agree at 0 and far from 0, and differ most around −1 and 1: at −1, GELU
+        """Your activation is GELU, which BERT and GPT-2 use here. This exercise requires the layer of the 2017 paper,
+        which uses max(0, ·). The two functions agree at 0 and far from 0, and differ most around −1 and 1: at −1, GELU
         is −0.16 and ReLU is 0."""
         return F.gelu(hidden)
 
     def gelu_by_tanh(hidden):
         """Your activation is GELU, in the approximation by tanh that GPT-2 uses. This exercise requires the layer of
-        the paper of 2017, with max(0, ·). The two functions agree at 0 and far from 0, and differ most around −1 and 1:
-        at −1, GELU is −0.16 and ReLU is 0."""
+        the 2017 paper, which uses max(0, ·). The two functions agree at 0 and far from 0, and differ most around −1 and
+        1: at −1, GELU is −0.16 and ReLU is 0."""
         return F.gelu(hidden, approximate="tanh")
 
     def silu(hidden):
         """Your activation is SiLU, also called swish: x times its sigmoid. Many language models use SiLU here; this
-        exercise requires the layer of the paper of 2017, with max(0, ·). At −1, SiLU is −0.27."""
+        exercise requires the layer of the 2017 paper, which uses max(0, ·). At −1, SiLU is −0.27."""
         return F.silu(hidden)
 
     @family(
-        leaky=(F.leaky_relu, "lets a hundredth of the negative numbers through: a leaky ReLU"),
+        leaky=(F.leaky_relu, "multiplies negative numbers by 0.01, as a leaky ReLU does"),
         elu=(F.elu, "is ELU: e^x − 1 below zero, so negative numbers get through, down to −1"),
     )
     def lets_negatives_through(activation, hidden):
@@ -193,13 +193,13 @@ class Activated:
         return F.softplus(hidden)
 
     def limited_at_six(hidden):
-        """Your activation is ReLU6, which lets through no more than 6. ReLU6 was designed for numbers of few bits. The
-        layer here uses max(0, ·), which has no upper limit."""
+        """Your activation is ReLU6, which lets through no more than 6. ReLU6 was designed for low-precision numbers.
+        The layer here uses max(0, ·), which has no upper limit."""
         return F.relu6(hidden)
 
     def squared(hidden):
         """You square the result of ReLU. Some newer models use this activation; this exercise requires the layer of the
-        paper of 2017, with max(0, ·) as it is."""
+        2017 paper, which uses max(0, ·) without a square."""
         return hidden.relu().square()
 
     def ones_where_positive(hidden):
@@ -227,8 +227,9 @@ class ActivatedAlone:
         return torch.maximum(hidden, 0)
 
     def maximum_of_python(hidden):
-        """Python's own `max` and `if` need a single `True` or `False`, which a whole tensor cannot give: "Boolean value
-        of Tensor with more than one value is ambiguous". Which function compares entry by entry?"""
+        """Python's own `max` and `if` need a single `True` or `False`, but a tensor with several entries has no single
+        truth value: "Boolean value of Tensor with more than one value is ambiguous". Which function compares entry by
+        entry?"""
         return max(0, hidden)
 
 
@@ -284,9 +285,9 @@ class OutputAlone:
 @feed_forward.wrong
 class WrongAnswers:
     def activation_at_the_end(x, w1, b1, w2, b2):
-        """You apply the ReLU after both maps instead of between them. Without a ReLU between them, the maps are one
-        linear map; and no result is ever negative: in a block, such a layer can only add to the features, never
-        subtract. Where is the middle?"""
+        """You apply the ReLU after both maps instead of between them. Without a ReLU between them, the two maps amount
+        to one linear map. With a ReLU at the end, no result is ever negative: in a block, such a layer can only add to
+        the features, never subtract. Where is the middle?"""
         return second_map(first_map(x, w1, b1), w2, b2).relu()
 
     def activation_first(x, w1, b1, w2, b2):
@@ -307,8 +308,8 @@ class WrongAnswers:
 
     def weights_in_each_others_place(x, w1, b1, w2, b2):
         """You multiply by `w2` first and by `w1` second. As stored, (out, in), their shapes fit in that order without a
-        transpose, so nothing raises an error. Which weight belongs to which map, and what makes (d_ff, d_model) fit
-        after `x`?"""
+        transpose, so nothing raises an error. Which weight belongs to which map, and how must you change a weight of
+        shape (d_ff, d_model) so that it fits to the right of `x`?"""
         return (x @ w2 + b1).relu() @ w1 + b2
 
     def weights_reshaped(x, w1, b1, w2, b2):
@@ -324,5 +325,5 @@ class WrongAnswers:
 
     def input_added(x, w1, b1, w2, b2):
         """You add `x` to the result. The residual connection belongs to the block around this layer: if both added `x`,
-        every token would count twice. This layer returns the change alone."""
+        every token would count twice. This layer returns only the change."""
         return x + second_map(first_map(x, w1, b1).relu(), w2, b2)

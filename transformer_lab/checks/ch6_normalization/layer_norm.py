@@ -25,7 +25,7 @@ def biased(x):
 
 
 def eps_inside(numbers, spread, eps):
-    """Divide by the root of that mean, with eps added under the root."""
+    """Divide by the root of the mean of squares, with eps added under the root."""
     return numbers / (spread + eps).sqrt()
 
 
@@ -49,7 +49,7 @@ def scaled_and_shifted(normalized, weight, bias):
 def layer_norm(
     x, weight, bias, eps, *, mean=mean_of_token, variance=biased, normalized=eps_inside, output=scaled_and_shifted
 ):
-    """Standardize every token over its own features, scale, and shift: (batch, seq, d_model) stays."""
+    """Standardize every token over its own features, then scale and shift it: (batch, seq, d_model) stays."""
     distance = x - mean(x)
     return output(normalized(distance, variance(x), eps), weight, bias)
 
@@ -65,8 +65,8 @@ def equal_features(draw):
 @layer_norm.probe
 def near_1100(draw):
     """features near 1100"""
-    # The squares are all rounded up, and sums of them are exact: mean(x²) − mean(x)² is wrong in the same way whatever
-    # the order of the sums.
+    # Every square is rounded up, and sums of the squares are exact: so mean(x²) − mean(x)² has the same error in every
+    # order of the sums.
     near = [[1109.5625, 1106.4375, 1097.5625, 1098.4375], [1090.4375, 1098.4375, 1101.5625, 1093.5625]]
     return torch.tensor([near]), draw(4), draw(4), 0.1
 
@@ -114,7 +114,7 @@ def mean_zero(function, x, weight, bias, eps):
 
 @layer_norm.property
 def each_token_on_its_own(function, x, weight, bias, eps):
-    """A change of one token changes only the result of that token."""
+    """A change in one token changes only the result of that token."""
     changed = x.clone()
     changed[0, -1] *= 10
     return bool(torch.allclose(function(changed, weight, bias, eps)[0, 0], function(x, weight, bias, eps)[0, 0]))
@@ -162,22 +162,23 @@ class Mean:
 @layer_norm.wrong(stage="variance")
 class Variance:
     def squares_about_zero(x):
-        """Under your root is the mean of the squares of `x`, not of the squared distances from the mean. The two are
-        equal only where the mean is 0. For 1, 7, 9, 15 the mean of the squares is 89 instead of 25. What do you
-        square?"""
+        """You take the root of the mean of the squares of `x`, not of the mean of the squared distances from the mean.
+        These two means are equal only for a token whose mean is 0. For 1, 7, 9, 15 the mean of the squares is 89
+        instead of 25. What do you square?"""
         return x.square().mean(dim=-1, keepdim=True)
 
     def mean_of_squares_less_square_of_mean(x):
         """Your variance loses digits where the mean is large, probably because you compute the mean of the squares
-        minus the square of the mean. Near 1,100 the squares are near 1,210,000, where float32 has steps of an eighth,
-        and a variance of 18.44, as in the check's second token, comes out as 18.5; near 16,384 a variance of 2.5 comes
-        out as 0. In exact arithmetic the two formulas are equal. Which do you do first, square or subtract?"""
+        minus the square of the mean. Near 1,100, the squares are near 1,210,000, where neighbouring float32 numbers are
+        an eighth apart: a variance of 18.44, as in the check's second token, comes out as 18.5. Near 16,384, a variance
+        of 2.5 comes out as 0. In exact arithmetic the two formulas are equal. Which do you do first, square or
+        subtract?"""
         return (x.square().mean(dim=-1, keepdim=True) - x.mean(dim=-1, keepdim=True).square()).clamp(min=0)
 
     def summed(x):
-        """You sum the squared distances, but do not divide by their number. The divisor then grows with the number of
-        features: before weight and bias, every token has a norm of 1 instead of about √d_model. The variance is a
-        mean."""
+        """You sum the squared distances, but do not divide the sum by their number. The divisor then grows with the
+        number of features: before weight and bias, every token has a norm of 1 instead of about √d_model. The variance
+        is a mean."""
         return (x - x.mean(dim=-1, keepdim=True)).square().sum(dim=-1, keepdim=True)
 
     def root_twice(x):
@@ -195,8 +196,8 @@ class Variance:
     def unbiased(x):
         """Your variance divides by `d_model - 1` instead of `d_model`. This is the unbiased variance, the default of
         `var` and `std`: it estimates the variance of a larger set from a sample, but a norm needs the variance of
-        exactly these numbers. With 4 features the normalized numbers are too small by 13 per cent, but with 512 only by
-        a thousandth, so the mistake is hard to see with many features."""
+        exactly these numbers. With 4 features, the normalized numbers are too small by 13 per cent, but with 512
+        features only by a thousandth, so the mistake is hard to see with many features."""
         return Variance.summed(x) / (x.shape[-1] - 1)
 
 
@@ -214,14 +215,15 @@ class RootAndEps:
 
     def eps_outside(numbers, spread, eps):
         """You add eps after the root. This also prevents 0/0, but changes the result where the mean under the root is
-        small. Where the mean is 0, an eps of 0.00001 makes the divisor 0.003 under the root, but 0.00001 after it.
-        Which comes first in the formula, eps or the root? The check's eps is large, to make the difference visible."""
+        small. Where that mean is 0, the divisor is 0.003 if an eps of 0.00001 is added under the root, but 0.00001 if
+        it is added after the root. Which comes first in the formula, eps or the root? The check's eps is large, to make
+        the difference visible."""
         return numbers / (spread.sqrt() + eps)
 
     def no_root(numbers, spread, eps):
         """You divide by a mean of squares without taking its root. A token three times as large has a mean of squares
-        nine times as large, whose root is three times as large. Without the root, the token comes out a third as large,
-        but should come out the same. Numbers close to 1 hide the mistake."""
+        nine times as large, whose root is three times as large. Without the root, the result is a third as large, but
+        it should stay the same. Numbers close to 1 hide the mistake."""
         return numbers / (spread + eps)
 
     def no_eps(numbers, spread, eps):
@@ -231,8 +233,9 @@ class RootAndEps:
         return numbers / spread.sqrt()
 
     def eps_as_floor(numbers, spread, eps):
-        """You use eps as a lower limit under the root: the larger of the two numbers. The formula always adds eps,
-        which changes every result a little. Weights trained with one formula do not quite fit the other."""
+        """You use eps as a lower limit: you take the root of eps or of the mean of squares, whichever is larger. The
+        formula always adds eps, which changes every result a little. Weights trained with one formula do not quite fit
+        the other."""
         return numbers / spread.clamp(min=eps).sqrt()
 
     def multiplied_by_the_root(numbers, spread, eps):
@@ -241,8 +244,8 @@ class RootAndEps:
         return numbers * (spread + eps).sqrt()
 
     def root_of_the_root(numbers, spread, eps):
-        """You take the root twice, with `eps` under both: the divisor is the fourth root. This happens if one root is
-        part of your standard deviation and another is in the division. Which of the two roots is one too many?"""
+        """You take the root twice, with `eps` under both roots: the divisor is a fourth root. This happens if one root
+        is part of your standard deviation and another is in the division. Which of the two roots is one too many?"""
         return numbers / (spread + eps).sqrt().sqrt()
 
     def square_for_root(numbers, spread, eps):
@@ -274,7 +277,7 @@ class Output:
         return normalized
 
     def weight_and_bias_swapped(normalized, weight, bias):
-        """You have exchanged `weight` and `bias`: you multiply by the bias and add the weight. Both have the shape
+        """You have swapped `weight` and `bias`: you multiply by the bias and add the weight. Both have the shape
         (d_model,), so PyTorch raises no error. Which of the two is 1 in a new layer, and which is 0?"""
         return normalized * bias + weight
 
@@ -290,8 +293,9 @@ class Output:
         return normalized * (1 + weight) + bias
 
     def divided_by_the_weight(normalized, weight, bias):
-        """You divide by the weight, but should multiply by it. Parentheses around the product of root and weight, after
-        a `/`, have this effect. In a new layer the weight is 1 everywhere, so nobody would notice."""
+        """You divide by the weight, but should multiply by it. This happens if you write `… / (root * weight)`: the
+        parentheses put the weight into the divisor. In a new layer the weight is 1 everywhere, so nobody would
+        notice."""
         return normalized / weight + bias
 
 
@@ -314,12 +318,12 @@ class WrongAnswers:
     def over_batch_and_sequence(x, weight, bias, eps):
         """You take mean and variance over `batch` and `seq`, one pair for each feature: this is batch norm. The result
         for a token then depends on the other tokens in the batch and on padding, which is why Transformers do not use
-        it. A layer norm uses one token at a time: over which axis must you take mean and variance?"""
+        batch norm. A layer norm uses one token at a time: over which axis must you take mean and variance?"""
         return _over(x, weight, bias, eps, (0, 1))
 
     def over_all_but_batch(x, weight, bias, eps):
         """You take mean and variance over `seq` and `d_model` together, one pair for each sentence. For images this is
-        called layer norm, so many explanations show it; in a Transformer the name means something else. Count the
+        called layer norm, and many explanations show it; in a Transformer the name means something else. Count the
         means: (2, 7, 5) should have 14 of them, one for each token, but you have 2."""
         return _over(x, weight, bias, eps, (1, 2))
 
@@ -355,8 +359,8 @@ class WrongAnswers:
         return x / (x.square().mean(dim=-1, keepdim=True) + eps).sqrt() * weight + bias
 
     def no_axis_kept(x, weight, bias, eps):
-        """Your mean, or your variance, has lost the axis that you took it over: its last axis is `seq`, which is then
-        aligned with `d_model`. Broadcasting aligns shapes from the right; if the two sizes were equal, it would
+        """Your mean, or your variance, has lost the axis over which you computed it: its last axis is `seq`, which is
+        then aligned with `d_model`. Broadcasting aligns shapes from the right; if the two sizes were equal, it would
         silently mix tokens. Which argument of `mean` keeps the axis, with size 1?"""
         return (x - x.mean(dim=-1)) / (x.var(dim=-1, correction=0) + eps).sqrt() * weight + bias
 
@@ -366,9 +370,9 @@ class WrongAnswers:
         return x - mean_of_token(x) / (biased(x) + eps).sqrt() * weight + bias
 
     def whole_shape_handed_over(x, weight, bias, eps):
-        """You tell `F.layer_norm` to normalize over all axes of `x`: its second argument is the shape that mean and
-        variance are taken over. `weight` and `bias` would need that shape as well, so PyTorch raises an error. Over
-        which axes must you normalize a token?"""
+        """You tell `F.layer_norm` to normalize over all axes of `x`: its second argument is the shape of the axes over
+        which it takes mean and variance. `weight` and `bias` would need that shape as well, so PyTorch raises an error.
+        Over which axes must you normalize a token?"""
         return F.layer_norm(x, x.shape, weight, bias, eps)
 
     def width_as_a_plain_number(x, weight, bias, eps):
@@ -377,8 +381,8 @@ class WrongAnswers:
         return F.layer_norm(x, x.shape[-1], weight, bias, eps)
 
     def root_of_math(x, weight, bias, eps):
-        """`math.sqrt` takes one number and raises an error for a tensor of several: each token has a root of its own.
-        Which function or method of PyTorch takes the root of every number in a tensor?"""
+        """`math.sqrt` takes one number and raises an error for a tensor with several numbers, but each token has a root
+        of its own. Which function or method of PyTorch takes the root of every number in a tensor?"""
         return (x - mean_of_token(x)) / math.sqrt(biased(x) + eps) * weight + bias
 
     def eps_added_at_the_end(x, weight, bias, eps):

@@ -8,7 +8,7 @@ from .residual import AXES, apply_norm, identity, some_norm, some_sublayer, zero
 
 
 class _Layer(nn.Module):
-    """A part or a norm of a stack, with a number that tells it from the others."""
+    """A part or a norm of a stack, with a number that distinguishes it from the others."""
 
     def __init__(self, function, number):
         super().__init__()
@@ -33,7 +33,7 @@ def _final_norm(x):
 
 
 def in_pre_norm(x, part, norm):
-    """For each part in turn, add to `x` the part's result for the normalized `x`."""
+    """For each part in turn, normalize `x`, apply the part, and add its result to `x`."""
     return x + part(norm(x))
 
 
@@ -50,7 +50,7 @@ def in_pre_norm(x, part, norm):
     ),
 )
 def mend_stack(x, parts, norms, final_norm, *, layer=in_pre_norm, end=apply_norm):
-    """Run a pre-norm stack: each part with its norm, then the final norm: (batch, seq, d_model) stays."""
+    """Run a pre-norm stack, each part with its norm, and then the final norm: (batch, seq, d_model) stays."""
     for part, norm in zip(parts, norms):
         x = layer(x, part, norm)
     return end(x, final_norm)
@@ -137,13 +137,13 @@ class Layer:
         return x + norm(part(x))
 
     def norms_dropped(x, part, norm):
-        """You do not use the norms of the layers: each part gets the stream as it is, which grows with every layer. The
-        final norm hides this at the end. Where does pre-norm have its norm?"""
+        """You do not use the norms of the layers: each part gets the stream as it is, and the stream grows with every
+        layer. The final norm hides this at the end. Where does pre-norm have its norm?"""
         return x + part(x)
 
     def stack_changes_its_input(x, part, norm):
-        """Your function changes its argument `x`: the caller's own tensor becomes the stream. `+=` has this effect, for
-        instance. The sum must be a new tensor."""
+        """Your function changes its argument `x`: you write every sum into the caller's own tensor. `+=` has this
+        effect, for instance. The sum must be a new tensor."""
         x += part(norm(x))
         return x
 
@@ -162,7 +162,7 @@ class Layer:
 
     def norm_twice_in_front(x, part, norm):
         """You apply the norm twice: you replace the stream by its norm, and then normalize it again before the part.
-        The first norm is the fault of the given program. Which line is one too many?"""
+        The first norm is the fault in the given program. Which line is one too many?"""
         x = norm(x)
         return x + part(norm(x))
 
@@ -190,23 +190,23 @@ class Layer:
 
     def result_of_a_part_changed(x, part, norm):
         """You add the stream in place to the tensor that the part returned. A part may return its own input, as dropout
-        does outside training, and a norm that is switched off may as well: you then change the stream itself, and in
-        the first layer the caller's `x`. `+=` and names that end in an underscore write in place. Make the sum a new
+        does outside training, and so may a norm that is switched off: you then change the stream itself, and in the
+        first layer the caller's `x`. `+=` and names that end in an underscore write in place. Make the sum a new
         tensor."""
         y = part(norm(x))
         y += x
         return y
 
     def result_of_the_part_doubled(x, part, norm):
-        """Each layer adds the part's result to itself, and its input is lost: `x = part(x)` assigns the result to the
-        name `x`, so `x + x` is twice the result. Keep the layer's input under a different name."""
+        """Each layer adds the part's result to itself, and the layer's input is lost: `x = part(x)` assigns the result
+        to the name `x`, so `x + x` is twice the result. Keep the layer's input under a different name."""
         x = part(norm(x))
         return x + x
 
     def bare_result_doubled(x, part, norm):
-        """Each layer adds the part's result to itself, its input is lost, and no norm is applied: `x = part(x)` assigns
-        the result to the name `x`, so `x + x` is twice the result. Keep the layer's input under a different name. Which
-        tensor must the part get?"""
+        """Each layer adds the part's result to itself, the layer's input is lost, and no norm is applied: `x = part(x)`
+        assigns the result to the name `x`, so `x + x` is twice the result. Keep the layer's input under a different
+        name. Which tensor must the part get?"""
         x = part(x)
         return x + x
 
@@ -221,8 +221,8 @@ class Layer:
 @mend_stack.wrong(stage="end")
 class End:
     def no_final_norm(x, final_norm):
-        """The last sum leaves the stack without a norm, so its size depends on the depth: every layer adds to the
-        stream, and nothing in the stack rescales it. Do you use each of the four arguments?"""
+        """Your stack returns the last sum without a norm, so the size of the result depends on the depth: every layer
+        adds to the stream, and nothing in the stack rescales it. Do you use each of the four arguments?"""
         return x
 
     def final_norm_beside_the_stream(x, final_norm):
@@ -249,8 +249,8 @@ class WrongAnswers:
 
     def final_norm_in_every_layer(x, parts, norms, final_norm):
         """You apply the final norm in every layer, to the sum. So the stream passes through a norm in each layer, which
-        pre-norm avoids. The norm is called final because it comes once, after the last layer. How far is its line
-        indented?"""
+        pre-norm avoids. The norm is called final because it comes once, after the last layer. How far is the line that
+        calls it indented?"""
         for part, norm in zip(parts, norms):
             x = final_norm(x + part(norm(x)))
         return x
@@ -265,7 +265,7 @@ class WrongAnswers:
 
     def input_of_the_stack_added(x, parts, norms, final_norm):
         """You add every part's result to the `x` that entered the stack, not to the input of its layer. So the results
-        of earlier layers are lost on the path past the part. Note 004 makes the same mistake in a block of two parts.
+        of earlier layers are lost on the path around the part. Note 004 makes the same mistake in a block of two parts.
         If you keep the residual under a name of its own, when must you assign this name?"""
         y = x
         for part, norm in zip(parts, norms):
@@ -274,8 +274,8 @@ class WrongAnswers:
 
     def parts_given_the_input(x, parts, norms, final_norm):
         """{The sum is right, but} every part gets the norm of the `x` that entered the stack. So the parts work side by
-        side, and no part sees the results of the parts before it. Which name do you pass to the norm, and which tensor
-        does the name hold in the second round?"""
+        side, and no part sees the results of the parts before it. Which name do you pass to the norm, and to which
+        tensor does this name refer in the second round of the loop?"""
         y = x
         for part, norm in zip(parts, norms):
             y = y + part(norm(x))
@@ -312,8 +312,8 @@ class WrongAnswers:
         return x + final_norm(y)
 
     def last_layer_s_norm_at_the_end(x, parts, norms, final_norm):
-        """You use the norm of the last layer instead of the final norm. After a loop its names keep the last values, so
-        `norm(x)` raises no error there. Do you use each of the four arguments?"""
+        """You use the norm of the last layer instead of the final norm. After a loop, its variables keep their last
+        values, so `norm(x)` raises no error there. Do you use each of the four arguments?"""
         for part, norm in zip(parts, norms):
             x = x + part(norm(x))
         return norms[-1](x)

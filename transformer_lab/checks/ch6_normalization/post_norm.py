@@ -81,8 +81,9 @@ class ChangeAlone:
 class Total:
     def no_residual(x, change):
         """Your result has no residual connection: `x` is not added to the sublayer's result. With a sublayer that
-        returns zeros, the token is lost. In the chapter's section 6.9, 48 layers without residual connections are still
-        guessing when 48 layers with them have learned. The sublayer computes a change: a change of what?"""
+        returns zeros, the token is lost. In the chapter's section 6.9, a stack of 48 layers without residual
+        connections still guesses when a stack with them has learned the task. The sublayer computes a change: a change
+        to what?"""
         return change
 
     def sublayer_without_effect(x, change):
@@ -132,7 +133,7 @@ class Output:
         return x
 
     def norm_of_your_own(x, norm):
-        """You do not use the argument `norm`, but a layer norm without weights. The caller may pass any norm, with
+        """Instead of the argument `norm`, you use a layer norm without weights. The caller may pass any norm, with
         weights that were learned. Call `norm` as you call `sublayer`."""
         return torch.nn.functional.layer_norm(x, x.shape[-1:])
 
@@ -149,7 +150,7 @@ class PlacesOfTheNorm:
 
     def norm_of_x_beside_the_change(x, sublayer, norm):
         """You add the norm of `x` to the sublayer's result, and you pass `x` to the sublayer as it came in. The norm
-        acts only on the path past the sublayer, and the sublayer's result stays unnormalized. What should go through
+        acts only on the path around the sublayer, and the sublayer's result stays unnormalized. What should go through
         the norm here?"""
         return norm(x) + sublayer(x)
 
@@ -197,9 +198,9 @@ class WrongAnswers:
         return norm(x) + norm(sublayer(x))
 
     def sublayer_and_norm_swapped(x, sublayer, norm):
-        """`sublayer` and `norm` have changed places: the norm computes the change, and the sublayer acts on the sum.
-        Both functions keep the shape, so nothing raises an error. In which order do the arguments come, and which of
-        the two functions acts last?"""
+        """`sublayer` and `norm` are swapped: the norm computes the change, and the sublayer acts on the sum. Both
+        functions keep the shape, so nothing raises an error. In which order do the arguments come, and which of the two
+        functions acts last?"""
         return sublayer(x + norm(x))
 
     def change_overwritten(x, sublayer, norm):
@@ -216,9 +217,9 @@ class WrongAnswers:
         return norm(x, sublayer(x))
 
     def sublayer_called_twice(x, sublayer, norm):
-        """You call the sublayer twice and add its first result and its second. This happens when `x = sublayer(x)`
-        gives the name `x` to the result, and the next line uses `x` again. In post-norm, the sublayer is called once,
-        and `x` stays the tensor that came in."""
+        """You call the sublayer twice and add its two results. This happens when `x = sublayer(x)` gives the name `x`
+        to the result, and the next line uses `x` again. In post-norm, the sublayer is called once, and `x` stays the
+        tensor that came in."""
         x = sublayer(x)
         return norm(x + sublayer(x))
 

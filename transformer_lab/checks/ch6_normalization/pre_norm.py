@@ -78,23 +78,23 @@ class NormalizedAlone:
 class Change:
     def sublayer_skipped(normalized, sublayer):
         """You never call the sublayer: you add the norm of `x` to `x`. The sublayer must receive the norm's result, and
-        the sublayer's result is the change. Say the line from the inside out: which function comes first, and which
+        the sublayer's result is the change. Read the line from the inside out: which function comes first, and which
         second?"""
         return normalized
 
     def sublayer_called_twice(normalized, sublayer):
-        """You call the sublayer twice in a row: its result goes into the sublayer again. This happens when the result
-        keeps the old name, and the line that adds calls the sublayer again. In pre-norm, the sublayer is called once,
-        on the norm of `x`."""
+        """You call the sublayer twice in a row: its result goes into the sublayer again. This happens when you assign
+        the result to the old name, and the line with the sum calls the sublayer again. In pre-norm, the sublayer is
+        called once, on the norm of `x`."""
         return sublayer(sublayer(normalized))
 
 
 @pre_norm.wrong
 class WrongAnswers:
     def post_norm_instead(x, sublayer, norm):
-        """This is post-norm: the norm acts on the sum, so every path from input to output passes the norm. In pre-norm,
-        the norm comes before the sublayer, and nothing normalizes the sum. Test your function with a sublayer that
-        returns zeros: the result must be `x`, unchanged."""
+        """This is post-norm: the norm acts on the sum, so every path from input to output goes through the norm. In
+        pre-norm, the norm comes before the sublayer, and nothing normalizes the sum. Test your function with a sublayer
+        that returns zeros: the result must be `x`, unchanged."""
         return norm(x + sublayer(x))
 
     def sublayer_then_norm(x, sublayer, norm):
@@ -131,14 +131,14 @@ class WrongAnswers:
 
     def sum_into_the_sublayer(x, sublayer, norm):
         """You add `x` and its norm, pass the sum through the sublayer, and return the sublayer's result. In pre-norm,
-        the sum is the last step, so `x` has a path that passes neither the norm nor the sublayer. What is added to `x`,
-        and when?"""
+        the sum is the last step, so `x` has a path that goes through neither the norm nor the sublayer. What is added
+        to `x`, and when?"""
         return sublayer(x + norm(x))
 
     def normed_twice(x, sublayer, norm):
         """The norm acts twice: you replace `x` by its norm, and then you normalize that result again for the sublayer.
-        The tensor that came in is lost, and the change is added to normalized tokens. One line too many calls `norm`:
-        which one?"""
+        The tensor that came in is lost, and the change is added to normalized tokens. You call `norm` in one line too
+        many: in which one?"""
         x = norm(x)
         return x + sublayer(norm(x))
 
@@ -155,7 +155,8 @@ class WrongAnswers:
 
     def norm_alone(x, sublayer, norm):
         """You return the norm of `x` alone: you do not call the sublayer, and you add nothing. The exercise combines
-        `x`, the norm and the sublayer. Which of them acts on which, and which two do you add?"""
+        `x`, the norm and the sublayer. Which of the two functions acts on the result of the other, and what do you add
+        to `x`?"""
         return norm(x)
 
     def copy_added_to(x, sublayer, norm):
@@ -172,22 +173,22 @@ class WrongAnswers:
         return x + sublayer(x + norm(x))
 
     def name_lost_and_called_twice(x, sublayer, norm):
-        """You call the sublayer twice, each time on a norm, and add its first result and its second. This happens when
-        `x = sublayer(norm(x))` gives the name `x` to the result, and the next line uses `x` again. In pre-norm, the
-        sublayer is called once, and `x` stays the tensor that came in."""
+        """You call the sublayer twice, each time on a norm, and add its two results. This happens when `x =
+        sublayer(norm(x))` gives the name `x` to the result, and the next line uses `x` again. In pre-norm, the sublayer
+        is called once, and `x` stays the tensor that came in."""
         x = sublayer(norm(x))
         return x + sublayer(norm(x))
 
     def first_and_second_result_added(x, sublayer, norm):
-        """You call the sublayer twice and add its first result and its second. This happens when `x = sublayer(…)`
-        gives the name `x` to the result, and the next line uses `x` again. In pre-norm, the sublayer is called once,
-        and `x` stays the tensor that came in."""
+        """You call the sublayer twice and add its two results. This happens when `x = sublayer(…)` gives the name `x`
+        to the result, and the next line uses `x` again. In pre-norm, the sublayer is called once, and `x` stays the
+        tensor that came in."""
         x = sublayer(norm(x))
         return x + sublayer(x)
 
     def run_twice(x, sublayer, norm):
         """You do everything twice: the sum goes through the norm and the sublayer again, and you add a second change.
-        One layer has one norm, one sublayer and one sum. Which line is there twice?"""
+        One layer has one norm, one sublayer and one sum. Which line appears twice?"""
         x = x + sublayer(norm(x))
         return x + sublayer(norm(x))
 

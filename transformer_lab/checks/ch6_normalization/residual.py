@@ -5,7 +5,7 @@ from torch.nn import functional as F
 
 
 def some_sublayer(x):
-    """Some part that changes the features and reads the token before."""
+    """Return the result of some sublayer, which changes the features and reads the previous token."""
     return (x.flip(-1) + x.roll(1, dims=-2)).tanh() + 0.3
 
 
@@ -34,7 +34,7 @@ def apply_sublayer(x, sublayer):
 
 
 def add_residual(x, change):
-    """Add its result to the `x` that came in."""
+    """Add the sublayer's result to the `x` that came in."""
     return x + change
 
 

@@ -85,7 +85,7 @@ def mean_square_one(function, x, weight, eps):
 
 @rms_norm.property
 def each_token_on_its_own(function, x, weight, eps):
-    """A change of one token changes the result of that token alone."""
+    """A change in one token changes only the result of that token."""
     changed = x.clone()
     changed[0, -1] *= 10
     return bool(torch.allclose(function(changed, weight, eps)[0, 0], function(x, weight, eps)[0, 0]))
@@ -143,8 +143,8 @@ class MeanSquare:
         return x.square().mean(dim=0, keepdim=True)
 
     def by_one_less(x):
-        """You divide the sum of the squares by `d_model - 1`, as the unbiased variance is computed. The M in RMS is a
-        mean: a sum of d_model squares is divided by d_model."""
+        """You divide the sum of the squares by `d_model - 1`, as for the unbiased variance. The M in RMS is a mean: a
+        sum of d_model squares is divided by d_model."""
         return x.square().sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)
 
     def mean_without_squares(x):
@@ -238,8 +238,8 @@ class WrongAnswers:
 
     def mean_absolute_value(x, weight, eps):
         """You divide by the mean of the absolute values. This is a different measure of the size of a token, and a
-        smaller one: for 1 and 7 it is 4, and the root of the mean square is 5. Read the name from the right: in which
-        order are the steps?"""
+        smaller one: for 1 and 7, this mean is 4, but the root of the mean square is 5. Read the name from the right: in
+        which order are the steps?"""
         return x / (x.abs().mean(dim=-1, keepdim=True) + eps) * weight
 
     def weight_before_the_norm(x, weight, eps):
@@ -276,8 +276,8 @@ class WrongAnswers:
 
     def length_divided_by_the_root(x, weight, eps):
         """Before the weight, your tokens have the length 1/√d_model, but RMS norm gives them the length √d_model.
-        `F.normalize` makes the length 1, and the factor after it is `d_model ** 0.5`: published code has had `-0.5`
-        there. Where is `eps`, and which sign does the exponent have?"""
+        `F.normalize` makes the length 1, and the factor after it must be `d_model ** 0.5`: published code has had the
+        exponent `-0.5`. Where is `eps`, and which sign does the exponent have?"""
         return F.normalize(x, dim=-1) * x.shape[-1] ** -0.5 * weight
 
     eps_always = fixed_eps(rms_norm)

@@ -27,7 +27,7 @@ def two_products(d_model):
     ),
 )
 def attention_flops(seq, d_model, *, table=every_query_and_key, work=two_products):
-    """Count the FLOPs of scores and blend, all heads together, for a text of ``seq`` tokens: an int, not a float."""
+    """Count the FLOPs of scores and blend for a text of ``seq`` tokens, all heads together: an int, not a float."""
     return table(seq) * work(d_model)
 
 
@@ -75,14 +75,15 @@ def twice_as_many_features(function, seq, d_model):
 class Table:
     def one_query(seq):
         """Your number is proportional to `seq` instead of its square: it is the work for one query, such as one new
-        token that reads a cache. Each of the `seq` tokens has a score with all of them. A text twice as long takes four
-        times the work here."""
+        token that reads a cache. But each of the `seq` tokens has a score with every one of the `seq` tokens, so a text
+        twice as long takes four times the work."""
         return seq
 
     def pairs_under_the_causal_mask(seq):
-        """You count only the pairs that a causal mask leaves: each query with its own key and the keys before it. (The
-        scores of all queries with the blend of only one have the same number of FLOPs.) A fast program may skip hidden
-        pairs, but the usual count, and that of the docstring, includes every query with every key."""
+        """You count only the pairs that a causal mask leaves visible: each query with its own key and the keys before
+        it. (You get the same number if you count the scores of all queries, but the blend of only one query.) A fast
+        program may skip hidden pairs, but the usual count, like the docstring's, includes every pair of a query and a
+        key."""
         return seq * (seq + 1) // 2
 
     def pairs_of_different_tokens(seq):
@@ -123,8 +124,8 @@ class Work:
         return 8 * d_model
 
     def work_of_training(d_model):
-        """You count three times the work of the two products: this is forward *and* backward, a training step. The task
-        asks for the forward pass alone."""
+        """You count three times the work of the two products: this is the work of a training step, the forward *and*
+        the backward pass. The task asks for the forward pass alone."""
         return 12 * d_model
 
     def features_squared(d_model):
@@ -160,8 +161,8 @@ class WrongAnswers:
 
     def linear_in_the_length(seq, d_model):
         """You square the wrong size: your number grows with `seq` and with the square of `d_model`. This is the work of
-        products with learned matrices, or of linear attention in one head. In scores and blend every query has a
-        product with every key, feature by feature."""
+        products with learned matrices, or of linear attention in one head. Scores and blend need work for every pair of
+        a query and a key, feature by feature."""
         return 4 * seq * d_model**2
 
     def projections_alone(seq, d_model):
@@ -227,31 +228,31 @@ class WrongAnswers:
         return 4 * seq**2 * d_model + 5 * seq**2
 
     def first_addition_not_counted(seq, d_model):
-        """You count one addition less in every sum, because k − 1 additions are enough to add k products. The
+        """In every sum you count one addition too few, because k − 1 additions are enough to add k products. The
         arithmetic is correct, but FLOPs are not usually counted like this: the sum starts at 0, so a product of
         matrices is exactly two FLOPs for each multiply-add. The chapter's section 7.4 explains the rule."""
         return seq**2 * (2 * d_model - 1) + seq * d_model * (2 * seq - 1)
 
     def first_addition_of_each_score_not_counted(seq, d_model):
-        """In each score you count one addition less than multiplications, because k − 1 additions are enough to add k
-        products. This is true, but by convention the sum starts at 0: a product of matrices is exactly two FLOPs for
-        each multiply-add. In the blend you already count two."""
+        """In each score you count one addition fewer than there are multiplications, because k − 1 additions are enough
+        to add k products. This is true, but by convention the sum starts at 0: a product of matrices is exactly two
+        FLOPs for each multiply-add. In the blend you already count two FLOPs."""
         return 4 * seq**2 * d_model - seq**2
 
     def first_addition_of_both_not_counted(seq, d_model):
-        """You count one addition less than multiplications: `2 * d_model - 1` FLOPs for each pair and product. It is
-        true that k − 1 additions are enough for k products, but by convention the sum starts at 0: a product of
-        matrices is two FLOPs for each multiply-add."""
+        """You count one addition fewer than there are multiplications: `2 * d_model - 1` FLOPs for each pair and
+        product. It is true that k − 1 additions are enough for k products, but by convention the sum starts at 0: a
+        product of matrices is two FLOPs for each multiply-add."""
         return 4 * seq**2 * d_model - 2 * seq**2
 
     def projections_beside_a_causal_mask(seq, d_model):
         """You count the four projections too, and only those pairs that a causal mask leaves. The task asks only for
         the part without parameters: the two products between the projections. The usual count, as the docstring says,
-        includes every query with every key."""
+        includes every pair of a query and a key."""
         return 2 * seq * (seq + 1) * d_model + 8 * seq * d_model**2
 
     def one_product_with_one_addition_less(seq, d_model):
-        """You count only one of the two products, the scores, and in each score one addition less than multiplications.
-        The blend is as much work again. By convention a sum starts at 0: a product of matrices is two FLOPs for each
-        multiply-add."""
+        """You count only one of the two products, the scores, and in each score one addition fewer than there are
+        multiplications. The blend is as much work again. By convention a sum starts at 0: a product of matrices is two
+        FLOPs for each multiply-add."""
         return seq**2 * (2 * d_model - 1)

@@ -7,7 +7,7 @@ from ..exercise import exercise, family, with_text_of
 
 
 def encoder_layer(d_model, d_ff, bias):
-    """A shape whose layer is an encoder's."""
+    """Return a shape whose only layer is an encoder layer."""
     return ModelShape("bert", 1, d_model, 1, d_ff, vocab_size=1, n_positions=1, bias=bias)
 
 
@@ -17,7 +17,7 @@ def four_squares(d_model):
 
 
 def four_biases(d_model, bias):
-    """Count four biases, where there are any."""
+    """Count four biases, if there are any."""
     return 4 * d_model if bias else 0
 
 
@@ -92,8 +92,9 @@ def biases_double(function, d_model, bias):
 @attention_parameters.wrong(stage="weights")
 class Weights:
     def three_squares(d_model):
-        """You count three weight matrices, but attention has four. Queries, keys and values are three, but the count
-        needs every linear map of attention. Look at what happens to the heads' results before they leave attention."""
+        """You count three weight matrices, but attention has four. Queries, keys and values need three, but the count
+        includes every linear map of attention. Look at what happens to the heads' results before they leave
+        attention."""
         return 3 * d_model**2
 
     def one_square(d_model):
@@ -109,7 +110,7 @@ class Weights:
         return 2 * d_model**2
 
     def square_of_four_widths(d_model):
-        """You square the 4 along with the width: `(4 * d_model)**2` is 16 squares of `d_model`, not 4. Attention has
+        """You square the 4 together with the width: `(4 * d_model)**2` is 16 squares of `d_model`, not 4. Attention has
         four separate matrices, not one matrix that is four times as wide and four times as high. Which factors are
         inside your brackets?"""
         return (4 * d_model) ** 2
@@ -127,9 +128,9 @@ class Weights:
         return 4 * d_model
 
     def eight_squares(d_model):
-        """You count eight squares of the width as weights, twice too many. Eight is a number of this chapter, but it
-        belongs to two other counts: the weights of the feed-forward layer, and the FLOPs of one token in the four
-        projections, two for each weight. Look at what attention *has*, matrix by matrix."""
+        """You count eight squares of the width as weights, twice too many. The factor 8 does occur in this chapter, but
+        in two other counts: the weights of the feed-forward layer, and the FLOPs of one token in the four projections,
+        two for each weight. Look at what attention *has*, matrix by matrix."""
         return 8 * d_model**2
 
     def twelve_squares_of_a_layer(d_model):
@@ -164,8 +165,8 @@ class WeightsAlone:
         return 4 * d_model * 2
 
     def four_added(d_model):
-        """You add the four instead of multiplying by it: your count is one square of the width, plus 4 numbers. There
-        are four matrices. Which operator multiplies the square by four?"""
+        """You add 4 instead of multiplying by it: your count is one square of the width, plus 4 numbers. There are four
+        matrices. Which operator multiplies the square by four?"""
         return d_model**2 + 4
 
     def third_power(d_model):
@@ -231,13 +232,12 @@ class Biases:
 
     def bias_of_one_map_always(d_model, bias):
         """You count `d_model` numbers as biases, whatever `bias` says. Each of attention's linear maps has a bias of
-        its own, but where `bias` is `False`, no map has a bias. Look at where your function uses its argument
-        `bias`."""
+        its own, but if `bias` is `False`, no map has a bias. Look at where your function uses its argument `bias`."""
         return d_model
 
     def three_biases_always(d_model, bias):
-        """You count the biases of three maps, whatever `bias` says. There are four maps, and where `bias` is `False`,
-        none of them has a bias. Look at where your function uses its argument `bias`."""
+        """You count the biases of three maps, whatever `bias` says. There are four maps, and if `bias` is `False`, none
+        of them has a bias. Look at where your function uses its argument `bias`."""
         return 3 * d_model
 
     def biases_as_large_as_weights(d_model, bias):
@@ -268,7 +268,7 @@ class Biases:
         return d_model**2 * bias
 
     def three_biases_in_any_case(d_model, bias):
-        """You always count three of the biases, and the fourth only where `bias` is `True`. Either all four maps have a
+        """You always count three of the biases, and the fourth only if `bias` is `True`. Either all four maps have a
         bias, or none of them has. How many terms does your condition apply to?"""
         return 3 * d_model + d_model * bias
 
@@ -314,7 +314,8 @@ class WrongAnswers:
 
     def weights_times_the_argument(d_model, bias):
         """You multiply the weights by `bias`: without biases `False` counts as 0, so nothing is left, and with biases
-        their numbers are missing. The argument only says whether there are biases. How many numbers do they add?"""
+        the numbers in the biases are missing. The argument only says whether there are biases. How many numbers do the
+        biases add?"""
         return 4 * d_model**2 * bias
 
     def nothing_returned_without_biases(d_model, bias):

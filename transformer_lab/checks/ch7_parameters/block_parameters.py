@@ -22,12 +22,12 @@ def two_matrices(d_model, d_ff):
 
 
 def wide_and_narrow(d_model, d_ff, bias):
-    """Count its two biases, one for d_ff and one for d_model features."""
+    """Count the feed-forward layer's two biases, one for d_ff and one for d_model features."""
     return (d_ff + d_model) * bias
 
 
 def two_norms(d_model, bias):
-    """Count two norms, each with a weight, and with a bias where there are any."""
+    """Count two norms, each with a weight, and with a bias if the layer has biases."""
     return 2 * (1 + bias) * d_model
 
 
@@ -95,7 +95,7 @@ block_parameters.mistake(no_output_projection, stage="attention")
 
 @block_parameters.property
 def one_feature_more(function, d_model, d_ff, bias):
-    """One more feature in the middle adds `2 * d_model` weights, and with biases one more number."""
+    """One more feature in the middle adds `2 * d_model` weights and, if there are biases, one more number."""
     return all(
         function(d_model, width + 1, with_bias) - function(d_model, width, with_bias) == 2 * d_model + with_bias
         for width in (d_ff, 3 * d_ff)
@@ -129,8 +129,8 @@ class Attention:
 
     def attention_without_biases(d_model, bias):
         """With `bias=True`, the biases of attention are missing: four times `d_model` numbers. They are easily lost if
-        you first add up the weights of the layer, by the rule, and then add the biases of the feed-forward layer. Look
-        at the first row of the table in the chapter's section 7.1."""
+        you first count the weights of the layer by the rule of thumb and then add the biases of the feed-forward layer.
+        Look at the first row of the table in the chapter's section 7.1."""
         return 4 * d_model**2
 
     def attention_twice(d_model, bias):
@@ -294,8 +294,8 @@ class WrongAnswers:
 
     def rule_of_thumb(d_model, d_ff, bias):
         """You count the weights of the six matrices and nothing else: this is the rule of thumb. It leaves out all
-        biases and the norms, in a layer of GPT-2 one number in 700. Look at the row and the column of the table in the
-        chapter's section 7.1 that the rule leaves out."""
+        biases and the norms, which are one number in 700 in a layer of GPT-2. Look at the row and the column of the
+        table in the chapter's section 7.1 that the rule leaves out."""
         return 4 * d_model**2 + 2 * d_model * d_ff
 
     def twelve_squares(d_model, d_ff, bias):

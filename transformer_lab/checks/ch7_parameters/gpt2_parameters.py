@@ -61,7 +61,7 @@ def gpt2_parameters(
     last_norm=norm_at_the_end,
     head=tied,
 ):
-    """Count the parameters of a GPT-2 of any size: tables, pre-norm layers, the last norm; its head is tied.
+    """Count the parameters of a GPT-2 of any size: tables, pre-norm layers and the last norm; the head is tied.
 
     Returns an int, not a float.
     """
@@ -207,8 +207,8 @@ class Vectors:
 
     def three_widths_short(d_model):
         """In each layer `3 * d_model` numbers are missing, as many as the biases of queries, keys and values have. (The
-        same number is missing if both biases in the feed-forward layer have `d_model` numbers: the first is wider.)
-        Which of these mistakes is yours?"""
+        same number is missing if both biases in the feed-forward layer have `d_model` numbers: the first bias must be
+        longer.) Which of these mistakes is yours?"""
         return 10 * d_model
 
     def four_widths_short(d_model):
@@ -253,8 +253,8 @@ class LastNorm:
 
     def last_norm_of_single_numbers(d_model):
         """You count 2 numbers for the norm after the last layer: one weight and one bias for all features together.
-        Mean and variance are one number each for a token, but they are computed. What a norm learns has a number for
-        each feature. Look at what your `block_parameters` counts for a norm."""
+        Mean and variance are one number each for a token, but they are computed and not learned. Each tensor that a
+        norm learns has a number for each feature. Look at what your `block_parameters` counts for a norm."""
         return 2
 
     def one_norm_too_many(d_model):
@@ -269,7 +269,7 @@ class Head:
     def head_counted(vocab_size, d_model):
         """You count the output head as a matrix of its own: `vocab_size * d_model` numbers too many, 38.6 million in
         GPT-2. The head is tied: it uses the table of tokens a second time, transposed, and has no parameters of its
-        own. The chapter's section 7.3 builds one."""
+        own. The chapter's section 7.3 builds a tied head."""
         return vocab_size * d_model
 
     def bias_of_the_head(vocab_size, d_model):
@@ -285,7 +285,7 @@ class Head:
 
     def pooler_counted(vocab_size, d_model):
         """You count a square map with its bias outside the layers: the pooler. BERT has a pooler, which reads the first
-        token for a decision about the whole text. GPT-2 has none. Look at its column in the table of the chapter's
+        token for a decision about the whole text. GPT-2 has none: look at GPT-2's column in the table of the chapter's
         section 7.2."""
         return d_model**2 + d_model
 
@@ -295,7 +295,7 @@ class WrongAnswers:
     def attention_counted_twice(n_layers, d_model, vocab_size, n_positions):
         """In each layer you count attention's weights and biases a second time: `block_parameters` counts them already,
         and the rule's twelve squares include the weights. (A third matrix in the feed-forward layer, with its bias, has
-        the same number.) Compare your terms for a layer with the sum in the chapter's section 7.1: what do you count
+        as many numbers.) Compare your terms for a layer with the sum in the chapter's section 7.1: what do you count
         twice?"""
         right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
         return right + n_layers * (4 * d_model**2 + 4 * d_model)
@@ -332,7 +332,7 @@ class WrongAnswers:
 
     def table_for_each_pair(n_layers, d_model, vocab_size, n_positions):
         """You multiply the number of tokens by the number of positions, as if there were a row for each pair. There are
-        two tables, and the model adds a row of one to a row of the other: the token's row does not depend on the
+        two tables, and the model adds a row of one table to a row of the other: the token's row does not depend on the
         position. How do you combine the sizes of two separate tables?"""
         right = gpt2_parameters.reference(n_layers, d_model, vocab_size, n_positions)
         return right + (vocab_size * n_positions - vocab_size - n_positions) * d_model
@@ -343,7 +343,7 @@ class WrongAnswers:
 
     def rule_of_thumb_for_a_model(n_layers, d_model, vocab_size, n_positions):
         """You return the rule of thumb: the matrices of the layers and the table of tokens. For GPT-2 it is 0.7 per
-        cent too low, by 907,776 numbers. The chapter's section 7.2 lists what it leaves out: for GPT-2 these are the
+        cent too low, by 907,776 numbers. The chapter's section 7.2 lists what the rule leaves out: for GPT-2, the
         positions, the biases and the norms."""
         return 12 * n_layers * d_model**2 + vocab_size * d_model
 
@@ -360,8 +360,8 @@ class WrongAnswers:
         return right - (2 * n_layers + 1) * d_model
 
     def one_layer_only(n_layers, d_model, vocab_size, n_positions):
-        """You always count one layer: the result does not change with `n_layers`. Each layer has weights of its own,
-        and shares none with the other layers. Look at where you use the argument."""
+        """You always count one layer: the result does not change with `n_layers`. Each layer has weights of its own and
+        shares no weights with the other layers. Look at where you use the argument."""
         return gpt2_parameters.reference(1, d_model, vocab_size, n_positions)
 
     def tables_in_every_layer(n_layers, d_model, vocab_size, n_positions):

@@ -102,7 +102,7 @@ class RightAnswers:
 
 
 def _twice(number):
-    """Whether twice the argument of that number gives twice the result."""
+    """Whether the result doubles if argument ``number`` doubles."""
 
     def holds(function, *sizes):
         doubled = [size * (1 + (place == number)) for place, size in enumerate(sizes)]
@@ -166,15 +166,15 @@ class Tokens:
         return seq**2
 
     def last_token_left_out(seq):
-        """You count one token less than the cache holds. The newest token attends to itself too, so its key and its
-        value are in the cache before its scores are computed. And `seq`, says the docstring, is the number of tokens
-        that the cache *holds*."""
+        """You count one token fewer than the cache holds. The newest token attends to itself too, so its key and its
+        value are in the cache before its scores are computed. And according to the docstring, `seq` is the number of
+        tokens that the cache *holds*."""
         return seq - 1
 
     def one_token_more(seq):
         """You count one token more than the cache holds. The token that the model writes next has no key yet: its key
-        is computed when the token goes through the model, in the next step. And `seq`, says the docstring, is the
-        number of tokens that the cache *holds*."""
+        is computed when the token goes through the model, in the next step. And according to the docstring, `seq` is
+        the number of tokens that the cache *holds*."""
         return seq + 1
 
     def caches_of_all_steps(seq):
@@ -210,13 +210,13 @@ class Size:
 
     def always_four_bytes(bytes_per_value):
         """Your number does not change with `bytes_per_value`, as if each number took four bytes, as in float32. (If you
-        count only keys or only values, it is as if each took eight.) Caches are often kept in 16 bits, to hold twice as
-        many tokens. Look at where you use the argument."""
+        also count only keys or only values, it is as if each number took eight bytes.) Caches are often kept in 16
+        bits, to hold twice as many tokens. Look at where you use the argument."""
         return 4
 
     def always_two_bytes(bytes_per_value):
-        """Your number does not change with `bytes_per_value`, as if each number took two bytes. (If you count only keys
-        or only values, it is as if each took four.) Look at where you use the argument."""
+        """Your number does not change with `bytes_per_value`, as if each number took two bytes. (If you also count only
+        keys or only values, it is as if each number took four bytes.) Look at where you use the argument."""
         return 2
 
 
@@ -272,8 +272,8 @@ class WrongAnswers:
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 1024
 
     def cache_in_gigabytes(n_layers, d_model, seq, batch, bytes_per_value):
-        """You return gigabytes of a thousand million bytes each. The task asks for bytes: divide only where you print
-        the number, so that no digits are lost."""
+        """You return gigabytes of a billion bytes each. The task asks for bytes: divide only where you print the
+        number, so that no digits are lost."""
         return kv_cache_bytes.reference(n_layers, d_model, seq, batch, bytes_per_value) / 1e9
 
     def cache_in_gibibytes(n_layers, d_model, seq, batch, bytes_per_value):

@@ -52,7 +52,7 @@ def _small_gpt(tie=True):
     ),
 )
 def mend_model_size(model, *, counted=each_once, size=by_its_type):
-    """Return how many parameters a module has, each once, and how many bytes they take: two ints."""
+    """Return two ints: how many parameters a module has, each counted once, and how many bytes they take."""
     parameters = counted(model)
     return sum(p.numel() for p in parameters), sum(p.numel() * size(p) for p in parameters)
 
@@ -152,9 +152,9 @@ def second_names_do_not_count(function, model):
 @mend_model_size.wrong(stage="counted")
 class Counted:
     def everything_saved(model):
-        """You count what `state_dict()` contains. It is made for saving: it lists a tied matrix under both of its
-        names, and it includes buffers, which are not learned. For a GPT-2 you find 163 million parameters in this way,
-        instead of 124 million. Which method of a module returns each parameter once?"""
+        """You count what `state_dict()` contains. This dict is made for saving: it lists a tied matrix under both of
+        its names, and it includes buffers, which are not learned. For a GPT-2 you find 163 million parameters in this
+        way, instead of 124 million. Which method of a module returns each parameter once?"""
         return list(model.state_dict().values())
 
     def tied_under_both_names(model):
@@ -171,8 +171,9 @@ class Counted:
 
     def once_for_each_module_around(model):
         """You go through all submodules and call `parameters()` of each, which also returns the parameters of *its*
-        submodules. So a parameter counts once for every module around it: the layer of the chapter's section 7.14 has
-        716 instead of 244. Call `parameters()` of only one module, the outermost."""
+        submodules. So a parameter counts once for every module that contains it: by your count, the layer of the
+        chapter's section 7.14 has 716 parameters instead of 244. Call `parameters()` of only one module, the
+        outermost."""
         return [parameter for module in model.modules() for parameter in module.parameters()]
 
     def trainable_alone(model):
@@ -195,8 +196,8 @@ class Size:
         return 4
 
     def bits(parameter):
-        """You count bits instead of bytes. The numbers in `float32` and in `finfo(…).bits` are bits; eight of them are
-        a byte."""
+        """You count bits instead of bytes. The numbers in `float32` and in `finfo(…).bits` count bits; eight bits are a
+        byte."""
         return 8 * parameter.element_size()
 
     def sixteen_bits_or_four_bytes(parameter):
@@ -273,8 +274,8 @@ class WrongAnswers:
         return _size_of([parameter for parameter in model.parameters() if id(parameter) not in tables])
 
     def two_bytes(model):
-        """You count two bytes for every number, as in half precision. In float32 a number takes four. Read the size of
-        a number from each tensor."""
+        """You count two bytes for every number, as in half precision. In float32 a number takes four bytes. Read the
+        size of a number from each tensor."""
         return mend_model_size.reference(model, size=lambda parameter: 2)
 
     def bytes_of_training(model):
@@ -315,8 +316,8 @@ class WrongAnswers:
 
     def type_of_the_module(model):
         """You read `model.dtype`, but a PyTorch module has no such attribute: only the models of some libraries have
-        it. And one attribute would be one dtype for all parameters, while in one model the dtypes may differ. Which
-        object stores the dtype of a parameter?"""
+        it. And a single attribute could name only one dtype, while the parameters of one model may have different
+        dtypes. Which object stores the dtype of a parameter?"""
         count = mend_model_size.reference(model)[0]
         return count, count * model.dtype.itemsize
 

@@ -152,7 +152,7 @@ def first_token_gets_its_value(function, query, key, value):
 
 @causal_linear_attention.property
 def last_token_sees_all(function, query, key, value):
-    """The last token sees all keys: it gets the same result as from linear attention that is not causal."""
+    """The last token sees all keys: its result is the same as in linear attention that is not causal."""
     return is_like(function(query, key, value)[..., -1, :], linear_attention.reference(query, key, value)[..., -1, :])
 
 
@@ -205,9 +205,9 @@ class Numerator:
         return (q.unsqueeze(-2) @ S).squeeze(-2)
 
     def own_value_alone(q, k, value):
-        """The numerator contains only the token's own key and value; the normalizer contains all keys so far. The sum
-        of key times value restarts at each place, or is overwritten instead of added to. {Token 0 is right, but} the
-        results of all later tokens are too small. What happens to `S` from one token to the next?"""
+        """The numerator contains only the token's own key and value; the normalizer contains all keys so far. You
+        restart the sum of key times value at each place, or overwrite it instead of adding to it. {Token 0 is right,
+        but} the results of all later tokens are too small. What happens to `S` from one token to the next?"""
         return (q * k).sum(-1, keepdim=True) * value
 
     def mean_of_products_so_far(q, k, value):
@@ -226,8 +226,8 @@ class Normalizer:
         return sum_of_weights(q, k)
 
     def one_too_few_in_the_normalizer(q, k):
-        """You sum the normalizer up to the previous token, but the values up to the token itself. Token 0 is divided by
-        zero, and every later weight is too large. In which order do you update the sum and read it?"""
+        """You sum the normalizer up to the previous token, but the values up to the token itself. The result of token 0
+        is divided by zero, and every later weight is too large. In which order do you update the sum and read it?"""
         return weights_so_far(q, k) - (q * k).sum(-1, keepdim=True)
 
     def own_key_alone(q, k):
@@ -305,15 +305,15 @@ class WrongAnswers:
         return torch.cat([value[:, :, :1], result[:, :, 1:]], dim=2)
 
     def minus_infinity(query, key, value):
-        """You hide later keys with −∞, as before a softmax. But no exponential follows here that would turn −∞ into
+        """You hide later keys with −∞, as before a softmax. But here no exponential follows that would turn −∞ into
         zero: −∞ is added to the sums, and all results except the last token's are NaN. What must the weight of a hidden
         key be, when the weights are the similarities themselves?"""
         return _by_table(query, key, value, later_hidden)
 
     def large_negative_number(query, key, value):
-        """You hide later keys with a large negative number such as −1e9, as before a softmax. But no exponential
-        follows here that would turn this number into zero: the hidden keys outweigh all others, with nearly equal
-        weights. What must the weight of a hidden key be, when the weights are the similarities themselves?"""
+        """You hide later keys with a large negative number such as −1e9, as before a softmax. But here no exponential
+        follows that would turn this number into zero: the hidden keys outweigh all others, with nearly equal weights.
+        What must the weight of a hidden key be, when the weights are the similarities themselves?"""
         return _by_table(query, key, value, lambda weights: later_hidden(weights).clamp(min=-1e9))
 
     def softmax_of_hidden_zeros(query, key, value):
@@ -335,7 +335,7 @@ class WrongAnswers:
         return value.clone()
 
     def total_of_values_less_what_follows(query, key, value):
-        """You sum `S` over all keys and then subtract the later ones; `z` you sum from the front. The formula is
+        """You sum `S` over all keys and then subtract the later keys, but you sum `z` from the front. The formula is
         correct, and works for ordinary numbers. But if a later key is huge, the sum keeps none of the digits of the
         small keys, and the difference is wrong. If you sum `S` from the front as well, there is nothing to subtract."""
         q, k = positive(query), positive(key)
@@ -350,7 +350,7 @@ class WrongAnswers:
         return causal_linear_attention.reference(query, key, value).transpose(1, 2)
 
     def query_without_its_row(query, key, value):
-        """You multiply the queries as they are with a running `S`, (batch, heads, seq, d_head, d_value). `@` treats the
+        """You multiply the queries as they are by a running `S`, (batch, heads, seq, d_head, d_value). `@` treats the
         last two axes of the queries, (seq, d_head), as a matrix, so the other axes do not match, and the product raises
         an error. Every token has an `S` of its own, which its query must multiply as a row: where does the query need
         an axis of size 1?"""
@@ -393,9 +393,9 @@ class WrongAnswers:
         S_with_its_axes_exchanged_in_a_loop=lambda q, S: q[:, :, 0].unsqueeze(-2) @ S[:, :, 0],
     )
     def S_transposed(read, query, key, value):
-        """Your `S` has its axes in the order (d_value, d_head), so the query's features are multiplied with the wrong
-        axis. The product raises an error; with equal sizes it would be silently wrong. The features must be on the last
-        axis but one of `S`: which of key and value gets its new axis at the end?"""
+        """Your `S` has its axes in the order (d_value, d_head), so the query's features are aligned with the wrong
+        axis. The product raises an error; with equal sizes it would be silently wrong. The features must be on the
+        second-to-last axis of `S`: which of key and value gets its new axis at the end?"""
         return read(positive(query), value.unsqueeze(-1) * positive(key).unsqueeze(-2)).squeeze(-2)
 
 

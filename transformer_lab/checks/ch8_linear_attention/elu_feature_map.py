@@ -1,4 +1,4 @@
-"""The feature map, elu(x) + 1, and maps that are not quite it."""
+"""The feature map, elu(x) + 1, and wrong versions of it."""
 
 import torch
 from torch.nn import functional as F
@@ -7,9 +7,9 @@ from ..exercise import exercise, family
 
 
 def positive(x):
-    """Make the features: elu(x) + 1."""
-    # The exponential of a large number overflows, even where `where` does not take it, and its gradient is NaN there.
-    # At zero, where clamp's gradient is 1 or 0 by the version of PyTorch, the other side is taken.
+    """Compute the features: elu(x) + 1."""
+    # The exponential of a large number overflows, and its gradient is NaN even where `where` does not select it. At
+    # zero, clamp's gradient is 1 or 0, depending on the version of PyTorch, so `where` selects the other case there.
     return torch.where(x < 0, x.clamp(max=0).exp(), x + 1)
 
 
@@ -30,14 +30,15 @@ def relu_alone(x):
 
 
 def one_below_zero(x):
-    """Your features are max(x, 0) + 1: right above zero, but 1 for every negative number, whether −0.1 or −100.
+    """Your features are max(x, 0) + 1: correct above zero, but 1 for every negative number, whether −0.1 or −100.
     Negative numbers then all look the same, and get no gradient. What does the formula say below zero?"""
     return F.relu(x) + 1
 
 
 def exponential_everywhere(x):
     """Your features are exp(x) everywhere, which is right only below zero. Above zero they grow far too fast: 20
-    becomes 485 million instead of 21, and 100 overflows float32. Which of the two cases has the exponential?"""
+    becomes 485 million instead of 21, and 100 overflows float32. In which of the two cases does the exponential
+    belong?"""
     return x.exp()
 
 
@@ -139,7 +140,7 @@ class WrongAnswers:
 
     def jump_at_zero(x):
         """Above zero your features are x itself, without the 1. So the map jumps at zero: the feature of −0.01 is 0.99,
-        but that of 0.01 is 0.01. What must the upper case return at zero for the two cases to agree?"""
+        but that of 0.01 is 0.01. What must the case above zero return at zero so that the two cases agree?"""
         return torch.where(x > 0, x, x.clamp(max=0).exp())
 
     def one_added_below_too(x):
@@ -156,11 +157,11 @@ class WrongAnswers:
     def zero_below(x):
         """Below zero your features are zero{, but above zero they are right}: they should be exp(x) there. A key whose
         numbers are all negative would never be seen, and a query whose numbers are all negative would get 0/0. Did a
-        condition remove the lower case?"""
+        condition remove the case below zero?"""
         return torch.where(x > 0, x + 1, 0.0)
 
     def magnitudes(x):
-        """Your features are |x| + 1: right above zero, but below zero they grow again, where they should fall towards
+        """Your features are |x| + 1: correct above zero, but below zero they grow again instead of falling towards
         zero. A key and its negative would then look the same. What does the formula say below zero?"""
         return x.abs() + 1
 
@@ -175,9 +176,9 @@ class WrongAnswers:
         return (x < 0) * x.clamp(max=0).exp() + (x > 0) * (x + 1)
 
     def cases_exchanged_and_cut_off(x):
-        """You have exchanged the two cases: above zero all your features are 1, which is exp(x) cut off at zero, and
-        below zero they are x + 1, which is negative below −1. Which value does your `where` return where its condition
-        holds?"""
+        """You have exchanged the two cases: above zero all your features are 1, which is exp(x) with x cut off at zero,
+        and below zero they are x + 1, which is negative below −1. Which value does your `where` return where its
+        condition holds?"""
         return x.clamp(max=0) + 1
 
     def straight_line(x):
@@ -206,7 +207,7 @@ class WrongAnswers:
 
     def sign_reversed_below_zero(x):
         """Below zero you compute exp(−x), which grows: −5 gets 148, but should get 0.007. x is already negative there,
-        so exp(x) falls towards zero without a sign. Which sign is one too many?"""
+        so exp(x) falls towards zero without a minus sign. Which minus sign is one too many?"""
         return torch.where(x > 0, x + 1, (-x.clamp(max=0)).exp())
 
     def added_before_elu(x):
@@ -251,9 +252,9 @@ class WrongAnswers:
         return (x > 0) * (x + 1) + (x <= 0) * x.exp()
 
     def second_case_on_top_of_the_first(x):
-        """You write the lower case into x first, and then test which numbers are above zero. By then all of them are,
-        since exp(x) is positive, so the upper case adds 1 to every number. You also change x itself. Compute both
-        conditions before you write, and write into a new tensor."""
+        """You first write the case below zero into x, and then test which numbers are above zero. By then all numbers
+        are, since exp(x) is positive, so the case above zero adds 1 to every number. You also change x itself. Compute
+        both conditions before you write, and write into a new tensor."""
         x[x <= 0] = x[x <= 0].exp()
         x[x > 0] += 1
         return x
@@ -287,8 +288,8 @@ class WrongAnswers:
 
     @family(selu_and_one=F.selu, gelu_and_one=F.gelu, silu_and_one=F.silu, leaky_relu_and_one=F.leaky_relu)
     def another_and_one(activation, x):
-        """You add 1 to a different activation from `elu`: several have similar names. Compare your map with the formula
-        at −1, where the formula gives exp(−1), which is 0.37, and at 2, where it gives 3."""
+        """You add 1 to an activation other than `elu`: several activations have similar names. Compare your map with
+        the formula at −1, where the formula gives exp(−1), which is 0.37, and at 2, where it gives 3."""
         return activation(x) + 1
 
 

@@ -26,7 +26,8 @@ def query_key_value(draw, batch=2, heads=3, q_len=9, k_len=7, d_head=5, d_value=
 
 
 def hundreds(x):
-    """Numbers of both signs, and one feature above zero: a token that has none would match no key."""
+    """Return numbers of both signs, with one feature of each token above zero: a token without one would match no
+    key."""
     return torch.cat([300 * x[..., :1].abs() + 1, 300 * x[..., 1:]], dim=-1)
 
 
@@ -41,12 +42,12 @@ def sum_of_weights(q, k):
 
 
 def mean(numerator, normalizer):
-    """Divide the first by the second."""
+    """Divide the numerator by the normalizer."""
     return numerator / normalizer
 
 
 def _compares_every_pair(arguments, result, made):
-    """Whether every query is compared with every key: a table of both sizes shows it, or the memory in use.
+    """Whether every query is compared with every key, as a table of both sizes shows, or the memory in use.
 
     A wrong result is not examined: it may come from a table as well as from sums.
     """
@@ -183,7 +184,7 @@ def keys_in_any_order(function, query, key, value):
 
 def no_normalizer(numerator, normalizer):
     """You never divide: your results are sums of values, not means, and they grow with the number of keys. Values that
-    are all one should stay one. Which second sum, `z`, does each query read besides `S`?"""
+    are all one should stay one. Besides `S`, each query reads a second sum, `z`: what does `z` sum?"""
     return numerator
 
 
@@ -208,7 +209,7 @@ class FeaturesAlone:
 
 @linear_attention.wrong(stage="numerator")
 class Numerator:
-    """Wrong sums. A query comes as its features, as keys do."""
+    """Wrong sums. Queries and keys are passed as their features."""
 
     def mean_of_products(q, k, value):
         """In the numerator you take a mean over the keys, but in the normalizer a sum. The result is too small by a
@@ -280,7 +281,7 @@ class Output:
     def divided_by_its_own_sum(numerator, normalizer):
         """You divide each result by the sum of its own numbers. So each result sums to one over `d_value`, but the
         weights should sum to one over the keys; and values may have any sign, so the sum of a result can be zero.
-        Divide by what the query would read from `S` if all values were one. What would that be?"""
+        Divide by what the query would read from `S` if all values were one. What would the query read then?"""
         return numerator / numerator.sum(-1, keepdim=True)
 
     def heads_added_up(numerator, normalizer):
@@ -313,19 +314,19 @@ class WrongAnswers:
         return query @ (value.mT @ key)
 
     def keys_not_transposed(query, key, value):
-        """You multiply the keys' features with the values without transposing them, (k_len, d_head) with (k_len,
-        d_value). The product raises an error; with as many keys as features it would be silently wrong. `S` is a sum
-        over the keys: which axis must then be the last of the first factor, and which method moves it there?"""
+        """You multiply the keys' features by the values without transposing them, (k_len, d_head) by (k_len, d_value).
+        The product raises an error; with as many keys as features it would be silently wrong. `S` is a sum over the
+        keys: which axis must then be the last of the first factor, and which method moves it there?"""
         return positive(query) @ (positive(key) @ value)
 
     def S_with_its_axes_exchanged(query, key, value):
-        """Your `S` has its axes in the order (d_value, d_head), so the query's features are multiplied with the wrong
-        axis. The product raises an error; with equal sizes it would be silently wrong. The features must be on the last
-        axis but one of `S`: which factor comes first in the product that computes `S`?"""
+        """Your `S` has its axes in the order (d_value, d_head), so the query's features are aligned with the wrong
+        axis. The product raises an error; with equal sizes it would be silently wrong. The features must be on the
+        second-to-last axis of `S`: which factor comes first in the product that computes `S`?"""
         return positive(query) @ (value.mT @ positive(key))
 
     def z_over_the_features(query, key, value):
-        """You multiply the query's features with a tensor that has a row for each key, so `d_head` is aligned with
+        """You multiply the query's features by a tensor that has a row for each key, so `d_head` is aligned with
         `k_len`. This tensor is a `z` that you summed over the features, or the keys without a transpose. The product
         raises an error; with as many keys as features it would be silently wrong. `S` and `z` are both sums over the
         keys. With which axis must the query's features then be aligned?"""
@@ -333,16 +334,16 @@ class WrongAnswers:
         return (q @ (k.mT @ value)) / (q @ k.sum(-1, keepdim=True))
 
     def z_over_the_heads(query, key, value):
-        """You multiply the query's features with a tensor whose axis 1 counts keys, where it should count heads, and
-        the product raises an error. Either you summed `z` along axis 1, or you transposed the wrong axes of the keys.
-        In (batch, heads, k_len, d_head) the keys are counted on the last axis but one. Which number names this axis?"""
+        """You multiply the query's features by a tensor whose axis 1 counts keys instead of heads, and the product
+        raises an error. Either you summed `z` along axis 1, or you transposed the wrong axes of the keys. In (batch,
+        heads, k_len, d_head) the second-to-last axis counts the keys. Which number names this axis?"""
         q, k = positive(query), positive(key)
         return (q @ (k.mT @ value)) / (q @ k.sum(1).unsqueeze(-1))
 
     def z_as_a_row(query, key, value):
-        """`z` is a row, (1, d_head), and the query's features cannot be multiplied with a row: `q @ …` aligns the last
-        axis of `q` with the last but one of the second factor. `z` must be a column, (d_head, 1). On which side of its
-        features does `z` need the axis of size 1?"""
+        """`z` is a row, (1, d_head), and the query's features cannot be multiplied by a row: `q @ …` aligns the last
+        axis of `q` with the second-to-last axis of the second factor. `z` must be a column, (d_head, 1). On which side
+        of its features does `z` need the axis of size 1?"""
         q, k = positive(query), positive(key)
         return (q @ (k.mT @ value)) / (q @ k.sum(-2, keepdim=True))
 
@@ -397,7 +398,7 @@ class WrongAnswers:
     def queries_and_keys_exchanged(query, key, value):
         """You have exchanged queries and keys: `S` sums over the queries, whose number differs from that of the values.
         The product raises an error; with as many queries as keys it would be silently wrong. A value belongs to a key.
-        Whose features are multiplied with the values in `S`?"""
+        Whose features are multiplied by the values in `S`?"""
         return linear_attention.reference(key, query, value)
 
     def z_of_unmapped_keys(query, key, value):
@@ -413,9 +414,9 @@ class WrongAnswers:
         return linear_attention.reference(query, key, value, numerator=lambda q, k, value: sum_of_values(q, key, value))
 
     def bare_queries_below_the_line(query, key, value):
-        """In the numerator the query's features read `S`, but in the normalizer the query without the map reads `z`.
-        The weights do not sum to one, and the normalizer can become zero or negative. Which name do you multiply with
-        `z`: the one from before the map or the one from after it?"""
+        """In the numerator you multiply the query's features by `S`, but in the normalizer you multiply the query as it
+        is, without the map, by `z`. The weights do not sum to one, and the normalizer can become zero or negative.
+        Which name do you multiply by `z`: the one from before the map or the one from after it?"""
         return linear_attention.reference(query, key, value, normalizer=lambda q, k: sum_of_weights(query, k))
 
     def relu_and_a_small_number(query, key, value):
@@ -428,8 +429,8 @@ class WrongAnswers:
 
     def softmax_as_the_map(query, key, value):
         """You apply a softmax to the queries over their features, and to the keys over the tokens, so no division is
-        needed. This attention exists under the name *efficient attention*, but it is a different one. Here φ acts
-        element by element, and a division by φ(query) · `z` makes the weights sum to one. What is φ in the
+        needed. This attention exists under the name *efficient attention*, but it is not the attention of this chapter.
+        Here φ acts element by element, and a division by φ(query) · `z` makes the weights sum to one. What is φ in the
         docstring?"""
         return query.softmax(-1) @ (key.softmax(-2).mT @ value)
 
@@ -454,7 +455,7 @@ class WrongAnswers:
 
     def mean_divided_by_root_of_d(query, key, value):
         """{Your means are right, but} you also divide by √d_head. The root belongs to softmax attention, where it keeps
-        the scores from growing. Here the normalizer makes the weights sum to one, and nothing more may be divided after
+        the scores from growing. Here the normalizer makes the weights sum to one, and you must not divide again after
         it. What does your function return for values that are all one?"""
         return linear_attention.reference(query, key, value) / query.shape[-1] ** 0.5
 
@@ -473,9 +474,9 @@ class WrongAnswers:
         return weights @ value / weights.sum(-1, keepdim=True)
 
     def row_by_row(query, key, value):
-        """The numbers are right, but the cost is the old one: for each query you compute its similarity to every key.
-        You keep no table, but compute as many similarities as a table has entries. Which computation is the same for
-        all queries, so that you need it only once?"""
+        """The numbers are right, but the cost is still that of a table of weights: for each query you compute its
+        similarity to every key. You keep no table, but compute as many similarities as a table has entries. Which
+        computation is the same for all queries, so that you need it only once?"""
         q, k = positive(query), positive(key)
         rows = []
         for i in range(q.shape[2]):

@@ -15,7 +15,8 @@ def _padded_inputs(draw, batch=2, heads=3, q_len=9, k_len=7, d_head=5, d_value=4
 
 
 def _with_sums(query, key, value, key_mask, q=None, k=None, v=None, z=None):
-    """Linear attention; ``q``, ``k``, ``v`` and ``z`` are the queries' features, those in S, the values, those in z."""
+    """Compute linear attention from the queries' features ``q``, the keys' features ``k`` in S and ``z`` in z, and
+    values ``v``."""
     q, real = positive(query) if q is None else q, key_mask.mT
     k = positive(key).masked_fill(~real, 0) if k is None else k
     z = k if z is None else z
@@ -135,8 +136,8 @@ def _without_an_axis_for_heads(key_mask):
 @mend_padding.wrong
 class WrongAnswers:
     def as_given(query, key, value, key_mask):
-        """This function does what the given program does. Its results shrink towards zero, the more padding there is:
-        values that are all one do not stay one. So one of the two sums {is right, but the other} still counts the
+        """This function does what the given program does. The more padding there is, the closer its results are to
+        zero: values that are all one do not stay one. So one of the two sums {is right, but the other} still counts the
         padding. Print both sums for a sentence with padding and for the same sentence without."""
         k = positive(_zeroed(key, key_mask))
         return _with_sums(query, key, value, key_mask, k=k, v=_zeroed(value, key_mask))
@@ -255,8 +256,8 @@ class WrongAnswers:
 
     def one_subtracted_from_all_keys(query, key, value, key_mask):
         """You subtract the 1 of φ(0) = 1 from the features of all keys, which are then elu(x), and negative where x is
-        below zero. The padding adds nothing, but the real keys have the wrong features. From which keys only must you
-        subtract something?"""
+        below zero. The padding adds nothing, but the real keys have the wrong features. From which keys alone must you
+        subtract the 1?"""
         return _with_sums(query, key, value, key_mask, k=elu_alone(_zeroed(key, key_mask)))
 
     def keys_not_mapped(query, key, value, key_mask):
@@ -319,8 +320,8 @@ class WrongAnswers:
 
     def queries_hidden(query, key, value, key_mask):
         """You hide queries or results with the keys' mask. PyTorch raises an error, since there can be more queries
-        than keys, or fewer; with as many of both, some queries are lost. The mask says which *keys* are real; every
-        query gets a result. Which is the only tensor that needs the mask?"""
+        than keys, or fewer; with equally many of both, some queries are lost. The mask says which *keys* are real;
+        every query gets a result. Which is the only tensor that needs the mask?"""
         q, k = positive(query).masked_fill(~key_mask.mT, 0.0), _zeroed(positive(key), key_mask)
         return (q @ (k.mT @ value)) / (q @ k.sum(-2).unsqueeze(-1))
 
@@ -330,8 +331,8 @@ class WrongAnswers:
 
     def results_times_mask(query, key, value, key_mask):
         """You multiply queries or results by the keys' mask. PyTorch raises an error, since there can be more queries
-        than keys, or fewer; with as many of both, some queries are lost. The mask says which *keys* are real; every
-        query gets a result. Which is the only tensor that needs the mask?"""
+        than keys, or fewer; with equally many of both, some queries are lost. The mask says which *keys* are real;
+        every query gets a result. Which is the only tensor that needs the mask?"""
         return linear_attention.reference(query, key, value) * key_mask.mT
 
     @with_text_of(results_times_mask)
@@ -346,15 +347,16 @@ class WrongAnswers:
 
     def padding_counted_out_as_ones(query, key, value, key_mask):
         """You subtract 1 from the normalizer for every padded key. {The padded key's features are indeed ones, but} the
-        query multiplies a padded key's features by its own features and sums, so each padded key weighs as much as the
-        query's features together. Subtract the ones from `z`, before the query reads it, or never add them."""
+        query multiplies a padded key's features by its own features and sums the products, so the weight of each padded
+        key is the sum of the query's features. Subtract the ones from `z`, before the query reads it, or never add
+        them."""
         q, k = positive(query), positive(_zeroed(key, key_mask))
         counted = (~key_mask).sum(-1, keepdim=True)
         return (q @ (k.mT @ _zeroed(value, key_mask))) / (q @ k.sum(-2).unsqueeze(-1) - counted)
 
     def features_averaged_in_z(query, key, value, key_mask):
         """`z` is the mean of the keys' features, but `S` is a sum: the results are too large by a factor of k_len,
-        padding included. Values that are all one must stay one. Which operation sums without dividing?"""
+        which counts the padding too. Values that are all one must stay one. Which operation sums without dividing?"""
         k = _zeroed(positive(key), key_mask)
         return _with_sums(query, key, value, key_mask, z=k / k.shape[-2])
 
@@ -379,16 +381,16 @@ class WrongAnswers:
         return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True)).sum(-1)
 
     def products_not_added_up(query, key, value, key_mask):
-        """You multiply the queries with `z` feature by feature, but do not sum the products: each query has d_head
+        """You multiply the queries by `z` feature by feature, but do not sum the products: each query has d_head
         divisors, and the division raises an error. A dot product is one number. Which step does `@` do that `*` leaves
         out?"""
         q, k = positive(query), _zeroed(positive(key), key_mask)
         return (q @ (k.mT @ value)) / (q * k.sum(-2, keepdim=True))
 
     def padding_up_to_the_longest(query, key, value, key_mask):
-        """You cut off the keys after the largest number of real keys in the batch and treat all the others as real:
-        shorter sentences keep padding, and if padding comes first, real keys are lost. The mask says for each key
-        whether it is real. How can you use the mask instead of a cut?"""
+        """You cut off all keys after the largest number of real keys that a sentence of the batch has, and treat the
+        rest as real: shorter sentences keep padding, and if padding comes first, real keys are lost. The mask says for
+        each key whether it is real. How can you use the mask instead of a cut?"""
         n = int(key_mask.sum(-1).max())
         return linear_attention.reference(query, key[..., :n, :], value[..., :n, :])
 
@@ -428,8 +430,8 @@ class WrongAnswers:
         return mend_padding.reference(query / query.shape[-1] ** 0.5, key, value, key_mask)
 
     def later_keys_hidden(query, key, value, key_mask):
-        """You hide the padding, but a triangle also hides all keys after each query. The program was not causal: each
-        query saw all keys. What is the only thing that must be left out?"""
+        """You hide the padding, but you also apply a triangular mask, which hides all keys after each query. The
+        program was not causal: each query saw all keys. What is the only thing that must be left out?"""
         weights = (positive(query) @ positive(key).mT * key_mask).tril()
         return weights @ value / weights.sum(-1, keepdim=True)
 
@@ -460,9 +462,9 @@ class WrongAnswers:
         keys_selected_by_the_transposed_mask=lambda key_mask: key_mask.mT,
     )
     def keys_picked(mask, query, key, value, key_mask):
-        """You use the mask as an index to select keys, and PyTorch raises an error: its sizes must equal the tensor's
-        own. Nor could one tensor hold the selected keys, since each sentence has a different number of them. What can
-        you write where a key is not real?"""
+        """You use the mask as an index to select keys, and PyTorch raises an error: the sizes of an index must equal
+        the tensor's own. Nor could one tensor hold the selected keys, since each sentence has a different number of
+        them. What can you write where a key is not real?"""
         return linear_attention.reference(query, key[mask(key_mask)], value)
 
     def times_the_share_of_real_keys(query, key, value, key_mask):
@@ -503,21 +505,20 @@ class WrongAnswers:
 
     def query_missing_in_the_normalizer(query, key, value, key_mask):
         """You divide by the sum of all the keys' features, which is the same for every query. The weights of a query
-        are the dot products of its features with the keys' features. With what must you multiply `z` before you
+        are the dot products of its features with the keys' features. By what must you multiply `z` before you
         divide?"""
         k = _zeroed(positive(key), key_mask)
         return positive(query) @ (k.mT @ value) / k.sum((-2, -1), keepdim=True)
 
     def multiplied_by_the_normalizer(query, key, value, key_mask):
-        """You multiply by the normalizer, but should divide by it: values that are all one come out as its square. How
-        did the given program use it?"""
+        """You multiply by the normalizer, but should divide by it: values that are all one come out as the square of
+        the normalizer. How did the given program use it?"""
         q, k = positive(query), _zeroed(positive(key), key_mask)
         return (q @ (k.mT @ value)) * (q @ k.sum(-2).unsqueeze(-1))
 
     def keys_not_transposed(query, key, value, key_mask):
-        """In `S` you multiply the keys' features, (k_len, d_head), with the values, (k_len, d_value), as they are,
-        which raises an error. `S` sums over keys, so both inner axes must be k_len. What did the given program
-        transpose?"""
+        """In `S` you multiply the keys' features, (k_len, d_head), by the values, (k_len, d_value), as they are, which
+        raises an error. `S` sums over keys, so both inner axes must be k_len. What did the given program transpose?"""
         return positive(query) @ (_zeroed(positive(key), key_mask) @ value)
 
     def mean_of_the_real_values(query, key, value, key_mask):

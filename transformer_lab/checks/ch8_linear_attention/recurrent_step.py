@@ -1,4 +1,4 @@
-"""One token of linear attention: into the state, and out of it."""
+"""One step of linear attention: add a token to the state, and read the state."""
 
 import torch
 from torch.nn import functional as F
@@ -56,7 +56,7 @@ def read(q, S, z):
 def recurrent_step(
     state, query, key, value, *, features=positive, new_S=one_product_more, new_z=one_key_more, output=read
 ):
-    """Take one token into the state and read it: one step of causal linear attention.
+    """Add one token to the state and read the new state: one step of causal linear attention.
 
     state: S (batch, heads, d_head, d_value) and z (batch, heads, d_head), query and key (batch, heads, d_head),
     value (batch, heads, d_value). Returns ((S, z), output), with output (batch, heads, d_value).
@@ -164,7 +164,7 @@ def as_causal_linear_attention(function, state, query, key, value):
 
 
 def _read_before(state, query, key, value, S, z):
-    """The state as it should be, and an output that was read from another."""
+    """Return the right state, and an output that was read from a different state."""
     after, _ = recurrent_step.reference(state, query, key, value)
     return after, read(positive(query), S if S is not None else after[0], z if z is not None else after[1])
 
@@ -195,7 +195,7 @@ class NewS:
         return S + value.unsqueeze(-2)
 
     def S_not_updated(S, k, value):
-        """You add the token to `z` but not to `S`: its value is lost, and it makes the weights of the other values
+        """You add the token to `z` but not to `S`: its value is lost, and its key makes the weights of the other values
         smaller. Do you compute the new `S` without keeping it, or does the output read the old `S`?"""
         return S + 0
 
@@ -281,19 +281,19 @@ class RaisingOutputs:
     """Outputs that raise."""
 
     def query_without_its_new_axis(q, S, z):
-        """You multiply the query with `S` as it is. `@` treats the query's last two axes, (heads, d_head), as a matrix,
-        and raises an error. In each head one row of features is multiplied with one table: make the query a row, (1,
+        """You multiply the query by `S` as it is. `@` treats the query's last two axes, (heads, d_head), as a matrix,
+        and raises an error. In each head one row of features is multiplied by one table: make the query a row, (1,
         d_head), and remove the new axis afterwards. Which call adds an axis, and which call removes one?"""
         return q @ S
 
     def query_right_of_S(q, S, z):
-        """You multiply `S` with the query as a column: `d_value` is aligned with `d_head`, which raises an error; with
+        """You multiply `S` by the query as a column: `d_value` is aligned with `d_head`, which raises an error; with
         equal sizes it would be silently wrong. `S` has the axes (d_head, d_value), and the query's features must be
         aligned with `d_head`. On which side of `S` must the query be?"""
         return (S @ q.unsqueeze(-1)).squeeze(-1) / (q * z).sum(-1)[..., None]
 
     def query_as_a_column(q, S, z):
-        """You multiply the query with `S` as a column, (d_head, 1): its axis of size 1 does not match the `d_head` rows
+        """You multiply the query, as a column, by `S`, (d_head, 1): its axis of size 1 does not match the `d_head` rows
         of `S`, which raises an error. The query must be a row, (1, d_head), so that features match features. Where did
         `unsqueeze` insert the new axis?"""
         return q.unsqueeze(-1) @ S
@@ -323,8 +323,8 @@ class RaisingOutputs:
         return Output.not_divided(q, S, z) / (q @ z.mT)
 
     def queries_by_z(q, S, z):
-        """You multiply the query's features with `z` by `@`, which treats the last two axes of each, (heads, d_head),
-        as a matrix, and raises an error. Each head reads only its own `z`, element by element: which product does this,
+        """You multiply the query's features and `z` by `@`, which treats the last two axes of each, (heads, d_head), as
+        a matrix, and raises an error. Each head reads only its own `z`, element by element: which product does this,
         and over which axis do you sum it?"""
         return Output.not_divided(q, S, z) / (q @ z)
 
@@ -337,7 +337,7 @@ class WrongAnswers:
 
     def read_before_the_token(state, query, key, value):
         """{The state you return is right, but} the output was read from the old state: the token misses itself. The
-        very first token finds only zeros there: its output is NaN (0/0), or 0 if you add a small number to the
+        very first token reads only zeros there: its output is NaN (0/0), or 0 if you add a small number to the
         normalizer. In which order do you update and read?"""
         return _read_before(state, query, key, value, *state)
 
@@ -396,7 +396,7 @@ class WrongAnswers:
 
     def S_alone_returned(state, query, key, value):
         """The state you return is only `S`. The next step could not divide: its normalizer needs `z`, the sum over all
-        tokens so far. Return both, as they came in: ((S, z), output). Which line computes the new `z`?"""
+        tokens so far. Return both as a pair, as they came in: ((S, z), output). Which line computes the new `z`?"""
         (S, _), output = recurrent_step.reference(state, query, key, value)
         return S, output
 
@@ -429,9 +429,9 @@ class WrongAnswers:
         return recurrent_step.reference(state, query, key, value, features=lambda x: positive(x) if x is query else x)
 
     def only_the_key_mapped(state, query, key, value):
-        """You apply the feature map to the key, but read with the query as it is. The query has negative numbers, so
-        weights can be negative, and where the normalizer is close to zero the results are huge. The similarity is
-        φ(query) · φ(key): check what each name holds at the point where you use it."""
+        """You apply the feature map to the key, but read the state with the query as it is. The query has negative
+        numbers, so weights can be negative, and where the normalizer is close to zero the results are huge. The
+        similarity is φ(query) · φ(key): check what each name holds at the point where you use it."""
         return recurrent_step.reference(state, query, key, value, features=lambda x: positive(x) if x is key else x)
 
     def outer_product_transposed(state, query, key, value):
@@ -441,7 +441,7 @@ class WrongAnswers:
         return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: one_product_more(S, v, k))
 
     def key_and_value_without_new_axes(state, query, key, value):
-        """You multiply the key's features with the value element by element: `d_head` is aligned with `d_value`, which
+        """You multiply the key's features by the value element by element: `d_head` is aligned with `d_value`, which
         raises an error; with equal sizes it would be silently wrong. `S` needs every feature times every number of the
         value, a table in each head. Where do key and value each need a new axis of size 1?"""
         return recurrent_step.reference(state, query, key, value, new_S=lambda S, k, v: S + k * v)

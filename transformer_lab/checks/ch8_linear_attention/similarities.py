@@ -6,7 +6,7 @@ from .elu_feature_map import positive
 
 
 def with_other_similarities(exercise, hidden):
-    """Add the mistakes in what is compared, or in what makes weights of it. ``hidden`` puts −∞ where no key is seen."""
+    """Add the mistakes in the features and in turning similarities into weights; ``hidden`` hides keys with −∞."""
 
     @exercise.mistake
     def only_the_query_mapped(query, key, value):

@@ -43,7 +43,7 @@ def after_feed_forward(x, feed_forward, norm2):
 def decoder_block(
     x, attention, feed_forward, norm1, norm2, *, first_sum=after_attention, second_sum=after_feed_forward
 ):
-    """Attention, then the feed-forward layer, each in pre-norm: the shape (batch, seq, d_model) stays."""
+    """Apply attention and then the feed-forward layer, each in pre-norm: the shape (batch, seq, d_model) stays."""
     return second_sum(first_sum(x, attention, norm1), feed_forward, norm2)
 
 
@@ -78,14 +78,14 @@ class RightAnswers:
 
 @decoder_block.property
 def silent_parts_change_nothing(function, x, attention, feed_forward, norm1, norm2):
-    """With parts that return zeros, `x` comes out as it went in."""
+    """With parts that return zeros, the result is `x`, unchanged."""
     return bool(torch.equal(function(x, zero_sublayer, zero_sublayer, norm1, norm2), x))
 
 
 @decoder_block.wrong(stage="first_sum")
 class FirstSum:
     def attention_without_residual(x, attention, norm1):
-        """What attention returns replaces `x`: the first residual connection is missing. To which tensor is the result
+        """The result of attention replaces `x`: the first residual connection is missing. To which tensor is the result
         of attention added?"""
         return attention(norm1(x))
 
@@ -99,8 +99,8 @@ class FirstSum:
         return x
 
     def attention_in_post_norm(x, attention, norm1):
-        """The norm of attention comes after its sum, as in the paper of 2017. Here the norm comes before the part:
-        attention reads the normalized `x`, and its result is added to the `x` without the norm."""
+        """The norm of attention comes after the sum, as in the paper of 2017. Here the norm comes before the part:
+        attention reads the normalized `x`, and its result is added to the `x` that was not normalized."""
         return norm1(x + attention(x))
 
     def norm_after_attention(x, attention, norm1):
@@ -109,8 +109,8 @@ class FirstSum:
         return x + norm1(attention(x))
 
     def first_sum_from_the_norm(x, attention, norm1):
-        """You add the result of attention to the normalized `x`. With parts that return zeros, `x` itself must come
-        out: does the normalized `x` have a name of its own in your function?"""
+        """You add the result of attention to the normalized `x`. With parts that return zeros, the result must be `x`
+        itself: does the normalized `x` have a name of its own in your function?"""
         x = norm1(x)
         return x + attention(x)
 
@@ -130,12 +130,12 @@ class FirstSum:
         return x + norm1(x + attention(x))
 
     def attention_alone(x, attention, norm1):
-        """What attention returns replaces `x`, and attention reads `x` as it is: `norm1` and the first residual
+        """The result of attention replaces `x`, and attention reads `x` as it is: `norm1` and the first residual
         connection are missing. In pre-norm, what does attention read, and to which tensor is its result added?"""
         return attention(x)
 
     def attention_normalized_without_residual(x, attention, norm1):
-        """What attention returns goes through `norm1` and replaces `x`. Here the norm comes before attention, and the
+        """The result of attention goes through `norm1` and replaces `x`. Here the norm comes before attention, and the
         result of attention is added to `x`."""
         return norm1(attention(x))
 
@@ -151,11 +151,11 @@ class FirstSum:
 
     def x_twice_in_the_first_sum(x, attention, norm1):
         """Your first sum contains `x` twice. Is `x` added to the result of attention, and then once more? With parts
-        that return zeros, `x` itself must come out."""
+        that return zeros, the result must be `x` itself."""
         return x + x + attention(norm1(x))
 
     def attention_subtracted(x, attention, norm1):
-        """What attention returns is subtracted from `x`. A residual connection adds: look at the sign between the
+        """You subtract the result of attention from `x`. A residual connection adds: look at the sign between the
         two."""
         return x - attention(norm1(x))
 
@@ -188,7 +188,7 @@ class FirstSum:
 @decoder_block.wrong(stage="second_sum")
 class SecondSum:
     def feed_forward_without_residual(x, feed_forward, norm2):
-        """What the feed-forward layer returns replaces `x`: the second residual connection is missing. To which tensor
+        """The result of the feed-forward layer replaces `x`: the second residual connection is missing. To which tensor
         is the result of the layer added?"""
         return feed_forward(norm2(x))
 
@@ -202,9 +202,8 @@ class SecondSum:
         return x
 
     def feed_forward_in_post_norm(x, feed_forward, norm2):
-        """The norm of the feed-forward layer comes after its sum, as in the paper of 2017. Here the norm comes before
-        the part: the layer reads the normalized first sum, and its result is added to the first sum without the
-        norm."""
+        """The norm of the feed-forward layer comes after the sum, as in the paper of 2017. Here the norm comes before
+        the part: the layer reads the normalized first sum, and its result is added to the first sum itself."""
         return norm2(x + feed_forward(x))
 
     def norm_after_feed_forward(x, feed_forward, norm2):
@@ -213,8 +212,8 @@ class SecondSum:
         return x + norm2(feed_forward(x))
 
     def second_sum_from_the_norm(x, feed_forward, norm2):
-        """You add the result of the feed-forward layer to the normalized first sum. With parts that return zeros, `x`
-        itself must come out: does the normalized sum have a name of its own in your function?"""
+        """You add the result of the feed-forward layer to the normalized first sum. With parts that return zeros, the
+        result must be `x` itself: does the normalized sum have a name of its own in your function?"""
         x = norm2(x)
         return x + feed_forward(x)
 
@@ -230,13 +229,13 @@ class SecondSum:
         return x + norm2(x + feed_forward(x))
 
     def feed_forward_alone(x, feed_forward, norm2):
-        """What the feed-forward layer returns replaces the residual stream, and the layer reads the stream as it is:
+        """The result of the feed-forward layer replaces the residual stream, and the layer reads the stream as it is:
         `norm2` and the second residual connection are missing. In pre-norm, what does the layer read, and to which
         tensor is its result added?"""
         return feed_forward(x)
 
     def feed_forward_normalized_without_residual(x, feed_forward, norm2):
-        """What the feed-forward layer returns goes through `norm2` and replaces the residual stream. Here the norm
+        """The result of the feed-forward layer goes through `norm2` and replaces the residual stream. Here the norm
         comes before the layer, and the result of the layer is added to the stream."""
         return norm2(feed_forward(x))
 
@@ -252,11 +251,11 @@ class SecondSum:
 
     def stream_twice_in_the_second_sum(x, feed_forward, norm2):
         """Your second sum contains the first sum twice. One residual connection is enough: with parts that return
-        zeros, `x` itself must come out."""
+        zeros, the result must be `x` itself."""
         return x + x + feed_forward(norm2(x))
 
     def feed_forward_subtracted(x, feed_forward, norm2):
-        """What the feed-forward layer returns is subtracted from the first sum. A residual connection adds: look at the
+        """You subtract the result of the feed-forward layer from the first sum. A residual connection adds: look at the
         sign between the two."""
         return x - feed_forward(norm2(x))
 
@@ -319,8 +318,8 @@ class WrongAnswers:
         return x + attention(norm1(x))
 
     def stream_through_the_norms(x, attention, feed_forward, norm1, norm2):
-        """You add the result of a part to the normalized `x`. With parts that return zeros, `x` itself must come out:
-        which tensor is called `x` in each line?"""
+        """You add the result of a part to the normalized `x`. With parts that return zeros, the result must be `x`
+        itself: which tensor is called `x` in each line?"""
         x = norm1(x)
         x = norm2(x + attention(x))
         return x + feed_forward(x)
@@ -332,9 +331,8 @@ class WrongAnswers:
         return norm2(x + feed_forward(norm2(x)))
 
     def feed_forward_reads_attention_alone(x, attention, feed_forward, norm1, norm2):
-        """You add all three at the end, but the feed-forward layer reads only what attention returned. A residual
-        connection does not belong to the end of a block: each part has one. What is the first sum when `norm2` is
-        called?"""
+        """You add `x` and the results of both parts at the end, but the feed-forward layer reads only what attention
+        returned. Each part has a residual connection of its own, so there are two sums. Which sum must `norm2` read?"""
         attended = attention(norm1(x))
         return x + attended + feed_forward(norm2(attended))
 
@@ -438,8 +436,8 @@ class WrongAnswers:
         return x + attention(normed) + feed_forward(norm2(normed))
 
     def attention_added_twice(x, attention, feed_forward, norm1, norm2):
-        """Your result contains what attention returns twice: the first sum already contains it, and the second sum adds
-        it once more. Which tensor does the second sum begin with?"""
+        """Your result contains the result of attention twice: the first sum already contains it, and the second sum
+        adds it once more. Which tensor does the second sum begin with?"""
         attended = attention(norm1(x))
         return x + 2 * attended + feed_forward(norm2(x + attended))
 
@@ -459,8 +457,8 @@ class WrongAnswers:
         return x + attention(norm1(x)) + feed_forward(x)
 
     def feed_forward_reads_bare_attention(x, attention, feed_forward, norm1, norm2):
-        """You add all three at the end, but the feed-forward layer reads only what attention returned, without a norm.
-        Which tensor is the result of the first sum, and what comes before the part?"""
+        """You add `x` and the results of both parts at the end, but the feed-forward layer reads only what attention
+        returned, without a norm. Which tensor is the result of the first sum, and what comes before the part?"""
         attended = attention(norm1(x))
         return x + attended + feed_forward(attended)
 
@@ -493,12 +491,13 @@ class WrongAnswers:
 
     def parts_exchanged_without_residuals(x, attention, feed_forward, norm1, norm2):
         """The feed-forward layer comes first in your block, and nothing is added: both residual connections are
-        missing. Which part collects what the other processes, and to which tensor is each part's result added?"""
+        missing. Which part collects the information that the other part processes, and to which tensor is each part's
+        result added?"""
         return attention(norm1(feed_forward(norm2(x))))
 
     def parts_exchanged_in_post_norm(x, attention, feed_forward, norm1, norm2):
         """The feed-forward layer comes first in your block, and each norm comes after its sum, as in the paper of 2017.
-        Which part collects what the other processes, and what does each norm prepare?"""
+        Which part collects the information that the other part processes, and what does each norm prepare?"""
         x = norm1(x + feed_forward(x))
         return norm2(x + attention(x))
 
@@ -515,7 +514,7 @@ class WrongAnswers:
         return attention(norm1(x)) + feed_forward(norm2(x))
 
     def norms_one_place_late(x, attention, feed_forward, norm1, norm2):
-        """Each norm comes one place late: attention reads `x` as it is, the feed-forward layer reads the first sum
+        """Each norm comes one place too late: attention reads `x` as it is, the feed-forward layer reads the first sum
         through `norm1`, and `norm2` ends your block. In pre-norm, which norm comes before which part?"""
         x = x + attention(x)
         return norm2(x + feed_forward(norm1(x)))
@@ -553,8 +552,8 @@ class WrongAnswers:
         return x + attention
 
     def in_a_tuple(x, attention, feed_forward, norm1, norm2):
-        """The result {is right, but it} comes in a list or tuple of one: remove the brackets, or a comma. The next
-        block expects the tensor itself."""
+        """The result {is right, but it} comes in a list or tuple with one entry: remove the brackets, or a comma. The
+        next block expects the tensor itself."""
         return (decoder_block.reference(x, attention, feed_forward, norm1, norm2),)
 
     def both_sums_returned(x, attention, feed_forward, norm1, norm2):
@@ -569,9 +568,9 @@ class WrongAnswers:
         return x + attended + feed_forward(norm2(x + attended)), attended
 
     def second_sum_in_place(x, attention, feed_forward, norm1, norm2):
-        """{The result is right, but} training stops with an error: your second sum overwrites a tensor that `norm2` has
-        read. The backward pass of `norm2` needs the numbers that it read. `x = x + …` creates a new tensor, but a later
-        `x += …` overwrites this tensor. Create a new tensor for each sum."""
+        """{The result is right, but} training stops with an error: your second sum overwrites the input of `norm2`. The
+        backward pass of `norm2` needs the original numbers. `x = x + …` creates a new tensor, but a later `x += …`
+        overwrites this tensor. Create a new tensor for each sum."""
         x = x + attention(norm1(x))
         x += feed_forward(norm2(x))
         return x
@@ -587,13 +586,13 @@ class WrongAnswers:
 
     def parts_exchanged_and_attention_in_post_norm(x, attention, feed_forward, norm1, norm2):
         """Two things are wrong. The feed-forward layer comes first, but attention collects what the layer processes.
-        And the norm of attention comes after its sum, as in the paper of 2017, instead of before attention."""
+        And the norm of attention comes after the sum, as in the paper of 2017, instead of before attention."""
         x = x + feed_forward(norm2(x))
         return norm1(x + attention(x))
 
     def parts_exchanged_and_feed_forward_in_post_norm(x, attention, feed_forward, norm1, norm2):
         """Two things are wrong. The feed-forward layer comes first, but attention collects what the layer processes.
-        And the norm of the feed-forward layer comes after its sum, as in the paper of 2017, instead of before the
+        And the norm of the feed-forward layer comes after the sum, as in the paper of 2017, instead of before the
         layer."""
         x = norm2(x + feed_forward(x))
         return x + attention(norm1(x))

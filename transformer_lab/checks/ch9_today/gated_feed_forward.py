@@ -73,7 +73,8 @@ def gated_feed_forward(
     back=down_map,
     returned=as_it_is,
 ):
-    """Two maps of the tokens multiplied, one of them through SiLU, and a map back: (batch, seq, d_model) stays."""
+    """Multiply two maps of the tokens, one of them after SiLU, and map the product back: (batch, seq, d_model)
+    stays."""
     middle = product(opening(x, gate), content(x, up), activation)
     return returned(back(middle, down), x)
 
@@ -101,7 +102,7 @@ class RightAnswers:
 
 @gated_feed_forward.property
 def nothing_behind_a_closed_gate(function, x, gate, up, down):
-    """With a gate of zeros nothing comes out, whatever the other maps are."""
+    """With a gate of zeros, the result is zero, whatever the other maps are."""
     return bool((function(x, torch.zeros_like(gate), up, down) == 0).all())
 
 
@@ -204,8 +205,8 @@ class ActivationAlone:
         parentheses_of_the_sigmoid_lost=(lambda x: x * (1 + (-x).exp()), "`1 / 1 + exp(-x)`"),
     )
     def no_parentheses(formula, x):
-        """The parentheses around the denominator are missing: {} divides by 1, and adds. What is the right operand of
-        `/`?"""
+        """The parentheses around the denominator are missing: {} divides by 1, and then adds `exp(-x)`. What is the
+        right operand of `/`?"""
         return formula(x)
 
     def minus_in_the_denominator(x):
@@ -238,8 +239,8 @@ class ActivationAlone:
         return (x > 0).to(x.dtype)
 
     def exponential_of_python(x):
-        """`math.exp` and `float` accept one number, but this is a tensor with many. Which function of PyTorch computes
-        the exponential, or the sigmoid, of each number separately?"""
+        """`math.exp` and `float` accept one number, but you pass a tensor with many numbers. Which function of PyTorch
+        computes the exponential, or the sigmoid, of each number separately?"""
         return x / (1 + math.exp(-x))
 
     @family(
@@ -280,8 +281,8 @@ class ActivationAlone:
         method_called_swish=lambda x: x.swish(),
     )
     def no_such_function(spelling, x):
-        """PyTorch has no function of this name there. SiLU, also called swish, is `silu` in `torch.nn.functional`, and
-        you can also write it with `torch.sigmoid`."""
+        """PyTorch has no function of this name where you look for it. SiLU, also called swish, is `silu` in
+        `torch.nn.functional`, and you can also write it with `torch.sigmoid`."""
         return spelling(x)
 
 
@@ -350,7 +351,7 @@ class Product:
         return (activation(opening) * content).sum(dim=-1, keepdim=True)
 
     def joined_side_by_side(opening, content, activation):
-        """You concatenate the two maps along the features, so there are 2 · d_ff of them. Multiply the maps element by
+        """You concatenate the two maps along the features, so you have 2 · d_ff features. Multiply the maps element by
         element instead."""
         return torch.cat([activation(opening), content], dim=-1)
 
@@ -408,8 +409,8 @@ class ProductAlone:
         return opening + activation(opening) * content
 
     def sigmoid_of_the_product(opening, content, activation):
-        """Your sigmoid reads the product of both maps. SiLU reads the gate's map alone, x · sigmoid(x) with the same x
-        twice, and the content is multiplied afterwards."""
+        """Your sigmoid reads the product of both maps. SiLU reads the gate's map alone: in x · sigmoid(x), x is the
+        same number twice. The content is multiplied afterwards."""
         return opening * (opening * content).sigmoid()
 
     @family(
@@ -610,8 +611,8 @@ class ThreeMaps:
         gate_back_before_the_product=lambda gate, content, down: (gate @ down.T) * content,
     )
     def back_before_the_product(product, x, gate, up, down):
-        """One factor of your product has d_ff features, and the other has d_model, after `down`: the shapes do not fit.
-        The product comes first, then the map back: where do the parentheses belong?"""
+        """One factor of your product has d_ff features, but the other, after `down`, has d_model: the shapes do not
+        fit. The product comes first, then the map back: where do the parentheses belong?"""
         return product(silu(x @ gate.T), x @ up.T, down)
 
     def weights_called(x, gate, up, down):
@@ -640,8 +641,8 @@ class AnotherShape:
     """A different shape, or a result that is no tensor of numbers."""
 
     def viewed_in_one_row(x, gate, up, down):
-        """`view` cannot merge batch and sequence for every `x`: whether it can depends on how the numbers are stored in
-        memory. A matrix product works on the last axis and keeps the others, so you need no `view`."""
+        """`view` cannot merge batch and sequence for every `x`, but only for some orders of the numbers in memory. A
+        matrix product works on the last axis and keeps the others, so you need no `view`."""
         return gated_feed_forward.reference(x.view(-1, x.shape[-1]), gate, up, down).view(x.shape)
 
     def tokens_summed(x, gate, up, down):

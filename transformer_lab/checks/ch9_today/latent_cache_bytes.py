@@ -12,7 +12,7 @@ def all_layers(n_layers):
 
 
 def latent_and_rotary_key(n_heads, d_latent, d_rotary):
-    """Count the features of a token's latent vector and of its rotary key, both once for all heads."""
+    """Count the features of a token's latent vector and of its rotary key, each once for all heads."""
     return d_latent + d_rotary
 
 
@@ -32,7 +32,7 @@ def so_many_bytes(bytes_per_value):
 
 
 @exercise(
-    # The features can be divided among the heads: the number is then the same in each order of the steps.
+    # `n_heads` divides the features: a division then leaves no remainder, in whatever order the factors are used.
     inputs=lambda draw: (3, 6, 22, 8, 7, 5, 4),
     axes={},
     hints=(
@@ -93,13 +93,13 @@ class RightAnswers:
 
 @latent_cache_bytes.property
 def heads_cost_nothing(function, n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-    """Twice the heads of queries, the same bytes."""
+    """With twice the heads of queries, the cache takes as many bytes as before."""
     sizes = d_latent, d_rotary, seq, batch, bytes_per_value
     return function(n_layers, n_heads, *sizes) == function(n_layers, 2 * n_heads, *sizes)
 
 
 def _twice(number):
-    """Whether twice the argument of that number gives twice the result."""
+    """Whether the result doubles if argument ``number`` doubles."""
 
     def holds(function, *sizes):
         doubled = [size * (1 + (place == number)) for place, size in enumerate(sizes)]
@@ -110,15 +110,15 @@ def _twice(number):
 
 for _number, _what in ((0, "the layers"), (4, "the tokens"), (5, "the sentences"), (6, "the bytes of a value")):
     _property = _twice(_number)
-    _property.__doc__ = f"Twice {_what}, twice the bytes."
+    _property.__doc__ = f"With twice {_what}, the cache takes twice as many bytes."
     latent_cache_bytes.property(_property)
 
 
 @latent_cache_bytes.wrong(stage="features")
 class Features:
     def rotary_key_forgotten(n_heads, d_latent, d_rotary):
-        """The rotary key is missing: `d_rotary` changes nothing in your number. It is computed from the token
-        itself, and not from the latent vector: so it is kept beside it."""
+        """The rotary key is missing: `d_rotary` changes nothing in your number. It is computed from the token itself
+        and not from the latent vector, so the cache must keep both."""
         return d_latent
 
     def latent_forgotten(n_heads, d_latent, d_rotary):
@@ -137,8 +137,8 @@ class Features:
         return d_latent + 2 * d_rotary
 
     def keys_and_values(n_heads, d_latent, d_rotary):
-        """Your number is twice the right one, as if keys and values were kept apart, each with a vector of this size.
-        Both are computed from the *same* latent vector, and values have no rotary part."""
+        """Your number is twice the right number, as if keys and values were kept apart, each with a vector of this
+        size. Both are computed from the *same* latent vector, and values have no rotary part."""
         return 2 * (d_latent + d_rotary)
 
     def a_cache_for_each_head(n_heads, d_latent, d_rotary):
@@ -152,13 +152,13 @@ class Features:
         return n_heads * d_latent + d_rotary
 
     def a_rotary_key_for_each_head(n_heads, d_latent, d_rotary):
-        """You count a rotary key for each head. *Queries* have a rotary part in each head; the rotary key of a token is
-        one, and all heads share it."""
+        """You count a rotary key for each head. *Queries* have a rotary part in each head, but a token has a single
+        rotary key, which all heads share."""
         return d_latent + n_heads * d_rotary
 
     def keys_and_values_of_each_head(n_heads, d_latent, d_rotary):
-        """You count keys and values for each head, as ordinary attention keeps them. Latent attention keeps the one
-        vector that all of them are computed from, and one rotary key."""
+        """You count keys and values for each head, as ordinary attention keeps them. Latent attention keeps only the
+        latent vector, from which all keys and values are computed, and one rotary key."""
         return 2 * n_heads * (d_latent + d_rotary)
 
     def latents_of_both_kinds_for_each_head(n_heads, d_latent, d_rotary):
@@ -168,12 +168,12 @@ class Features:
 
     def divided_among_the_heads(n_heads, d_latent, d_rotary):
         """You divide by `n_heads`, as `d_model` is divided among the heads. `d_latent` and `d_rotary` are sizes of
-        whole vectors, and all heads read all of them."""
+        whole vectors, and every head reads all features of both vectors."""
         return (d_latent + d_rotary) // n_heads
 
     def latent_divided_among_the_heads(n_heads, d_latent, d_rotary):
-        """You divide `d_latent` by `n_heads`, as `d_model` is divided among the heads. The latent vector is no row of
-        heads: each head reads all of it."""
+        """You divide `d_latent` by `n_heads`, as `d_model` is divided among the heads. The latent vector does not
+        consist of heads: each head reads all of it."""
         return d_latent // n_heads + d_rotary
 
     def rotary_key_divided_among_the_heads(n_heads, d_latent, d_rotary):
@@ -182,18 +182,18 @@ class Features:
         return d_latent + d_rotary // n_heads
 
     def rotary_part_of_the_latent(n_heads, d_latent, d_rotary):
-        """You subtract `d_rotary` from `d_latent`, as if the rotary features were some of the latent vector's. The
-        rotary key is a vector of its own, beside it."""
+        """You subtract `d_rotary` from `d_latent`, as if the rotary features were part of the latent vector. The rotary
+        key is a separate vector."""
         return d_latent - d_rotary
 
     def sizes_multiplied(n_heads, d_latent, d_rotary):
-        """You multiply `d_latent` by `d_rotary`. A matrix from one to the other would have so many numbers; the cache
+        """You multiply `d_latent` by `d_rotary`. A matrix from one to the other would have this many numbers; the cache
         keeps two vectors for each token, one after the other."""
         return d_latent * d_rotary
 
     def queries_of_each_head_as_well(n_heads, d_latent, d_rotary):
         """You count the rotary parts of the queries as well, one for each head, beside the key that all heads share. A
-        query is used once, in the step of its own token: nobody keeps it."""
+        query is used once, in the step of its own token: no cache keeps it."""
         return d_latent + d_rotary + n_heads * d_rotary
 
     def two_latents_alone(n_heads, d_latent, d_rotary):
@@ -202,23 +202,23 @@ class Features:
         return 2 * d_latent
 
     def half_of_the_rotary_key(n_heads, d_latent, d_rotary):
-        """You count half of the rotary key, one number for each pair. A pair is turned by *one* angle, and has two
-        numbers; the key is kept with all of them."""
+        """You count half of the rotary key, one number for each pair. A pair is rotated by *one* angle, but it has two
+        numbers, and the cache keeps both."""
         return d_latent + d_rotary // 2
 
     def one_vector(n_heads, d_latent, d_rotary):
         """You count vectors, and not their numbers: neither `d_latent` nor `d_rotary` changes your result. How many
-        numbers does a token leave in a layer?"""
+        numbers does a token add to the cache of a layer?"""
         return 1
 
     def two_vectors(n_heads, d_latent, d_rotary):
         """You count vectors, two for each token, and not their numbers: neither `d_latent` nor `d_rotary` changes your
-        result. How many numbers do the two have?"""
+        result. How many numbers do the two vectors have?"""
         return 2
 
     def heads_added(n_heads, d_latent, d_rotary):
-        """`n_heads` is added to the features. It counts heads, and no numbers: the cache of latent attention does not
-        depend on it."""
+        """You add `n_heads` to the features. But `n_heads` counts heads, not features, and the cache of latent
+        attention does not depend on it."""
         return d_latent + d_rotary + n_heads
 
 
@@ -230,30 +230,30 @@ class Layers:
         return 1
 
     def pairs_of_layers(n_layers):
-        """Your number grows with the square of `n_layers`: the layers are in it twice. In which two factors?"""
+        """Your number grows with the square of `n_layers`: you multiply by it twice. In which two places?"""
         return n_layers**2
 
 
 @latent_cache_bytes.wrong(stage="tokens")
 class Tokens:
     def one_token(seq):
-        """Your number does not change with `seq`: it is what one token adds to the cache. All tokens up to now are in
-        it."""
+        """Your number does not change with `seq`: it is what one token adds to the cache. The cache holds all tokens so
+        far."""
         return 1
 
     def pairs_of_tokens(seq):
-        """Your number grows with the square of `seq`. So does the table of attention weights, which is used and thrown
-        away. The cache has an entry for each token, not for each pair."""
+        """Your number grows with the square of `seq`. So does the table of attention weights, but that table is used
+        and then discarded. The cache has an entry for each token, not for each pair."""
         return seq**2
 
     def one_token_fewer(seq):
-        """You count one token less than the cache holds. The newest token looks at itself too, and `seq` is how many
-        the cache *holds*, says the docstring."""
+        """You count one token fewer than the cache holds. The newest token attends to itself too, and according to the
+        docstring, `seq` is the number of tokens that the cache *holds*."""
         return seq - 1
 
     def one_token_more(seq):
-        """You count one token more than the cache holds. `seq` is how many the cache *holds*, says the docstring. Which
-        token do you add?"""
+        """You count one token more than the cache holds. According to the docstring, `seq` is the number of tokens that
+        the cache *holds*. Which token do you add?"""
         return seq + 1
 
 
@@ -265,7 +265,7 @@ class Sentences:
         return 1
 
     def pairs_of_sentences(batch):
-        """Your number grows with the square of `batch`: the sentences are in it twice. In which two factors?"""
+        """Your number grows with the square of `batch`: you multiply by it twice. In which two places?"""
         return batch**2
 
 
@@ -273,16 +273,16 @@ class Sentences:
 class Size:
     def numbers_for_bytes(bytes_per_value):
         """Your number does not change with `bytes_per_value`: it is as if each value took one byte. A number in
-        bfloat16 takes two bytes, one in float32 four."""
+        bfloat16 takes two bytes, and a number in float32 takes four."""
         return 1
 
     def bits_for_bytes(bytes_per_value):
-        """Your number is eight times too large, as if you counted bits. A value's size is given in bytes here, so
-        nothing has to be converted; the 16 in `bfloat16` is what counts bits."""
+        """Your number is eight times too large, as if you counted bits. The size of a value is already in bytes here,
+        so no conversion is needed; only the 16 in `bfloat16` counts bits."""
         return 8 * bytes_per_value
 
     def an_eighth(bytes_per_value):
-        """Your number is an eighth of the right one, as if the sizes were given in bits. They are bytes already, as the
+        """Your number is an eighth of the right number, as if the sizes were in bits. They are already in bytes, as the
         name `bytes_per_value` says. What do you divide by?"""
         return bytes_per_value / 8
 
@@ -300,68 +300,68 @@ class Size:
 @latent_cache_bytes.wrong
 class WrongAnswers:
     def rotary_key_of_a_sentence(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """You count one rotary key for each sentence, and a latent vector for each token. Every token has a position of
+        """You count one rotary key for each sentence, but a latent vector for each token. Every token has a position of
         its own, so each has a rotary key of its own. Where do the brackets end?"""
         return n_layers * (d_latent * seq + d_rotary) * batch * bytes_per_value
 
     def rotary_key_of_one_layer(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """You count the rotary keys of one layer, and the latent vectors of all. Every layer has a rotary key of
+        """You count the rotary keys of one layer, but the latent vectors of all layers. Every layer has a rotary key of
         its own for each token, from what that layer reads. Where do the brackets begin?"""
         return (n_layers * d_latent + d_rotary) * seq * batch * bytes_per_value
 
     def latent_of_one_layer(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """You count the latent vectors of one layer, and the rotary keys of all. Every layer has both. Where do the
-        brackets begin?"""
+        """You count the latent vectors of one layer, but the rotary keys of all layers. Every layer has both. Where do
+        the brackets begin?"""
         return (d_latent + n_layers * d_rotary) * seq * batch * bytes_per_value
 
     def brackets_missing(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """The brackets round `d_latent + d_rotary` are missing: a product comes before a sum, so the first is
-        multiplied by the factors before it alone, and the second by those behind it."""
+        """The brackets around `d_latent + d_rotary` are missing: Python computes products before sums, so `d_latent` is
+        multiplied only by the factors before it, and `d_rotary` only by the factors after it."""
         return n_layers * d_latent + d_rotary * seq * batch * bytes_per_value
 
     def rotary_key_without_bytes(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """You add the rotary features to the bytes of the latent vectors, without tokens, layers and bytes of their
-        own. Every token keeps a rotary key in every layer. Where are the brackets?"""
+        """You add the rotary features to the bytes of the latent vectors, without multiplying them by tokens, layers
+        and bytes. Every token keeps a rotary key in every layer. Where are the brackets?"""
         return n_layers * d_latent * seq * batch * bytes_per_value + d_rotary
 
     def latent_without_the_rest(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """The first of the two sizes is added without tokens, layers and bytes: a product comes before a sum. Where are
-        the brackets round `d_latent + d_rotary`?"""
+        """You add the first of the two sizes without multiplying it by tokens, layers and bytes: Python computes
+        products before sums. Where are the brackets around `d_latent + d_rotary`?"""
         return d_latent + d_rotary * n_layers * seq * batch * bytes_per_value
 
     def tokens_and_sentences_added(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """You add `seq` and `batch`, where they should be multiplied: each of the `batch` sentences has `seq` tokens in
-        the cache. How many tokens do 5 sentences of 7 tokens have?"""
+        """You add `seq` and `batch` instead of multiplying them: each of the `batch` sentences has `seq` tokens in the
+        cache. How many tokens do 5 sentences of 7 tokens have?"""
         return n_layers * (d_latent + d_rotary) * (seq + batch) * bytes_per_value
 
     def tokens_added_to_the_features(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """You add `seq` to the features, where it should multiply them: every token keeps a latent vector and a rotary
-        key. Where do the brackets end?"""
+        """You add `seq` to the features instead of multiplying them by it: every token keeps a latent vector and a
+        rotary key. Where do the brackets end?"""
         return n_layers * (d_latent + d_rotary + seq) * batch * bytes_per_value
 
     def divided_by_the_bytes(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """You divide by `bytes_per_value`, where you should multiply: numbers of two bytes would then take more room
-        than numbers of four. What do 10 numbers of 4 bytes take?"""
+        """You divide by `bytes_per_value` instead of multiplying by it: by your count, numbers of two bytes need more
+        memory than numbers of four. How many bytes do 10 numbers of 4 bytes take?"""
         return n_layers * (d_latent + d_rotary) * seq * batch // bytes_per_value
 
     def cache_in_megabytes(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """You return megabytes of a million bytes each. The task asks for bytes; divide where you print, so that
-        nothing is lost on the way."""
+        """You return megabytes of a million bytes each. The task asks for bytes: divide only where you print the
+        number, so that no digits are lost."""
         return n_layers * (d_latent + d_rotary) * seq * batch * bytes_per_value / 1e6
 
     def cache_in_mebibytes(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """You return your result in units of 1024 · 1024 bytes, mebibytes. The task asks for bytes; divide where you
-        print, so that nothing is lost on the way."""
+        """You return your result in units of 1024 · 1024 bytes, mebibytes. The task asks for bytes: divide only where
+        you print the number, so that no digits are lost."""
         return n_layers * (d_latent + d_rotary) * seq * batch * bytes_per_value / 2**20
 
     def cache_in_gigabytes(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """You return gigabytes of a thousand million bytes each. The task asks for bytes; divide where you print, so
-        that nothing is lost on the way."""
+        """You return gigabytes of a billion bytes each. The task asks for bytes: divide only where you print the
+        number, so that no digits are lost."""
         return n_layers * (d_latent + d_rotary) * seq * batch * bytes_per_value / 1e9
 
     def cache_in_gibibytes(n_layers, n_heads, d_latent, d_rotary, seq, batch, bytes_per_value):
-        """You return your result in units of 1024 · 1024 · 1024 bytes. The task asks for bytes; divide where you print,
-        so that nothing is lost on the way."""
+        """You return your result in units of 1024 · 1024 · 1024 bytes. The task asks for bytes: divide only where you
+        print the number, so that no digits are lost."""
         return n_layers * (d_latent + d_rotary) * seq * batch * bytes_per_value / 2**30
 
 

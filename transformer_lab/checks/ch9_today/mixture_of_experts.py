@@ -6,7 +6,7 @@ from ..exercise import exercise, family
 
 
 class _Wave:
-    """Some expert: a function of each number separately, which is not linear; a card shows it as a formula."""
+    """Some expert: a nonlinear function, applied to each number separately; a card shows it as a formula."""
 
     def __init__(self, speed, shift):
         self.speed, self.shift = speed, shift
@@ -125,7 +125,8 @@ class RightAnswers:
         return torch.cat(rows).view_as(x)
 
     def all_experts_for_all(x, indices, weights, experts, shared):
-        """The results that are not needed are multiplied by 0: the same numbers, at the price of all experts."""
+        """Compute all experts for every token and multiply the results that are not needed by 0: the numbers are the
+        same."""
         every = torch.stack([expert(x.flatten(0, 1)).view_as(x) for expert in experts], dim=2)
         dense = torch.zeros(*x.shape[:2], len(experts)).to(weights).scatter(-1, indices, weights)
         return torch.einsum("bse,bsed->bsd", dense, every) + of_all(x, shared)
@@ -201,13 +202,13 @@ class Routed:
         return indices[:, -1:].expand_as(indices)
 
     def experts_of_the_next_token(indices):
-        """Each token goes through the experts of the next token: `indices` is shifted by one place against `x`. Look at
-        your slices."""
+        """Each token goes through the experts of the next token: `indices` is shifted by one place relative to `x`.
+        Look at your slices."""
         return indices.roll(-1, dims=1)
 
     def experts_of_the_token_before(indices):
-        """Each token goes through the experts of the token before it: `indices` is shifted by one place against `x`.
-        Look at your slices."""
+        """Each token goes through the experts of the token before it: `indices` is shifted by one place relative to
+        `x`. Look at your slices."""
         return indices.roll(1, dims=1)
 
     def experts_of_another_sentence(indices):
@@ -287,8 +288,8 @@ class Shares:
         return weights[:1].expand_as(weights)
 
     def weights_of_the_next_token(weights):
-        """Each token uses the weights of the next token: `weights` is shifted by one place against `x`. Look at your
-        slices."""
+        """Each token uses the weights of the next token: `weights` is shifted by one place relative to `x`. Look at
+        your slices."""
         return weights.roll(-1, dims=1)
 
     def weights_squared(weights):
@@ -303,7 +304,7 @@ class Shares:
 
 
 def _sum_over_experts(x, indices, weights, experts, of=lambda expert, tokens, weight: weight * expert(tokens)):
-    """The loop of the reference, with another rule for what is added."""
+    """Run the loop of the reference with a different rule for what is added."""
     tokens, indices, weights = x.flatten(0, 1), indices.flatten(0, 1), weights.flatten(0, 1)
     mixed = torch.zeros_like(tokens)
     for number, expert in enumerate(experts):
@@ -313,7 +314,7 @@ def _sum_over_experts(x, indices, weights, experts, of=lambda expert, tokens, we
 
 
 def _each(x, indices, weights, experts):
-    """What each token's experts return, each times its weight: (batch, seq, n_active, d_model)."""
+    """Return the results of each token's experts, each times its weight: (batch, seq, n_active, d_model)."""
     every = torch.stack([expert(x.flatten(0, 1)).view_as(x) for expert in experts], dim=2)
     return weights[..., None] * every.gather(2, indices[..., None].expand(-1, -1, -1, x.shape[-1]))
 
@@ -533,7 +534,8 @@ class Common:
         return x + shared(x.flatten(0, 1)).view_as(x)
 
     def shared_expert_twice(x, shared):
-        """You add the shared expert twice. Is it in your loop, or in the list of experts, and at the end as well?"""
+        """You add the shared expert twice. Do you add it in your loop, or with the list of experts, and once more at
+        the end?"""
         return 2 * of_all(x, shared)
 
     def shared_expert_halved(x, shared):
@@ -578,7 +580,8 @@ class Result:
 @mixture_of_experts.wrong
 class WrongAnswers:
     def shared_reads_the_sum(x, indices, weights, experts, shared):
-        """The shared expert reads the sum of the other experts. It must read the token itself, as they do."""
+        """The shared expert reads the sum of the other experts. It must read the token itself, as the other experts
+        do."""
         mixed = by_its_experts(x, indices, weights, experts)
         return mixed + of_all(mixed, shared)
 
@@ -588,7 +591,7 @@ class WrongAnswers:
         return of_all(by_its_experts(x, indices, weights, experts), shared)
 
     def shared_once_for_each_expert(x, indices, weights, experts, shared):
-        """You add the shared expert once for each of a token's experts. The addition is inside a loop, and belongs
+        """You add the shared expert once for each of a token's experts. The addition is inside a loop, but belongs
         after it."""
         return by_its_experts(x, indices, weights, experts) + indices.shape[-1] * of_all(x, shared)
 

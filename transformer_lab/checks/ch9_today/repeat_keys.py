@@ -62,17 +62,17 @@ class Group:
         return n_heads
 
     def as_often_as_heads_of_keys(x, n_heads):
-        """Each head is copied as often as there are heads of keys, whatever `n_heads` is. With one head of keys for six
-        queries that is once. How many queries share a head?"""
+        """Each head is copied as often as there are heads of keys, whatever `n_heads` is. If six queries share one head
+        of keys, you copy it only once. How many queries share a head?"""
         return x.shape[1]
 
     @family(
-        divided_by_the_batch=(0, "sentences: `x.shape[0]` is the batch. Count the axes of `x` from 0: on which"),
+        divided_by_the_batch=(0, "sentences: `x.shape[0]` is the batch. Count the axes of `x` from 0: which"),
         divided_by_the_tokens=(2, "tokens: axis 2 of (batch, kv_heads, seq, d_head) is seq. Which"),
         divided_by_the_features=(-1, "features: the last axis of (batch, kv_heads, seq, d_head) is d_head. Which"),
     )
     def divided_by_another_axis(axis, x, n_heads):
-        """You divide `n_heads` by the number of {} one are the heads of keys?"""
+        """You divide `n_heads` by the number of {} axis counts the heads of keys?"""
         return n_heads // x.shape[axis]
 
     @family(always_twice=(2, "twice"), always_three_times=(3, "three times"), always_four_times=(4, "four times"))
@@ -81,13 +81,13 @@ class Group:
         return often
 
     def difference(x, n_heads):
-        """Each head is copied as often as heads are missing in all: that is a difference, `n_heads` less the heads of
-        keys. How many queries share *one* of these heads?"""
+        """Your number of copies is a difference, `n_heads` minus the number of heads of keys, which says how many heads
+        are missing in all. How many queries share *one* of the heads of keys?"""
         return n_heads - x.shape[1]
 
     def one_copy_too_many(x, n_heads):
-        """Each head is copied once too often. A group of two needs the head twice in all: does your count take the
-        original for an extra?"""
+        """Each head is copied once too often. A group of two needs the head twice, the original included: do you add
+        the original to the right number?"""
         return n_heads // x.shape[1] + 1
 
     def one_copy_too_few(x, n_heads):
@@ -99,13 +99,13 @@ class Group:
 @repeat_keys.wrong(stage="group", alone=True)
 class GroupAlone:
     def division_upside_down(x, n_heads):
-        """Your division is upside down: fewer heads of keys divided by more heads of queries, in whole numbers, is 0,
-        and no head is left. How many queries come to one head of keys?"""
+        """Your division is upside down: there are more heads of queries than heads of keys, so the quotient in whole
+        numbers is 0, and no head is left. How many queries share one head of keys?"""
         return x.shape[1] // n_heads
 
     def remainder(x, n_heads):
-        """You take what is left when `n_heads` is divided by the heads of keys, `%`, and that is always 0 here: no head
-        is copied even once. Which operator gives the quotient?"""
+        """You take the remainder of `n_heads` divided by the number of heads of keys, `%`, which is always 0 here: no
+        head is copied even once. Which operator computes the quotient?"""
         return n_heads % x.shape[1]
 
     @family(
@@ -125,72 +125,72 @@ class GroupAlone:
 @repeat_keys.wrong(stage="copies")
 class Copies:
     def tiled(x, group):
-        """Your heads go round in turn, as in 0, 1, 2, 0, 1, 2 with three heads: the whole row is repeated, as `repeat`
-        and `tile` do. Neighbouring heads of queries share one head of keys: 0, 0, 1, 1, 2, 2. Nothing complains, and
-        the model talks nonsense."""
+        """Your heads alternate, as in 0, 1, 2, 0, 1, 2 with three heads: you repeat the whole row of heads, as `repeat`
+        and `tile` do. Neighbouring heads of queries share one head of keys: 0, 0, 1, 1, 2, 2. Nothing raises an error,
+        but the model writes nonsense."""
         return x.repeat(1, group, 1, 1)
 
     def repeated_along_seq(x, group):
-        """The tokens are repeated, and not the heads. Count the axes of (batch, kv_heads, seq, d_head): which one are
-        the heads?"""
+        """You repeat the tokens instead of the heads. Count the axes of (batch, kv_heads, seq, d_head): which axis
+        counts the heads?"""
         return x.repeat_interleave(group, dim=2)
 
     def repeated_along_batch(x, group):
-        """The sentences are repeated, and not the heads. Count the axes from 0: which one are the heads?"""
+        """You repeat the sentences instead of the heads. Count the axes from 0: which axis counts the heads?"""
         return x.repeat_interleave(group, dim=0)
 
     def repeated_along_features(x, group):
-        """The features are repeated, and not the heads. Count the axes from 0: which one are the heads?"""
+        """You repeat the features instead of the heads. Count the axes from 0: which axis counts the heads?"""
         return x.repeat_interleave(group, dim=-1)
 
     def tiled_along_seq(x, group):
-        """Whole texts are put one after the other along the axis of the tokens, and the number of heads stays. Count
-        the axes of (batch, kv_heads, seq, d_head): which one are the heads? And copies of a head belong side by
+        """You join copies of the whole text along the axis of the tokens, and the number of heads stays the same. Count
+        the axes of (batch, kv_heads, seq, d_head): which axis counts the heads? And the copies of a head belong side by
         side."""
         return x.repeat(1, 1, group, 1)
 
     def tiled_along_batch(x, group):
-        """The whole batch is repeated, as by `cat` or `repeat` along axis 0, and the number of heads stays. Which axis
-        are the heads? And copies of a head belong side by side."""
+        """You repeat the whole batch, as `cat` or `repeat` along axis 0 does, and the number of heads stays the same.
+        Which axis counts the heads? And the copies of a head belong side by side."""
         return x.repeat(group, 1, 1, 1)
 
     def tiled_along_features(x, group):
-        """Each vector is repeated along its features, and the number of heads stays. Which axis are the heads? And
-        copies of a head belong side by side."""
+        """You repeat each vector along its features, and the number of heads stays the same. Which axis counts the
+        heads? And the copies of a head belong side by side."""
         return x.repeat(1, 1, 1, group)
 
     def flattened(x, group):
-        """No axis is named, so everything is repeated in one long row. Which argument of `repeat_interleave` names the
+        """You pass no axis, so everything is repeated in one long row. Which argument of `repeat_interleave` names the
         axis?"""
         return x.repeat_interleave(group)
 
     def wrong_order_in_view(x, group):
-        """You reshape the repeated heads with their axes in the wrong order, so tokens and heads are mixed. The axis of
-        the group belongs right after the axis of the heads before you merge the two."""
+        """You reshape the repeated heads with their axes in the wrong order, so tokens and heads are mixed. Before you
+        merge the two, the axis of the group must come right after the axis of the heads."""
         batch, kv_heads, seq, d_head = x.shape
         return x.repeat_interleave(group, dim=2).reshape(batch, kv_heads * group, seq, d_head)
 
     def features_mixed_in_view(x, group):
         """You copy single numbers, one beside the other, and then reshape them into heads, so the numbers of a head are
-        mixed. `reshape` never moves an axis: the axis of the copies must come right after the axis of the heads before
-        you merge the two."""
+        mixed. `reshape` never moves an axis: before you merge the two, the axis of the copies must come right after the
+        axis of the heads."""
         batch, kv_heads, seq, d_head = x.shape
         return x.repeat_interleave(group, dim=3).reshape(batch, kv_heads * group, seq, d_head)
 
     def sentences_mixed_in_view(x, group):
         """You concatenate copies of the whole batch, and then reshape them into heads: a sentence gets heads of a
-        different sentence. `reshape` never moves an axis: on which axis must the copies be before you merge two
-        axes?"""
+        different sentence. `reshape` never moves an axis: before you merge two axes, on which axis must the copies
+        be?"""
         return x.repeat(group, 1, 1, 1).reshape(x.shape[0], -1, *x.shape[2:])
 
     def backwards(x, group):
-        """Your groups run backwards: the first heads of queries get the last head of keys. Which one belongs to query
-        0?"""
+        """Your groups are in reverse order: the first heads of queries get the last head of keys. Which head belongs to
+        query 0?"""
         return x.flip(1).repeat_interleave(group, dim=1)
 
     def zeros_for_the_copies(x, group):
-        """One head of each group is there, and the other members are zeros. A place that was made with `zeros` stays 0
-        until something is written there: how many places does each head of keys fill?"""
+        """Only one head of each group is filled, and the others are zeros. A place in a tensor made by `zeros` stays 0
+        until you write to it: how many places does each head of keys fill?"""
         return torch.stack([x, *[torch.zeros_like(x)] * (group - 1)], dim=2).flatten(1, 2)
 
     def first_group_alone(x, group):
@@ -199,18 +199,18 @@ class Copies:
         return x[:, :1].repeat_interleave(group, dim=1)
 
     def last_group_alone(x, group):
-        """Only the copies of the last head come back. A loop that gives each round's result the same name keeps the
-        last: what gathers all of them?"""
+        """You return only the copies of the last head. A loop that assigns the result of each round to the same name
+        keeps only the last result: how can you collect all of them?"""
         return x[:, -1:].repeat_interleave(group, dim=1)
 
     def mean_for_all(x, group):
-        """All heads of queries get the mean of the heads of keys. No head is averaged: each group reads the one that is
+        """All heads of queries get the mean of the heads of keys. Heads are not averaged: each group has one head of
         its own."""
         return x.mean(dim=1, keepdim=True).repeat(1, group * x.shape[1], 1, 1)
 
     def divided_by_the_group(x, group):
-        """The copies are divided by how many there are. They are copies: a query that shares its head reads the same
-        numbers as one that has it alone."""
+        """You divide the copies by their number. A copy has the numbers of the original: a query that shares its head
+        reads the same numbers as a query that does not."""
         return x.repeat_interleave(group, dim=1) / max(group, 1)
 
     def not_repeated(x, group):
@@ -218,20 +218,20 @@ class Copies:
         return x.clone()
 
     def chunks_tiled(x, group):
-        """You cut the heads into as many pieces as a group has members, and repeat each piece as a whole: several heads
-        take turns in it, 0, 1, 0, 1. Which heads make up one group?"""
+        """You cut the heads into as many pieces as a group has members, and repeat each piece as a whole: the heads of
+        a piece alternate, 0, 1, 0, 1. Which heads make up one group?"""
         return torch.cat([piece.repeat(1, group, 1, 1) for piece in x.chunk(max(group, 1), dim=1)], dim=1)
 
     def copies_on_an_axis_of_their_own(x, group):
-        """The copies {are right, and they} have an axis to themselves: your result has five axes. `expand` needs that
-        axis for a while. Afterwards heads and copies must become one axis: which two do you merge, and with which
+        """The copies {are right, and they} have an axis to themselves: your result has five axes. `expand` needs this
+        axis, but afterwards heads and copies must become one axis: which two axes do you merge, and with which
         method?"""
         return x[:, :, None].repeat(1, 1, group, 1, 1)
 
     def copies_in_front_of_the_heads(x, group):
-        """The copies have a separate axis, in front of that of the heads: your result has five axes. Merged in this
-        order, these two give 0, 1, 2, 0, 1, 2. Where must the axis of the copies be, so that copies of one head are
-        neighbours?"""
+        """The copies have a separate axis, in front of the axis of the heads: your result has five axes. Merged in this
+        order, the two axes would give 0, 1, 2, 0, 1, 2. Where must the axis of the copies be, so that copies of one
+        head are neighbours?"""
         return x[:, None].repeat(1, group, 1, 1, 1)
 
     def copies_in_front_of_all(x, group):
@@ -240,13 +240,13 @@ class Copies:
         return x.repeat(group, 1, 1, 1, 1)
 
     def copies_after_the_tokens(x, group):
-        """The copies have a separate axis, after that of the tokens: your result has five axes. To become heads, the
-        copies must be on an axis right after the heads, which you then merge with that of the heads."""
+        """The copies have a separate axis, after the axis of the tokens: your result has five axes. To become heads,
+        the copies must be on an axis right after the axis of the heads; then you can merge these two axes."""
         return x[:, :, :, None].repeat(1, 1, 1, group, 1)
 
     def heads_merged_with_the_batch(x, group):
-        """Heads and batch are merged into one axis: `flatten(0, 1)` joins the first two. Count the axes from 0 once the
-        copies have one of their own: which two must become one?"""
+        """Heads and batch are merged into one axis: `flatten(0, 1)` joins the first two. When the copies have an axis
+        of their own, count the axes from 0: which two axes must become one?"""
         return x[:, :, None].repeat(1, 1, group, 1, 1).flatten(0, 1)
 
     def heads_in_front(x, group):
@@ -260,19 +260,19 @@ class Copies:
         return x.repeat_interleave(group, dim=1).transpose(1, 2)
 
     def tokens_and_features_exchanged(x, group):
-        """{The heads are right, and} tokens and features have changed places, as scores need their keys. Here the last
-        two axes stay (seq, d_head)."""
+        """{The heads are right, and} tokens and features have changed places, as they must in the keys when you compute
+        scores. Here the last two axes stay (seq, d_head)."""
         return x.repeat_interleave(group, dim=1).mT
 
     def reshaped_for_transposed(x, group):
-        """The copies were right, and then you reshaped them to (batch, seq, n_heads, d_head). `reshape` moves no axis,
-        so tokens and heads are mixed; and asked for is (batch, n_heads, seq, d_head)."""
+        """The copies were right, but then you reshaped them to (batch, seq, n_heads, d_head). `reshape` moves no axis,
+        so tokens and heads are mixed. The task asks for (batch, n_heads, seq, d_head)."""
         batch, kv_heads, seq, d_head = x.shape
         return x.repeat_interleave(group, dim=1).reshape(batch, seq, kv_heads * group, d_head)
 
     def heads_joined_along_the_batch(x, group):
-        """The copies are joined along the batch: (n_heads · batch, 1, seq, d_head). `cat` joins along axis 0 unless it
-        is told otherwise: which axis are the heads?"""
+        """The copies are joined along the batch: (n_heads · batch, 1, seq, d_head). `cat` joins along axis 0 unless you
+        pass a `dim`: which axis counts the heads?"""
         return x.repeat_interleave(group, dim=1).transpose(0, 1).flatten(0, 1)[:, None]
 
     def heads_last(x, group):
@@ -281,26 +281,26 @@ class Copies:
         return x.repeat_interleave(group, dim=1).movedim(1, -1)
 
     def heads_merged_into_the_tokens(x, group):
-        """The copies are joined along the tokens: (batch, n_heads · seq, d_head), three axes. An index takes the axis
-        of the heads away, and `cat` makes none. What puts tensors on a new axis?"""
+        """The copies are joined along the tokens: (batch, n_heads · seq, d_head), three axes. An index removes the axis
+        of the heads, and `cat` adds none. Which function joins tensors along a new axis?"""
         return x.repeat_interleave(group, dim=1).flatten(1, 2)
 
     def heads_merged_into_the_batch(x, group):
-        """The copies are joined along the batch: (n_heads · batch, seq, d_head), three axes. An index takes the axis of
-        the heads away, and `cat` makes none. What puts tensors on a new axis?"""
+        """The copies are joined along the batch: (n_heads · batch, seq, d_head), three axes. An index removes the axis
+        of the heads, and `cat` adds none. Which function joins tensors along a new axis?"""
         return x.repeat_interleave(group, dim=1).transpose(0, 1).flatten(0, 1)
 
     def heads_merged_into_the_features(x, group):
         """The heads are merged into one long vector for each token: (batch, seq, n_heads · d_head), as after attention.
-        Here they are still apart, on axis 1. Which step joins them?"""
+        Here the heads must stay separate, on axis 1. Which step merges them?"""
         return x.repeat_interleave(group, dim=1).transpose(1, 2).flatten(2)
 
 
 @repeat_keys.wrong(stage="copies", alone=True)
 class CopiesAlone:
     def copies_after_the_originals(x, group):
-        """All heads of keys come once, and their other copies come after them. Neighbours share a head: 0, 0, 1, 1, 2,
-        2. Where does the second copy of head 0 belong?"""
+        """Your result contains each head of keys once, and all further copies after them. Neighbours share a head: 0,
+        0, 1, 1, 2, 2. Where does the second copy of head 0 belong?"""
         return torch.cat([x, x.repeat_interleave(max(group - 1, 0), dim=1)], dim=1)
 
     def first_head_for_all(x, group):
@@ -309,45 +309,45 @@ class CopiesAlone:
         return x[:, :1].repeat(1, group * x.shape[1], 1, 1)
 
     def last_head_for_all(x, group):
-        """All heads of queries get the last head of keys. Each group has one of its own: which head does query 0
+        """All heads of queries get the last head of keys. Each group has a head of its own: which head does query 0
         read?"""
         return x[:, -1:].repeat(1, group * x.shape[1], 1, 1)
 
     def view_of_copies(x, group):
-        """`view` raises an error: what `expand` returns lies in memory only once, so that heads and copies cannot
-        become one axis without copying. Which method copies where it must?"""
+        """`view` raises an error: the tensor that `expand` returns has each head only once in memory, so heads and
+        copies cannot be merged into one axis without copying numbers. Which method copies them if it must?"""
         batch, kv_heads, seq, d_head = x.shape
         return x[:, :, None].expand(-1, -1, group, -1, -1).view(batch, kv_heads * group, seq, d_head)
 
     @family(sentences_for_heads=1, sentences_for_heads_in_front=0)
     def sentences_for_heads(axis, x, group):
-        """You pick sentences for heads: `x[h]` takes place h of the first axis, and that is the batch. How is a place
-        of the second axis picked?"""
+        """You select sentences instead of heads: `x[h]` selects index h on the first axis, which is the batch. How do
+        you select an index on the second axis?"""
         return torch.stack([x[head] for head in range(x.shape[1]) for _ in range(group)], dim=axis)
 
     def indices_of_sentences(x, group):
-        """You pick sentences instead of heads: your indices are on the first axis, which counts the batch. How do you
-        pick places of the second axis?"""
+        """You select sentences instead of heads: your indices are on the first axis, which is the batch. How do you
+        select indices on the second axis?"""
         return x[torch.arange(x.shape[1]).repeat_interleave(group)]
 
     def indices_of_tokens(x, group):
-        """You pick tokens instead of heads: your indices are on axis 2, which is seq. Count the axes of (batch,
+        """You select tokens instead of heads: your indices are on axis 2, which is seq. Count the axes of (batch,
         kv_heads, seq, d_head) from 0."""
         return x[:, :, torch.arange(x.shape[1]).repeat_interleave(group)]
 
     def repeat_with_dim(x, group):
-        """`x.repeat` takes no `dim`: it wants a number for every axis, and would tile the row of heads, 0, 1, 2, 0, 1,
-        2. Its neighbour takes an axis, and repeats each entry before the next one comes."""
+        """`x.repeat` has no argument `dim`: it needs a number for every axis, and would tile the row of heads, 0, 1, 2,
+        0, 1, 2. A method with a longer name has this argument, and repeats each entry before the next one."""
         return x.repeat(group, dim=1)
 
     def repeat_for_too_few_axes(x, group):
-        """`x.repeat` wants a number for every axis, from the first to the last, and gets fewer than `x` has axes. It
-        would tile the row of heads, too, 0, 1, 2, 0, 1, 2: which method repeats each entry of one axis?"""
+        """`x.repeat` needs a number for every axis of `x`, but you pass fewer. And it would tile the row of heads, 0,
+        1, 2, 0, 1, 2: which method repeats each entry of one axis?"""
         return x.repeat(1, group)
 
     def repeat_of_torch(x, group):
         """PyTorch has no function `torch.repeat`. There is a method of that name, which tiles the row of heads, 0, 1,
-        2, 0, 1, 2, and a function with a longer name that repeats each entry before the next one comes."""
+        2, 0, 1, 2, and there is a function with a longer name, which repeats each entry before the next one."""
         return torch.repeat(x, group)
 
 
@@ -356,18 +356,18 @@ class InWhichOrder:
     """In which order, and on which axis."""
 
     def features_cut_up(x, n_heads):
-        """You cut the features of each head into smaller heads, as `split_heads` does. Nothing is repeated then, and
-        each head has fewer features: d_head must stay."""
+        """You cut the features of each head into smaller heads, as `split_heads` does. Then nothing is repeated, and
+        each head has fewer features, but d_head must stay the same."""
         return x.reshape(x.shape[0], n_heads, x.shape[2], -1)
 
     def last_head_for_the_rest(x, n_heads):
-        """The heads of keys come once each, and the last one fills all places that are left. Each head serves a group
-        of the same size: where do the copies of head 0 belong?"""
+        """Your result contains each head of keys once, and copies of the last head in all remaining places. Each head
+        serves a group of the same size: where do the copies of head 0 belong?"""
         return x[:, torch.arange(n_heads).clamp(max=x.shape[1] - 1)]
 
     def slices_overlap(x, n_heads):
-        """The places that you fill for one head overlap those of the next: `h : h + group` moves on by one, and a group
-        is longer. At which place does the group of head h begin?"""
+        """The places that you fill for one head overlap those of the next: `h : h + group` begins one place later for
+        each head, but a group has more places than one. At which place does the group of head h begin?"""
         group = n_heads // x.shape[1]
         heads = x.new_zeros(x.shape[0], n_heads, *x.shape[2:])
         for head in range(x.shape[1]):
@@ -379,14 +379,14 @@ class InWhichOrder:
         return repeat_keys.reference(x, n_heads)[:, :-1]
 
     def last_query_left_at_zero(x, n_heads):
-        """The last head of queries reads zeros: its place was made, and nothing is written there. Does a `range` end
-        too early?"""
+        """The last head of queries reads zeros: its place exists, but you write nothing to it. Does a `range` end too
+        early?"""
         heads = repeat_keys.reference(x, n_heads)
         return torch.cat([heads[:, :-1], torch.zeros_like(heads[:, -1:])], dim=1)
 
     def zeros_for_the_rest(x, n_heads):
-        """The heads of keys come once each, and zeros fill the places after them. Each query needs a head to read:
-        where do the copies belong?"""
+        """Your result contains each head of keys once, and zeros in the places after them. Each query needs a head to
+        read: where do the copies belong?"""
         return torch.cat([x, x.new_zeros(x.shape[0], n_heads - x.shape[1], *x.shape[2:])], dim=1)
 
 
@@ -395,13 +395,13 @@ class ShapeOfTheResult:
     """Right copies in a result with the wrong shape."""
 
     def list_of_heads_with_their_axis(x, n_heads):
-        """You return a list of heads, each (batch, 1, seq, d_head), and no tensor. They have an axis for the heads
-        already: which function joins tensors along it?"""
+        """You return a list of heads, each (batch, 1, seq, d_head), instead of one tensor. These tensors already have
+        an axis for the heads: which function joins tensors along such an axis?"""
         return list(repeat_keys.reference(x, n_heads).split(1, dim=1))
 
     def pair_returned(x, n_heads):
-        """You return a pair: the copies, twice, as for keys and values. The function is called for each of them; asked
-        for is one tensor."""
+        """You return a pair: the copies, twice, as for keys and values. The function is called once for keys and once
+        for values, and returns one tensor each time."""
         copies = repeat_keys.reference(x, n_heads)
         return copies, copies
 
@@ -411,33 +411,33 @@ class PyTorchRefuses:
     """What PyTorch refuses."""
 
     def expanded_along_the_heads(x, n_heads):
-        """`expand` stretches an axis of size 1, and no other. With one head of keys it works; with several it raises an
-        error, because it cannot know in which order you want them. Is there a method that repeats each entry of an
-        axis? Or can each head get an axis of size 1 of its own?"""
+        """`expand` stretches only an axis of size 1. With one head of keys it works; with several heads it raises an
+        error, because it cannot know in which order you want the copies. Is there a method that repeats each entry of
+        an axis? Or can each head get an axis of size 1 of its own?"""
         return x.expand(x.shape[0], n_heads, x.shape[2], x.shape[3])
 
     def expanded_along_the_heads_alone(x, n_heads):
-        """`expand` is told to leave the other axes as they are, and to stretch that of the heads. It stretches an axis
-        of size 1, and no other: with one head of keys it works, with several it raises an error. Is there a method that
-        repeats each entry of an axis? Or can each head get an axis of size 1 of its own?"""
+        """You tell `expand` to leave the other axes as they are, and to stretch the axis of the heads. `expand`
+        stretches only an axis of size 1: with one head of keys it works, but with several it raises an error. Is there
+        a method that repeats each entry of an axis? Or can each head get an axis of size 1 of its own?"""
         return x.expand(-1, n_heads, -1, -1)
 
     def room_for_the_old_heads_only(x, n_heads):
-        """You write into a tensor that is like `x`, with as many heads as there are of keys, and the next one has no
-        place. Which shape must it have?"""
+        """You write into a tensor with the shape of `x`, which has only as many heads as the keys, so the next head has
+        no place. Which shape must your tensor have?"""
         heads = torch.empty_like(x)
         for head in range(n_heads):
             heads[:, head] = x[:, head // (n_heads // x.shape[1])]
         return heads
 
     def assertion_of_ones_own(x, n_heads):
-        """Your own `assert` refuses what the task allows: `n_heads` is a multiple of the number of heads of keys, not
+        """Your own `assert` rejects what the task allows: `n_heads` is a multiple of the number of heads of keys, not
         the reverse. Try it with 3 and 6."""
         assert x.shape[1] % n_heads == 0
         return repeat_keys.reference(x, n_heads)
 
     def heads_read_from_the_tokens(x, n_heads):
-        """You take `x` for (batch, seq, heads, d_head), and the reshape at the end raises an error. The order here is
+        """You treat `x` as (batch, seq, heads, d_head), and the reshape at the end raises an error. The order here is
         (batch, kv_heads, seq, d_head): which size does each name of yours get?"""
         batch, seq, heads, d_head = x.shape
         group = n_heads // heads
@@ -448,19 +448,19 @@ class PyTorchRefuses:
         viewed_without_copies=(torch.Tensor.view, "view `x` with"),
     )
     def no_copies(cut, x, n_heads):
-        """You {} more heads, and it has too few numbers for that: `view` and `reshape` never make a number twice. Which
+        """You {} more heads, but `x` has too few numbers for that: `view` and `reshape` never repeat a number. Which
         method makes copies?"""
         return cut(x, x.shape[0], n_heads, x.shape[2], x.shape[3])
 
     def as_often_as_heads_and_reshaped(x, n_heads):
-        """Each head is copied `n_heads` times, and those are too many for the shape at the end. How large is a group,
-        when `n_heads` queries share the heads of `x`?"""
+        """Each head is copied `n_heads` times, which are too many copies for the shape at the end. How large is a
+        group, when `n_heads` queries share the heads of `x`?"""
         return x.repeat_interleave(n_heads, dim=1).reshape(x.shape[0], n_heads, x.shape[2], x.shape[3])
 
     def first_sentence_tiled(x, n_heads):
-        """Two things go wrong here. Every sentence got the keys of the first one: what does `x[0]` leave of (batch,
-        kv_heads, seq, d_head)? And your heads go round in turn, as in 0, 1, 2, 0, 1, 2; neighbouring heads of queries
-        share one: 0, 0, 1, 1, 2, 2."""
+        """Two things go wrong here. Every sentence gets the keys of the first sentence: which axis of (batch, kv_heads,
+        seq, d_head) does `x[0]` remove? And your heads alternate, as in 0, 1, 2, 0, 1, 2, but neighbouring heads of
+        queries share one head of keys: 0, 0, 1, 1, 2, 2."""
         return Copies.tiled(x[:1].expand_as(x), n_heads // x.shape[1])
 
     @family(
@@ -475,26 +475,26 @@ class PyTorchRefuses:
         float_indices=lambda x, group: x[:, torch.arange(round(group * x.shape[1])) // group],
     )
     def counted_in_floats(repeat, x, n_heads):
-        """Your count of copies is a float: `/` returns one even where the division comes out even, and 2.0 copies are
-        none that PyTorch takes. Which operator divides whole numbers?"""
+        """Your number of copies is a float: `/` returns a float even if there is no remainder, and PyTorch does not
+        accept 2.0 as a number of copies. Which operator divides whole numbers?"""
         return repeat(x, n_heads / x.shape[1])
 
 
 class Indices:
-    """Which head of keys query ``head`` reads."""
+    """Indices of the head of keys that query ``head`` reads."""
 
     def divided_by_the_heads_of_keys(head, kv_heads, group):
-        """Query h reads head h // kv_heads: you divide by how many heads of keys there are. With 2 of them and 6
-        queries, query 5 would read a head 2, which does not exist. How many queries in a row share one head?"""
+        """Query h reads head h // kv_heads: you divide by the number of heads of keys. With 2 heads of keys and 6
+        queries, query 5 would read head 2, which does not exist. How many queries in a row share one head?"""
         return head // kv_heads
 
     def modulo_the_group(head, kv_heads, group):
-        """Query h reads head h % group, so that the heads alternate, and a large group asks for heads that do not
-        exist. Neighbours share one: which operation makes 0, 0, 1, 1 of 0, 1, 2, 3?"""
+        """Query h reads head h % group, so the heads alternate, and in a large group some of them do not exist.
+        Neighbours share one head: which operation turns 0, 1, 2, 3 into 0, 0, 1, 1?"""
         return head % group
 
     def one_index_further(head, kv_heads, group):
-        """Your groups begin one query too early: the first has one member too few, and the last query asks for a head
+        """Your groups begin one query too early: the first group has one query too few, and the last query reads a head
         that does not exist. Count queries from 0: which head does each of them read?"""
         return (head + 1) // group
 
@@ -504,14 +504,14 @@ class Indices:
         return head
 
     def times_the_group(head, kv_heads, group):
-        """You multiply the number of a query by the size of a group, and soon ask for heads that do not exist. Several
-        queries share one head: is that head's number larger than theirs, or smaller?"""
+        """You multiply the number of a query by the size of a group, so the later queries read heads that do not exist.
+        Several queries share one head: is that head's number larger than theirs, or smaller?"""
         return head * group
 
 
 @repeat_keys.wrong
 class Picked:
-    """Heads picked by index: where one is out of range, a tensor of indices and a loop raise at different
+    """Heads selected by index: if an index is out of range, a tensor of indices and a loop raise an error at different
     operations."""
 
     @family(**rows_of(Indices))
@@ -526,7 +526,7 @@ class Picked:
 
 @repeat_keys.mistake_around
 def first_sentence_for_all(function):
-    """Every sentence got the keys of the first one. An index such as `x[0]` takes one sentence out of the batch, and
-    `expand` or broadcasting hides that the others are gone. What does `x[0]` leave of (batch, kv_heads, seq,
-    d_head)?"""
+    """Every sentence gets the keys of the first sentence. An index such as `x[0]` selects one sentence of the batch,
+    and `expand` or broadcasting hides that the others are missing. Which axis of (batch, kv_heads, seq, d_head) does
+    `x[0]` remove?"""
     return lambda x, n_heads: function(x[:1].expand_as(x), n_heads)

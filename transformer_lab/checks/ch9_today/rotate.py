@@ -9,8 +9,8 @@ from ..exercise import exercise, family
 from ..probes import strided_with_whole_rows
 
 
-# With base 16, and 4 or 8 features, all speeds are powers of 2, which float32 holds: angles are exact there, and agree
-# with those of float64 even where a mistake makes them large. No other size is d_head / 2.
+# With base 16 and 4 or 8 features, all speeds are powers of 2, which float32 represents exactly: the angles are exact,
+# and agree with those in float64 even if a mistake makes them large. No other size equals d_head / 2.
 def _heads_and_positions(draw, batch=3, heads=5, seq=7, d_head=4):
     if d_head % 2:  # whole pairs, in the smallest input as well
         raise ValueError(f"d_head must be even, got {d_head}")
@@ -153,7 +153,7 @@ def table_of_fixed_length(x, positions, base):
 
 
 def _rest_unchanged(probe, got, expected):
-    """Whether the first features of every head were turned somehow, and all after them came back as they were."""
+    """Whether some first features of every head were rotated in some way, and all later features returned unchanged."""
     x, mine = probe.arguments[0], got.value
     if x.shape[-1] == 2:  # a head of one pair has no part to leave unchanged
         return True
@@ -423,7 +423,7 @@ class AnglesAlone:
 
     def tokens_before_heads(positions, d_head, base):
         """The positions of your table of angles line up with the heads, as if `x` were (batch, seq, heads, d_head).
-        Here the heads come before the tokens: counted from the end, which axis is that of the tokens?"""
+        Here the heads come before the tokens: counted from the end, which axis counts the tokens?"""
         return angles_of(positions, d_head, base)[:, None]
 
     def angles_transposed(positions, d_head, base):
@@ -508,8 +508,8 @@ class Turn:
         return turned(a, b, angle)[0], b
 
     def cos_and_sin_exchanged(a, b, angle):
-        """You exchange cosine and sine. At the angle 0 a pair must not change, and cos(0) is 1: by which of the two
-        must you multiply the old first feature in the new one?"""
+        """You exchange cosine and sine. At the angle 0 a pair must not change, and cos(0) is 1: which of the two must
+        multiply the old first feature in the new first feature?"""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         return a * sin - b * cos, a * cos + b * sin
 
@@ -633,7 +633,7 @@ class JoinedAlone:
         return torch.stack([a, b], dim=-1)
 
     def pairs_on_an_axis_before_them(a, b):
-        """The two features of a pair have an axis of their own, the last but one: the result has five axes. It must
+        """The two features of a pair have an axis of their own, the second to last: the result has five axes. It must
         have the shape of `x`, with the two features of a pair side by side."""
         return torch.stack([a, b], dim=-2)
 

@@ -115,7 +115,7 @@ class Scores:
     )
     def softmax(axis, logits):
         """Your softmax runs over {}. Each token chooses among its experts, so the probabilities of one token sum to 1.
-        Which axis of `logits` is that of the experts?"""
+        Which axis of `logits` counts the experts?"""
         return logits.softmax(dim=axis)
 
     def no_softmax(logits):
@@ -278,7 +278,7 @@ class Shares:
 
     def all_alike(weights):
         """All experts of a token get the same weight. {The choice is right, but} you lose how sure the router was, and
-        no gradient reaches it. By which numbers does `topk` choose?"""
+        no gradient reaches the router. By which numbers does `topk` choose?"""
         return weights * 0 + 1 / weights.shape[-1]
 
     def by_the_largest(weights):
@@ -362,7 +362,7 @@ class WrongAnswers:
 
     def chosen_over_the_tokens(logits, n_active):
         """{You choose the right experts.} The softmax of their logits runs over the tokens of the sentence, but the
-        weights of *one token* must sum to 1. Which axis is that of a token's experts?"""
+        weights of *one token* must sum to 1. Which axis counts a token's experts?"""
         chosen, indices = logits.topk(n_active, dim=-1)
         return indices, chosen.softmax(dim=1)
 

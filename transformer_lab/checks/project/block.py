@@ -27,7 +27,7 @@ def two_maps(x, weights):
 
 
 def residual(x, change):
-    """Add the result to the input of the norm before it."""
+    """Add the sublayer's result to the input of the norm before it."""
     return x + change
 
 
@@ -53,7 +53,7 @@ def block(
     forward=two_maps,
     second_residual=residual,
 ):
-    """One pre-norm block: attention, then the feed-forward layer, each result added to x."""
+    """Apply one pre-norm block: attention, then the feed-forward layer, and add each result to x."""
     x = first_residual(x, attention(first_norm(x, weights["norm1"]), weights, n_heads, attend))
     return second_residual(x, forward(second_norm(x, weights["norm2"]), weights))
 
@@ -181,7 +181,7 @@ class SecondNorm:
 class Forward:
     def activated_at_the_end(x, weights):
         """The ReLU comes after the second map instead of between the two maps. The layer can then only add to a
-        feature, never subtract, and the two maps are equal to a single one. What must come between them?"""
+        feature, never subtract, and the two maps amount to a single map. What must come between them?"""
         return relu(linear(linear(x, weights["w1"], weights["b1"]), weights["w2"], weights["b2"]))
 
     def no_activation(x, weights):
@@ -265,8 +265,8 @@ class WrongAnswers:
         return x + self_attention.reference(normalized(x, weights["norm1"]), weights, n_heads, attend)
 
     def no_eps(x, weights, n_heads, attend):
-        """{Right for ordinary numbers, but wrong for very small ones:} the eps in your norms is missing or wrong. 1e-5
-        is added to the variance before the root is taken. Is eps 1e-5, and in both norms?"""
+        """{Your block is right for ordinary numbers, but wrong for very small ones:} the eps in your norms is missing
+        or wrong. 1e-5 is added to the variance before the root is taken. Is eps 1e-5, and in both norms?"""
 
         def norm(x, weight, bias):
             return (x - x.mean(-1, keepdim=True)) / x.var(-1, keepdim=True, correction=0).sqrt() * weight + bias
@@ -289,7 +289,7 @@ class WrongAnswers:
 
     def added_to_the_normalized(x, weights, n_heads, attend):
         """You add the changes to the normalized x instead of x. Nothing then passes through a block unchanged, and
-        gradients lose their direct way to the first layer. Keep x, and normalize a copy."""
+        gradients lose their direct path to the first layer. Keep x, and normalize a copy."""
         first = normalized(x, weights["norm1"])
         x = first + self_attention.reference(first, weights, n_heads, attend)
         second = normalized(x, weights["norm2"])
@@ -362,8 +362,8 @@ class WrongAnswers:
         return block.reference(x, {**weights, **turned}, n_heads, attend)
 
     def eps_too_small(x, weights, n_heads, attend):
-        """{Right for ordinary numbers, but wrong for very small ones:} the eps in your norms is 1e-6, which is common
-        too. Here eps is 1e-5, in both norms."""
+        """{Your block is right for ordinary numbers, but wrong for very small ones:} the eps in your norms is 1e-6,
+        which is common too. Here eps is 1e-5, in both norms."""
 
         def norm(x, norm):
             return layer_norm(x, x.shape[-1:], *norm, eps=1e-6)
@@ -391,14 +391,14 @@ class WrongAnswers:
 
     @family(eps_of_1e_7=1e-7, eps_of_1e_8=1e-8)
     def smaller_eps(eps, x, weights, n_heads, attend):
-        """Right for ordinary numbers, but wrong for very small ones: the eps in your norms is too small. Here eps is
-        1e-5, in both norms."""
+        """Your block is right for ordinary numbers, but wrong for very small ones: the eps in your norms is too small.
+        Here eps is 1e-5, in both norms."""
         return _with_eps(eps, x, weights, n_heads, attend)
 
     @family(eps_of_1e_4=1e-4, eps_of_1e_3=1e-3, eps_of_1e_2=1e-2)
     def larger_eps(eps, x, weights, n_heads, attend):
         """The eps in your norms is too large. Here eps is 1e-5, in both norms: added to variances around 1, it has no
-        visible effect, but your eps does. How many zeros come between the point and the 1?"""
+        visible effect, but your eps does. How many zeros come between the decimal point and the 1?"""
         return _with_eps(eps, x, weights, n_heads, attend)
 
 

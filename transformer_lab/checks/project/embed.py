@@ -123,8 +123,8 @@ class VectorsAlone:
 
     def only_as_many_classes_as_occur(tokens, table):
         """You do not tell `one_hot` the size of the vocabulary, so it stops at the largest token that occurs. Unless
-        that is the last token of the table, the product does not fit. Pass `len(table)`, or look the rows up:
-        `table[tokens]`."""
+        that is the last token of the table, the shapes of the product do not fit. Pass `len(table)`, or look the rows
+        up: `table[tokens]`."""
         return torch.nn.functional.one_hot(tokens).to(table) @ table
 
     def columns_for_rows(tokens, table):
@@ -179,17 +179,17 @@ class VectorsAlone:
 
     def gathered(tokens, table):
         """`gather` picks single numbers, and its index must not have more columns than the table: here it raises an
-        error. The exercise looks up whole rows. What do brackets look up?"""
+        error. The exercise looks up whole rows. What does an index in brackets look up?"""
         return table.gather(0, tokens)
 
     def index_select_of_two_axes(tokens, table):
         """`index_select` takes an index with one axis, but the tokens have two axes, so it raises an error. Brackets
-        take an index of any shape."""
+        accept an index of any shape."""
         return table.index_select(0, tokens)
 
     def tokens_in_one_row(tokens, table):
         """You flatten the tokens to look them up, and the rows stay in one list, (batch · seq, d_model), which does not
-        fit `seq` positions. Split the axis again, or do not flatten: brackets take an index of any shape."""
+        fit `seq` positions. Split the axis again, or do not flatten: brackets accept an index of any shape."""
         return table.index_select(0, tokens.flatten())
 
 
@@ -329,8 +329,9 @@ class Together:
         return torch.nn.functional.layer_norm(vectors + pattern.to(vectors), vectors.shape[-1:])
 
     def dtype_of_the_positions_kept(vectors, pattern):
-        """The positions come in float32, and a sum of two dtypes has the wider one: with a table in float16, the result
-        is float32. The result must have the table's dtype. Convert the positions before you add: `.to(table)`."""
+        """The positions come in float32, and a sum of two dtypes has the wider dtype: with a table in float16, the
+        result is float32. The result must have the table's dtype. Convert the positions before you add:
+        `.to(table)`."""
         return vectors + pattern.to(vectors.device)
 
     def positions_as_whole_numbers(vectors, pattern):

@@ -59,7 +59,7 @@ def language_model(
     last_norm=normalized,
     head=tied_head,
 ):
-    """A decoder-only language model: (batch, seq) to logits (batch, seq, vocab), with the table as its head."""
+    """Run a decoder-only language model: (batch, seq) to logits (batch, seq, vocab), with the table as its head."""
     x = through(first(tokens, weights["table"]), weights["blocks"], n_heads, attend)
     return head(last_norm(x, weights["norm"]), weights["table"])
 
@@ -146,7 +146,7 @@ class Through:
         return all_blocks(x, blocks[::-1], n_heads, attend)
 
     def no_blocks(x, blocks, n_heads, attend):
-        """No block has run: the prediction at each position depends on its own token and position alone."""
+        """No block has run: the prediction at each position depends only on its own token and position."""
         return x
 
     def normalized_after_every_block(x, blocks, n_heads, attend):
@@ -181,7 +181,7 @@ class ThroughAlone:
         return x
 
     def more_blocks_than_there_are(x, blocks, n_heads, attend):
-        """The loop asks for a block that does not exist: the index runs past the end of the list. Up to which number
+        """Your loop looks up a block that does not exist: the index runs past the end of the list. Up to which number
         does it count, perhaps the number of heads? You can also loop over the list without an index."""
         return blocks[len(blocks)]
 
@@ -199,8 +199,8 @@ class ThroughAlone:
 @language_model.wrong(stage="last_norm")
 class LastNorm:
     def no_last_norm(x, norm):
-        """The last normalization is missing. In a pre-norm model nothing has normalized the sum that comes out of the
-        last block: it has grown with every block, and the logits with it."""
+        """The last normalization is missing. In a pre-norm model nothing has normalized the sum that the last block
+        returns: it has grown with every block, and so have the logits."""
         return x
 
     def last_norm_bare(x, norm):
@@ -230,7 +230,7 @@ class LastNormAlone:
     @family(last_norm_with_eps_of_1e_4=1e-4, last_norm_with_eps_of_1e_3=1e-3, last_norm_with_eps_of_1e_2=1e-2)
     def larger_eps(eps, x, norm):
         """The eps of the last norm is too large. Here eps is 1e-5, as in the blocks. How many zeros come between the
-        point and the 1?"""
+        decimal point and the 1?"""
         return layer_norm(x, x.shape[-1:], *norm, eps=eps)
 
 
@@ -238,7 +238,7 @@ class LastNormAlone:
 class Head:
     def softmax_at_the_end(x, table):
         """You return probabilities. The exercise asks for logits: `cross_entropy` contains a softmax, and a second
-        softmax makes everything so even that training hardly progresses."""
+        softmax makes the probabilities so even that training hardly progresses."""
         return linear(x, table).softmax(-1)
 
     def no_head(x, table):
@@ -253,8 +253,8 @@ class Head:
         return log_softmax(linear(x, table), dim=-1)
 
     def last_position_only(x, table):
-        """You return the logits of the last position alone. They are enough to generate one token, but in training
-        every position predicts its next token: return the logits of all positions."""
+        """You return only the logits of the last position. They are enough to generate one token, but in training every
+        position predicts its next token: return the logits of all positions."""
         return linear(x[:, -1], table)
 
     def divided_by_root_d_model(x, table):

@@ -39,7 +39,7 @@ def mean_cross_entropy(logits, targets):
     ),
 )
 def next_token_loss(logits, tokens, *, guesses=all_but_the_last, answers=all_but_the_first, loss=mean_cross_entropy):
-    """The mean cross-entropy of each position's logits against the token that comes next: one number."""
+    """Return the mean cross-entropy of each position's logits against the token that comes next: one number."""
     return loss(guesses(logits), answers(tokens))
 
 
@@ -90,14 +90,16 @@ class Loss:
         return -(logits.log_softmax(-1) * chosen).mean()
 
     def logarithm_of_the_softmax(logits, targets):
-        """{Right for ordinary logits, but infinite for large ones.} A probability that is rounded to 0 has no
-        logarithm, and in float32 the exponential of a logit beyond 89 is infinite: one of the two has happened.
-        `log_softmax` computes both steps in one and avoids both problems, and `cross_entropy` contains it."""
+        """{Your loss is right for ordinary logits, but infinite for large ones.} A probability that is rounded to 0 has
+        no logarithm, and in float32 the exponential of a logit beyond 89 is infinite: one of the two has happened.
+        `log_softmax` computes softmax and logarithm in one step and avoids both problems, and `cross_entropy` contains
+        it."""
         return -logits.softmax(-1).gather(-1, targets[..., None]).log().mean()
 
     def exponentials_too_large(logits, targets):
-        """{Right for ordinary logits, but NaN for large ones:} in float32, e to the 89 is infinite, and infinity
-        divided by infinity is NaN. `log_softmax` subtracts the largest logit first, and `cross_entropy` contains it."""
+        """{Your loss is right for ordinary logits, but NaN for large ones:} in float32, e to the 89 is infinite, and
+        infinity divided by infinity is NaN. `log_softmax` subtracts the largest logit first, and `cross_entropy`
+        contains it."""
         chances = logits.exp() / logits.exp().sum(-1, keepdim=True)
         return -chances.gather(-1, targets[..., None]).log().mean()
 
@@ -144,7 +146,7 @@ class Loss:
 
     def sigmoid_for_the_softmax(logits, targets):
         """You apply a sigmoid to the logit of the right token and ignore the other tokens: making all logits larger
-        would be enough. One token comes next, so the probabilities of all tokens must sum to one. Which function
+        would lower the loss. One token comes next, so the probabilities of all tokens must sum to one. Which function
         ensures that?"""
         return -torch.nn.functional.logsigmoid(logits.gather(-1, targets[..., None])).mean()
 
@@ -190,7 +192,7 @@ class Loss:
 
     def every_sentence_for_every_sentence(logits, targets):
         """You compare each sentence's guesses with the answers of every sentence: an index such as `log_p[:, place,
-        tokens]` selects all sentences for each row of tokens. Which index must run along the batch with them?"""
+        tokens]` selects all sentences for each row of tokens. Which other index must run along the batch with them?"""
         return -logits.log_softmax(-1)[:, torch.arange(targets.shape[1], device=targets.device), targets].mean()
 
     def exponentials_for_logits(logits, targets):
@@ -282,7 +284,7 @@ class LossAlone:
 
     def vocabulary_flattened_as_well(logits, targets):
         """`flatten()` joins all axes of the logits, even the vocabulary, and `cross_entropy` finds no classes. Which
-        axes alone must you join?"""
+        are the only axes that you must join?"""
         return cross_entropy(logits.flatten(), targets.flatten())
 
     def answers_in_floating_point(logits, targets):
@@ -307,10 +309,10 @@ class LossAlone:
         },  # smaller limits give the same loss
     )
     def with_a_lower_limit(limit, logits, targets):
-        """{Right for ordinary logits, but too small for large ones:} the probabilities have a lower limit. Adding a
-        small number such as 1e-9 sets one, and so does `clamp`. However little probability a guess gives the right
-        token, it costs no more than minus the logarithm of that limit. `log_softmax` needs no limit, and
-        `cross_entropy` contains it."""
+        """{Your loss is right for ordinary logits, but too small for large ones:} the probabilities have a lower limit.
+        Adding a small number such as 1e-9 sets such a limit, and so does `clamp`. However little probability a guess
+        gives the right token, it costs no more than minus the logarithm of that limit. `log_softmax` needs no limit,
+        and `cross_entropy` contains it."""
         return -limit(logits.softmax(-1).gather(-1, targets[..., None])).log().mean()
 
 
@@ -318,7 +320,7 @@ class LossAlone:
 class WrongAnswers:
     def not_shifted(logits, tokens):
         """You compare each position with its own token instead of the next. The model sees that token, so the loss
-        falls to zero at once, and generation repeats the last token for ever. Shift guess and answer by one."""
+        falls to zero at once, and generation repeats the last token forever. Shift guess and answer by one."""
         return mean_cross_entropy(logits, tokens)
 
     def shifted_backwards(logits, tokens):
@@ -379,7 +381,8 @@ class WrongAnswers:
 
     def logits_for_log_probabilities(logits, tokens):
         """You use the logits as log-probabilities: `nll_loss` only selects one number for each target and changes its
-        sign. Without `log_softmax` before it, making all logits larger would be enough. `cross_entropy` does both."""
+        sign. Without `log_softmax` before it, making all logits larger would lower the loss. `cross_entropy` does
+        both."""
         return torch.nn.functional.nll_loss(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
 
     def class_zero_ignored(logits, tokens):
@@ -501,13 +504,13 @@ class WrongAnswers:
         return -logits[:, :-1].log_softmax(0).gather(-1, tokens[:, 1:, None]).mean()
 
     def different_axes_cut(logits, tokens):
-        """The tokens have lost their first place, but the logits a whole sentence: `[:-1]` cuts the first axis, the
-        batch. Which axis of the logits is `seq`?"""
+        """The tokens have lost their first place, but the logits have lost a whole sentence: `[:-1]` cuts the first
+        axis, the batch. Which axis of the logits is `seq`?"""
         return mean_cross_entropy(logits[:-1], tokens[:, 1:])
 
     def tokens_cut_along_the_batch(logits, tokens):
-        """The logits have lost their last position, but the tokens a whole sentence: `[1:]` cuts the first axis, the
-        batch. Which axis of the tokens is `seq`?"""
+        """The logits have lost their last position, but the tokens have lost a whole sentence: `[1:]` cuts the first
+        axis, the batch. Which axis of the tokens is `seq`?"""
         return mean_cross_entropy(logits[:, :-1], tokens[1:])
 
     def guesses_and_answers_returned(logits, tokens):

@@ -1,4 +1,4 @@
-"""Multi-head self-attention around any attention."""
+"""Multi-head self-attention around any attention function."""
 
 import torch
 from torch.nn.functional import linear, scaled_dot_product_attention
@@ -47,7 +47,7 @@ def self_attention(
     merge=merge_heads.reference,
     combined=last_projection,
 ):
-    """Multi-head self-attention around any ``attend(query, key, value)``: (batch, seq, d_model) in and out."""
+    """Apply multi-head self-attention around any ``attend(query, key, value)``: (batch, seq, d_model) in and out."""
     heads = attend(*(split(y, n_heads) for y in projections(x, weights)))
     return combined(merge(heads), weights)
 
@@ -203,8 +203,8 @@ class Combined:
 @self_attention.wrong
 class WrongAnswers:
     def attention_of_its_own(x, weights, n_heads, attend):
-        """`attend` is not used, or not alone: your attention sees all tokens, even the later ones. `attend` decides
-        which tokens a query may see. With your function, a model reads the token that it has to predict."""
+        """You do not use `attend`, or not only `attend`: your attention sees all tokens, even the later ones. `attend`
+        decides which tokens a query may see. With your function, a model reads the token that it has to predict."""
         return self_attention.reference(x, weights, n_heads, scaled_dot_product_attention)
 
     def softmax_whatever_is_given(x, weights, n_heads, attend):
@@ -300,5 +300,5 @@ self_attention.mistakes_in(merge=(Scrambled.features_for_tokens,))
 @self_attention.mistake_around
 def input_added(function):
     """You add the input to the result. The block does that after its attention, so x would be added twice.
-    `self_attention` returns the change alone."""
+    `self_attention` returns only the change."""
     return lambda x, weights, n_heads, attend: x + function(x, weights, n_heads, attend)
