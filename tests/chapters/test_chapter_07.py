@@ -34,7 +34,7 @@ def a_head_of_its_own():
     untied = tl.count_parameters(replace(tl.SMOLLM2_135M, tied=False))
     more = untied - tl.count_parameters(tl.SMOLLM2_135M)
     assert 1 / 7 < more / untied < 1 / 5
-    return [f"{more:,} more, one table: {untied:,}"]
+    return [f"one more table of {more:,} parameters, so {untied:,} in all"]
 
 
 def a_product():
