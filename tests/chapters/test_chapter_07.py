@@ -73,7 +73,7 @@ def without_means():
 def texts_at_a_time():
     fits = [n for n in (1, 2, 4, 8, 16) if 40 * n / 16 + 10 <= 16]
     assert fits[-1] == 2
-    return [f"the activations are {40 * 2 / 16:.0f} GB, {40 * 2 / 16 + 10:.0f} together", "more than 20 GB"]
+    return [f"take {40 * 2 / 16:.0f} GB, which makes {40 * 2 / 16 + 10:.0f} GB together", "more than 20 GB"]
 
 
 def numbers_in_a_cache():
