@@ -34,7 +34,7 @@ def a_head_of_its_own():
     untied = tl.count_parameters(replace(tl.SMOLLM2_135M, tied=False))
     more = untied - tl.count_parameters(tl.SMOLLM2_135M)
     assert 1 / 7 < more / untied < 1 / 5
-    return [f"{more:,} more, one table: {untied:,}"]
+    return [f"one more table of {more:,} parameters, so {untied:,} in all"]
 
 
 def a_product():
@@ -73,7 +73,7 @@ def without_means():
 def texts_at_a_time():
     fits = [n for n in (1, 2, 4, 8, 16) if 40 * n / 16 + 10 <= 16]
     assert fits[-1] == 2
-    return [f"the activations are {40 * 2 / 16:.0f} GB, {40 * 2 / 16 + 10:.0f} together", "more than 20 GB"]
+    return [f"take {40 * 2 / 16:.0f} GB, which makes {40 * 2 / 16 + 10:.0f} GB together", "more than 20 GB"]
 
 
 def numbers_in_a_cache():
