@@ -32,8 +32,8 @@ def unfold(x, batch):
     },
     hints=(
         "The program is right for one sentence. What can go wrong only when there are two?",
-        "Two sentences with two heads make four tables. Write down the sentence and the head of each, as the folded "
-        "axis orders them. In which order does the program unfold them?",
+        "Two sentences with two heads make four tables. Which sentence and which head does each table "
+        "belong to? Write them down in the order of the folded axis. In which order does the program unfold them?",
         "The folded axis has `batch` outside and `heads` inside: `view(…, …, seq, …)` must unfold them in this order.",
     ),
 )

@@ -39,10 +39,10 @@ def own_mask_first(own, cross):
         "return": "batch heads t_len t_len, batch heads q_len s_len",
     },
     hints=(
-        "The decoder attends twice: to its own tokens and to the encoder's. Whose keys are they each time, and which "
-        "keys must it not see?",
-        "Its own tokens: hide the future and the padding, both at once. The encoder's tokens: hide the padding of the "
-        "source. There is no future in the source.",
+        "The decoder attends twice: to its own tokens and to the encoder's. Whose keys does it read each time, and "
+        "which of them must it not see?",
+        "One mask is for the decoder's own tokens: it hides both the future and the padding. The other is for the "
+        "encoder's tokens: it hides only the padding of the source, in which there is no future.",
         "first `causal_mask(…) … padding_mask(…, …)`, then, as a second mask, `padding_mask(…, …)`",
     ),
 )
