@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 AREAS = {  # globs; a file belongs to the first area that names it
     "chapters-1-5": ("chapters/0[1-5]_*.ipynb",),
     "chapters-6-8": ("chapters/0[6-8]_*.ipynb",),
-    "chapters-9-11": ("chapters/09_*.ipynb", "chapters/1[01]_*.ipynb"),
+    "chapters-9-11": ("chapters/09_*.ipynb", "chapters/1*_*.ipynb"),
     "assignments": ("chapters/solutions/*.ipynb",),  # from which the assignments are generated
     "pages": ("chapters/*.md", "chapters/*.ipynb", "*.md", "benchmarks/*.md"),
     "cards": (

@@ -116,6 +116,15 @@ def address_mismatch(stored, root=ROOT):
     return f"{state}, and this is {own}: make repository URL=https://github.com/{own}"
 
 
+def branch_mismatch(branch, root=ROOT):
+    """Return a sentence if another branch than ``branch`` is checked out, else None."""
+    git = subprocess.run(["git", "branch", "--show-current"], cwd=root, capture_output=True, text=True)
+    current = git.stdout.strip()
+    if current and current != branch:
+        return f"Links lead to the branch {branch}. If your readers get {current}, add BRANCH={current}."
+    return None
+
+
 # Writing the address
 
 CELL = """\
@@ -258,6 +267,8 @@ def main():
     if not changed:
         print("Nothing to change.")
     print(f"The course's address: {new.url}, branch {new.branch}, site {new.site}" if new else "It has no address.")
+    if new and not arguments.branch and (sentence := branch_mismatch(new.branch)):
+        print(sentence)
 
 
 if __name__ == "__main__":

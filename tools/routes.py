@@ -59,12 +59,16 @@ class Route:
 ROUTES = (
     Route("afternoon", announced=(("3.7", "output projection"), ("2.1", "broadcast"))),
     Route("whole", announced=(("7.13", "tl.activation_bytes"),), skips=True),
-    Route("today", "1 2 3 4 5 6 7 8", (("7.1", "SwiGLU"), ("8.9", "expert"), ("9.1", "QK-norm"))),
+    Route(
+        "today",
+        "1 2 3 4 5 6 7 8",
+        (("7.1", "SwiGLU"), ("7.2", "rotary positions"), ("8.9", "expert"), ("9.1", "QK-norm")),
+    ),
 )
 
 
 def _numbers(marked):
-    """The sections in a mark such as ``3.1 3.2 + 3.2``: those before the plus sign; after it come exercises.
+    """The sections in a mark such as ``3.1 3.2 + softmax``: those before the plus sign; after it come exercises.
 
     The mark ``chapter 3`` means the chapter's core and all exercises of its assignment.
     """
@@ -76,7 +80,11 @@ def _numbers(marked):
 def _exercises(marked):
     if chapter := _chapter(marked):
         return [number for number in exercises() if _is_in(number, chapter)]
-    return marked.partition(" + ")[2].split()
+    numbers = {heading.split("`")[1]: number for number, (_, heading, _) in exercises().items()}
+    names = marked.partition(" + ")[2].split()
+    if unknown := [name for name in names if name not in numbers]:
+        sys.exit(f"A route must name exercises of the assignments, got {', '.join(unknown)}.")
+    return [numbers[name] for name in names]
 
 
 def _chapter(marked):
@@ -116,7 +124,11 @@ def sections():
 def terms():
     """Return the terms of the glossary, each with the sections that explain the term."""
     entries = re.split(r"(?m)^### ", (CHAPTERS / "glossary.md").read_text("utf-8"))[1:]
-    named = {entry.splitlines()[0]: set(re.findall(r"\[(\d+\.\d+)\]\(", entry)) for entry in entries}
+    named = {
+        term: set(re.findall(r"\[(\d+\.\d+)\]\(", entry))
+        for entry in entries
+        for term in entry.splitlines()[0].split(", ")
+    }
     return {term: explained for term, explained in named.items() if explained and term not in EVERYDAY_TERMS}
 
 

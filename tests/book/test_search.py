@@ -6,7 +6,7 @@ from test_reader import accessible
 
 from transformer_lab import labs
 
-LEAST = 35  # of 38
+MAY_BE_WRONG = 3  # of all queries: an edit of a text moves a query now and then
 # Queries of readers, and the result that must come first; if there are two or three, each must be among the first three
 # results. The first 18 queries are a reviewer's. The others were collected before any of them was tried.
 QUERIES = {
@@ -114,7 +114,7 @@ def test_queries_lead_where_they_must(visit, site):  # noqa: F811
     hits = dict(zip(QUERIES, page.evaluate(find, [*QUERIES])))
     wrong = {query: hits[query] for query, expected in QUERIES.items() if not is_right(expected, hits[query])}
     print(f"{len(QUERIES) - len(wrong)} of {len(QUERIES)} queries lead where they must, and not", *wrong, sep="\n")
-    assert len(QUERIES) == 38 and len(QUERIES) - len(wrong) >= LEAST, wrong
+    assert len(wrong) <= MAY_BE_WRONG, wrong
 
 
 def test_the_texts_are_loaded_when_a_search_opens(visit, site):  # noqa: F811

@@ -54,3 +54,9 @@ def test_minutes_are_the_sum_of_the_tables():
         reading = sum(int(minutes) for exercise, minutes in rows if not exercise)
         writing = sum(int(minutes) for exercise, minutes in rows if exercise)
         assert routes.minutes(route) == (reading, writing)
+
+
+def test_an_unknown_exercise_is_refused(page):
+    route = page(routes.ROUTES[0], lambda text: text.replace("+ split_heads", "+ cut_heads"))
+    with pytest.raises(SystemExit, match=r"^A route must name exercises of the assignments, got cut_heads\.$"):
+        routes.minutes(route)

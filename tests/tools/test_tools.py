@@ -140,6 +140,13 @@ def test_a_branch_with_a_space_is_refused():
         repository.parse_address(ADA.url, "my branch")
 
 
+def test_a_checkout_of_another_branch_is_noticed(tmp_path):
+    assert repository.branch_mismatch("main", tmp_path) is None  # no repository
+    subprocess.run(["git", "init", "-q", "-b", "master", tmp_path], check=True)
+    assert repository.branch_mismatch("master", tmp_path) is None
+    assert repository.branch_mismatch("main", tmp_path).endswith("If your readers get master, add BRANCH=master.")
+
+
 @pytest.fixture
 def cloned(tmp_path, monkeypatch):
     """Turn a folder into a clone of an address, without the environment variables of CI."""
