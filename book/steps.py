@@ -22,7 +22,7 @@ def with_value(value):
 STEPS = {
     "01_tensor_operations": (
         ("Drag the slider slowly from left to right.", {"index": [0, 1]}),
-        ("the walk goes three places forward and two back, in turn.", {"index": [1, 0]}),
+        ("the walk alternates: three places forward, then two back.", {"index": [1, 0]}),
         ("Without it, the walk goes one place at a time.", {"chain": "", "index": [0, 1]}),
     ),
     "02_matmul_broadcasting": (

@@ -100,7 +100,7 @@ def changed_row():
     assert ((new @ w) != (old @ w)).any(1).tolist() == [False, False, True, False]
     assert ((weights @ new) != (weights @ old)).any(1).all()
     assert ((query @ new.T) != (query @ old.T)).any(0).tolist() == [False, False, True, False]
-    return ["Of `x @ w`, row 2 alone", "so usually all", "column 2 alone"]
+    return ["In `x @ w`, only row 2", "so usually all", "only column 2"]
 
 
 def projected():

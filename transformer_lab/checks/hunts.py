@@ -5,7 +5,7 @@ from .course import COURSE, FOLDERS
 HUNTS = {
     "transposed": (
         "Which tensors have strides that do not follow from their shape? And how can you tell a view from a copy?",
-        "Give `f` a fresh tensor, one that is transposed already, and a slice from the middle. Compare every number. "
+        "Pass `f` a fresh tensor, a transposed tensor, and a slice from the middle of a tensor. Compare every number. "
         "`data_ptr()` is the address of the first element.",
         "`for x in (…, ….transpose(…), …[1::2, :, 2:]):`, then `assert torch.equal(f(x, …), x.transpose(…))` and "
         "`assert f(x, …).data_ptr() == …`; also try axes that are counted from the end",
@@ -97,8 +97,8 @@ HUNTS = {
 # Hints for a hunt in an exercise whose mistakes no assignment hunts.
 GENERAL_HINTS = (
     "Which wrong functions would return what your test asks for? What must it look at to tell them from the right one?",
-    "Compare every number of the result with the right one, for sizes that all differ. Then take the inputs that the "
-    "docstring allows and that nobody tries: one row, no rows, very large numbers, another order in memory.",
+    "Choose sizes that all differ, and compare every number of the result with the right one. Then try inputs that the "
+    "docstring allows but that nobody tries: one row, no rows, very large numbers, a different order in memory.",
     "`expected = …`, then `assert torch.allclose(f(…), expected)`, for each of several inputs",
 )
 

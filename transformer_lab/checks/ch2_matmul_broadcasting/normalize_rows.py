@@ -28,8 +28,8 @@ def divided(x, total):
     hints=(
         "Every row has one sum. Which shape must the tensor of sums have, so that each sum broadcasts along its own "
         "row?",
-        "`sum` removes its axis, so that the sums then line up with the columns. An argument of `sum` keeps the axis, "
-        "with size 1. Count the axis from the end: there may be any number of axes before it.",
+        "`sum` removes the axis that it sums over, so the sums line up with the columns. An argument of `sum` keeps "
+        "the axis, with size 1. Count the axis from the end: there may be any number of axes before it.",
         "`x / x.sum(dim=…, keepdim=…)`",
     ),
 )

@@ -41,8 +41,8 @@ def own_mask_first(own, cross):
     hints=(
         "The decoder attends twice: to its own tokens and to the encoder's. Whose tokens are the keys each time, and "
         "which keys must be hidden?",
-        "Its own tokens: hide the future and the padding, both at once. The encoder's tokens: hide the padding of the "
-        "source. There is no future in the source.",
+        "One mask is for the decoder's own tokens: it hides both the future and the padding. The other is for the "
+        "encoder's tokens: it hides only the padding of the source, in which there is no future.",
         "first `causal_mask(…) … padding_mask(…, …)`, then, as a second mask, `padding_mask(…, …)`",
     ),
 )

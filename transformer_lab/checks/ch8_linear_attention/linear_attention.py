@@ -76,9 +76,9 @@ def _compares_every_pair(arguments, result, made):
     },
     hints=(
         "Which two of the three matrices can be multiplied without using the queries?",
-        "`S` is the sum over the keys of features times value, (d_head, d_value) in each head; `z` is the sum of the "
-        "features, (d_head). Each query reads both sums, and what it reads from `S` is divided by what it reads from "
-        "`z`.",
+        "Sum over the keys: in each head, `S` is the sum of features times value, (d_head, d_value), and `z` is the "
+        "sum of the features, (d_head). Each query reads both sums, and what it reads from `S` is divided by what it "
+        "reads from `z`.",
         "`q, k = φ(query), φ(key)`, then `S = k.mT @ …`, `z = k.sum(dim=…)` and `(q @ S) / (q @ z.unsqueeze(…))`",
     ),
     facts=_compares_every_pair,

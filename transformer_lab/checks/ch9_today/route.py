@@ -31,8 +31,8 @@ def by_their_sum(weights):
     axes={"logits": "batch seq n_experts", "return": "batch seq n_active, batch seq n_active"},
     hints=(
         "A token has six probabilities, one for each expert, and keeps three of them. Do these three still sum to 1?",
-        "Take the softmax over the experts, keep the `n_active` largest values with their places, and divide by the "
-        "sum of what was kept. `topk` returns values and indices; the docstring asks for the indices first.",
+        "Take the softmax over the experts, keep the `n_active` largest values with their places, and divide "
+        "them by their sum. `topk` returns values and indices; the docstring asks for the indices first.",
         "`weights, indices = logits.softmax(…).topk(…)`, then `return indices, weights / weights.sum(…, keepdim=True)`",
     ),
 )
