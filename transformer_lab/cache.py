@@ -18,7 +18,7 @@ class KeyValueCache:
     Attributes
     ----------
     length : int
-        How many tokens have been appended: the position of the next one.
+        How many tokens have been appended: the position of the next token.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def _empty(new, capacity):
 
 
 class StateCache:
-    """The state of linear attention after the tokens so far, for one layer. Its size does not depend on their number.
+    """The state of linear attention after the tokens so far, for one layer. The state always has the same size.
 
     For generation, not for training: the state carries no gradient.
 

@@ -19,7 +19,7 @@ ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": partial(F.gelu, appr
 
 
 def default_d_ff(d_model: int, gated: bool) -> int:
-    """Return the default width of a feed-forward layer; with a gate, a third matrix, two thirds of that width."""
+    """Return the default width of a feed-forward layer; a gate, which adds a third matrix, reduces it by a third."""
     return 8 * d_model // 3 if gated else 4 * d_model
 
 
@@ -149,7 +149,7 @@ class _Layer(nn.Module):
 
     @classmethod
     def from_torch(cls, module: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer) -> Self:
-        """Return the same layer as PyTorch's, ``module``, with copies of its weights.
+        """Return the same layer as ``module``, a layer of PyTorch, with copies of its weights.
 
         The result is batch first, even if ``module`` is not. A ValueError names an option that this layer does not
         support.
@@ -251,9 +251,9 @@ class EncoderLayer(_Layer):
 
     @torch.no_grad()
     def step(self, x: Tensor, cache: KeyValueCache | StateCache) -> Tensor:
-        """Return the output of the causal layer over the whole sequence, for new tokens only.
+        """Return what the causal layer would return for the new tokens, given the whole sequence.
 
-        ``cache`` (``self_attention.new_cache()``) holds the earlier tokens; the new tokens are added.
+        ``cache`` (``self_attention.new_cache()``) contains the earlier tokens; the new tokens are added.
         """
         return self._run(x, lambda x: self.self_attention.step(x, cache))
 
@@ -335,9 +335,9 @@ class DecoderLayer(_Layer):
         memory: tuple[Tensor, Tensor],
         memory_mask: Tensor | None = None,
     ) -> Tensor:
-        """Return the output of the causal layer over the whole target, for new tokens only.
+        """Return what the causal layer would return for the new tokens, given the whole target.
 
-        ``cache`` (``self_attention.new_cache()``) holds the earlier tokens; the new tokens are added. ``memory`` is
+        ``cache`` (``self_attention.new_cache()``) contains the earlier tokens; the new tokens are added. ``memory`` is
         the pair of keys and values that ``cross_attention.project`` returns for the encoder's output, computed once.
         """
         return self._run(

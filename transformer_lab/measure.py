@@ -39,7 +39,7 @@ class Comparison:
     ratios: dict[str, list[float]]
 
     def median(self, name: str) -> float:
-        """Return the median ratio: how many times as long as the first function this function took."""
+        """Return the median ratio of this function's time to the first function's time."""
         return statistics.median(self.ratios[name])
 
     def spread(self, name: str) -> float:
@@ -212,7 +212,7 @@ def slope(sizes: Sequence[float], values: Sequence[float]) -> float:
     Parameters
     ----------
     sizes, values : sequence of float
-        Positive numbers, of equal count.
+        Positive numbers; both sequences have the same length.
 
     Returns
     -------

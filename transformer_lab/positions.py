@@ -19,7 +19,7 @@ from .arguments import (
 )
 from .precision import accumulation_dtype
 
-# How many tables of rotary angles are cached, and the most cosines in a table: together at most 64 MB in float32.
+# The largest numbers of cached tables of rotary angles, and of cosines in a table: at most 64 MB in all, in float32.
 MAX_TABLES, MAX_TABLE_NUMBERS = 8, 2**20
 
 
@@ -27,7 +27,7 @@ def sinusoidal_positions(seq: int, d_model: int, *, device: torch.device | str |
     """Return the fixed position vectors of the original Transformer.
 
     Feature ``2i`` of position ``p`` is ``sin(p / 10000^(2i / d_model))`` and feature ``2i + 1`` is the cosine
-    of the same angle: sine and cosine alternate, and each pair turns more slowly than the one before it.
+    of the same angle: sine and cosine alternate, and each pair turns more slowly than the pair before it.
 
     Parameters
     ----------
@@ -96,12 +96,12 @@ def rotary(
     interleaved : bool, optional
         Which features form a pair. ``True``: neighbours, ``2i`` and ``2i + 1``, as in RoFormer, GPT-J and the weights
         of Llama that Meta publishes. ``False``: ``i`` and ``i + d_head / 2``, as in GPT-NeoX, Mistral, Qwen, Gemma, and
-        in Llama in Hugging Face's ``transformers``. The two differ only in the order of the rows of the query and key
-        projections, but weights made for one layout give nonsense in the other.
+        in Llama in Hugging Face's ``transformers``. The two layouts differ only in the order of the rows of the query
+        and key projections, but weights made for one layout give nonsense in the other.
     n_features : int, optional
         How many features of each head are rotated: the first ones, an even number; ``d_head`` when left out. The other
         features are unchanged, so their products do not depend on position; ``n_features`` replaces ``d_head`` in the
-        angle. GPT-NeoX-20B rotates 24 of 96, Phi-2 32 of 80.
+        angle. GPT-NeoX-20B rotates 24 of 96 features, and Phi-2 rotates 32 of 80.
 
     Returns
     -------

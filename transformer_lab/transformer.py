@@ -61,7 +61,7 @@ class _Stack(nn.Module):
 
     @classmethod
     def from_torch(cls, module: nn.TransformerEncoder | nn.TransformerDecoder) -> Self:
-        """Return the same stack as PyTorch's, ``module``, with copies of its weights."""
+        """Return the same stack as ``module``, a stack of PyTorch, with copies of its weights."""
         if not isinstance(module, cls.TorchStack):
             raise TypeError(f"module must be a torch.nn.{cls.TorchStack.__name__}, got {type(module).__name__}")
         stack = cls.__new__(cls)
@@ -123,9 +123,9 @@ class Encoder(_Stack):
 
     @torch.no_grad()
     def step(self, x: Tensor, caches: Sequence[KeyValueCache | StateCache]) -> Tensor:
-        """Return the output of the causal stack over the whole sequence, for new tokens only.
+        """Return what the causal stack would return for the new tokens, given the whole sequence.
 
-        ``caches`` holds one ``self_attention.new_cache()`` for each layer.
+        ``caches`` contains one ``self_attention.new_cache()`` for each layer.
         """
         for layer, cache in zip(self.layers, caches, strict=True):
             x = layer.step(x, cache)
@@ -197,9 +197,9 @@ class Decoder(_Stack):
         memories: Sequence[tuple[Tensor, Tensor]],
         memory_mask: Tensor | None = None,
     ) -> Tensor:
-        """Return the output of the causal stack over the whole target, for new tokens only.
+        """Return what the causal stack would return for the new tokens, given the whole target.
 
-        ``caches`` holds one ``self_attention.new_cache()`` for each layer, ``memories`` is the result of
+        ``caches`` contains one ``self_attention.new_cache()`` for each layer, and ``memories`` is the result of
         :meth:`project_memory`.
         """
         for layer, cache, memory in zip(self.layers, caches, memories, strict=True):
@@ -618,7 +618,8 @@ class LanguageModel(nn.Module):
         top_k : int, optional
             Draw only among the tokens with the ``top_k`` highest scores.
         stop : sequence of int, optional
-            Tokens that end a sequence. All positions after the first stop token are filled with it.
+            Tokens that end a sequence. All positions after the first stop token are filled with this
+            token.
         use_cache : bool, optional
             Cache keys and values of earlier tokens instead of computing them again. The result is the same.
         generator : torch.Generator, optional
@@ -731,7 +732,7 @@ def _eval_mode(model):
 
 
 def _require_mask_for(stack, x, mask, name):
-    """Raise an error with the caller's name of the mask, unless it fits the self-attention of ``x`` in this stack."""
+    """Raise an error, with the caller's name for the mask, unless the mask fits the self-attention of ``x``."""
     n_heads = next((layer.self_attention.n_heads for layer in stack.layers), 1)
     require_mask(mask, (*x.shape[:-2], n_heads, x.shape[-2], x.shape[-2]), x.device, name)
 

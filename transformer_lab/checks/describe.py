@@ -26,7 +26,7 @@ def inputs_tried(exercise):
 
 
 RANDOM_RESULT = (
-    "With the same input your function returns something else each time. Does it draw random numbers, as dropout and "
+    "For the same input your function returns a new result each time. Does it draw random numbers, as dropout and "
     "new weights do, or keep something from one call to the next?"
 )
 
