@@ -96,7 +96,7 @@ def outdated(exercise, error):
 
 
 def not_written(function, error):
-    """Say that the learner's function calls an unwritten function; empty if the learner's function is unwritten itself."""
+    """Say that the learner's function calls an unwritten function; empty if it is itself unwritten."""
     stub = traceback.extract_tb(error.__traceback__)[-1].name
     written = inspect.unwrap(function)
     its_own = (getattr(function, "__name__", stub), *(vars(written) if isinstance(written, type) else ()))
