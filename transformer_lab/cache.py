@@ -111,7 +111,7 @@ def _empty(new, capacity):
 
 
 class StateCache:
-    """The state of linear attention after the tokens so far, for one layer. The state always has the same size.
+    """The state of linear attention after the tokens so far, for one layer. Its size does not depend on their number.
 
     For generation, not for training: the state carries no gradient.
 

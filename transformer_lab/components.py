@@ -2,7 +2,7 @@
 
 from torch import nn
 
-# In the order in which a token passes through them. A tied matrix counts toward the first component that uses it.
+# In the order in which a token passes through them. A tied matrix counts as the first component that uses it.
 COMPONENTS = (
     "token embedding",
     "position embedding",
@@ -27,7 +27,7 @@ HEAD_NAMES = ("output", "head", "lm_head", "embed_out", "decoder")
 
 
 def of_module(module: nn.Module) -> dict[str, int]:
-    """Count parameters by component, in order. A shared parameter counts toward the first component that uses it.
+    """Count parameters by component, in order. A shared parameter counts as the first component that uses it.
 
     Parameters without a component come last, by name; numbered layers share a name.
     """

@@ -19,7 +19,7 @@ ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": partial(F.gelu, appr
 
 
 def default_d_ff(d_model: int, gated: bool) -> int:
-    """Return the default width of a feed-forward layer; a gate, which adds a third matrix, reduces it by a third."""
+    """Return the default width of a feed-forward layer; with a gate, a third matrix, two thirds of that width."""
     return 8 * d_model // 3 if gated else 4 * d_model
 
 
@@ -149,7 +149,7 @@ class _Layer(nn.Module):
 
     @classmethod
     def from_torch(cls, module: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer) -> Self:
-        """Return the same layer as ``module``, a layer of PyTorch, with copies of its weights.
+        """Return the same layer as PyTorch's, ``module``, with copies of its weights.
 
         The result is batch first, even if ``module`` is not. A ValueError names an option that this layer does not
         support.

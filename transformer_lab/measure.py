@@ -39,7 +39,7 @@ class Comparison:
     ratios: dict[str, list[float]]
 
     def median(self, name: str) -> float:
-        """Return the median ratio of this function's time to the first function's time."""
+        """Return the median ratio: how many times as long as the first function this function took."""
         return statistics.median(self.ratios[name])
 
     def spread(self, name: str) -> float:

@@ -100,8 +100,8 @@ class ModelShape:
         ``"transformer"``.
     bias : bool or sequence of str, optional
         Whether linear maps and norms add a bias; when left out, as in the published models: yes, except in ``"llama"``.
-        The output head and RMS norm have no bias. A sequence lists the places with a bias, of ``"qkv"``, ``"output"``
-        (of attention), ``"feed-forward"``, ``"norms"`` and ``"head"``.
+        The output head and RMS norm have no bias. Or the places with a bias, of ``"qkv"``, ``"output"`` (of attention),
+        ``"feed-forward"``, ``"norms"`` and ``"head"``.
     n_kv_heads : int, optional
         ``"llama"``: heads of keys and values, a divisor of ``n_heads``; ``n_heads`` when left out.
     gated : bool, optional
@@ -136,7 +136,7 @@ class ModelShape:
     shared_expert_gate : bool, optional
         Whether a gate of ``d_model`` weights scales the result of the shared experts.
     d_embedding : int, optional
-        ``"bert"``: features of the embeddings, if a linear map projects them to ``d_model`` (ALBERT).
+        ``"bert"``: features of the embeddings, where a linear map projects them to ``d_model`` (ALBERT).
     shared_layers : bool, optional
         ``"bert"``: whether all layers share their parameters (ALBERT).
     shared_embedding : bool, optional

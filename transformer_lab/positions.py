@@ -19,7 +19,7 @@ from .arguments import (
 )
 from .precision import accumulation_dtype
 
-# The largest numbers of cached tables of rotary angles, and of cosines in a table: at most 64 MB in all, in float32.
+# How many tables of rotary angles are cached, and the most cosines in a table: together at most 64 MB in float32.
 MAX_TABLES, MAX_TABLE_NUMBERS = 8, 2**20
 
 
@@ -96,8 +96,8 @@ def rotary(
     interleaved : bool, optional
         Which features form a pair. ``True``: neighbours, ``2i`` and ``2i + 1``, as in RoFormer, GPT-J and the weights
         of Llama that Meta publishes. ``False``: ``i`` and ``i + d_head / 2``, as in GPT-NeoX, Mistral, Qwen, Gemma, and
-        in Llama in Hugging Face's ``transformers``. The two layouts differ only in the order of the rows of the query
-        and key projections, but weights made for one layout give nonsense in the other.
+        in Llama in Hugging Face's ``transformers``. The two differ only in the order of the rows of the query and key
+        projections, but weights made for one layout give nonsense in the other.
     n_features : int, optional
         How many features of each head are rotated: the first ones, an even number; ``d_head`` when left out. The other
         features are unchanged, so their products do not depend on position; ``n_features`` replaces ``d_head`` in the

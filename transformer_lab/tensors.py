@@ -63,7 +63,7 @@ def show(x: Tensor, axes: str | Sequence[str] | None = None, *, digits: int = 4)
     if np.issubdtype(values.dtype, np.inexact):
         with np.errstate(over="ignore"):
             rounded = np.round(values, digits)
-        # Rounding multiplies by 10^digits. A value whose product overflows has no decimal places.
+        # Rounding multiplies by 10^digits. A value that overflows there has no decimal places, and needs no rounding.
         values = np.where(np.isfinite(rounded), rounded, values) + 0.0  # adding zero turns -0.0 into 0.0
     text = np.array2string(
         values, precision=digits, floatmode="fixed", suppress_small=True, max_line_width=100, threshold=1000

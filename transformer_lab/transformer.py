@@ -61,7 +61,7 @@ class _Stack(nn.Module):
 
     @classmethod
     def from_torch(cls, module: nn.TransformerEncoder | nn.TransformerDecoder) -> Self:
-        """Return the same stack as ``module``, a stack of PyTorch, with copies of its weights."""
+        """Return the same stack as PyTorch's, ``module``, with copies of its weights."""
         if not isinstance(module, cls.TorchStack):
             raise TypeError(f"module must be a torch.nn.{cls.TorchStack.__name__}, got {type(module).__name__}")
         stack = cls.__new__(cls)
@@ -732,7 +732,7 @@ def _eval_mode(model):
 
 
 def _require_mask_for(stack, x, mask, name):
-    """Raise an error, with the caller's name for the mask, unless the mask fits the self-attention of ``x``."""
+    """Raise an error with the caller's name of the mask, unless it fits the self-attention of ``x`` in this stack."""
     n_heads = next((layer.self_attention.n_heads for layer in stack.layers), 1)
     require_mask(mask, (*x.shape[:-2], n_heads, x.shape[-2], x.shape[-2]), x.device, name)
 

@@ -567,7 +567,7 @@ def test_a_number_in_the_place_of_a_tensor_is_reported(rotate, position, message
     report = diagnose(checks.cached_step, step_at(position, rotate))
     assert report.status == "error"
     assert f"`rotate` takes a tensor of shape (seq,) as `positions`, and was given {message}." in report.message
-    assert "A single value must be a tensor of shape (1,)." in report.message
+    assert "A single one must be a tensor of shape (1,)." in report.message
     assert diagnose(checks.cached_step, step_at(lambda place: torch.tensor([place]), rotate)).status == "correct"
 
 

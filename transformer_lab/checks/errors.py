@@ -96,7 +96,7 @@ def outdated(exercise, error):
 
 
 def not_written(function, error):
-    """Say that the learner's function calls an unwritten function; empty if it is itself unwritten."""
+    """Say that the learner's function calls one that is not written yet; empty if it is the checked function itself."""
     stub = traceback.extract_tb(error.__traceback__)[-1].name
     written = inspect.unwrap(function)
     its_own = (getattr(function, "__name__", stub), *(vars(written) if isinstance(written, type) else ()))
@@ -180,8 +180,8 @@ def _number_for_tensor(exercise, error):
             if is_row and (type(value) in (int, float) or (is_tensor and value.ndim == 0)):
                 given = "a tensor of shape ()" if is_tensor else f"the number {short(value)}"
                 return (
-                    f"`{name}` takes a tensor of shape ({axes},) as `{argument}`, and was given {given}. A single "
-                    "value must be a tensor of shape (1,)."
+                    f"`{name}` takes a tensor of shape ({axes},) as `{argument}`, and was given {given}. A single one "
+                    "must be a tensor of shape (1,)."
                 )
     return ""
 

@@ -39,7 +39,7 @@ its docstring is the text that a learner who made the mistake sees:
 `ways` writes one mistake in several ways, all with the same text: here `two_heads_for_view` and
 `two_heads_for_reshape`. `family` is a table: its mistakes differ in one argument, and in the words that replace
 ``{}`` in the docstring. `rows_of` makes rows from functions that have their own docstrings.
-`@with_text_of(another)` shows the text of the mistake `another`.
+`@with_text_of(another)` shows for a mistake the text of a different one.
 
 Braces mark what a docstring says about the rest of the answer: ``{The triangle is right, and} its diagonal is
 missing.`` A card leaves the text in braces out if something else is wrong, too; a letter that then begins a sentence
@@ -158,7 +158,7 @@ def ways(**spellings):
 
 
 def with_text_of(known):
-    """Show the text of a different mistake, ``known``: ``@with_text_of(two_heads)``."""
+    """Show for one mistake the text of a different one: ``@with_text_of(two_heads)``."""
 
     def same_text(function):
         function.__doc__ = known.__doc__
@@ -294,7 +294,7 @@ class Exercise:
         return make
 
     def example(self, name, *arguments, plain=False, **named):
-        """Add an input by its arguments, or by what is unusual: some sizes, and some arguments by name.
+        """Add an input by its arguments, or by what is not as usual: some sizes, and some arguments by name.
 
         A single function in place of the arguments draws them: ``example("one row", lambda draw: (draw(5), 0))``.
         """

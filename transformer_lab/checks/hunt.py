@@ -244,9 +244,9 @@ def nonsense_function(exercise):
     return lambda *arguments: of(exercise.reference(*arguments))
 
 
-LETS_NONE_PASS = "Your test accepts even a function that returns `None`. Does it look at the result?"
+LETS_NONE_PASS = "Your test lets even a function pass that returns `None`. Does it look at the result?"
 LETS_NONSENSE_PASS = (
-    "Your test accepts even a function that returns nonsense. Does it look at the result? A comparison alone "
+    "Your test lets even a function pass that returns nonsense. Does it look at the result? A comparison alone "
     "rejects nothing: it needs an `assert` or a `return` in front of it."
 )
 

@@ -96,10 +96,9 @@ HUNTS = {
 
 # Hints for a hunt in an exercise whose mistakes no assignment hunts.
 GENERAL_HINTS = (
-    "Which wrong functions would return what your test asks for? What must your test look at to tell them from right "
-    "ones?",
+    "Which wrong functions would return what your test asks for? What must it look at to tell them from the right one?",
     "Compare every number of the result with the right one, for sizes that all differ. Then take the inputs that the "
-    "docstring allows and that nobody tries: one row, no rows, very large numbers, a different order in memory.",
+    "docstring allows and that nobody tries: one row, no rows, very large numbers, another order in memory.",
     "`expected = …`, then `assert torch.allclose(f(…), expected)`, for each of several inputs",
 )
 

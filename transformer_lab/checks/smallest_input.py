@@ -36,7 +36,7 @@ def shrink(exercise, function, *case):
             got = observe(exercise, function, probe)
             wrong = expected.error is None and got.error is None and not agree(got.value, expected.value)
             wrong = wrong and not (numbers_alone and mismatch(exercise, probe, got, expected))
-            # At sizes too small to make sense, the function or the reference returns NaN, as for the mean of no tokens.
+            # At sizes too small to make sense, one or both of the two return NaN, as for the mean of no tokens.
             pairs = zip((got, expected), case[1:])
             finite = wrong and all(is_finite(now.value) or not is_finite(before.value) for now, before in pairs)
             if finite and _has_sizes(exercise, probe, {**sizes, name: size}):

@@ -65,7 +65,7 @@ def find_stages(exercise, function, probe):
             in_part.add(stage)
     found_stages = {stage: stage in done for stage in stages if done.issuperset(used[stage])}
     missing = [stage for stage, is_found in found_stages.items() if not is_found]
-    # Three iterations may just repeat a computation for queries, keys and values; such a loop hides no step.
+    # A loop of three iterations may only do the same to queries, keys and values; such a loop hides no step.
     in_a_loop = mine.most_iterations() > (3 if done else 1) and theirs.most_iterations() == 1
     hidden = mine.left_pytorch or source.uses_name(function, "from_numpy") or (in_a_loop and not in_iterations)
     return {} if missing and (hidden or missing[0] in in_part) else found_stages

@@ -102,7 +102,7 @@ class ChatModel(nn.Module):
         chat: bool = True,
         **options: Unpack[SamplingOptions],
     ) -> Iterator[str]:
-        """Yield the answer that :meth:`generate` returns, piece by piece; the two methods have the same parameters."""
+        """Yield, piece by piece, the answer that :meth:`generate` returns for the same arguments, without ``show``."""
         require_sizes(minimum=0, max_new_tokens=max_new_tokens)
         if isinstance(stop, str) or not all(isinstance(word, str) and word for word in stop):
             raise TypeError(f"stop must be a sequence of str, none of them empty, got {format_value(stop)}")
