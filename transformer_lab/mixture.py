@@ -111,7 +111,7 @@ class MixtureOfExperts(nn.Module):
         return mixed if self.shared is None else mixed + self.shared(x)
 
     def _mix(self, tokens, chosen, weights):
-        """Sum up the outputs of each token's experts: ``chosen`` and ``weights`` have ``n_active`` entries per token."""
+        """Sum up the outputs of each token's experts; ``chosen`` and ``weights`` have ``n_active`` entries a token."""
         order = chosen.argsort()  # sorted by expert, so that after one gather each expert's tokens are contiguous
         counts = chosen.bincount(minlength=len(self.experts)).tolist()
         rows = order // self.n_active

@@ -365,7 +365,8 @@ def _of_digits(models, made):
         return sum(counts[kind] for kind in kinds)
 
     missed = [total(made["asked"], like) - total(made["right"][family], like) for family in ("both", "decoder")]
-    mistakes, others = ({0: "no mistake", 1: "one", 2: "two"}.get(count, count) for count in missed)
+    words = {0: "no mistake", 1: "one mistake", 2: "two mistakes"}
+    mistakes, others = (words.get(count, f"{count} mistakes") for count in missed)
     right = sum(total(made["right"][family], unlike) for family in ("both", "decoder"))
     width = dict(both["layout"])["output.weight"][1]
     return {
@@ -383,7 +384,7 @@ def _of_digits(models, made):
             "decoder": f"It continues one sequence: the digits, then the words. It has {_sizes(alone)}.",
         },
         "facts": f"The lab has two models: an encoder–decoder and a decoder alone. Both were trained on "
-        f"{made['trained_on']:,} of the numbers 0 to 9,999. On the {made['held_out']} that they never saw, the "
+        f"{made['trained_on']:,} of the numbers 0 to 9,999. On the other {made['held_out']} numbers, the "
         f"encoder–decoder makes {mistakes}, and the decoder alone makes {others}. Of {total(made['asked'], unlike):,} "
         f"numbers that are longer or begin with 0, they get {right or 'none'} right: they learned numbers of up to "
         "four digits, not a rule.",
