@@ -18,7 +18,7 @@ class KeyValueCache:
     Attributes
     ----------
     length : int
-        How many tokens have been appended: the position of the next one.
+        How many tokens have been appended: the position of the next token.
 
     Raises
     ------

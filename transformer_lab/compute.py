@@ -246,9 +246,9 @@ def training_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int 
     In the backward pass, every product requires two: one for the gradient of each factor. Hence the rule of 6 FLOPs for
     each parameter and token.
 
-    ``FlopCounterMode`` agrees if it agrees on the forward pass. In the backward pass, a fused kernel computes the
-    scores again instead of storing them; a counter with the kernel's formula adds these FLOPs, half of the forward
-    pass's FLOPs for scores and blend. As is usual, this function counts the model's FLOPs, not a kernel's.
+    ``FlopCounterMode`` counts the same number if it does so for the forward pass. In the backward pass, a fused kernel
+    computes the scores again instead of storing them; a counter with the kernel's formula adds these FLOPs, half of the
+    forward pass's FLOPs for scores and blend. As is usual, this function counts the model's FLOPs, not a kernel's.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ def weight_bytes(shape_or_module: ModelShape | nn.Module, bytes_per_value: int =
     ----------
     shape_or_module : ModelShape or torch.nn.Module
     bytes_per_value : int, optional
-        4 for float32, 2 for half precision. Bytes are eight bits.
+        4 for float32, 2 for half precision. A byte has eight bits.
 
     Returns
     -------

@@ -251,9 +251,9 @@ class EncoderLayer(_Layer):
 
     @torch.no_grad()
     def step(self, x: Tensor, cache: KeyValueCache | StateCache) -> Tensor:
-        """Return the output of the causal layer over the whole sequence, for new tokens only.
+        """Return what the causal layer would return for the new tokens, given the whole sequence.
 
-        ``cache`` (``self_attention.new_cache()``) holds the earlier tokens; the new tokens are added.
+        ``cache`` (``self_attention.new_cache()``) contains the earlier tokens; the new tokens are added.
         """
         return self._run(x, lambda x: self.self_attention.step(x, cache))
 
@@ -335,9 +335,9 @@ class DecoderLayer(_Layer):
         memory: tuple[Tensor, Tensor],
         memory_mask: Tensor | None = None,
     ) -> Tensor:
-        """Return the output of the causal layer over the whole target, for new tokens only.
+        """Return what the causal layer would return for the new tokens, given the whole target.
 
-        ``cache`` (``self_attention.new_cache()``) holds the earlier tokens; the new tokens are added. ``memory`` is
+        ``cache`` (``self_attention.new_cache()``) contains the earlier tokens; the new tokens are added. ``memory`` is
         the pair of keys and values that ``cross_attention.project`` returns for the encoder's output, computed once.
         """
         return self._run(

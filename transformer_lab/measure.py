@@ -212,7 +212,7 @@ def slope(sizes: Sequence[float], values: Sequence[float]) -> float:
     Parameters
     ----------
     sizes, values : sequence of float
-        Positive numbers, of equal count.
+        Positive numbers; both sequences have the same length.
 
     Returns
     -------

@@ -38,7 +38,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
     Returns
     -------
     Tensor, shape (..., heads, seq, d_head)
-        A view: it shares the storage of ``x``. Head ``h`` holds features ``h * d_head`` to ``(h + 1) * d_head - 1``.
+        A view: it shares the storage of ``x``. Head ``h`` contains features ``h * d_head`` to ``(h + 1) * d_head - 1``.
 
     Raises
     ------

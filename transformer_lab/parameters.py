@@ -114,8 +114,8 @@ class ModelShape:
     norm : {"layer", "rms", "unlearned"}, optional
         ``"llama"`` and ``"transformer"``: the norm; ``"unlearned"`` has no parameters.
     norms_per_layer : int, optional
-        ``"llama"``: 2; 1 where attention and feed-forward layer share one input; 4 where their outputs are normalized
-        as well.
+        ``"llama"``: 2 by default; 1 if attention and feed-forward layer share one input; 4 if their outputs are
+        normalized as well.
     embedding_norm : bool, optional
         ``"llama"`` and ``"transformer"``: whether a norm follows the embeddings, as it does in ``"bert"``.
     learned_positions : bool, optional

@@ -27,7 +27,7 @@ def sinusoidal_positions(seq: int, d_model: int, *, device: torch.device | str |
     """Return the fixed position vectors of the original Transformer.
 
     Feature ``2i`` of position ``p`` is ``sin(p / 10000^(2i / d_model))`` and feature ``2i + 1`` is the cosine
-    of the same angle: sine and cosine alternate, and each pair turns more slowly than the one before it.
+    of the same angle: sine and cosine alternate, and each pair turns more slowly than the pair before it.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def rotary(
     n_features : int, optional
         How many features of each head are rotated: the first ones, an even number; ``d_head`` when left out. The other
         features are unchanged, so their products do not depend on position; ``n_features`` replaces ``d_head`` in the
-        angle. GPT-NeoX-20B rotates 24 of 96, Phi-2 32 of 80.
+        angle. GPT-NeoX-20B rotates 24 of 96 features, and Phi-2 rotates 32 of 80.
 
     Returns
     -------

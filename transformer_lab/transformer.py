@@ -123,9 +123,9 @@ class Encoder(_Stack):
 
     @torch.no_grad()
     def step(self, x: Tensor, caches: Sequence[KeyValueCache | StateCache]) -> Tensor:
-        """Return the output of the causal stack over the whole sequence, for new tokens only.
+        """Return what the causal stack would return for the new tokens, given the whole sequence.
 
-        ``caches`` holds one ``self_attention.new_cache()`` for each layer.
+        ``caches`` contains one ``self_attention.new_cache()`` for each layer.
         """
         for layer, cache in zip(self.layers, caches, strict=True):
             x = layer.step(x, cache)
@@ -197,9 +197,9 @@ class Decoder(_Stack):
         memories: Sequence[tuple[Tensor, Tensor]],
         memory_mask: Tensor | None = None,
     ) -> Tensor:
-        """Return the output of the causal stack over the whole target, for new tokens only.
+        """Return what the causal stack would return for the new tokens, given the whole target.
 
-        ``caches`` holds one ``self_attention.new_cache()`` for each layer, ``memories`` is the result of
+        ``caches`` contains one ``self_attention.new_cache()`` for each layer, and ``memories`` is the result of
         :meth:`project_memory`.
         """
         for layer, cache, memory in zip(self.layers, caches, memories, strict=True):
@@ -618,7 +618,8 @@ class LanguageModel(nn.Module):
         top_k : int, optional
             Draw only among the tokens with the ``top_k`` highest scores.
         stop : sequence of int, optional
-            Tokens that end a sequence. All positions after the first stop token are filled with it.
+            Tokens that end a sequence. All positions after the first stop token are filled with this
+            token.
         use_cache : bool, optional
             Cache keys and values of earlier tokens instead of computing them again. The result is the same.
         generator : torch.Generator, optional

@@ -327,12 +327,12 @@ LABS = {
             (
                 "Walk through the tensor in reading order, typed",
                 "25",
-                "The number goes from 1 to 24; 25",
+                "The number must be from 1 to 24, not 25",
                 "24",
                 "is 23",
             ),
             ("Operations on x", ".explode()", ".explode is not in this lab.", ".view(24)", "shape (24,)"),
-            ("Operations on x", "<img src=x>", "The text is valid up to", "[0]", "shape (3, 4)"),
+            ("Operations on x", "<img src=x>", "The error begins at", "[0]", "shape (3, 4)"),
         ),
     ),
     "broadcasting": Case(
@@ -353,7 +353,7 @@ LABS = {
         scrolls=(".tl-knob", ".tl-grid"),
         nonsense=(
             ("Shape of a", "3, -1", "A size is a whole number", "5, 1", "shape (5, 4)"),
-            ("Shape of b", "99999999999", "A size here goes from 0 to 1,000,000,000", "7", "shape (3, 7)"),
+            ("Shape of b", "99999999999", "A size must be from 0 to 1,000,000,000", "7", "shape (3, 7)"),
         ),
     ),
     "lookup": Case(
@@ -386,7 +386,7 @@ LABS = {
             (
                 "Temperature, typed",
                 "1000",
-                "Temperature goes from 0.010 to 100; 1,000 does",
+                "Temperature must be from 0.010 to 100, not 1,000",
                 "0.5",
                 "has the largest weight",
             ),
@@ -422,9 +422,9 @@ LABS = {
         touch=touch_masks,
         scrolls=(".tl-hint", ".tl-key-name", ".tl-square", ".tl-query-name", ".tl-sum", ".tl-blend", ".tl-status"),
         nonsense=(
-            ("Padding", "7", "Padding goes from 0 to 6; 7 does not fit.", "2", "<pad>"),
+            ("Padding", "7", "Padding must be from 0 to 6, not 7.", "2", "<pad>"),
             ("Sentence", " ", "Type at least one word.", "a b", "“b” sees “a” and “b”"),
-            ("Sentence", LONGEST + " and more", "At most 12 tokens here; this has 14.", "a", "“a” sees “a”"),
+            ("Sentence", LONGEST + " and more", "At most 12 tokens here, not 14.", "a", "“a” sees “a”"),
             ("Sentence", "antidisestablishmentarianism", "A token has at most 16 characters", "x y", "“y” sees “x”"),
         ),
     ),
@@ -495,13 +495,13 @@ LABS = {
             (
                 "N, tokens, typed",
                 "9" * 400,
-                "N goes from 16 to 65,536; a number of 400 digits does",
+                "N must be from 16 to 65,536, not a number of 400 digits",
                 "64",
                 "Both orders take",
             ),
-            ("N, tokens, typed", "8", "N goes from 16 to 65,536; 8 does not fit.", "128", "128² × 64"),
+            ("N, tokens, typed", "8", "N must be from 16 to 65,536, not 8.", "128", "128² × 64"),
             ("D, key features, typed", "1.5", "D is a whole number from 1 to 256.", "8", "1,024² × 8"),
-            ("M, value features, typed", "257", "M goes from 1 to 256; 257 does not fit.", "16", "1,024² × 16"),
+            ("M, value features, typed", "257", "M must be from 1 to 256, not 257.", "16", "1,024² × 16"),
         ),
     ),
     "experts": Case(
@@ -548,7 +548,7 @@ LABS = {
             (
                 "Bias of expert 0, typed",
                 "-2",
-                "Bias of expert 0 goes from −1.00 to 1.00; −2 does not fit.",
+                "Bias of expert 0 must be from −1.00 to 1.00, not −2.",
                 "-1",
                 "first, and of 7 tokens in all.",
             ),
@@ -617,12 +617,12 @@ LABS = {
         scrolls=(".tl-tokens", "input[type=range]", ".tl-status"),
         nonsense=(
             ("Temperature, typed", "hot", "Temperature is a number from 0 to 2.", "0.5", "is likeliest, with 0.8"),
-            ("Temperature, typed", "0.33", "Temperature goes in steps of 0.05.", "0.35", "is likeliest, with 0.9"),
+            ("Temperature, typed", "0.33", "Temperature is set in steps of 0.05.", "0.35", "is likeliest, with 0.9"),
             ("Top-k, typed", "1000", "Top-k ranges from 1 to 300, or is “all”.", "40", "40 tokens of 49,152 are kept"),
             ("Top-k, typed", "0", "Top-k is a whole number from 1 to 300, or “all”.", "1", "1 token of 49,152 is kept"),
-            ("Top-p, typed", "0", "Top-p goes from 0.01 to 1; 0 does not fit.", "0.5", "2 tokens of 49,152 are kept"),
-            ("Min-p, typed", "0.125", "Min-p goes in steps of 0.01.", "0.12", "tokens of 49,152 are kept"),
-            ("Seed", "10000", "Seed goes from 0 to 9,999; 10,000 does not fit.", "3", "All 49,152 tokens are kept"),
+            ("Top-p, typed", "0", "Top-p must be from 0.01 to 1, not 0.", "0.5", "2 tokens of 49,152 are kept"),
+            ("Min-p, typed", "0.125", "Min-p is set in steps of 0.01.", "0.12", "tokens of 49,152 are kept"),
+            ("Seed", "10000", "Seed must be from 0 to 9,999, not 10,000.", "3", "All 49,152 tokens are kept"),
         ),
     ),
     "influence": Case(
@@ -684,8 +684,8 @@ LABS = {
         touch=touch_budget,
         scrolls=(".tl-rail input", ".tl-stack", ".tl-status"),
         nonsense=(
-            ("Heads, typed", "7", "7 heads cannot share d_model 768.", "16", "16 heads instead of 12"),
-            ("Layers, typed", "129", "Layers goes from 1 to 128; 129 does not fit.", "13", "13 layers instead of 12"),
+            ("Heads, typed", "7", "d_model 768 is not a multiple of 7.", "16", "16 heads instead of 12"),
+            ("Layers, typed", "129", "Layers must be from 1 to 128, not 129.", "13", "13 layers instead of 12"),
         ),
     ),
     "whole": Case(
@@ -714,7 +714,7 @@ LABS = {
                 "3",
                 "Right.",
             ),
-            ("Type a number, up to 6 digits", "1234567", "At most 6 digits; this has 7.", "1000", "thousand"),
+            ("Type a number, up to 6 digits", "1234567", "At most 6 digits, not 7.", "1000", "thousand"),
             (
                 "Type a number, up to 6 digits",
                 " ",

@@ -283,8 +283,8 @@ def test_url_contains_only_differences(engine):
         ("gpt2.seq-1e3", "seq is “1e3”, but must be a whole number from 1 to 1,048,576"),
         ("gpt2.batch-<b>", "batch is “<b>”, but must be a whole number from 1 to 1,024"),
         ("gpt2.bytes-3", "bytes is “3”, but must be 2 or 4"),
-        ("gpt2.n_heads-7", "7 heads cannot share d_model 768"),
-        ("gpt2.d_model-100", "12 heads cannot share d_model 100"),
+        ("gpt2.n_heads-7", "d_model 768 is not a multiple of 7"),
+        ("gpt2.d_model-100", "d_model 100 is not a multiple of 12"),
         ("gpt2.n_kv_heads-3", "“n_kv_heads-3” is not a setting of this lab"),
         ("smollm2-135m.n_kv_heads-5", "9 heads cannot share 5 key heads"),
         ("smollm2-135m.n_heads-8", "8 heads cannot share 3 key heads"),
@@ -920,7 +920,7 @@ def test_link_is_selectable_without_clipboard_access(show, refusal):
     move(page, "seq", 2048)
     page.get_by_role("button", name="Copy link").press("Enter")
     field = page.get_by_label("Link to this state")
-    assert "The browser does not let the lab copy: take the link from here." in page.locator(".tl-foot").inner_text()
+    assert "The browser blocks copying: take the link from this field." in page.locator(".tl-foot").inner_text()
     assert field.is_visible() and field.evaluate("node => node === document.activeElement")
     assert page.evaluate("getSelection().toString()") == field.input_value()
     assert field.input_value().endswith("?budget=gpt2.seq-2048")

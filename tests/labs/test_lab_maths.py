@@ -85,8 +85,8 @@ def test_parsing_typed_shapes(text, engine):
         ("2, x", "A size is a whole number; “x” is not. Write a shape as 2, 3, 4."),
         ("2.5", "A size is a whole number; “2.5” is not. Write a shape as 2, 3, 4."),
         ("-1", "A size is a whole number; “-1” is not. Write a shape as 2, 3, 4."),
-        ("5000000000", "A size here goes from 0 to 1,000,000,000; 5000000000 does not fit."),
-        ("1 1 1 1 1 1 1 1 1", "At most 8 axes here; this has 9."),
+        ("5000000000", "A size must be from 0 to 1,000,000,000, not 5000000000."),
+        ("1 1 1 1 1 1 1 1 1", "At most 8 axes here, not 9."),
     ],
 )
 def test_invalid_shape_gets_an_error_message(engine, text, error):

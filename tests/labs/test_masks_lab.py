@@ -183,7 +183,7 @@ def test_descriptions_match_the_numbers(masks):
     assert sees == row_text(lab, 2)
     without = tl.attention_weights(lab.query, lab.key, torch.arange(6) != 4)
     assert masks("leakText", state, actual, 2) == (
-        f"“sat” lost {1 - row.sum():.2f} to hidden keys. Without “the” at position 4, which it must not see, "
+        f"“sat” lost weight {1 - row.sum():.2f} to hidden keys. Without “the” at position 4, which it must not see, "
         f"it would give {without[2, 2]:.2f} to “sat”, not {row[2]:.2f}. "
     )
     assert masks("consequencesText", state, actual) == "Here 5 rows do not sum to one."
@@ -199,7 +199,7 @@ def row_text(lab, i):
     share = "all" if f"{hidden:.2f}" == f"{weights.sum():.2f}" else f"{hidden:.2f}"
     total = f", sum {weights.sum():.2f}."
     if hidden >= 0.005:
-        total = f". The row sums to {weights.sum():.2f}; hidden keys have {share} of it."
+        total = f". The row sums to {weights.sum():.2f}; hidden keys have {share} of this sum."
     if not seen:
         rule = "its weights and output are 0 here, by the course’s rule. A plain softmax returns NaN."
         return f"“{names[i]}” sees nothing: {rule}"
@@ -236,7 +236,7 @@ def test_tokenization_agrees_between_browser_and_python(text, masks):
     [
         ("", "Type at least one word."),
         (" \n", "Type at least one word."),
-        ("a " * 14, "At most 12 tokens here; this has 14."),
+        ("a " * 14, "At most 12 tokens here, not 14."),
         ("x" * 17, f"A token has at most 16 characters here; “{'x' * 16}…” has 17."),
     ],
 )
@@ -559,7 +559,7 @@ def test_empty_row_is_reported(show):
     assert page.locator(".tl-empty:visible").all_text_contents() == ["sees nothing"]
     assert (
         "The row of “the” sees nothing. Weights cannot sum to one there: the course returns zeros, and a plain "
-        "softmax NaN." in (page.locator(".tl-verdict-box").inner_text())
+        "softmax returns NaN." in (page.locator(".tl-verdict-box").inner_text())
     )
     assert math.isnan(lab.scores[0].masked_fill(~lab.mask[0], -math.inf).softmax(-1)[0])
     assert page.locator(".tl-blend").first.inner_text() == "nothing"
@@ -587,7 +587,7 @@ def test_mistake_shows_its_consequences(show, mistake):
     hidden = lab.weights[2] * ~lab.mask[2]
     if hidden.any():
         word = lab.tokens[int(hidden.argmax())]
-        assert f"“sat” gives {hidden.max():.2f} to “{word}”" in box and "which it must not see" in box
+        assert f"“sat” gives weight {hidden.max():.2f} to “{word}”" in box and "which it must not see" in box
     wrong = page.locator("[data-stage=weights] .tl-hidden.tl-leak").count()
     assert wrong == int(((lab.weights * ~lab.mask) >= 0.005).sum())
     off = page.locator("[data-stage=weights] .tl-sum.tl-alarm").count()
@@ -609,7 +609,7 @@ def test_mistakes_that_need_padding_or_an_empty_row(show):
     lab = MaskLab("a b c", mask=torch.zeros(3, 3, dtype=torch.bool), mistake="large negative")
     shows(show(lab), lab)
     assert numbers(page).unique().tolist() == pytest.approx([0.33])
-    assert "“c” gives 0.33 to “a”, which it must not see." in page.locator(".tl-verdict-box").inner_text()
+    assert "“c” gives weight 0.33 to “a”, which it must not see." in page.locator(".tl-verdict-box").inner_text()
 
 
 def test_typing_a_sentence(show):

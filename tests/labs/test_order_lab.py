@@ -164,9 +164,9 @@ def test_parsing_typed_sizes(engine):
         assert engine("parseSize", "n", text, SIZES["n"]) == {"value": value, "text": f"{value:,}"}
     for text in ("", "x", "-3", "1.5", "1e3", "4,09", "16 17"):
         assert engine("parseSize", "n", text, SIZES["n"]) == {"error": "N is a whole number from 16 to 65,536."}
-    assert engine("parseSize", "n", "15", SIZES["n"]) == {"error": "N goes from 16 to 65,536; 15 does not fit."}
-    assert engine("parseSize", "d", "1,000", SIZES["d"]) == {"error": "D goes from 1 to 256; 1,000 does not fit."}
-    assert engine("parseSize", "m", "0", SIZES["m"]) == {"error": "M goes from 1 to 256; 0 does not fit."}
+    assert engine("parseSize", "n", "15", SIZES["n"]) == {"error": "N must be from 16 to 65,536, not 15."}
+    assert engine("parseSize", "d", "1,000", SIZES["d"]) == {"error": "D must be from 1 to 256, not 1,000."}
+    assert engine("parseSize", "m", "0", SIZES["m"]) == {"error": "M must be from 1 to 256, not 0."}
 
 
 def test_number_formatting(engine):

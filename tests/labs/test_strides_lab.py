@@ -148,7 +148,7 @@ def test_chains_agree_with_torch(strides, seed):
         (".view(-1, -1)", "view: only one size can be left open with −1."),
         (
             ".transpose(0, 2)",
-            "transpose: dimension 2 is out of range; this tensor has 2 axes, so it goes from -2 to 1.",
+            "transpose: dimension 2 is out of range; this tensor has 2 axes, so dimensions range from -2 to 1.",
         ),
         (".transpose(0)", "transpose needs two dimensions: .transpose(0, 1)."),
         (".transpose((0, 1))", "transpose takes plain numbers, not a list of them."),
@@ -203,7 +203,7 @@ def test_parsing_typed_chains(text, strides):
     [
         (
             ".view(6",
-            "The text is valid up to “.view(6”. Write operations as .transpose(0, 1) or [:, 0].",
+            "The error begins at “.view(6”. Write operations as .transpose(0, 1) or [:, 0].",
         ),
         (".view(six)", ".view takes whole numbers here; “six” is not one."),
         ("[None]", "“None” is not an index; write 1, or 0:2, or ::2, or “...”."),
@@ -216,7 +216,7 @@ def test_invalid_chain_gets_an_error_message(strides, text, error):
 def test_unknown_operation_lists_the_known_ones(strides):
     for name in ("flip", "constructor", "index", "toString"):
         error = strides("parseChain", f".{name}(0)", LIMITS)["error"]
-        assert error.startswith(f".{name} is not in this lab. It knows view, reshape, flatten, ")
+        assert error.startswith(f"This lab has no .{name}. It knows view, reshape, flatten, ")
 
 
 # The state in Python.

@@ -395,7 +395,7 @@ def test_tap_scrolls_the_panel_into_view(show):
 def test_a_finger_opens_and_scrolls(show):
     page = show(WholeLab(), width=360, touch=True)
     part(page, "feed_forward", "encoder").locator("rect").tap()
-    assert "hidden units are on for “3”" in status(page)
+    assert "hidden units are active for “3”" in status(page)
     box = page.locator(".tl-drawing").bounding_box()
     top = page.evaluate("scrollY")
     swipe(page, (box["x"] + 60, box["y"] + 200), 0, -120)

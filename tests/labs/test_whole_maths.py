@@ -314,7 +314,7 @@ def _typed(engine, text, lab):
             ["x", [f"t{i}" for i in range(14)]],
             "“x” is not among the model’s tokens: t0, t1, t2, t3, t4, t5, t6, t7, t8 and 5 others.",
         ),
-        (["abcabcabcabca", [*"abc"]], "At most 12 tokens here; this has 13."),
+        (["abcabcabcabca", [*"abc"]], "At most 12 tokens here, not 13."),
     ],
 )
 def test_invalid_text_gets_an_error_message(engine, arguments, error):
@@ -328,7 +328,7 @@ def test_error_messages_of_the_courses_models_are_about_numbers(engine):
     for text, error in (
         ("", "Type a number, such as 7."),
         ("1,000", "Digits only: the model knows 0 to 9, but no comma, sign or letter."),
-        ("1234567", "At most 6 digits; this has 7."),
+        ("1234567", "At most 6 digits, not 7."),
     ):
         assert engine("tokenize", text, [*"0123456789"], lab.limits["tokens"], lab.says) == {"error": error}
 

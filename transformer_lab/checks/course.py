@@ -82,7 +82,7 @@ def title(folder):
 
 
 def load(name):
-    """Return the exercise of that name, from the file of the same name."""
+    """Return the exercise of this name, from the file of the same name."""
     folder = FOLDERS[name]
     module = f"{__package__}.{folder}.{name}"
     try:

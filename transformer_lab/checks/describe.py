@@ -26,8 +26,8 @@ def inputs_tried(exercise):
 
 
 RANDOM_RESULT = (
-    "With the same input your function returns something else each time. Does it draw random numbers, as dropout and "
-    "new weights do, or keep something from one call to the next?"
+    "For the same input your function returns a different result each time. Does it draw random numbers, as dropout "
+    "and new weights do, or keep something from one call to the next?"
 )
 
 

@@ -128,7 +128,7 @@ def without_what_is_marked(text):
 
 
 def family(**rows):
-    """Make a table of mistakes of one function, which differ in its first argument: ``family(id=(argument, words))``.
+    """Make a table of mistakes, one function with different first arguments: ``family(id=(argument, words))``.
 
     The words of a row replace ``{}`` in the function's docstring, in order; a ``{}`` that is left over is replaced by
     the argument. If there is no docstring, the words are the whole text. A row without words may be the argument alone.
@@ -247,7 +247,7 @@ class Exercise:
         return body
 
     def mistake_around(self, wrap):
-        """Add a known mistake that can be made around any function, and so can be combined with every other mistake.
+        """Add a known mistake that can be added to any function, and so can be combined with every other mistake.
 
         ``wrap(function)`` returns a function that makes this mistake in addition to those of ``function``.
         """

@@ -62,7 +62,7 @@ def discarded_result(tree):
 
 
 def _is_a_set(node):
-    """Return whether a node is a set of Python: ``seen.add(…)`` may then change a set and not return a tensor."""
+    """Return whether a node is a Python set: ``seen.add(…)`` may then change a set and not return a tensor."""
     return isinstance(node, (ast.Set, ast.SetComp)) or (isinstance(node, ast.Name) and node.id == "set")
 
 

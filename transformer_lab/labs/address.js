@@ -96,7 +96,8 @@ export const traitsInUrl = (word, parts) => ({
   },
 });
 
-// Labs write to the URL of a published page, which stores the state of its widgets, and never to the URL of a notebook.
+// Labs write to the URL of a published page, which is a page that stores the state of its widgets; they never write to
+// the URL of a notebook.
 // Each lab of a page has its own prefix in the query string; links within the page leave the query string unchanged.
 const claimedPrefixes = new Map();
 function urlOf(model, word) {
@@ -126,7 +127,7 @@ function urlOf(model, word) {
       try {
         if (url !== location.href) history.replaceState(history.state, "", url);
       } catch {
-        // The browser refuses to change the URL, but the reader can still copy the link.
+        // If the browser refuses to change the URL, the reader can still copy the link.
       }
     },
   };
@@ -151,7 +152,7 @@ function copyButton(what, text) {
       setText(status, `The ${what} is copied.`);
       set(byHand, { hidden: true });
     } catch {
-      setText(status, `The browser does not let the lab copy: take the ${what} from here.`);
+      setText(status, `The browser blocks copying: take the ${what} from this field.`);
       set(byHand, { hidden: null });
       byHand.value = copied;
       byHand.focus();

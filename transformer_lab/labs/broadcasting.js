@@ -1,4 +1,4 @@
-// The broadcasting lab: two shapes aligned from the right, which axes stretch, and the shape of the result or the
+// The broadcasting lab aligns two shapes from the right, and shows which axes stretch, and the result's shape or the
 // error.
 
 import { numbersCodec, optionCodec, textCodec, traitsInUrl } from "./address.js";

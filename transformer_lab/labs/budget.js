@@ -88,7 +88,7 @@ function shapeSlider(name, { all, start, limits }, change, letGo, shape) {
     const parsed = parseNumber(text, LABELS[name], limits[name]);
     const width = shape().d_model;
     const wrong = name === "n_heads" && !shape().d_head && !parsed.error && width % parsed.value;
-    return wrong ? { error: `${grouped(parsed.value)} heads cannot share d_model ${grouped(width)}.` } : parsed;
+    return wrong ? { error: `d_model ${grouped(width)} is not a multiple of ${grouped(parsed.value)}.` } : parsed;
   }
   /** @type {(at: number, shape: import("./budget_counts.js").Shape) => string} */
   function moreOf(at, shape) {
@@ -456,8 +456,8 @@ function configPanel(model, el, world) {
   return tables.models ? { nodes: [node], draw, reserveAll } : { nodes: [], draw: () => {}, reserveAll: () => {} };
 }
 const PRIVACY_NOTE =
-  "The text stays in your browser. The lab counts an encoder with its pooler, a decoder with its head. A key that " +
-  "cannot be counted causes an error that names it.";
+  "The text stays in your browser. The lab counts an encoder with its pooler, and a decoder with its head. If a " +
+  "key cannot be counted, an error names it.";
 
 // Describes the change by a slider, compared with the setting at the start of the drag.
 /** @type {(model: Model, limits: import("./budget_settings.js").Limits) => any} */

@@ -73,7 +73,7 @@ def _preset_table():
 
 @cache
 def _config_tables():
-    """The rules for reading a configuration, for the browser. Many keys share a rule, so each key stores its number."""
+    """The rules for reading a configuration, for the browser. Many keys share a rule, so a key names it by number."""
     rules = {}  # rule as JSON, in which 1 and True differ → number of the rule
     models = {}
     for name, model in MODELS.items():
@@ -127,7 +127,7 @@ class BudgetLab(Lab):
         Sequences, up to {_limit("batch")}.
     bytes_per_value : {{4, 2}}, optional
     base : str or dict, optional
-        The base that changes are compared with: {_KEYS}, each with its full context, one sequence and 4 bytes, or
+        The base of the comparison: {_KEYS}, each with its full context, one sequence and 4 bytes, or
         ``"start"``, the initial state of the lab. A dict is a published ``config.json``, compared with the context,
         batch and bytes of the lab. When left out, a small model of a different family if ``shape`` is a preset, and
         ``"start"`` otherwise.
@@ -145,9 +145,9 @@ class BudgetLab(Lab):
         The configurations that the reader has pasted, for the model and for the base: JSON of the keys that affect the
         shape, or an empty string.
     parameters, flops, training_memory, generation_memory : dict of str to int
-        The model's costs, component by component: parameters; FLOPs of a forward pass; bytes of a step of training
-        with Adam, without activations where the layers of this package differ from the model's; bytes of weights and
-        key–value cache.
+        The model's costs, component by component: parameters; FLOPs of a forward pass; bytes of a training step with
+        Adam, without activations if this package's layers differ from the model's; bytes of weights and key–value
+        cache.
 
     Examples
     --------

@@ -70,7 +70,7 @@ export function decode(text, world, configs = { config: "", base_config: "" }) {
   }
   const { d_model, n_heads, n_kv_heads, d_head, n_layers, n_window_layers } = state.shape;
   if (n_window_layers > n_layers) return { error: `it has windows in ${n_window_layers} of ${n_layers} layers` };
-  if (!d_head && d_model % n_heads) return { error: `${n_heads} heads cannot share d_model ${d_model}` };
+  if (!d_head && d_model % n_heads) return { error: `d_model ${d_model} is not a multiple of ${n_heads}` };
   return n_heads % (n_kv_heads ?? 1) ? { error: `${n_heads} heads cannot share ${n_kv_heads} key heads` } : { state };
 }
 

@@ -115,7 +115,7 @@ function requireOwnCode(code, type) {
   }
 }
 
-// Raises an error for a model whose head is not the counted head.
+// Raises an error for a model whose head is not the head that the lab counts.
 function requireClasses(names, tied, { counted, alone }) {
   if (names === null) return;
   if (!Array.isArray(names) || !names.every(isText)) refuse("architectures", names, "a list of names");

@@ -1,5 +1,5 @@
 // The cost of a model, by component. All counts are BigInt: at the ends of the sliders a count of FLOPs has 23 digits,
-// and a Number is exact to only 15.
+// and a Number is exact to only 15 digits.
 
 /** @typedef {Record<string, any>} Shape The fields of a ModelShape. */
 /** @typedef {{ shape: Shape, seq: number, batch: number, bytes_per_value: number }} Setting */

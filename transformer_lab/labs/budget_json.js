@@ -1,4 +1,4 @@
-// A JSON parser for config.json. Unlike JSON.parse, it reports line and column of an error in every browser, and
+// A JSON parser for config.json. Unlike JSON.parse, it reports the line and column of an error in every browser, and
 // returns integers as BigInts, so that 3 and 3.0 differ, as in Python.
 
 const CONSTANTS = { true: true, false: false, null: null };

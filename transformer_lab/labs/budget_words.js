@@ -113,8 +113,8 @@ export const windowsText = ({ n_layers, n_window_layers, window: reach }, values
   `keep no more than the last ${grouped(reach)} tokens.`;
 /** @type {(values: bigint, tokens: bigint, shared: boolean) => string} */
 export const cacheText = (values, tokens, shared) =>
-  `A token keeps 2·L·${shared ? "d_kv" : "d_model"} = ${grouped(values)} values. ` +
-  `${grouped(tokens)} tokens take as much as the weights.`;
+  `A token adds 2·L·${shared ? "d_kv" : "d_model"} = ${grouped(values)} values. ` +
+  `${grouped(tokens)} tokens take as much memory as the weights.`;
 export const NO_CACHE = "A BERT reads a whole sentence in one pass: it generates no tokens and needs no cache.";
 
 // Describes the change from one setting to another.

@@ -295,7 +295,7 @@ function render({ model, el }) {
     token: integerCodec(0, tokens.length - 1),
   });
   const question =
-    "Which token is the first to change an expert? Choose the token that you expect, " +
+    "Which token will be the first to get a different expert? Choose a token, " +
     "then raise the bias of an expert that few tokens use.";
   const { status } = frame(
     { model, el },

@@ -71,7 +71,7 @@ class ExpertsLab(Lab):
     order : {"softmax-topk", "topk-softmax", "sigmoid-topk"}
         How the weights are computed: by a softmax over all logits, then the choice (as in OLMoE); by the choice, then a
         softmax over the chosen logits (as in gpt-oss); or by a sigmoid of each logit, then the choice (as in
-        DeepSeek-V3). Both orders of the softmax choose the same experts.
+        DeepSeek-V3). Softmax before or after the choice gives the same experts.
     renormalize : bool, optional
         Whether the weights of a token's experts are divided by their sum; as in ``mixture`` when left out.
     shared : bool, optional

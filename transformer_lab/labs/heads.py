@@ -67,8 +67,9 @@ class HeadsLab(Lab):
         occurrences of the same token; ``"first"``, on the first token. Patterns are defined only if queries and keys
         are the same tokens.
     controls : sequence of str, optional
-        The groups of controls to show, of ``"sentences"``, ``"layer"``, ``"heads"`` (those of the layer, small),
-        ``"patterns"`` and ``"tokens"``. When left out, all; with a grid, all but ``"layer"`` and ``"heads"``.
+        The groups of controls to show, of ``"sentences"``, ``"layer"``, ``"heads"`` (small maps of the layer's
+        heads), ``"patterns"`` and ``"tokens"``. When left out, all groups, but with a grid not ``"layer"`` and
+        ``"heads"``.
 
     Attributes
     ----------
@@ -77,7 +78,7 @@ class HeadsLab(Lab):
     overview : str
         What the grid shows; an empty string if there is no grid.
     weights : Tensor, float32
-        The attention weights. You can replace them by weights of the same shape, to show a model during its training.
+        The attention weights. You can replace them with weights of the same shape, to show a model during its training.
     chosen : Tensor, shape (k_len,)
         The weights of the selected query in the selected head of the selected sentence.
 

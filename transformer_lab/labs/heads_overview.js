@@ -18,7 +18,7 @@ export const OVERVIEWS = { [MAPS]: "small maps", [WEIGHT]: "chosen weight", ...P
 /** @type {(overview: string, place: number[], pair: string[], value: number | null, rank: number, count: number) =>
  *   string} */
 export function overviewText(overview, [layer, head], [queryName, keyName], value, rank, count) {
-  if (overview === MAPS) return "One map per head: a row for each query, dark where its weights are large.";
+  if (overview === MAPS) return "One map per head: a row for each query, with strong colours for large weights.";
   const name = `Layer ${layer}, head ${head}`;
   if (value === null) return `${name}: “${PATTERNS[overview]}” cannot occur in this sentence.`;
   const claim = overview === WEIGHT ? `the weight of ${queryName} for ${keyName} is` : `“${PATTERNS[overview]}” scores`;

@@ -14,7 +14,7 @@ import { CHIPS, onOff, set, setText } from "./ui.js";
 /** @typedef {{ chosen: string, token: number, row: string, loud: boolean, verdict: string }} State */
 
 const SEQ = 8;
-const HINT = "Try the switches before you answer. The right answer shows the model’s story here.";
+const HINT = "Try the switches before you answer. After the right answer, the model’s story appears here.";
 
 const label = (text) => element("p", { class: "tl-label" }, text);
 const coloured = (x) => {

@@ -71,8 +71,8 @@ class InfluenceLab(Lab):
     Parameters
     ----------
     model : nn.Module, optional
-        A model of your own, from token numbers (batch, seq) to outputs (batch, seq, features), instead of the stored
-        models.
+        A model of your own, instead of the stored models: it turns token ids (batch, seq) into outputs (batch, seq,
+        features).
     vocab_size : int, optional
         The number of token ids that the model knows; required for a model of your own.
     models : str or sequence of str, optional

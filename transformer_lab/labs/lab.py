@@ -14,14 +14,14 @@ from ..arguments import did_you_mean, format_value, is_number
 
 _FOLDER = Path(__file__).parent
 _SHARED = ("maths", "words", "colours", "ui", "grid", "address", "frame", "paint")
-# When files are joined, this pattern removes imports between the files, exports, types and comments.
+# When files are joined, this pattern removes exports, types, comments, and imports between the files.
 # tools/script_rules.py ensures that no parser is needed for that.
 _EDITOR_ONLY = re.compile(
     r'^import [^"]*"\./\w+\.js";\n|^export (?!default)|^ */\*\*(?:(?!\*/).)*\*/\n|^ *//[^\n]*\n',
     re.DOTALL | re.MULTILINE,
 )
 _SPACE = re.compile(r"^\s+", re.MULTILINE)  # indentation and empty lines
-# Shown in place of a live widget: before a notebook has run, after it is reopened without widget state, on GitHub.
+# Shown in place of a live widget: before a notebook has run, after it is reopened without widget state, or on GitHub.
 _WITHOUT_WIDGETS = "<p>▶ <em>Run all cells to see a live figure here.</em></p>"
 _DEFINES = r"^(?:const|let|class|(?:async )?function) "
 _DEFINITION = re.compile(rf"{_DEFINES}(\w+).*?(?={_DEFINES}|\Z)", re.DOTALL | re.MULTILINE)

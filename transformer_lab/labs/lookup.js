@@ -37,7 +37,7 @@ function lookup({ query, key, value, temperature, similarity }) {
   return { scores, weights, output: blend(weights, value) };
 }
 
-// The slider is logarithmic, from the coldest to the hottest temperature.
+// The slider is logarithmic, from the lowest to the highest temperature.
 const sliderOf = (temperature, { coldest, hottest }) =>
   Math.round((STEPS * Math.log(temperature / coldest)) / Math.log(hottest / coldest));
 const temperatureOf = (slider, { coldest, hottest }) => coldest * (hottest / coldest) ** (slider / STEPS);

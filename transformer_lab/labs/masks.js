@@ -174,7 +174,7 @@ function maskEditor(model, computed) {
   };
 }
 
-// A function for each stage that returns the style of a cell.
+// For each stage, a function that returns the style of a cell.
 function cellStyles({ keys, mistake }, largest) {
   return {
     scores: (score) => ({ text: short(score), shade: signedCellColours(score, largest) }),

@@ -20,8 +20,8 @@ import { places } from "./words.js";
 
 let tables = 0;
 
-// Elements are created when the names change. Otherwise, only cells whose style differs are updated. Overlays show the
-// selection, since a class on a row would cause a new layout.
+// Elements are created when the names change. Otherwise, only cells whose style has changed are updated. Overlays show
+// the selection, since a class on a row would cause a new layout.
 /**
  * @type {(name: string, title: string) => {
  *   node: HTMLElement, matrix: HTMLElement, formula: HTMLElement, draw: (drawing: Drawing) => void,

@@ -18,7 +18,7 @@ export const MOST_OUTPUT = 4; // at most this many output columns are drawn
 export function parseTokens(text, limits) {
   const value = text.match(/[^\s\p{Cc}.,;:!?"“”()…]+|[.,;:!?"“”()…]/gu) ?? [];
   if (!value.length) return { error: "Type at least one word." };
-  if (value.length > limits.tokens) return { error: `At most ${limits.tokens} tokens here; this has ${value.length}.` };
+  if (value.length > limits.tokens) return { error: `At most ${limits.tokens} tokens here, not ${value.length}.` };
   const long = value.map((token) => [...token]).find((letters) => letters.length > limits.letters);
   if (!long) return { value, text: value.join(" ") };
   const start = quoted(`${long.slice(0, limits.letters).join("")}…`);
@@ -56,8 +56,8 @@ export const MISTAKES = {
     masked: "seen → −∞",
     weights: SOFTMAX,
     breaks:
-      "True was read as “hide”, as in nn.MultiheadAttention. Every query sees exactly the keys that it must not. No " +
-      "error appears: shapes are right, and rows sum to one.",
+      "True was read as “hide”, as in nn.MultiheadAttention. Every query sees exactly the keys that it must not see. " +
+      "No error appears: shapes are right, and rows sum to one.",
   },
   "times zero": {
     label: "scores × 0",
@@ -72,8 +72,8 @@ export const MISTAKES = {
     masked: "hidden, itself → −∞",
     weights: SOFTMAX,
     breaks:
-      "Off by one, tril(-1) for tril(0): no token sees itself. Shapes are right and no error appears until a row " +
-      "sees nothing and a plain softmax makes it NaN.",
+      "Off by one, tril(-1) instead of tril(0): no token sees itself. Shapes are right and no error appears until a " +
+      "row sees nothing and a plain softmax makes it NaN.",
   },
   "padded rows": {
     label: "padded rows too",
@@ -102,7 +102,7 @@ export function presetText({ preset, presets, window, prefix, keys, queries }, f
   const filled = {
     window: window === 1 ? "itself alone" : `itself and ${before} before it`,
     prefix: counted(prefix, "token"),
-    end: keys.length === queries.length ? "" : " The last query is at the last key.",
+    end: keys.length === queries.length ? "" : " The last query is at the position of the last key.",
   };
   const none = padding && !keys.includes(PAD) ? " There is no padding yet: add some, or type <pad>." : "";
   return says.replace(/\{(\w+)\}/g, (_, name) => filled[name]) + none;
@@ -127,7 +127,7 @@ export function rowText({ queries, keys, mistake }, { mask, weights, sums, sees 
   if (!seen.length) return `The mask hides all keys from ${who}, but its weights still sum to ${sum}.`;
   const hidden = sums[i] - seen.reduce((own, j) => own + weights[i][j], 0);
   const share = places(hidden) === sum ? "all" : places(hidden);
-  const total = hidden < LEAST ? `, sum ${sum}.` : `. The row sums to ${sum}; hidden keys have ${share} of it.`;
+  const total = hidden < LEAST ? `, sum ${sum}.` : `. The row sums to ${sum}; hidden keys have ${share} of this sum.`;
   const numbers = seen.map((j) => places(weights[i][j]));
   if (seen.length > 6) {
     const all = seen.length === keys.length ? "all" : `${seen.length} of`;
@@ -140,9 +140,10 @@ export function rowText({ queries, keys, mistake }, { mask, weights, sums, sees 
   return `${who} ${mistake === "none" ? "sees" : "may see"} ${names}; ${noun} ${numbers.join(", ")}${total}`;
 }
 
-const leakedWeightText = (who, weight, key) => `${who} gives ${places(weight)} to ${key}, which it must not see. `;
+const leakedWeightText = (who, weight, key) =>
+  `${who} gives weight ${places(weight)} to ${key}, which it must not see. `;
 const lostWeightText = (who, lost, hiddenKey, without, key, weight) =>
-  `${who} lost ${places(lost)} to hidden keys. Without ${hiddenKey}, which it must not see, it would give ` +
+  `${who} lost weight ${places(lost)} to hidden keys. Without ${hiddenKey}, which it must not see, it would give ` +
   `${places(without)} to ${key}, not ${places(weight)}. `;
 
 // Describes the influence of a hidden key on the row, if there is any.
@@ -199,7 +200,7 @@ const nothingChangesText = (mistake, given) =>
 function emptyRowsText(rows, names) {
   const some = names.length > 3 ? "" : `, of ${listed(names)},`;
   const who = rows === 1 ? `The row of ${names[0]} sees` : `${rows} rows${some} see`;
-  return `${who} nothing. Weights cannot sum to one there: the course returns zeros, and a plain softmax NaN.`;
+  return `${who} nothing. Weights cannot sum to one there: the course returns zeros, and a plain softmax returns NaN.`;
 }
 
 // The longest possible descriptions for a state, in the font of `node`.

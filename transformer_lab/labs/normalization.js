@@ -1,5 +1,5 @@
-// The normalization lab: a cube of values (batch, seq, d_model), which entries share a mean and a variance, and which
-// change when another entry is disturbed.
+// The normalization lab shows a cube of values (batch, seq, d_model): the entries that share a mean and a variance, and
+// the entries that change when another entry is disturbed.
 
 import { booleanCodec, nestedNumbersCodec, numbersCodec, optionCodec, traitsInUrl } from "./address.js";
 import { signedCellColours } from "./colours.js";

@@ -84,7 +84,7 @@ class NormalizationLab(Lab):
         ``x`` with zeros in place of padding: the input of the norm.
     normalized : Tensor, shape of ``x``
     moved : Tensor of bool, shape of ``x``
-        Whether each entry has moved by 0.001 or more, although the reader has not changed its own token.
+        Whether each entry has moved by 0.001 or more, although the reader has not changed the entry's token.
 
     Examples
     --------

@@ -71,7 +71,7 @@ class OrderLab(Lab):
     multiply_adds : tuple of int
         The cost of the two products together: with queries and keys first, and with keys and values first.
     held : tuple of int
-        The number of values in the intermediate result, for the two orders as above.
+        The number of values in the intermediate result, for the same two orders.
     state : tuple of Tensor, shapes (d_head, d_value) and (d_head,)
         ``S`` and ``z`` after the last token that has been read.
     output : Tensor, shape (d_value,)

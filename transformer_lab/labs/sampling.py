@@ -85,7 +85,7 @@ class SamplingLab(Lab):
         Keep the tokens with at least this fraction of the highest probability, from 0 to 1 in steps of 0.01; 0 keeps
         all.
     seed : int, optional
-        From 0 to 9999. The seed and the position of a draw determine its random number; a ``torch.Generator`` has
+        From 0 to 9999. The seed and the position of a draw determine its random number; a ``torch.Generator`` draws
         different numbers.
     draws : int, optional
         The number of tokens to draw, up to 1000.

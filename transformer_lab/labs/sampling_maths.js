@@ -1,4 +1,4 @@
-// The sampling lab's arithmetic: which tokens are kept, their probabilities, and which tokens random numbers draw.
+// The sampling lab's arithmetic: the kept tokens, their probabilities, and the tokens that random numbers select.
 
 import { range, softmax, sum } from "./maths.js";
 

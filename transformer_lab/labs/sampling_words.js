@@ -14,7 +14,7 @@ export function parseStep(text, name, ends, steps) {
   const read = parseNumber(text, name, ends, { whole: false, write: String });
   if (read.error) return read;
   const value = Math.round(read.value * steps) / steps;
-  if (Math.abs(value - read.value) > 1e-9) return { error: `${name} goes in steps of ${1 / steps}.` };
+  if (Math.abs(value - read.value) > 1e-9) return { error: `${name} is set in steps of ${1 / steps}.` };
   return { value, text: String(value) };
 }
 

@@ -141,7 +141,7 @@ function journeyPanel(model) {
     if (!splitByView || heads === 1) return "";
     const [from, to] = tokensOfHead(0, heads, queries);
     const last = to > from ? ` to ${quotedAt(tokens, to)}` : " alone";
-    return ` On your sentence, head 0 of ${heads} would read ${quotedAt(tokens, from)}${last}.`;
+    return ` In your sentence, head 0 of ${heads} would read ${quotedAt(tokens, from)}${last}.`;
   }
 
   function positionText(shape, index) {
@@ -150,7 +150,7 @@ function journeyPanel(model) {
     return isByHead(shape) ? `head ${index[0]}, row ${row}` : `token ${row}, piece ${index[1]}`;
   }
 
-  // Describes the marked number: its position, and the token as which the layer reads its row.
+  // Describes the marked number: its position, and the token to which the layer assigns its row.
   function cellText(step, cell, lost) {
     const { ids, shape } = step;
     const place = ids.indexOf(cell);

@@ -133,7 +133,7 @@ export function stepTexts(splitByView, mergeByView) {
       "out = weights @ v",
       split,
       splitByView
-        ? "Each row is the output for a piece of a token, a mixture of pieces of two tokens."
+        ? "Each row is the output for one piece of a token: a mixture of pieces of two tokens."
         : "Each head mixes its own values, and again has one row for each token.",
     ),
     mergeByView

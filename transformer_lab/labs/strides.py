@@ -20,7 +20,7 @@ class StridesLab(Lab):
     Parameters
     ----------
     shape : sequence of int
-        Shape of the first tensor: at most 5 axes and 64 elements, sizes from 1.
+        Shape of the first tensor: at most 5 axes and 64 elements; each size is at least 1.
     chain : str
         Operations as code, such as ``".transpose(0, 1).view(6)"`` or ``"[:, ::2]"``.
     index : sequence of int, optional

@@ -34,7 +34,7 @@ const WHOLE = /^-?\d{1,9}$/;
 /** @type {(match: string[], text: string) => Read} */
 function parseCall([whole, name, inside], text) {
   const known = Object.keys(operations).filter((operation) => operation !== "index");
-  if (!known.includes(name)) return { error: `.${name} is not in this lab. It knows ${known.join(", ")} and [ ].` };
+  if (!known.includes(name)) return { error: `This lab has no .${name}. It knows ${known.join(", ")} and [ ].` };
   const bracket = /^\((.*)\)$|^\[(.*)\]$/s.exec(inside.trim());
   const list = (bracket ? (bracket[1] ?? bracket[2]) : inside).trim();
   const inList = list.replace(/,$/, "").trim();
@@ -78,7 +78,7 @@ export function parseChain(text, limits) {
     const index = /^\s*\[([^\]]*)\]/.exec(rest);
     if (!call && !index) {
       const start = quoted(rest.trim().slice(0, 12));
-      return { error: `The text is valid up to ${start}. Write operations as .transpose(0, 1) or [:, 0].` };
+      return { error: `The error begins at ${start}. Write operations as .transpose(0, 1) or [:, 0].` };
     }
     const read = call ? parseCall(call, rest) : parseIndex(index, rest);
     if (read.error) return read;

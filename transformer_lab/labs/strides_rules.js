@@ -76,7 +76,7 @@ function viewStrides(tensor, shape) {
 const axisOf = (dim, count, name) => {
   const reach = Math.max(count, 1);
   if (dim >= -reach && dim < reach) return dim < 0 ? dim + reach : dim;
-  const ends = `it goes from ${-reach} to ${reach - 1}`;
+  const ends = `dimensions range from ${-reach} to ${reach - 1}`;
   return refuse(
     `${name}: dimension ${dim} is out of range; this tensor has ${counted(count, "axis", "axes")}, so ${ends}.`,
   );
@@ -113,7 +113,7 @@ export const operations = {
     return refuse(
       `view cannot merge axes ${left} and ${left + 1}: a step along axis ${left} moves ${step} in storage, but ` +
         `all steps along axis ${left + 1} together move ${turn}. The two numbers must be equal. ` +
-        "A preceding .contiguous(), or .reshape, copies the elements into order.",
+        "A preceding .contiguous(), or .reshape instead, copies the elements into order.",
     );
   },
   reshape(tensor, ...sizes) {
@@ -196,7 +196,7 @@ export const operations = {
   // x[1, :, ::2]: an integer selects one element and removes the axis, a slice keeps it.
   index(tensor, ...parts) {
     const dots = parts.indexOf("...");
-    if (parts.lastIndexOf("...") !== dots) refuse("An index can hold one … only.");
+    if (parts.lastIndexOf("...") !== dots) refuse("An index can contain only one ….");
     const named = parts.length - (dots < 0 ? 0 : 1);
     if (named > tensor.shape.length) refuse(`Too many indices: ${named} for ${tensor.shape.length} axes.`);
     const whole = Array(tensor.shape.length - named).fill({ from: null, to: null, step: null });

@@ -108,7 +108,8 @@ class WholeLab(Lab):
         The typed text, at most 12 tokens (6 digits for the course's models): characters if all tokens are single
         characters, and otherwise tokens with spaces between them.
     family : {"both", "encoder", "decoder"}, optional
-        The parts that are shown: both or only the encoder of a Transformer, and the decoder of a decoder-only model.
+        The parts that are shown: both parts or only the encoder of a Transformer, or the decoder of a decoder-only
+        model.
     step : int, optional
         A step of the walk through the model; 0 is before the walk.
     part : str, optional
@@ -119,7 +120,7 @@ class WholeLab(Lab):
         The parts that are switched off: ``"mask"``, ``"positions"``, ``"residual"``, ``"scale"`` (the division by √d),
         ``"cross"`` (the output of cross-attention is 0), or a head, such as ``"decoder.0.self.2"`` (its output is 0).
     checkpoint : int, optional
-        The number, from 0, of the checkpoint of the training, or of the model in your list; the last when left out.
+        The training checkpoint, or the model in your list, counted from 0; the last when left out.
     temperature : float, optional
         From 0, at which the most likely word is always written, to 5.
     top_k : int, optional
@@ -345,7 +346,7 @@ def _of_tokens(stored):
         "label": f"Type a sequence, up to {most} tokens",
         "empty": f"Type at least one token, such as {tokens[0]}.",
         "unknown": f"“~” is not among the model’s tokens: {listed}.",
-        "many": f"At most {most} tokens here; this has ~.",
+        "many": f"At most {most} tokens here, not ~.",
         "about": {
             "both": f"Your model has {_sizes(stored)}.",
             "encoder": "The encoder of your model: it turns each token into a vector, and writes nothing.",
@@ -364,7 +365,8 @@ def _of_digits(models, made):
         return sum(counts[kind] for kind in kinds)
 
     missed = [total(made["asked"], like) - total(made["right"][family], like) for family in ("both", "decoder")]
-    mistakes, others = ({0: "no mistake", 1: "one", 2: "two"}.get(count, count) for count in missed)
+    words = {0: "no mistake", 1: "one mistake", 2: "two mistakes"}
+    mistakes, others = (words.get(count, f"{count} mistakes") for count in missed)
     right = sum(total(made["right"][family], unlike) for family in ("both", "decoder"))
     width = dict(both["layout"])["output.weight"][1]
     return {
@@ -372,7 +374,7 @@ def _of_digits(models, made):
         "inputmode": "numeric",
         "empty": "Type a number, such as 7.",
         "unknown": "Digits only: the model knows 0 to 9, but no comma, sign or letter.",
-        "many": f"At most {DIGITS} digits; this has ~.",
+        "many": f"At most {DIGITS} digits, not ~.",
         "about": {
             "both": "It reads a number in digits and writes it in English, word by word, on this page. "
             f"It has {_sizes(both)}.",
@@ -382,7 +384,7 @@ def _of_digits(models, made):
             "decoder": f"It continues one sequence: the digits, then the words. It has {_sizes(alone)}.",
         },
         "facts": f"The lab has two models: an encoder–decoder and a decoder alone. Both were trained on "
-        f"{made['trained_on']:,} of the numbers 0 to 9,999. On the {made['held_out']} that they never saw, the "
+        f"{made['trained_on']:,} of the numbers 0 to 9,999. On the other {made['held_out']} numbers, the "
         f"encoder–decoder makes {mistakes}, and the decoder alone makes {others}. Of {total(made['asked'], unlike):,} "
         f"numbers that are longer or begin with 0, they get {right or 'none'} right: they learned numbers of up to "
         "four digits, not a rule.",

@@ -1,4 +1,4 @@
-// The model of an experiment: its parts that are switched off, its checkpoint, and its choice of words.
+// The model in an experiment: the parts that are switched off, the checkpoint, and the rule that chooses words.
 
 import { randomNumber, softmax } from "./maths.js";
 import { openModel, tokenize, write } from "./whole_maths.js";

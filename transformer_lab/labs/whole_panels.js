@@ -140,8 +140,8 @@ const VIEWS = {
     const power = (key) => Math.exp(Number(exponent(key).replace("−", "-")));
     const whole = sum(seen.map(power));
     const softmaxed = sees(i, j)
-      ? `Its weight is e^${exponent(j)} ≈ ${num(power(j))}, divided by the sum over all keys it ` +
-        `sees, ${num(whole)}: ${least(weight(i, j))}`
+      ? `Its weight is e^${exponent(j)} ≈ ${num(power(j))}, divided by the sum over all ` +
+        `visible keys, ${num(whole)}: ${least(weight(i, j))}`
       : says.hidden;
     const values = {
       ...stacked([
@@ -217,7 +217,7 @@ const VIEWS = {
     const x = dot(rowOf(came, i), weightOf(model, name, j)) + bias;
     const on = rowOf(hidden, i).filter((x) => x > 0).length;
     const said =
-      `${on} of ${units} hidden units are on for ${quoted(names[side][i])}. Unit ${j}: ${model.width} products ` +
+      `${on} of ${units} hidden units are active for ${quoted(names[side][i])}. Unit ${j}: ${model.width} products ` +
       `and a bias sum to ${num(x)}; ${model.activation === "relu" ? "ReLU" : "GELU"} makes it ` +
       `${num(cells(hidden).value(i, j))}`;
     const parts = [

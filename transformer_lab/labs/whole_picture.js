@@ -49,7 +49,7 @@ export function idOf({ part, flow, side, of }, { family, layer: layerOf, layers,
   return `${side}.${{ embedding: "embed", positions: "place" }[part] ?? part}`;
 }
 
-// Whether a part is absent from this family, such as a decoder's part from an encoder alone.
+// Whether this family lacks a part: an encoder alone, for example, has no part of the decoder.
 /** @type {(data: DOMStringMap, family: string) => boolean} */
 export function isAbsent({ part, flow = "", side, of = "" }, family) {
   if (flow === "vectors") return family !== "encoder";

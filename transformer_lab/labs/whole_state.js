@@ -119,7 +119,7 @@ export function stateOf(model, weights) {
     const { text, family, part, at } = now;
     const missing = weights.at(now.checkpoint) ? "" : fetching[+weights.failed.has(now.checkpoint)];
     const checkpoint = missing ? last : now.checkpoint;
-    // A different family may not have the parts that are switched off here.
+    // The current family may lack a part that was switched off in a different family.
     const which = [checkpoint, ...now.off.filter((name) => switches[family].includes(name))];
     const used = of(family, ...which);
     const chosen = [now.temperature, now.top_k, now.seed];

@@ -104,7 +104,7 @@ export function strips(svg) {
   return { node, draw };
 }
 
-// Links from each query to its keys, above an attention block: as wide as the weights of the chosen head.
+// Links from each query to its keys, above an attention block; the width of a link shows the weight in the chosen head.
 /** @typedef {{ id: string, tensor: Tensor, keys: string[], queries: string[], head: number, row: number }} Links */
 /** @type {() => { node: SVGElement, draw: (shown: Links | null) => void }} */
 export function links() {

@@ -73,7 +73,7 @@ export function parseNumber(text, name, [least, most], { whole = true, write = g
   const value = Number(plain);
   if (value >= least && value <= most) return { value, text: write(value) };
   const shown = plain.length > 15 ? `a number of ${plain.length} digits` : minus(grouped(plain));
-  return { error: `${name} goes ${reach}; ${shown} does not fit.` };
+  return { error: `${name} must be ${reach}, not ${shown}.` };
 }
 
 // Parses a shape: "2, 3, 4" becomes [2, 3, 4]. Brackets are optional; an empty text is the shape of a scalar.
@@ -92,10 +92,10 @@ export function parseShape(text, { axes, size, least = 0 }) {
       return { error: `A size is a whole number; ${quoted(part)} is not. Write a shape as 2, 3, 4.` };
     }
     if (+part < least || +part > size) {
-      return { error: `A size here goes from ${least} to ${grouped(size)}; ${part} does not fit.` };
+      return { error: `A size must be from ${least} to ${grouped(size)}, not ${part}.` };
     }
     value.push(+part);
   }
-  if (value.length > axes) return { error: `At most ${axes} axes here; this has ${value.length}.` };
+  if (value.length > axes) return { error: `At most ${axes} axes here, not ${value.length}.` };
   return { value, text: value.join(", ") };
 }

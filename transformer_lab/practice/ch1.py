@@ -52,7 +52,7 @@ offset = Topic(
     words={
         "not_added_up": "You gave the steps along each axis separately. Storage is a single long row: add the steps.",
         "strides_taken_as_shape": "You mistook the strides for a shape, and computed larger steps. Each "
-        "stride already says how far one step goes: what is index (1, 0) with strides (3, 1)?",
+        "stride already says how far one step goes: with strides (3, 1), at which place is index (1, 0)?",
         "added_instead": "You added the index and the stride instead of multiplying them. Think of 3 steps of 4 "
         "places each: is that 7 places or 12?",
         "products_multiplied": "You multiplied the moves along the axes. The moves follow one another, so they add up.",
@@ -101,13 +101,14 @@ strides_of = Topic(
         "sizes_squared",
     ),
     words={
-        "own_size_included": "Each product includes the size of its own axis: (2, 3, 4) gives (24, 12, 4). One "
-        "step along an axis passes all the numbers of the axes to its right, but its own size does not matter.",
-        "own_size_included_and_reversed": "Each product includes the size of its own axis, and the strides run from "
-        "the last to the first. Neighbours in a row are one place apart: which entry is 1, and at which end is it?",
-        "order_reversed": "The strides run from the last axis to the first: (2, 3, 4) gives (1, 4, 12). Which axis has "
-        "the longest steps?",
-        "number_of_elements_in_front": "There is one entry too many: the product of all sizes comes first. Each "
+        "own_size_included": "Each of your products includes the size of its own axis, as if (2, 3, 4) gave "
+        "(24, 12, 4). A step along an axis passes only the numbers of the axes to its right.",
+        "own_size_included_and_reversed": "Each of your products includes the size of its own axis, and your strides "
+        "run from the last to the first. Neighbours in a row are one place apart: which entry is 1, and at which end "
+        "is it?",
+        "order_reversed": "Your strides run from the last axis to the first, as if (2, 3, 4) gave (1, 4, 12). Which "
+        "axis has the longest steps?",
+        "number_of_elements_in_front": "Your answer has one entry too many: the product of all sizes comes first. Each "
         "axis has one stride.",
         "last_stride_missing": "The last stride is missing. Each axis has a stride: how far is it to a "
         "neighbour in a row?",

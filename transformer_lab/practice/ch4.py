@@ -32,7 +32,7 @@ head_1 = Topic(
         "neighbouring features.",
         "transposed_and_reshaped": "You exchanged tokens and features before the split. Split first: the features of "
         "a token are still side by side.",
-        "no_transpose": "This is token 1, divided among the heads. A head contains its features of every token.",
+        "no_transpose": "This is token 1, divided among the heads. A head contains a block of features of every token.",
         "features_before_seq": "You have the right numbers, but with a feature in each row. The question asks for a "
         "token in each row.",
     },
@@ -180,7 +180,7 @@ def features_for_weights(stage, batch, q_len, k_len, heads, d_head):
 
 @shapes_on_the_way.mistake
 def queries_for_all(stage, batch, q_len, k_len, heads, d_head):
-    """You gave the same number of keys as of queries. The number of keys is the length of the other sequence."""
+    """Your shape has as many keys as queries. The number of keys is the length of the other sequence."""
     if stage == "one_head":
         return q_len, q_len
     return (batch, heads, q_len, q_len) if stage == "weights" else None
@@ -190,8 +190,8 @@ shapes_in_a_layer = Topic(
     title="Shapes in a layer",
     rule=shapes_on_the_way,
     question=lambda stage, batch, q_len, k_len, heads, d_head: (
-        f"`d_model` is {heads * d_head}, in {heads} heads; {batch} sentences of {q_len} tokens attend to others of "
-        f"{k_len}. What is the shape of {_STAGES[stage]}?"
+        f"`d_model` is {heads * d_head}, with {heads} heads; {batch} sentences of {q_len} tokens attend to {batch} "
+        f"others of {k_len} tokens. What is the shape of {_STAGES[stage]}?"
     ),
     answer=Numbers(),
 )

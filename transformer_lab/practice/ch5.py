@@ -8,8 +8,7 @@ from .topic import Topic, rule
 
 
 def _places(q_len, k_len):
-    """Return the positions of queries and keys in the sequence, (q_len, 1) and (k_len,): the queries are the last
-    tokens."""
+    """Return the positions of queries and keys, with shapes (q_len, 1) and (k_len,): queries are the last tokens."""
     return torch.arange(k_len - q_len, k_len)[:, None], torch.arange(k_len)
 
 
@@ -52,35 +51,35 @@ def only_the_future(q_len, k_len):
 
 @causal.mistake
 def not_itself(q_len, k_len):
-    """No token sees itself. A token may see itself, since it predicts only the token after it."""
+    """Your mask hides each token from itself. A token may see itself, since it predicts only the token after it."""
     query, key = _places(q_len, k_len)
     return key < query
 
 
 @causal.mistake
 def one_too_far(q_len, k_len):
-    """Each token sees one token of the future: your triangle ends one diagonal too late. This is the token that it must
-    predict."""
+    """Your triangle ends one diagonal too late: each token sees the next token. A token must predict the next
+    token without seeing it."""
     query, key = _places(q_len, k_len)
     return key <= query + 1
 
 
 @causal.mistake
 def only_itself(q_len, k_len):
-    """Each token sees itself and nothing before it. Which keys are in its past?"""
+    """Your mask lets each token see only itself. Which keys are in the past of a token?"""
     query, key = _places(q_len, k_len)
     return key == query
 
 
 @causal.mistake
 def everything(q_len, k_len):
-    """Every token sees all tokens, including the future. Which keys come after the query of a row?"""
+    """Your mask lets every token see all tokens, including the future. Which keys come after the query of a row?"""
     return torch.ones(q_len, k_len, dtype=torch.bool)
 
 
 @causal.mistake
 def no_past(q_len, k_len):
-    """The keys before the first query are hidden. These keys are the past of all queries: what is a cache for?"""
+    """Your mask hides the keys before the first query. These keys are the past of all queries: what is a cache for?"""
     query, key = _places(q_len, k_len)
     return (key <= query) & (key >= k_len - q_len)
 
@@ -123,13 +122,13 @@ def inverted_padding(length, q_len, k_len, side):
 
 @padding.mistake
 def one_key_too_many(length, q_len, k_len, side):
-    """One key of the padding may be seen. Count the real keys from 1, and compare with the length."""
+    """Your mask shows one key of the padding. Count the real keys from 1, and compare with the length."""
     return padding.reference(length + 1, q_len, k_len, side)
 
 
 @padding.mistake
 def one_key_too_few(length, q_len, k_len, side):
-    """One real key is hidden. Count the keys that you painted in a row, and compare with the length."""
+    """Your mask hides one real key. Count the keys that you painted in a row, and compare with the length."""
     return padding.reference(length - 1, q_len, k_len, side)
 
 
@@ -154,7 +153,7 @@ def causal_instead(length, q_len, k_len, side):
 
 @padding.mistake
 def nothing_hidden(length, q_len, k_len, side):
-    """Every key may be seen, even the padding. Which columns contain no word?"""
+    """Your mask shows every key, even the padding. Which columns contain no word?"""
     return torch.ones(q_len, k_len, dtype=torch.bool)
 
 
@@ -162,8 +161,8 @@ padding_places = Topic(
     title="Padding masks",
     rule=padding,
     question=lambda length, q_len, k_len, side: (
-        f"{q_len} queries look at a sentence of {k_len} places. {length} of its places hold real tokens, and the "
-        f"padding comes {side} them: paint which keys may be seen."
+        f"{q_len} queries look at a sentence of {k_len} places. {length} of its places contain real tokens, and the "
+        f"padding comes {side} them: paint the keys that may be seen."
     ),
     answer=Mask(),
 )
@@ -219,7 +218,7 @@ def into_the_future(seq, width, bidirectional):
 
 @window.mistake
 def the_whole_past(seq, width, bidirectional):
-    """Each token sees its whole past: this is a causal mask. How far back does a window go?"""
+    """Your mask shows the whole past, as a causal mask does. How far back does a window go?"""
     return torch.ones(seq, seq, dtype=torch.bool).tril()
 
 
@@ -231,7 +230,7 @@ def outside_the_window(seq, width, bidirectional):
 
 @window.mistake
 def without_its_own_place(seq, width, bidirectional):
-    """No token sees itself. A window includes the token itself."""
+    """Your mask hides each token from itself. A window includes the token itself."""
     return window.reference(seq, width, bidirectional) & ~torch.eye(seq, dtype=torch.bool)
 
 
@@ -276,7 +275,8 @@ def prefix(seq, length):
 
 @prefix.mistake
 def causal_prefix(seq, length):
-    """Inside the prefix the future is hidden: this is a causal mask. Tokens of a prefix see one another both ways."""
+    """Your mask hides the future inside the prefix, as a causal mask does. Tokens of a prefix see one another both
+    ways."""
     return torch.ones(seq, seq, dtype=torch.bool).tril()
 
 
@@ -289,21 +289,22 @@ def one_token_too_long(seq, length):
 
 @prefix.mistake
 def one_token_too_short(seq, length):
-    """Your prefix is one token too short. Positions are counted from 0: what is the position of its last token?"""
+    """Your prefix is one token too short. Positions are counted from 0: what is the position of the prefix's last
+    token?"""
     return prefix.reference(seq, length - 1)
 
 
 @prefix.mistake
 def prefix_unseen_later(seq, length):
-    """The written tokens do not see the prefix. The prefix is the past of these tokens: how else could they answer
-    it?"""
+    """Your mask hides the prefix from the written tokens. The prefix is the past of these tokens: without it, what
+    would they answer?"""
     query, key = torch.arange(seq)[:, None], torch.arange(seq)
     return ((key <= query) & (query >= length) & (key >= length)) | ((key < length) & (query < length))
 
 
 @prefix.mistake
 def prefix_sees_everything(seq, length):
-    """The tokens of the prefix see the tokens that are written after the prefix. They may see one another, but not the
+    """Your mask shows the written tokens to the prefix. The tokens of the prefix may see one another, but not the
     answer."""
     query, key = torch.arange(seq)[:, None], torch.arange(seq)
     return (key <= query) | (query < length)
@@ -311,13 +312,13 @@ def prefix_sees_everything(seq, length):
 
 @prefix.mistake
 def only_the_prefix(seq, length):
-    """Each token sees only the prefix. A written token also sees itself and the written tokens before it."""
+    """Your mask shows nothing but the prefix. A written token also sees itself and the written tokens before it."""
     return (torch.arange(seq) < length).expand(seq, seq)
 
 
 @prefix.mistake
 def everything_visible(seq, length):
-    """Every token sees every other, the future included. The tokens after the prefix are written one by one."""
+    """Your mask hides nothing, not even the future. The tokens after the prefix are written one by one."""
     return torch.ones(seq, seq, dtype=torch.bool)
 
 

@@ -42,8 +42,8 @@ def rms_norm_for_layer_norm(x, weight, bias):
 
 @layer_norm_of_four.mistake
 def variance_for_std(x, weight, bias):
-    """You divided by the variance, not by its square root. A token with doubled features must have the same norm
-    output."""
+    """You divided by the variance, not by its square root. If all features double, layer norm must return the
+    same numbers."""
     return (x - x.double().mean()) / x.double().var(correction=0) * weight + bias
 
 
@@ -104,7 +104,7 @@ def mean_subtracted_in_numerator(x, weight):
 
 @rms_norm_of_four.mistake
 def std_for_rms(x, weight):
-    """You divided by the standard deviation. The root mean square needs no mean: square, average, take the root."""
+    """You divided by the standard deviation. RMS norm subtracts no mean: square, average, take the root."""
     return x / x.double().std(correction=0) * weight
 
 
@@ -205,7 +205,7 @@ means = Topic(
     title="How many means does a norm compute?",
     rule=number_of_means,
     question=lambda batch, seq, d_model, norm: (
-        f"`x` has the shape `(batch {batch}, seq {seq}, d_model {d_model})`. How many means does {norm} take?"
+        f"`x` has the shape `(batch {batch}, seq {seq}, d_model {d_model})`. How many means does {norm} compute?"
     ),
     answer=Choice(
         lambda batch, seq, d_model, norm: {

@@ -44,7 +44,7 @@ parameters_of_attention = Topic(
         "numbers, not 6.",
         "with_a_norm": "You counted a norm as well. A layer has norms, but norms are not part of its attention.",
         "biases_always": "You counted biases, but this attention has none. Read the question's last words again.",
-        "biases_left_out": "You left the biases out. Each of the four maps has a bias: of which length?",
+        "biases_left_out": "You left the biases out. Each of the four maps has a bias: how long is each bias?",
         "biases_inverted": "You counted biases where there are none, or none where there are some. Read the "
         "question's last words again.",
     },
@@ -76,7 +76,7 @@ def three_matrices(d_model, d_ff, bias):
 
 @feed_forward.mistake
 def biases_left_out(d_model, d_ff, bias):
-    """You left the biases out. Each of the two maps has a bias: of which length?"""
+    """You left the biases out. Each of the two maps has a bias: how long is each bias?"""
     return 2 * d_model * d_ff
 
 
@@ -143,10 +143,10 @@ flops_of_attention = Topic(
     words={
         "half_of_the_work": "You counted half of the FLOPs for each pair of a query and a key. Did you count 1 "
         "FLOP for a multiply-add, or leave out one of the two products?",
-        "first_addition_not_counted": "You counted one addition less in every sum. This is exact, but by convention a "
-        "multiply-add is two FLOPs.",
+        "first_addition_not_counted": "You counted one addition too few in every sum. Your count is exact, but by "
+        "convention a multiply-add is two FLOPs.",
         "pairs_under_the_causal_mask": "You counted only the pairs that a causal mask allows. The usual count "
-        "includes each query with each key.",
+        "includes every pair of a query and a key.",
     },
 )
 
@@ -174,7 +174,7 @@ bytes_of_a_cache = Topic(
         "divided_by_the_bytes",
     ),
     words={
-        "last_token_left_out": "You counted one token less than the cache contains. The newest token attends to "
+        "last_token_left_out": "You counted one token fewer than the cache contains. The newest token attends to "
         "itself too, so the cache contains its key and value.",
         "one_token_more": "You counted one token more than the cache contains. The next token has no key yet: "
         "its key is computed in the next step.",

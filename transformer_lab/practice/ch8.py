@@ -136,25 +136,25 @@ def one_head(heads, d_head, d_value, tokens):
 
 @numbers_in_the_state.mistake
 def grows_with_the_past(heads, d_head, d_value, tokens):
-    """Your state grows with the tokens. Each token adds its outer product to the same table: does the table grow?"""
+    """Your state grows with each token. Each token adds its outer product to the same table: does the table grow?"""
     return tokens * heads * (d_head * d_value + d_head)
 
 
 @numbers_in_the_state.mistake
 def key_value_cache(heads, d_head, d_value, tokens):
-    """This is the key-value cache: a key and a value for each token. Linear attention has added them all up."""
+    """This is the key-value cache: a key and a value for each token. Linear attention stores only sums over tokens."""
     return tokens * heads * (d_head + d_value)
 
 
 @numbers_in_the_state.mistake
 def z_as_wide_as_a_value(heads, d_head, d_value, tokens):
-    """Your z has the size of a value. It is a sum of the keys' features: how many features does a key have?"""
+    """Your z has the size of a value. The keys' features add up to z: how many features does a key have?"""
     return heads * (d_head * d_value + d_value)
 
 
 @numbers_in_the_state.mistake
 def sizes_added(heads, d_head, d_value, tokens):
-    """You added the two sizes, but S has their product. How many numbers does a table of d_head by d_value have?"""
+    """You added the two sizes instead of multiplying them. How many numbers does a table of d_head by d_value have?"""
     return heads * (d_head + d_value)
 
 

@@ -83,8 +83,8 @@ class ChatModel(nn.Module):
         Raises
         ------
         TypeError, ValueError
-            If the text is not a str, is empty, holds a special token such as ``<|im_end|>``, or leaves no room for
-            ``max_new_tokens``; and as :meth:`LanguageModel.generate`.
+            If the text is not a str, is empty, contains a special token such as ``<|im_end|>``, or leaves no room for
+            ``max_new_tokens``; and the errors of :meth:`LanguageModel.generate`.
         """
         pieces = []
         for piece in self.stream(text, max_new_tokens, stop=stop, chat=chat, **options):
@@ -102,7 +102,7 @@ class ChatModel(nn.Module):
         chat: bool = True,
         **options: Unpack[SamplingOptions],
     ) -> Iterator[str]:
-        """Yield the answer that :meth:`generate` returns, piece by piece. The parameters are the same."""
+        """Yield, piece by piece, the answer that :meth:`generate` returns for the same arguments, without ``show``."""
         require_sizes(minimum=0, max_new_tokens=max_new_tokens)
         if isinstance(stop, str) or not all(isinstance(word, str) and word for word in stop):
             raise TypeError(f"stop must be a sequence of str, none of them empty, got {format_value(stop)}")
@@ -178,14 +178,14 @@ def smollm2() -> ChatModel:
     Returns
     -------
     ChatModel
-        In evaluation mode, its weights frozen.
+        The model is in evaluation mode, and its weights are frozen.
 
     Raises
     ------
     ImportError
-        If the package with the weights or the tokenizers package is not installed, or has another version.
+        If the package with the weights or the tokenizers package is not installed, or has a different version.
     ValueError
-        If the file is not the one that was published.
+        If the file is not the published file.
 
     References
     ----------

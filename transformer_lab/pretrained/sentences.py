@@ -101,7 +101,7 @@ class SentenceEncoder(nn.Module):
         TypeError
             If ``texts`` is not a list of str.
         ValueError
-            If a text is empty, longer than the model's positions, or holds a special token such as ``[SEP]``.
+            If a text is empty, longer than the model's positions, or contains a special token such as ``[SEP]``.
         """
         require_sizes(batch_size=batch_size)
         tokens = self._tokens(texts)
@@ -181,14 +181,14 @@ def minilm() -> SentenceEncoder:
     Returns
     -------
     SentenceEncoder
-        In evaluation mode, its weights frozen.
+        The model is in evaluation mode, and its weights are frozen.
 
     Raises
     ------
     ImportError
-        If the package with the weights or the tokenizers package is not installed, or has another version.
+        If the package with the weights or the tokenizers package is not installed, or has a different version.
     ValueError
-        If a file is not the one that was published.
+        If a file is not the published file.
 
     References
     ----------
