@@ -36,7 +36,7 @@ def paragraphs(section):
 
 
 def beginning(section):
-    """Return the first sentence of a section, or two if it is short. What a colon announces, no card shows."""
+    """Return a section's first sentence, with the second if the first is short; a final colon becomes a full stop."""
     shown = ""
     for sentence in next((candidates for text in paragraphs(section) if (candidates := sentences(text))), []):
         shown = f"{shown} {sentence}".strip()

@@ -168,7 +168,7 @@ def parts_of(tex):
 
 
 def attach_punctuation(app, doctree, docname):
-    """Attach punctuation to the preceding formula: a browser could begin a line with it, even after a word joiner."""
+    """Attach punctuation to the preceding formula; even after a word joiner, a browser could begin a line with it."""
     for node in [*doctree.findall(nodes.math)]:
         following = node.next_node(descend=False, siblings=True)
         marks = re.match(r"[.,;:!?)’”]+", following) if isinstance(following, nodes.Text) else None

@@ -137,7 +137,7 @@ def test_a_set_that_grows_is_no_result_thrown_away():
 
 
 def uses_all(x, n_heads):
-    """Every result here is kept, or has an effect."""
+    """Call only functions whose results are stored or returned, or that have a side effect."""
     parts = [x]
     parts.sort(key=len)
     x.add_(n_heads)
@@ -464,7 +464,7 @@ def attended(query, keys, values):
 
 
 def step_with(stored=False, late=False, seen=None):
-    """Return a step that stores the new key rotated or not; ``late`` rotates cached keys, ``seen`` scored keys."""
+    """Return a step that stores new keys rotated or not; ``late`` rotates cached keys, ``seen`` the keys for scores."""
 
     def cached_step(query, key, value, keys, values, base):
         here = torch.tensor([keys.shape[-2]])
@@ -515,7 +515,7 @@ def test_where_keys_are_turned_a_card_says_so(function, mistake):
 
 @pytest.mark.parametrize("mistake", ["query_not_rotated", "neither_rotated"])
 def test_a_turn_of_both_sides_of_a_score_by_one_position_cancels(mistake):
-    """The result is the same if neither side is rotated or both are by one position: a card must not say which."""
+    """Rotating both sides by one position gives the same result as rotating neither: the card must name both cases."""
     text = " ".join(checks.cached_step.mistakes[mistake].text.split())
     assert ", or you rotate" in text and "by the same position, which changes no score" in text
 
