@@ -179,6 +179,6 @@ if __name__ == "__main__":
     try:
         make()
     except KeyboardInterrupt:
-        fail("Stopped. The next call goes on from here.")
+        fail("Stopped. The next call continues from here.")
     except OSError as error:
         fail(f"The environment could not be made: {error}")

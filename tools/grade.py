@@ -1,6 +1,6 @@
-"""Grades made-up students with nbgrader; its sources are the unchanged solutions.
+"""Grades made-up students with nbgrader, whose source notebooks are the unchanged solutions.
 
-Two students have correct functions only, and each hands in every second notebook. The third student solves the first
+Two students have only correct functions, and each hands in every second notebook. The third student solves the first
 half of each notebook; the rest of the functions are alternately missing and wrong. (Functions call the functions above
 them, so a correct function below a wrong one gets no points.) Each student must get the right points. The environment
 .venv-nbgrader contains nbgrader; the notebooks run in .venv.

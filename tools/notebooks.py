@@ -88,7 +88,7 @@ def models_are_installed():
 
 
 def matching(words, paths):
-    """Return the ``paths`` that contain one of these words, relative to the repository; all paths for no words.
+    """Return the ``paths`` that contain one of these words within the repository, or all paths if there are no words.
 
     A word may also be the path of any file.
     """

@@ -1,4 +1,4 @@
-"""Routes through the course: which sections, how long, and whether each section is prepared by those before it.
+"""Routes through the course: their sections, their minutes, and whether earlier sections prepare each section.
 
     python tools/routes.py            write the tables of the routes' pages
     python tools/routes.py --check    complain of a table that is out of date, and of holes
@@ -64,7 +64,7 @@ ROUTES = (
 
 
 def _numbers(marked):
-    """The sections in a mark such as ``3.1 3.2 + 3.2``: those before the plus sign; after it come exercises.
+    """Return the sections in a mark such as ``3.1 3.2 + 3.2``: the numbers before the plus; exercises follow it.
 
     The mark ``chapter 3`` means the chapter's core and all exercises of its assignment.
     """

@@ -67,7 +67,7 @@ MODELS = (
 
 
 def moves(model, tokens, **inputs):
-    """(seq, seq): how far output i moves when token j is replaced, as a share of the outputs' variation; NaN stays."""
+    """Return how far output i moves when token j is replaced, divided by the outputs' deviation: (seq, seq)."""
     right, rows = model(tokens, **inputs), []
     for j in range(tokens.shape[1]):
         changed = tokens.clone()
@@ -78,7 +78,7 @@ def moves(model, tokens, **inputs):
 
 
 def round_share(share):
-    """Three digits; 0 for rounding, None for no number."""
+    """Round to three digits; return 0 for a rounding error, and None for NaN."""
     return None if math.isnan(share) else 0 if share < 1e-9 else float(f"{share:.3g}")
 
 

@@ -88,7 +88,7 @@ def start_trials(options, notes):
 
 
 def run_first_trials(options, uncopyable, notes):
-    """Do what `start_trials` does, at the requested length or the first of `OTHER_LENGTHS` that the model accepts."""
+    """Start trials at the requested length, or at the first of `OTHER_LENGTHS` that the model accepts."""
     if uncopyable:
         options.model.eval()
     errors = []  # one for each length, from the last dtype, since some devices have no float64

@@ -103,7 +103,7 @@ class Kernel:
             raise
 
     def write_back(self, tensor, host, narrow):
-        """Copy the result of the CPU's kernel to a tensor of the device, and follow it if its memory has moved."""
+        """Copy the CPU kernel's result to a tensor of the device; if the kernel has moved it, share its new memory."""
         if narrow is not None:
             if narrow.shape != host.shape:
                 narrow.resize_(host.shape)
