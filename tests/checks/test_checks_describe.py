@@ -567,7 +567,7 @@ def test_a_number_in_the_place_of_a_tensor_is_reported(rotate, position, message
     report = diagnose(checks.cached_step, step_at(position, rotate))
     assert report.status == "error"
     assert f"`rotate` takes a tensor of shape (seq,) as `positions`, and was given {message}." in report.message
-    assert "A single one must be a tensor of shape (1,)." in report.message
+    assert "For a single number, pass a tensor of shape (1,)." in report.message
     assert diagnose(checks.cached_step, step_at(lambda place: torch.tensor([place]), rotate)).status == "correct"
 
 
@@ -675,7 +675,7 @@ def no_scale_and_no_score_above_50(query, key):
 
 def test_a_second_slip_is_reported_where_the_first_is_wrong_as_well():
     message = message_of(checks.attention_weights, no_scale_and_no_score_above_50)
-    assert "The scale is missing" in message and "Besides, with scores of more than a hundred it goes" in message
+    assert "The scale is missing" in message and "with scores of more than a hundred, your function goes" in message
 
 
 @pytest.mark.parametrize(
@@ -722,7 +722,7 @@ def test_one_slip_with_key_and_query_is_reported_once():
     exercise = checks.mend_cosines
     ids = "root_forgotten", "root_forgotten_of_queries"
     message = message_of(exercise, exercise.combined([exercise.mistakes[id] for id in ids]))
-    assert message.startswith("One slip, made twice: read this with *key*, and then with *query*.")
+    assert message.startswith("You made one slip twice: read this with *key*, and then with *query*.")
     assert message.count("without the root") == 1 and "Two things" not in message
 
 
