@@ -2,7 +2,8 @@
 
 from torch import nn
 
-# In the order in which a token passes through them. A tied matrix counts as the first component that uses it.
+# The components in the order in which a token passes through them. A tied matrix counts as the first component that
+# uses it.
 COMPONENTS = (
     "token embedding",
     "position embedding",

@@ -96,9 +96,9 @@ HUNTS = {
 
 # Hints for a hunt in an exercise whose mistakes no assignment hunts.
 GENERAL_HINTS = (
-    "Which wrong functions would return what your test asks for? What must it look at to tell them from the right one?",
+    "Which wrong functions would also pass your test? What must the test look at to tell them from the right one?",
     "Compare every number of the result with the right one, for sizes that all differ. Then take the inputs that the "
-    "docstring allows and that nobody tries: one row, no rows, very large numbers, another order in memory.",
+    "docstring allows and that nobody tries: one row, no rows, very large numbers, a different order in memory.",
     "`expected = …`, then `assert torch.allclose(f(…), expected)`, for each of several inputs",
 )
 
@@ -107,7 +107,7 @@ WHOLE_MODEL = "test_whole_model"  # the hunt over whole models, which are not an
 
 
 def tasks(folder):
-    """Return the names of everything that an assignment asks for: its exercises, then the test of its hunt."""
+    """Return the names of all tasks of an assignment: its exercises, then the test of its hunt."""
     hunted = [f"test_{name}" for name in HUNTS if FOLDERS[name] == folder]
     return [*COURSE[folder], *hunted, *([WHOLE_MODEL] if folder == "ch11_right" else [])]
 
