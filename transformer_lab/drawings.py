@@ -301,7 +301,7 @@ def attention() -> Drawing:
 def clock_hands() -> Drawing:
     """Draw sinusoidal positions as hands of clocks: each row is a pair of features, each column a position.
 
-    A hand ends at (sine, cosine). Two steps of positions turn a hand by the same angle, wherever the steps begin.
+    A hand ends at (sine, cosine). A step of two positions turns a hand by the same angle, wherever the step begins.
 
     Returns
     -------
@@ -363,7 +363,7 @@ def paths() -> Drawing:
         return 44 + 72 * position, height
 
     def network(title, result, heights, edges, path):
-        """Return tokens at the first height, layers above; ``edges`` and ``path`` join pairs (position, layer)."""
+        """Draw tokens at the first height and layers above; ``edges`` and ``path`` connect (position, layer) pairs."""
         parts.append(label((12, top), title, anchor="start", bold=True))
         parts.append(label((508, top), result, anchor="end", colour=RED, bold=True))
         place = [[at(position, height) for position in range(n)] for height in heights]
@@ -433,7 +433,7 @@ def split_and_merge() -> Drawing:
     cell, high = 31, 28
 
     def table(corner, numbers):
-        """Return a matrix in which each feature has the colour of its head."""
+        """Draw a matrix in which each feature has the colour of its head."""
         for i, row in enumerate(numbers.tolist()):
             for j, number in enumerate(row):
                 look = (BLUE_BOX, RED_BOX)[number % 10 // d_head]
@@ -441,7 +441,7 @@ def split_and_merge() -> Drawing:
                 parts.append(box(place, (cell, high), str(number), rounded=0, **look))
 
     def row(y, numbers, cut):
-        """On the left are all features of each token, in the middle the same features, cut where the heads meet."""
+        """Draw all features of each token on the left, and in the middle the same features, cut into heads."""
         table((16, y), numbers)
         for head in range(n_heads):
             table((226 + (cell * d_head + 12) * head, y), cut[:, head])

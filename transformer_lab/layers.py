@@ -19,15 +19,15 @@ ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": partial(F.gelu, appr
 
 
 def default_d_ff(d_model: int, gated: bool) -> int:
-    """Return the default width of a feed-forward layer; with a gate, a third matrix, two thirds of that width."""
+    """Return the default width of a feed-forward layer; a gate, which is a third matrix, reduces it to two thirds."""
     return 8 * d_model // 3 if gated else 4 * d_model
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with an activation between them, applied to each position; or three, one of them a gate.
+    """Two linear maps with an activation between them, applied to each position; with a gate, three linear maps.
 
-    ``linear2(activation(linear1(x)))``; gated ``linear2(activation(gate(x)) * linear1(x))``: with SiLU this is SwiGLU,
-    with GELU it is GEGLU.
+    ``linear2(activation(linear1(x)))`` without a gate, ``linear2(activation(gate(x)) * linear1(x))`` with a gate. The
+    gated layer is called SwiGLU with SiLU, and GEGLU with GELU.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class LayerOptions(TypedDict, total=False):
 
 
 class AllLayerOptions(LayerOptions, total=False):
-    """All options of a layer, as stacks and models pass them: by name, so that no two can be exchanged."""
+    """All options of a layer. Stacks and models pass them by name, so that no two can be mixed up."""
 
     dropout: float
     norm_first: bool

@@ -58,7 +58,7 @@ LAYER_OPTIONS = {"n_segments", "pooler", "final_norm", "tied", "tgt_vocab_size",
 # if the shape has its family's default, so that dataclasses.replace may change the family.
 ALWAYS_SET_OPTIONS = {"n_segments", "pooler", "tied", "gated"}
 NORMS = ("layer", "rms", "unlearned")
-# Where biases can be; True means all places but the last.
+# The places that can have biases; True means all places but the last.
 BIAS_PLACES = ("qkv", "output", "feed-forward", "norms", "head")
 
 
@@ -100,8 +100,8 @@ class ModelShape:
         ``"transformer"``.
     bias : bool or sequence of str, optional
         Whether linear maps and norms add a bias; when left out, as in the published models: yes, except in ``"llama"``.
-        The output head and RMS norm have no bias. Or the places with a bias, of ``"qkv"``, ``"output"`` (of attention),
-        ``"feed-forward"``, ``"norms"`` and ``"head"``.
+        The output head and RMS norm have no bias. A sequence lists the places with a bias, among ``"qkv"``,
+        ``"output"`` (of attention), ``"feed-forward"``, ``"norms"`` and ``"head"``.
     n_kv_heads : int, optional
         ``"llama"``: heads of keys and values, a divisor of ``n_heads``; ``n_heads`` when left out.
     gated : bool, optional
@@ -109,13 +109,13 @@ class ModelShape:
     d_head : int, optional
         Features of each head; ``d_model // n_heads`` when left out.
     qk_norm : bool or "all", optional
-        ``"llama"``: whether queries and keys are normalized, each head with the same weights; ``"all"`` has weights for
-        every head.
+        ``"llama"``: whether queries and keys are normalized. All heads share the same weights; with ``"all"``, every
+        head has its own weights.
     norm : {"layer", "rms", "unlearned"}, optional
         ``"llama"`` and ``"transformer"``: the norm; ``"unlearned"`` has no parameters.
     norms_per_layer : int, optional
-        ``"llama"``: 2; 1 where attention and feed-forward layer share one input; 4 where their outputs are normalized
-        as well.
+        ``"llama"``: 2 by default; 1 if attention and feed-forward layer share one input; 4 if their outputs are
+        normalized as well.
     embedding_norm : bool, optional
         ``"llama"`` and ``"transformer"``: whether a norm follows the embeddings, as it does in ``"bert"``.
     learned_positions : bool, optional
@@ -132,15 +132,15 @@ class ModelShape:
     d_expert : int, optional
         Features of an expert; ``d_ff`` when left out.
     d_shared_expert : int, optional
-        Features of the experts that every token uses, together.
+        Features of all experts together that every token uses.
     shared_expert_gate : bool, optional
         Whether a gate of ``d_model`` weights scales the result of the shared experts.
     d_embedding : int, optional
-        ``"bert"``: features of the embeddings, where a linear map projects them to ``d_model`` (ALBERT).
+        ``"bert"``: features of the embeddings, if a linear map projects the embeddings to ``d_model`` (ALBERT).
     shared_layers : bool, optional
         ``"bert"``: whether all layers share their parameters (ALBERT).
     shared_embedding : bool, optional
-        ``"transformer"``: whether source and target have one embedding; as ``tied`` when left out.
+        ``"transformer"``: whether source and target have one embedding; equal to ``tied`` when left out.
 
     Raises
     ------

@@ -315,7 +315,7 @@ class Transformer(nn.Module):
     torch.Size([2, 5])
     """
 
-    # None in a model that from_torch returns.
+    # These three are None in a model that from_torch returns.
     src_embedding: TokenEmbedding | None
     tgt_embedding: TokenEmbedding | None
     output: nn.Linear | None
@@ -737,7 +737,7 @@ def _require_mask_for(stack, x, mask, name):
 
 
 def _require_one_batch(src, tgt):
-    """Raise an error unless there is one source for each target: batch and length are easily exchanged."""
+    """Raise an error unless there is one source for each target: the axes of batch and length are easily swapped."""
     if not isinstance(tgt, torch.Tensor) or src.ndim != 2 or tgt.ndim != 2 or 1 in (len(src), len(tgt)):
         return
     if len(src) != len(tgt):
