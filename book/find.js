@@ -107,7 +107,7 @@ const FIND = (() => {
     return rest.length ? rest : line;
   }
 
-  // The index: how often a section has a term, in its heading and in its text.
+  // The index: how often a section contains a term, in its heading and in its text.
   function counted({ line, inside }) {
     /** @type {Map<string, number>} */
     const counts = new Map();

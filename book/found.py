@@ -1,6 +1,6 @@
 """Metadata for search engines and browsers: titles, addresses, a map of the site, the course as data, icons.
 
-Addresses require the site's address, html.baseurl in _config.yml; without it, the pages contain none of them.
+Addresses are made from the site's address, html.baseurl in _config.yml; if it is not set, pages contain no addresses.
 """
 
 import json

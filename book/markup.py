@@ -1,4 +1,4 @@
-"""The elements of the book's pages, and whether a selector matches one of them, now or after a script has changed it.
+"""The elements of the book's pages, and whether a selector matches an element, now or after a script has changed it.
 
 The answer is *no* only if no state of a page can match: pseudo-classes, attributes, and siblings are ignored, and a
 class that a script sets may be on any element.

@@ -1,7 +1,7 @@
 """Routes through the course: their sections, their minutes, and whether earlier sections prepare each section.
 
     python tools/routes.py            write the tables of the routes' pages
-    python tools/routes.py --check    complain of a table that is out of date, and of holes
+    python tools/routes.py --check    complain about outdated tables and about holes
 
 A route has no hole if none of its sections uses a term of the glossary, or a name of the package, before a section of
 the route has introduced the term or name. A section introduces the terms whose glossary entry links to the section, and

@@ -25,7 +25,7 @@ class Model(NamedTuple):
     aliases: dict[str, str] | None = None
 
 
-# For each family, the endings of class names whose parameters are counted. A model "alone" has no head: its
+# For each family, the endings of the names of classes whose parameters are counted. A model "alone" has no head: its
 # parameters are the same only if the head is tied to the embeddings.
 CLASSES = {
     "bert": {"counted": ["Model", "ForMaskedLM", "ForPreTraining"], "alone": []},

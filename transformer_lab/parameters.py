@@ -248,7 +248,7 @@ class ModelShape:
             ("n_experts", "experts_per_token"),
         ):
             if getattr(self, name) and not getattr(self, option):
-                raise ValueError(f"{name} asks for {option}, got {name} {getattr(self, name)} without it")
+                raise ValueError(f"{name} requires {option}, got {name} {getattr(self, name)} without it")
         for name, most in (("n_window_layers", "n_layers"), ("experts_per_token", "n_experts")):
             if (getattr(self, name) or 0) > (getattr(self, most) or 0):
                 raise ValueError(
@@ -256,11 +256,11 @@ class ModelShape:
                 )
         if (self.tied or self.shared_embedding) and self.tgt_vocab_size not in (None, self.vocab_size):
             raise ValueError(
-                f"{'tied' if self.tied else 'shared_embedding'} asks for one vocabulary, got vocab_size "
+                f"{'tied' if self.tied else 'shared_embedding'} requires one vocabulary, got vocab_size "
                 f"{self.vocab_size} and tgt_vocab_size {self.tgt_vocab_size}"
             )
         if self.tied and self.shared_embedding is False:
-            raise ValueError("tied asks for one embedding, got tied True and shared_embedding False")
+            raise ValueError("tied requires one embedding, got tied True and shared_embedding False")
         for name, default in FAMILIES[self.family].items():
             if name not in LAYER_OPTIONS | ALWAYS_SET_OPTIONS and getattr(self, name) == default:
                 object.__setattr__(self, name, None)

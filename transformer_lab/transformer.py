@@ -342,7 +342,7 @@ class Transformer(nn.Module):
         require_sizes(src_vocab=src_vocab, tgt_vocab=tgt_vocab)
         if share_embeddings and src_vocab != tgt_vocab:
             raise ValueError(
-                f"share_embeddings asks for one vocabulary, got src_vocab {src_vocab} and tgt_vocab {tgt_vocab}"
+                f"share_embeddings requires one vocabulary, got src_vocab {src_vocab} and tgt_vocab {tgt_vocab}"
             )
         layer = AllLayerOptions(dropout=dropout, norm_first=norm_first, activation=activation, bias=bias, **options)
         self.src_embedding = TokenEmbedding(src_vocab, d_model, dropout)

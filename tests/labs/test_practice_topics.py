@@ -96,7 +96,7 @@ def test_topics_of_a_new_chapter_need_only_its_file(monkeypatch, tmp_path):
     assert [topic.chapter for topic in topics.values()][-2:] == [98, 101]
 
 
-# Rules that an exercise implements too: the call of its reference, and the part of the result that is the answer.
+# Topics whose rule is also an exercise: its name, the arguments of its reference, the answer from the result.
 RESTATED = {
     "shape_of_a_sum": ("broadcast_shape", lambda a, b: (a, b), lambda shape: shape),
     "shape_of_a_product": ("matmul_shape", lambda a, b: (a, b), lambda shape: shape),

@@ -565,7 +565,7 @@ def memory_of(seq, backward, **options):
 def test_memory_is_linear_in_length(backward):
     short, long = memory_of(2048, backward), memory_of(8192, backward)
     assert long < 1.1 * short  # memory per token, at four times the length
-    # All prefixes of S would be 32 such tensors, and their gradients as many; all weights would be 8192 / 32.
+    # All prefixes of S would take 32 such tensors, their gradients another 32, and all weights 8192 / 32.
     assert long < (30 if backward else 2.5)
 
 

@@ -949,7 +949,7 @@ WRONG_CALLS = [
     (
         lambda: tl.Transformer(11, 13, 8, 2, 1, 16, share_embeddings=True),
         ValueError,
-        "share_embeddings asks for one vocabulary, got src_vocab 11 and tgt_vocab 13",
+        "share_embeddings requires one vocabulary, got src_vocab 11 and tgt_vocab 13",
     ),
     (lambda: small([[1]], tgt), TypeError, TOKENS.format("src", "list")),
     (lambda: small(src.float(), tgt), TypeError, TOKENS.format("src", "torch.float32")),
