@@ -87,7 +87,7 @@ def write_cards(app, builder):
     out.mkdir(parents=True, exist_ok=True)
     script = f"const CARDS = {as_json(by_address)};\n"
     (out / "cards.js").write_text(script, "utf-8")
-    # A new version has a new address, so that a browser does not use a cached version.
+    # A new version has a new address, so that a browser does not use an old cached version.
     address = f"cards.js?v={hashlib.sha256(script.encode()).hexdigest()[:8]}"
     app.add_js_file("hover.js", defer="defer", **{"data-cards": address})
 

@@ -72,8 +72,8 @@ const FIND = (() => {
     }
   for (const ways of names.values()) ways.sort((a, b) => b.parts.length - a.parts.length);
 
-  // The terms of a text and their places: words, with names in place of the words that form them, and the words inside
-  // names.
+  // Returns the terms of a text with their places: the words, in which a name replaces the words that form it (`line`),
+  // and the words inside names (`inside`).
   function read(text) {
     const words = [...text.matchAll(WORD)].map(({ 0: word, index: from }) => ({
       from,

@@ -405,7 +405,7 @@ def _leading_axes(query, key, value, enable_gqa):
 
 
 def _with_query_heads(leading_shapes):
-    """Return the leading axes with the query's heads for key and value, whose own number must divide it."""
+    """Give key and value the query's number of heads, a multiple of their own number; return the leading axes."""
     heads = [leading[-1] if len(leading) else 0 for leading in leading_shapes]  # 0 if there is no such axis
     if not all(heads) or heads[0] % heads[1] or len(set(heads[1:])) > 1:
         raise ValueError(

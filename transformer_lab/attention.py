@@ -80,7 +80,7 @@ def attention_weights(
 ) -> Tensor:
     """Return the weight of each key for each query.
 
-    ``softmax(query · keyᵀ · scale + bias)``, over the keys.
+    The weights are ``softmax(query · keyᵀ · scale + bias)``, with the softmax over the keys.
 
     Parameters
     ----------
@@ -152,10 +152,10 @@ def scaled_dot_product_attention(
     bias: Tensor | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Return, for each query, the mean of the values, weighted by how well their keys match.
+    """Return, for each query, the mean of the values, weighted by how well their keys match the query.
 
-    ``attention_weights(query, key, mask) @ value``, by PyTorch's fused kernel, which never stores the
-    ``(q_len, k_len)`` weights.
+    The result is ``attention_weights(query, key, mask) @ value``, computed by PyTorch's fused kernel, which never
+    stores the ``(q_len, k_len)`` weights.
 
     Parameters
     ----------

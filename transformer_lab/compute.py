@@ -130,9 +130,9 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
     =====================  ======================================================
 
     If heads have a size of their own, ``n_heads * d_head`` replaces one ``d_model`` in the first two rows. A window
-    that is less than ``N`` replaces the second ``N``. The router is counted, but no expert that a token does
-    not use. Shared keys and values take smaller projections, but the number of scores stays the same. A feed-forward
-    layer without a gate takes two thirds of the FLOPs of a gated layer.
+    that is less than ``N`` replaces the second ``N``. Of a mixture of experts, only the router and the
+    experts that a token uses are counted. Shared keys and values take smaller projections, but the number of scores
+    stays the same. A feed-forward layer without a gate takes two thirds of the FLOPs of a gated layer.
 
     Only scores and blend grow with ``N²``. In ``"bert"`` and ``"gpt2"`` they overtake the feed-forward layer at ``N =
     d_ff``, usually ``4·d_model``. Attention with its projections overtakes the feed-forward layer at ``N = d_ff −

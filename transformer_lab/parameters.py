@@ -96,12 +96,12 @@ class ModelShape:
         All but ``"bert"``: whether embeddings and output head are one matrix, as in the published models except large
         Llamas.
     final_norm : bool, optional
-        All but ``"bert"``: whether a norm follows each stack. When left out, as in the published models: yes, except in
-        ``"transformer"``.
+        All but ``"bert"``: whether a norm follows each stack. When left out, the answer is that of the published
+        models: yes, except in ``"transformer"``.
     bias : bool or sequence of str, optional
-        Whether linear maps and norms add a bias; when left out, as in the published models: yes, except in ``"llama"``.
-        The output head and RMS norm have no bias. A sequence lists the places with a bias, among ``"qkv"``,
-        ``"output"`` (of attention), ``"feed-forward"``, ``"norms"`` and ``"head"``.
+        Whether linear maps and norms add a bias. When left out, the answer is that of the published models: yes, except
+        in ``"llama"``. The output head and RMS norm have no bias. A sequence lists the places with a bias, among
+        ``"qkv"``, ``"output"`` (of attention), ``"feed-forward"``, ``"norms"`` and ``"head"``.
     n_kv_heads : int, optional
         ``"llama"``: heads of keys and values, a divisor of ``n_heads``; ``n_heads`` when left out.
     gated : bool, optional
@@ -132,7 +132,7 @@ class ModelShape:
     d_expert : int, optional
         Features of an expert; ``d_ff`` when left out.
     d_shared_expert : int, optional
-        Features of all experts together that every token uses.
+        Features, in total, of the experts that every token uses.
     shared_expert_gate : bool, optional
         Whether a gate of ``d_model`` weights scales the result of the shared experts.
     d_embedding : int, optional

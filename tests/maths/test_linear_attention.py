@@ -147,7 +147,7 @@ def test_linear_attention_agrees_with_the_definition(problem):
 
 FEATURE_MAPS = [one for one, _ in MAPS] + [squared_relu]
 CHUNKS = [1, 5, 8, 37, 64]
-# Every map with every dtype, and the chunk sizes in turn; the properties above draw all three freely.
+# Every feature map with every dtype, and the chunk sizes in turn; the tests above draw all three at random.
 FORMS = [
     pytest.param(CHUNKS[(i + j) % 5], feature_map, dtype, id=f"{feature_map.__name__}-{dtype}")
     for i, feature_map in enumerate(FEATURE_MAPS)

@@ -1,8 +1,8 @@
 """An audit of anyone's Transformer: ``tl.audit(model, vocab_size=50)``.
 
-`properties` contains the questions, and is the file to read first. `trial` provides the model and its inputs, `examine`
-evaluates the properties one after the other, `stages` finds the first module in which a model and its reference differ,
-and `card` renders the report. ``__main__`` runs an audit from a shell.
+`properties` contains the properties that are tested, and is the folder to read first. `trial` provides the model and
+its inputs, `examine` evaluates the properties one after the other, `stages` finds the first module in which a model and
+its reference differ, and `card` renders the report. ``__main__`` runs an audit from a shell.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -72,11 +72,12 @@ def audit(
     loss : function (model, tokens) -> Tensor of shape (), optional
         Returns the mean loss of predicting each next token.
     accumulate : function (model, batches), optional
-        Runs backward over a list of ``(tokens, labels)``; labels are not shifted, and are -100 where no loss counts.
+        Runs the backward pass over a list of ``(tokens, labels)``; labels are not shifted, and are -100 where no loss
+        counts.
     collate : function (sentences) -> (tokens, labels), optional
         Makes a batch from lists of token ids, each of which ends with ``pad``; labels are as in ``accumulate``.
     reference : nn.Module, optional
-        A model that must return the same outputs. If it does not, the card names the first module that differs.
+        A model that must return the same outputs. If the outputs differ, the card names the first module that differs.
     branches : sequence of nn.Module, optional
         The last module of each branch of a pre-norm layer: if the weights of these modules are 0, the layer is the
         identity.

@@ -20,7 +20,7 @@ def check(exercise, *functions):
         message = f"Pass the function itself, without calling it. This is of type `{type(function).__name__}`."
         report = Report(exercise, "error", message)
     elif function is exercise.reference:
-        message = "This is the course's own function. Go on with it; it does not count as yours."
+        message = "This is the course's own function. You can go on with it, but the exercise does not count as yours."
         report = Report(exercise, "not attempted", message)
     else:
         try:

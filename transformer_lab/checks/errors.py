@@ -96,7 +96,7 @@ def outdated(exercise, error):
 
 
 def not_written(function, error):
-    """Say that the learner's function calls another that is not written yet; empty if it is the checked function."""
+    """Say that the learner's function calls an unwritten function; empty if that is the checked function itself."""
     stub = traceback.extract_tb(error.__traceback__)[-1].name
     written = inspect.unwrap(function)
     its_own = (getattr(function, "__name__", stub), *(vars(written) if isinstance(written, type) else ()))

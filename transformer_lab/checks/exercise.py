@@ -74,8 +74,8 @@ def exercise(*, inputs, axes, hints=(), facts=None, raises=None, scattered=strid
         ``inputs(draw, **sizes)`` returns the arguments of one call. The sizes are keyword arguments named by axis
         words, with defaults that differ from one another: with equal sizes, a wrong axis could go unnoticed.
     axes : dict of str to str
-        The axis words of each tensor among the arguments, and of the result, under ``"return"`` (for a tuple, the words
-        of its items, separated by commas).
+        The axis words of each tensor argument and, under ``"return"``, of the result (for a tuple, the words of each
+        item, separated by commas).
     hints : tuple of three str
         A question, where to look, the shape of the code.
     facts : callable, optional
@@ -131,7 +131,8 @@ def family(**rows):
     """Make a table of mistakes of one function, which differ in its first argument: ``family(id=(argument, words))``.
 
     The words of a row replace ``{}`` in the function's docstring, in order; a ``{}`` that is left over is replaced by
-    the argument. If there is no docstring, the words are the whole text. A row without words may be the bare argument.
+    the argument. If there is no docstring, the words are the whole text. A row without words may be the argument
+    instead of a tuple.
     """
     tuples = {id: row if isinstance(row, tuple) else (row,) for id, row in rows.items()}
     return lambda function: [_with_argument(function, id, *row) for id, row in tuples.items()]

@@ -139,7 +139,7 @@ class Answer:
         return signature(self._exercise)
 
     def __getattr__(self, name):
-        """Note an attribute that only real functions have, such as their code, if the learner's own line reads it."""
+        """Note that the learner's own line reads an attribute that only real functions have, such as their code."""
         frame, through = sys._getframe(1), []
         while frame is not None and errors.is_library(frame):
             through.append(frame.f_code.co_name)
@@ -278,7 +278,7 @@ class ExternalState:
 
 
 def _names(test, seen=()):
-    """Yield the variables from outside a function that its code, or the code of functions that it calls, names."""
+    """Yield the outside variables that a function, or a function that it calls, refers to."""
     if not isinstance(test, types.FunctionType) or test in seen:
         return
     codes = [test.__code__]
@@ -308,7 +308,7 @@ def all_accepted(right):
 
 
 def too_long(n_started, end):
-    """Say that a test did not end, or took too long for the functions on which it ran."""
+    """Say that a test did not end, or was too slow to run on all functions."""
     if n_started > 1:
         return (
             f"Your test takes so long that {end.seconds:g} seconds were over after {n_started - 1} functions, and it "
