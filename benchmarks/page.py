@@ -232,7 +232,7 @@ def response_times(browser, address, labs):
     deadline = time.monotonic() + 20
     while page.evaluate("window.answers.length") < labs:
         if time.monotonic() > deadline:
-            sys.exit(f"A lab of {address} does not answer: is its main control among those of MAIN?")
+            sys.exit(f"A lab of {address} does not respond: is its main control among those of MAIN?")
         for key in ("ArrowRight", "ArrowDown", "ArrowUp"):  # at an edge, one of these keys has no effect
             # Press keys only inside a lab, since elsewhere an arrow key opens the next page.
             if page.evaluate("document.activeElement?.closest('.tl-lab') !== null"):

@@ -1,4 +1,4 @@
-"""At the end of each chapter, a link to three questions of the mixed practice, from all earlier chapters.
+"""Adds to the end of each chapter a link to three questions of the mixed practice, from all earlier chapters.
 
 Rules that a reader has not practised for some chapters are asked again before they are forgotten.
 """

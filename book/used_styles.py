@@ -57,7 +57,7 @@ def split(text, separator):
 
 
 def rebuild(css, change):
-    """Return a style sheet of the rules ``change(prelude, body)``, without rules that have become empty."""
+    """Replace each rule of a style sheet by ``change(prelude, body)``, and remove rules that have become empty."""
     kept = []
     for prelude, body in rules(css):
         if body is None:

@@ -154,7 +154,7 @@ def run(step):
 
 
 def chosen_ends(words):
-    """Return the ends with these names, or both ends for no names."""
+    """Return the ends with these names, or both ends if there are no names."""
     names = [end.name for end in ENDS]
     if wrong := [word for word in words if word not in names]:
         fail(f"ONLY must be {' or '.join(names)}, got {wrong[0]}.")

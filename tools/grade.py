@@ -27,7 +27,7 @@ VENV = ROOT / ".venv-nbgrader"
 PINS = ["nbgrader==0.9.6", "--exclude-newer", "2026-11-20"]  # for dependencies, releases up to that day
 COURSE = "course"
 EVEN_ITEMS, ODD_ITEMS = slice(0, None, 2), slice(1, None, 2)
-# The share of each notebook that is right, and the notebooks that are handed in.
+# For each student, the share of each notebook that is right, and the notebooks that the student hands in.
 STUDENTS = {"all right 1": (1, EVEN_ITEMS), "all right 2": (1, ODD_ITEMS), "half right": (1 / 2, ODD_ITEMS)}
 
 

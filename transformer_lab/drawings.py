@@ -170,7 +170,7 @@ def storage_merges() -> Drawing:
 
 
 def _merge(x, axis, top):
-    """Return elements for the rule of two neighbouring axes of ``x`` and the steps along them, and their height."""
+    """Draw the rule for two neighbouring axes of ``x`` and their steps; return the elements and their height."""
     left, right, size = x.stride(axis), x.stride(axis + 1), x.shape[axis + 1]
     walk = x.movedim((axis, axis + 1), (-2, -1)).flatten(0, -3)[0].flatten().tolist()  # values are places
     even = left == size * right
@@ -499,7 +499,7 @@ def _stream(left, top, long):
 
 
 def _blocks(left, top, parts, norm, *, norm_first):
-    """Return the elements of a block (parts beside the stream, each with an addition and a norm), and where it ends.
+    """Return a block's elements (parts beside the stream, each with an addition and a norm), and where it ends.
 
     A part is the text of its box: one line, or several.
     """

@@ -149,7 +149,7 @@ class _Layer(nn.Module):
 
     @classmethod
     def from_torch(cls, module: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer) -> Self:
-        """Return the same layer as PyTorch's, ``module``, with copies of its weights.
+        """Return the same layer as ``module``, PyTorch's layer, with copies of its weights.
 
         The result is batch first, even if ``module`` is not. A ValueError names an option that this layer does not
         support.
@@ -195,8 +195,8 @@ class EncoderLayer(_Layer):
     ----------
     d_model, n_heads, d_ff : int
     dropout : float, optional
-        Probability in training: of attention weights, of features between the feed-forward maps, and of each part's
-        output.
+        Probability with which attention weights, features between the feed-forward maps, and features of each part's
+        output are dropped in training.
     norm_first : bool, optional
         ``False`` normalizes sums, ``norm(x + part(x))``, as the paper does (post-norm). ``True`` normalizes the
         input of each part, ``x + part(norm(x))`` (pre-norm).

@@ -67,7 +67,7 @@ class Kernel:
         return new, changed
 
     def host(self, name, x, wide, changed):
-        """Return a tensor's CPU tensor; in float64 for a wide operation."""
+        """Return the CPU tensor that shares a tensor's memory, or its copy in float64 for a wide operation."""
         if x.device.type != NAME:
             is_number = self.mixes and x.dim() == 0 and name not in self.written
             if x.is_cpu and (is_number or name in INDICES.get(self.name, ())):
