@@ -198,7 +198,7 @@ def _html(node, parts, display):
 
 
 def write_style(app):
-    """Write the font into a style sheet, because a separate file would arrive after the text and shift it."""
+    """Write the font into a style sheet, because a separate file would arrive late and shift the text."""
     if app.builder.format == "html":
         data = b64encode(FONT.read_bytes()).decode()
         source = f'url("data:font/woff;base64,{data}") format("woff")'

@@ -66,7 +66,7 @@ once = cache(headings)  # for each build
 
 
 def mentions(text, in_references=False, is_section_cell=False):
-    """Yield the mentions in a text; with ``in_references``, sections are sections of papers."""
+    """Yield the mentions in a text; with ``in_references``, every section belongs to a paper."""
     if is_section_cell and re.fullmatch(NUMBER, text.strip()):
         begin = text.index(text.strip())
         yield Mention(begin, begin + len(text.strip()), "section", text.strip())
