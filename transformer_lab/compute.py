@@ -363,7 +363,7 @@ def activation_bytes(
     2·(d_model + 2)                   input of each norm, its mean, the reciprocal of its deviation
     ================================  =============================================================
 
-    With GELU, as in ``"bert"`` and ``"gpt2"``, and ``d_ff = 4·d_model`` the sum is ``16·d_model + n_heads + 4``;
+    With GELU, as in ``"bert"`` and ``"gpt2"``, and ``d_ff = 4·d_model``, the sum is ``16·d_model + n_heads + 4``;
     ``"transformer"`` has ReLU, whose backward pass needs only the output, which the next linear map stores anyway. In
     ``"llama"`` keys and values take ``2·d_kv``, as in :func:`flops_breakdown`; a gated layer stores ``4·d_ff``: the
     gate, its SiLU, the features, and the product of the last two. RMS norm stores ``2·d_model + 1`` values, its input

@@ -58,7 +58,7 @@ class Report:
     printed : str
         The printed output of the function.
     interrupted : Interrupted or None
-        If the learner stopped the check, the exception that the cell raises after it has shown the card.
+        The exception that the cell raises after the card is shown, if the learner stopped the check.
     """
 
     exercise: Any = field(repr=False)
