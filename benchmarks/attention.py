@@ -1,4 +1,4 @@
-"""Is tl.MultiHeadAttention as fast and as small in memory as PyTorch's module and as the leanest implementation?
+"""Does tl.MultiHeadAttention need more time or memory than PyTorch's module or than the leanest implementation?
 
     python benchmarks/attention.py [--quick] [--masks none causal padding]
 
@@ -12,13 +12,14 @@ One run compares implementations of self-attention with equal weights. Before th
     plain     the lean one with softmax(q kᵀ + mask) v written out
 
 Time. On a CPU, the time is processor time on one thread, without waiting for a busy core. All functions take turns in
-shuffled order; a turn lasts about 10 ms or one call. The table shows the median ratio other/ours within the rounds, ±
-half the distance between the quartiles. Implementations many times slower than ours run only in every second to fourth
-round. "forward" runs under no_grad; "+backward" computes the gradients of the input and of all weights.
+shuffled order; a turn lasts about 10 ms or one call. The ratio other/ours is computed in each round; the table shows
+the median of these ratios, ± half the distance between the quartiles. Implementations many times slower than ours run
+only in every second to fourth round. "forward" runs under no_grad; "+backward" computes the gradients of the
+input and of all weights.
 
-Memory. The peak of a call above the memory in use before the call, with its output (and gradients). On a CPU, the peak
-is summed from the allocations that torch.profiler records: exact even for small calls, which the resident size of a
-process cannot resolve. On CUDA, the peak is torch.cuda.max_memory_allocated.
+Memory. The table shows the peak memory of a call, with its output (and gradients), minus the memory in use before the
+call. On a CPU, the peak is summed from the allocations that torch.profiler records: this sum is exact even for small
+calls, which the resident size of a process cannot resolve. On CUDA, the peak is torch.cuda.max_memory_allocated.
 """
 
 import argparse
@@ -65,7 +66,7 @@ class Lean(nn.Module):
 
 
 class Plain(Lean):
-    """The same, with the attention weights in memory. The mask is created once, beforehand."""
+    """Like `Lean`, but with the attention weights in memory. The mask is created once, in the constructor."""
 
     def __init__(self, reference, is_causal, real, seq):
         super().__init__(reference, is_causal)
@@ -81,7 +82,7 @@ class Plain(Lean):
 
 
 def padding(shape):
-    """Return a mask of the real tokens, (batch, 1, 1, seq): sentences have half to three quarters of the length."""
+    """Return a mask of the real tokens, (batch, 1, 1, seq): each sentence has between seq / 2 and 3 seq / 4 of them."""
     batch, seq, _, _ = shape
     lengths = torch.linspace(3 * seq // 4, seq // 2, batch, device=DEVICE).long()
     return tl.padding_mask(lengths, seq)
@@ -185,7 +186,7 @@ def extra_row(label, calls, budget):
 
 
 def extras(quick, budget):
-    """Measure known traps, each as other / ours."""
+    """Measure known slow variants, each as the ratio other/ours."""
     seq = 1024 if quick else 4096
     query, key, value = (torch.randn(1, 8, seq, 64).to(DEVICE) for _ in range(3))
     triangle = tl.causal_mask(seq, device=DEVICE)

@@ -1,11 +1,12 @@
-"""How long do ``make book`` and ``make test`` take after the first install, step by step, and when nothing has changed?
+"""How long do the steps of ``make book`` and ``make test`` take after the install, and when nothing has changed?
 
     python benchmarks/build.py [--only book|test]
 
 The first run starts without results and caches of earlier runs, and drops the environment's files from the page cache
 if the system allows it. The second run starts with nothing changed; a third run of the book starts with one sentence of
-one notebook changed (and restored afterwards). Aims, on two cores: the book in 4 minutes, 45 s and 60 s; the tests in
-15 minutes, installation included (``make environment`` prints how long that takes), and again in 6 minutes.
+one notebook changed (and restored afterwards). Aims, on two cores: the three runs of the book take 4 minutes, 45 s and
+60 s; the first run of the tests takes 15 minutes, installation included (``make environment`` prints the time of the
+installation), and the second run takes 6 minutes.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""How long each check takes on a right answer, and how well the checks name their mistakes and the bank's.
+"""How long each check takes on a right answer, and how many known mistakes, and mistakes of the bank, it names.
 
 python benchmarks/checks.py
 python benchmarks/checks.py --bank               only the bank
@@ -25,8 +25,8 @@ from transformer_lab.checks.observe import run_guarded
 
 REPEATS = 5
 COLUMNS = ("right", "rejected", "known", "named", "accepted")
-# The possible outcomes of an answer. A card without a name says where to look, or only shows numbers. "both": both
-# slips of an answer with two slips ("two") are named.
+# The possible outcomes of an answer. A card that names no mistake says where to look ("place"), or only shows numbers
+# ("numbers"). "both": the answer has two slips ("two"), and the card names both.
 OUTCOMES = ("right", "refused", "wrong", "accepted", "named", "two", "both", "false", "unjudged", "place", "numbers")
 ONLY_NUMBERS = ("With ", "The smallest input that shows it")  # beginnings of the paragraphs that show numbers
 JUDGED = Path(bank.__file__).with_name("judged.txt")
@@ -49,7 +49,7 @@ def seconds(exercise, function):
 
 
 def counts(exercise):
-    """Return the numbers of right answers, of rejected ones, of mistakes, of named ones, and of accepted ones."""
+    """Count right answers, and those that the check rejects; known mistakes, and those that it names or accepts."""
     right = [diagnosed(exercise, function) for function in (exercise.reference, *exercise.equivalents.values())]
     wrong = {mistake.id: diagnosed(exercise, mistake.function) for mistake in exercise.mistakes.values()}
     return (
@@ -62,7 +62,7 @@ def counts(exercise):
 
 
 def own():
-    """Print the times of all checks, and how many of their known mistakes they name."""
+    """Print how long each check takes, and how many of its known mistakes the check names."""
     print(f"{'exercise':30}{'first':>9}{'again':>9}" + "".join(f"{column:>10}" for column in COLUMNS))
     totals, slowest = [0] * len(COLUMNS), 0.0
     for exercise in tl.checks.EXERCISES:
@@ -78,7 +78,7 @@ def own():
 
 
 def judged():
-    """Return a person's verdict on each name: a dict of answer and mistake to "true", "half" or "false"."""
+    """Return a person's verdict on each named mistake: a dict of (answer, mistake) to "true", "half" or "false"."""
     lines = (line.split() for line in JUDGED.read_text("utf-8").splitlines() if not line.startswith("#"))
     return {(answer, mistake): verdict for answer, mistake, verdict in lines}
 
@@ -120,7 +120,7 @@ def from_the_bank():
 
 
 def unhit():
-    """Print, for each exercise, how many known mistakes no answer of the bank makes, and which."""
+    """Print, for each exercise, the number and the ids of the known mistakes that no answer of the bank makes."""
     hit = {exercise.name: set() for exercise in tl.checks.EXERCISES}
     for answer in bank.answers():
         if answer.truth is not None:

@@ -1,4 +1,4 @@
-"""Published models: how fast they load, read and write, beside transformers with the same weights and threads.
+"""Published models: how fast they load, read and write, compared with transformers (same weights, same threads).
 
     python benchmarks/generate.py [--quick]
 

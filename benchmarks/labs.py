@@ -1,4 +1,4 @@
-"""How long are the longest tasks of the browser's main thread while a reader drags in a lab of the largest size?
+"""How long does the longest task of the browser's main thread take while a reader drags in a lab of the largest size?
 
     python benchmarks/labs.py
 

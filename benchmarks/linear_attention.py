@@ -2,7 +2,7 @@
 
     python benchmarks/linear_attention.py [--quick]
 
-Side by side in one run: batch 1, 8 heads of 64 features, lengths from 256 to 65,536. Causal:
+One run compares all implementations, with batch 1, 8 heads of 64 features, and lengths from 256 to 65,536. Causal:
 
     ours      tl.causal_linear_attention
     fused     F.scaled_dot_product_attention(is_causal=True)
@@ -16,14 +16,15 @@ Without causality: tl.bidirectional_linear_attention, fused and plain. All linea
 elu(x) + 1. Before the timing, their results must agree, and so must those of the two softmax implementations.
 
 Time. On a CPU, the time is processor time on one thread, without waiting for a busy core. All functions take turns in
-shuffled order; a turn lasts about 10 ms or one call. The table shows the median ratio other/ours within the rounds, ±
-half the distance between the quartiles. Implementations many times slower than ours run only in every second to fourth
-round. "forward" runs under no_grad; "+backward" computes the gradients of query, key and value.
+shuffled order; a turn lasts about 10 ms or one call. The ratio other/ours is computed in each round; the table shows
+the median of these ratios, ± half the distance between the quartiles. Implementations many times slower than ours run
+only in every second to fourth round. "forward" runs under no_grad; "+backward" computes the gradients of
+query, key and value.
 
-Memory. The peak of a call above the memory in use before the call, with its output (and gradients). On a CPU, the peak
-is summed from the allocations that torch.profiler records: exact even for small calls, which the resident size of a
-process cannot resolve. On CUDA, the peak is torch.cuda.max_memory_allocated. A dash marks an implementation that is too
-slow or too large to wait for.
+Memory. The table shows the peak memory of a call, with its output (and gradients), minus the memory in use before the
+call. On a CPU, the peak is summed from the allocations that torch.profiler records: this sum is exact even for small
+calls, which the resident size of a process cannot resolve. On CUDA, the peak is torch.cuda.max_memory_allocated.
+A dash marks an implementation that would take too long or too much memory.
 """
 
 import argparse
@@ -41,7 +42,7 @@ from transformer_lab.measure import compare, peak_bytes, slope
 LENGTHS = [256, 1024, 2048, 4096, 16384, 65536]
 QUICK = [128, 256]
 HEADS, D_HEAD = 8, 64
-# The longest sequence for each implementation, forward and with backward.
+# The longest measured sequence for each implementation: in a forward pass, and with a backward pass.
 LIMITS = {
     "fused": (16384, 4096),
     "plain": (4096, 2048),
@@ -76,10 +77,10 @@ def kernel():
 
 
 FLA, KERNEL = reference(), kernel()
-# Their tensors have the axis of tokens before the axis of heads.
+# In flash-linear-attention, tensors have the axis of tokens before the axis of heads.
 TOKENS_FIRST = {"fla", "kernel"}
 SOFTMAX = {"fused", "plain"}
-# Allocating and freeing much memory slows the next turn, so these implementations are timed separately, with ours.
+# A function that allocates and frees much memory slows the next turn, so these are timed separately, beside ours.
 HEAVY = {"plain", "cumsum", "steps"}
 PEERS = ["fused", "plain", "cumsum", "steps", *(["fla"] if FLA else []), *(["kernel"] if KERNEL else [])]
 
@@ -164,7 +165,7 @@ def passes(length, is_causal, backward):
 
 
 def check_agreement(calls):
-    """Exit unless all linear implementations agree in outputs and gradients, and all softmax implementations."""
+    """Raise an error unless outputs and gradients agree among the linear, and among the softmax implementations."""
     results = {name: call() for name, call in calls.items()}
     for name, outputs in results.items():
         expected = results["fused" if name in SOFTMAX else "ours"]
@@ -198,14 +199,14 @@ def row(length, is_causal, backward, budget):
 
 
 def per_token(lengths, is_causal, backward, budget):
-    """Return our time per token at each length, as a share of the first; all lengths are measured in turn."""
+    """Return our time per token at each length, divided by that at the first; all lengths are measured in turn."""
     calls = {length: passes(length, is_causal, backward)["ours"] for length in lengths}
     timing = compare(calls, budget)
     return {length: timing.median(length) * lengths[0] / length for length in lengths[1:]}
 
 
 def print_slopes(rows, backward):
-    """Return the slopes of time and memory from 1024 tokens on, for all with three measured lengths or more."""
+    """Print the slopes of time and memory from 1024 tokens on, for implementations with at least 3 measured lengths."""
     run = "+backward" if backward else "forward"
     for is_causal in (True, False):
         for kind, which in (("time", 0), ("memory", 1)):

@@ -7,9 +7,9 @@ set-up for widgets: myst-nb's default scripts (require.js and @jupyter-widgets/h
 all served from this machine. The peers are fetched once with npm into _build/benchmark-peers; without npm, the rows of
 the usual set-up are left out. A lab has responded when a key press on its main control has changed its status line; the
 labs of a page are tried one after another, and the speed-up over the usual set-up is computed for the first lab. The
-time of a far lab starts when the page is parsed and scrolls to its last lab. Movement is the layout shift. The script
-of practices, which most pages have, is a separate file that is fetched when a practice is near the viewport. A frame's
-work is printed in clock time and in processor time: on a busy machine, the clock time is longer.
+time of a far lab begins when the page is parsed and scrolls to its last lab. "Movement" is the layout shift. Most pages
+have practices, whose script is a separate file that is fetched when a practice is near the viewport. A frame's work is
+printed in clock time and in processor time: on a busy machine, the clock time is longer.
 """
 
 import argparse
@@ -232,7 +232,7 @@ def response_times(browser, address, labs):
     deadline = time.monotonic() + 20
     while page.evaluate("window.answers.length") < labs:
         if time.monotonic() > deadline:
-            sys.exit(f"A lab of {address} does not answer: is its main control among those of MAIN?")
+            sys.exit(f"A lab of {address} does not respond: is its main control among those of MAIN?")
         for key in ("ArrowRight", "ArrowDown", "ArrowUp"):  # at an edge, one of these keys has no effect
             # Press keys only inside a lab, since elsewhere an arrow key opens the next page.
             if page.evaluate("document.activeElement?.closest('.tl-lab') !== null"):

@@ -27,7 +27,7 @@ def end(start):
 
 
 def ratio(comparison, name):
-    """Format the ratio to ours, ± half the distance between the quartiles; a dash if it was not measured."""
+    """Format an implementation's ratio to ours, ± half the distance between the quartiles; a dash if not measured."""
     if name not in comparison.ratios:
         return "–"
     median = comparison.median(name)

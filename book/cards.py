@@ -36,7 +36,7 @@ def paragraphs(section):
 
 
 def beginning(section):
-    """Return the first sentence of a section, or two if it is short. What a colon announces, no card shows."""
+    """Return a section's first sentence, with the second if the first is short; a final colon becomes a full stop."""
     shown = ""
     for sentence in next((candidates for text in paragraphs(section) if (candidates := sentences(text))), []):
         shown = f"{shown} {sentence}".strip()
@@ -87,7 +87,7 @@ def write_cards(app, builder):
     out.mkdir(parents=True, exist_ok=True)
     script = f"const CARDS = {as_json(by_address)};\n"
     (out / "cards.js").write_text(script, "utf-8")
-    # A new version has a new address, so that a browser does not use a cached version.
+    # A new version has a new address, so that a browser does not use an old cached version.
     address = f"cards.js?v={hashlib.sha256(script.encode()).hexdigest()[:8]}"
     app.add_js_file("hover.js", defer="defer", **{"data-cards": address})
 

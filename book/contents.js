@@ -115,7 +115,7 @@
     document.addEventListener("tl-record", showRead);
   }
   land();
-  // Later scripts are also notified of the first section.
+  // Scripts that load after this one must also be notified of the first section.
   addEventListener("load", () => {
     show(find());
     announce();

@@ -1,4 +1,4 @@
-"""Pages show the cached execution of each notebook; notebooks without one are executed before any page is read."""
+"""Pages show the cached execution of each notebook; uncached notebooks are executed before any page is read."""
 
 from sphinx.errors import ExtensionError
 

@@ -28,7 +28,7 @@ MENTION = re.compile(r"(?<!<strong>)\bFigure (\d+\.\d+)\b(?![^<>]*>)(?![^<>]*</a
 
 
 def size_of(head):
-    """Return the width and height in the first bytes of a PNG or SVG file."""
+    """Read a picture's width and height from the first bytes of its PNG or SVG file."""
     if drawn := DRAWING_SIZE.search(head):
         return int(drawn[1]), int(drawn[2])
     return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")

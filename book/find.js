@@ -1,8 +1,8 @@
 // Finds sections for a reader's words, in the texts of search_index.py, with the stemmer of Sphinx.
 // biome-ignore lint/correctness/noUnusedVariables: other scripts use it
 const FIND = (() => {
-  // Names of the field: all names in a row are one term, whatever their endings and capitals. If two names match, the
-  // longer is used.
+  // Names of concepts in deep learning: all names in one row are the same term, regardless of endings and capitals. If
+  // two names match, the longer is used.
   const NAMES = [
     ["axis", "axes", "dim", "dimension"],
     ["backward pass", "backpropagation", "backprop", "back propagation"],
@@ -62,7 +62,7 @@ const FIND = (() => {
   const stopWords = new Set([...STOP_WORDS, ...MORE.split(" ")].map(stem));
   const wordsOf = (text) => text.match(WORD) ?? [];
 
-  // By the first stem: the stems of each spelling of a name, longest first, and the name's term.
+  // Maps the first stem of each name to the names that begin with it, longest first: the stems of a name, and its term.
   /** @type {Map<string, { parts: string[]; term: string }[]>} */
   const names = new Map();
   for (const row of NAMES)
@@ -72,8 +72,8 @@ const FIND = (() => {
     }
   for (const ways of names.values()) ways.sort((a, b) => b.parts.length - a.parts.length);
 
-  // The terms of a text and their places: words, with names in place of the words that form them, and the words inside
-  // names.
+  // Returns the terms of a text with their places: the words, in which a name replaces the words that form it (`line`),
+  // and the words inside names (`inside`).
   function read(text) {
     const words = [...text.matchAll(WORD)].map(({ 0: word, index: from }) => ({
       from,
@@ -107,7 +107,7 @@ const FIND = (() => {
     return rest.length ? rest : line;
   }
 
-  // The index: how often a section has a term, in its heading and in its text.
+  // The index: how often a section contains a term, in its heading and in its text.
   function counted({ line, inside }) {
     /** @type {Map<string, number>} */
     const counts = new Map();
@@ -183,7 +183,8 @@ const FIND = (() => {
   }
   const inLowerCase = (texts) => texts.flatMap(wordsOf).map((word) => word.toLowerCase());
   const knownWords = new Set(inLowerCase([...glossary.map(({ title }) => title), ...NAMES.flat()]));
-  // All words of the texts that may be corrections, the most frequent first; only a word that is in none needs them.
+  // All words of the texts that may replace a misspelt word, the most frequent first. The list is only made when a
+  // query contains a word that is in no text.
   /** @type {string[]} */
   let frequentWords;
   function wordsByFrequency() {
@@ -213,8 +214,8 @@ const FIND = (() => {
     return "";
   }
 
-  // The query, in which a word that occurs in no section is replaced by a similar word that does; whether that
-  // corrected a misspelling; and the words without a replacement.
+  // Returns the query, in which each word that occurs in no section is replaced by a similar word that does occur;
+  // whether a replacement corrected a misspelling; and the words without a replacement.
   function corrected(query, completions) {
     const missing = [];
     let isMisspelt = false;

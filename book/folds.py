@@ -1,4 +1,4 @@
-"""Folds code cells, and assignments and solutions in the list of pages, as plain HTML without scripts."""
+"""Folds code cells on pages, and assignments and solutions in the list of pages, in plain HTML without scripts."""
 
 import re
 from html import escape

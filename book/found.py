@@ -1,6 +1,6 @@
 """Metadata for search engines and browsers: titles, addresses, a map of the site, the course as data, icons.
 
-Addresses require the site's address, html.baseurl in _config.yml; without it, the pages contain none of them.
+Addresses are made from the site's address, html.baseurl in _config.yml; if it is not set, pages contain no addresses.
 """
 
 import json
@@ -119,7 +119,8 @@ def write_files(app, error):
 
 
 def setup(app):
-    # Connected after the card's tags, and after the extension of the 404 page, which changes addresses.
+    # The priority makes this handler run after the tags of social cards are added, and after the extension of the
+    # 404 page, which changes addresses.
     app.connect("html-page-context", add_tags, priority=900)
     app.connect("build-finished", write_files)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

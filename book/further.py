@@ -1,4 +1,4 @@
-"""Marks the sections that no later section needs; the first line of such a section says what skipping it misses."""
+"""Marks the sections that no later section needs; the first line of each says what a reader who skips it misses."""
 
 from docutils import nodes
 

@@ -1,4 +1,4 @@
-"""The buttons above a page: Colab, the notebook, print, without menus."""
+"""The buttons above a page, such as Colab, the notebook and print, shown directly instead of in menus."""
 
 BUTTONS = {
     "Colab": {"tooltip": "Run this page in Colab"},

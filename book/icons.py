@@ -13,7 +13,7 @@ from fontTools import subset
 from fontTools.ttLib import TTFont
 
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
-# The icons of the pages' buttons. Icons in the theme's styles are found in the styles.
+# The icons of the pages' buttons. The icons that the theme's styles use are read from the styles.
 NAMES = (
     "angle-left",
     "angle-right",

@@ -1,4 +1,4 @@
-"""The elements of the book's pages, and whether a selector matches one of them, now or after a script has changed it.
+"""The elements of the book's pages, and whether a selector matches an element, now or after a script has changed it.
 
 The answer is *no* only if no state of a page can match: pseudo-classes, attributes, and siblings are ignored, and a
 class that a script sets may be on any element.
@@ -8,8 +8,8 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-# Classes and ids that the scripts of Bootstrap and of the theme set on pages of this book; the scripts name many
-# others.
+# Classes and ids that the scripts of Bootstrap and of the theme set on pages of this book; the scripts contain the
+# names of many others.
 CLASSES_OF_THE_THEME = {"bs-tooltip-auto", "collapse", "collapsing", "fade", "hide", "scrolled", "show"} | {
     f"tooltip{part}" for part in ("", "-arrow", "-inner")
 }
@@ -68,7 +68,7 @@ class Markup:
         compounds, combinators = parts[::2], parts[1::2]
         if not all(any(self.matching(compound)) for compound in compounds):
             return False
-        # Of siblings, the first is ignored: a chain has no siblings.
+        # Compounds before + and ~ are ignored, because a chain contains ancestors but no siblings.
         *outer, last = [one for one, after in zip(compounds, [*combinators, None]) if after not in ("+", "~")]
         found, is_added = self.matching(last)
         around = [elements for elements, may_be_added in map(self.matching, outer) if not may_be_added]
@@ -108,6 +108,6 @@ def without_states(selector):
 
 
 def is_within(chain, compounds):
-    """Whether elements of a chain, in its order, are in the sets of elements."""
+    """Whether a chain contains, in this order, an element of each set in ``compounds``."""
     rest = iter(chain)
     return all(any(element in found for element in rest) for found in compounds)

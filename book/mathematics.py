@@ -168,7 +168,7 @@ def parts_of(tex):
 
 
 def attach_punctuation(app, doctree, docname):
-    """Attach punctuation to the preceding formula: a browser could begin a line with it, even after a word joiner."""
+    """Attach punctuation to the preceding formula; even after a word joiner, a browser could begin a line with it."""
     for node in [*doctree.findall(nodes.math)]:
         following = node.next_node(descend=False, siblings=True)
         marks = re.match(r"[.,;:!?)’”]+", following) if isinstance(following, nodes.Text) else None
@@ -198,7 +198,7 @@ def _html(node, parts, display):
 
 
 def write_style(app):
-    """Write the font into a style sheet, because a separate file would arrive after the text and shift it."""
+    """Write the font into a style sheet, because a separate file would arrive late and shift the text."""
     if app.builder.format == "html":
         data = b64encode(FONT.read_bytes()).decode()
         source = f'url("data:font/woff;base64,{data}") format("woff")'

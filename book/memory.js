@@ -4,8 +4,8 @@
   const { pagename } = DOCUMENTATION_OPTIONS;
   const chapter = OUTLINE.chapters.find(({ page }) => page === pagename);
 
-  // A section counts as read after a tenth of its minutes, once its end has been in the window, or when all its
-  // questions have been answered. Scrolling past a section does not count as reading.
+  // A section counts as read when the reader has spent a tenth of its minutes on it and its end has been in the window,
+  // or when all its questions have been answered. Scrolling past a section does not count as reading.
   //
   // The reader's place is the furthest section on which the reader has spent a tenth of its minutes, in the chapter
   // that was read last. A short look at another section does not move the place.

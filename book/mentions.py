@@ -15,7 +15,7 @@ from sphinx.errors import ExtensionError
 
 from book.prose import address, link, put_nodes, sections_around, texts, title_of
 
-# How a page's heading contains the number by which the heading is mentioned.
+# For each kind of heading, the pages that have such headings, and the form of the number in the heading.
 TITLES = (
     ("chapter", re.compile(r"\d\d_\w+"), re.compile(r"(\d+) · ")),
     ("section", re.compile(r"\d\d_\w+"), re.compile(r"(\d+\.\d+) ")),
@@ -33,7 +33,7 @@ NUMBER_AFTER_PHRASE = re.compile(
     rf"{NUMBER}{UNIT}"
 )
 NUMBER_AFTER_AND = re.compile(rf"\s+and\s+{NUMBER}{UNIT}")
-# Words around the section of a different work.
+# Words before or after a section number that belongs to a different work.
 CITATION_BEFORE = re.compile(r"\b(?:(?:19|20)\d\d[,:]|[Ii]ts|[Tt]heir)\s+$")
 CITATION_AFTER = re.compile(r"\s+of\s+(?:its|their|the)\s+(?:paper|report)\b")
 
@@ -66,7 +66,7 @@ once = cache(headings)  # for each build
 
 
 def mentions(text, in_references=False, is_section_cell=False):
-    """Yield the mentions in a text; with ``in_references``, sections are sections of papers."""
+    """Yield the mentions in a text; with ``in_references``, every section belongs to a paper."""
     if is_section_cell and re.fullmatch(NUMBER, text.strip()):
         begin = text.index(text.strip())
         yield Mention(begin, begin + len(text.strip()), "section", text.strip())

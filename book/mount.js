@@ -139,7 +139,7 @@
       seen.add(script);
       for (const [id, { state }] of Object.entries(data.state)) {
         if (!state._esm) continue;
-        // The page contains a text that several labs share only once: see book/widget_state.py.
+        // A text that several labs share is in the page only once: see book/widget_state.py.
         for (const name of ["_esm", "_css"]) state[name] = data.state[state[name]?.as]?.state[name] ?? state[name];
         states.set(id, state);
         models.set(id, createModel(state));

@@ -15,7 +15,8 @@ from transformer_lab.labs.influence import MODELS
 
 PAGE = "museum"
 MARK = "<!-- cards -->"
-# The bugs that the table of changed outputs reveals, and how the influence lab shows them: the model, its switches.
+# The bugs that the table of changed outputs reveals, each with the influence lab's settings that show the bug: the
+# model, the weights, and the row.
 MAPS = {
     "inverted_mask": ("B", "quiet", "one"),
     "weak_mask": ("F", "loud", "one"),
@@ -51,7 +52,7 @@ def audit_sentence(bug):
 
 
 def picture(name):
-    """Return the table of changed outputs, as a drawing that links to the lab; empty if the bug would not show."""
+    """Return the table of changed outputs, as a drawing that links to the lab; nothing if it would not show the bug."""
     if name not in MAPS:
         return []
     letter, weights, row = MAPS[name]

@@ -1,4 +1,4 @@
-"""The texts of a page in which words may become links, and the sections that they are in."""
+"""The texts of a page in which words may become links, and the sections that contain these texts."""
 
 from docutils import nodes
 from sphinx import addnodes

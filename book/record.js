@@ -74,7 +74,7 @@ const RECORD = (() => {
     try {
       localStorage.setItem(key, JSON.stringify(value));
     } catch {
-      // It is lost with the page.
+      // The value stays in `unsaved`, and is lost when the reader leaves the page.
     }
   }
   const announce = () => document.dispatchEvent(new Event("tl-record"));

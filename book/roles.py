@@ -46,7 +46,7 @@ def coloured_word(word):
 
 
 def colour_formula(root):
-    """Set the class of their role on the letters of a formula, a tree of MathML."""
+    """Give each letter of a MathML formula the class of its role, if the formula names at least two roles."""
     letters = [element for element in root.iter("mi") if role_of(element.text or "")]
     if len({role_of(letter.text) for letter in letters}) > 1:
         for letter in letters:

@@ -1,6 +1,6 @@
-// For a reader who follows a route, “next” leads along the route: at the end of each stop that is not directly followed
-// by the next stop, in the links at the foot of the page, and with the keys ← and →, which follow these links. The list
-// of sections marks the stops.
+// Leads a reader who follows a route along the route. A stop that is not directly followed by the next stop ends with a
+// link to it; the links at the foot of the page, and the keys ← and →, which follow these links, also lead along the
+// route. The list of sections marks the stops.
 (() => {
   const { pagename } = DOCUMENTATION_OPTIONS;
   const follow = (route) =>
@@ -22,7 +22,8 @@
     };
   }
 
-  // On the page of a route, a button begins the route, and so does a link to a stop. “Next” then leads to the first.
+  // On the page of a route, a reader begins the route with a button or with a link to a stop. The “next” link at the
+  // foot of this page then leads to the first stop.
   if (Object.hasOwn(ROUTES, pagename)) {
     const [title, , [[, first]]] = ROUTES[pagename];
     const button = makeElement("button", { type: "button" });

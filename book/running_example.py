@@ -30,9 +30,10 @@ TENSORS = {
 
 @cache
 def tensors():
-    """Return the typed number and the tensors of one forward pass, by the lab's names and without the batch axis.
+    """Return the number that the whole lab starts with, and the tensors of one forward pass, without the batch axis.
 
-    ``.head`` has the weights of the first head, (q_len, k_len), and ``.heads`` those of all heads side by side.
+    The tensors have the lab's names. ``.head`` has the weights of the first head, (q_len, k_len), and ``.heads``
+    those of all heads side by side.
     """
     lab = tl.labs.WholeLab()
     model, found = lab.model, {}

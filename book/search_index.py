@@ -157,7 +157,7 @@ def write_script(app, builder):
     out = Path(app.outdir, "_static")
     out.mkdir(parents=True, exist_ok=True)
     (out / "search_index.js").write_text(text, "utf-8")
-    # A new version has a new address, so that a browser does not use a cached version.
+    # A new version has a new address, so that a browser does not use an old cached version.
     address = f"search_index.js?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"
     app.add_js_file("hits.js", defer="defer", **{"data-index": address})
 

@@ -1,8 +1,8 @@
-"""The theme's style sheets without the rules that no element of the book can need, and what only those rules use.
+"""Removes the theme's style rules that no element of the book can need, and what only those rules use.
 
-The themes include Bootstrap and many other styles, most of what a first visit would fetch before anything is shown. A
-rule stays if one of its selectors matches an element of a page, or an element that a script adds; see ``markup.py``. A
-custom property stays if anything reads it.
+The themes include Bootstrap and many other styles, which would be most of the bytes that a first visit fetches before
+anything is shown. A rule stays if one of its selectors matches an element of a page, or an element that a script adds;
+see ``markup.py``. A custom property stays if anything reads it.
 """
 
 import re
@@ -57,7 +57,7 @@ def split(text, separator):
 
 
 def rebuild(css, change):
-    """Return a style sheet of the rules ``change(prelude, body)``, without rules that have become empty."""
+    """Replace each rule of a style sheet by ``change(prelude, body)``, and remove rules that have become empty."""
     kept = []
     for prelude, body in rules(css):
         if body is None:
@@ -84,7 +84,7 @@ def only_used(css, matches):
 
 
 def only_read(css, others):
-    """Return a style sheet without the custom properties that neither it nor ``others``, one text, reads."""
+    """Return a style sheet without the custom properties that neither the sheet nor the text ``others`` reads."""
 
     def is_read(declaration):
         return not declaration.startswith("--") or declaration.split(":")[0].strip() in read

@@ -33,7 +33,7 @@ def minify_script(script):
 
 
 def address_of(file, text):
-    """Return the address of a file, which depends on the text, so that a browser does not use a cached version."""
+    """Return a file's address with a hash of the text, so that a browser does not use an outdated cached version."""
     return f"{file}?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 

@@ -31,7 +31,7 @@ READY = """async ([theme, labs]) => {
 
 @pytest.fixture(scope="session")
 def launch(tmp_path_factory):
-    """Return a function that starts an installed Chromium or Chrome, headless, with one family of fonts.py."""
+    """Return a function that starts an installed Chromium or Chrome, headless, with one font family of fonts.py."""
     from state import browser
 
     chromium = browser()

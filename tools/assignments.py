@@ -32,7 +32,7 @@ FUNCTION_COUNT = re.compile(
     rf"(?i)\b(?P<count>{'|'.join(WORDS)})(?P<between>(?: short)? functions\b[^`]*)`\w+` to `\w+`"
 )
 STAND_IN = re.compile(r"`\w+ = tl\.checks\.\w+\.reference`")
-# A check takes the function with the check's name, or the class above it.
+# The argument of a check is the function with the check's name, or a class.
 CHECK = re.compile(
     r"tl\.checks\.(?:hunt\(tl\.checks\.(\w+), (?P<test>test_\1)\)|(?P<name>\w+)\((?:(?P=name)|[A-Z]\w+)\))"
 )

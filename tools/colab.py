@@ -1,7 +1,7 @@
-"""Runs every notebook like Colab: alone in an empty folder, with Colab's package versions, from the first cell.
+"""Runs every notebook as in Colab: alone in an empty folder, with Colab's package versions, from the first cell.
 
-The environment .venv-colab has the versions of tools/colab.txt, but not the course's package. Each notebook runs in a
-fresh environment on top of .venv-colab, which contains only the packages that the notebook's first cell installs. A
+The environment .venv-colab has the versions of tools/colab.txt, but not the course's package. On top of .venv-colab,
+each notebook runs in a fresh environment, which contains only the packages that the notebook's first cell installs. A
 server on this machine replaces the course's site, which has the wheel, and a copy of the working tree replaces the
 repository.
 """
@@ -64,7 +64,7 @@ def run(notebook, folder, git):
 
 
 def replaced_packages(new, installed_versions):
-    """Return a sentence for each installed package that one of ``new`` replaces."""
+    """Return a sentence for each installed package that a package in ``new`` replaces."""
     return [
         f"{name} {installed_versions[name]} is replaced by {version}"
         for name, version in new.items()
@@ -73,7 +73,7 @@ def replaced_packages(new, installed_versions):
 
 
 def try_plan(wheel, folder):
-    """Return the errors and the plan of an installation of the wheel in Colab by pip."""
+    """Let pip plan an installation of the wheel in Colab; return the errors and the plan."""
     layered_venv(folder / "venv")
     command = [
         *isolated_python(folder / "venv"),

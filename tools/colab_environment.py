@@ -57,7 +57,7 @@ def environment():
 
 
 def isolated_python(venv):
-    """Return the command of an environment's Python that ignores the current folder."""
+    """Return the command that starts an environment's Python so that it ignores the current folder."""
     return [str(venv / "bin" / "python"), "-I"]
 
 

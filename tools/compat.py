@@ -1,11 +1,11 @@
 """Tests the newest and the oldest releases that pyproject.toml allows, each in its own environment.
 
-    python tools/compat.py            both ends
-    python tools/compat.py oldest     one of them
+    python tools/compat.py            both ends of the allowed ranges: newest and oldest
+    python tools/compat.py oldest     only one end
 
 ``.venv-compat-newest`` has the newest release of every dependency, ``.venv-compat-oldest`` the oldest that the ranges
-allow. Test tools have the versions of requirements.txt. Each end runs the tests of the mathematics, those of the
-checks, and every notebook; the output is stored in _build/reports/compat/.
+allow. Test tools have the versions of requirements.txt. Each environment runs the tests of the mathematics, the tests
+of the checks, and every notebook; the output is stored in _build/reports/compat/.
 """
 
 import argparse
@@ -38,7 +38,7 @@ STEPS = {
 
 @dataclass(frozen=True)
 class End:
-    """One end: the allowed Pythons, preferred first, and the options of uv and pytest."""
+    """The newest or the oldest releases: the allowed Pythons, preferred first, and the options of uv and pytest."""
 
     name: str
     pythons: tuple
@@ -154,7 +154,7 @@ def run(step):
 
 
 def chosen_ends(words):
-    """Return the ends with these names, or both ends for no names."""
+    """Return the ends with these names, or both ends if there are no names."""
     names = [end.name for end in ENDS]
     if wrong := [word for word in words if word not in names]:
         fail(f"ONLY must be {' or '.join(names)}, got {wrong[0]}.")

@@ -36,7 +36,7 @@ def spread_evenly(many, all_of):
 
 
 def without_use(notebook, number):
-    """Return a copy of the notebook without one use, and the changed line."""
+    """Return a copy of the notebook without one use of `device`, and the changed line."""
     copy = deepcopy(notebook)
     cell, match = uses(copy)[number]
     line = cell.source[: match.start()].count("\n")
@@ -45,7 +45,7 @@ def without_use(notebook, number):
 
 
 def run_without_use(chapter, number):
-    """Run a chapter without one use; return the line, the first cell that fails, and the seconds."""
+    """Run a chapter without one use of `device`; return the line, the first cell that fails, and the seconds."""
     copy, line = without_use(nbformat.read(chapter, 4), number)
     path = REPORTS / "uses" / f"{chapter.stem}_{number}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)

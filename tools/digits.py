@@ -1,4 +1,4 @@
-"""Finds printed digits that a different device may round differently, while a notebook runs.
+"""While a notebook runs, finds the printed digits that a different device may round differently.
 
 A kernel that runs ``STARTUP`` first adds to each cell's outputs every value that ``tl.show`` prints near a rounding
 boundary. Numbers in f-strings are not found: only a run on the device itself finds them.

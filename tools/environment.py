@@ -150,7 +150,7 @@ def configure_jupyterlab():
 
 
 def install_with_uv(python, pip, log):
-    """Install the packages that are the same on every machine with uv; return those for pip, or None for all.
+    """Let uv install what is the same on every machine; return the packages left for pip, or None for all of them.
 
     PyTorch has a build for each kind of machine, and pip's settings may name the right build. The settings may also
     replace PyPI with a different index; uv does not read the settings.
@@ -179,6 +179,6 @@ if __name__ == "__main__":
     try:
         make()
     except KeyboardInterrupt:
-        fail("Stopped. The next call goes on from here.")
+        fail("Stopped. The next call continues from here.")
     except OSError as error:
         fail(f"The environment could not be made: {error}")

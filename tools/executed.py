@@ -64,7 +64,7 @@ def executed_notebook(path):
 
 
 def _cached(notebook, cache):
-    """Return the cached notebook or None, even if an interrupted run has left a record without a file."""
+    """Return the cached notebook, or None if it is missing or an interrupted run has left a record without a file."""
     with suppress(KeyError):
         return cache.get_cache_bundle(cache.match_cache_notebook(notebook).pk)
 

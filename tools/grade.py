@@ -1,6 +1,6 @@
-"""Grades made-up students with nbgrader; its sources are the unchanged solutions.
+"""Grades made-up students with nbgrader, whose source notebooks are the unchanged solutions.
 
-Two students have correct functions only, and each hands in every second notebook. The third student solves the first
+Two students have only correct functions, and each hands in every second notebook. The third student solves the first
 half of each notebook; the rest of the functions are alternately missing and wrong. (Functions call the functions above
 them, so a correct function below a wrong one gets no points.) Each student must get the right points. The environment
 .venv-nbgrader contains nbgrader; the notebooks run in .venv.
@@ -27,7 +27,7 @@ VENV = ROOT / ".venv-nbgrader"
 PINS = ["nbgrader==0.9.6", "--exclude-newer", "2026-11-20"]  # for dependencies, releases up to that day
 COURSE = "course"
 EVEN_ITEMS, ODD_ITEMS = slice(0, None, 2), slice(1, None, 2)
-# The share of each notebook that is right, and the notebooks that are handed in.
+# For each student, the share of each notebook that is right, and the notebooks that the student hands in.
 STUDENTS = {"all right 1": (1, EVEN_ITEMS), "all right 2": (1, ODD_ITEMS), "half right": (1 / 2, ODD_ITEMS)}
 
 

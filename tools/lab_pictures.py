@@ -50,7 +50,7 @@ def compress_picture(png):
 
 
 def take_pictures(page, name):
-    """Save the pictures of one page; return the file, sizes, heights and sentence of each, in the page's order."""
+    """Save the pictures of one page; return the file, sizes, heights and sentence of each lab, in the page's order."""
     taken = []
     page.goto((HTML / f"{name}.html").as_uri())
     draw_all(page)

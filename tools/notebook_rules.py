@@ -32,7 +32,7 @@ RULES = []
 
 
 def rule(function):
-    """Register a function as a rule: it takes a notebook and its path, and yields complaints."""
+    """Register a function as a rule: the function takes a notebook and its path, and yields complaints."""
     RULES.append(function)
     return function
 
@@ -102,7 +102,7 @@ def is_small(notebook, path):
 
 @rule
 def opens_in_colab(notebook, path):
-    """A notebook has one link to Colab if the repository has an address; otherwise it would lead nowhere."""
+    """A notebook has one link to Colab if the repository has an address; otherwise the link would lead nowhere."""
     stored = stored_address()
     expected = [f"[Open in Colab]({stored.colab(handed_out(path.relative_to(ROOT).as_posix()))})"] if stored else []
     sources = "\n".join(cell.source for _, cell in _cells(notebook, "markdown"))
@@ -142,7 +142,7 @@ def links_lead_somewhere(notebook, path):
 
 @cache
 def sections(path):
-    """Return the names of the notebook's sections in links, as Jupyter forms them."""
+    """Return the names by which links refer to the notebook's sections, as Jupyter forms these names."""
     sources = "\n".join(cell.source for _, cell in _cells(nbformat.read(path, 4), "markdown"))
     titles = re.findall(r"(?m)^#{1,6} +(.+)$", BLOCK.sub("", sources))
     return {f"heading={re.sub(r'[*`]', '', title).replace(' ', '-')}" for title in titles}
@@ -403,7 +403,7 @@ FURTHER_SECTION = re.compile(r"## .+\n\n\*Further: skip it, and you miss .+\.\*"
 
 @rule
 def is_core_or_further(notebook, path):
-    """The cell of a numbered heading says core or further; a further section says what skipping it misses."""
+    """The cell of a numbered heading says core or further; a further section says what a reader who skips it misses."""
     if not is_chapter(path):
         return
     for number, cell in _cells(notebook, "markdown"):

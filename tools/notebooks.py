@@ -7,8 +7,8 @@
 
 The canonical form contains only data that is the same after every run on every machine: no widget views or states, no
 times, no versions. Text, HTML and LaTeX outputs stay, since nbval compares them; pictures lose their metadata.
-JupyterLab and Notebook 7 fold the cells that the book folds because of their tags. An error, a warning on stderr or an
-object's address has no canonical form, and is refused.
+Cells that the book folds because of their tags are also folded in JupyterLab and Notebook 7. An error, a warning on
+stderr or an object's address has no canonical form, and is refused.
 """
 
 import argparse
@@ -88,7 +88,7 @@ def models_are_installed():
 
 
 def matching(words, paths):
-    """Return the ``paths`` that contain one of these words, relative to the repository; all paths for no words.
+    """Return the ``paths`` that contain one of these words within the repository, or all paths if there are no words.
 
     A word may also be the path of any file.
     """
@@ -239,7 +239,7 @@ def check(path):
 
 
 def execute(notebook, folder, *, kernel="python3", env=os.environ, startup=""):
-    """Run all cells in ``folder``, as a reader would, and write the outputs into the notebook.
+    """Run all cells of a notebook in ``folder``, as a reader would, and store the outputs in the notebook.
 
     ``startup`` is a line of code that the kernel runs before the first cell.
     """

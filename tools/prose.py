@@ -102,7 +102,7 @@ def _in_script(source):
 
 
 def _comments(source, mark):
-    """Return comments behind code, and comments on their own lines, of which adjacent lines are joined."""
+    """Return comments after code on the same line, and comments on their own lines; adjacent lines are joined."""
     comments, last = [], 0
     for number, line in enumerate(source.splitlines(), 1):
         if comment := re.match(rf" *{mark} (.*)", line):

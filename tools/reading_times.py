@@ -3,7 +3,7 @@
     python tools/reading_times.py
 
 A minute is 150 words, or seven and a half lines of code: slow enough to follow each sentence and each shape. A question
-with options takes one minute more than its words, and a lab three.
+with options takes one minute in addition to its words, and a lab three minutes.
 
 A section is core or further, which means that nothing in the core of the course needs it. The cell of the section's
 heading says which.

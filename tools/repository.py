@@ -6,7 +6,7 @@ python tools/repository.py --demand                 ends with one sentence while
 python tools/repository.py --check                  lists the files that do not agree with the stored address
 
 The address is in _config.yml. Until an address is set, it is NOWHERE, which nobody can own and which no link or install
-line uses. NOWHERE as the URL removes an address.
+line uses. To remove an address, pass NOWHERE as the URL.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""Routes through the course: which sections, how long, and whether each section is prepared by those before it.
+"""Routes through the course: their sections, their minutes, and whether earlier sections prepare each section.
 
     python tools/routes.py            write the tables of the routes' pages
-    python tools/routes.py --check    complain of a table that is out of date, and of holes
+    python tools/routes.py --check    complain about outdated tables and about holes
 
 A route has no hole if none of its sections uses a term of the glossary, or a name of the package, before a section of
 the route has introduced the term or name. A section introduces the terms whose glossary entry links to the section, and
@@ -68,7 +68,7 @@ ROUTES = (
 
 
 def _numbers(marked):
-    """The sections in a mark such as ``3.1 3.2 + softmax``: those before the plus sign; after it come exercises.
+    """Return the sections in a mark such as ``3.1 3.2 + softmax``: the numbers before the plus; exercises follow it.
 
     The mark ``chapter 3`` means the chapter's core and all exercises of its assignment.
     """

@@ -20,7 +20,7 @@ def browser():
 
 
 def packages():
-    """Return names and versions of the installed packages, published models included, which are not pinned."""
+    """Return names and versions of the installed packages, including the published models, which are not pinned."""
     return " ".join(sorted(f"{each.metadata['Name']}=={each.version}" for each in distributions()))
 
 

@@ -74,7 +74,7 @@ MODELS = (
 
 
 def influence_of_replacing(model, tokens, **inputs):
-    """(seq, seq): how far output i moves when token j is replaced, as a share of the outputs' variation; NaN stays."""
+    """Return how far output i moves when token j is replaced, divided by the outputs' deviation: (seq, seq)."""
     baseline, rows = model(tokens, **inputs), []
     for j in range(tokens.shape[1]):
         changed = tokens.clone()
@@ -85,7 +85,7 @@ def influence_of_replacing(model, tokens, **inputs):
 
 
 def round_share(share):
-    """Three digits; 0 for rounding, None for no number."""
+    """Round to three digits; return 0 for a rounding error, and None for NaN."""
     return None if math.isnan(share) else 0 if share < 1e-9 else float(f"{share:.3g}")
 
 

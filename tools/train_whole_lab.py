@@ -145,7 +145,7 @@ def count_unseen(task, model, texts, off=()):
 
 
 def measure(seed):
-    """Train both models, and measure their checkpoints; the last is the stored model.
+    """Train both models, and measure their checkpoints; for the last checkpoint, the stored model is measured.
 
     A different machine rounds differently, so the trained models end near the stored models, but not exactly there.
     """

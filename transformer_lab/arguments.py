@@ -70,7 +70,7 @@ def did_you_mean(name, names):
 
 
 def require_options(cls, known, options):
-    """Raise an error for an unknown option; it names the called class, not the class that checks its options."""
+    """Raise an error for an unknown option; the error names the called class, not the class that checks the options."""
     own = [p.name for p in inspect.signature(cls).parameters.values() if p.kind is not p.VAR_KEYWORD]
     names = [*own, *known]
     for name in options:
@@ -137,7 +137,7 @@ def require_integers(expected, **tensors):
 
 
 def require_features(weight, **tensors):
-    """Raise an error unless each has the dtype, device and features that a linear layer with this weight expects."""
+    """Raise an error unless each tensor has the dtype, device and features that a layer with this weight expects."""
     for name, x in tensors.items():
         # Fast path: this runs in every forward pass of every module.
         same = isinstance(x, torch.Tensor) and x.dtype == weight.dtype and x.device == weight.device
@@ -405,7 +405,7 @@ def _leading_axes(query, key, value, enable_gqa):
 
 
 def _with_query_heads(leading_shapes):
-    """Return the leading axes, in which key and value have the query's heads; their own number must divide it."""
+    """Give key and value the query's number of heads, a multiple of their own number; return the leading axes."""
     heads = [leading[-1] if len(leading) else 0 for leading in leading_shapes]  # 0 if there is no such axis
     if not all(heads) or heads[0] % heads[1] or len(set(heads[1:])) > 1:
         raise ValueError(

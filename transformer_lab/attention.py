@@ -80,7 +80,7 @@ def attention_weights(
 ) -> Tensor:
     """Return the weight of each key for each query.
 
-    ``softmax(query · keyᵀ · scale + bias)``, over the keys.
+    The weights are ``softmax(query · keyᵀ · scale + bias)``, with the softmax over the keys.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def attention_weights(
         Factor of the scores; ``1 / √d_head`` when left out.
     bias : Tensor, broadcastable to (..., q_len, k_len), optional
     enable_gqa : bool, optional
-        Both as in :func:`scaled_dot_product_attention`.
+        ``bias`` and ``enable_gqa`` as in :func:`scaled_dot_product_attention`.
 
     Returns
     -------
@@ -152,10 +152,10 @@ def scaled_dot_product_attention(
     bias: Tensor | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Return, for each query, the mean of the values, weighted by how well their keys match.
+    """Return, for each query, the mean of the values, weighted by how well their keys match the query.
 
-    ``attention_weights(query, key, mask) @ value``, by PyTorch's fused kernel, which never stores the
-    ``(q_len, k_len)`` weights.
+    The result is ``attention_weights(query, key, mask) @ value``, computed by PyTorch's fused kernel, which never
+    stores the ``(q_len, k_len)`` weights.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def scaled_dot_product_attention(
         ``True`` where the query may attend to the key.
     is_causal : bool, optional
         Query ``i`` may attend to keys ``0 … i`` only, even if ``q_len ≠ k_len``: positions are counted from the first
-        key, as in ``torch.nn.functional.scaled_dot_product_attention``. Use it instead of a mask: it is faster.
+        key, as in ``torch.nn.functional.scaled_dot_product_attention``. This is faster than the same mask as a tensor.
     dropout_p : float, optional
         Probability with which each weight is dropped, in every call: a function has no training mode.
     scale : float, optional
@@ -261,7 +261,7 @@ def _has_gqa_kernel(query):
 
 
 def _repeat_heads(x, query):
-    """Repeat keys or values, (..., n_kv_heads, k_len, ·), for each head of the queries: (..., heads, k_len, ·)."""
+    """Repeat the heads of keys or values, (..., n_kv_heads, k_len, ·), for all query heads: (..., heads, k_len, ·)."""
     return x.repeat_interleave(query.shape[-3] // x.shape[-3], -3)
 
 
@@ -277,7 +277,7 @@ def _with_positive_scale(query, scale):
 
 
 def _kernel_zeroes_fully_masked_rows(mask):
-    """Whether PyTorch's kernels return zeros for a row that is masked completely, with gradients of zero.
+    """Whether PyTorch's kernels return zeros, with gradients of zero, for a row that is masked completely.
 
     On a CPU they have done so since version 2.13 at the latest. A compiler, or a transform such as vmap, may choose a
     different kernel.
@@ -287,7 +287,7 @@ def _kernel_zeroes_fully_masked_rows(mask):
 
 
 def _without_fully_masked_rows(mask):
-    """Let each row that is masked completely attend to all keys; return the new mask and which rows these are.
+    """Let each row that is masked completely attend to all keys; return the new mask and a mask of these rows.
 
     The softmax of such a row is 0/0, so the row and its gradient are NaN in some of PyTorch's kernels and versions
     (pytorch/pytorch#103963, #163997). The caller sets the row to zero afterwards.

@@ -86,7 +86,8 @@ class KeyValueCache:
         _require_like(keys, key, "key")
         _require_like(values, value, "value")
         capacity, needed = keys.shape[-2], earlier + new
-        # Because the capacity doubles, each token is copied only a few times. After a long prompt, a window needs less.
+        # Because the capacity doubles, each token is copied only a few times. After a long prompt, a cache with a
+        # window needs less capacity.
         if self._filled + new > capacity or capacity > 2 * needed:
             kept = slice(self._filled - earlier, self._filled)
             resized = _empty(key, 2 * needed), _empty(value, 2 * needed)
@@ -111,7 +112,9 @@ def _empty(like, capacity):
 
 
 class StateCache:
-    """The state of linear attention after the tokens so far, for one layer. Its size does not depend on their number.
+    """The state of linear attention after the tokens so far, for one layer.
+
+    The size of the state does not depend on the number of tokens.
 
     For generation, not for training: the state carries no gradient.
 

@@ -2,7 +2,8 @@
 
 from torch import nn
 
-# In the order in which a token passes through them. A tied matrix counts as the first component that uses it.
+# The components in the order in which a token passes through them. A tied matrix counts as the first component that
+# uses it.
 COMPONENTS = (
     "token embedding",
     "position embedding",
@@ -59,7 +60,7 @@ def _other(module, path):
 
 
 def _classify(module, name, part):
-    """Classify a module by its class and its name, otherwise as ``part``, the class of its container."""
+    """Classify a module by its class and its name; if neither decides, as ``part``, the class of its container."""
     kind = type(module).__name__
     if "Norm" in kind:
         return "norms"

@@ -130,9 +130,9 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
     =====================  ======================================================
 
     If heads have a size of their own, ``n_heads * d_head`` replaces one ``d_model`` in the first two rows. A window
-    that is less than ``N`` replaces the second ``N``. Of the experts, only those that a token uses are counted, and the
-    router. Shared keys and values take smaller projections, but the number of scores stays the same. A feed-forward
-    layer without a gate takes two thirds of the FLOPs of a gated layer.
+    that is less than ``N`` replaces the second ``N``. Of a mixture of experts, only the router and the
+    experts that a token uses are counted. Shared keys and values take smaller projections, but the number of scores
+    stays the same. A feed-forward layer without a gate takes two thirds of the FLOPs of a gated layer.
 
     Only scores and blend grow with ``N²``. In ``"bert"`` and ``"gpt2"`` they overtake the feed-forward layer at ``N =
     d_ff``, usually ``4·d_model``. Attention with its projections overtakes the feed-forward layer at ``N = d_ff −
@@ -163,8 +163,9 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
 
     References
     ----------
-    Kaplan et al., "Scaling Laws for Neural Language Models", 2020, table 1, with half of our scores and blend. Hoffmann
-    et al., "Training Compute-Optimal Large Language Models", 2022, appendix F, where softmax and embeddings count too.
+    Kaplan et al., "Scaling Laws for Neural Language Models", 2020, table 1, with half of our FLOPs for scores and
+    blend. Hoffmann et al., "Training Compute-Optimal Large Language Models", 2022, appendix F, where softmax and
+    embeddings count too.
 
     Examples
     --------
@@ -362,7 +363,7 @@ def activation_bytes(
     2·(d_model + 2)                   input of each norm, its mean, the reciprocal of its deviation
     ================================  =============================================================
 
-    With GELU, as in ``"bert"`` and ``"gpt2"``, and ``d_ff = 4·d_model`` the sum is ``16·d_model + n_heads + 4``;
+    With GELU, as in ``"bert"`` and ``"gpt2"``, and ``d_ff = 4·d_model``, the sum is ``16·d_model + n_heads + 4``;
     ``"transformer"`` has ReLU, whose backward pass needs only the output, which the next linear map stores anyway. In
     ``"llama"`` keys and values take ``2·d_kv``, as in :func:`flops_breakdown`; a gated layer stores ``4·d_ff``: the
     gate, its SiLU, the features, and the product of the last two. RMS norm stores ``2·d_model + 1`` values, its input
@@ -381,11 +382,10 @@ def activation_bytes(
     Returns
     -------
     int
-        Exactly the bytes that PyTorch stores on a CPU. On a GPU, half precision stores 4 bytes for the norms' two
-        numbers as well, and a fused RMS norm stores its input once. PyTorch 2.4 differs for ``"llama"``: it copies the
-        keys and values that heads share.
-        Token numbers, 8 bytes each, are not included; neither are the activations of the loss, which
-        :func:`memory_breakdown` adds.
+        Exactly the bytes that PyTorch stores on a CPU. On a GPU, half precision also stores 4 bytes for each of
+        the norms' two numbers, and a fused RMS norm stores its input once. PyTorch 2.4 differs for ``"llama"``: it
+        copies the keys and values that heads share. Token numbers, 8 bytes each, are not included; neither are the
+        activations of the loss, which :func:`memory_breakdown` adds.
 
     Raises
     ------

@@ -25,7 +25,7 @@ class Model(NamedTuple):
     aliases: dict[str, str] | None = None
 
 
-# For each family, the endings of class names whose parameters are counted. A model "alone" has no head: its
+# For each family, the endings of the names of classes whose parameters are counted. A model "alone" has no head: its
 # parameters are the same only if the head is tied to the embeddings.
 CLASSES = {
     "bert": {"counted": ["Model", "ForMaskedLM", "ForPreTraining"], "alone": []},
@@ -124,7 +124,7 @@ LAYER_TYPES = _with_default({"read": "layers", "local": "sliding_attention", "fu
 
 
 def encoder(fixed=(), keys=()):
-    """Return a model type with BERT's keys, and with changes."""
+    """Return a model type with BERT's keys and some changes."""
     defaults = {
         "hidden_size": size("d_model"),
         "num_hidden_layers": size("n_layers", least=0),
@@ -143,7 +143,7 @@ def encoder(fixed=(), keys=()):
 
 
 def decoder(fixed=(), keys=(), *, tie=False, **more):
-    """Return a model type with Llama's keys, and with changes."""
+    """Return a model type with Llama's keys and some changes."""
     defaults = {
         "hidden_size": size("d_model"),
         "num_hidden_layers": size("n_layers", least=0),
@@ -162,7 +162,7 @@ def decoder(fixed=(), keys=(), *, tie=False, **more):
 
 
 def gpt2_like(family, fixed=(), keys=(), *, tie=True, aliases=None):
-    """Return a model type with GPT-2's names of the keys, and with changes."""
+    """Return a model type with GPT-2's key names and some changes."""
     defaults = {
         "n_embd": size("d_model"),
         "n_layer": size("n_layers", least=0),

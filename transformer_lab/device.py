@@ -8,7 +8,8 @@ import torch
 def device() -> torch.device:
     """Return the device to compute on.
 
-    ``TRANSFORMER_LAB_DEVICE`` decides if it is set; otherwise it is the first of CUDA, MPS and CPU that is available.
+    ``TRANSFORMER_LAB_DEVICE`` decides if it is set; otherwise the device is the first of CUDA, MPS and CPU that is
+    available.
 
     Returns
     -------

@@ -170,7 +170,7 @@ def storage_merges() -> Drawing:
 
 
 def _merge(x, axis, top):
-    """Return elements for the rule of two neighbouring axes of ``x`` and the steps along them, and their height."""
+    """Draw the rule for two neighbouring axes of ``x`` and their steps; return the elements and their height."""
     left, right, size = x.stride(axis), x.stride(axis + 1), x.shape[axis + 1]
     walk = x.movedim((axis, axis + 1), (-2, -1)).flatten(0, -3)[0].flatten().tolist()  # values are places
     even = left == size * right
@@ -301,7 +301,7 @@ def attention() -> Drawing:
 def clock_hands() -> Drawing:
     """Draw sinusoidal positions as hands of clocks: each row is a pair of features, each column a position.
 
-    A hand ends at (sine, cosine). Two steps of positions turn a hand by the same angle, wherever the steps begin.
+    A hand ends at (sine, cosine). A step of two positions turns a hand by the same angle, wherever the step begins.
 
     Returns
     -------
@@ -363,7 +363,7 @@ def paths() -> Drawing:
         return 44 + 72 * position, height
 
     def network(title, result, heights, edges, path):
-        """Return tokens at the first height, layers above; ``edges`` and ``path`` join pairs (position, layer)."""
+        """Draw tokens at the first height and layers above; ``edges`` and ``path`` connect (position, layer) pairs."""
         parts.append(label((12, top), title, anchor="start", bold=True))
         parts.append(label((508, top), result, anchor="end", colour=RED, bold=True))
         place = [[at(position, height) for position in range(n)] for height in heights]
@@ -433,7 +433,7 @@ def split_and_merge() -> Drawing:
     cell, high = 31, 28
 
     def table(corner, numbers):
-        """Return a matrix in which each feature has the colour of its head."""
+        """Draw a matrix in which each feature has the colour of its head."""
         for i, row in enumerate(numbers.tolist()):
             for j, number in enumerate(row):
                 look = (BLUE_BOX, RED_BOX)[number % 10 // d_head]
@@ -441,7 +441,7 @@ def split_and_merge() -> Drawing:
                 parts.append(box(place, (cell, high), str(number), rounded=0, **look))
 
     def row(y, numbers, cut):
-        """On the left are all features of each token, in the middle the same features, cut where the heads meet."""
+        """Draw all features of each token on the left, and in the middle the same features, cut into heads."""
         table((16, y), numbers)
         for head in range(n_heads):
             table((226 + (cell * d_head + 12) * head, y), cut[:, head])
@@ -499,7 +499,7 @@ def _stream(left, top, long):
 
 
 def _blocks(left, top, parts, norm, *, norm_first):
-    """Return the elements of a block (parts beside the stream, each with an addition and a norm), and where it ends.
+    """Return a block's elements (parts beside the stream, each with an addition and a norm), and where it ends.
 
     A part is the text of its box: one line, or several.
     """

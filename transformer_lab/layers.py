@@ -19,15 +19,15 @@ ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": partial(F.gelu, appr
 
 
 def default_d_ff(d_model: int, gated: bool) -> int:
-    """Return the default width of a feed-forward layer; with a gate, a third matrix, two thirds of that width."""
+    """Return the default width of a feed-forward layer; a gate, which is a third matrix, reduces it to two thirds."""
     return 8 * d_model // 3 if gated else 4 * d_model
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with an activation between them, applied to each position; or three, one of them a gate.
+    """Two linear maps with an activation between them, applied to each position; with a gate, three linear maps.
 
-    ``linear2(activation(linear1(x)))``; gated ``linear2(activation(gate(x)) * linear1(x))``: with SiLU this is SwiGLU,
-    with GELU it is GEGLU.
+    ``linear2(activation(linear1(x)))`` without a gate, ``linear2(activation(gate(x)) * linear1(x))`` with a gate. The
+    gated layer is called SwiGLU with SiLU, and GEGLU with GELU.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class LayerOptions(TypedDict, total=False):
 
 
 class AllLayerOptions(LayerOptions, total=False):
-    """All options of a layer, as stacks and models pass them: by name, so that no two can be exchanged."""
+    """All options of a layer. Stacks and models pass them by name, so that no two can be mixed up."""
 
     dropout: float
     norm_first: bool
@@ -149,7 +149,7 @@ class _Layer(nn.Module):
 
     @classmethod
     def from_torch(cls, module: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer) -> Self:
-        """Return the same layer as PyTorch's, ``module``, with copies of its weights.
+        """Return the same layer as ``module``, PyTorch's layer, with copies of its weights.
 
         The result is batch first, even if ``module`` is not. A ValueError names an option that this layer does not
         support.
@@ -195,8 +195,8 @@ class EncoderLayer(_Layer):
     ----------
     d_model, n_heads, d_ff : int
     dropout : float, optional
-        Probability in training: of attention weights, of features between the feed-forward maps, and of each part's
-        output.
+        Probability with which attention weights, features between the feed-forward maps, and features of each part's
+        output are dropped in training.
     norm_first : bool, optional
         ``False`` normalizes sums, ``norm(x + part(x))``, as the paper does (post-norm). ``True`` normalizes the
         input of each part, ``x + part(norm(x))`` (pre-norm).

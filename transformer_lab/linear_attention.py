@@ -47,8 +47,8 @@ def elu_feature_map(x: Tensor) -> Tensor:
     tensor([0.3679, 1.0000, 3.0000])
     """
     require_floating(x=x)
-    # The argument of exp is x - relu(x) = min(x, 0), so the two gradients at zero sum to 1 whatever the gradient of
-    # relu is at zero; the gradient of clamp(max=0) is 1 in older versions of PyTorch and 0 from 2.14 on. F.elu(x) + 1
+    # The argument of exp is x - relu(x) = min(x, 0), so the two gradients at zero sum to 1, whatever gradient
+    # relu has at zero; the gradient of clamp(max=0) is 1 in older versions of PyTorch and 0 from 2.14 on. F.elu(x) + 1
     # would be 0 below -17, where exp(x) - 1 rounds to -1.
     positive = x.relu()
     return positive + (x - positive).exp()
@@ -301,8 +301,8 @@ class LinearAttention(MultiHeadAttention):
     dropout : float, optional
         Must be 0, since there are no weights to drop.
     rotate : function, optional
-        As in :class:`MultiHeadAttention`. The feature map is applied after the rotation, so the similarity no longer
-        depends only on distance.
+        As in :class:`MultiHeadAttention`. The feature map is applied after the rotation, so the similarity depends
+        not only on the distance.
     feature_map : function, optional
         As in :func:`bidirectional_linear_attention`.
     chunk_size : int, optional
@@ -429,7 +429,7 @@ class LinearAttention(MultiHeadAttention):
 
 
 def _group_heads(query, key, value):
-    """Put the query heads of a key head on their own axis, (..., n_kv_heads, group, ·, ·); keys broadcast over it."""
+    """Put the query heads that share a key head on a new axis, (..., n_kv_heads, group, ·, ·); keys broadcast there."""
     return query.unflatten(-3, (key.shape[-3], -1)), key.unsqueeze(-3), value.unsqueeze(-3)
 
 
@@ -458,8 +458,8 @@ def _read_chunk(state, query, key, value, column, feature_map):
     numerator, normalizer = weights @ v, weights.sum(-1, keepdim=True)
     after = k.mT @ v, k.sum(-2)
     if state is not None:
-        # The state sums up only earlier chunks. Subtracting this chunk from a sum that includes it is the same on
-        # paper, but in float32 one large key would cancel all digits of the earlier keys.
+        # The state sums up only earlier chunks. Subtracting this chunk from a sum that includes it would be the
+        # same in exact arithmetic, but in float32 one large key would cancel all digits of the earlier keys.
         S, z = _require_state(state, k, v)
         numerator += q @ S
         normalizer += q @ z.unsqueeze(-1)

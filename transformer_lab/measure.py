@@ -39,7 +39,7 @@ class Comparison:
     ratios: dict[str, list[float]]
 
     def median(self, name: str) -> float:
-        """Return the median ratio: how many times as long as the first function this function took."""
+        """Return the median ratio: this function's time divided by the first function's time."""
         return statistics.median(self.ratios[name])
 
     def spread(self, name: str) -> float:
@@ -57,7 +57,7 @@ def compare(calls: Mapping[str, Callable[[], object]], budget: float = 1.0) -> C
     Parameters
     ----------
     calls : dict of str to function
-        Functions without arguments. The others are compared with the first.
+        Functions without arguments. Every function is compared with the first one.
     budget : float, optional
         Seconds for all rounds together; three rounds run in any case.
 
@@ -159,7 +159,7 @@ def large_enough(call_of: Callable[[int], Callable[[], object]], size: int, leas
 
 
 def peak_bytes(call: Callable[[], object]) -> int | None:
-    """Return the peak memory of a call, its result included, above the memory in use before.
+    """Return the peak memory of a call, its result included, minus the memory in use before the call.
 
     On a CPU, it is the sum of the allocations that ``torch.profiler`` records: exact and reproducible, but without the
     internal buffers of math libraries. On CUDA, it is ``torch.cuda.max_memory_allocated``.

@@ -189,11 +189,11 @@ class MultiHeadAttention(nn.Module):
         their norms grow in training. All heads share one weight for each of the ``d_head`` features, as in Qwen3 and
         Gemma 3 (whose files store the weight minus one). OLMo 2 and OLMoE normalize the features of all heads together.
     eps : float, optional
-        The eps of these norms; 1e-6 when left out.
+        The eps of ``qk_norm``; 1e-6 when left out.
     window : int, optional
         Sliding-window attention, for self-attention only: a token sees itself and the tokens less than ``window``
-        positions away; with ``is_causal``, and in :meth:`step`, only those before it. The window is a mask, so a
-        forward pass takes as long as full attention, but the cache shrinks to ``window`` tokens.
+        positions away; with ``is_causal``, and in :meth:`step`, only itself and those before it. The window is a mask,
+        so a forward pass takes as long as full attention, but the cache shrinks to ``window`` tokens.
 
     References
     ----------
@@ -249,8 +249,8 @@ class MultiHeadAttention(nn.Module):
         self.k_proj = nn.Linear(d_key_in, d_kv, bias=bias)
         self.v_proj = nn.Linear(d_value_in, d_kv, bias=bias)
         self.out_proj = nn.Linear(d_heads, d_model, bias=bias)
-        # If possible, PyTorch initializes these as one (3 * d_model, d_model) matrix, which divides Xavier's bound by
-        # √2.
+        # If possible, PyTorch initializes the three projections as one (3 * d_model, d_model) matrix, which divides
+        # Xavier's bound by √2.
         gain = 2**-0.5 if d_key_in == d_value_in == d_model else 1.0
         for projection in (self.q_proj, self.k_proj, self.v_proj):
             nn.init.xavier_uniform_(projection.weight, gain)

@@ -1,4 +1,4 @@
-"""Normalization: one function, ``standardize``, and five norms that differ in the axes that it standardizes."""
+"""Normalization: one function, ``standardize``, and five norms, which differ in the axes that are standardized."""
 
 import math
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ RMS_NORM_EPS = 1e-6
 
 
 def standardize(x: Tensor, dims: int | Sequence[int], eps: float = EPS) -> Tensor:
-    """Shift and scale the entries that share a mean and a variance: to mean 0 and variance 1.
+    """Shift and scale entries that share a mean and a variance, so that the mean becomes 0 and the variance 1.
 
     Parameters
     ----------
@@ -227,7 +227,8 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
     ----------
     x : Tensor, shape (..., d_model)
     weight, bias : Tensor, shape (d_model,), optional
-        With more axes, all these axes share a mean and a variance, as with ``normalized_shape`` in PyTorch.
+        If ``weight`` or ``bias`` has more axes, all these axes share a mean and a variance, as with
+        ``normalized_shape`` in PyTorch.
     eps : as in :func:`standardize`
 
     Returns
@@ -446,7 +447,7 @@ def _fits(x, parameter):
 
 
 def _differ_in_dtype(x, *parameters):
-    """Whether half precision and float32 are mixed, for which PyTorch has only a kernel of layer norm on a CPU."""
+    """Whether dtypes differ, such as half precision and float32: only layer norm on a CPU has a kernel for that."""
     return any(parameter is not None and parameter.dtype != x.dtype for parameter in parameters)
 
 

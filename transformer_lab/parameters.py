@@ -58,7 +58,7 @@ LAYER_OPTIONS = {"n_segments", "pooler", "final_norm", "tied", "tgt_vocab_size",
 # if the shape has its family's default, so that dataclasses.replace may change the family.
 ALWAYS_SET_OPTIONS = {"n_segments", "pooler", "tied", "gated"}
 NORMS = ("layer", "rms", "unlearned")
-# Where biases can be; True means all places but the last.
+# The places that can have biases; True means all places but the last.
 BIAS_PLACES = ("qkv", "output", "feed-forward", "norms", "head")
 
 
@@ -96,12 +96,12 @@ class ModelShape:
         All but ``"bert"``: whether embeddings and output head are one matrix, as in the published models except large
         Llamas.
     final_norm : bool, optional
-        All but ``"bert"``: whether a norm follows each stack. When left out, as in the published models: yes, except in
-        ``"transformer"``.
+        All but ``"bert"``: whether a norm follows each stack. When left out, the answer is that of the published
+        models: yes, except in ``"transformer"``.
     bias : bool or sequence of str, optional
-        Whether linear maps and norms add a bias; when left out, as in the published models: yes, except in ``"llama"``.
-        The output head and RMS norm have no bias. Or the places with a bias, of ``"qkv"``, ``"output"`` (of attention),
-        ``"feed-forward"``, ``"norms"`` and ``"head"``.
+        Whether linear maps and norms add a bias. When left out, the answer is that of the published models: yes, except
+        in ``"llama"``. The output head and RMS norm have no bias. A sequence lists the places with a bias, among
+        ``"qkv"``, ``"output"`` (of attention), ``"feed-forward"``, ``"norms"`` and ``"head"``.
     n_kv_heads : int, optional
         ``"llama"``: heads of keys and values, a divisor of ``n_heads``; ``n_heads`` when left out.
     gated : bool, optional
@@ -109,8 +109,8 @@ class ModelShape:
     d_head : int, optional
         Features of each head; ``d_model // n_heads`` when left out.
     qk_norm : bool or "all", optional
-        ``"llama"``: whether queries and keys are normalized, each head with the same weights; ``"all"`` has weights for
-        every head.
+        ``"llama"``: whether queries and keys are normalized. All heads share the same weights; with ``"all"``, every
+        head has its own weights.
     norm : {"layer", "rms", "unlearned"}, optional
         ``"llama"`` and ``"transformer"``: the norm; ``"unlearned"`` has no parameters.
     norms_per_layer : int, optional
@@ -132,15 +132,15 @@ class ModelShape:
     d_expert : int, optional
         Features of an expert; ``d_ff`` when left out.
     d_shared_expert : int, optional
-        Features of the experts that every token uses, together.
+        Features, in total, of the experts that every token uses.
     shared_expert_gate : bool, optional
         Whether a gate of ``d_model`` weights scales the result of the shared experts.
     d_embedding : int, optional
-        ``"bert"``: features of the embeddings, where a linear map projects them to ``d_model`` (ALBERT).
+        ``"bert"``: features of the embeddings, if a linear map projects the embeddings to ``d_model`` (ALBERT).
     shared_layers : bool, optional
         ``"bert"``: whether all layers share their parameters (ALBERT).
     shared_embedding : bool, optional
-        ``"transformer"``: whether source and target have one embedding; as ``tied`` when left out.
+        ``"transformer"``: whether source and target have one embedding; equal to ``tied`` when left out.
 
     Raises
     ------
@@ -248,7 +248,7 @@ class ModelShape:
             ("n_experts", "experts_per_token"),
         ):
             if getattr(self, name) and not getattr(self, option):
-                raise ValueError(f"{name} asks for {option}, got {name} {getattr(self, name)} without it")
+                raise ValueError(f"{name} requires {option}, got {name} {getattr(self, name)} without it")
         for name, most in (("n_window_layers", "n_layers"), ("experts_per_token", "n_experts")):
             if (getattr(self, name) or 0) > (getattr(self, most) or 0):
                 raise ValueError(
@@ -256,11 +256,11 @@ class ModelShape:
                 )
         if (self.tied or self.shared_embedding) and self.tgt_vocab_size not in (None, self.vocab_size):
             raise ValueError(
-                f"{'tied' if self.tied else 'shared_embedding'} asks for one vocabulary, got vocab_size "
+                f"{'tied' if self.tied else 'shared_embedding'} requires one vocabulary, got vocab_size "
                 f"{self.vocab_size} and tgt_vocab_size {self.tgt_vocab_size}"
             )
         if self.tied and self.shared_embedding is False:
-            raise ValueError("tied asks for one embedding, got tied True and shared_embedding False")
+            raise ValueError("tied requires one embedding, got tied True and shared_embedding False")
         for name, default in FAMILIES[self.family].items():
             if name not in LAYER_OPTIONS | ALWAYS_SET_OPTIONS and getattr(self, name) == default:
                 object.__setattr__(self, name, None)

@@ -19,7 +19,7 @@ from .arguments import (
 )
 from .precision import accumulation_dtype
 
-# How many tables of rotary angles are cached, and the most cosines in a table: together at most 64 MB in float32.
+# The maximum number of cached tables of rotary angles, and of cosines in a table: together at most 64 MB in float32.
 MAX_TABLES, MAX_TABLE_NUMBERS = 8, 2**20
 
 
@@ -92,12 +92,12 @@ def rotary(
         (batch, 1, seq). Negative positions raise an error on the CPU only: on any other device, the check would have to
         wait for the device.
     base : float, optional
-        The larger, the more slowly the last pairs rotate: 10,000 in RoFormer, 500,000 in Llama 3.
+        The larger the base, the more slowly the last pairs rotate: 10,000 in RoFormer, 500,000 in Llama 3.
     interleaved : bool, optional
         Which features form a pair. ``True``: neighbours, ``2i`` and ``2i + 1``, as in RoFormer, GPT-J and the weights
         of Llama that Meta publishes. ``False``: ``i`` and ``i + d_head / 2``, as in GPT-NeoX, Mistral, Qwen, Gemma, and
-        in Llama in Hugging Face's ``transformers``. The two differ only in the order of the rows of the query and key
-        projections, but weights made for one layout give nonsense in the other.
+        in Llama in Hugging Face's ``transformers``. The two layouts differ only in the order of the rows of the query
+        and key projections, but weights that were trained with one layout are useless with the other.
     n_features : int, optional
         How many features of each head are rotated: the first ones, an even number; ``d_head`` when left out. The other
         features are unchanged, so their products do not depend on position; ``n_features`` replaces ``d_head`` in the
@@ -165,12 +165,13 @@ def alibi_bias(
 ) -> Tensor:
     """Return a bias for scores that makes heads prefer nearby keys, each head with its own slope.
 
-    ``-slope * distance``; if ``n_heads`` is a power of two, the slopes are ``2^(-8/n_heads)``, its square, and so on.
+    The bias is ``-slope * distance``; if ``n_heads`` is a power of two, the slopes are ``2^(-8/n_heads)``, its square,
+    and so on.
 
     Parameters
     ----------
     n_heads : int
-        If the number is not a power of two, the slopes are those of the next lower power, then every other slope of
+        If the number is not a power of two, the slopes are those of the next lower power, then every other slope for
         twice that power.
     q_len : int
     k_len : int, optional
@@ -239,7 +240,7 @@ def _table_length(last):
 
 @lru_cache(MAX_TABLES)
 def _first_rows_of_table(seq, *table_args):
-    """Return cos and ±sin for positions 0 … seq - 1: views of a table, cached because slicing takes longer."""
+    """Return cos and ±sin for positions 0 … seq - 1: views of a table, cached because slicing would take longer."""
     return [table[:seq] for table in _cached_table(_table_length(seq - 1), *table_args)]
 
 

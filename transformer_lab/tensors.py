@@ -63,7 +63,8 @@ def show(x: Tensor, axes: str | Sequence[str] | None = None, *, digits: int = 4)
     if np.issubdtype(values.dtype, np.inexact):
         with np.errstate(over="ignore"):
             rounded = np.round(values, digits)
-        # Rounding multiplies by 10^digits. A value that overflows there has no decimal places, and needs no rounding.
+        # Rounding multiplies by 10^digits. A value that overflows in this product has no decimal places, and needs no
+        # rounding.
         values = np.where(np.isfinite(rounded), rounded, values) + 0.0  # adding zero turns -0.0 into 0.0
     text = np.array2string(
         values, precision=digits, floatmode="fixed", suppress_small=True, max_line_width=100, threshold=1000
@@ -83,7 +84,7 @@ class Layout:
     offset: int
     contiguous: bool
     storage: int
-    """The address at which the storage begins: equal for tensors that share it."""
+    """The address at which the storage begins: equal for tensors that share the storage."""
 
     def shares_storage_with(self, other: Tensor) -> bool:
         """Whether ``other`` (a tensor) reads the same storage, so that a change of one tensor changes the other.
@@ -95,11 +96,11 @@ class Layout:
         (True, False)
         """
         require_tensor(other=other)
-        # Tensors without elements have no storage, and its address is 0 for all of them.
+        # Tensors without elements have no storage: for all of them, the address is 0.
         return self.storage != 0 and self.storage == layout(other).storage
 
     def __repr__(self):
-        # The storage's address differs from run to run, so the text leaves it out.
+        # The storage's address differs from run to run, so the text omits the address.
         return (
             f"shape       {self.shape}\n"
             f"strides     {self.strides}\n"

@@ -61,7 +61,7 @@ class _Stack(nn.Module):
 
     @classmethod
     def from_torch(cls, module: nn.TransformerEncoder | nn.TransformerDecoder) -> Self:
-        """Return the same stack as PyTorch's, ``module``, with copies of its weights."""
+        """Return the same stack as ``module``, PyTorch's stack, with copies of its weights."""
         if not isinstance(module, cls.TorchStack):
             raise TypeError(f"module must be a torch.nn.{cls.TorchStack.__name__}, got {type(module).__name__}")
         stack = cls.__new__(cls)
@@ -315,7 +315,7 @@ class Transformer(nn.Module):
     torch.Size([2, 5])
     """
 
-    # None in a model that from_torch returns.
+    # These three are None in a model that from_torch returns.
     src_embedding: TokenEmbedding | None
     tgt_embedding: TokenEmbedding | None
     output: nn.Linear | None
@@ -342,7 +342,7 @@ class Transformer(nn.Module):
         require_sizes(src_vocab=src_vocab, tgt_vocab=tgt_vocab)
         if share_embeddings and src_vocab != tgt_vocab:
             raise ValueError(
-                f"share_embeddings asks for one vocabulary, got src_vocab {src_vocab} and tgt_vocab {tgt_vocab}"
+                f"share_embeddings requires one vocabulary, got src_vocab {src_vocab} and tgt_vocab {tgt_vocab}"
             )
         layer = AllLayerOptions(dropout=dropout, norm_first=norm_first, activation=activation, bias=bias, **options)
         self.src_embedding = TokenEmbedding(src_vocab, d_model, dropout)
@@ -732,13 +732,13 @@ def _eval_mode(model):
 
 
 def _require_mask_for(stack, x, mask, name):
-    """Raise an error with the caller's name of the mask, unless it fits the self-attention of ``x`` in this stack."""
+    """Raise an error, under the caller's name of the mask, unless the mask fits the stack's self-attention of ``x``."""
     n_heads = next((layer.self_attention.n_heads for layer in stack.layers), 1)
     require_mask(mask, (*x.shape[:-2], n_heads, x.shape[-2], x.shape[-2]), x.device, name)
 
 
 def _require_one_batch(src, tgt):
-    """Raise an error unless there is one source for each target: batch and length are easily exchanged."""
+    """Raise an error unless there is one source for each target: the axes of batch and length are easily swapped."""
     if not isinstance(tgt, torch.Tensor) or src.ndim != 2 or tgt.ndim != 2 or 1 in (len(src), len(tgt)):
         return
     if len(src) != len(tgt):
@@ -758,7 +758,7 @@ def _require_source_mask(mask, memory):
 
 
 def _require_tokens(tokens, vocab_size, device, name, vocab):
-    """Raise an error with the caller's names, unless these are token numbers of a vocabulary of this size."""
+    """Raise an error, under the caller's names, unless the tokens are numbers of a vocabulary of this size."""
     if not isinstance(tokens, torch.Tensor) or tokens.dtype not in (torch.int64, torch.int32):
         require_integers("a tensor of int64 or int32", **{name: tokens})
         raise TypeError(f"{name} must be a tensor of int64 or int32, got {tokens.dtype}: use {name}.long()")

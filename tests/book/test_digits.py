@@ -1,4 +1,4 @@
-"""Every digit that a notebook prints survives another device."""
+"""Every digit that a notebook prints is the same on a different device."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""A page states the size of its figures before it loads them, both images of plots and drawings."""
+"""A page states the sizes of its figures, plots and drawings alike, before it loads them."""
 
 import re
 import struct

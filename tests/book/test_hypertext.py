@@ -37,7 +37,7 @@ def cards():
 
 @pytest.mark.parametrize("page", TEXTS)
 def test_no_mention_is_left_plain(page):
-    """But a section's of itself."""
+    """A mention of a section within this section itself is no link."""
     left = [
         match[0]
         for text in prose(page).find_all(string=PLAIN)

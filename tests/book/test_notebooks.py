@@ -1,4 +1,4 @@
-"""Every rule for notebooks can fail, and one step produces the canonical form. `make lint` checks all notebooks."""
+"""Each rule rejects a notebook that breaks it, and one step produces the canonical form; `make lint` checks all."""
 
 import base64
 import json

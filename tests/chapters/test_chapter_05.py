@@ -18,7 +18,7 @@ WINDOW, TRIANGLE = ~tl.sliding_window_mask(4, 2), ~tl.causal_mask(4)  # masks wi
 
 
 def the_hint_wins(call):
-    """Return whether a call with a window mask and the hint uses the triangle instead of the window."""
+    """Return whether a call with a window mask and ``is_causal=True`` uses the triangle instead of the window."""
     hinted, window, triangle = call(WINDOW, is_causal=True), call(WINDOW), call(TRIANGLE)
     assert not torch.allclose(window, triangle, atol=1e-3)
     wins = torch.allclose(hinted, triangle, atol=1e-5)

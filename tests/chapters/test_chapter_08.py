@@ -109,7 +109,7 @@ def test_elu_plus_one_is_zero_far_below_zero_and_the_packages_map_is_not():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_weights_on_the_diagonal_sum_to_at_most_the_features(seed):
-    """The bound of section 8.8 holds for any positive features of 64 queries and keys, even far apart."""
+    """The bound of section 8.8 holds for any positive features of 64 queries and keys, even of very different sizes."""
     numbers = torch.Generator().manual_seed(seed)
     q, k = (torch.randn(64, 16, generator=numbers).mul(seed).exp() for _ in range(2))
     weights = (q @ k.T) / (q @ k.T).sum(dim=-1, keepdim=True)

@@ -61,7 +61,7 @@ def test_absorbed_form_is_the_expanded_one(sizes, chapter):
 
 
 def turn(x, position):
-    """Rotate the pairs of features i and i + half, one number after the other."""
+    """Rotate each pair of features i and i + half, number by number."""
     half = len(x) // 2
     out = x.clone()
     for i in range(half):

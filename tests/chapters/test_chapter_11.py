@@ -1,4 +1,4 @@
-"""Chapter 11: statements without a cell beside them."""
+"""Chapter 11: statements for which the chapter has no cell."""
 
 import re
 

@@ -52,7 +52,7 @@ def test_no_two_mistakes_do_the_same(exercise):
     for one, other in combinations(exercise.mistakes, 2):
         pairs = zip(exercise.known[(one,)], exercise.known[(other,)])
         if all(mine.same(theirs) for mine, theirs in pairs):
-            # Two mistakes may have the same right results, but gradients that are wrong in two ways.
+            # Two mistakes may both have right results, if their gradients are wrong in different ways.
             troubles = {wrong_gradients(exercise, exercise.mistakes[id].function) for id in (one, other)}
             assert len(troubles) == 2, f"{one} and {other}"
 
@@ -111,7 +111,7 @@ def holds_for(holds, function, exercise):
 
 @pytest.mark.parametrize("exercise", EXERCISES)
 def test_the_references_own_gradients_are_finite(exercise):
-    """If the reference's gradients are not finite, the check does not compare those of an answer."""
+    """If the reference's gradients are not finite, the check does not compare an answer's gradients."""
     for probe, expected in zip(exercise.probes, exercise.expected):
         for gradient in (expected.error is None and _gradients(exercise.reference, probe)) or ():
             assert gradient is None or gradient.isfinite().all(), probe.name

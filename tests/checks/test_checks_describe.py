@@ -137,7 +137,7 @@ def test_a_set_that_grows_is_no_result_thrown_away():
 
 
 def uses_all(x, n_heads):
-    """Every result here is kept, or has an effect."""
+    """Call only functions whose results are stored or returned, or that have a side effect."""
     parts = [x]
     parts.sort(key=len)
     x.add_(n_heads)
@@ -353,7 +353,7 @@ def test_a_factor_is_that_of_the_numbers_shown():
         (lambda y: y.flip(1).flip(2), "These are the right numbers, but in other places."),
         (
             lambda y: y * torch.arange(y.numel()).cos().sign().reshape(y.shape),
-            "have the wrong sign, and are right without it.",
+            "have the wrong sign, and are right apart from their sign.",
         ),
         (lambda y: y + y.abs() + 1, "Each wrong number is larger than the right one."),
         (lambda y: y / (2 + y.abs()), "Each wrong number is closer to zero than the right one."),
@@ -464,7 +464,7 @@ def attended(query, keys, values):
 
 
 def step_with(stored=False, late=False, seen=None):
-    """Return a step that stores the new key rotated or not; ``late`` rotates cached keys, ``seen`` scored keys."""
+    """Return a step that stores new keys rotated or not; ``late`` rotates cached keys, ``seen`` the keys for scores."""
 
     def cached_step(query, key, value, keys, values, base):
         here = torch.tensor([keys.shape[-2]])
@@ -515,7 +515,7 @@ def test_where_keys_are_turned_a_card_says_so(function, mistake):
 
 @pytest.mark.parametrize("mistake", ["query_not_rotated", "neither_rotated"])
 def test_a_turn_of_both_sides_of_a_score_by_one_position_cancels(mistake):
-    """The result is the same if neither side is rotated or both are by one position: a card must not say which."""
+    """Rotating both sides by one position gives the same result as rotating neither: the card must name both cases."""
     text = " ".join(checks.cached_step.mistakes[mistake].text.split())
     assert ", or you rotate" in text and "by the same position, which changes no score" in text
 
@@ -567,7 +567,7 @@ def test_a_number_in_the_place_of_a_tensor_is_reported(rotate, position, message
     report = diagnose(checks.cached_step, step_at(position, rotate))
     assert report.status == "error"
     assert f"`rotate` takes a tensor of shape (seq,) as `positions`, and was given {message}." in report.message
-    assert "A single one must be a tensor of shape (1,)." in report.message
+    assert "For a single number, pass a tensor of shape (1,)." in report.message
     assert diagnose(checks.cached_step, step_at(lambda place: torch.tensor([place]), rotate)).status == "correct"
 
 
@@ -675,7 +675,7 @@ def no_scale_and_no_score_above_50(query, key):
 
 def test_a_second_slip_is_reported_where_the_first_is_wrong_as_well():
     message = message_of(checks.attention_weights, no_scale_and_no_score_above_50)
-    assert "The scale is missing" in message and "Besides, with scores of more than a hundred it goes" in message
+    assert "The scale is missing" in message and "with scores of more than a hundred, your function goes" in message
 
 
 @pytest.mark.parametrize(
@@ -722,7 +722,7 @@ def test_one_slip_with_key_and_query_is_reported_once():
     exercise = checks.mend_cosines
     ids = "root_forgotten", "root_forgotten_of_queries"
     message = message_of(exercise, exercise.combined([exercise.mistakes[id] for id in ids]))
-    assert message.startswith("One slip, made twice: read this with *key*, and then with *query*.")
+    assert message.startswith("You made one slip twice: read this with *key*, and then with *query*.")
     assert message.count("without the root") == 1 and "Two things" not in message
 
 

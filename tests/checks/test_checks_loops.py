@@ -1,4 +1,4 @@
-"""Steps are found in code that works token by token or head by head; a card does not mention steps it cannot see.
+"""Steps are found in code that works token by token or head by head; a card ignores steps that the check cannot see.
 
 Each function here is right except for a factor of 1.5 in its last line.
 """

@@ -732,7 +732,7 @@ def test_what_only_looks_stored_is_not_suspected():
 
 
 def test_the_project_notices_a_pasted_function_that_is_wrong(capsys):
-    """The project's own functions work with any mask, and a model that sees the future only learns better."""
+    """Nothing else would notice: the project's functions work with any mask, and seeing the future lowers the loss."""
     project = nbformat.read(Path(__file__).parents[2] / "chapters" / "assignments" / "project.ipynb", 4)
     given, checked = (
         next(cell.source for cell in project.cells if words in cell.source)
@@ -798,7 +798,7 @@ def test_exit_in_a_notebook_ends_the_function_only(tmp_path):
 
 
 def test_the_stop_button_of_a_notebook(tmp_path):
-    """The card appears with one line for the error, and neither the function nor the rest of the cell runs on."""
+    """The card appears with one line for the error, and neither the function nor the rest of the cell continues."""
     source = f"""
 import pathlib, threading
 import transformer_lab as tl

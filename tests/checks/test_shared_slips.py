@@ -81,7 +81,7 @@ def test_a_shared_slip_is_named_wherever_no_mistake_of_the_exercise_does_the_sam
 
 @pytest.mark.parametrize("exercise", every_third(EXERCISES))
 def test_a_known_mistake_is_named_beside_a_shared_slip(exercise):
-    """The named mistakes and slips, put together, must act like the checked function."""
+    """A function with the named mistakes and slips must have the same outcomes as the checked function."""
     mistakes = list(exercise.mistakes.values())
     named = []
     for mistake in mistakes[:: 1 + len(mistakes) // BESIDE]:
@@ -103,7 +103,7 @@ def right(exercise, outcomes):
 
 
 def does(exercise, match, outcomes):
-    """Return whether the named mistakes and slips, put together, do the same as a function on plain probes."""
+    """Return whether the function with the named mistakes and slips has these outcomes on plain probes."""
     mistakes = [exercise.mistakes[id] for id in match.ids]
     if any(mistake.sign for mistake in mistakes) or match.ids not in {(), *exercise.known}:
         # the mistake is named by a sign, which this test does not compare; or the two mistakes show on different inputs

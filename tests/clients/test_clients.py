@@ -40,7 +40,7 @@ def sessions(server):
 
 
 def wait_for_kernel(server, window):
-    """Wait until a kernel has started, and the client is connected to it: what is run before is lost."""
+    """Wait until a kernel has started and the client is connected to it; code that is run earlier is lost."""
     end = time.monotonic() + 180
     while not any(
         each["kernel"]["connections"] and each["kernel"]["execution_state"] == "idle" for each in sessions(server)

@@ -100,7 +100,7 @@ def agree_in_parameters(actual, ours, expected, theirs):
 
 
 def same_numbers_elsewhere(ours, theirs):
-    """Require parameters that share no memory with PyTorch's parameters, and no trace of the copying."""
+    """Require that our parameters are leaves without gradients, and share no memory with PyTorch's or one another."""
     storages = {parameter.untyped_storage().data_ptr() for parameter in theirs.parameters()}
     parameters = list(ours.parameters())
     assert all(parameter.untyped_storage().data_ptr() not in storages for parameter in parameters)

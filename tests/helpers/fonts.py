@@ -52,7 +52,7 @@ def install(family, place):
 
 
 def squeeze(file, widths, name):
-    """Return the font of this file with these widths; other glyphs are scaled by the mean ratio."""
+    """Return the font in this file, scaled to these widths; glyphs without a width are scaled by the mean ratio."""
     font = TTFont(file)
     for table in {*LAYOUT} & {*font.keys()}:
         del font[table]

@@ -1,10 +1,10 @@
 """Twenty mistakes that were written from the names of the audit's properties alone, before the audit was run on them.
 
 Each mistake is a function that returns the arguments of an audit; its docstring says what is wrong. ``SEEN_BY`` was
-written afterwards: for each mistake a property that detects it, or None. Two of the mistakes are other valid models,
-which only a reference can tell from the intended model. One property was changed because of these mistakes: an input
-that the model overwrites was already overwritten when the property looked at it, so that a different property detected
-the mistake.
+written afterwards: it maps each mistake to a property that detects the mistake, or to None. Two of the mistakes are
+other valid models, which only a reference can tell from the intended model. One property was changed because of these
+mistakes: an input that the model overwrites was already overwritten when the property looked at it, so that a different
+property detected the mistake.
 """
 
 import math

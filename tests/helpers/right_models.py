@@ -157,7 +157,7 @@ def gru():
 
 
 def convolution():
-    """Two layers of convolutions with three taps, which make up a window."""
+    """Two convolutional layers with three taps each, so that each layer has a window of three tokens."""
 
     class Model(nn.Module):
         def __init__(self):

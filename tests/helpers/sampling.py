@@ -1,4 +1,4 @@
-"""Which of many similar cases run on every push, and which weekly.
+"""Choose which of many similar cases run on every push; weekly runs include all of them.
 
 `make everything`, which CI runs weekly, sets TRANSFORMER_LAB_EVERYTHING, and then all cases run. You can also set this
 variable to run all cases of one file: `TRANSFORMER_LAB_EVERYTHING=1 pytest tests/checks/test_checks.py -k causal_mask`.

@@ -21,7 +21,7 @@ each_lab = pytest.mark.parametrize("case", LABS.values(), ids=LABS)
 
 
 def some_labs(first):
-    """Parametrize a test of a shared part over a third of the labs, which differs between tests; weekly over all."""
+    """Parametrize a test of a shared part over a third of the labs, or weekly over all; tests use different thirds."""
     names = every_third(LABS, first)
     return pytest.mark.parametrize("case", [LABS[name] for name in names], ids=names)
 

@@ -643,8 +643,9 @@ ACTS = {
 def test_twelve_layers_of_twelve_heads_on_64_tokens_leave_room_in_a_frame(show, act):
     """Time of script, style and layout per interaction, the best of five runs of ten.
 
-    A guard against growing slower, and no proof of 16 ms: painting comes on top, 4 to 8 ms on a busy machine with two
-    cores, and the whole frame varies too much there (7 to 17 ms) to be held to a bound.
+    The test detects that the lab has become slower, but does not prove that a frame takes 16 ms at most. Painting takes
+    4 to 8 ms more on a busy machine with two cores, where the time of a whole frame varies too much (7 to 17 ms) to
+    assert an upper bound.
     """
     page = show(large(overview="maps", controls=HeadsLab.groups))
     session = page.context.new_cdp_session(page)

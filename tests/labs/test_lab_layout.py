@@ -30,8 +30,8 @@ from transformer_lab.labs import (
 
 # The text size in per cent, and the page width; the page is then narrowed to the width of a phone.
 WIDTHS = {100: (760, 360), 200: (1280, 360)}
-# All fonts at the usual size, and the widest font at twice the size. On a push, only the widest font, which overflows
-# most.
+# All fonts at the usual size, and the widest font at twice the size. On a push, only the widest font is used, since its
+# texts overflow most.
 EVERY = [*((family, 100) for family in FAMILIES), ("wide", 200)]
 LETTERS = sample(EVERY, [("wide", 100), ("wide", 200)])
 letters = pytest.mark.parametrize(("family", "size"), LETTERS, scope="session")
@@ -123,7 +123,7 @@ def test_no_text_is_cut_off(layout, kind):
         assert page.evaluate("outside()") == [], f"{width} px"
 
 
-# On a push a third of the labs at each size, not the same third.
+# On a push, each text size tests a different third of the labs.
 MOVED = [(*letter, name) for letter in LETTERS for name in every_third(LABS, letter[1] // 100)]
 
 

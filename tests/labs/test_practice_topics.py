@@ -96,7 +96,8 @@ def test_topics_of_a_new_chapter_need_only_its_file(monkeypatch, tmp_path):
     assert [topic.chapter for topic in topics.values()][-2:] == [98, 101]
 
 
-# Rules that an exercise implements too: the call of its reference, and the part of the result that is the answer.
+# Topics whose rule is also an exercise: the exercise's name, the arguments of its reference, and the answer in the
+# result.
 RESTATED = {
     "shape_of_a_sum": ("broadcast_shape", lambda a, b: (a, b), lambda shape: shape),
     "shape_of_a_product": ("matmul_shape", lambda a, b: (a, b), lambda shape: shape),

@@ -150,7 +150,7 @@ def test_attention_agrees_with_torch(dtype, form):
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 @pytest.mark.parametrize("seen", [0.3, 1.0])
 def test_mask_whose_values_cannot_be_read(seen):
-    """Inside vmap, and when a compiler traces a mask that hides less than the mask of the next call."""
+    """Values are unknown inside vmap, and in a compiled function that was traced with a mask that hides less."""
     query, key, value = (normal(3, 2, 5, 4, seed=seed).detach() for seed in range(3))
     mask = normal(3, 1, 5, 5, seed=4).detach().sigmoid() < seen
     mask[1, :, 2] = False
@@ -484,7 +484,7 @@ def test_dropout_drops_or_scales_each_weight():
 
 @pytest.mark.parametrize("mask", [torch.ones(3, 1), torch.ones(5, 3).T, torch.ones(5).expand(3, 5), torch.ones(1)])
 def test_the_kernel_gets_masks_with_contiguous_rows_and_no_dropout_of_everything(mask, monkeypatch):
-    """CUDA's kernels reject other rows, and return NaN for a dropout of 1; a CPU's kernels do neither."""
+    """CUDA's kernels reject non-contiguous rows, and return NaN for a dropout of 1; a CPU's kernels do neither."""
     query, key, value = (normal(2, n, 4, seed=seed).detach() for seed, n in enumerate((3, 5, 5)))
     kernel, given = F.scaled_dot_product_attention, []
 

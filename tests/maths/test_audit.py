@@ -340,7 +340,7 @@ def test_a_model_that_needs_the_other_kind_of_input():
     assert "Pass d_model= and not vocab_size=" in text
     if DEVICE.type == "cpu":
         text = results(audit(model=SmallModel(), vocab_size=5000))["twice the same"][1]
-        assert text.endswith("Is vocab_size more than its embedding has?")
+        assert text.endswith("Is vocab_size larger than the model's embedding?")
 
 
 def test_a_model_that_takes_another_length_only():

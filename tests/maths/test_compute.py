@@ -253,8 +253,8 @@ def test_flop_counter_and_fused_kernels(shape, lengths):
                 lambda grad, q, k, v, *_, **__: sdpa_backward_flop_count(grad, q, k, v)
             ),
         }
-    # With the formula registered, PyTorch also counts that the kernel's backward pass computes the scores again: one
-    # more product.
+    # With the formula registered, PyTorch also counts one more product: the kernel's backward pass computes the scores
+    # again.
     assert counted(lambda: model(*inputs), custom) == forward
     assert counted(lambda: model(*inputs).sum().backward(), custom) == training + pairs // 2
 

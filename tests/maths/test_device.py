@@ -34,7 +34,7 @@ def test_unknown_device_is_an_error(monkeypatch, requested):
     assert str(raised.value) == f"{NAME} must name a device such as cpu, cuda, cuda:1 or mps, got {requested!r}"
 
 
-# One device of each kind that no machine has. "hpu" fails in a different way, because of a module that is not
+# For each kind of device, one that no machine has. "hpu" fails in a different way, because of a module that is not
 # installed.
 @pytest.mark.parametrize(
     "requested", ["cuda:99", "xla", "hpu", *([] if torch.backends.mps.is_available() else ["mps"])]

@@ -284,7 +284,7 @@ def test_block_today_matches_a_modern_model():
 
 
 def test_families_marks_the_masks_that_pytorch_needs():
-    """Leave out each of the six masks: the filled marks are those of masks without which something leaks."""
+    """Leave out each of the six masks in turn: its mark must be filled exactly if something leaks without it."""
     torch.manual_seed(0)
     model = nn.Transformer(16, 4, 2, 2, 32, dropout=0.0, batch_first=True)
     source, target = torch.randn(1, 5, 16), torch.randn(1, 4, 16)

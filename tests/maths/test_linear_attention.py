@@ -147,7 +147,7 @@ def test_linear_attention_agrees_with_the_definition(problem):
 
 FEATURE_MAPS = [one for one, _ in MAPS] + [squared_relu]
 CHUNKS = [1, 5, 8, 37, 64]
-# Every map with every dtype, and the chunk sizes in turn; the properties above draw all three freely.
+# Every feature map with every dtype, and the chunk sizes in turn; the tests above draw all three at random.
 FORMS = [
     pytest.param(CHUNKS[(i + j) % 5], feature_map, dtype, id=f"{feature_map.__name__}-{dtype}")
     for i, feature_map in enumerate(FEATURE_MAPS)
@@ -565,7 +565,7 @@ def memory_of(seq, backward, **options):
 def test_memory_is_linear_in_length(backward):
     short, long = memory_of(2048, backward), memory_of(8192, backward)
     assert long < 1.1 * short  # memory per token, at four times the length
-    # All prefixes of S would be 32 such tensors, and their gradients as many; all weights would be 8192 / 32.
+    # All prefixes of S would take 32 such tensors, their gradients another 32, and all weights 8192 / 32.
     assert long < (30 if backward else 2.5)
 
 

@@ -39,7 +39,8 @@ def fresh_cache(key, value):
     return tl.KeyValueCache().append(key, value)
 
 
-# Calls and their arguments, by the name in tl. A module has two entries: one for its constructor and one for its call.
+# Calls and their arguments, by the function's name in tl. A module has two entries: one for its constructor and one for
+# its call.
 CALLS = {
     "Decoder": (tl.Decoder, {**layer, "n_layers": 1}),
     "Decoder()": (tl.Decoder(6, 3, 1, 8), {"x": wide, "memory": wide, "mask": seen, "memory_mask": keys}),

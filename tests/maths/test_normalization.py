@@ -150,8 +150,8 @@ def test_norms_agree_with_pytorch(shape, which, dtype):
         if which in ("weight", "none"):
             weight = features[0]
             agree_in_all(tl.rms_norm(x, weight, eps), F.rms_norm(x, shape[-1:], weight, eps), x, weight)
-        # With a bias but without a weight, PyTorch's functions have no gradient: group norm on no device, the others
-        # not on CUDA.
+        # With a bias but without a weight, PyTorch's group norm has no gradient on any device, and its other norms have
+        # none on CUDA.
         their_channels = (x.new_ones(6), channels[1]) if which == "bias" else channels
         # groups with one entry are 0, which PyTorch misses because of rounding
         for n_groups in (1, 2, 6)[: len(shape)]:

@@ -14,7 +14,7 @@ import transformer_lab as tl
 from run_python import run_python
 
 FOLDER = Path(tl.__file__).parent
-# Public as modules, and imported when first used.
+# The modules that are public as a whole, and are imported when they are first used.
 MODULES = {"checks", "drawings", "labs", "measure", "plots", "pretrained"}
 HEAVY = ["matplotlib", "anywidget", "ipywidgets", "traitlets", "IPython"]
 

@@ -382,10 +382,10 @@ def test_experts():
     raises(lambda: tl.active_parameters(3), TypeError, "shape must be a ModelShape, such as tl.GPT2, got int")
     text = "experts_per_token must be at most n_experts, got experts_per_token 9 and n_experts 8"
     raises(lambda: llama_with(n_experts=8, experts_per_token=9), ValueError, text)
-    text = "n_experts asks for experts_per_token, got n_experts 8 without it"
+    text = "n_experts requires experts_per_token, got n_experts 8 without it"
     raises(lambda: llama_with(n_experts=8), ValueError, text)
-    raises(lambda: llama_with(d_expert=8), ValueError, "d_expert asks for n_experts, got d_expert 8 without it")
-    text = "n_window_layers asks for window, got n_window_layers 8 without it"
+    raises(lambda: llama_with(d_expert=8), ValueError, "d_expert requires n_experts, got d_expert 8 without it")
+    text = "n_window_layers requires window, got n_window_layers 8 without it"
     raises(lambda: llama_with(n_window_layers=8), ValueError, text)
 
 
@@ -476,7 +476,7 @@ def test_errors_name_the_argument():
     raises(
         lambda: tl.ModelShape("transformer", 2, 8, 2, vocab_size=5, tgt_vocab_size=7),
         ValueError,
-        "tied asks for one vocabulary, got vocab_size 5 and tgt_vocab_size 7",
+        "tied requires one vocabulary, got vocab_size 5 and tgt_vocab_size 7",
     )
     raises(
         lambda: tl.ModelShape("transformer", 2, 8, 2, vocab_size=5, tgt_vocab_size=0),

@@ -45,7 +45,7 @@ FACTS = {
 
 
 class Letters:
-    """A tokenizer with a token for each letter: a is 5, b is 6 …; 3 and 4 are [CLS] and [SEP], or end an answer."""
+    """A tokenizer with a token for each letter: a is 5, b is 6 …; ids 3 and 4 are [CLS] and [SEP], or end an answer."""
 
     def __init__(self, around=(), begin=5):
         self.around, self.begin = around, begin

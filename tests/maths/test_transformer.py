@@ -287,7 +287,7 @@ def test_masked_source_tokens_do_not_change_the_output(norm_first):
     before, after = model(src, tgt, mask), model(changed, tgt, mask)
     agree(after, before)
     assert not torch.allclose(model(changed, tgt)[0], model(src, tgt)[0], atol=1e-3)
-    # More padding has no effect, and neither has no padding at all.
+    # The outputs are also the same with more padding, and without any padding.
     longer = torch.cat([src, tokens(2, 3, seed=5)], dim=1)
     agree(model(longer, tgt, tl.padding_mask([4, 6], 9, device=DEVICE)), before)
     agree(model(src[:1, :4], tgt[:1]), before[:1])
@@ -949,7 +949,7 @@ WRONG_CALLS = [
     (
         lambda: tl.Transformer(11, 13, 8, 2, 1, 16, share_embeddings=True),
         ValueError,
-        "share_embeddings asks for one vocabulary, got src_vocab 11 and tgt_vocab 13",
+        "share_embeddings requires one vocabulary, got src_vocab 11 and tgt_vocab 13",
     ),
     (lambda: small([[1]], tgt), TypeError, TOKENS.format("src", "list")),
     (lambda: small(src.float(), tgt), TypeError, TOKENS.format("src", "torch.float32")),

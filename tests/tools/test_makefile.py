@@ -34,7 +34,7 @@ def test_contributing_explains_every_verb():
 
 
 def test_core_has_tests_of_each_kind():
-    """The files of `make core` exist, and each of its words selects a file or a test in these files."""
+    """The files of `make core` exist, and each word in CORE_TESTS selects a file or a test in these files."""
     files, words = (re.search(rf"(?m)^{name} = ((?:.*\\\n)*.*)", MAKEFILE)[1] for name in ("CORE", "CORE_TESTS"))
     files = re.findall(r"tests/[\w/]+\.py", files)
     kinds = {file.split("/")[1] for file in files}

@@ -1,4 +1,4 @@
-"""Tests of which a push runs only a sample run in full weekly."""
+"""Tests that run only in part on every push run in full every week."""
 
 import re
 

@@ -100,7 +100,7 @@ def test_an_address_is_written_everywhere_and_can_be_removed(address, which, tmp
 
 
 def test_only_the_address_changes(tree):
-    """Return a line of the first cell and the first code cell of notebooks, and other files' text between markers."""
+    """A line of a notebook's first cell, its first code cell, and other files' texts between markers may change."""
     before = {path: nbformat.read(path, 4) for path in notebooks.all_notebooks(tree)}
     changed = apply(tree, GRACE)
     assert set(before) | {

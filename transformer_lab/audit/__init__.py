@@ -1,8 +1,8 @@
 """An audit of anyone's Transformer: ``tl.audit(model, vocab_size=50)``.
 
-`properties` contains the questions, and is the file to read first. `trial` provides the model and its inputs, `examine`
-evaluates the properties one after the other, `stages` finds the first module in which a model and its reference differ,
-and `card` renders the report. ``__main__`` runs an audit from a shell.
+`properties` contains the properties that are tested, and is the folder to read first. `trial` provides the model and
+its inputs, `examine` evaluates the properties one after the other, `stages` finds the first module in which a model and
+its reference differ, and `card` renders the report. ``__main__`` runs an audit from a shell.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -60,9 +60,9 @@ def audit(
     kind : {"causal", "bidirectional", "local"}, optional
         Which tokens an output may depend on: its own token and earlier ones, all tokens, or its own token only.
     forward : function (model, x) -> output, optional
-        Calls the model, if ``model(x)`` is not its output. For an encoder–decoder, fix the source and audit the model
-        as a function of its target; then fix the target and audit it, as ``"bidirectional"``, as a function of its
-        source.
+        Calls the model, if ``model(x)`` does not return the output. For an encoder–decoder, fix the source and audit
+        the model as a function of its target; then fix the target and audit the model, as ``"bidirectional"``, as a
+        function of its source.
     padded : function (model, tokens, keep) -> output, optional
         Calls the model on a padded batch; ``keep`` is bool, (batch, seq), ``True`` at real tokens.
     packed : function (model, tokens, documents) -> output, optional
@@ -72,11 +72,12 @@ def audit(
     loss : function (model, tokens) -> Tensor of shape (), optional
         Returns the mean loss of predicting each next token.
     accumulate : function (model, batches), optional
-        Runs backward over a list of ``(tokens, labels)``; labels are not shifted, and are -100 where no loss counts.
+        Runs the backward pass over a list of ``(tokens, labels)``; labels are not shifted, and are -100 where no loss
+        counts.
     collate : function (sentences) -> (tokens, labels), optional
-        Makes a batch from lists of token ids, each of which ends with ``pad``; labels as above.
+        Makes a batch from lists of token ids, each of which ends with ``pad``; labels are as in ``accumulate``.
     reference : nn.Module, optional
-        A model that must return the same outputs. If it does not, the card names the first module that differs.
+        A model that must return the same outputs. If the outputs differ, the card names the first module that differs.
     branches : sequence of nn.Module, optional
         The last module of each branch of a pre-norm layer: if the weights of these modules are 0, the layer is the
         identity.
@@ -84,9 +85,10 @@ def audit(
         The number of tokens that a layer sees, including the token itself; requires ``n_layers``.
     n_layers : int, optional
     length : int, optional
-        The number of tokens of a sequence, at least 8. If the model does not accept it, other lengths are tried.
+        The number of tokens of a sequence, at least 8. If the model does not accept this length, others are tried.
     long : int, optional
-        The number of tokens of a long sequence, at least 200, for precision near and far; 0 leaves this property out.
+        The number of tokens, at least 200, for the property that compares bfloat16's accuracy at the beginning and the
+        end of a long sequence; 0 leaves this property out.
     pad : int, optional
         The token id of padding.
     expect : collection of str, or dict of str to str, optional

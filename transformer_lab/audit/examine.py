@@ -88,7 +88,7 @@ def start_trials(options, notes):
 
 
 def run_first_trials(options, uncopyable, notes):
-    """Do what `start_trials` does, at the requested length or the first of `OTHER_LENGTHS` that the model accepts."""
+    """Start trials at the requested length, or at the first of `OTHER_LENGTHS` that the model accepts."""
     if uncopyable:
         options.model.eval()
     errors = []  # one for each length, from the last dtype, since some devices have no float64
@@ -119,7 +119,7 @@ def advice(error, options):
         wants_tokens = "indices" in error or "Long" in error
         return ". Does it take token ids? Pass vocab_size= and not d_model=" if wants_tokens else ""
     if "index out of range" in error:
-        return ". Is vocab_size more than its embedding has?"
+        return ". Is vocab_size larger than the model's embedding?"
     if any(word in error for word in ("Long", "int64", "dtype")):
         return ". Does it take vectors? Pass d_model= and not vocab_size="
     return ". Pass forward=forward(model, x), which calls it" if "positional argument" in error else ""

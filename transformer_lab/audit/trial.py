@@ -13,8 +13,9 @@ from torch import nn
 from ..arguments import format_value, type_name
 from . import limit
 
-# For each dtype, the share of the outputs' spread that counts as a difference. In float64 a small leak is far above
-# rounding. A failure must be confirmed in float32, since a model may compute parts in float32 and overflow in float64.
+# For each dtype, the smallest difference that counts, as a share of the outputs' spread. In float64, a small leak is
+# far larger than rounding errors. A failure must be confirmed in float32, since a model may compute parts in float32
+# and overflow in float64.
 DTYPES = ((torch.float64, 1e-5, 1e-12), (torch.float32, 1e-4, 1e-6))
 OTHER_LENGTHS = (8, 16, 32, 64)  # tried in turn if the model does not accept the requested length
 
@@ -66,12 +67,12 @@ class Trial:
     # Copies and inputs
 
     def fresh_copy(self):
-        """Return a copy of the original, in the original's modes, with which no forward pass has been run."""
+        """Return a new copy of the original, in the original's modes, which has not run a forward pass yet."""
         self.require_copy()
         return copy.deepcopy(self.options.model).to(self.dtype)
 
     def modified(self, change):
-        """Return a copy of the model, in evaluation mode, after ``change(copy)``."""
+        """Return a copy of the model in evaluation mode, changed by ``change(copy)``."""
         model = self.fresh_copy().eval()
         change(model)
         return model
@@ -125,7 +126,7 @@ class Trial:
 
     @cached_property
     def is_per_token(self):
-        """Whether there is one output for each token, at different lengths; None if only one length can be run."""
+        """Whether the model returns one output per token at any length; None if it accepts only one length."""
         try:
             return self.run(self.x[:, :-3]).shape[1] == self.length - 3
         except Exception:
@@ -222,7 +223,7 @@ def as_output(value, name, x):
 
 
 def parts(value):
-    """Return the tensors directly in a tuple, a dict or a dataclass, each with the code that reads it."""
+    """Return the tensors that are items of a tuple, a dict or a dataclass, each with the code that reads it."""
     if isinstance(value, dict):
         pairs = [(f"[{key!r}]", item) for key, item in value.items()]
     elif isinstance(value, (tuple, list)):

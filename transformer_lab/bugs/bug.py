@@ -45,7 +45,7 @@ class Bug:
 
 
 def published(title: str, repository: str, number: int, **story: str) -> Callable:
-    """Register a function that builds the model; its docstring says what is wrong."""
+    """Register a function that builds the model; the function's docstring says what is wrong."""
 
     def enter(build):
         name, family = build.__name__, build.__module__.rpartition(".")[2]

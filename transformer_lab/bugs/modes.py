@@ -21,8 +21,8 @@ from .small_model import SmallModel, audit_arguments
     found_by="twice the same",
     symptoms="the same input gives two outputs in eval mode; dropout_p in scaled_dot_product_attention",
     story=(
-        "A user noticed while training with dropout. The author's conclusion: a function that is called directly does"
-        " not know the mode."
+        "A user noticed this while training with dropout. The author's conclusion: a function that is called directly "
+        "does not know the mode."
     ),
     repair="Pass `dropout_p` in training mode, and 0 otherwise.",
 )

@@ -28,7 +28,7 @@ class PostNorm(SmallModel):
 
 
 class NoPositions(SmallModel):
-    """Without positions: a causal model sees order by what each token sees."""
+    """A causal model without positions: it knows the order, because each token sees one token more than the last."""
 
     def __init__(self, **options):
         super().__init__(**options)

@@ -158,7 +158,7 @@ class SmallModel(nn.Module):
 
 
 def accumulate(model, batches):
-    """Run the backward pass over small batches as over one: the loss is the mean over all labels that count."""
+    """Run the backward pass over small batches as over one large batch: the loss is the mean over all valid labels."""
     n_targets = sum(int((labels[:, 1:] != -100).sum()) for _, labels in batches)
     for tokens, labels in batches:
         scores = model(tokens)[:, :-1].flatten(0, 1)

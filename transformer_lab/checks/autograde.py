@@ -25,7 +25,7 @@ SECONDS = 120  # time limit of a cell; a check has its own limit
 
 
 class Task(NamedTuple):
-    """A check that awards points, as the notebook calls it."""
+    """A call of a check in the notebook, and the points that it awards."""
 
     name: str
     call: str

@@ -71,8 +71,8 @@ def describe_wrong(exercise, function, outcomes, first, done, case):
         broken = _broken_properties(exercise, function, probe)
         if broken:
             sentences.append(f"This should be true, but is not: {broken[0]}")
-        # A property that nearly right numbers satisfy, such as independence of hidden keys, is not broken by a small
-        # inaccuracy such as a different eps: the cause must be larger.
+        # If the function breaks a property that nearly right numbers satisfy, such as independence of hidden keys, the
+        # numbers are not nearly right: a small inaccuracy such as a different eps cannot be the cause.
         nearly = not set(broken) - set(_broken_properties(exercise, _nearly_right(exercise), probe))
         sentences.append(_relation_text(exercise, outcomes, first, case, nearly))
         sentences.append(_steps(exercise, done))
@@ -130,8 +130,8 @@ def _steps(exercise, done):
         return f"The first step of a right answer is not found in your function: {missing_text}."
     look = "between the two" if len(missing) == 1 else "between what is found and what is not"
     return (
-        f"The steps of a right answer, looked for in your function. Found: {found_text}. Not found: {missing_text}. "
-        f"Look {look}."
+        f"The check looked for the steps of a right answer in your function. Found: {found_text}. Not found: "
+        f"{missing_text}. Look {look}."
     )
 
 
@@ -185,13 +185,13 @@ def _merged(one, other):
     # Only the first three letters are compared, so that a plural counts as the same word.
     if len(words[0]) == len(words[1]) and len({(a[:3], b[:3]) for a, b in pairs}) == 1:
         a, b = min(pairs)
-        return [f"One slip, made twice: read this with *{a}*, and then with *{b}*.", one]
+        return [f"You made one slip twice: read this with *{a}*, and then with *{b}*.", one]
     return _with_count([one, other])
 
 
 def _other_failure(exercise, match, got):
-    """Describe a failure on a different probe that the known mistakes do not explain, except the error of ``got``."""
-    # The dict has no entry if only shared slips were found, or several mistakes that show on different probes.
+    """Describe a failure on another probe that neither the known mistakes nor the error of ``got`` explain."""
+    # ``exercise.known`` has no entry if the match has only shared slips, or mistakes that show on different probes.
     known = exercise.known.get(match.ids, match.outcomes)
     signs = [exercise.mistakes[id].sign for id in match.ids if exercise.mistakes[id].sign]
     for probe, mine, theirs, right in zip(exercise.probes, match.outcomes, known, exercise.expected):
@@ -204,8 +204,8 @@ def _other_failure(exercise, match, got):
         if rounded or is_explained or mine.same(theirs) or mine.same(right):
             continue
         if theirs.same(right) or _is_worse(exercise, probe, mine, theirs, right):
-            symptom = f"it raises `{type(mine.error).__name__}`" if mine.error else "it goes wrong in a different way"
-            return f"Besides, with {probe.name} {symptom}."
+            symptom = f"raises `{type(mine.error).__name__}`" if mine.error else "goes wrong in a different way"
+            return f"Besides, with {probe.name}, your function {symptom}."
     return ""
 
 

@@ -20,7 +20,7 @@ def check(exercise, *functions):
         message = f"Pass the function itself, without calling it. This is of type `{type(function).__name__}`."
         report = Report(exercise, "error", message)
     elif function is exercise.reference:
-        message = "This is the course's own function. Go on with it; it does not count as yours."
+        message = "This is the course's own function. You can go on with it, but the exercise does not count as yours."
         report = Report(exercise, "not attempted", message)
     else:
         try:
@@ -118,8 +118,8 @@ class Match:
 def recognise(exercise, outcomes, function=None):
     """Return the `Match` for a wrong function; None if no known mistake or slip has the same outcomes.
 
-    Matches with fewer names come first: a different order, which only numbers can show, is tried last, and must then
-    explain every number.
+    Matches with fewer names are preferred. A different order of axes or items, which only the numbers reveal, is tried
+    last, and must explain every number.
     """
     match = _known(exercise, outcomes)
     if match is None or match.fits < len(outcomes):
@@ -144,7 +144,7 @@ def recognise(exercise, outcomes, function=None):
 
 
 def _with_reordering(exercise, outcomes, slips):
-    """Return the match with one reordering of axes or items undone, if it is the only one with the fewest names."""
+    """Return the match with one reordering of axes or items undone, if no other such match has as few names."""
     candidates = [
         match
         for undone in shared_slips.undo_reordering_slips(exercise, outcomes)

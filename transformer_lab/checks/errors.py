@@ -31,8 +31,8 @@ EXPLANATIONS = {
     "numbers. Is this the tensor that you mean?",
     "not implemented for 'Bool'": "PyTorch computes this for floating-point numbers only, and these are bools. Is "
     "this the tensor that you mean?",
-    "Boolean value of Tensor": "`if`, `and`, `or` and `not` ask a whole tensor for one single bool. For each "
-    "number separately there are `&`, `|`, `~` and `torch.where`.",
+    "Boolean value of Tensor": "`if`, `and`, `or` and `not` need one single bool, not a whole tensor. To treat "
+    "each number separately, use `&`, `|`, `~` and `torch.where`.",
     "view size is not compatible": "No view can show the numbers in this shape, because their order in memory is "
     "different. `reshape` would copy them, which is right only if the axes are already in the order in which you want "
     "to join them.",
@@ -91,12 +91,12 @@ def outdated(exercise, error):
     """Say that the newest cell with this function has a syntax error, and that an older version was checked."""
     return (
         f"Your newest cell with `{exercise.name}` ended with `SyntaxError`: {error.msg}, in line {error.lineno}. So "
-        "this card is about the function from before. Correct that cell and run it first."
+        "this card is about an older version of the function. Correct that cell and run it first."
     )
 
 
 def not_written(function, error):
-    """Say that the learner's function calls one that is not written yet; empty if it is the checked function itself."""
+    """Say that the learner's function calls an unwritten function; empty if that is the checked function itself."""
     stub = traceback.extract_tb(error.__traceback__)[-1].name
     written = inspect.unwrap(function)
     its_own = (getattr(function, "__name__", stub), *(vars(written) if isinstance(written, type) else ()))
@@ -180,8 +180,8 @@ def _number_for_tensor(exercise, error):
             if is_row and (type(value) in (int, float) or (is_tensor and value.ndim == 0)):
                 given = "a tensor of shape ()" if is_tensor else f"the number {short(value)}"
                 return (
-                    f"`{name}` takes a tensor of shape ({axes},) as `{argument}`, and was given {given}. A single one "
-                    "must be a tensor of shape (1,)."
+                    f"`{name}` takes a tensor of shape ({axes},) as `{argument}`, and was given {given}. For a single "
+                    "number, pass a tensor of shape (1,)."
                 )
     return ""
 

@@ -39,7 +39,7 @@ its docstring is the text that a learner who made the mistake sees:
 `ways` writes one mistake in several ways, all with the same text: here `two_heads_for_view` and
 `two_heads_for_reshape`. `family` is a table: its mistakes differ in one argument, and in the words that replace
 ``{}`` in the docstring. `rows_of` makes rows from functions that have their own docstrings.
-`@with_text_of(another)` shows for a mistake the text of a different one.
+`@with_text_of(other)` gives a mistake the text of a different mistake.
 
 Braces mark what a docstring says about the rest of the answer: ``{The triangle is right, and} its diagonal is
 missing.`` A card leaves the text in braces out if something else is wrong, too; a letter that then begins a sentence
@@ -74,8 +74,8 @@ def exercise(*, inputs, axes, hints=(), facts=None, raises=None, scattered=strid
         ``inputs(draw, **sizes)`` returns the arguments of one call. The sizes are keyword arguments named by axis
         words, with defaults that differ from one another: with equal sizes, a wrong axis could go unnoticed.
     axes : dict of str to str
-        The axis words of each tensor among the arguments, and of the result, under ``"return"`` (for a tuple, the words
-        of its items, separated by commas).
+        The axis words of each tensor argument and, under ``"return"``, of the result (for a tuple, the words of each
+        item, separated by commas).
     hints : tuple of three str
         A question, where to look, the shape of the code.
     facts : callable, optional
@@ -131,14 +131,15 @@ def family(**rows):
     """Make a table of mistakes, one function with different first arguments: ``family(id=(argument, words))``.
 
     The words of a row replace ``{}`` in the function's docstring, in order; a ``{}`` that is left over is replaced by
-    the argument. If there is no docstring, the words are the whole text. A row without words may be the argument alone.
+    the argument. If there is no docstring, the words are the whole text. A row without words may be the argument
+    instead of a tuple.
     """
     tuples = {id: row if isinstance(row, tuple) else (row,) for id, row in rows.items()}
     return lambda function: [_with_argument(function, id, *row) for id, row in tuples.items()]
 
 
 def rows_of(functions, id="{}"):
-    """Return rows for `family` whose arguments are functions, or those in a class body: ``family(**rows_of(Joins))``.
+    """Return rows for `family` whose arguments are the functions, also of a class body: ``family(**rows_of(Joins))``.
 
     The words of a row are the function's docstring; ``id`` maps the function's name to the row's id.
     """
@@ -158,7 +159,7 @@ def ways(**spellings):
 
 
 def with_text_of(known):
-    """Show for one mistake the text of a different one: ``@with_text_of(two_heads)``."""
+    """Give a mistake the text of a different mistake: ``@with_text_of(two_heads)``."""
 
     def same_text(function):
         function.__doc__ = known.__doc__
@@ -275,15 +276,17 @@ class Exercise:
         return function
 
     def property(self, function):
-        """Add a property of every right answer: ``property(function, *arguments)`` tests a function for it.
+        """Add a property of every right answer: ``property(function, *arguments)`` tests a function.
 
-        The docstring is a sentence that states the property.
+        The docstring of ``property`` is a sentence that states the property.
         """
         self.properties[self._docstring(function, "the sentence that holds")] = function
         return function
 
     def probe(self, make=None, *, plain=False):
-        """Add an input: ``make(draw)`` returns the arguments of one call. Its docstring says what is special.
+        """Add an input: ``make(draw)`` returns the arguments of one call.
+
+        The docstring of ``make`` says what is special about the input.
 
         A known mistake is named only if it has the same outcome as the learner's function on every ``plain`` input; on
         a special input, the learner's function may show a further mistake.
@@ -294,7 +297,7 @@ class Exercise:
         return make
 
     def example(self, name, *arguments, plain=False, **named):
-        """Add an input by its arguments, or by what is not as usual: some sizes, and some arguments by name.
+        """Add an input: by all its arguments, or by the names and values of unusual sizes and arguments.
 
         A single function in place of the arguments draws them: ``example("one row", lambda draw: (draw(5), 0))``.
         """
@@ -330,7 +333,7 @@ class Exercise:
 
     @cached_property
     def probes(self):
-        """Return all inputs, the plain ones first: two sizes, the exercise's own, one in float64, one strided."""
+        """Return all inputs, plain ones first: ordinary, larger, the exercise's own, in float64, and not contiguous."""
         first = self.inputs(Draw(0))
         probes = [Probe("ordinary input", first, plain=True)]
         if self.sizes:

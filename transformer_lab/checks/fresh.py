@@ -30,7 +30,7 @@ class FreshCopy:
         self.before = dict(self.copied_namespace)
 
     def is_right(self, exercise, probe, expected):
-        """Return whether the copy is right on a probe, and no store that was emptied may be the reason."""
+        """Return whether the copy is right on a probe, and has refilled every store that the original had filled."""
         right = observe(exercise, self.function, probe).same(expected)
         return right and not any(was_filled and not _is_filled(store) for _, store, was_filled in self.stores)
 

@@ -7,8 +7,8 @@ from .observe import settings_kept
 from .probes import each_tensor
 
 OVERWRITTEN_TEXT = (
-    "PyTorch reports that an in-place operation such as `+=` has overwritten numbers that it needs for a gradient: an "
-    "earlier step had read them."
+    "PyTorch reports that an in-place operation such as `+=` has overwritten numbers that an earlier step had read, "
+    "and that the gradient of this step needs."
 )
 
 CUT_OFF_TEXT = (
@@ -37,8 +37,8 @@ def wrong_gradients(exercise, function):
         for name, gradient, expected in zip(names, mine, right):
             if gradient is None or expected is None or not expected.isfinite().all():
                 continue
-            # On special inputs, such as very large scores, rounding alone can change a gradient's digits.
-            # the second comparison is for gradients of zero
+            # Only plain inputs count: on special inputs, such as very large scores, rounding alone can change a
+            # gradient's digits. The second comparison is for gradients of zero.
             equal = close(gradient, expected) or torch.allclose(gradient, expected, atol=1e-6)
             if not gradient.isfinite().all() or (probe.plain and not equal):
                 how = "is wrong" if gradient.isfinite().all() else "has NaN or infinity in it"

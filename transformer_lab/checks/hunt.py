@@ -48,7 +48,7 @@ def hunt(exercise, test):
     Returns
     -------
     HuntReport
-        Under nbgrader, the number of stars: nbgrader takes a number at the end of a cell for points.
+        Under nbgrader, the number of stars, because nbgrader reads a number at the end of a cell as points.
 
     Raises
     ------
@@ -119,7 +119,7 @@ class Hunt:
 
 
 class Answer:
-    """A function as the test sees it: it has the parameters of the exercise, and nothing else identifies it."""
+    """Wraps a function for the test: the wrapper has the exercise's parameters, and does not identify the function."""
 
     def __init__(self, exercise, function):
         self._exercise, self._function = exercise, function
@@ -139,7 +139,7 @@ class Answer:
         return signature(self._exercise)
 
     def __getattr__(self, name):
-        """Note an attribute that only real functions have, such as their code, if the learner's own line reads it."""
+        """Note that the learner's own line reads an attribute that only real functions have, such as their code."""
         frame, through = sys._getframe(1), []
         while frame is not None and errors.is_library(frame):
             through.append(frame.f_code.co_name)
@@ -232,7 +232,7 @@ def return_nothing(*arguments):
 
 
 def nonsense_function(exercise):
-    """Return a function whose results have the right types and nothing else right."""
+    """Return a function whose results have the right types, but are otherwise wrong."""
 
     def of(value):
         if isinstance(value, torch.Tensor):
@@ -244,10 +244,10 @@ def nonsense_function(exercise):
     return lambda *arguments: of(exercise.reference(*arguments))
 
 
-LETS_NONE_PASS = "Your test lets even a function pass that returns `None`. Does it look at the result?"
+LETS_NONE_PASS = "Even a function that returns `None` passes your test. Does the test look at the result?"
 LETS_NONSENSE_PASS = (
-    "Your test lets even a function pass that returns nonsense. Does it look at the result? A comparison alone "
-    "rejects nothing: it needs an `assert` or a `return` in front of it."
+    "Even a function that returns nonsense passes your test. Does the test look at the result? A comparison alone "
+    "rejects nothing: write `assert` or `return` in front of it."
 )
 
 
@@ -278,7 +278,7 @@ class ExternalState:
 
 
 def _names(test, seen=()):
-    """Yield the outside variables in the code of a function and of the functions that it calls."""
+    """Yield the outside variables that a function, or a function that it calls, refers to."""
     if not isinstance(test, types.FunctionType) or test in seen:
         return
     codes = [test.__code__]
@@ -308,12 +308,12 @@ def all_accepted(right):
 
 
 def too_long(n_started, end):
-    """Say that a test did not end, or took too long for the functions on which it ran."""
+    """Say that a test did not end, or was too slow to run on all functions."""
     if n_started > 1:
         return (
             f"Your test takes so long that {end.seconds:g} seconds were over after {n_started - 1} functions, and it "
-            "must run on many more. Smaller sizes show a mistake as well, and usually sooner. Which of its lines takes "
-            "longest?"
+            "must run on many more. Smaller sizes show a mistake as well, and usually sooner. Which line of the test "
+            "takes longest?"
         )
     return errors.timed_out(end, "test")
 
@@ -343,8 +343,8 @@ def side_effects(trial):
     if trial.changed:
         names = ", ".join(f"`{name}`" for name in trial.changed)
         return (
-            f"Your test changes {names}, which is outside the test. It was restored after each function; otherwise "
-            "the second function would have got different inputs. Make the inputs inside the test."
+            f"Your test changes {names}, which is outside the test. The check restored it after each function; "
+            "otherwise the second function would have got different inputs. Make the inputs inside the test."
         )
     if trial.settings:
         return f"Your test changes a setting of the whole session, `{trial.settings[0]}`. The setting was restored."

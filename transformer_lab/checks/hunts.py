@@ -107,7 +107,7 @@ WHOLE_MODEL = "test_whole_model"  # the hunt over whole models, which are not an
 
 
 def tasks(folder):
-    """Return the names of everything that an assignment asks for: its exercises, then the test of its hunt."""
+    """Return the names of all tasks of an assignment: its exercises, then the test of its hunt."""
     hunted = [f"test_{name}" for name in HUNTS if FOLDERS[name] == folder]
     return [*COURSE[folder], *hunted, *([WHOLE_MODEL] if folder == "ch11_right" else [])]
 

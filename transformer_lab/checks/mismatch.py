@@ -7,7 +7,7 @@ from .words import axis_words, dtype_name, in_words, results
 
 
 def mismatch(exercise, probe, got, expected):
-    """Describe the first difference other than in the numbers: type, shape, dtype, device, changed arguments, facts."""
+    """Describe the first difference apart from the numbers: type, shape, dtype, device, changed arguments or facts."""
     if got.error is not None or expected.error is not None:
         return ""
     value, right = got.value, expected.value
@@ -39,8 +39,8 @@ def mismatch(exercise, probe, got, expected):
             return f"{subject} is {is_now}, and should be {should_be}."
     if got.changed:
         return (
-            f"Your function changes its argument `{got.changed}`: the caller finds other numbers there later. "
-            "An operation in place does that: `+=`, `x[…] = …`, or a name that ends in an underscore."
+            f"Your function changes its argument `{got.changed}`, so the caller's tensor has other numbers afterwards. "
+            "An in-place operation does that: `+=`, `x[…] = …`, or a method whose name ends in an underscore."
         )
     for fact in (expected.facts or ()) if agree(value, right) else ():
         right_value, value_found = expected.facts[fact], (got.facts or {}).get(fact)

@@ -126,7 +126,7 @@ class ModelHunt(Hunt):
         if reason := unwritten(test, first.error):
             return HuntReport(self, "not attempted", reason.strip())
         if first.error is None and not first.calls:
-            return HuntReport(self, "error", "Your test never calls the model, so it cannot tell one from another.")
+            return HuntReport(self, "error", "Your test never calls the model, so it cannot tell models apart.")
         refused = {name: trial for name, build in RIGHT_MODELS.items() if not (trial := run_on(build)).passed}
         hunted = [(kind, mistake) for kind, mistakes in BUGS_BY_KIND.items() for mistake in mistakes]
         escaped = [(kind, mistake) for kind, mistake in hunted if run_on(_build(mistake)).passed]

@@ -68,7 +68,7 @@ class Outcome:
     rounded_to: torch.dtype | None = None  # the dtype that the numbers had before they were converted
 
     def same(self, other, rounded_to=None):
-        """Return whether two functions did the same; ``rounded_to`` is a dtype in which one of them may have computed.
+        """Return whether two calls had the same outcome; one of them may have computed in the dtype ``rounded_to``.
 
         Errors with the same text may still differ: PyTorch must have rejected the same operation on the same arguments.
         Facts that could not be computed are not compared.
@@ -108,7 +108,7 @@ def observe(exercise, function, probe):
 
 
 def _refused(exercise, function, probe, error):
-    """Return what PyTorch rejected when a function raised an error: call it once more, under the same guard."""
+    """Call a function that raised an error once more, under the same guard, and return what PyTorch rejected."""
     if not isinstance(error, Exception):
         return None
     given = deepcopy(probe.arguments)
@@ -167,7 +167,7 @@ ALIASES |= {"mm": "matmul", "bmm": "matmul", "iadd": "add", "isub": "sub", "imul
 
 
 class Recorder(TorchFunctionMode):
-    """Record the tensors that PyTorch's functions return while it is on, and the operations they reject, by error.
+    """Record, while active, the tensors that PyTorch's functions return, and the operations they reject, by error.
 
     Inside `torch.func.vmap` and the like, a tensor is a wrapper that is invalid outside. The recorder stores the
     wrapped tensor, which also has the batch axis.
@@ -458,8 +458,8 @@ def _swap_generator():
 
 
 SPARE_GENERATOR = np.random.MT19937()
-# These are restored after each call. The generator is swapped, since copying its state would take longer than
-# everything else.
+# The settings that are restored after each call. The generator is swapped, since copying its state would take longer
+# than everything else.
 CALL_SETTINGS = [
     *(pair for pair in SETTINGS if pair[0] != np.random.get_state),
     (_swap_generator, np.random.set_bit_generator),  # ty: ignore[missing-attribute]

@@ -47,13 +47,13 @@ def in_float64(tensor):
 
 
 def strided(tensor):
-    """Return the same numbers in memory whose axes are in reverse order."""
+    """Return the same numbers, stored with the axes in reverse order."""
     reverse = tuple(reversed(range(tensor.ndim)))
     return tensor.permute(reverse).contiguous().permute(reverse)
 
 
 def strided_with_whole_rows(tensor):
-    """Return the same numbers in memory whose axes are reversed except for the last, as after a transpose of heads."""
+    """Return the same numbers, stored with all axes but the last in reverse order, as after a transpose of heads."""
     order = (*reversed(range(tensor.ndim - 1)), -1)[: tensor.ndim]
     return tensor.permute(order).contiguous().permute(order)
 

@@ -77,8 +77,8 @@ def _exclusive():
 
     The operating system holds the lock, and releases it when the process ends, however the process ends. If the lock is
     not available (the folder is read-only, the disk has no locks, a process is suspended while it holds the lock), the
-    block runs without the lock: this process and a different one might then overwrite each other's entries, but without
-    the block an entry would certainly be lost.
+    block runs without the lock: this process and a different one might then overwrite each other's entries, but
+    skipping the block would certainly lose an entry.
     """
     try:
         lock = os.open(file().with_suffix(".lock"), os.O_RDWR | os.O_CREAT)

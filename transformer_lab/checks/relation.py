@@ -80,8 +80,8 @@ def _nearly(case):
     if off > NEARLY_RIGHT:
         return ""
     return (
-        "All numbers are nearly right. Is something small added, such as an eps, where none belongs, or a value "
-        "other than the task's? Is a constant not exact?"
+        "All numbers are nearly right. Do you add something small, such as an eps, where the task adds nothing or a "
+        "different value? Is a constant not exact?"
     )
 
 
@@ -104,7 +104,7 @@ def _where(got, expected, axes):
     if mine.numel() == 1:
         return ""
     if mine.is_floating_point() and torch.allclose(mine.abs(), right.abs(), 1e-4):
-        return "The wrong numbers have the wrong sign, and are right without it."
+        return "The wrong numbers have the wrong sign, and are right apart from their sign."
     orders = {
         "is larger than": mine > right,
         "is smaller than": mine < right,
@@ -143,13 +143,13 @@ def _places(wrong, axes):
 
 
 def wrong_places(got, expected):
-    """Return a mask of the numbers that `agree` finds wrong; all True if each number alone is close enough."""
+    """Return a mask of the wrong numbers; all True if each single number is close, but `agree` rejects the tensor."""
     wrong = ~torch.isclose(got.double(), expected.double(), 1e-4, 1e-5, equal_nan=True)
     return wrong if wrong.any() else torch.ones_like(wrong)
 
 
 def term(exercise, outcomes):
-    """Say which term or factor makes whole numbers wrong, if the same one does so on all plain probes."""
+    """Say which term or factor makes an integer result wrong, if it is the same on all plain probes."""
     cases = [
         (list(map(int, probe.arguments)), mine.value, right.value)
         for probe, mine, right in zip(exercise.probes, outcomes, exercise.expected)
@@ -174,7 +174,7 @@ def term(exercise, outcomes):
 
 
 def share(exercise, outcomes):
-    """Say on how many plain probes a whole number is wrong, and whether it is too large or too small."""
+    """Say on how many plain probes an integer result is wrong, and whether it is too large or too small."""
     pairs = [
         (as_int(mine.value), right.value)
         for probe, mine, right in zip(exercise.probes, outcomes, exercise.expected)

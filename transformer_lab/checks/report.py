@@ -52,13 +52,13 @@ class Report:
     hints : tuple of three str
         A question, where to look, the shape of the code.
     wrong : list of lists of bool or None
-        Which numbers of the result are wrong, in the first table of its last two axes with a wrong number.
+        Which numbers are wrong in the first matrix of the result (its last two axes) that has a wrong number.
     probe : str
-        The name of the input that gives this result.
+        The name of the input for which the function returns this result.
     printed : str
         The printed output of the function.
     interrupted : Interrupted or None
-        The exception with which the cell ends, once the card is shown, if the learner stopped the check.
+        The exception that the cell raises after the card is shown, if the learner stopped the check.
     """
 
     exercise: Any = field(repr=False)

@@ -65,7 +65,7 @@ def find_stages(exercise, function, probe):
             in_part.add(stage)
     found_stages = {stage: stage in done for stage in stages if done.issuperset(used[stage])}
     missing = [stage for stage, is_found in found_stages.items() if not is_found]
-    # A loop of three iterations may only do the same to queries, keys and values; such a loop hides no step.
+    # A loop of three iterations may merely apply one operation to queries, keys and values; such a loop hides no step.
     in_a_loop = mine.most_iterations() > (3 if done else 1) and theirs.most_iterations() == 1
     hidden = mine.left_pytorch or source.uses_name(function, "from_numpy") or (in_a_loop and not in_iterations)
     return {} if missing and (hidden or missing[0] in in_part) else found_stages
@@ -117,7 +117,7 @@ def _is_among(result, tables, moved):
 
 
 def _is_in_iterations(result, iterations, moved, least):
-    """Return whether a loop computed a result: a piece in each iteration, or a sum whose last terms make a piece.
+    """Return whether a loop computed a result, one piece per iteration, or one piece after several iterations.
 
     If a stage only moves numbers, a piece must have the last axes of the result.
     """

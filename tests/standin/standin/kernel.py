@@ -67,7 +67,7 @@ class Kernel:
         return new, changed
 
     def host(self, name, x, wide, changed):
-        """Return a tensor's CPU tensor; in float64 for a wide operation."""
+        """Return the CPU tensor that shares a tensor's memory, or its copy in float64 for a wide operation."""
         if x.device.type != NAME:
             is_number = self.mixes and x.dim() == 0 and name not in self.written
             if x.is_cpu and (is_number or name in INDICES.get(self.name, ())):
@@ -103,7 +103,7 @@ class Kernel:
             raise
 
     def write_back(self, tensor, host, narrow):
-        """Copy the result of the CPU's kernel to a tensor of the device, and follow it if its memory has moved."""
+        """Copy the CPU kernel's result to a tensor of the device; if the kernel has moved it, share its new memory."""
         if narrow is not None:
             if narrow.shape != host.shape:
                 narrow.resize_(host.shape)

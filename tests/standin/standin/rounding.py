@@ -24,7 +24,7 @@ def rounds(name):
 
 
 def narrow(exact, name):
-    """Convert float64 to float32; by name, half of the operations return a little more, the others a little less."""
+    """Convert float64 to float32, moved a little up or down: the operation's name decides the direction."""
     sign = 1 if sum(map(ord, name.strip("_"))) % 2 else -1
     return (exact * (1 + sign * MOVED) if MOVED else exact).float()
 

@@ -9,7 +9,7 @@ from .registry import audit_property
 
 @audit_property("the loss asks for the next token")
 def next_token(t):
-    """Is the loss the mean, over all tokens but the first, of the loss of the prediction at the token before?"""
+    """Is the loss the mean over all tokens but the first, each predicted by the output at the previous token?"""
     loss = t.adapter("loss")
     t.require_tokens()
     x, model = t.draw(3, t.length), t.modified(multiply_weights(5.0))

@@ -7,7 +7,8 @@ from .registry import audit_property, first
 
 
 def padded_batch(t, side):
-    """Return two sentences (batch 2, seq), which tokens are real, and the second sentence alone, 3 tokens shorter."""
+    """Return two sentences (batch 2, seq), the mask of real tokens, the second sentence alone, 3 tokens shorter, and
+    the slice that it occupies in the batch."""
     keep = torch.ones(2, t.length, dtype=torch.bool, device=t.device)
     real = slice(0, t.length - 3) if side == "right" else slice(3, None)
     keep[1] = False
@@ -19,8 +20,11 @@ def padded_batch(t, side):
 
 
 def padding_changes_nothing(t, side, outputs):
-    """Compare ``outputs`` of a padded sentence with those of the sentence alone; or, where the model takes one length
-    only, with those beside other padding, if it does not find the padding by its number."""
+    """Compare ``outputs`` of a padded sentence with the outputs of the sentence alone.
+
+    If the model accepts only one length, compare them with the outputs of the sentence with a different number as
+    padding, unless the model ignores the mask ``keep``.
+    """
     x, keep, sentence, real = padded_batch(t, side)
     outputs = real if outputs is None else outputs
     got = t.padded(x, keep)[1:, outputs]

@@ -15,5 +15,5 @@ def audit_property(name, needs="equal"):
 
 
 def first(places):
-    """Return the index of the first place that is True, as numbers."""
+    """Return the indices of the first element that is True, as Python numbers."""
     return places.nonzero()[0].tolist()

@@ -1,4 +1,4 @@
-"""Properties of models whose outputs are not one per token: encoder–decoders with a fixed target, sentence encoders."""
+"""Properties of models without one output per token: encoder–decoders with a fixed target, and sentence encoders."""
 
 from ..trial import Fails, NotTried
 from .parts import padding_changes_nothing
