@@ -5,9 +5,10 @@ from math import ceil, log
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
+
 import transformer_lab as tl
 from chapter_code import chapter_code
-from torch.utils.flop_counter import FlopCounterMode
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +76,7 @@ def test_fast_hands_tell_neighbours_apart_and_slow_ones_distant_places():
     def distances(pairs):
         return (pairs[[1, 44]] - pairs[0]).norm(dim=-1).tolist()
 
-    (near, far), (near_slow, _), (near_all, far_all) = map(
-        distances, (positions[:, :2], positions[:, -2:], positions)
-    )
+    (near, far), (near_slow, _), (near_all, far_all) = map(distances, (positions[:, :2], positions[:, -2:], positions))
     assert near > 0.9 and far < 0.02 and near_slow < 0.001
     assert near_all > 1 and far_all > 3
     assert tl.sinusoidal_positions(3, 5).shape == (3, 5)  # an odd d_model: one cosine fewer

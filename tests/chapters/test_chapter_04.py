@@ -5,6 +5,7 @@ from itertools import product
 
 import pytest
 import torch
+
 import transformer_lab as tl
 from chapter_code import ALL_SEEDS, SEEDS, chapter_code
 
@@ -138,7 +139,9 @@ def test_ten_models_lose_as_much_as_the_figure_says(chapter):
     # A different machine rounds differently and trains different models. Rows on which all models agree must stay the
     # same; two other rows may change.
     for row, n_reachable in enumerate([0, 0, 3, 2, 0, 0]):
-        assert abs(lost[row] - n_stored[row]) <= n_reachable, f"lost {lost.tolist()}, the figure has {n_stored.tolist()}:\n{after}"
+        assert abs(lost[row] - n_stored[row]) <= n_reachable, (
+            f"lost {lost.tolist()}, the figure has {n_stored.tolist()}:\n{after}"
+        )
     assert (after[2] < LOST).any() and (after[2] > 0.97).any(), after[2]
 
 

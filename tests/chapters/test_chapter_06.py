@@ -5,11 +5,11 @@ import ast
 import nbformat
 import pytest
 import torch
-from chapter_code import SEEDS, chapter_code
 from torch import nn
 
 import notebooks
 import transformer_lab as tl
+from chapter_code import SEEDS, chapter_code
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,9 @@ def test_a_model_that_has_learned_nothing_is_seen_to_fail(chapter):
 def test_without_its_causal_mask_the_decoder_learns_to_copy(seed, chapter, monkeypatch):
     attend = tl.MultiHeadAttention.forward
     monkeypatch.setattr(
-        tl.MultiHeadAttention, "forward", lambda self, *inputs, is_causal=False, **options: attend(self, *inputs, **options)
+        tl.MultiHeadAttention,
+        "forward",
+        lambda self, *inputs, is_causal=False, **options: attend(self, *inputs, **options),
     )
     model, losses = chapter["train"](seed)
     assert sum(losses[-20:]) / 20 < 0.05
@@ -99,7 +101,9 @@ def test_what_batch_norm_remembers(cells):
     norm.running_var.fill_(1.1)
     (fold,) = [cell.source for cell in cells if "<summary>What batch norm remembers" in cell.source]
     assert "become 0.2 and 0.9 · 1 + 0.1 · **2** = 1.1" in fold
-    assert f"(1 − 2)/1 = −{-in_training:.0f}; in evaluation, it becomes (1 − 0.2)/√1.1 = {norm(x)[0].item():.2f}" in fold
+    assert (
+        f"(1 − 2)/1 = −{-in_training:.0f}; in evaluation, it becomes (1 − 0.2)/√1.1 = {norm(x)[0].item():.2f}" in fold
+    )
 
 
 # Slips that the page of the notes mentions, and that no section runs

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from chapter_code import ALL_SEEDS, SEEDS, chapter_code
 
 

@@ -6,10 +6,10 @@ from itertools import pairwise
 import nbformat
 import pytest
 import torch
-from chapter_code import ALL_SEEDS, SEEDS, chapter_code
 
 import notebooks
 import transformer_lab as tl
+from chapter_code import ALL_SEEDS, SEEDS, chapter_code
 
 CONSTANTS = {"n_keys", "n_values", "n_questions", "pairs"}
 

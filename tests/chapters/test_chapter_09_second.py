@@ -5,12 +5,12 @@ import math
 import nbformat
 import pytest
 import torch
-from agreement import load_transformers
-from chapter_code import SEEDS, chapter_code
 from torch import nn
 
 import notebooks
 import transformer_lab as tl
+from agreement import load_transformers
+from chapter_code import SEEDS, chapter_code
 
 STEM = "09_today"
 
@@ -155,7 +155,9 @@ def test_grouped_queries_are_latent_attention_with_copies(chapter):
 # 9.7 Windows
 
 
-@pytest.mark.parametrize(("windows", "seen"), [([3] * 4, 9), ([1, 5], 5), ([4, 6], 9), ([2, None], 40), ([None, 2], 40)])
+@pytest.mark.parametrize(
+    ("windows", "seen"), [([3] * 4, 9), ([1, 5], 5), ([4, 6], 9), ([2, None], 40), ([None, 2], 40)]
+)
 def test_windows_add_up(windows, seen, chapter):
     assert chapter["tokens_seen"](windows) == seen
 

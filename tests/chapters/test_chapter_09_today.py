@@ -8,10 +8,10 @@ from pathlib import Path
 import nbformat
 import pytest
 import torch
-from chapter_code import ALL_SEEDS, SEEDS, chapter_code
 
 import notebooks
 import transformer_lab as tl
+from chapter_code import ALL_SEEDS, SEEDS, chapter_code
 
 SECTIONS = {"9.1", "9.2", "9.3", "9.4"}
 
@@ -169,7 +169,9 @@ def test_moved_text_is_read_with_rotary_positions_alone(seed, chapter, train_dig
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("form", ["rotary", "added"])
 def test_neither_form_copies_longer_texts_than_it_has_learned(form, seed, chapter):
-    model, _ = chapter["train_digits"]("copy", chapter["POSITIONS"][form], seed=seed, steps=400, lengths=(3, 4, 5, 6), n=64)
+    model, _ = chapter["train_digits"](
+        "copy", chapter["POSITIONS"][form], seed=seed, steps=400, lengths=(3, 4, 5, 6), n=64
+    )
     assert min(chapter["share_copied"](model, length) for length in (3, 4, 5)) > 0.6
     assert max(chapter["share_copied"](model, length) for length in (8, 9, 10)) < 0.05
 

@@ -32,7 +32,11 @@ def merges():
     x = torch.arange(24).view(4, 6).T.view(2, 3, 4)
     assert x.stride() == (3, 1, 6)
     assert not raises(lambda: x.view(6, 4)) and raises(lambda: x.view(2, 12))
-    return ["`view(6, 4)` works: merging the first two", "`view(2, 12)` raises", "`torch.arange(24).view(4, 6).T.view(2, 3, 4)`"]
+    return [
+        "`view(6, 4)` works: merging the first two",
+        "`view(2, 12)` raises",
+        "`torch.arange(24).view(4, 6).T.view(2, 3, 4)`",
+    ]
 
 
 def who_copies():

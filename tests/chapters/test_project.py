@@ -7,10 +7,10 @@ import re
 import nbformat
 import pytest
 import torch
-from chapter_code import ALL_SEEDS, definitions
 
 import notebooks
 import transformer_lab as tl
+from chapter_code import ALL_SEEDS, definitions
 
 PATH = notebooks.ROOT / "chapters" / "solutions" / "project.ipynb"
 CONSTANTS = {"device", "letters", "bar", "length", "vocab", "d_model", "d_ff", "n_blocks"}
