@@ -266,7 +266,7 @@ const VIEWS = {
 };
 const SAME = { cross: "self", linear: "next", softmax: "next" };
 
-// The view of a place; arrows show their tensor.
+// The view of a place. An arrow's view shows the tensor that the arrow carries.
 /** @type {(state: State) => View} */
 export const viewOf = (state) => {
   const { kind } = placeOf(state.id);

@@ -61,7 +61,7 @@ last place.
 
 **The text** for a mistake is the first and the last sentence of its docstring: a description of the mistake, and a
 hint. If these are unclear without the other sentences, or refer to code that the reader has not written,
-``words={"from_the_left": "…"}`` replaces them by at most two sentences. The first clause, up to the first `:`, `;` or
+pass ``words={"from_the_left": "…"}`` with at most two sentences instead. The first clause, up to the first `:`, `;` or
 full stop, must make sense on its own: the page Practice lists it among a reader's weaknesses. ``without`` names
 mistakes to leave out.
 

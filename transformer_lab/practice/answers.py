@@ -84,7 +84,7 @@ class Number(_Typed):
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers(_Typed):
-    """A shape, a tuple, or a tensor with one axis; ``total`` is the sum of the numbers, ``total_of`` their name."""
+    """A shape, a tuple, or a tensor with one axis. ``total`` is the sum of its numbers, and ``total_of`` names them."""
 
     axes = 1
     total: float | None = None

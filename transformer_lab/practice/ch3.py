@@ -226,7 +226,7 @@ def sine_and_cosine_exchanged(position, feature, d_model):
 
 @feature_of_a_position.mistake
 def feature_taken_for_its_pair(position, feature, d_model):
-    """You mistook the number of the feature for the number of its pair. Two features form a pair with the same
+    """You mistook the number of the feature for the number of its pair. Two features form a pair, and share one
     frequency."""
     return _sine_or_cosine(("sin", "cos")[feature % 2], position, feature, d_model) if feature > 1 else None
 

@@ -42,7 +42,7 @@ def own_mask_first(own, cross):
         "The decoder attends twice: to its own tokens and to the encoder's. Whose tokens are the keys each time, and "
         "which keys must be hidden?",
         "One mask is for the decoder's own tokens: it hides both the future and the padding. The other is for the "
-        "encoder's tokens: it hides only the padding of the source, in which there is no future.",
+        "encoder's tokens: it hides only the padding, since no token of the source is in the future.",
         "first `causal_mask(…) … padding_mask(…, …)`, then, as a second mask, `padding_mask(…, …)`",
     ),
 )

@@ -163,8 +163,8 @@ class Filled:
 @to_additive.wrong
 class WrongAnswers:
     def one_and_zero(mask):
-        """You return the mask as 1 and 0. Added to the scores, it raises the allowed scores by 1 and hides no key.
-        Which number, added to a score, makes its weight zero?"""
+        """You return the mask as ones and zeros. Added to the scores, it raises the allowed scores by 1 and hides no
+        key. Which number, added to a score, makes its weight zero?"""
         return mask.float()
 
     def zero_and_minus_one(mask):

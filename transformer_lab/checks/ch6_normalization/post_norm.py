@@ -99,8 +99,8 @@ class Total:
         return change + change
 
     def x_twice(x, change):
-        """You add `x` twice and the sublayer's result once. A residual connection adds the tensor that came in exactly
-        once. Do two of your lines add `x`, or does the sublayer's line add `x` too?"""
+        """You add `x` twice and the sublayer's result once. A residual connection adds its input exactly once. Do
+        two of your lines add `x`, or does the sublayer's line add `x` too?"""
         return x + x + change
 
     def multiplied(x, change):

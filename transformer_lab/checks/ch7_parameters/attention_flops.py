@@ -222,8 +222,8 @@ class WrongAnswers:
         return 4 * seq**2 * d_model + 4 * seq**2
 
     def five_operations_on_each_score(seq, d_model):
-        """You count the two products, and also five operations for each entry of the table of scores: a softmax, step
-        by step. The products need hundreds of operations for each entry, so by convention only products are counted.
+        """You count the two products, and also the softmax, with five operations for each entry of the table of
+        scores. The products need hundreds of operations for each entry, so by convention only products are counted.
         Read in the docstring what the count includes."""
         return 4 * seq**2 * d_model + 5 * seq**2
 

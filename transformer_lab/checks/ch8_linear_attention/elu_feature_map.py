@@ -57,8 +57,8 @@ def _numbers(draw, batch=2, heads=3, seq=7, d_head=5):
     inputs=_numbers,
     axes={"x": "batch heads seq d_head", "return": "batch heads seq d_head"},
     hints=(
-        "The map has two cases. What does each case return for 2, 0 and −3, and which case may you compute for a "
-        "number that belongs to the other case?",
+        "The map has two cases. What does each case return for 2, 0 and −3? Which of the two formulas can you "
+        "compute safely even for a number of the other case?",
         "`torch.where(condition, a, b)` computes both sides everywhere and then selects one. exp(100) is infinite in "
         "float32: use `clamp` to cut off what would overflow.",
         "`torch.where(x < 0, x.clamp(max=…).exp(), …)`",

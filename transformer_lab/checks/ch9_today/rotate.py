@@ -492,7 +492,7 @@ class Turn:
         return first, -second
 
     def second_subtracts_b(a, b, angle):
-        """In the new second feature you subtract b · cos. At the angle 0 a pair must not change, but your function
+        """In the new second feature you subtract b · cos. At angle 0 a pair must not change, but your function
         returns (a, −b). Which sign belongs between the two terms?"""
         return turned(a, b, angle)[0], turned(a, -b, angle)[1]
 
@@ -508,7 +508,7 @@ class Turn:
         return turned(a, b, angle)[0], b
 
     def cos_and_sin_exchanged(a, b, angle):
-        """You exchange cosine and sine. At the angle 0 a pair must not change, and cos(0) is 1: which of the two must
+        """You exchange cosine and sine. At angle 0 a pair must not change, and cos(0) is 1: which of the two must
         multiply the old first feature in the new first feature?"""
         cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
         return a * sin - b * cos, a * cos + b * sin
@@ -536,7 +536,7 @@ class Turn:
 class TurnAlone:
     def mirrored_on_a_line(a, b, angle):
         """The minus sign is in the wrong feature: in the new first feature you add the two terms, and in the new second
-        feature you subtract b · cos. This mirrors the pair. At the angle 0 a pair must not change: what does your
+        feature you subtract b · cos. This mirrors the pair. At angle 0 a pair must not change: what does your
         function return for it?"""
         return turned(a, -b, angle)
 
