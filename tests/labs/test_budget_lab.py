@@ -548,12 +548,12 @@ def unfold(page):
 
 
 def slider(page, name, view=0):
-    return page.get_by_label(NAMES[name], parse_counts=True).nth(view)
+    return page.get_by_label(NAMES[name], exact=True).nth(view)
 
 
 def typed_text(page, name):
     """Return the text in the field beside a slider."""
-    return page.get_by_label(f"{NAMES[name]}, typed", parse_counts=True).input_value()
+    return page.get_by_label(f"{NAMES[name]}, typed", exact=True).input_value()
 
 
 def move(page, name, value, view=0):
@@ -591,7 +591,7 @@ def assert_tables(page, lab, base):
     buttons = {"parameters": "parameters", "flops": "FLOPs", "training": "training", "generation": "generation"}
     mine, theirs = costs(lab), costs(base)
     for quantity, button in buttons.items():
-        page.get_by_role("button", name=button, parse_counts=True).click()
+        page.get_by_role("button", name=button, exact=True).click()
         rows = table(page)
         now = {**mine[quantity], "total": sum(mine[quantity].values())}
         before = {**theirs[quantity], "total": sum(theirs[quantity].values())}
@@ -600,7 +600,7 @@ def assert_tables(page, lab, base):
             count, earlier = now.get(name, 0), before.get(name, 0)
             assert number == f"{count:,}"
             assert by == ("same" if count == earlier else f"{count - earlier:+,}".replace("-", "−"))
-    page.get_by_role("button", name="parameters", parse_counts=True).click()
+    page.get_by_role("button", name="parameters", exact=True).click()
 
 
 def visible_html(page):
@@ -725,7 +725,7 @@ def test_keyboard_control(show):
     page.get_by_role("button", name="seq = 3,328").press("Enter")
     assert status(page).startswith("A context of 3,328 tokens instead of 1,024: no change in parameters")
     assert page.get_by_role("button", name="seq = 3,328").get_attribute("aria-pressed") == "true"
-    page.get_by_role("button", name="FLOPs", parse_counts=True).press("Space")
+    page.get_by_role("button", name="FLOPs", exact=True).press("Space")
     rows = table(page)
     assert rows["scores and blend"][0] == rows["feed-forward"][0]
 
@@ -891,12 +891,18 @@ REFUSING_CLIPBOARD = """() => Object.defineProperty(navigator, "clipboard", {
 NO_CLIPBOARD = '() => Object.defineProperty(navigator, "clipboard", { configurable: true, value: undefined })'
 
 
-def in_section(html):
-    return html.replace("<main>", '<main><section id="the-lab">').replace("</main>", "</section></main>")
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ('<section id="the-lab">', "</section>"),
+        ('<section id="the-page"><div class="cell" id="the-lab">', "</div></section>"),
+    ],
+)
+def test_copied_link_leads_to_the_lab(show, begin, end):
+    def placed(html):
+        return html.replace("<main>", f"<main>{begin}").replace("</main>", f"{end}</main>")
 
-
-def test_copied_link_leads_to_the_lab(show):
-    page = show(BudgetLab(base="gpt2"), change=in_section)
+    page = show(BudgetLab(base="gpt2"), change=placed)
     page.evaluate(FAKE_CLIPBOARD)
     button = page.get_by_role("button", name="Copy link")
     button.press("Enter")

@@ -181,8 +181,8 @@ export function shareControls(model, el, { word, names, encode, decode, code }, 
   const copy = copyButton(address ? "link" : "code", () => {
     if (!address) return code();
     const url = address.link(texts());
-    const section = el.closest("section[id]");
-    if (section) url.hash = section.id;
+    const anchor = el.closest("section[id], .cell[id]");
+    if (anchor) url.hash = anchor.id;
     return url.href;
   });
   // On the published page, a button copies the HTML of an iframe that shows only this lab. In the iframe the lab is the
