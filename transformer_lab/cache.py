@@ -146,4 +146,4 @@ class StateCache:
         self.state = tuple(x.detach() for x in state)
         self.length += new
 
-    keep = update  # the old name
+    keep = update  # deprecated: its name in version 0.2
