@@ -2,7 +2,7 @@
 
 The notebooks' text does not change. A mention with a word, such as *section 5.9* or *chapters 3 and 4*, must name
 exactly one heading, or the build fails. A number without a word is a mention only in unambiguous forms such as
-``(5.9)`` or *as in 5.9*, and only if there is such a section: other numbers may be measurements. A section of a
+``(5.9)`` or *as in 5.9*, and only if a section has this number: other numbers may be measurements. A section of a
 published paper is not a mention.
 """
 
@@ -66,7 +66,7 @@ once = cache(headings)  # for each build
 
 
 def mentions(text, in_references=False, is_section_cell=False):
-    """Yield the mentions in a text; with ``in_references``, every section belongs to a paper."""
+    """Yield the mentions in a text; with ``in_references``, every mentioned section belongs to a paper."""
     if is_section_cell and re.fullmatch(NUMBER, text.strip()):
         begin = text.index(text.strip())
         yield Mention(begin, begin + len(text.strip()), "section", text.strip())

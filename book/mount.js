@@ -107,8 +107,8 @@
   }
 
   // Labs near the viewport are drawn at once; other labs are drawn when they come near, or after the page has been
-  // parsed, nearest first. A file is fetched only for a lab near the viewport. The observer needs no additional
-  // layouts.
+  // parsed, nearest first. A file is fetched only for a lab near the viewport. An IntersectionObserver causes no
+  // additional layouts.
   const waiting = new Set();
   const near = new IntersectionObserver(
     (entries) => {

@@ -52,7 +52,7 @@ def audit_sentence(bug):
 
 
 def picture(name):
-    """Return the table of changed outputs, as a drawing that links to the lab; nothing if it would not show the bug."""
+    """Return the table of changed outputs as a drawing with a link to the lab, or nothing if no table shows the bug."""
     if name not in MAPS:
         return []
     letter, weights, row = MAPS[name]
