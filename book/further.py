@@ -1,4 +1,4 @@
-"""Marks the sections that no later section needs; the first line of each says what a reader who skips it misses."""
+"""Marks sections that no later section needs; the first line of each section says what readers miss by skipping it."""
 
 from docutils import nodes
 

@@ -346,7 +346,7 @@ def serious(page, only_colours=False):
     return [violation for violation in violations(page, only_colours) if violation[0] in ("serious", "critical")]
 
 
-# Keep one word of each kind in code on each background: axe-core would take minutes for the thousands of others.
+# For each background, keep one code word of each kind: axe-core would take minutes for thousands of words.
 ONE_OF_EACH_KIND = """() => {
     const seen = new Set();
     for (const word of document.querySelectorAll('.highlight span')) {
@@ -359,7 +359,7 @@ ONE_OF_EACH_KIND = """() => {
 
 
 def dead(page, name):
-    """Return the labs and formulas of a page that did not load."""
+    """Return the labs and formulas that did not load on a page."""
     labs = soup(name).select('script[type="application/vnd.jupyter.widget-view+json"]')
     names = page.eval_on_selector_all("[data-lab]", "labs => labs.map(lab => lab.dataset.lab)")
     letters = page.evaluate(
@@ -378,7 +378,8 @@ def test_page_is_alive_from_disk(visit, name):
     assert dead(visit((HTML / name).as_uri()), name) is None
 
 
-# Assignments and solutions are two kinds of pages: the first page of each kind is tested, and the project's pages.
+# Assignments and solutions are two kinds of pages: the first page of each kind is tested, and so are the project's
+# pages.
 FIRST = [next(page for page in OPENED if page.startswith(folder)) for folder in ("assignments/", "solutions/")]
 FEW = [page for page in OPENED if "/" not in page or page in (*ONE_OF_EACH, *FIRST)]
 
@@ -615,7 +616,7 @@ def test_a_shared_link_lands_on_its_heading_while_the_page_comes_to_life(visit, 
 def test_a_missing_page_says_so(visit, site):
     address = f"{site}no/such/page.html"
     page = visit(address)
-    # Only the page itself may be missing, which the console reports.
+    # Only the page itself may be missing, and the console reports that it is.
     assert [fault for fault in visit.faults if not fault.startswith("console:")] == [f"404: {address}"]
     assert len(visit.faults) == 2
     visit.faults.clear()

@@ -1,4 +1,4 @@
-"""The checks accept every right answer of the bank and reject every wrong one. Its authors had not seen the checks."""
+"""The checks accept all right answers and reject all wrong ones of a bank whose authors had not seen the checks."""
 
 import inspect
 import sys
@@ -23,8 +23,8 @@ NOT_SEEN = {
     "The features are multiplied by 0, so a NaN or infinity in the padding stays.",
 }
 
-# This answer is right only if `clamp` passes gradients on at its bound. From PyTorch 2.14 on, `clamp` does not, and a
-# query that sees one key gets a wrong gradient.
+# This answer is right only if `clamp` passes gradients on at its bound. From PyTorch 2.14 on, `clamp` does not pass
+# them on, and a query that sees one key gets a wrong gradient.
 LEANS_ON_CLAMP = {"third_author.masked_attention.5"}
 
 

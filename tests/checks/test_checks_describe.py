@@ -464,7 +464,7 @@ def attended(query, keys, values):
 
 
 def step_with(stored=False, late=False, seen=None):
-    """Return a step that stores new keys rotated or not; ``late`` rotates cached keys, ``seen`` the keys for scores."""
+    """Return a step that rotates new keys (``stored``), all cached keys (``late``), or the scores' keys (``seen``)."""
 
     def cached_step(query, key, value, keys, values, base):
         here = torch.tensor([keys.shape[-2]])

@@ -60,7 +60,7 @@ def triangle_one_too_far():
 
 
 def norm_over_the_sequence():
-    """The last norm takes its mean over the tokens, too."""
+    """The last norm computes its mean over the tokens as well as the features."""
 
     class Mistake(SmallModel):
         def output(self, x, keep):
@@ -176,7 +176,7 @@ def packed_positions_go_on():
 
 
 def branch_halved_in_training():
-    """A branch is scaled as if half of the layers were dropped, in training only."""
+    """In training only, a branch is scaled as if half of the layers were dropped."""
 
     class Mistake(SmallModel):
         def add(self, x, branch):

@@ -48,7 +48,7 @@ def by_loop(query, key, value, mask=None, is_causal=False, scale=None):
 
 
 def loop_weights(query, key, mask=None, scale=None):
-    """Return the weights from the same loop: the output for values that are the rows of the identity."""
+    """Return the weights: the output of the same loop if the values are the rows of the identity."""
     return by_loop(query, key, torch.eye(key.shape[-2]), mask, scale=scale)
 
 
@@ -150,7 +150,7 @@ def test_attention_agrees_with_torch(dtype, form):
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 @pytest.mark.parametrize("seen", [0.3, 1.0])
 def test_mask_whose_values_cannot_be_read(seen):
-    """Values are unknown inside vmap, and in a compiled function that was traced with a mask that hides less."""
+    """A mask cannot be read inside vmap, nor in a compiled function that was traced with a mask that hides less."""
     query, key, value = (normal(3, 2, 5, 4, seed=seed).detach() for seed in range(3))
     mask = normal(3, 1, 5, 5, seed=4).detach().sigmoid() < seen
     mask[1, :, 2] = False

@@ -44,7 +44,7 @@ in_every_form = pytest.mark.parametrize("form", [weights, attention, two_heads])
 
 
 def check(actual, expected, sentence):
-    """Fail with the sentence and the actual numbers, unless they are close to the expected ones."""
+    """Fail with the sentence and the actual numbers, unless these numbers are close to the expected ones."""
     expected = torch.as_tensor(expected, dtype=torch.float32)
     actual = actual.detach().float().cpu()
     if actual.shape != expected.shape or not torch.allclose(actual, expected.cpu(), atol=1e-4):
@@ -166,7 +166,7 @@ def test_bias_of_the_projections(name):
         "v_proj": lambda x: module(x),
         "out_proj": lambda x: module(x),
     }[name]
-    # The projections are the identity, so input 0 with bias b must give what input b gives without a bias.
+    # The projections are the identity, so input 0 with bias b must have the same output as input b without a bias.
     expected = bias[None] if name == "out_proj" else output_of(bias[None])
     with torch.no_grad():
         getattr(module, name).bias.copy_(bias)
