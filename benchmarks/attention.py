@@ -124,7 +124,7 @@ def contestants(shape, mask):
 
 
 def passes(functions, parameters, shape, backward, mask):
-    """Wrap each function as a call without arguments that returns the output, and with ``backward`` the gradients."""
+    """Wrap each function as a call without arguments that returns the output and, with ``backward``, the gradients."""
     batch, seq, d_model, _ = shape
     x, upstream = (torch.randn(batch, seq, d_model).to(DEVICE) for _ in range(2))
     x.requires_grad_(backward)

@@ -49,7 +49,7 @@ HEADS = {"Bert": "BertLMHeadModel", "GPT2": "GPT2LMHeadModel"}
 
 
 def audited(arguments):
-    """Return the report of an audit and its processor seconds."""
+    """Run an audit; return its report and its processor time in seconds."""
     before = time.process_time()
     with contextlib.redirect_stdout(io.StringIO()):
         report = tl.audit(**arguments)

@@ -114,7 +114,7 @@ def features_first(function, **options):
 
 
 def forms(length, is_causal):
-    """Return functions of query, key and value by name, ours first."""
+    """Return a dict of functions of query, key and value; ours comes first."""
     if not is_causal:
         return {
             "ours": tl.bidirectional_linear_attention,
@@ -139,7 +139,7 @@ def forms(length, is_causal):
 
 
 def passes(length, is_causal, backward):
-    """Return every implementation as a call that returns the output, and with ``backward`` the gradients."""
+    """Return every implementation as a call that returns the output and, with ``backward``, the gradients."""
     query, key, value, upstream = (torch.randn(1, HEADS, length, D_HEAD).to(DEVICE) for _ in range(4))
 
     def call(name, function):

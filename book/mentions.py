@@ -33,14 +33,14 @@ NUMBER_AFTER_PHRASE = re.compile(
     rf"{NUMBER}{UNIT}"
 )
 NUMBER_AFTER_AND = re.compile(rf"\s+and\s+{NUMBER}{UNIT}")
-# Words before or after a section number that belongs to a different work.
+# Words before or after the number of a section that belongs to a different work.
 CITATION_BEFORE = re.compile(r"\b(?:(?:19|20)\d\d[,:]|[Ii]ts|[Tt]heir)\s+$")
 CITATION_AFTER = re.compile(r"\s+of\s+(?:its|their|the)\s+(?:paper|report)\b")
 
 
 @dataclass(frozen=True)
 class Mention:
-    """A mention in a text: its start and end, and what it names; a number without a word may be a measurement."""
+    """A mention in a text: its start, its end, and what it names; a number without a word may be a measurement."""
 
     begin: int
     end: int

@@ -7,8 +7,8 @@
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
   const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
 
-  // A model: named values and listeners. Two views of one lab share it, so they stay synchronized. `load` fetches a
-  // value that is stored in a file.
+  // A model: named values and listeners. Two views of one lab share one model, so they stay synchronized. `load`
+  // fetches a value that is stored in a file.
   function createModel(values) {
     const listeners = {};
     return {

@@ -8,7 +8,8 @@
       kept.route = route;
     });
 
-  // Returns a function that leads a link at the foot of the page to a stop or, without a stop, to its original page.
+  // Returns a function that sets the target of a link at the foot of the page: a stop or, without one, the original
+  // page.
   function atFoot(side) {
     /** @type {HTMLAnchorElement} */
     const link = document.querySelector(`.prev-next-area a.${side}`);

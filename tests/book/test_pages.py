@@ -242,7 +242,7 @@ def sections(root):
 
 
 def anchor(heading):
-    """Return the anchor of a heading, in the book as on GitHub."""
+    """Return a heading's anchor, which is the same in the book and on GitHub."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 

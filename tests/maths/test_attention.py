@@ -294,7 +294,7 @@ def test_gqa_does_not_copy_keys():
 
 
 def test_bias_has_a_gradient():
-    """The bias is the caller's own: a table of one number for each distance and head, which is looked up and added."""
+    """The caller looks up the bias in a table with one number for each distance and head; the table gets gradients."""
     table = normal(9, 3, seed=3)
     distance = torch.arange(5)[:, None] - torch.arange(5) + 4
     bias = table[distance.to(DEVICE)].permute(2, 0, 1)  # (heads, q_len, k_len)
