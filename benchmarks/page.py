@@ -219,7 +219,7 @@ def cost(browser, address):
 
 
 def far_time(browser, address):
-    """Return the milliseconds from scrolling to a page's last lab, once the page is parsed, until the lab is drawn."""
+    """Scroll to a page's last lab once the page is parsed; return the milliseconds until the lab is drawn."""
     page = open_page(browser, address, FAR)
     page.wait_for_function("window.far !== undefined")  # 0 if the lab is already complete
     far = page.evaluate("window.far")

@@ -62,7 +62,7 @@ const FIND = (() => {
   const stopWords = new Set([...STOP_WORDS, ...MORE.split(" ")].map(stem));
   const wordsOf = (text) => text.match(WORD) ?? [];
 
-  // Maps each first stem of a name to all names that begin with it, longest first, each as its stems and its term.
+  // Maps a stem to the names that begin with this stem, longest first. Each name is stored as its stems and its term.
   /** @type {Map<string, { parts: string[]; term: string }[]>} */
   const names = new Map();
   for (const row of NAMES)

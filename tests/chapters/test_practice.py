@@ -114,7 +114,7 @@ def projected():
 
 
 def words(x):
-    """Write the numbers of a vector as a sentence lists them."""
+    """Write a vector's numbers as the answers do: with two digits each, separated by commas."""
     return ", ".join(f"{number:.2g}" for number in x.tolist()).replace("-", "−")
 
 

@@ -17,7 +17,7 @@ from transformer_lab.checks.gradients import wrong_gradients
 from transformer_lab.checks.observe import run_guarded
 from transformer_lab.checks.probes import Outcomes
 
-# Mistakes that a docstring rules out, but that its check does not detect yet.
+# Mistakes that an exercise's docstring rules out, but that the exercise's check does not detect yet.
 NOT_SEEN = {
     "A small number is added to the normalizer, so the weights do not sum to one where features are tiny.",
     "The features are multiplied by 0, so a NaN or infinity in the padding stays.",

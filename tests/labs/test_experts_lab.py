@@ -132,7 +132,7 @@ RISES = torch.linspace(0, 0.8, 3201).tolist()
 
 
 def choices(lab, rise):
-    """Return the experts of each token with this bias of expert 2."""
+    """Return each token's experts if expert 2 has this bias."""
     lab.bias = torch.tensor([0, 0, rise, 0])
     return lab.indices.sort().values
 

@@ -301,7 +301,7 @@ OUTLIER, PADDING = "Value of the chosen entry", "Padding at the end of the sente
 
 
 def marked(page, name, grid=0):
-    """Return the entries of a grid that have a class."""
+    """Return the entries of a grid that have the class ``name``."""
     cells = page.locator(".tl-grid").nth(grid).locator(f".tl-cell.{name}")
     return set(cells.evaluate_all("nodes => nodes.map((node) => Number(node.dataset.flat))"))
 

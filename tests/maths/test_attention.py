@@ -165,7 +165,7 @@ def test_mask_whose_values_cannot_be_read(seen):
 @pytest.mark.parametrize("dtype", EXACT)
 @pytest.mark.parametrize("seen", [0.0, 0.4, 1.0])
 def test_gradient_of_the_fused_kernel_under_a_mask(dtype, seen):
-    """If d_value = d_head, a CPU uses its fused kernel even with a mask, including for fully masked rows."""
+    """If d_value = d_head, a CPU uses its fused kernel even with a mask, and even for fully masked rows."""
     query, key, value = (normal(2, 3, 7, 4, seed=seed, dtype=dtype) for seed in range(3))
     mask = torch.zeros(2, 1, 7, 7, dtype=torch.bool, device=DEVICE)
     mask[:, :, :5] = normal(2, 1, 5, 7, seed=4).detach().sigmoid() < seen

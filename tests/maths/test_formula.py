@@ -56,7 +56,7 @@ def numbers(x):
 
 
 def one_query(first):
-    """Return a query and keys with scores before scaling of ``first`` for key 0, and of 0 for the other three keys."""
+    """Return a query and four keys; the score before scaling is ``first`` for key 0, and 0 for the other three keys."""
     return first * IDENTITY[:1], IDENTITY
 
 
