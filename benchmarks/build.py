@@ -49,7 +49,7 @@ def start_from_nothing():
 
 
 def make(verb):
-    """Run a make verb; return how many seconds each of its steps took, in order, and, as the last, the total."""
+    """Run a make verb; return how many seconds each of its steps took, in order, and finally the total."""
     start, steps, lines = time.perf_counter(), {}, []
     with subprocess.Popen(
         ["make", verb], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT

@@ -47,7 +47,7 @@ def loading():
 
 
 def peers():
-    """Return transformers' SmolLM2 (a dict by kind of attention) and MiniLM, or ``({}, None)`` if not installed."""
+    """Return transformers' SmolLM2 (a dict by kind of attention) and MiniLM, or ``({}, None)`` without transformers."""
     if not importlib.util.find_spec("transformers"):
         print("transformers is not installed: pip install -e .[references] adds the comparison")
         return {}, None

@@ -7,10 +7,10 @@ the usual set-up for widgets. This set-up consists of myst-nb's default scripts 
 @jupyter-widgets/html-manager) and anywidget's own loader, all served from this machine. The peers are fetched once with
 npm into _build/benchmark-peers; without npm, the rows of the usual set-up are left out. A lab has responded when a key
 press on its main control has changed its status line; the labs of a page are tried one after another, and the speed-up
-over the usual set-up is computed for the first lab. The time of a far lab is measured from the moment when the page,
-now parsed, is scrolled to its last lab. "Movement" is the layout shift. Most pages have practices, whose script is a
-separate file that is fetched when a practice is near the viewport. A frame's work is printed in clock time and in
-processor time: on a busy machine, the clock time is longer.
+over the usual set-up is computed for the first lab. The far lab is the last lab of a page: once the page is parsed, the
+page is scrolled to this lab, and the time until the lab is drawn is measured. "Movement" is the layout shift. Most
+pages have practices, whose script is a separate file that is fetched when a practice is near the viewport. A frame's
+work is printed in clock time and in processor time: on a busy machine, the clock time is longer.
 """
 
 import argparse
@@ -261,7 +261,7 @@ def path(control):
 
 
 def drag(browser, page, control):
-    """Drag once; return, in ms, the main thread's longest task (clock and processor time) and the longest move."""
+    """Drag once; return, in ms, the main thread's longest task (clock and processor time) and most work for a move."""
     points = list(path(control))
     page.mouse.move(*points[0])
     page.mouse.down()

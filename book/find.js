@@ -307,7 +307,7 @@ const FIND = (() => {
     return [...line, ...inside].filter(({ term }) => terms.has(term)).sort((a, b) => a.from - b.from || b.to - a.to);
   }
 
-  // The part of a text in which the most different terms occur close together.
+  // The part of a text in which the largest number of different terms occur close together.
   const EXCERPT = 180;
   function excerpt(text, terms) {
     const found = places(text, terms);

@@ -1,4 +1,4 @@
-"""Marks sections that no later section needs; the first line of each section says what readers miss by skipping it."""
+"""Marks sections that no later section needs; their first lines say what readers who skip them miss."""
 
 from docutils import nodes
 

@@ -150,7 +150,7 @@ def _set_in_row(row, i, element):
 
 
 def _first(element, tags=None):
-    """Return the innermost first element, descending only into elements with these tags if tags are given."""
+    """Return the innermost first element; with ``tags``, descend only into elements with these tags."""
     while len(element) and (tags is None or element.tag in tags):
         element = element[0]
     return element

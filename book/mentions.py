@@ -115,7 +115,7 @@ def is_section_cell(text):
 
 
 def targets(page, text, places):
-    """Yield each mention of a text with the heading that it names; raise an error unless there is exactly one."""
+    """Yield each mention of a text with the heading that it names; raise an error unless it names exactly one."""
     in_references = any(title_of(section) == "References" for section in sections_around(text))
     for mention in mentions(str(text), in_references, is_section_cell(text)):
         targets = places.get((mention.word, mention.number), [])

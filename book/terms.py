@@ -51,7 +51,7 @@ class Terms:
         self.form = re.compile(rf"(?<!{WORD_CHARACTER})(?:{either})(?!{WORD_CHARACTER})")
 
     def first_uses(self, text, used):
-        """Yield start, end and anchor of each term in a text that is not in ``used`` yet, and add it there."""
+        """Yield the start, end and anchor of each term of a text that ``used`` lacks, and add the term to ``used``."""
         for match in self.form.finditer(text):
             term = self.names[match.lastindex - 1]
             if term not in used and (term not in TERMS_IN_COMPANY or in_company(text, *match.span())):
