@@ -48,7 +48,7 @@ def test_late_sinusoidal_positions_are_exact():
 
 
 def test_shifting_positions_rotates_every_pair():
-    """The encoding of ``p + 7`` is that of ``p`` times a matrix that is independent of ``p`` (Vaswani et al., section 3.5)."""
+    """Encoding ``p + 7`` is encoding ``p`` times a matrix independent of ``p`` (Vaswani et al., section 3.5)."""
     actual = tl.sinusoidal_positions(40, 8).double()
     for pair in range(4):
         turn = 7 / 10000 ** (2 * pair / 8)
