@@ -11,11 +11,11 @@ One run compares implementations of self-attention with equal weights. Before th
     x-tr      x_transformers.Attention(flash=True)
     plain     the lean one with softmax(q kᵀ + mask) v written out
 
-Time. On a CPU, the time is processor time on one thread, without waiting for a busy core. All functions take turns in
-shuffled order; a turn lasts about 10 ms or one call. The ratio other/ours is computed in each round; the table shows
-the median of these ratios, ± half the distance between the quartiles. Implementations many times slower than ours run
-only in every second to fourth round. "forward" runs under no_grad; "+backward" computes the gradients of the
-input and of all weights.
+Time. On a CPU, the time is processor time on one thread, which excludes waiting for a busy core. All functions take
+turns in shuffled order; a turn lasts about 10 ms or one call. The ratio other/ours is computed in each round; the table
+shows the median of these ratios, ± half the distance between the quartiles. An implementation many times slower than
+ours runs only in every second, third or fourth round. "forward" runs under no_grad; "+backward" computes the gradients
+of the input and of all weights.
 
 Memory. The table shows the peak memory of a call, with its output (and gradients), minus the memory in use before the
 call. On a CPU, the peak is summed from the allocations that torch.profiler records: this sum is exact even for small
@@ -89,7 +89,7 @@ def padding(shape):
 
 
 def contestants(shape, mask):
-    """Return functions of x with equal results, by name, and the parameters of each function."""
+    """Return a dict of functions of x that have equal results, and a dict of each function's parameters."""
     _, seq, d_model, n_heads = shape
     is_causal, real = mask == "causal", padding(shape) if mask == "padding" else None
     reference = nn.MultiheadAttention(d_model, n_heads, batch_first=True, device=DEVICE)  # biases are initially zero
@@ -124,7 +124,7 @@ def contestants(shape, mask):
 
 
 def passes(functions, parameters, shape, backward, mask):
-    """Wrap each function as a call without arguments that returns the output, and with ``backward`` the gradients."""
+    """Wrap each function as a call without arguments that returns the output and, with ``backward``, the gradients."""
     batch, seq, d_model, _ = shape
     x, upstream = (torch.randn(batch, seq, d_model).to(DEVICE) for _ in range(2))
     x.requires_grad_(backward)
@@ -148,7 +148,7 @@ def passes(functions, parameters, shape, backward, mask):
 
 
 def check_agreement(calls, shape, mask):
-    """Raise an error unless all functions have the same output and the same gradient of the input at real tokens."""
+    """Raise an error unless, at real tokens, all functions have the same output and the same gradient of the input."""
     real = padding(shape)[:, 0, 0, :, None] if mask == "padding" else torch.ones((), dtype=torch.bool, device=DEVICE)
     expected = [x * real for x in calls["ours"]()[:2]]
     for name, call in calls.items():

@@ -2,11 +2,11 @@
 
     python benchmarks/audit.py [--versions 5.17.0 5.24.0]
 
-The first part audits the twenty bugs of ``transformer_lab.bugs``, broken and repaired, and ten correct models, and
-prints which properties fail, and the median and longest processor time of an audit in seconds. The second part audits
-tiny models of Hugging Face's library, with random weights, in each version of the library in --versions: pip installs a
-version into _build/benchmark-peers, and a separate process audits the models. Version 5.17.0 has five decoders that
-read the future (transformers#48745, #48748); later versions have none.
+The first part audits ten correct models, and the broken and the repaired model of each of the twenty bugs of
+``transformer_lab.bugs``. It prints which properties fail, and the median and longest processor time of an audit in
+seconds. The second part audits tiny models of Hugging Face's library, with random weights, in each version of the
+library in --versions: pip installs a version into _build/benchmark-peers, and a separate process audits the models.
+Version 5.17.0 has five decoders that read the future (transformers#48745, #48748); later versions have none.
 """
 
 import argparse
@@ -49,7 +49,7 @@ HEADS = {"Bert": "BertLMHeadModel", "GPT2": "GPT2LMHeadModel"}
 
 
 def audited(arguments):
-    """Return the report of an audit and its processor seconds."""
+    """Run an audit; return its report and its processor time in seconds."""
     before = time.process_time()
     with contextlib.redirect_stdout(io.StringIO()):
         report = tl.audit(**arguments)

@@ -2,11 +2,11 @@
 
     python benchmarks/build.py [--only book|test]
 
-The first run starts without results and caches of earlier runs, and drops the environment's files from the page cache
-if the system allows it. The second run starts with nothing changed; a third run of the book starts with one sentence of
-one notebook changed (and restored afterwards). Aims, on two cores: the three runs of the book take 4 minutes, 45 s and
-60 s; the first run of the tests takes 15 minutes, installation included (``make environment`` prints the time of the
-installation), and the second run takes 6 minutes.
+The first run starts without the results and caches of earlier runs, and drops the environment's files from the page
+cache if the system allows it. The second run starts with nothing changed; a third run of the book starts with one
+sentence of one notebook changed (and restored afterwards). Aims, on two cores: the three runs of the book take 4
+minutes, 45 s and 60 s; the first run of the tests takes 15 minutes, installation included (``make environment`` prints
+the time of the installation), and the second run takes 6 minutes.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def start_from_nothing():
 
 
 def make(verb):
-    """Run a make verb, and return the seconds of its steps, in order; the last is the total."""
+    """Run a make verb; return how many seconds each of its steps took, in order, and finally the total."""
     start, steps, lines = time.perf_counter(), {}, []
     with subprocess.Popen(
         ["make", verb], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT

@@ -1,4 +1,4 @@
-"""How long each check takes on a right answer, and how many known mistakes, and mistakes of the bank, it names.
+"""Measures how long each check takes on a right answer, and counts the known and the bank's mistakes that it names.
 
 python benchmarks/checks.py
 python benchmarks/checks.py --bank               only the bank
@@ -26,7 +26,7 @@ from transformer_lab.checks.observe import run_guarded
 REPEATS = 5
 COLUMNS = ("right", "rejected", "known", "named", "accepted")
 # The possible outcomes of an answer. A card that names no mistake says where to look ("place"), or only shows numbers
-# ("numbers"). "both": the answer has two slips ("two"), and the card names both.
+# ("numbers"). "two": the answer has two slips. "both": the card names both of them.
 OUTCOMES = ("right", "refused", "wrong", "accepted", "named", "two", "both", "false", "unjudged", "place", "numbers")
 ONLY_NUMBERS = ("With ", "The smallest input that shows it")  # beginnings of the paragraphs that show numbers
 JUDGED = Path(bank.__file__).with_name("judged.txt")
@@ -49,7 +49,7 @@ def seconds(exercise, function):
 
 
 def counts(exercise):
-    """Count right answers, and those that the check rejects; known mistakes, and those that it names or accepts."""
+    """Count right answers, those that the check rejects, known mistakes, and those that the check names or accepts."""
     right = [diagnosed(exercise, function) for function in (exercise.reference, *exercise.equivalents.values())]
     wrong = {mistake.id: diagnosed(exercise, mistake.function) for mistake in exercise.mistakes.values()}
     return (

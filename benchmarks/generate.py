@@ -3,8 +3,8 @@
     python benchmarks/generate.py [--quick]
 
 The benchmark needs the weights (python -m transformer_lab.pretrained), and compares with transformers if that is
-installed (pip install -e .[references]). Times are processor times on one thread, measured in turn; loading is measured
-in a fresh interpreter, without imports.
+installed (pip install -e .[references]). Times are processor times on one thread, and the functions take turns. The
+time of loading is measured in a fresh interpreter, after the imports.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def loading():
 
 
 def peers():
-    """Return SmolLM2, for each kind of attention, and MiniLM in transformers; nothing if it is not installed."""
+    """Return transformers' SmolLM2 (a dict by kind of attention) and MiniLM, or ``({}, None)`` without transformers."""
     if not importlib.util.find_spec("transformers"):
         print("transformers is not installed: pip install -e .[references] adds the comparison")
         return {}, None

@@ -2,8 +2,8 @@
 
     python benchmarks/labs.py
 
-Each lab is alone on a page, and its main control is dragged three times, as in page.py. The table shows medians of
-three, in ms. A frame takes 16 ms.
+Each lab is alone on a page, and its main control is dragged three times, as in page.py. The table shows medians of the
+three drags, in ms. A frame takes 16 ms.
 """
 
 import shutil
@@ -39,7 +39,7 @@ LABS = {
 def main():
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if not chromium:
-        sys.exit("No Chromium is installed: on Debian, sudo apt install chromium.")
+        sys.exit("No Chromium is installed: on Debian, run sudo apt install chromium.")
     print(f"{'':42}{'longest task':>14}{'computed':>10}{'busiest move':>14}")
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])

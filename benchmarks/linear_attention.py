@@ -15,11 +15,11 @@ One run compares all implementations, with batch 1, 8 heads of 64 features, and 
 Without causality: tl.bidirectional_linear_attention, fused and plain. All linear implementations use the same features,
 elu(x) + 1. Before the timing, their results must agree, and so must those of the two softmax implementations.
 
-Time. On a CPU, the time is processor time on one thread, without waiting for a busy core. All functions take turns in
-shuffled order; a turn lasts about 10 ms or one call. The ratio other/ours is computed in each round; the table shows
-the median of these ratios, ± half the distance between the quartiles. Implementations many times slower than ours run
-only in every second to fourth round. "forward" runs under no_grad; "+backward" computes the gradients of
-query, key and value.
+Time. On a CPU, the time is processor time on one thread, which excludes waiting for a busy core. All functions take
+turns in shuffled order; a turn lasts about 10 ms or one call. The ratio other/ours is computed in each round; the table
+shows the median of these ratios, ± half the distance between the quartiles. An implementation many times slower than
+ours runs only in every second, third or fourth round. "forward" runs under no_grad; "+backward" computes the gradients
+of query, key and value.
 
 Memory. The table shows the peak memory of a call, with its output (and gradients), minus the memory in use before the
 call. On a CPU, the peak is summed from the allocations that torch.profiler records: this sum is exact even for small
@@ -80,7 +80,8 @@ FLA, KERNEL = reference(), kernel()
 # In flash-linear-attention, tensors have the axis of tokens before the axis of heads.
 TOKENS_FIRST = {"fla", "kernel"}
 SOFTMAX = {"fused", "plain"}
-# A function that allocates and frees much memory slows the next turn, so these are timed separately, beside ours.
+# A function that allocates and frees much memory slows the next turn, so these functions are timed in a second
+# comparison with ours.
 HEAVY = {"plain", "cumsum", "steps"}
 PEERS = ["fused", "plain", "cumsum", "steps", *(["fla"] if FLA else []), *(["kernel"] if KERNEL else [])]
 
@@ -113,7 +114,7 @@ def features_first(function, **options):
 
 
 def forms(length, is_causal):
-    """Return functions of query, key and value by name, ours first."""
+    """Return a dict of functions of query, key and value; ours comes first."""
     if not is_causal:
         return {
             "ours": tl.bidirectional_linear_attention,
@@ -138,7 +139,7 @@ def forms(length, is_causal):
 
 
 def passes(length, is_causal, backward):
-    """Return every implementation as a call that returns the output, and with ``backward`` the gradients."""
+    """Return every implementation as a call that returns the output and, with ``backward``, the gradients."""
     query, key, value, upstream = (torch.randn(1, HEADS, length, D_HEAD).to(DEVICE) for _ in range(4))
 
     def call(name, function):
@@ -165,7 +166,7 @@ def passes(length, is_causal, backward):
 
 
 def check_agreement(calls):
-    """Raise an error unless outputs and gradients agree among the linear, and among the softmax implementations."""
+    """Raise an error unless the linear implementations agree in outputs and gradients, and so do the softmax ones."""
     results = {name: call() for name, call in calls.items()}
     for name, outputs in results.items():
         expected = results["fused" if name in SOFTMAX else "ours"]
@@ -199,7 +200,7 @@ def row(length, is_causal, backward, budget):
 
 
 def per_token(lengths, is_causal, backward, budget):
-    """Return our time per token at each length, divided by that at the first; all lengths are measured in turn."""
+    """Return our time per token at each length, divided by our time per token at the first; the lengths take turns."""
     calls = {length: passes(length, is_causal, backward)["ours"] for length in lengths}
     timing = compare(calls, budget)
     return {length: timing.median(length) * lengths[0] / length for length in lengths[1:]}

@@ -2,14 +2,15 @@
 
     make book && python benchmarks/page.py [--repeats 5] [--pages 03_attention_lookup.html]
 
-Every page of the built book is opened in an installed Chromium: from disk, over HTTP, and over HTTP with the usual
-set-up for widgets: myst-nb's default scripts (require.js and @jupyter-widgets/html-manager) and anywidget's own loader,
-all served from this machine. The peers are fetched once with npm into _build/benchmark-peers; without npm, the rows of
-the usual set-up are left out. A lab has responded when a key press on its main control has changed its status line; the
-labs of a page are tried one after another, and the speed-up over the usual set-up is computed for the first lab. The
-time of a far lab begins when the page is parsed and scrolls to its last lab. "Movement" is the layout shift. Most pages
-have practices, whose script is a separate file that is fetched when a practice is near the viewport. A frame's work is
-printed in clock time and in processor time: on a busy machine, the clock time is longer.
+Every page of the built book is opened in an installed Chromium in three ways: from disk, over HTTP, and over HTTP with
+the usual set-up for widgets. This set-up consists of myst-nb's default scripts (require.js and
+@jupyter-widgets/html-manager) and anywidget's own loader, all served from this machine. The peers are fetched once with
+npm into _build/benchmark-peers; without npm, the rows of the usual set-up are left out. A lab has responded when a key
+press on its main control has changed its status line; the labs of a page are tried one after another, and the speed-up
+over the usual set-up is computed for the first lab. The far lab is the last lab of a page: once the page is parsed, the
+page is scrolled to this lab, and the time until the lab is drawn is measured. "Movement" is the layout shift. Most
+pages have practices, whose script is a separate file that is fetched when a practice is near the viewport. A frame's
+work is printed in clock time and in processor time: on a busy machine, the clock time is longer.
 """
 
 import argparse
@@ -47,7 +48,7 @@ STATE = re.compile(r'<script type="application/vnd.jupyter.widget-state\+json">(
 MAIN = '.tl-knob, [aria-label^="Query at"], .tl-matrix[tabindex="0"], .tl-sheet, input[type=range]'
 MOVES = 60
 
-# Moves the focus to the first lab that has not responded yet, as soon as the lab is drawn, and records when it
+# As soon as the first lab that has not responded yet is drawn, moves the focus to this lab, and records when the lab
 # responds. Once the page is complete, scrolls to a lab that is only drawn when it is near the viewport.
 WATCH = """
 window.answers = [];
@@ -74,8 +75,8 @@ addEventListener("load", ask);
 """
 
 
-# Adds up layout shifts while the page loads; once the page is parsed, scrolls to its last lab and records how long this
-# lab takes until it is complete.
+# Adds up layout shifts while the page loads; once the page is parsed, scrolls to its last lab and records how long it
+# takes until this lab is complete.
 SHIFT = """
 window.shift = 0;
 new PerformanceObserver((list) => {
@@ -195,7 +196,7 @@ def open_page(browser, address, script=""):
 
 
 def cost(browser, address):
-    """Return requests, bytes, requests to other hosts, and layout shift until the page is idle."""
+    """Load a page until it is idle; return requests, bytes, requests to other hosts, and layout shift."""
     page = browser.new_context().new_page()
     page.add_init_script(SHIFT)
     own_files, other_hosts = [], []
@@ -218,7 +219,7 @@ def cost(browser, address):
 
 
 def far_time(browser, address):
-    """Return the milliseconds from scrolling to a page's last lab, once the page is parsed, until the lab is drawn."""
+    """Scroll to a page's last lab once the page is parsed; return the milliseconds until the lab is drawn."""
     page = open_page(browser, address, FAR)
     page.wait_for_function("window.far !== undefined")  # 0 if the lab is already complete
     far = page.evaluate("window.far")
@@ -260,7 +261,7 @@ def path(control):
 
 
 def drag(browser, page, control):
-    """Drag once; return, in ms, the main thread's longest task (clock and processor time) and the longest move."""
+    """Drag once; return, in ms, the main thread's longest task (clock and processor time) and most work for a move."""
     points = list(path(control))
     page.mouse.move(*points[0])
     page.mouse.down()
@@ -291,7 +292,7 @@ def drags(browser, page, lab):
 
 
 def smoothness(browser, address):
-    """Run `drags` for each lab, and for each of its steps if it has steps."""
+    """Run `drags` for each lab, and again after a click on each of its buttons "step by step"."""
     page = open_page(browser, address)
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(1000)
@@ -313,7 +314,7 @@ def main():
     if not pages:
         sys.exit("There is no book in _build/html: run `make book` first.")
     if not chromium:
-        sys.exit("No Chromium is installed: on Debian, sudo apt install chromium.")
+        sys.exit("No Chromium is installed: on Debian, run sudo apt install chromium.")
     peers = fetch_peers()
     if not peers:
         print("The usual set-up is left out: its packages could not be fetched (npm and a network are needed, once).")

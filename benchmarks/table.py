@@ -27,7 +27,7 @@ def end(start):
 
 
 def ratio(comparison, name):
-    """Format an implementation's ratio to ours, ± half the distance between the quartiles; a dash if not measured."""
+    """Format the median ratio to ours, ± half the distance between the quartiles, or a dash if it was not measured."""
     if name not in comparison.ratios:
         return "–"
     median = comparison.median(name)

@@ -30,7 +30,7 @@ def lookup(name):
 
 
 def entry(name):
-    """Return the section of a name, as Markdown."""
+    """Return the section about a name, as Markdown."""
     value = lookup(name)
     if isclass(value):
         body = f"```{{eval-rst}}\n.. autoclass:: transformer_lab.{name}\n   :members:\n```"

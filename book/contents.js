@@ -1,6 +1,6 @@
 // The list of a page's sections follows the reader: the current section is marked and scrolled into view within the
-// list. In chapters, each entry shows the section's minutes and whether it has been read, and a line marks the end of a
-// sitting. The event "tl-section" notifies other scripts of the current section.
+// list. In chapters, each entry shows the section's minutes and whether the section has been read, and a line marks the
+// end of a sitting. The event "tl-section" notifies other scripts of the current section.
 (() => {
   const list = document.querySelector(".bd-toc-nav");
   if (!list) return;
@@ -18,8 +18,8 @@
   let current = null;
   let landed = null; // the target of a link: its section is current until the reader scrolls
 
-  // On the last screen, the reading line moves to the bottom of the window, so that each short section at the end
-  // becomes current once.
+  // On the last screen, the line at which the reader is assumed to read moves to the bottom of the window, so that each
+  // of the short sections at the end becomes current once.
   function lineOf({ scrollTop, scrollHeight, clientHeight }) {
     const line = HEADING + LINE * clientHeight;
     const left = Math.max(0, scrollHeight - clientHeight - scrollTop);

@@ -4,7 +4,7 @@ A page that is not named here has its own title and its first paragraph.
 """
 
 FRONT = "index"
-# For each page, the title and the description, in at most 160 characters, as many as result lists show.
+# For each page, its title and a description of at most 160 characters, the number that result lists show.
 TITLES_AND_DESCRIPTIONS = {
     FRONT: (
         "Transformer Lab: an interactive course on Transformers in PyTorch",

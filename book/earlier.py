@@ -1,6 +1,6 @@
 """Adds to the end of each chapter a link to three questions of the mixed practice, from all earlier chapters.
 
-Rules that a reader has not practised for some chapters are asked again before they are forgotten.
+Readers thus answer questions about rules that they have not practised for some chapters, before they forget them.
 """
 
 import re
@@ -14,7 +14,7 @@ CHECK_YOURSELF = re.compile(r"\d+\.\d+ Check yourself")
 
 
 def link(number):
-    """Return the words and the address's query of a chapter's link, or None if no earlier chapter has a practice."""
+    """Return the text and the query of a chapter's link, or None if no earlier chapter has a practice."""
     earlier = [topic.chapter for topic in practice.topics().values() if topic.chapter < number]
     if not earlier:
         return None

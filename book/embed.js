@@ -1,4 +1,4 @@
-// Shows one lab, by its name in the address: see book/embed.py.
+// Shows the lab that the address names: see book/embed.py.
 (() => {
   const place = document.querySelector("main");
   const name = new URLSearchParams(location.search).get("lab") ?? "";

@@ -1,7 +1,7 @@
 """A page that shows only one lab, for a frame in slides: embed.html?lab=05_masks-2.
 
 Each lab of a page has a script file with its state, which `embed.js` loads by name, because a page opened from disk
-cannot fetch JSON. `lab=masks` is the first lab of its kind.
+cannot fetch JSON. `lab=masks` selects the first lab of the kind `masks`.
 """
 
 import json

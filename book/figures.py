@@ -1,8 +1,8 @@
 """Figures: sizes that prevent layout shifts, a number and a caption to link to, and a link to the full size.
 
-A chapter's figure is *Figure 6.2*: the caption is the paragraph after the figure that begins with this number, or the
-first sentence of the figure's description. Each figure is a link to its picture, which `figures.js` opens over the
-page. A phone shows the panels of a wide figure one below the other.
+A chapter's figure is *Figure 6.2*: the caption is the paragraph after the figure, if this paragraph begins with the
+figure's number, or else the first sentence of the figure's description. Each figure is a link to its picture, which
+`figures.js` opens over the page. A phone shows the panels of a wide figure one below the other.
 """
 
 import re

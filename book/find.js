@@ -62,7 +62,7 @@ const FIND = (() => {
   const stopWords = new Set([...STOP_WORDS, ...MORE.split(" ")].map(stem));
   const wordsOf = (text) => text.match(WORD) ?? [];
 
-  // Maps the first stem of each name to the names that begin with it, longest first: the stems of a name, and its term.
+  // Maps a stem to the names that begin with this stem, longest first. Each name is stored as its stems and its term.
   /** @type {Map<string, { parts: string[]; term: string }[]>} */
   const names = new Map();
   for (const row of NAMES)
@@ -72,8 +72,8 @@ const FIND = (() => {
     }
   for (const ways of names.values()) ways.sort((a, b) => b.parts.length - a.parts.length);
 
-  // Returns the terms of a text with their places: the words, in which a name replaces the words that form it (`line`),
-  // and the words inside names (`inside`).
+  // Returns the terms of a text with their places, as two lists. In `line`, each name replaces the words that form it;
+  // `inside` has the words inside names.
   function read(text) {
     const words = [...text.matchAll(WORD)].map(({ 0: word, index: from }) => ({
       from,
@@ -171,7 +171,7 @@ const FIND = (() => {
   const rarest = Math.log2(1 + sections.length);
   const isKnown = (term) => rarity.body.has(term) || rarity.heading.has(term);
 
-  // Whether two words differ in one letter: one is added, one is replaced, or two neighbours are exchanged.
+  // Whether two words differ by one slip: a letter added or missing, a letter replaced, or two neighbours exchanged.
   function isOneEdit(a, b) {
     if (Math.abs(a.length - b.length) > 1) return false;
     let start = 0;
@@ -183,7 +183,7 @@ const FIND = (() => {
   }
   const inLowerCase = (texts) => texts.flatMap(wordsOf).map((word) => word.toLowerCase());
   const knownWords = new Set(inLowerCase([...glossary.map(({ title }) => title), ...NAMES.flat()]));
-  // All words of the texts that may replace a misspelt word, the most frequent first. The list is only made when a
+  // All words of the texts that may replace a misspelt word, the most frequent first. The list is made only when a
   // query contains a word that is in no text.
   /** @type {string[]} */
   let frequentWords;
@@ -205,7 +205,7 @@ const FIND = (() => {
     return frequentWords.find(isNear);
   }
 
-  // A compound such as "selfattention" is two words.
+  // Splits a compound such as "selfattention" into two words.
   function split(word) {
     for (let at = LONG; at <= word.length - LONG; at += 1) {
       const halves = [word.slice(0, at), word.slice(at)];
@@ -214,8 +214,8 @@ const FIND = (() => {
     return "";
   }
 
-  // Returns the query, in which each word that occurs in no section is replaced by a similar word that does occur;
-  // whether a replacement corrected a misspelling; and the words without a replacement.
+  // Replaces each word of a query that occurs in no section by a similar word that does occur. Returns the new query,
+  // whether a replacement corrected a misspelling, and the words without a replacement.
   function corrected(query, completions) {
     const missing = [];
     let isMisspelt = false;
@@ -250,7 +250,8 @@ const FIND = (() => {
   }
   const rarityOf = (term) => rarity.body.get(term) ?? rarity.heading.get(term) ?? rarest;
 
-  // The score adds the terms one by one, is reduced if some are missing, and then adds the query as a whole.
+  // The points of the query's terms are summed, the sum is reduced if some terms are missing, and points for the query
+  // as a whole are added.
   function score(one, weight, { queryTerms, phrase, quotes }) {
     const best = queryTerms.map((terms) => Math.max(...terms.map((term) => points(one, term))));
     const values = queryTerms.map((terms) => Math.max(...terms.map(rarityOf)));
@@ -263,7 +264,8 @@ const FIND = (() => {
     return { score: weight * (sum(best) * share + inHeading + inText), hasAll: share === 1 };
   }
 
-  // For names written as in code, the package ranks first; questions, claims and lists of works rank last.
+  // If the query is a name written as in code, the package's entry ranks first; questions, claims and lists of works
+  // rank last.
   const CODE = /[_.]|[a-z][A-Z]|[A-Z][A-Z]/;
   const MINOR = /Check yourself|Claims you will meet|Predict first|References/;
   function weight({ kind, title, address }, query) {
@@ -305,7 +307,7 @@ const FIND = (() => {
     return [...line, ...inside].filter(({ term }) => terms.has(term)).sort((a, b) => a.from - b.from || b.to - a.to);
   }
 
-  // The part of a text where most of the terms are together.
+  // The part of a text in which the largest number of different terms occur close together.
   const EXCERPT = 180;
   function excerpt(text, terms) {
     const found = places(text, terms);

@@ -119,8 +119,8 @@ def write_files(app, error):
 
 
 def setup(app):
-    # The priority makes this handler run after the tags of social cards are added, and after the extension of the
-    # 404 page, which changes addresses.
+    # The priority makes this handler run after the one that adds the tags of social cards, and after the 404 page's
+    # handler, which changes addresses.
     app.connect("html-page-context", add_tags, priority=900)
     app.connect("build-finished", write_files)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""Marks the sections that no later section needs; the first line of each says what a reader who skips it misses."""
+"""Marks sections that no later section needs; their first lines say what readers who skip them miss."""
 
 from docutils import nodes
 

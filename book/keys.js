@@ -94,7 +94,7 @@
     true,
   );
 
-  // A button for readers who do not know that there are keys.
+  // A button for readers who do not know that the page has keyboard shortcuts.
   const button = makeElement("button", { type: "button", className: "tl-keys-button", textContent: "Keys" });
   button.append(" ", makeElement("kbd", { textContent: "?" }));
   button.addEventListener("click", showCard);

@@ -36,7 +36,7 @@ class Element(NamedTuple):
 
 
 class Markup:
-    """All elements of some pages, each with the elements around it, and what some scripts can add.
+    """All elements of some pages, each with its ancestors, and the elements and names that some scripts can add.
 
     Args:
         pages: texts of HTML pages
@@ -76,7 +76,7 @@ class Markup:
 
 
 def chains(page):
-    """Return the elements of a page, each as a tuple of the elements around it, from the root, and itself."""
+    """Return the elements of a page, each as a tuple: its ancestors, from the root down, and the element itself."""
     found, stack = set(), []
     for closes, tag, attributes in TAG.findall(WITHOUT_ELEMENTS.sub("", page)):
         if closes:

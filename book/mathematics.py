@@ -22,7 +22,7 @@ FONT = Path(__file__).parent / "fonts" / "stix-two-math.woff"
 STYLE = "mathematics.css"
 ARGUMENTS = {"mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 2, "msubsup": 3, "munderover": 3}
 SCRIPTS = ARGUMENTS.keys() - {"mfrac", "mroot"}
-# The space around signs for which TeX and browsers differ.
+# TeX's space around the signs that browsers space differently.
 SPACE_AROUND = {":": "0.278em", "…": "0.167em", "/": "0", "∞": "0", "∅": "0"}
 THIN_SPACE = "0.167em"
 ACCENTS = {"^": "ˆ", "~": "˜"}
@@ -150,14 +150,14 @@ def _set_in_row(row, i, element):
 
 
 def _first(element, tags=None):
-    """Return the innermost first element, descending only into elements with these tags if tags are given."""
+    """Return the innermost first element; with ``tags``, descend only into elements with these tags."""
     while len(element) and (tags is None or element.tag in tags):
         element = element[0]
     return element
 
 
 def parts_of(tex):
-    """Split a formula at its wide spaces. A narrow page shows the parts below each other."""
+    """Split a formula at its wide spaces. A narrow page shows the parts one below the other."""
     parts = [part.strip() for part in re.split(r"(?:\\qquad(?![a-zA-Z])\s*)+", tex)]
 
     def whole(part):

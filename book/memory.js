@@ -8,7 +8,7 @@
   // or when all its questions have been answered. Scrolling past a section does not count as reading.
   //
   // The reader's place is the furthest section on which the reader has spent a tenth of its minutes, in the chapter
-  // that was read last. A short look at another section does not move the place.
+  // that was read last. Looking briefly at another section does not change the place.
   const SHARE = 0.1;
   const IDLE_LIMIT = 120; // seconds after the last input event during which a page counts as being read
   if (chapter) {

@@ -2,7 +2,7 @@
 
 The notebooks' text does not change. A mention with a word, such as *section 5.9* or *chapters 3 and 4*, must name
 exactly one heading, or the build fails. A number without a word is a mention only in unambiguous forms such as
-``(5.9)`` or *as in 5.9*, and only if there is such a section: other numbers may be measurements. A section of a
+``(5.9)`` or *as in 5.9*, and only if a section has this number: other numbers may be measurements. A section of a
 published paper is not a mention.
 """
 
@@ -33,14 +33,14 @@ NUMBER_AFTER_PHRASE = re.compile(
     rf"{NUMBER}{UNIT}"
 )
 NUMBER_AFTER_AND = re.compile(rf"\s+and\s+{NUMBER}{UNIT}")
-# Words before or after a section number that belongs to a different work.
+# Words before or after the number of a section that belongs to a different work.
 CITATION_BEFORE = re.compile(r"\b(?:(?:19|20)\d\d[,:]|[Ii]ts|[Tt]heir)\s+$")
 CITATION_AFTER = re.compile(r"\s+of\s+(?:its|their|the)\s+(?:paper|report)\b")
 
 
 @dataclass(frozen=True)
 class Mention:
-    """A mention in a text: its start and end, and what it names; a number without a word may be a measurement."""
+    """A mention in a text: its start, its end, and what it names; a number without a word may be a measurement."""
 
     begin: int
     end: int
@@ -66,7 +66,7 @@ once = cache(headings)  # for each build
 
 
 def mentions(text, in_references=False, is_section_cell=False):
-    """Yield the mentions in a text; with ``in_references``, every section belongs to a paper."""
+    """Yield the mentions in a text; with ``in_references``, every mentioned section belongs to a paper."""
     if is_section_cell and re.fullmatch(NUMBER, text.strip()):
         begin = text.index(text.strip())
         yield Mention(begin, begin + len(text.strip()), "section", text.strip())
@@ -115,7 +115,7 @@ def is_section_cell(text):
 
 
 def targets(page, text, places):
-    """Yield each mention of a text with the heading that it names; raise an error unless there is exactly one."""
+    """Yield each mention of a text with the heading that it names; raise an error unless it names exactly one."""
     in_references = any(title_of(section) == "References" for section in sections_around(text))
     for mention in mentions(str(text), in_references, is_section_cell(text)):
         targets = places.get((mention.word, mention.number), [])

@@ -7,8 +7,8 @@
   const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
   const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
 
-  // A model: named values and listeners. Two views of one lab share it, so they stay synchronized. `load` fetches a
-  // value that is stored in a file.
+  // A model: named values and listeners. Two views of one lab share one model, so they stay synchronized. `load`
+  // fetches a value that is stored in a file.
   function createModel(values) {
     const listeners = {};
     return {
@@ -107,8 +107,8 @@
   }
 
   // Labs near the viewport are drawn at once; other labs are drawn when they come near, or after the page has been
-  // parsed, nearest first. A file is fetched only for a lab near the viewport. The observer needs no additional
-  // layouts.
+  // parsed, nearest first. A file is fetched only for a lab near the viewport. An IntersectionObserver causes no
+  // additional layouts.
   const waiting = new Set();
   const near = new IntersectionObserver(
     (entries) => {

@@ -35,7 +35,7 @@ TITLES = {
 
 
 def code_of(bug):
-    """Return the lines that rebuild a bug: its function without name, docstring and the arguments of the audit."""
+    """Return the lines that rebuild a bug: its function's body, without docstring and audit arguments."""
     source = textwrap.dedent(inspect.getsource(bug.build))
     body = textwrap.dedent(source.split('"""', 2)[2]).strip("\n")
     return re.sub(r"\n\nreturn audit_arguments\(either\(.*\)\Z", "", body)
@@ -52,7 +52,7 @@ def audit_sentence(bug):
 
 
 def picture(name):
-    """Return the table of changed outputs, as a drawing that links to the lab; nothing if it would not show the bug."""
+    """Return the table of changed outputs as a drawing with a link to the lab, or nothing if no table shows the bug."""
     if name not in MAPS:
         return []
     letter, weights, row = MAPS[name]

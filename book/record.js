@@ -10,7 +10,7 @@ const RECORD = (() => {
   const PRACTICE = "transformer-lab.practice"; // written by the practice lab
   const STAMP = /^\d{4}-\d\d-\d\d/;
 
-  // Reading: from any stored or imported value, valid entries are kept and all others are left out.
+  // Reading: the valid entries of any stored or imported value are kept, and all other entries are left out.
   const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
   const isCount = (value) => Number.isInteger(value) && value >= 0;
   const isText = (value) => typeof value === "string" && value.length < 300;

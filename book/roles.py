@@ -18,7 +18,7 @@ UNCOLOURED_NODES = tuple(kind for kind in NODES_LEFT_OUT if kind is not nodes.re
 
 
 def role_of(word):
-    """Return the role that a word, or the letter of a formula, names, or None."""
+    """Return the role that a word or a formula's letter names, or None if it names no role."""
     return ROLE.get(word.lower())
 
 

@@ -1,6 +1,6 @@
-// Leads a reader who follows a route along the route. A stop that is not directly followed by the next stop ends with a
-// link to it; the links at the foot of the page, and the keys ← and →, which follow these links, also lead along the
-// route. The list of sections marks the stops.
+// Guides a reader along the route that the reader has chosen. If other sections come between a stop and the next stop,
+// the stop ends with a link to the next stop. The links at the foot of the page also lead along the route, and so do
+// the keys ← and →, which open these links. The list of sections marks the stops.
 (() => {
   const { pagename } = DOCUMENTATION_OPTIONS;
   const follow = (route) =>
@@ -8,7 +8,8 @@
       kept.route = route;
     });
 
-  // Returns a function that leads a link at the foot of the page to a stop or, without a stop, to its original page.
+  // Returns a function that sets the target of a link at the foot of the page: a stop or, without one, the original
+  // page.
   function atFoot(side) {
     /** @type {HTMLAnchorElement} */
     const link = document.querySelector(`.prev-next-area a.${side}`);

@@ -25,7 +25,7 @@ def stops(env, route):
 
 
 def on_page(app, page):
-    """Return the data for ``route.js``: for each route its title, the link before the page, and the page's stops.
+    """Return the data for ``route.js``: each route's title, the link to the stop before the page, and the page's stops.
 
     A stop consists of its anchor and the link to the next stop. The page of a route is its own first stop, without an
     anchor.

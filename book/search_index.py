@@ -1,4 +1,4 @@
-"""The search: a script with the text of every section, in the order of the book, the labs, and the search functions.
+"""The search: a script that contains every section's text, in the book's order, the labs, and the search functions.
 
 The script is ``search_index.js``. A page loads the script when its reader begins to search: see hits.js.
 """
@@ -43,7 +43,7 @@ SIGNS = {
 
 
 def as_typed(tex):
-    """Return an inline formula as a reader may type the formula: ``d_\\text{head}`` is d_head."""
+    """Return an inline formula in the form in which a reader may type it: ``d_\\text{head}`` is d_head."""
     tex = re.sub(r"\\(?:text|mathrm|operatorname|mathbf|mathit)\{([^{}]*)\}", r"\1", tex)
     tex = re.sub(r"\\sqrt\{([^{}]*)\}", r"√\1", tex)
     tex = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", tex)

@@ -1,4 +1,4 @@
-"""Applies the site's address, html.baseurl in _config.yml: links of the 404 page, buttons that need a repository."""
+"""Applies the site's address (html.baseurl in _config.yml) to the 404 page and to buttons that need a repository."""
 
 from urllib.parse import urlsplit
 

@@ -1,4 +1,4 @@
-"""At the end of a sitting, the page says that it is a good place to stop, and how long the rest takes."""
+"""At the end of a sitting, the page says that this is a good place to stop, and how long the rest takes."""
 
 import nbformat
 from docutils import nodes

@@ -33,7 +33,7 @@ def stack(image):
 
 
 def _cut(image, axis):
-    """Cut a figure at the white bars across an axis: 0 at columns, 1 at rows."""
+    """Cut a figure at its white bars: with axis 0 into columns, and with axis 1 into rows."""
     length = image.size[axis]
     white = (np.asarray(image.convert("L")) >= WHITE_LEVEL).all(axis)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], ~white, [False]]).astype(int))).reshape(-1, 2)

@@ -1,7 +1,7 @@
 """The first use of a term in each section becomes a link to its entry in the glossary.
 
 A term is found in the singular and in the plural. Words that the prose also uses in their everyday meaning are left
-out; *key* and *value* are links if the sentence also names a second of query, key and value.
+out; *key* and *value* become links only if the sentence names two of query, key and value close together.
 """
 
 import re
@@ -16,7 +16,7 @@ from routes import EVERYDAY_TERMS
 GLOSSARY = "glossary"
 NO_TERMS = {"index", GLOSSARY, "references", "api"}  # the front page and reference pages
 NO_SECTIONS = {"References"}
-# Kernel has three meanings, and positions, states and views are usually not meant as terms.
+# The course uses *kernel* in three meanings. *Position*, *state* and *view* usually have their everyday meaning.
 AMBIGUOUS_TERMS = EVERYDAY_TERMS | {"kernel", "position", "state", "view"}
 TERMS_IN_COMPANY = {"key", "value"}
 NEAR_DISTANCE = 30  # characters
@@ -51,7 +51,7 @@ class Terms:
         self.form = re.compile(rf"(?<!{WORD_CHARACTER})(?:{either})(?!{WORD_CHARACTER})")
 
     def first_uses(self, text, used):
-        """Yield start, end and anchor of each term in a text that is not in ``used`` yet, and add it there."""
+        """Yield the start, end and anchor of each term of a text that ``used`` lacks, and add the term to ``used``."""
         for match in self.form.finditer(text):
             term = self.names[match.lastindex - 1]
             if term not in used and (term not in TERMS_IN_COMPANY or in_company(text, *match.span())):
@@ -60,7 +60,7 @@ class Terms:
 
 
 def in_company(text, begin, end):
-    """Whether query, key or value occurs shortly before or after."""
+    """Whether query, key or value occurs shortly before or after a term, in the same sentence."""
     around = (
         re.split(r"[.?!]\s", text[max(0, begin - NEAR_DISTANCE) : begin])[-1],
         re.split(r"[.?!]\s", text[end : end + NEAR_DISTANCE])[0],

@@ -1,11 +1,11 @@
-"""Reduces a page to the states of the labs that it shows, with each script and style sheet once and minified.
+"""Reduces a page's widget state to the labs that the page shows, with each script and style sheet once, minified.
 
 A notebook stores every widget that was ever created, each with the whole text of its script.
 
-Nearly every page has practices, but few on the first screen. Their script is a separate file, which a page fetches when
-its first practice is near the viewport, and which a browser caches for the next page: see mount.js. Separate files also
-contain the large values of later labs on a page, such as the attention weights of a real model, and values that only
-some readers request, such as the weights of a different checkpoint.
+Nearly every page has practices, but few pages have one on the first screen. Their script is a separate file, which a
+page fetches when its first practice is near the viewport, and which a browser caches for the next page: see mount.js.
+Separate files also contain the large values of later labs on a page, such as the attention weights of a real model, and
+values that only some readers request, such as the weights of a different checkpoint.
 """
 
 import hashlib

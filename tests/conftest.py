@@ -81,7 +81,7 @@ def windows(browser):
 
 @pytest.fixture
 def show(windows, tmp_path):
-    """Return a function that opens a page of labs from disk; at the end, there must have been no errors on the page."""
+    """Return a function that opens a page of labs from disk; if the page had errors, the test fails at its end."""
     opened, troubles = windows
 
     def show(*labs, width=760, theme="light", touch=False, change=lambda html: html):

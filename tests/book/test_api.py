@@ -54,7 +54,7 @@ DOCUMENTED = dict(documented())
 
 @pytest.mark.parametrize("name", DOCUMENTED)
 def test_a_docstring_renders_without_a_warning(name):
-    """A warning would stop the build of the book. This test finds the warning in a moment."""
+    """A warning would stop the build of the book; this test finds the same warning within seconds."""
     for role in ("func", "class", "meth", "attr", "mod"):
         roles.register_local_role(role, roles.GenericRole(role, roles.nodes.literal))
     text = str(NumpyDocstring(DOCUMENTED[name], Config(**SETTINGS)))

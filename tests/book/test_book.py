@@ -1,4 +1,4 @@
-"""The built book, page by page: as files, and in a browser, from disk and as a site."""
+"""Every page of the built book: as a file, and in a browser, opened from disk and from a site."""
 
 import json
 import os
@@ -83,7 +83,7 @@ BLOCKS = {
 
 
 class Structure(HTMLParser):
-    """Finds elements that are closed in the wrong order, or are in a place from which a browser would move them."""
+    """Finds elements that are closed in the wrong order, or that a browser would move to a different place."""
 
     def __init__(self):
         super().__init__()
@@ -212,7 +212,7 @@ def test_scripts_are_loaded_where_they_are_needed(page):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_names_and_commas_in_code_would_have_the_colour_of_text(theme):
-    """These tokens need no markup, and book/highlighting.py leaves it out."""
+    """These tokens need no markup, and book/highlighting.py leaves their markup out."""
     style = (HTML / "_static" / "pygments.css").read_text("utf-8")
     rule = re.compile(rf'data-theme="{theme}"\] \.highlight(?: \.([npwk]))? ?{{(?:[^}}]*;)? ?color: (#\w+)')
     colours = dict(rule.findall(style))
@@ -228,7 +228,7 @@ FIRST_VISIT = {
 
 @pytest.mark.parametrize("page", OPENED)
 def test_a_first_visit_fetches_at_most_1200_kb(page):
-    """Return the size of the page with its scripts and style sheets. Figures are loaded later, near the window."""
+    """Scripts and style sheets count as parts of the page. Figures are loaded later, when they are near the window."""
     named = [link["href"] for link in soup(page).select('link[rel="stylesheet"]')]
     named += [script["src"] for script in soup(page).select("script[src]")]
     files = {HTML / page} | {(HTML / page).parent / urlsplit(address).path for address in named}
@@ -346,7 +346,7 @@ def serious(page, only_colours=False):
     return [violation for violation in violations(page, only_colours) if violation[0] in ("serious", "critical")]
 
 
-# Keep one word of each kind in code on each background: axe-core would take minutes for the thousands of others.
+# For each background, keep one code word of each kind: axe-core would take minutes for thousands of words.
 ONE_OF_EACH_KIND = """() => {
     const seen = new Set();
     for (const word of document.querySelectorAll('.highlight span')) {
@@ -359,7 +359,7 @@ ONE_OF_EACH_KIND = """() => {
 
 
 def dead(page, name):
-    """Return the labs and formulas of a page that did not load."""
+    """Return the labs and formulas that did not load on a page."""
     labs = soup(name).select('script[type="application/vnd.jupyter.widget-view+json"]')
     names = page.eval_on_selector_all("[data-lab]", "labs => labs.map(lab => lab.dataset.lab)")
     letters = page.evaluate(
@@ -378,7 +378,8 @@ def test_page_is_alive_from_disk(visit, name):
     assert dead(visit((HTML / name).as_uri()), name) is None
 
 
-# Assignments and solutions are two kinds of pages: the first page of each kind is tested, and the project's pages.
+# Assignments and solutions are two kinds of pages: the first page of each kind is tested, and so are the project's
+# pages.
 FIRST = [next(page for page in OPENED if page.startswith(folder)) for folder in ("assignments/", "solutions/")]
 FEW = [page for page in OPENED if "/" not in page or page in (*ONE_OF_EACH, *FIRST)]
 
@@ -572,7 +573,7 @@ def test_lines_of_text_and_code_are_long_enough(visit, site):
 
 
 def sections_that_are_linked():
-    """Return the sections of each chapter to which the glossary and the notes link."""
+    """Return, for each chapter, the sections to which the glossary and the notes link."""
     colours_of = {}
     for name in ("glossary.html", "notes.html"):
         for link in soup(name).select("article a[href*='.html#']:not(.term)"):
@@ -615,7 +616,7 @@ def test_a_shared_link_lands_on_its_heading_while_the_page_comes_to_life(visit, 
 def test_a_missing_page_says_so(visit, site):
     address = f"{site}no/such/page.html"
     page = visit(address)
-    # Only the page itself may be missing, which the console reports.
+    # Only the page itself may be missing, and the console reports that it is.
     assert [fault for fault in visit.faults if not fault.startswith("console:")] == [f"404: {address}"]
     assert len(visit.faults) == 2
     visit.faults.clear()

@@ -1,4 +1,4 @@
-"""A page states the sizes of its figures, plots and drawings alike, before it loads them."""
+"""A page states the size of every figure, whether a plot or a drawing, before it loads the figure."""
 
 import re
 import struct

@@ -1,4 +1,4 @@
-"""What the book tells search engines and browsers, with an address and without: titles, the map, data, icons."""
+"""What the book tells search engines and browsers, with or without a site address: titles, the map, data, icons."""
 
 import json
 import sys

@@ -10,7 +10,7 @@ from test_book import CHAPTERS, HTML, NOTEBOOKS, PAGES, ids, serious, site, soup
 THIRD = CHAPTERS[2]
 DESK = {"width": 1280, "height": 850}
 PLAIN = re.compile(r"(?i)\b(?:sections? \d+\.\d+|(?:chapters?|assignments?) \d+|exercises? \d+\.\d+)(?![.\d]*\d)")
-# A section of a published paper, with the paper's year before it, or a word that names the paper.
+# The text before a section number of a published paper: the paper's year, or *its* or *their*.
 OF_A_PAPER = re.compile(r"(?:\d{4}[,:]|[Ii]ts|[Tt]heir)\s$")
 TEXTS = [page for page in PAGES if not page.startswith("_modules") and page not in ("api.html", "references.html")]
 
@@ -37,7 +37,7 @@ def cards():
 
 @pytest.mark.parametrize("page", TEXTS)
 def test_no_mention_is_left_plain(page):
-    """A mention of a section within this section itself is no link."""
+    """A mention of a section inside the same section is not a link."""
     left = [
         match[0]
         for text in prose(page).find_all(string=PLAIN)

@@ -73,7 +73,7 @@ def document(*children):
 
 
 def page_of(*children):
-    """Return a chapter with two sections, of which the first contains the children."""
+    """Return a chapter with two sections, the first of which contains ``children``."""
     top = section("5 · Masks", "masks", section("5.1 One", "one", *children), section("5.2 Two", "two"))
     return document(top)
 

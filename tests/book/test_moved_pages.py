@@ -1,4 +1,4 @@
-"""Old addresses of pages and sections lead to the new ones, from disk, with and without scripts."""
+"""Pages at old addresses, opened from disk, lead to the new pages and sections, with or without scripts."""
 
 import re
 from types import SimpleNamespace
@@ -33,7 +33,7 @@ def headings(name):
 
 
 def anchor(heading):
-    """Return the address of a section within its page without the number, which may change."""
+    """Return a section's anchor, without the section's number, which may change."""
     return re.sub(r"[^a-z]+", "-", re.sub(r"^[\d.]+ ", "", heading).lower()).strip("-")
 
 

@@ -1,4 +1,4 @@
-"""Each rule rejects a notebook that breaks it, and one step produces the canonical form; `make lint` checks all."""
+"""Each rule rejects a notebook that breaks it, and one step makes it canonical; `make lint` checks all notebooks."""
 
 import base64
 import json

@@ -242,7 +242,7 @@ def sections(root):
 
 
 def anchor(heading):
-    """Return the anchor of a heading, in the book as on GitHub."""
+    """Return a heading's anchor, which is the same in the book and on GitHub."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
@@ -316,7 +316,7 @@ FUNCTION = "def {name}(x):\n    ### BEGIN SOLUTION\n    return x.softmax(-1)\n  
 
 
 def task(name, check):
-    """Return the three cells of a task in a solution, without the text that the tool writes into the cells."""
+    """Return the three cells of a task in a solution, before the tool writes its texts into them."""
     return [
         new_markdown_cell(f"## `{name}`\n\n★★☆ · 5 minutes\n\n{{hints {name}}}"),
         new_code_cell(FUNCTION.format(name=name)),
@@ -337,7 +337,7 @@ SOLUTION = [
 
 
 def additions(last):
-    """Return the rows for an additional chapter at the end as ``{file: [(text before the row, row)]}``."""
+    """Return the rows that an additional last chapter needs, as ``{file: [(text before the row, row)]}``."""
     return {
         "_toc.yml": [
             (f"- file: {folder}{last.stem}\n", f"      - file: {folder}99_sample\n")
@@ -393,7 +393,7 @@ def course(tmp_path, monkeypatch):
 
 
 def complaints(course, monkeypatch):
-    """Return the first line of each failure of the tests above for this course."""
+    """Run some of the tests above on this course; yield the first line of each failure."""
     monkeypatch.setitem(globals(), "CHAPTERS", notebooks.chapters(course))
     monkeypatch.setitem(globals(), "PAGES", read_pages(course))
     of_all = [test_the_book_has_every_chapter_and_every_page, test_the_points_for_a_class_add_up]

@@ -1,4 +1,4 @@
-"""What the built book stores of its reader: answers, sections, the place, the list of sections, keys, the record."""
+"""What the built book stores about its reader: answers, sections, the place, the list of sections, keys, the record."""
 
 import json
 import re

@@ -7,8 +7,8 @@ from test_reader import accessible
 from transformer_lab import labs
 
 MAY_BE_WRONG = 3  # of all queries: an edit of a text moves a query now and then
-# Queries of readers, and the result that must come first; if there are two or three, each must be among the first three
-# results. The first 18 queries are a reviewer's. The others were collected before any of them was tried.
+# Queries of readers, and the result that must come first; if two or three results are named, all of them must be among
+# the first three. The first 18 queries are a reviewer's. The other queries were collected before any of them was tried.
 QUERIES = {
     "rope": (
         "09_today.html#rotary-positions-rope-how-does-a-score-see-the-distance",

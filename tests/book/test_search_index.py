@@ -1,4 +1,4 @@
-"""Sections are found and shown with the formulas in their sentences."""
+"""The index keeps the formulas in a section's sentences, so that search finds and shows them."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Two extensions of the book draw a chapter's place in the Transformer, and its card on the front page."""
+"""Two extensions of the book draw each chapter's place in the Transformer, and the chapter's card on the front page."""
 
 import json
 import sys

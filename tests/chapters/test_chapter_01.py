@@ -1,4 +1,4 @@
-"""Chapter 1: statements about copies, gradients and devices for which the chapter has no cell."""
+"""Chapter 1: statements that no cell shows, about copies, gradients and devices."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Chapter 2: statements about `.T` with three axes, `bmm` and a stretched axis for which the chapter has no cell."""
+"""Chapter 2: statements that no cell shows, about `.T` with three axes, `bmm` and a stretched axis."""
 
 import pytest
 import torch

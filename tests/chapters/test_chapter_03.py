@@ -1,4 +1,4 @@
-"""Chapter 3: statements that no cell prints, and a test with ten seeds of a result that a cell shows for one."""
+"""Chapter 3: statements that no cell prints, and a result that a cell shows for one seed, tested with ten seeds."""
 
 from functools import partial
 from math import ceil, log

@@ -74,7 +74,7 @@ def test_a_bias_by_distance_does_not_mind_padding_in_front():
 
 
 def front_padding(seq=5, words=3):
-    """Return PyTorch's two masks for a sentence after padding, where the first queries see nothing."""
+    """Return PyTorch's two masks for a sentence with padding before it, so that the first queries see nothing."""
     return ~tl.causal_mask(seq), (torch.arange(seq) < seq - words)[None]
 
 

@@ -63,7 +63,7 @@ def test_weights_are_copied_by_name(chapter):
 
 
 def test_no_name_is_a_function_in_one_cell_and_a_value_in_another(cells):
-    """If a name were both, a reader who runs an earlier cell again would get an error that the page does not show."""
+    """If one name were both, running an earlier cell again could raise an error that the page does not show."""
     functions, values = set(), set()
     for cell in cells:
         for node in ast.parse(cell.source).body if cell.cell_type == "code" else []:

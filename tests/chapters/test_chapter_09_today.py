@@ -139,7 +139,7 @@ def test_positions_decide_which_task_is_learned_sooner_and_both_are_learned(task
 @pytest.mark.skipif(not ALL_SEEDS, reason="the cells train the new block; this test trains the block of 2017")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_block_of_2017_learns_to_copy_sooner_with_rotary_positions_too(seed, chapter, monkeypatch):
-    """Only copying is tested: this block learns reversing sooner with added positions for only seven of ten seeds."""
+    """Only copying is tested: this block learns to reverse sooner with added positions from only seven of ten seeds."""
     monkeypatch.setitem(chapter, "NEW_BLOCK", chapter["NEW_BLOCK"] | BLOCKS["2017"])
     losses = {form: chapter["train_digits"]("copy", way, seed=seed)[1] for form, way in chapter["POSITIONS"].items()}
     assert sum(losses["rotary"][45:55]) < sum(losses["added"][45:55])

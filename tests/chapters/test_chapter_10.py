@@ -1,4 +1,4 @@
-"""Each token of the answers stored in chapter 10 scores so far above the next that every device generates it."""
+"""Each token of the answers stored in chapter 10 scores so far above the second best that every device generates it."""
 
 import re
 

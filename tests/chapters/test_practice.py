@@ -114,7 +114,7 @@ def projected():
 
 
 def words(x):
-    """Write the numbers of a vector as a sentence lists them."""
+    """Write a vector's numbers as the answers do: with two digits each, separated by commas."""
     return ", ".join(f"{number:.2g}" for number in x.tolist()).replace("-", "−")
 
 
@@ -190,7 +190,7 @@ def gated_and_wide():
 
 
 def turned_values():
-    """A sentence 400 positions later has the same output, unless its values are rotated as well."""
+    """A sentence that begins 400 positions later has the same output, unless its values are rotated as well."""
     query, key, value = torch.randn(3, 1, 1, 5, 8).double()
     outputs = []
     for start in (0, 400):

@@ -34,7 +34,7 @@ def test_the_table_has_the_signature_of_every_function_handed_over(cells):
 
 @pytest.fixture(scope="module")
 def project(cells):
-    """Return the project's definitions up to its option, with the course's functions in place of the learner's."""
+    """Return the definitions above the project's option, with the course's functions in place of the learner's."""
     names = {}
     for cell in cells:
         if "## 11 " in cell.source:

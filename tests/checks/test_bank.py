@@ -1,4 +1,4 @@
-"""The checks accept every right answer of the bank and reject every wrong one. Its authors had not seen the checks."""
+"""The checks accept all right answers and reject all wrong ones of a bank whose authors had not seen the checks."""
 
 import inspect
 import sys
@@ -17,14 +17,14 @@ from transformer_lab.checks.gradients import wrong_gradients
 from transformer_lab.checks.observe import run_guarded
 from transformer_lab.checks.probes import Outcomes
 
-# Mistakes that a docstring rules out, but that its check does not detect yet.
+# Mistakes that an exercise's docstring rules out, but that the exercise's check does not detect yet.
 NOT_SEEN = {
     "A small number is added to the normalizer, so the weights do not sum to one where features are tiny.",
     "The features are multiplied by 0, so a NaN or infinity in the padding stays.",
 }
 
-# This answer is right only if `clamp` passes gradients on at its bound. From PyTorch 2.14 on, `clamp` does not, and a
-# query that sees one key gets a wrong gradient.
+# This answer is right only if `clamp` passes gradients on at its bound. From PyTorch 2.14 on, `clamp` does not pass
+# them on, and a query that sees one key gets a wrong gradient.
 LEANS_ON_CLAMP = {"third_author.masked_attention.5"}
 
 

@@ -137,7 +137,7 @@ def test_a_set_that_grows_is_no_result_thrown_away():
 
 
 def uses_all(x, n_heads):
-    """Call only functions whose results are stored or returned, or that have a side effect."""
+    """A function in which every call has a side effect, or a result that is stored or returned."""
     parts = [x]
     parts.sort(key=len)
     x.add_(n_heads)
@@ -464,7 +464,7 @@ def attended(query, keys, values):
 
 
 def step_with(stored=False, late=False, seen=None):
-    """Return a step that stores new keys rotated or not; ``late`` rotates cached keys, ``seen`` the keys for scores."""
+    """Return a step that rotates new keys (``stored``), all cached keys (``late``), or the scores' keys (``seen``)."""
 
     def cached_step(query, key, value, keys, values, base):
         here = torch.tensor([keys.shape[-2]])

@@ -1,4 +1,4 @@
-"""Code that differs from that of the known mistakes: each mistake is still named, and right answers pass."""
+"""Code that differs from the code of the known mistakes: each mistake is still named, and right answers pass."""
 
 import math
 

@@ -267,7 +267,7 @@ def every_pair_of_each_head(query, key, value):
 
 
 def test_vmap_hides_nothing_from_a_check():
-    """Inside vmap, tensors are wrappers that are invalid outside."""
+    """Inside vmap, tensors are wrappers that are invalid outside vmap."""
     checks = tl.checks
     assert checks.linear_attention(linear_attention_of_each_head).status == "correct"
     table = checks.linear_attention(every_pair_of_each_head)
@@ -351,7 +351,7 @@ def ended():
 
 
 def lasting(function):
-    """Note the thread in which a function runs. Frames would tell more, but reading them can crash Python 3.11."""
+    """Note the thread in which a function runs. Stack frames show more, but reading them can crash Python 3.11."""
 
     @functools.wraps(function)
     def noted(*arguments):
@@ -732,7 +732,7 @@ def test_what_only_looks_stored_is_not_suspected():
 
 
 def test_the_project_notices_a_pasted_function_that_is_wrong(capsys):
-    """Nothing else would notice: the project's functions work with any mask, and seeing the future lowers the loss."""
+    """No other code would notice: the project's functions work with any mask, and seeing the future lowers the loss."""
     project = nbformat.read(Path(__file__).parents[2] / "chapters" / "assignments" / "project.ipynb", 4)
     given, checked = (
         next(cell.source for cell in project.cells if words in cell.source)
@@ -859,7 +859,7 @@ def test_on_a_busy_machine_only_the_time_counts_in_which_it_had_the_processor(mo
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 1)
 
     def works(seconds):
-        """Return a function that uses this much CPU time in all its calls, and sleeps half of the time."""
+        """Return a function that uses this much CPU time in total over all its calls, and sleeps for as long."""
         left = [seconds]
 
         def function(x, n_heads):

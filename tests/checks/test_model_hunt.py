@@ -1,4 +1,4 @@
-"""The hunt over whole models: which bugs usual tests catch, which a right test catches, and what the card says."""
+"""The hunt over whole models: the bugs that the usual tests catch, those that a right test catches, and the card."""
 
 import time
 

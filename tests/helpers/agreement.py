@@ -9,7 +9,7 @@ from hypothesis import settings
 import transformer_lab as tl
 
 DEVICE = tl.device()
-# The largest difference that rounding explains, as a share of the largest number.
+# The largest difference that rounding explains, as a fraction of the largest number.
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}
 
 
@@ -100,7 +100,7 @@ def agree_in_parameters(actual, ours, expected, theirs):
 
 
 def same_numbers_elsewhere(ours, theirs):
-    """Require that our parameters are leaves without gradients, and share no memory with PyTorch's or one another."""
+    """Require that our parameters are leaves without gradients, and share no memory with PyTorch's or each other."""
     storages = {parameter.untyped_storage().data_ptr() for parameter in theirs.parameters()}
     parameters = list(ours.parameters())
     assert all(parameter.untyped_storage().data_ptr() not in storages for parameter in parameters)

@@ -23,7 +23,7 @@ def definitions(source, constants):
 
 
 def chapter_code(stem, constants=(), sections=None):
-    """Return the names that a chapter's code cells define: all cells, or the set-up and the given sections."""
+    """Return the names that a chapter's cells define, in all cells or only in the set-up and the given sections."""
     names, section = {}, None
     for cell in nbformat.read(notebooks.ROOT / "chapters" / f"{stem}.ipynb", 4).cells:
         if cell.cell_type == "markdown":

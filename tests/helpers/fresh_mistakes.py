@@ -2,9 +2,9 @@
 
 Each mistake is a function that returns the arguments of an audit; its docstring says what is wrong. ``SEEN_BY`` was
 written afterwards: it maps each mistake to a property that detects the mistake, or to None. Two of the mistakes are
-other valid models, which only a reference can tell from the intended model. One property was changed because of these
-mistakes: an input that the model overwrites was already overwritten when the property looked at it, so that a different
-property detected the mistake.
+other valid models, which only a reference can distinguish from the intended model. One property was changed because of
+these mistakes: it looked at an input only after the model had overwritten the input, so that a different property
+detected the mistake.
 """
 
 import math
@@ -60,7 +60,7 @@ def triangle_one_too_far():
 
 
 def norm_over_the_sequence():
-    """The last norm takes its mean over the tokens, too."""
+    """The last norm computes its mean over the tokens as well as the features."""
 
     class Mistake(SmallModel):
         def output(self, x, keep):
@@ -176,7 +176,7 @@ def packed_positions_go_on():
 
 
 def branch_halved_in_training():
-    """A branch is scaled as if half of the layers were dropped, in training only."""
+    """In training only, a branch is scaled as if half of the layers were dropped."""
 
     class Mistake(SmallModel):
         def add(self, x, branch):

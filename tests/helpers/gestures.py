@@ -18,7 +18,7 @@ def middle(locator):
 
 
 def slide(page, slider, shares):
-    """Drag a slider to positions that are shares of its length; yield at each position after the first."""
+    """Drag a slider to positions that are given as fractions of its length; yield at each position after the first."""
     slider.scroll_into_view_if_needed()
     box, y = slider.bounding_box(), middle(slider)[1]
     # The thumb is 16 pixels wide, so its middle stays 8 pixels away from either end.

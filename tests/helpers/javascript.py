@@ -9,7 +9,7 @@ from py_mini_racer import MiniRacer
 
 
 class Engine:
-    """A loaded script of a lab, or a text: ``engine("softmax", [0, 1])`` calls its function ``softmax``."""
+    """An engine with a lab's script, or with a text: ``engine("softmax", [0, 1])`` calls the script's ``softmax``."""
 
     def __init__(self, script):
         self._context = MiniRacer()
@@ -22,7 +22,7 @@ class Engine:
 
 
 def agree(actual, expected, rtol=1e-6, atol=1e-6):
-    """Require that the engine's numbers are close to these, in float64 as in JavaScript, and have the same shape."""
+    """Require that the engine's numbers have the expected shape and are close to ``expected``, which is float64."""
     actual = torch.as_tensor(actual, dtype=torch.float64)
     torch.testing.assert_close(actual, expected, rtol=rtol, atol=atol)
 

@@ -35,7 +35,7 @@ def lab_page(*labs):
 
 
 def as_notebook(html):
-    """Return the page as in a notebook, where the labs' states are not in the page, and labs leave its address."""
+    """Return the page as in a notebook, where the page has no states of labs, and labs do not change its address."""
     tag = 'script type="application/vnd.jupyter.widget-state+json"'
     state = "STATE = 'script[type=\"application/vnd.jupyter.widget-state+json\"]'"
     for text in (tag, state):

@@ -1,4 +1,4 @@
-"""Twenty more mistakes, written from the names on a card by somebody who had not read the audit.
+"""Twenty more mistakes, written by somebody who knew the properties' names from a card but had not read the audit.
 
 Each mistake is a function that returns the arguments of an audit; its docstring says what is wrong. ``SEEN_BY`` was
 written after the first run: it maps each mistake to a property that detects the mistake, or to None. No property was

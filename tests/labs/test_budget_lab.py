@@ -27,7 +27,7 @@ LARGEST = {
     family: BudgetLab(tl.ModelShape(family, 128, 16_384, 128, 131_072, 262_144, 1_048_576), batch=1024)
     for family in ("bert", "gpt2", "llama")
 }
-# Values one below the limits are odd numbers, whose products a JavaScript number would round.
+# One below each limit is an odd value; JavaScript numbers would round products of these values.
 ODD = {
     family: BudgetLab(tl.ModelShape(family, 127, 16_383, 3, 131_071, 262_143, 1_048_575), batch=1023)
     for family in ("bert", "gpt2", "llama")

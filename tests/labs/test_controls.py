@@ -1,4 +1,4 @@
-"""The kinds of controls: in every lab, the look of a button shows its function in the same way."""
+"""The kinds of controls: buttons with the same kind of function look the same in all labs."""
 
 import pytest
 

@@ -21,7 +21,7 @@ each_lab = pytest.mark.parametrize("case", LABS.values(), ids=LABS)
 
 
 def some_labs(first):
-    """Parametrize a test of a shared part over a third of the labs, or weekly over all; tests use different thirds."""
+    """Parametrize a test over a third of the labs (every third from index ``first`` on), or weekly over all of them."""
     names = every_third(LABS, first)
     return pytest.mark.parametrize("case", [LABS[name] for name in names], ids=names)
 

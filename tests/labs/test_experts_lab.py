@@ -132,7 +132,7 @@ RISES = torch.linspace(0, 0.8, 3201).tolist()
 
 
 def choices(lab, rise):
-    """Return the experts of each token with this bias of expert 2."""
+    """Return each token's experts if expert 2 has this bias."""
     lab.bias = torch.tensor([0, 0, rise, 0])
     return lab.indices.sort().values
 
@@ -146,7 +146,7 @@ def test_tokens_change_in_the_order_of_a_rising_bias(experts, order):
     for seed in range(6):
         lab, *_ = own_lab(seed, n_experts=4, seq=6, order=order)
         usual = choices(lab, 0)
-        # A token that a rising bias has moved stays with the expert, so bisection finds the smallest such bias.
+        # A token that a rising bias moves to an expert stays there, so bisection finds the smallest bias that moves it.
         places = [bisect_left(RISES, True, key=partial(moved, lab, usual, token)) for token in range(6)]
         changes = [token for token in sorted(range(6), key=places.__getitem__) if places[token] < len(RISES)]
         choices(lab, RISES[-1])

@@ -481,7 +481,7 @@ def test_new_weights_are_drawn(show):
 
 
 def numbers_in_overview(lab, overview):
-    """Compute the number of each head in the grid by PyTorch: (layers, heads)."""
+    """Compute with PyTorch the number that the grid shows for each head: (layers, heads)."""
     weights = [lab.weights, *(each for each, _ in lab.others)][lab.sentence]
     tokens = [lab.tokens, *(each for _, each in lab.others)][lab.sentence]
     if overview == "weight":
@@ -641,7 +641,7 @@ ACTS = {
 
 @pytest.mark.parametrize("act", ACTS)
 def test_twelve_layers_of_twelve_heads_on_64_tokens_leave_room_in_a_frame(show, act):
-    """Time of script, style and layout per interaction, the best of five runs of ten.
+    """Limit the CPU time of script, style and layout per interaction: the best mean of five runs of ten interactions.
 
     The test detects that the lab has become slower, but does not prove that a frame takes 16 ms at most. Painting takes
     4 to 8 ms more on a busy machine with two cores, where the time of a whole frame varies too much (7 to 17 ms) to

@@ -32,7 +32,7 @@ def test_what_is_stored_are_the_models_moves():
 
 
 def test_each_verdict_follows_from_the_tables():
-    """A model reads the future, padding or another document if an output moves that must not move."""
+    """A model reads the future, padding or another document if an output moves although it must not."""
     for model in MODELS:
         letter, verdict, claim = model["letter"], model["verdict"], model["claim"]
         tables = {(row, loud): table(letter, row, loud) for row in ROWS for loud in (False, True)}

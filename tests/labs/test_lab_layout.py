@@ -28,7 +28,7 @@ from transformer_lab.labs import (
     WholeLab,
 )
 
-# The text size in per cent, and the page width; the page is then narrowed to the width of a phone.
+# For each text size in per cent, the page widths: first a wide page, which is then narrowed to the width of a phone.
 WIDTHS = {100: (760, 360), 200: (1280, 360)}
 # All fonts at the usual size, and the widest font at twice the size. On a push, only the widest font is used, since its
 # texts overflow most.
@@ -123,7 +123,7 @@ def test_no_text_is_cut_off(layout, kind):
         assert page.evaluate("outside()") == [], f"{width} px"
 
 
-# On a push, each text size tests a different third of the labs.
+# On a push, the labs are tested in thirds: at each text size, a different third.
 MOVED = [(*letter, name) for letter in LETTERS for name in every_third(LABS, letter[1] // 100)]
 
 

@@ -87,7 +87,7 @@ OWN = {"offset", "computedOffset", "easing", "composite", "transform", "transfor
 
 
 def drawn(page, journey, cells=None):
-    """Return each cell's drawn position in its box, by content; the first cell counts if several have one content."""
+    """Return each cell's drawn position in its box, by content; the first of several with the same content counts."""
     return page.locator(cells or journey.cells).evaluate_all(
         f"""cells => Object.fromEntries(cells.reverse().map((cell) => {{
             const box = cell.closest('{journey.box}').getBoundingClientRect();

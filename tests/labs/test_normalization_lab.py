@@ -61,7 +61,7 @@ def fewest(d_model):
 
 
 def some_labs(count, seed=0):
-    """Return labs with random values, shapes and settings, of which some are disturbed."""
+    """Yield labs with random values, shapes and settings; in some of the labs, one or two values are changed."""
     draw, generator = random.Random(seed), torch.Generator().manual_seed(seed)
     for _ in range(count):
         shape = [draw.randint(1, most) for most in (4, 6, 6)]
@@ -301,7 +301,7 @@ OUTLIER, PADDING = "Value of the chosen entry", "Padding at the end of the sente
 
 
 def marked(page, name, grid=0):
-    """Return the entries of a grid that have a class."""
+    """Return the entries of a grid that have the class ``name``."""
     cells = page.locator(".tl-grid").nth(grid).locator(f".tl-cell.{name}")
     return set(cells.evaluate_all("nodes => nodes.map((node) => Number(node.dataset.flat))"))
 

@@ -37,7 +37,7 @@ def some_sequences(count, seed=0):
 
 
 def by_definition(query, key, value):
-    """Compute weighted means over the tokens so far, with φ = elu + 1, in float64, without a choice of order."""
+    """Compute the scores and the weighted means over the tokens so far by definition, with φ = elu + 1, in float64."""
     query, key, value = (x.double() for x in (query, key, value))
     scores = torch.einsum("id,jd->ij", F.elu(query) + 1, F.elu(key) + 1).tril()
     return scores, torch.einsum("ij,jm->im", scores / scores.sum(-1, keepdim=True), value)

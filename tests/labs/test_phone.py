@@ -25,7 +25,7 @@ EFFECTS = {
 }
 CONTROLS = "button:not(.tl-foot *), input, select"
 
-# Return the controls that are not in the window together with most of an effect at any scroll position.
+# Return the controls that at no scroll position are in the window together with most of an effect.
 APART = """([controls, effects]) => {
     const all = (selector) => [...document.querySelectorAll(`.tl-lab :is(${selector})`)].filter((node) =>
         node.checkVisibility({ visibilityProperty: true }) && !node.closest('details:not([open]) > :not(summary)'));

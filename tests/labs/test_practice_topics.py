@@ -96,8 +96,8 @@ def test_topics_of_a_new_chapter_need_only_its_file(monkeypatch, tmp_path):
     assert [topic.chapter for topic in topics.values()][-2:] == [98, 101]
 
 
-# Topics whose rule is also an exercise: the exercise's name, the arguments of its reference, and the answer in the
-# result.
+# Topics whose rule is also an exercise: the exercise's name, and functions that convert a case to the arguments of the
+# exercise's reference and the result to the topic's answer.
 RESTATED = {
     "shape_of_a_sum": ("broadcast_shape", lambda a, b: (a, b), lambda shape: shape),
     "shape_of_a_product": ("matmul_shape", lambda a, b: (a, b), lambda shape: shape),

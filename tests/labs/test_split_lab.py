@@ -30,7 +30,7 @@ def engine():
 
 
 def walked(seq, heads, width, split_by_view, merge_by_view):
-    """Compute the layout at each step by PyTorch's view and transpose; for scores, the first pair of each product."""
+    """Compute each step's layout by PyTorch's view and transpose; each score has the first pair in its product."""
     x = torch.arange(seq * heads * width).view(1, seq, -1)
     if split_by_view:
         cut = split = x.view(1, heads, seq, width)

@@ -90,7 +90,7 @@ CASES = [
 ]
 
 
-# Return the modules' tensors by the lab's names.
+# Return the modules' tensors under the names that the lab uses.
 
 
 def expected_trace(model, source, target):

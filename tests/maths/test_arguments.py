@@ -1,4 +1,4 @@
-"""Rules for the arguments of every function: numbers of Python and NumPy, and errors with argument, rule and value."""
+"""Every function accepts numbers of Python and NumPy; its errors state the argument, the rule and the value."""
 
 import numpy as np
 import pytest

@@ -48,7 +48,7 @@ def by_loop(query, key, value, mask=None, is_causal=False, scale=None):
 
 
 def loop_weights(query, key, mask=None, scale=None):
-    """Return the weights from the same loop: the output for values that are the rows of the identity."""
+    """Return the weights: the output of the same loop if the values are the rows of the identity."""
     return by_loop(query, key, torch.eye(key.shape[-2]), mask, scale=scale)
 
 
@@ -150,7 +150,7 @@ def test_attention_agrees_with_torch(dtype, form):
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 @pytest.mark.parametrize("seen", [0.3, 1.0])
 def test_mask_whose_values_cannot_be_read(seen):
-    """Values are unknown inside vmap, and in a compiled function that was traced with a mask that hides less."""
+    """A mask cannot be read inside vmap, nor in a compiled function that was traced with a mask that hides less."""
     query, key, value = (normal(3, 2, 5, 4, seed=seed).detach() for seed in range(3))
     mask = normal(3, 1, 5, 5, seed=4).detach().sigmoid() < seen
     mask[1, :, 2] = False
@@ -165,7 +165,7 @@ def test_mask_whose_values_cannot_be_read(seen):
 @pytest.mark.parametrize("dtype", EXACT)
 @pytest.mark.parametrize("seen", [0.0, 0.4, 1.0])
 def test_gradient_of_the_fused_kernel_under_a_mask(dtype, seen):
-    """If d_value = d_head, a CPU uses its fused kernel even with a mask, including for fully masked rows."""
+    """If d_value = d_head, a CPU uses its fused kernel even with a mask, and even for fully masked rows."""
     query, key, value = (normal(2, 3, 7, 4, seed=seed, dtype=dtype) for seed in range(3))
     mask = torch.zeros(2, 1, 7, 7, dtype=torch.bool, device=DEVICE)
     mask[:, :, :5] = normal(2, 1, 5, 7, seed=4).detach().sigmoid() < seen
@@ -294,7 +294,7 @@ def test_gqa_does_not_copy_keys():
 
 
 def test_bias_has_a_gradient():
-    """The bias is the caller's own: a table of one number for each distance and head, which is looked up and added."""
+    """The caller looks up the bias in a table with one number for each distance and head; the table gets gradients."""
     table = normal(9, 3, seed=3)
     distance = torch.arange(5)[:, None] - torch.arange(5) + 4
     bias = table[distance.to(DEVICE)].permute(2, 0, 1)  # (heads, q_len, k_len)

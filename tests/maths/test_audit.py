@@ -91,7 +91,7 @@ def test_there_are_enough_right_models():
 
 
 class Closure(SmallModel):
-    """A model whose feed-forward layers are a function that closes over the original's modules."""
+    """A model whose feed-forward layers are a function that closes over the original model's modules."""
 
     def __init__(self):
         super().__init__()
@@ -279,7 +279,7 @@ def test_an_unknown_property_is_named_and_the_rest_goes_on():
 
 
 class Wrapped(nn.Module):
-    """A model whose outputs are put into a different object."""
+    """A model that returns its outputs inside an object, such as a tuple or a dataclass."""
 
     def __init__(self, wrap):
         super().__init__()

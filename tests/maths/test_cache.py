@@ -1,4 +1,4 @@
-"""The cache: tokens one by one, or several at a time, give the same results as all tokens together."""
+"""The cache: processing tokens one by one, or several at a time, gives the same results as processing all together."""
 
 import pytest
 import torch

@@ -246,7 +246,8 @@ def test_block_parts_are_in_the_order_of_the_layer(norm_first):
     assert column_texts[0] == ("pre-norm" if norm_first else "post-norm")
     assert [words for words in column_texts if words in ("norm", "attention", "feed-forward")] == calls
     assert column_texts[-1] == ("x + f(norm(x))" if norm_first else "norm(x + f(x))")
-    # Norms are on the residual stream if post-norm, and before a part if pre-norm.
+    # A post-norm block has its norms on the residual stream; a pre-norm block has them on the branches, before the
+    # parts.
     stream = [float(text.get("x")) for text in drawn("block").iter(f"{SVG}text") if text.text == "x"][norm_first]
     norms = [float(text.get("x")) for text in drawn("block").iter(f"{SVG}text") if text.text == "norm"]
     on_stream = [x == stream for x in norms if (x > 260) == norm_first]

@@ -44,7 +44,7 @@ in_every_form = pytest.mark.parametrize("form", [weights, attention, two_heads])
 
 
 def check(actual, expected, sentence):
-    """Fail with the sentence and the actual numbers, unless they are close to the expected ones."""
+    """Fail with the sentence and the actual numbers, unless these numbers are close to the expected ones."""
     expected = torch.as_tensor(expected, dtype=torch.float32)
     actual = actual.detach().float().cpu()
     if actual.shape != expected.shape or not torch.allclose(actual, expected.cpu(), atol=1e-4):
@@ -56,7 +56,7 @@ def numbers(x):
 
 
 def one_query(first):
-    """Return a query and keys with scores before scaling of ``first`` for key 0, and of 0 for the other three keys."""
+    """Return a query and four keys; the score before scaling is ``first`` for key 0, and 0 for the other three keys."""
     return first * IDENTITY[:1], IDENTITY
 
 
@@ -166,7 +166,7 @@ def test_bias_of_the_projections(name):
         "v_proj": lambda x: module(x),
         "out_proj": lambda x: module(x),
     }[name]
-    # The projections are the identity, so input 0 with bias b must give what input b gives without a bias.
+    # The projections are the identity, so input 0 with bias b must have the same output as input b without a bias.
     expected = bias[None] if name == "out_proj" else output_of(bias[None])
     with torch.no_grad():
         getattr(module, name).bias.copy_(bias)

@@ -358,7 +358,7 @@ def test_features_that_are_zero_match_nothing(dtype):
 
 
 def test_single_token_may_have_zero_features():
-    """A map that can return zero sometimes does so for a single token, which must not end a generation."""
+    """A map that can return zero may return zero for a single token; this must not stop a generation with an error."""
     token = torch.full((1, 1, 1, 2), -1.0, device=DEVICE)
     for form in (tl.bidirectional_linear_attention, tl.causal_linear_attention):
         assert (form(token, token, token, feature_map=squared_relu) == 0).all()
@@ -404,7 +404,7 @@ def test_nan_propagates_to_later_tokens_only(i, dtype):
 
 
 def own_subtracted(query, key, value, chunk_size, feature_map):
-    """Compute the state before a chunk as the sum up to its end minus the chunk's own sum, which loses digits."""
+    """Compute the state before a chunk as the sum up to the chunk's end minus the chunk's sum: this loses digits."""
     q, k, v = (x.unflatten(-2, (-1, chunk_size)) for x in (feature_map(query), feature_map(key), value))
     own_S, own_z = k.mT @ v, k.sum(-2)
     S, z = own_S.cumsum(-3) - own_S, own_z.cumsum(-2) - own_z
@@ -444,7 +444,7 @@ def test_huge_key_does_not_change_earlier_outputs(chunk_size, place, form):
     expected = with_weights(*tensors, is_causal=True, feature_map=torch.exp)
     actual = form(*tensors, chunk_size, torch.exp)
     assert (actual.cpu() - expected).abs().max() < 5e-6 * expected.abs().max()
-    # Earlier outputs must equal those without the key.
+    # The outputs before the huge key must equal the outputs of a sequence that ends before this key.
     cut = form(*(x[..., :place, :] for x in tensors), chunk_size, torch.exp) if place else actual[..., :0, :]
     torch.testing.assert_close(actual[..., :place, :], cut, rtol=1e-6, atol=1e-6)
 
@@ -857,7 +857,7 @@ def test_learned_feature_map_is_a_submodule():
     assert "feature_map.0.weight" in module.state_dict() and module.feature_map is learned
     module(normal(2, 5, D_MODEL, seed=1), is_causal=True).sum().backward()
     assert all(parameter.grad is not None for parameter in module.parameters())
-    # The function of linear attention adds no parameters, so the module can load the weights of softmax attention.
+    # The function for linear attention has no parameters, so the module can load the weights of softmax attention.
     assert tl.LinearAttention(8, 2).state_dict().keys() == tl.MultiHeadAttention(8, 2).state_dict().keys()
 
 

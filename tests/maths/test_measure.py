@@ -11,7 +11,7 @@ from transformer_lab import measure
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Replace the clock by one for which each call returns its own duration."""
+    """Replace the clock: the time of a measured call is the number that the call returns."""
     monkeypatch.setattr(measure, "seconds", lambda call, times=1: call())
 
 

@@ -166,7 +166,7 @@ CALLS = {
 
 
 class Table:
-    """An object like a table of pandas, with columns and a conversion to an array."""
+    """An object like a pandas table, with columns and a conversion to an array."""
 
     shape = (100, 100)
 

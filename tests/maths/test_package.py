@@ -14,13 +14,13 @@ import transformer_lab as tl
 from run_python import run_python
 
 FOLDER = Path(tl.__file__).parent
-# The modules that are public as a whole, and are imported when they are first used.
+# The modules that are public as a whole; each is imported only when it is first used.
 MODULES = {"checks", "drawings", "labs", "measure", "plots", "pretrained"}
 HEAVY = ["matplotlib", "anywidget", "ipywidgets", "traitlets", "IPython"]
 
 
 def public():
-    """Return every public function and class by the name by which users call it."""
+    """Return every public function and class under the name that users write."""
     things = {name: getattr(tl, name) for name in tl.__all__ if name not in MODULES and not name.isupper()}
     things |= {f"labs.{name}": getattr(tl.labs, name) for name in tl.labs.__all__}
     things |= {f"checks.{name}": getattr(tl.checks, name) for name in ("summary", "progress")}
@@ -117,7 +117,7 @@ def test_public_names_have_type_hints(value):
 @pytest.mark.parametrize("file", sorted(FOLDER.rglob("*.py")), ids=lambda file: str(file.relative_to(FOLDER)))
 def test_maths_imports_no_plots_or_widgets(file):
     folder = file.relative_to(FOLDER).parts
-    # The modules for notebooks draw, practice topics use checks, and an audit shows a card.
+    # These modules may import plots or widgets: they draw, use checks (practice topics) or show a card (an audit).
     if folder[0].removesuffix(".py") in {*MODULES, "lesson", "practice", "audit"}:
         return
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):

@@ -48,7 +48,7 @@ def test_late_sinusoidal_positions_are_exact():
 
 
 def test_shifting_positions_rotates_every_pair():
-    """Position ``p + 7`` is position ``p`` times one matrix, for every ``p`` (Vaswani et al., section 3.5)."""
+    """Encoding ``p + 7`` is encoding ``p`` times a matrix independent of ``p`` (Vaswani et al., section 3.5)."""
     actual = tl.sinusoidal_positions(40, 8).double()
     for pair in range(4):
         turn = 7 / 10000 ** (2 * pair / 8)

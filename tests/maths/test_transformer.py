@@ -784,7 +784,7 @@ def test_stream_yields_the_tokens_of_generate():
         model.stream(given, -1)
 
 
-# Options of a layer, which stacks and models pass on.
+# Options that stacks and models pass on to their layers.
 
 LAYER = inspect.signature(tl.EncoderLayer).parameters
 OPTIONS = {

@@ -65,7 +65,7 @@ def test_the_cause_of_pips_failure_is_reported(monkeypatch, words, sentence):
 
 @pytest.fixture
 def called(monkeypatch):
-    """Return the commands of an installation, all of which succeed, on a machine without settings for pip."""
+    """Return the commands of an installation on a machine whose pip settings name no index; every command succeeds."""
     commands = []
     monkeypatch.setattr(subprocess, "call", lambda command, cwd, stderr: commands.append(command))
     monkeypatch.setattr(subprocess, "check_output", lambda *_, **__: b"global.find-links='wheels'\n")

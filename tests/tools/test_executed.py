@@ -46,7 +46,7 @@ def change(project, number, source):
 
 
 def runs(project):
-    """Return how often the notebook has run."""
+    """Return how many times the notebook has run."""
     return len((project / "chapters" / "runs").read_text())
 
 

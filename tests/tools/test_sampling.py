@@ -1,4 +1,4 @@
-"""Tests that run only in part on every push run in full every week."""
+"""A test that runs only some of its cases on a push runs all of its cases every week."""
 
 import re
 

@@ -33,7 +33,7 @@ COLAB = "https://colab.research.google.com/"
 
 @pytest.fixture
 def tree(tmp_path):
-    """Return the files of this repository that depend on its address, without an address, and some notebooks."""
+    """Return a copy, without an address, of the files that depend on the repository's address, and some notebooks."""
     return copied(tmp_path, "chapters/**/0[18]*")
 
 
@@ -100,7 +100,7 @@ def test_an_address_is_written_everywhere_and_can_be_removed(address, which, tmp
 
 
 def test_only_the_address_changes(tree):
-    """A line of a notebook's first cell, its first code cell, and other files' texts between markers may change."""
+    """Only a notebook's first code cell, a line of its first cell, and other files' texts between markers change."""
     before = {path: nbformat.read(path, 4) for path in notebooks.all_notebooks(tree)}
     changed = apply(tree, GRACE)
     assert set(before) | {

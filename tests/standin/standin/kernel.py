@@ -52,7 +52,7 @@ class Kernel:
         return self.handed_over(result, wide)
 
     def hosted(self, given, wide):
-        """Return the CPU kernel's arguments, and those that it writes: (tensor, host tensor, narrow tensor)."""
+        """Return the CPU kernel's arguments, and for each one that it writes: (tensor, host tensor, narrow tensor)."""
         new, changed = given.copy(), []
         for name in self.tensors & given.keys():
             value = given[name]
