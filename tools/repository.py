@@ -128,7 +128,7 @@ def branch_mismatch(branch, root=ROOT):
 # Writing the address
 
 CELL = """\
-# Makes the notebook complete on its own: installs the course's package where it is missing, as in Colab.
+# Makes the notebook complete on its own: installs the course's package if it is missing, as in Colab.
 import importlib.util, os, subprocess, sys
 
 if importlib.util.find_spec("transformer_lab") is None:
@@ -142,7 +142,7 @@ if importlib.util.find_spec("transformer_lab") is None:
         places = " or ".join(sources)
         raise SystemExit(f"The course's package could not be installed from {{places}}. Is this machine online?")"""
 CELL_NOWHERE = """\
-# Says what to do where the course's package is missing.
+# Says what to do if the course's package is missing.
 import importlib.util
 
 if importlib.util.find_spec("transformer_lab") is None:
