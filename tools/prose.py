@@ -50,10 +50,20 @@ def passages(path):
     source = path.read_text("utf-8")
     if path.suffix == ".ipynb":
         cells = enumerate(nbformat.reads(source, 4).cells, 1)
-        return [Passage(n, text) for n, cell in cells if cell.cell_type == "markdown" for text in _blocks(cell.source)]
+        return [Passage(number, text) for number, cell in cells for text in _in_cell(cell)]
     if path.suffix == ".md":
         return [Passage(line, text) for line, whole in _paragraphs(source) for text in _blocks(whole)]
-    texts = _in_python(source) if path.suffix == ".py" else _in_script(source)
+    return _in_code(_in_python(source) if path.suffix == ".py" else _in_script(source))
+
+
+def _in_cell(cell):
+    if cell.cell_type == "markdown":
+        return _blocks(cell.source)
+    python = re.sub(r"(?m)^( *)[%!].*", r"\1pass", cell.source)  # without IPython's commands
+    return [text for _, text in _in_code(_in_python(python))]
+
+
+def _in_code(texts):
     return [Passage(line, text) for line, whole in sorted(texts) for text in _blocks(whole) if text.count(" ") > 1]
 
 

@@ -3,7 +3,9 @@
 import subprocess
 import sys
 
+import nbformat
 import pytest
+from nbformat import v4
 
 import prose
 import sentences
@@ -48,6 +50,15 @@ def test_python_is_read_with_comments_and_holes(tmp_path):
 def test_a_docstrings_types_are_no_prose(tmp_path):
     source = '"""Mask it well.\n\nParameters\n----------\nx : Tensor of any shape\n    What is masked here.\n"""\n'
     assert texts(tmp_path, "a.py", source) == [(1, "Mask it well."), (1, "What is masked here.")]
+
+
+def test_code_cells_are_read_like_python(tmp_path):
+    cells = [
+        v4.new_markdown_cell("Look at the mask."),
+        v4.new_code_cell("%pwd\nx = 1  # one number only"),
+    ]
+    source = nbformat.writes(v4.new_notebook(cells=cells))
+    assert texts(tmp_path, "a.ipynb", source) == [(1, "Look at the mask."), (2, "one number only")]
 
 
 def test_scripts_are_read_with_comments_and_holes(tmp_path):
