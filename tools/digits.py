@@ -1,4 +1,4 @@
-"""While a notebook runs, finds the printed digits that a different device may round differently.
+"""Finds the digits that a notebook prints and that a different device may round differently.
 
 A kernel that runs ``STARTUP`` first adds to each cell's outputs every value that ``tl.show`` prints near a rounding
 boundary. Numbers in f-strings are not found: only a run on the device itself finds them.
@@ -14,8 +14,8 @@ ENDS = 6  # of an axis whose middle is not printed
 def near_boundary(values, digits):
     """Return those ``values`` that are so near a rounding boundary that a different device may print different digits.
 
-    A device may differ by 1e-6·(2 + |value|), in float64 by a thousandth of that. For comparison, the chapters' values
-    on the instruction sets of one CPU differ by less than 1e-7·(1 + |value|).
+    The device's value may differ by 1e-6·(2 + |value|), or in float64 by a thousandth of that. For comparison, the
+    chapters' values on the instruction sets of one CPU differ by less than 1e-7·(1 + |value|).
     """
     import torch
 

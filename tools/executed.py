@@ -4,7 +4,7 @@
 
 The cache is a jupyter-cache in _build/executed/, in a folder that is named by a digest of all inputs except the
 notebook's code: the package, the pinned versions, the device, Python. The cache finds a notebook by its code, so that a
-change of text executes nothing.
+change to the text executes nothing.
 
 A notebook that reads published models runs if they are installed. Otherwise the stored outputs and labs are used
 (``notebook_labs.py``), and a printed line says so.

@@ -1,4 +1,4 @@
-"""Lists words that an editor of this course has often replaced, each with a better word.
+"""Lists the uses of words that an editor of this course has often replaced, each with a better word.
 
     python tools/plain_words.py
 

@@ -48,7 +48,7 @@ class Address(NamedTuple):
 
     @property
     def wheel(self):
-        """The wheel on the site as the source for pip, which takes a quarter of the time."""
+        """The wheel on the site, as a source for pip that takes a quarter of the time that git takes."""
         return self.site + build_wheel.filename()
 
     def colab(self, path):
@@ -226,7 +226,7 @@ def changes(new, root=ROOT):
 
 
 def handed_out(name):
-    """Return the notebook that a link opens: a solution has its assignment's text and therefore its link."""
+    """Return the notebook that a link opens: a solution has its assignment's text, and so links to the assignment."""
     return name.replace("/solutions/", "/assignments/")
 
 
