@@ -150,8 +150,7 @@ def configure_jupyterlab():
 
 
 def install_with_uv(python, pip, log):
-    """Let uv install what is the same on every machine; return the packages left for pip, or None if pip must install
-    all.
+    """Let uv install what is the same on every machine; return what is left for pip, or None if pip must install all.
 
     PyTorch has a build for each kind of machine, and pip's settings, which uv does not read, may name the right build.
     If they replace PyPI with a different index, uv installs nothing.

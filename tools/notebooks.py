@@ -254,7 +254,7 @@ def execute(notebook, folder, *, kernel="python3", env=os.environ, startup=""):
             extra_arguments=["--IPKernelApp.log_level=ERROR"],
             record_timing=False,
         )
-        # Texts are the same on any device, but pictures have the same pixels on all machines only on the CPU.
+        # Texts are the same on any device; pictures have the same pixels everywhere only if the CPU computes them.
         env = {"TRANSFORMER_LAB_DEVICE": "cpu", **env, "IPYTHONDIR": settings}
         with ThreadPoolExecutor(1) as thread:  # with its own event loop: the caller's may be running
             thread.submit(lambda: asyncio.run(client.async_execute(env=env))).result()

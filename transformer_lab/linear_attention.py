@@ -64,8 +64,8 @@ def bidirectional_linear_attention(
 ) -> Tensor:
     """Return, for each query, the mean of the values, weighted by ``φ(query) · φ(key)``.
 
-    ``φ(Q) (φ(K)ᵀ V)``, normalized. Keys and values are summed once, into ``d_head * d_value`` numbers for any length,
-    and every query reads these sums.
+    The result is ``φ(Q) (φ(K)ᵀ V)``, normalized. Keys and values are summed once, into ``d_head * d_value`` numbers for
+    any length, and every query reads these sums.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Parameters: how many numbers a model learns, component by component, from only its shape or from its modules."""
+"""Parameters: how many numbers a model learns, component by component, from its modules or from its shape alone."""
 
 import re
 from dataclasses import dataclass
@@ -87,7 +87,7 @@ class ModelShape:
     n_positions : int
         The rows of the table of positions. Models that learn no positions may leave it out.
     n_segments : int, optional
-        ``"bert"``: rows of the embedding that tells a first sentence from a second.
+        ``"bert"``: rows of the embedding that distinguishes a first sentence from a second.
     pooler : bool, optional
         ``"bert"``: whether a last linear map reads the first token.
     tgt_vocab_size : int, optional
@@ -527,13 +527,13 @@ def active_parameters(shape: ModelShape) -> int:
 
 
 def _feed_forward(shape, d_ff):
-    """Return the weights and the biases of a feed-forward layer with ``d_ff`` features."""
+    """Return how many weights and how many biases a feed-forward layer with ``d_ff`` features has."""
     wide = (1 + is_gated(shape)) * d_ff
     return shape.d_model * (wide + d_ff), (wide + shape.d_model) * has_bias(shape, "feed-forward")
 
 
 def _norm_size(shape):
-    """Return the parameters of a norm for each of its features."""
+    """Return how many parameters a norm has for each feature."""
     norm = shape.norm or FAMILIES[shape.family].get("norm", "layer")
     if norm == "unlearned":
         return 0

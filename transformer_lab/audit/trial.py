@@ -156,7 +156,7 @@ class Trial:
     # Comparisons
 
     def require_same(self, got, expected, name):
-        """Raise `Fails` with the place and the size of the largest difference."""
+        """Raise `Fails`, with the place and size of the largest difference, unless both are equal up to rounding."""
         if got.shape != expected.shape:
             raise Fails(f"{name}: shape {tuple(got.shape)}, not {tuple(expected.shape)}")
         gap = (got - expected).abs()
@@ -267,8 +267,8 @@ def copy_failure(model):
 def shared_with_original(t):
     """Return a sentence with the name of an original parameter that a copy uses, or an empty string.
 
-    An independent copy has no gradient with respect to the original's parameters. But a copy that contains a closure
-    from the original's ``__init__`` over the original's modules runs those modules.
+    An independent copy has no gradient with respect to the original's parameters. But if the original's ``__init__``
+    stored a closure over modules, the copy's closure still runs the original's modules.
     """
     own = {name: parameter for name, parameter in t.options.model.named_parameters() if parameter.requires_grad}
     try:

@@ -70,7 +70,7 @@ class SmallModel(nn.Module):
         return seen & (back < self.window) if self.window else seen
 
     def visible_besides(self, q_len, k_len, keep, documents):
-        """True where neither padding nor another document hides a key."""
+        """True where a key is not padding and is in the query's document."""
         seen = torch.ones(q_len, k_len, dtype=torch.bool, device=self.embed.weight.device)
         if keep is not None:
             seen = seen & keep[:, None, None]

@@ -32,7 +32,7 @@ RANDOM_RESULT = (
 
 
 def kept_between_calls(probe, names):
-    """Say that a function is right only if called first; ``names`` are the variables in which it stores results."""
+    """Say that a function is right only in its first call; ``names`` are the variables in which it stores results."""
     where = f", in {' and '.join(f'`{name}`' for name in names)}" if names else ""
     return (
         f"Called alone, your function is right with {probe.name}; called after other inputs, it is wrong. It keeps "
@@ -195,7 +195,8 @@ def _other_failure(exercise, match, got):
     known = exercise.known.get(match.ids, match.outcomes)
     signs = [exercise.mistakes[id].sign for id in match.ids if exercise.mistakes[id].sign]
     for probe, mine, theirs, right in zip(exercise.probes, match.outcomes, known, exercise.expected):
-        # Intermediate rounding to float32 is not a separate mistake, even if the known mistake magnifies it.
+        # Rounding intermediate results to float32 is not a separate mistake, even if the known mistake magnifies the
+        # error.
         rounded = not theirs.same(right) and (
             mine.same(theirs, torch.float32) or _differs_by_rounding(mine.value, theirs.value)
         )
@@ -221,7 +222,8 @@ def _differs_by_rounding(mine, theirs):
 def _is_worse(exercise, probe, mine, theirs, right):
     """Return whether a function fails on a probe in a worse way than a known mistake that also fails on this probe.
 
-    A different wrong result may have the same cause: a small number in the denominator turns NaN into 0.
+    A wrong result that differs from the known mistake's may have the same cause: a small number in the denominator
+    turns NaN into 0.
     """
     if mine.error is not None or theirs.error is not None:
         return theirs.error is None
@@ -244,7 +246,7 @@ def _broken_properties(exercise, function, probe):
 
 
 def _nearly_right(exercise):
-    """Return a function whose numbers are off by one in a thousand."""
+    """Return a function whose numbers are off by a thousandth."""
     return lambda *arguments: each_tensor(
         lambda tensor: 1.001 * tensor if is_float(tensor) else tensor, exercise.reference(*arguments)
     )

@@ -63,7 +63,8 @@ def diagnose(exercise, function):
 
 
 def _check_gradients(report, exercise, function, outcomes):
-    """Check the gradients of a function whose results are right, and raise an error if one of its facts failed."""
+    """Check the gradients of a function whose results are right; raise any error that the exercise's ``facts``
+    raised."""
     report.message = describe.inputs_tried(exercise)
     if problem := gradients.wrong_gradients(exercise, function):
         id = recognise_by_gradients(exercise, problem)
@@ -144,7 +145,7 @@ def recognise(exercise, outcomes, function=None):
 
 
 def _with_reordering(exercise, outcomes, slips):
-    """Return the match with one reordering of axes or items undone, if no other such match has as few names."""
+    """Return the match with the fewest names that undoes a reordering of axes or items; None if there are several."""
     candidates = [
         match
         for undone in shared_slips.undo_reordering_slips(exercise, outcomes)

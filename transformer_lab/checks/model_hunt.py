@@ -49,7 +49,8 @@ HINTS = (
 class Model(nn.Module):
     """A language model as a test sees it: causal, from token ids below 50 to scores of the next token.
 
-    ``window`` is the number of tokens that a layer sees, or None; ``n_layers`` and ``dropout`` are numbers.
+    ``window`` is the number of tokens that a token sees in one layer, or None; ``n_layers`` and ``dropout`` are
+    numbers.
     """
 
     calls = 0  # counts the calls of all models together, since a test may copy the model
