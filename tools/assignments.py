@@ -250,7 +250,7 @@ def main():
     unknown = [path for path in (ROOT / "chapters" / "assignments").glob("*.ipynb") if path not in known]
     wrong = [file for file, new in files.items() if not file.exists() or file.read_text("utf-8") != new]
     if unknown:
-        sys.exit(f"{unknown[0].relative_to(ROOT)} has no solution to be made from.")
+        sys.exit(f"There is no solution for {unknown[0].relative_to(ROOT)}.")
     if arguments.check:
         if wrong:
             sys.exit(

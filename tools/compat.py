@@ -76,7 +76,7 @@ class Step:
 
 
 def python_for(end):
-    """Return a Python of this machine that the end allows."""
+    """Return the first of an end's Pythons that this machine has."""
     python = next(filter(None, map(interpreter, end.pythons)), None)
     if not python:
         fail(f"compat needs Python {' or '.join(end.pythons)} for the {end.name} PyTorch, and this machine has none.")

@@ -34,7 +34,8 @@ def near_boundary(values, digits):
     unit = 1e-9 if values.dtype == torch.float64 else 1e-6
     error = scale * unit * (2 + wide.abs())
     boundary = ((wide * scale) % 1 - 0.5).abs()
-    # Numbers such as 2.5 or 0.1 are the same on every device. A large number is always near a short decimal.
+    # Numbers such as 2.5 or 0.1 are the same on every device. A large number is always near a short decimal, which
+    # proves nothing.
     exact = ((wide * scale).round() / scale).to(values.dtype) == values
     exact = exact & (wide.abs() * scale < 2**20) | (wide == wide.round())
     return wide[(boundary <= error) & ~exact]

@@ -48,7 +48,7 @@ def cache_folder():
 
 
 def executed_notebook(path):
-    """Return the notebook ``path`` with its outputs, and what was recorded about the run.
+    """Return the notebook ``path`` with its outputs, and the record of its run.
 
     A notebook that the cache lacks is executed. A notebook that fails is not cached, and a RuntimeError names the cell.
 

@@ -254,7 +254,7 @@ def main():
     if arguments.check:
         if wrong := [str(path.relative_to(ROOT)) for path in changes(stored)]:
             url = stored.url if stored else NOWHERE
-            sys.exit(f"Not as the course's address says: {', '.join(wrong)}. Run `make repository URL={url}`.")
+            sys.exit(f"Outdated links or install lines: {', '.join(wrong)}. Run `make repository URL={url}`.")
         print("Links and install lines agree with the course's address.")
         return
     new = parse_address(arguments.url or origin_url(), arguments.branch or settings()["repository"]["branch"])
@@ -266,7 +266,7 @@ def main():
         print(f"changed {path.relative_to(ROOT)}")
     if not changed:
         print("Nothing to change.")
-    print(f"The course's address: {new.url}, branch {new.branch}, site {new.site}" if new else "It has no address.")
+    print(f"The course's address: {new.url}, branch {new.branch}, site {new.site}" if new else "No address is set.")
     if new and not arguments.branch and (sentence := branch_mismatch(new.branch)):
         print(sentence)
 

@@ -1,4 +1,4 @@
-"""A mixture of experts: many feed-forward layers, of which each token uses a few."""
+"""A mixture of experts: many feed-forward layers, of which each token uses only a few."""
 
 from functools import partial
 

@@ -96,12 +96,12 @@ class ModelShape:
         All but ``"bert"``: whether embeddings and output head are one matrix, as in the published models except large
         Llamas.
     final_norm : bool, optional
-        All but ``"bert"``: whether a norm follows each stack. When left out, the answer is that of the published
-        models: yes, except in ``"transformer"``.
+        All but ``"bert"``: whether a norm follows each stack. The default follows the published models: yes, except in
+        ``"transformer"``.
     bias : bool or sequence of str, optional
-        Whether linear maps and norms add a bias. When left out, the answer is that of the published models: yes, except
-        in ``"llama"``. The output head and RMS norm have no bias. A sequence lists the places with a bias, among
-        ``"qkv"``, ``"output"`` (of attention), ``"feed-forward"``, ``"norms"`` and ``"head"``.
+        Whether linear maps and norms add a bias. The default follows the published models: yes, except in ``"llama"``.
+        The output head and RMS norm have no bias. A sequence lists the places with a bias, among ``"qkv"``,
+        ``"output"`` (of attention), ``"feed-forward"``, ``"norms"`` and ``"head"``.
     n_kv_heads : int, optional
         ``"llama"``: heads of keys and values, a divisor of ``n_heads``; ``n_heads`` when left out.
     gated : bool, optional

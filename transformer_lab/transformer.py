@@ -272,8 +272,8 @@ class TokenEmbedding(nn.Module):
         return sinusoidal_positions(length, self.weight.shape[1], device=self.weight.device).to(self.weight.dtype)
 
     def _apply(self, fn, recurse=True):
-        # Positions follow the device and dtype of the weights. They are computed again, because to_empty would leave
-        # them without values, and values on meta cannot be moved.
+        # Positions follow the device and dtype of the weights. The positions are computed again, because to_empty would
+        # leave them without values, and values on meta cannot be moved.
         positions, self.positions = self.positions, None
         super()._apply(fn, recurse)
         self.positions = None if positions is None else self._positions(len(positions))

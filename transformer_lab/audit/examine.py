@@ -58,7 +58,7 @@ def reasons_to_skip(expect, notes):
 
 @contextlib.contextmanager
 def session_unchanged(model):
-    """Restore the model's numbers and modes and the session's settings; discard what the model prints or warns."""
+    """Restore the model's numbers and modes and the session's settings; discard printed output and warnings."""
     modes = [(module, module.training) for module in model.modules()]
     tensors = [(x, x.detach().clone(), x.grad) for x in (*model.parameters(), *model.buffers())]
     with settings_kept(), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):

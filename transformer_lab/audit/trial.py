@@ -13,9 +13,9 @@ from torch import nn
 from ..arguments import format_value, type_name
 from . import limit
 
-# For each dtype, the smallest difference that counts, as a share of the outputs' spread. In float64, a small leak is
-# far larger than rounding errors. A failure must be confirmed in float32, since a model may compute parts in float32
-# and overflow in float64.
+# For each dtype, the smallest difference that counts as a failure, as a share of the outputs' spread. In float64, a
+# small leak is far larger than rounding errors. A failure must be confirmed in float32, since a model may compute parts
+# in float32 and overflow in float64.
 DTYPES = ((torch.float64, 1e-5, 1e-12), (torch.float32, 1e-4, 1e-6))
 OTHER_LENGTHS = (8, 16, 32, 64)  # tried in turn if the model does not accept the requested length
 
@@ -186,7 +186,7 @@ class Trial:
         return self.influence(self.x)
 
     def distance(self):
-        """Return how many positions output i is behind token j: (j, i), negative if the token comes later."""
+        """Return by how many positions output i comes after token j: (j, i), negative if the token comes later."""
         places = torch.arange(self.length)
         return places - places[:, None]
 

@@ -185,7 +185,7 @@ def _merged(one, other):
     # Only the first three letters are compared, so that a plural counts as the same word.
     if len(words[0]) == len(words[1]) and len({(a[:3], b[:3]) for a, b in pairs}) == 1:
         a, b = min(pairs)
-        return [f"You made one slip twice: read this with *{a}*, and then with *{b}*.", one]
+        return [f"You made one slip twice: the following is true of *{a}*, and also of *{b}*.", one]
     return _with_count([one, other])
 
 

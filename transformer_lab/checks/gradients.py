@@ -7,8 +7,8 @@ from .observe import settings_kept
 from .probes import each_tensor
 
 OVERWRITTEN_TEXT = (
-    "PyTorch reports that an in-place operation such as `+=` has overwritten numbers that an earlier step had read, "
-    "and that the gradient of this step needs."
+    "PyTorch reports that an in-place operation such as `+=` has overwritten numbers that an earlier step had read. "
+    "The gradient of that step needs the old numbers."
 )
 
 CUT_OFF_TEXT = (

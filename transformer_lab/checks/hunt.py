@@ -279,7 +279,7 @@ class ExternalState:
 
 
 def _names(test, seen=()):
-    """Yield the outside variables that a function, or a function that it calls, refers to."""
+    """Yield the outside variables to which a function, or a function that it calls, refers."""
     if not isinstance(test, types.FunctionType) or test in seen:
         return
     codes = [test.__code__]
@@ -312,9 +312,9 @@ def too_long(n_started, end):
     """Say that a test did not end, or was too slow to run on all functions."""
     if n_started > 1:
         return (
-            f"Your test takes so long that {end.seconds:g} seconds were over after {n_started - 1} functions, and it "
-            "must run on many more. Smaller sizes show a mistake as well, and usually sooner. Which line of the test "
-            "takes longest?"
+            f"Your test is too slow: the time limit of {end.seconds:g} seconds was reached after {n_started - 1} "
+            "functions, and the test must run on many more. Smaller sizes show a mistake as well, and usually sooner. "
+            "Which line of the test takes longest?"
         )
     return errors.timed_out(end, "test")
 

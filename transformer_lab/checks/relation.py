@@ -98,7 +98,7 @@ def _where(got, expected, axes):
     if mine.isinf().any() and not right.isinf().any():
         return "Your result contains infinity: a division by zero, or the exponential of a large number."
     if got.numel() > 3 and torch.equal(got.flatten().sort().values, expected.flatten().sort().values):
-        return "These are the right numbers, but in other places."
+        return "These are the right numbers, but in the wrong places."
     if got.numel() > 3 and torch.isin(mine, expected).all():
         return "Each of your numbers is one of the right ones: some occur too often, and others too rarely or never."
     if mine.numel() == 1:
