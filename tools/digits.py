@@ -1,6 +1,6 @@
 """Finds the digits that a notebook prints and that a different device may round differently.
 
-A kernel that runs ``STARTUP`` first adds to each cell's outputs every value that ``tl.show`` prints near a rounding
+If a kernel runs ``STARTUP`` first, it adds to each cell's outputs every value that ``tl.show`` prints near a rounding
 boundary. Numbers in f-strings are not found: only a run on the device itself finds them.
 """
 

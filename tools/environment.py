@@ -1,7 +1,7 @@
 """Creates the environment .venv from requirements.txt, once, and again when the inputs have changed.
 
-``make_venv`` also creates the environments of other tools. This file runs on Python 3.6, so that an old Python can
-report what is missing, and imports only the standard library.
+``make_venv`` also creates the environments of other tools. This file imports only the standard library and runs even on
+Python 3.6, so that an old Python can report what is missing.
 """
 
 import hashlib

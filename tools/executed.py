@@ -2,7 +2,7 @@
 
     python tools/executed.py        executes the notebooks that the cache lacks, two at a time
 
-The cache is a jupyter-cache in _build/executed/, in a folder that is named by a digest of all inputs except the
+The cache is a jupyter-cache in _build/executed/, in a folder that is named after a digest of all inputs except the
 notebook's code: the package, the pinned versions, the device, Python. The cache finds a notebook by its code, so that a
 change to the text executes nothing.
 

@@ -76,7 +76,7 @@ def take_pictures(page, name):
 def main():
     chromium = browser()
     if chromium is None or not HTML.exists():
-        sys.exit("Pictures are taken from the built book, by Chromium or Chrome: run `make book`, and install one.")
+        sys.exit("Pictures of the built book are taken with Chromium or Chrome: run `make book` and install a browser.")
     pages = [path for path in sorted(HTML.rglob("*.html")) if "widget-view+json" in path.read_text("utf-8")]
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()

@@ -3,9 +3,9 @@
     python tools/routes.py            write the tables of the routes' pages
     python tools/routes.py --check    complain about outdated tables and about holes
 
-A route has no hole if none of its sections uses a term of the glossary, or a name of the package, before a section of
-the route has introduced the term or name. A section introduces the terms whose glossary entry links to the section, and
-the names that no earlier section of the course uses or that the section's prose mentions.
+A route has a hole where a section uses a term of the glossary, or a name of the package, that the route has not
+introduced yet. A section introduces the terms whose glossary entry links to the section, and the names that no earlier
+section of the course uses or that the section's prose mentions.
 
 The whole course also has a page. Readers of the whole course may skip its further sections: a term that only a further
 section introduces is a hole in the later core sections.

@@ -43,7 +43,7 @@ def is_sentence(text):
 
 
 def counts(texts):
-    """Return the number and mean length of sentences; per 1,000 words, the uses of *stand*, *lie*; and of bare
+    """Return the number and mean length of sentences; per 1,000 words, the counts of *stand*/*lie* and of bare
     pronouns."""
     words = sum(len(text.split()) for text in texts) or 1
     stand = sum(len(STANDING_VERB.findall(text)) for text in texts)

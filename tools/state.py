@@ -25,7 +25,7 @@ def packages():
 
 
 def state():
-    """Return a digest of all files that git does not ignore, of Python, packages, browser and settings.
+    """Return a digest of all files that git does not ignore, and of Python, the packages, the browser and the settings.
 
     Return None outside a git repository.
     """

@@ -129,7 +129,7 @@ def train(task, texts, seed, losses=None, keep=lambda step, model: None):
 
 
 def count_right(task, model, texts):
-    """Return how many of the texts, all of one length, the model writes without a wrong word."""
+    """Return how many texts the model answers without a wrong word; all texts have one length."""
     right = 0
     for text, written in zip(texts, task.write(model, texts).tolist()):
         words = [*in_words(int(text)), "<end>"]

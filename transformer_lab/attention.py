@@ -167,7 +167,8 @@ def scaled_dot_product_attention(
         ``True`` where the query may attend to the key.
     is_causal : bool, optional
         Query ``i`` may attend to keys ``0 … i`` only, even if ``q_len ≠ k_len``: positions are counted from the first
-        key, as in ``torch.nn.functional.scaled_dot_product_attention``. This is faster than the same mask as a tensor.
+        key, as in ``torch.nn.functional.scaled_dot_product_attention``. This is faster than passing the same mask as a
+        tensor.
     dropout_p : float, optional
         Probability with which each weight is dropped, in every call: a function has no training mode.
     scale : float, optional

@@ -20,7 +20,7 @@ from .parameters import (
 
 
 def attention_flops(seq: int, d_model: int, k_len: int | None = None) -> int:
-    """Return the FLOPs of softmax attention between its projections: scores, and the blend of values.
+    """Return the FLOPs of softmax attention without its projections: those of the scores and of the blend of values.
 
     ``QKᵀ`` and its product with ``V`` take ``2 * q_len * k_len * d_model`` FLOPs each, for any number of heads. A
     causal mask does not lower the number, although a kernel may skip the hidden half.
@@ -65,7 +65,7 @@ def attention_flops(seq: int, d_model: int, k_len: int | None = None) -> int:
 
 
 def linear_attention_flops(seq: int, d_model: int, n_heads: int) -> int:
-    """Return the FLOPs of linear attention between its projections: the sum of ``φ(k)vᵀ`` and its product with queries.
+    """Return the FLOPs of linear attention without its projections: the sum of ``φ(k)vᵀ`` and its product with queries.
 
     Both products take ``2 * seq * d_head²`` FLOPs in each head. The normalizer, an additional row of ``d_head``
     numbers, is not counted.

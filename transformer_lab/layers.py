@@ -86,7 +86,7 @@ class FeedForward(nn.Module):
 
 
 class LayerOptions(TypedDict, total=False):
-    """The options of a layer that stacks and models accept by name only; :class:`EncoderLayer` documents them."""
+    """Layer options that stacks and models accept only by name; :class:`EncoderLayer` documents these options."""
 
     norm: str
     eps: float | None

@@ -492,7 +492,7 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
 
 
 def active_parameters(shape: ModelShape) -> int:
-    """Return how many parameters one token uses: all except those of the experts that the token is not sent to.
+    """Return how many parameters one token uses: all except those of the experts that do not process the token.
 
     Parameters
     ----------

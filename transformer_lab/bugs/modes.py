@@ -121,7 +121,7 @@ def equal_layers(broken):
     found_by="identity without branches",
     symptoms="a deep pre-norm model does not train; norm_first",
     story=(
-        "An engineer compared a new option with the paper and with a speech library, days after it had been merged."
+        "An engineer compared a new option, days after it had been merged, with the paper and with a speech library."
     ),
     repair="Normalize inside the branch: x + f(norm(x)).",
 )

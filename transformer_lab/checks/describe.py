@@ -96,7 +96,7 @@ def _without_axes_of_size_one(got, expected):
 
 
 def _relation_text(exercise, outcomes, first, case, nearly):
-    """Describe how the wrong numbers follow from the right ones, in the first failing probe and in the case shown.
+    """Describe how the wrong numbers follow from the right ones, in the first failing probe and in the card's case.
 
     ``nearly`` allows the description "nearly right".
     """

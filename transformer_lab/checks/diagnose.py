@@ -75,7 +75,7 @@ def _check_gradients(report, exercise, function, outcomes):
 
 
 def _explain(report, exercise, function, fresh_copy, outcomes, first):
-    """Add an explanation of what goes wrong to the report; ``first`` is the number of the first failing probe."""
+    """Explain in the report what goes wrong; ``first`` is the number of the first failing probe."""
     case = smallest_input.failing_case(exercise, function, outcomes, first)
     if fresh_copy.is_right(exercise, exercise.probes[first], exercise.expected[first]):
         report.mistake, report.message = (
@@ -189,7 +189,7 @@ def _known(exercise, outcomes, slips=(), pairs=True):
 
 
 def recognise_by_gradients(exercise, problem):
-    """Return the id of the known mistake with right results and the same trouble with gradients, or None."""
+    """Return the id of the known mistake whose results are right and whose gradients fail in the same way, or None."""
     for id, mistake in exercise.mistakes.items():
         is_right = all(known.same(right) for known, right in zip(exercise.known[(id,)], exercise.expected))
         if is_right and gradients.wrong_gradients(exercise, mistake.function) == problem:

@@ -165,7 +165,7 @@ def _argument_names(frame):
 
 
 def _number_for_tensor(exercise, error):
-    """Say which function of a different exercise got a number for a one-dimensional argument such as the positions.
+    """Say which function of a different exercise got a number for a one-dimensional tensor, such as positions.
 
     The weight and the bias of a layer are excluded: as single numbers they would broadcast.
     """

@@ -84,7 +84,7 @@ def exercise(*, inputs, axes, hints=(), facts=None, raises=None, scattered=strid
     raises : type, optional
         The type of the error that some inputs must raise; its message is not compared.
     scattered : callable, optional
-        Turns a contiguous tensor into a strided one; `probes.strided_with_whole_rows` if a right answer may
+        Turns a contiguous tensor into a strided one. Pass `probes.strided_with_whole_rows` if a right answer may
         require features next to one another in memory, as `torch.view_as_complex` does.
     as_function : callable, optional
         Turns the learner's answer into a function, if the answer is a class; returns a function unchanged.
@@ -334,7 +334,8 @@ class Exercise:
 
     @cached_property
     def probes(self):
-        """Return all inputs, plain ones first: ordinary, larger, the exercise's own, in float64, and not contiguous."""
+        """Return all inputs, plain ones first: ordinary, larger, own (of the exercise), float64 and non-contiguous
+        ones."""
         first = self.inputs(Draw(0))
         probes = [Probe("ordinary input", first, plain=True)]
         if self.sizes:

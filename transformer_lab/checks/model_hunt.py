@@ -47,7 +47,7 @@ HINTS = (
 
 
 class Model(nn.Module):
-    """A language model as a test sees it: causal, from token ids below 50 to scores of the next token.
+    """A causal language model as a test sees it: it maps token ids below 50 to scores of the next token.
 
     ``window`` is the number of tokens that a token sees in one layer, or None; ``n_layers`` and ``dropout`` are
     numbers.

@@ -357,8 +357,8 @@ def _wait(thread, finished, clock, loading_before, limit):
     """Wait until a thread's work is finished, at most for the time limits of the learner's function and of imports.
 
     On a busy machine, only the CPU time of the thread counts, or ``MIN_CPU_SHARE`` of the wall time if that is more. A
-    thread without CPU time for a while is asleep, and then all of the wall time counts. If a poll itself is late, the
-    machine was suspended, for example by closing a laptop, and the gap counts as ``IDLE_AFTER`` at most.
+    thread that has used no CPU time for a while is asleep, and then all of the wall time counts. If a poll itself is
+    late, the machine was suspended, for example by closing a laptop, and the gap counts as ``IDLE_AFTER`` at most.
     """
     now, cpu_time = time.monotonic(), 0.0
     last_active = now

@@ -1,4 +1,4 @@
-"""The learner's results so far: the reports of this session, and in a file, the record of the whole course."""
+"""The learner's results so far: the reports of this session, and the record of the whole course, which is a file."""
 
 import json
 import os

@@ -122,7 +122,7 @@ INVERTED_TEXTS = {  # keys: whether any of the wrong numbers should be True, and
 
 
 def _places(wrong, axes):
-    """Say where the wrong numbers are: at some places of an axis, everywhere but at one, or beside a diagonal."""
+    """Say where the wrong numbers are: at some places of an axis, at all places but one, or beside a diagonal."""
     for axis, word in enumerate(axes if len(axes) == wrong.ndim else ()):
         table = wrong.movedim(axis, 0).flatten(1) if wrong.ndim > 1 else wrong[:, None]
         some, every = (places.nonzero().flatten().tolist() for places in (table.any(1), table.all(1)))
