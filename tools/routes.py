@@ -68,7 +68,7 @@ ROUTES = (
 
 
 def _numbers(marked):
-    """Return the sections in a mark such as ``3.1 3.2 + softmax``: the numbers before the plus; exercises follow it.
+    """Return the sections in a mark such as ``3.1 3.2 + softmax``: the numbers before the plus sign.
 
     The mark ``chapter 3`` means the chapter's core and all exercises of its assignment.
     """

@@ -43,8 +43,7 @@ def is_sentence(text):
 
 
 def counts(texts):
-    """Return the number and mean length of sentences; per 1,000 words, the counts of *stand*/*lie* and of bare
-    pronouns."""
+    """Return the count and mean length of sentences, and how often *stand*, *lie*, bare pronouns occur per 1,000 words."""
     words = sum(len(text.split()) for text in texts) or 1
     stand = sum(len(STANDING_VERB.findall(text)) for text in texts)
     bare = sum(bool(BARE_PRONOUN.match(text)) for text in texts)

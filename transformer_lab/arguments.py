@@ -172,8 +172,7 @@ def is_number(x):
 
 
 def values_are_known(x):
-    """Whether Python can read a tensor's values: never on meta, while compiling, or inside a ``torch.func``
-    transform."""
+    """Whether Python can read a tensor's values: never on meta, while compiling, or in a ``torch.func`` transform."""
     return not (x.is_meta or torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(x))
 
 

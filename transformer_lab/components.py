@@ -1,4 +1,4 @@
-"""The components of a model, and how the parameters of a module are sorted into them, by classes and names."""
+"""The components of a model, and how classes and names sort a module's parameters into these components."""
 
 from torch import nn
 

@@ -44,9 +44,10 @@ def audit(
 ) -> "AuditReport":
     """Test the properties that every Transformer of its kind must have, and show on a card which hold and which fail.
 
-    The audit needs no weights and no data: it changes inputs and compares outputs. It runs on copies of the model; the
-    model's weights and modes and the session's random state stay as they were. A failure is a property of the model,
-    but a card without a failure proves nothing: the card lists what was not tried, and what no property can detect.
+    The audit needs no weights and no data: it changes inputs and compares outputs. The audit runs on copies of the
+    model; the model's weights and modes and the session's random state stay unchanged. A failure is a property of the
+    model, but a card without a failure proves nothing: the card lists what was not tried, and what no property can
+    detect.
 
     Parameters
     ----------

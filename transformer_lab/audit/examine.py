@@ -126,7 +126,7 @@ def advice(error, options):
 
 
 def evaluate_in_both(function, trials):
-    """Evaluate a property in float64; if it does not hold there, the result in float32 decides."""
+    """Evaluate a property in float64; if the property does not hold there, the result in float32 decides."""
     status, text = evaluate(function, trials[0])
     if status in ("fails", "raises") and len(trials) > 1:
         single, single_text = evaluate(function, trials[1])

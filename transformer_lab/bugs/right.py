@@ -28,8 +28,7 @@ class PostNorm(SmallModel):
 
 
 class NoPositions(SmallModel):
-    """A causal model without positions, which knows the order: each token sees one more token than the previous
-    token."""
+    """A causal model without positions. It knows the order: each token sees one more token than the previous one."""
 
     def __init__(self, **options):
         super().__init__(**options)

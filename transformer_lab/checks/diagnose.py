@@ -63,8 +63,7 @@ def diagnose(exercise, function):
 
 
 def _check_gradients(report, exercise, function, outcomes):
-    """Check the gradients of a function whose results are right; raise any error that the exercise's ``facts``
-    raised."""
+    """Check the gradients of a function whose results are right; raise any error that the exercise's facts raised."""
     report.message = describe.inputs_tried(exercise)
     if problem := gradients.wrong_gradients(exercise, function):
         id = recognise_by_gradients(exercise, problem)

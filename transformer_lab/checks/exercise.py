@@ -334,8 +334,7 @@ class Exercise:
 
     @cached_property
     def probes(self):
-        """Return all inputs, plain ones first: ordinary, larger, own (of the exercise), float64 and non-contiguous
-        ones."""
+        """Return all inputs, plain inputs first: ordinary, larger, exercise-specific, float64 and non-contiguous."""
         first = self.inputs(Draw(0))
         probes = [Probe("ordinary input", first, plain=True)]
         if self.sizes:

@@ -2,8 +2,8 @@
 
     tl.checks.hunt(tl.checks.whole_model, test_whole_model)
 
-``test(model)`` rejects a model by raising an error or by returning False, as in the other hunts. Its argument is a
-`Model`.
+``test(model)`` rejects a model by raising an error or by returning False, as in the other hunts. The argument of the
+test is a `Model`.
 """
 
 from collections import Counter

@@ -249,7 +249,7 @@ class Interrupted(KeyboardInterrupt):
         self.runs_on, self.stopped = runs_on, stopped
 
     def _render_traceback_(self):
-        """Return what IPython shows instead of a traceback; the card has already said the rest."""
+        """Return the text that IPython shows instead of a traceback; the card has already said the rest."""
         return ["The check was stopped."]
 
 

@@ -22,7 +22,7 @@ def parse(function):
 
 
 def uses_name(function, name):
-    """Return whether a function's code, or that of a function inside it, uses this name."""
+    """Return whether the code of a function, or of a function nested in it, uses this name."""
     codes = [code] if (code := getattr(inspect.unwrap(function), "__code__", None)) else []
     for code in codes:
         codes += [constant for constant in code.co_consts if inspect.iscode(constant)]
