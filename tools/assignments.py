@@ -2,7 +2,7 @@
 
     python tools/assignments.py [--check] [06 …]       (default: all; otherwise those with a word in their path)
 
-The solution is the only source. The tool writes the parts that are derived into the solution: the numbers of the
+The solution is the only source. The tool also updates the derived parts of the solution: the numbers of the
 headings; the number of functions and the minutes, in the first cell; the checks' three hints for each exercise, in
 place of ``{hints name}``; and nbgrader's metadata. The assignment is the same notebook with ``raise
 NotImplementedError`` in place of each region between ``### BEGIN SOLUTION`` and ``### END SOLUTION``, which are
@@ -48,7 +48,7 @@ def solutions():
 
 
 def solution_of(folder):
-    """Return the path of the solution to the exercises of a folder in ``transformer_lab/checks``."""
+    """Return the path of the solution whose exercises are in this folder of ``transformer_lab/checks``."""
     name = re.sub(r"^ch(\d+)_", lambda chapter: f"{int(chapter[1]):02}_", folder)
     return ROOT / "chapters" / "solutions" / f"{name}.ipynb"
 
@@ -157,12 +157,12 @@ def number_headings(notebook, begin):
 
 
 def count_exercises(notebook, folder):
-    """Write into the first cell the number of functions, the first and the last function, and the minutes.
+    """Update the first cell: the number of functions, the first and the last function, and the minutes.
 
     Raises
     ------
     ValueError
-        If the first cell has no such sentence, or too few minutes for the tasks and for the parts without minutes.
+        If the first cell does not state these, or states too few minutes for the tasks and the parts without minutes.
     """
     first = notebook.cells[0]
     functions = [name for name in COURSE[folder] if not name.startswith("mend_")]
@@ -250,7 +250,7 @@ def main():
     unknown = [path for path in (ROOT / "chapters" / "assignments").glob("*.ipynb") if path not in known]
     wrong = [file for file, new in files.items() if not file.exists() or file.read_text("utf-8") != new]
     if unknown:
-        sys.exit(f"{unknown[0].relative_to(ROOT)} has no solution to be made from.")
+        sys.exit(f"There is no solution for {unknown[0].relative_to(ROOT)}.")
     if arguments.check:
         if wrong:
             sys.exit(

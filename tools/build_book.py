@@ -26,7 +26,7 @@ def build():
         shutil.rmtree(BUILD / folder, ignore_errors=True)
     print("Building the book.", flush=True)
     if run("sphinx", "--fail-on-warning", "--keep-going", *SPHINX):
-        sys.exit("The book was not built without a warning: see above.")
+        sys.exit("The build of the book failed or emitted a warning: see above.")
     build_wheel.build(PAGES)
     print(f"The book is built. Open it in a browser: {(PAGES / 'index.html').as_uri()}")
 

@@ -1,4 +1,4 @@
-"""Builds the package's wheel, reproducibly. The notebooks' first cell installs it from the site.
+"""Builds the package's wheel, reproducibly. The notebooks' first cell installs the wheel from the site.
 
 python tools/build_wheel.py folder
 """

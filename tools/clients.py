@@ -1,4 +1,4 @@
-"""Runs tests/clients: notebooks in JupyterLab and in Notebook 7, in a browser, as a reader sees them.
+"""Runs tests/clients, which open notebooks in JupyterLab and in Notebook 7, in a browser, as a reader does.
 
 The environment .venv-clients contains these two clients; the kernel and the widgets come from .venv.
 """
@@ -28,7 +28,7 @@ START_TIMEOUT = 60  # seconds
 
 
 def environment():
-    """Create .venv-clients, once for each version."""
+    """Create .venv-clients if it is missing or its versions have changed."""
 
     def install(python):
         subprocess.run([sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, *PINS], check=True)
@@ -43,9 +43,9 @@ def is_there():
 
 @contextmanager
 def serve_clients(notebooks, work, settings=None):
-    """Serve the folder ``notebooks`` in both clients, freshly installed, and yield the address.
+    """Serve the folder ``notebooks`` for both clients, without a user's settings, and yield the address.
 
-    ``work`` is an empty folder for their files; ``settings`` are JupyterLab's settings, by the name of a plugin.
+    ``work`` is an empty folder for the clients' files; ``settings`` maps JupyterLab's plugins to their settings.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -119,7 +119,7 @@ def try_offline(folder):
 
 
 def try_notebook(path, folder):
-    """Run one notebook, which can install only from the site; return the errors."""
+    """Run one notebook, which can install the package only from the site; return the errors."""
     stored, notebook = nbformat.read(path, 4), nbformat.read(path, 4)
     try:
         new = run(notebook, folder, NOWHERE)
@@ -132,7 +132,7 @@ def try_notebook(path, folder):
 def comparable_outputs(cell):
     """Return the outputs of a cell that nbval compares: all except pictures.
 
-    For a lab, ipywidgets 7 outputs no HTML sentence.
+    A lab's HTML sentence is left out too, since ipywidgets 7 does not output it.
     """
     return [(output.get("name"), output.get("text"), _comparable(output.get("data", {}))) for output in cell.outputs]
 

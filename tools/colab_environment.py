@@ -72,7 +72,7 @@ def python_of(venv):
 
 
 def compared_with_colab(colab, here):
-    """Return in one line how an environment differs from Colab; only the minor version of Python counts."""
+    """Return how an environment differs from Colab, in one line; Python's patch version is ignored."""
     short = {name: ".".join(colab[name].split(".")[:2]) if name == "python" else colab[name] for name in colab}
     here_versions = {
         name: re.match(rf"{re.escape(version)}\b|[^+]*", here.get(name, "none"))[0] for name, version in short.items()
@@ -87,6 +87,6 @@ def site_packages(venv):
 
 
 def layered_venv(venv):
-    """Create an environment that sees the packages of .venv-colab, and into which a notebook installs packages."""
+    """Create an environment into which a notebook can install packages on top of those of .venv-colab."""
     subprocess.run([*isolated_python(VENV), "-m", "venv", "--without-pip", venv], check=True)
     (site_packages(venv) / "colab.pth").write_text(str(site_packages(VENV)))

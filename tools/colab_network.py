@@ -1,4 +1,4 @@
-"""Replaces the network by a site with the wheel, and a git repository at the course's address on GitHub."""
+"""Replaces the network by a local site with the wheel, and by a local copy of the course's repository on GitHub."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ def fake_address(site):
 
 
 def checkout(folder, address):
-    """Create a git repository of the working tree, as published at an address, and return the repository's URL."""
+    """Create a git repository of the working tree, with this address in its files, and return the repository's URL."""
     listed = subprocess.check_output(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, text=True)
     for name in sorted(set(listed.split("\0")) - {""}):
         if (ROOT / name).is_file():

@@ -38,7 +38,7 @@ STEPS = {
 
 @dataclass(frozen=True)
 class End:
-    """The newest or the oldest releases: the allowed Pythons, preferred first, and the options of uv and pytest."""
+    """One end of the allowed ranges: its Pythons, preferred first, and the options of uv and pytest."""
 
     name: str
     pythons: tuple
@@ -76,7 +76,7 @@ class Step:
 
 
 def python_for(end):
-    """Return a Python of this machine that the end allows."""
+    """Return the first of an end's Pythons that this machine has."""
     python = next(filter(None, map(interpreter, end.pythons)), None)
     if not python:
         fail(f"compat needs Python {' or '.join(end.pythons)} for the {end.name} PyTorch, and this machine has none.")
@@ -90,13 +90,13 @@ def pins():
 
 
 def packages(end):
-    """Return uv's options and packages, without the configuration, which pins PyTorch."""
+    """Return uv's options and packages; uv ignores the project's configuration, which pins PyTorch."""
     backend = ["--torch-backend", "cpu"] if is_reachable(CPU) else []
     return ["--no-config", "--resolution", end.resolution, *backend, "-r", "pyproject.toml", *pins()]
 
 
 def environment(end):
-    """Create the environment, once for each Python and pyproject.toml; the newest releases once a day."""
+    """Create the environment again when Python or pyproject.toml changes and, for the newest releases, once a day."""
     python = python_for(end)
     today = time.strftime("%Y-%m-%d") if end.resolution == "highest" else ""
     requirements = packages(end)

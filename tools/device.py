@@ -4,9 +4,9 @@
     python tools/device.py --quick      some of the tests and the shortest chapters, once
     python tools/device.py 06 masks     only what has one of these words in its name
 
-The device rounds float32 differently from the CPU, by a quarter of the last place; without float64, the device is like
-Apple's MPS. In cells that measure a time, failed assertions are skipped. Two parts run at a time, longest first; the
-output of each part is stored in _build/reports/device/.
+The device rounds float32 differently from the CPU, by a quarter of the last place. Like Apple's MPS, the device
+can also lack float64. In cells that measure a time, failed assertions are skipped. Two parts run at a time, longest
+first; the output of each part is stored in _build/reports/device/.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
     python tools/device_uses.py [how many]       (default: 20, spread over all chapters)
 
-A removal that no cell notices is harmless, or shows a gap of the stand-in.
+A removal that no cell notices is harmless, or shows a gap in the stand-in.
 """
 
 import argparse

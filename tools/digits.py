@@ -1,6 +1,6 @@
-"""While a notebook runs, finds the printed digits that a different device may round differently.
+"""Finds the digits that a notebook prints and that a different device may round differently.
 
-A kernel that runs ``STARTUP`` first adds to each cell's outputs every value that ``tl.show`` prints near a rounding
+If a kernel runs ``STARTUP`` first, it adds to each cell's outputs every value that ``tl.show`` prints near a rounding
 boundary. Numbers in f-strings are not found: only a run on the device itself finds them.
 """
 
@@ -14,8 +14,8 @@ ENDS = 6  # of an axis whose middle is not printed
 def near_boundary(values, digits):
     """Return those ``values`` that are so near a rounding boundary that a different device may print different digits.
 
-    A device may differ by 1e-6·(2 + |value|), in float64 by a thousandth of that. For comparison, the chapters' values
-    on the instruction sets of one CPU differ by less than 1e-7·(1 + |value|).
+    The device's value may differ by 1e-6·(2 + |value|), or in float64 by a thousandth of that. For comparison, the
+    chapters' values on the instruction sets of one CPU differ by less than 1e-7·(1 + |value|).
     """
     import torch
 
@@ -34,7 +34,8 @@ def near_boundary(values, digits):
     unit = 1e-9 if values.dtype == torch.float64 else 1e-6
     error = scale * unit * (2 + wide.abs())
     boundary = ((wide * scale) % 1 - 0.5).abs()
-    # Numbers such as 2.5 or 0.1 are the same on every device. A large number is always near a short decimal.
+    # Numbers such as 2.5 or 0.1 are the same on every device. A large number is always near a short decimal, which
+    # proves nothing.
     exact = ((wide * scale).round() / scale).to(values.dtype) == values
     exact = exact & (wide.abs() * scale < 2**20) | (wide == wide.round())
     return wide[(boundary <= error) & ~exact]

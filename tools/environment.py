@@ -1,7 +1,7 @@
 """Creates the environment .venv from requirements.txt, once, and again when the inputs have changed.
 
-``make_venv`` also creates the environments of other tools. This file runs on Python 3.6, so that an old Python can
-report what is missing, and imports only the standard library.
+``make_venv`` also creates the environments of other tools. This file imports only the standard library and runs even on
+Python 3.6, so that an old Python can report what is missing.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ def check_python():
 
 
 def fingerprint():
-    """Return a digest of this environment's inputs: the folder, the Python that creates it, and two files."""
+    """Return a digest of .venv's inputs: its folder, the Python that creates the environment, and two files."""
     digest = hashlib.sha256((ROOT + python_version()).encode())
     for name in ("requirements.txt", "pyproject.toml"):
         with open(os.path.join(ROOT, name), "rb") as file:
@@ -82,7 +82,7 @@ def make_venv(folder, made_from, install, python=None, keep=False):
     folder : str
         Path of the environment, inside the repository.
     made_from : str
-        Inputs of the environment, which are stored in it as the file ``made-from``.
+        Inputs of the environment, which its file ``made-from`` stores.
     install : function
         ``install(python)`` installs the packages; ``python`` is the environment's Python.
     python : str, optional
@@ -143,17 +143,17 @@ def install(python):
 
 
 def configure_jupyterlab():
-    """Let JupyterLab in .venv save labs with a notebook, since an editable install has no data files."""
+    """Configure .venv's JupyterLab to save labs in notebooks: an editable install omits the settings file."""
     folder = os.path.join(VENV, "etc", "jupyter", "labconfig", "default_setting_overrides.d")
     os.makedirs(folder, exist_ok=True)
     shutil.copy(os.path.join(ROOT, "transformer_lab", "labs", "transformer_lab.json"), folder)
 
 
 def install_with_uv(python, pip, log):
-    """Let uv install what is the same on every machine; return the packages left for pip, or None for all of them.
+    """Let uv install what is the same on every machine; return what is left for pip, or None if pip must install all.
 
-    PyTorch has a build for each kind of machine, and pip's settings may name the right build. The settings may also
-    replace PyPI with a different index; uv does not read the settings.
+    PyTorch has a build for each kind of machine, and pip's settings, which uv does not read, may name the right build.
+    If they replace PyPI with a different index, uv installs nothing.
     """
     settings = subprocess.check_output([python, "-m", "pip", "config", "list"], stderr=log).decode()
     if re.search(r"\.(index-url|no-index)=", settings):

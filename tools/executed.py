@@ -2,9 +2,9 @@
 
     python tools/executed.py        executes the notebooks that the cache lacks, two at a time
 
-The cache is a jupyter-cache in _build/executed/, in a folder that is named by a digest of all inputs except the
+The cache is a jupyter-cache in _build/executed/, in a folder that is named after a digest of all inputs except the
 notebook's code: the package, the pinned versions, the device, Python. The cache finds a notebook by its code, so that a
-change of text executes nothing.
+change to the text executes nothing.
 
 A notebook that reads published models runs if they are installed. Otherwise the stored outputs and labs are used
 (``notebook_labs.py``), and a printed line says so.
@@ -48,7 +48,7 @@ def cache_folder():
 
 
 def executed_notebook(path):
-    """Return the notebook ``path`` with its outputs, and what was recorded about the run.
+    """Return the notebook ``path`` with its outputs, and the record of its run.
 
     A notebook that the cache lacks is executed. A notebook that fails is not cached, and a RuntimeError names the cell.
 

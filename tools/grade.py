@@ -1,9 +1,9 @@
-"""Grades made-up students with nbgrader, whose source notebooks are the unchanged solutions.
+"""Grades the notebooks of made-up students with nbgrader; the source notebooks are the unchanged solutions.
 
-Two students have only correct functions, and each hands in every second notebook. The third student solves the first
-half of each notebook; the rest of the functions are alternately missing and wrong. (Functions call the functions above
-them, so a correct function below a wrong one gets no points.) Each student must get the right points. The environment
-.venv-nbgrader contains nbgrader; the notebooks run in .venv.
+Two students write only correct functions; one hands in the first notebook, the third, and so on, and the other hands in
+the rest. A third student writes the first half of each notebook's functions correctly; the rest are alternately missing
+and wrong. (Functions call the functions above them, so a correct function below a wrong one gets no points.) Each
+student must get the right points. The environment .venv-nbgrader contains nbgrader; the notebooks run in .venv.
 """
 
 import csv
@@ -27,12 +27,12 @@ VENV = ROOT / ".venv-nbgrader"
 PINS = ["nbgrader==0.9.6", "--exclude-newer", "2026-11-20"]  # for dependencies, releases up to that day
 COURSE = "course"
 EVEN_ITEMS, ODD_ITEMS = slice(0, None, 2), slice(1, None, 2)
-# For each student, the share of each notebook that is right, and the notebooks that the student hands in.
+# For each student, the share of correct functions in a notebook, and the notebooks that the student hands in.
 STUDENTS = {"all right 1": (1, EVEN_ITEMS), "all right 2": (1, ODD_ITEMS), "half right": (1 / 2, ODD_ITEMS)}
 
 
 def environment():
-    """Create .venv-nbgrader, once for each version."""
+    """Create .venv-nbgrader if it is missing or its versions have changed."""
 
     def install(python):
         subprocess.run([sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, *PINS], check=True)
@@ -63,7 +63,7 @@ def nbgrader(folder, *command):
 
 
 def answer_share(notebook, solution, share):
-    """Fill in this share of the functions of a released notebook, and return the points that it deserves."""
+    """Solve this share of a released notebook's functions, and return the points that the answers deserve."""
     functions, answers = graded_cells(notebook, "solution"), graded_cells(solution, "solution")
     right = int(share * len(functions))
     for i, (function, answer) in enumerate(zip(functions, answers, strict=True)):
@@ -89,7 +89,7 @@ def hand_out(folder, sources):
     released = {path.name: nbformat.read(path, 4) for path in (folder / "release" / COURSE).glob("*.ipynb")}
     for name, notebook in released.items():
         if any("SOLUTION" in cell.source for cell in notebook.cells):
-            sys.exit(f"{name} is released with a solution in it.")
+            sys.exit(f"The released {name} contains a solution.")
     return released
 
 
@@ -126,7 +126,7 @@ def main():
         with ThreadPoolExecutor(2) as pool:
             results = list(pool.map(result, STUDENTS))
     if not all(results):
-        sys.exit("The points are not those that the notebooks should get.")
+        sys.exit("A student's points differ from those that the notebooks deserve.")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ SCROLL_PAST_ALL = f"""async () => {{
 
 
 def draw_all(page):
-    """Scroll past all labs of the page, some of which are drawn only near the viewport, until all are drawn."""
+    """Scroll past all labs of the page until all are drawn; some labs are drawn only near the viewport."""
     page.evaluate(SCROLL_PAST_ALL)
     page.wait_for_function(f"{VIEWS}.length === document.querySelectorAll('[data-lab]').length")
 
@@ -76,7 +76,7 @@ def take_pictures(page, name):
 def main():
     chromium = browser()
     if chromium is None or not HTML.exists():
-        sys.exit("Pictures are taken from the built book, by Chromium or Chrome: run `make book`, and install one.")
+        sys.exit("Pictures of the built book are taken with Chromium or Chrome: run `make book` and install a browser.")
     pages = [path for path in sorted(HTML.rglob("*.html")) if "widget-view+json" in path.read_text("utf-8")]
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()

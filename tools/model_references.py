@@ -1,4 +1,4 @@
-"""Writes the results of transformers with the published weights, for tests that compare this package with transformers.
+"""Runs the library transformers with the published weights, and stores results with which tests compare this package.
 
     python tools/model_references.py
 
@@ -42,7 +42,7 @@ def bert():
 
 
 def llama():
-    """Return SmolLM2, which transformers reads from the same file."""
+    """Return SmolLM2, which transformers reads from the same file as this package."""
     file = pretrained.SMOLLM2.locate(pretrained.SMOLLM2_WEIGHTS)
     return AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32).eval()
 

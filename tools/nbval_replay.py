@@ -1,4 +1,4 @@
-"""A pytest plugin: nbval compares the execution that ``executed.py`` has cached, instead of executing again.
+"""A pytest plugin with which nbval compares a notebook's cached execution (``executed.py``) instead of a new one.
 
     PYTHONPATH=tools python -m pytest -p nbval_replay --nbval --nbval-current-env chapters
 
@@ -14,7 +14,7 @@ from executed import executed_notebook
 
 
 class ReplayedKernel:
-    """A replacement for nbval's kernel that answers its calls with the messages of the cached execution."""
+    """A replacement for nbval's kernel: it answers nbval's calls with the messages of the cached execution."""
 
     def __init__(self, notebook):
         self.cells = iter(notebook.cells)

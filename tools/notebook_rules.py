@@ -153,7 +153,7 @@ def sections(path):
 
 @rule
 def hides_only_times(notebook, path):
-    """An output that is not compared must be a time, and its cell must assert something about it.
+    """An output that is not compared must be a time, about which its cell must assert something.
 
     A cell that measures time must be marked, because its assertions are skipped on an emulated device
     (tools/device.py).
@@ -216,7 +216,7 @@ def ends_no_cell_in_a_semicolon(notebook, path):
 
 @rule
 def has_plain_markdown(notebook, path):
-    """No syntax that only the book understands, because Colab and GitHub show the same text."""
+    """A notebook uses no syntax that only the book understands, because Colab and GitHub show the same text."""
     for number, cell in _cells(notebook, "markdown"):
         if match := re.search(r"(?m)^\s*(`{3,}|~{3,})\s*\{.*", cell.source):
             yield f"cell {number}: a directive, which only the book understands: {match[0].strip()}"
@@ -289,7 +289,7 @@ def does_not_belittle(notebook, path):
 
 @rule
 def explains_every_option(notebook, path):
-    """In a group of options A, B, … in a cell, one option is right, and every option has a reason."""
+    """Each group of options A, B, … has one right option, and the cell says why each option is right or wrong."""
     fold = re.compile(r"<details>(.*?)</details>", re.DOTALL)
     for number, cell in _cells(notebook, "markdown"):
         groups = []
@@ -359,7 +359,7 @@ def right_letters(notebook):
 
 @rule
 def spreads_the_right_answers(notebook, path):
-    """No letter is right too often in a chapter; a test checks the whole course."""
+    """No letter marks the right option too often in a chapter; a test checks this for the whole course."""
     if not is_chapter(path):
         return
     letters = right_letters(notebook)
@@ -383,7 +383,7 @@ def _values(cell):
 
 
 def _prints_only_bools(values):
-    """Whether the output is True or False, perhaps with words, and no number."""
+    """Whether the output contains True or False, perhaps with words, but no number."""
     return re.search(r"(?<![=\w])(True|False)\b", "\n".join(values)) and not re.search(r"\d", "\n".join(values))
 
 
@@ -403,7 +403,7 @@ FURTHER_SECTION = re.compile(r"## .+\n\n\*Further: skip it, and you miss .+\.\*"
 
 @rule
 def is_core_or_further(notebook, path):
-    """The cell of a numbered heading says core or further; a further section says what a reader who skips it misses."""
+    """Each section is marked *core* or *further*; a *further* section says what a reader who skips it misses."""
     if not is_chapter(path):
         return
     for number, cell in _cells(notebook, "markdown"):

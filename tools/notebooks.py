@@ -60,7 +60,7 @@ def all_notebooks(root=ROOT):
 
 
 def is_chapter(path):
-    """Whether a notebook is a chapter: its assignment, its solution and the front page are not."""
+    """Whether a notebook is a chapter; assignments, solutions and the front page are not chapters."""
     return path.parent.name == "chapters" and path.name[0].isdigit()
 
 
@@ -88,7 +88,7 @@ def models_are_installed():
 
 
 def matching(words, paths):
-    """Return the ``paths`` that contain one of these words within the repository, or all paths if there are no words.
+    """Return the ``paths`` whose part below the repository contains one of these words; without words, all paths.
 
     A word may also be the path of any file.
     """
@@ -254,7 +254,7 @@ def execute(notebook, folder, *, kernel="python3", env=os.environ, startup=""):
             extra_arguments=["--IPKernelApp.log_level=ERROR"],
             record_timing=False,
         )
-        # The pixels of pictures are the same everywhere only on the CPU; texts are the same on any device.
+        # Texts are the same on any device; pictures have the same pixels everywhere only if the CPU computes them.
         env = {"TRANSFORMER_LAB_DEVICE": "cpu", **env, "IPYTHONDIR": settings}
         with ThreadPoolExecutor(1) as thread:  # with its own event loop: the caller's may be running
             thread.submit(lambda: asyncio.run(client.async_execute(env=env))).result()

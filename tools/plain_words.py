@@ -1,4 +1,4 @@
-"""Lists words that an editor of this course has often replaced, each with a better word.
+"""Lists the uses of words that an editor of this course has often replaced, each with a better word.
 
     python tools/plain_words.py
 
@@ -57,7 +57,7 @@ def main():
         for place, text in passages(path)
         for word, instead in complaints(text)
     ]
-    print("\n".join(found) if found else f"No prose has one of {len(REPLACEMENTS)} words that have a better one.")
+    print("\n".join(found) if found else f"The prose has none of {len(REPLACEMENTS)} words that have a better one.")
     return bool(found)
 
 

@@ -1,12 +1,11 @@
-"""Prints how long each chapter and its core take, computed from its page, and the times that it states.
+"""Prints the time that each chapter and its core take, as computed from the page and as stated on it.
 
     python tools/reading_times.py
 
 A minute is 150 words, or seven and a half lines of code: slow enough to follow each sentence and each shape. A question
 with options takes one minute in addition to its words, and a lab three minutes.
 
-A section is core or further, which means that nothing in the core of the course needs it. The cell of the section's
-heading says which.
+A section is *core* or *further*, as the metadata of its heading's cell says. No core section needs a further section.
 """
 
 import re

@@ -48,7 +48,7 @@ class Address(NamedTuple):
 
     @property
     def wheel(self):
-        """The wheel on the site as the source for pip, which takes a quarter of the time."""
+        """The wheel on the site, as a source for pip that takes a quarter of the time that git takes."""
         return self.site + build_wheel.filename()
 
     def colab(self, path):
@@ -226,7 +226,7 @@ def changes(new, root=ROOT):
 
 
 def handed_out(name):
-    """Return the notebook that a link opens: a solution has its assignment's text and therefore its link."""
+    """Return the notebook that a link opens: a solution has its assignment's text, and so links to the assignment."""
     return name.replace("/solutions/", "/assignments/")
 
 
@@ -254,7 +254,7 @@ def main():
     if arguments.check:
         if wrong := [str(path.relative_to(ROOT)) for path in changes(stored)]:
             url = stored.url if stored else NOWHERE
-            sys.exit(f"Not as the course's address says: {', '.join(wrong)}. Run `make repository URL={url}`.")
+            sys.exit(f"Outdated links or install lines: {', '.join(wrong)}. Run `make repository URL={url}`.")
         print("Links and install lines agree with the course's address.")
         return
     new = parse_address(arguments.url or origin_url(), arguments.branch or settings()["repository"]["branch"])
@@ -266,7 +266,7 @@ def main():
         print(f"changed {path.relative_to(ROOT)}")
     if not changed:
         print("Nothing to change.")
-    print(f"The course's address: {new.url}, branch {new.branch}, site {new.site}" if new else "It has no address.")
+    print(f"The course's address: {new.url}, branch {new.branch}, site {new.site}" if new else "No address is set.")
     if new and not arguments.branch and (sentence := branch_mismatch(new.branch)):
         print(sentence)
 

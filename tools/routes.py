@@ -3,12 +3,12 @@
     python tools/routes.py            write the tables of the routes' pages
     python tools/routes.py --check    complain about outdated tables and about holes
 
-A route has no hole if none of its sections uses a term of the glossary, or a name of the package, before a section of
-the route has introduced the term or name. A section introduces the terms whose glossary entry links to the section, and
-the names that no earlier section of the course uses or that the section's prose mentions.
+A route has a hole where a section uses a term of the glossary, or a name of the package, that the route has not
+introduced yet. A section introduces the terms whose glossary entry links to the section, and the names that no earlier
+section of the course uses or that the section's prose mentions.
 
-The whole course also has a page. Its readers may skip the further sections: a term that only a further section
-introduces is a hole in the later core sections.
+The whole course also has a page. Readers of the whole course may skip its further sections: a term that only a further
+section introduces is a hole in the later core sections.
 """
 
 import argparse
@@ -68,7 +68,7 @@ ROUTES = (
 
 
 def _numbers(marked):
-    """Return the sections in a mark such as ``3.1 3.2 + softmax``: the numbers before the plus; exercises follow it.
+    """Return the sections in a mark such as ``3.1 3.2 + softmax``: the numbers before the plus sign.
 
     The mark ``chapter 3`` means the chapter's core and all exercises of its assignment.
     """
@@ -238,7 +238,7 @@ def _marks(route):
 
 
 def minutes(route):
-    """Return the route's minutes: for reading, with labs and questions, and for exercises."""
+    """Return two numbers of minutes: for the route's reading, with labs and questions, and for its exercises."""
     marks = _marks(route)
     reading = sum(_minutes(number) for number in route.stops) + sum(m for marked in marks for _, m in _opening(marked))
     return reading, sum(exercises()[number][2] for marked in marks for number in _exercises(marked))

@@ -9,7 +9,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# The first browser is made for tests: it has no windows, and loads a page in three quarters of the time.
+# The first browser is made for tests: it has no windows, and needs three quarters of the others' time to load a page.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SETTINGS = ("TRANSFORMER_LAB_", "OMP_NUM_THREADS")
 
@@ -25,7 +25,7 @@ def packages():
 
 
 def state():
-    """Return a digest of all files that git does not ignore, of Python, packages, browser and settings.
+    """Return a digest of all files that git does not ignore, and of Python, the packages, the browser and the settings.
 
     Return None outside a git repository.
     """

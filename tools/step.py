@@ -3,7 +3,7 @@
     python tools/step.py [--once] NAME COMMAND…
 
 The command's output goes to the terminal and to _build/reports/NAME.log. If pytest writes NAME.xml there, a failure
-lists failed tests, each with what it expected and what it got. With --once, a step that has passed runs again only
+lists the failed tests, each with its expected and its actual value. With --once, a step that has passed runs again only
 after a change that may affect its result: see state.py.
 """
 

@@ -28,7 +28,7 @@ DOCUMENTS = [0, 0, 0, 0, 1, 1, 1, 1]
 
 
 class PrefixCausal(SmallModel):
-    """The first three tokens see one another; the others are causal."""
+    """The first three tokens see one another; each later token sees itself and the tokens before it."""
 
     def mask(self, q_len, k_len, keep, documents):
         positions = torch.arange(k_len)

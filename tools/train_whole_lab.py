@@ -105,8 +105,7 @@ def train(task, texts, seed, losses=None, keep=lambda step, model: None):
     torch.manual_seed(seed)
     model = task.make()
     inputs, labels = task.examples(texts)
-    # There are ten times as many numbers of each length as of the previous length, so they are drawn √10 times as
-    # often.
+    # With each further digit there are ten times as many numbers, which together are drawn √10 times as often.
     weights = torch.tensor([10 ** (-len(text) / 2) for text in texts])
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     schedule = OneCycleLR(optimizer, max_lr=RATE, total_steps=STEPS, pct_start=0.1)
@@ -130,7 +129,7 @@ def train(task, texts, seed, losses=None, keep=lambda step, model: None):
 
 
 def count_right(task, model, texts):
-    """Return how many of the texts, all of one length, the model writes without a wrong word."""
+    """Return how many texts the model answers without a wrong word; all texts have one length."""
     right = 0
     for text, written in zip(texts, task.write(model, texts).tolist()):
         words = [*in_words(int(text)), "<end>"]
@@ -147,7 +146,8 @@ def count_unseen(task, model, texts, off=()):
 def measure(seed):
     """Train both models, and measure their checkpoints; for the last checkpoint, the stored model is measured.
 
-    A different machine rounds differently, so the trained models end near the stored models, but not exactly there.
+    A different machine rounds differently, so models trained there are close to the stored models, but not equal to
+    them.
     """
     texts, held_out = split(seed)
     final = {each["family"]: each for each in json.loads(FILE.read_text("utf-8"))["models"]}

@@ -1,4 +1,4 @@
-"""Switches parts of a model off, like the whole lab, by hooks on the model's modules."""
+"""Switches parts of a model off, as the whole lab does, by hooks on the model's modules."""
 
 from contextlib import contextmanager
 from functools import partial

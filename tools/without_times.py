@@ -1,7 +1,7 @@
 """A plugin for nbval: in cells that measure a time, a failed assertion counts as a skip.
 
 Assertions about times hold on real devices. On an emulated device, such as tests/standin, every operation has the same
-overhead, so ratios mean nothing. Any other error remains an error.
+overhead, so ratios of times mean nothing. Any other error remains an error.
 """
 
 import pytest

@@ -18,7 +18,7 @@ d_value    features of a value inside one head
 d_ff       features inside the feed-forward layer
 =========  ==========================================================================
 
-``True`` in a mask means *may attend*, everywhere.
+``True`` in a mask always means *may attend*.
 """
 
 from importlib import import_module

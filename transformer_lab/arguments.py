@@ -172,7 +172,7 @@ def is_number(x):
 
 
 def values_are_known(x):
-    """Whether Python can read a tensor's values: not on meta, while compiling, or inside a ``torch.func`` transform."""
+    """Whether Python can read a tensor's values: never on meta, while compiling, or in a ``torch.func`` transform."""
     return not (x.is_meta or torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(x))
 
 
@@ -351,7 +351,7 @@ def require_attention(query, key, mask, value=None, bias=None, enable_gqa=False)
 
 
 def _fits_without_broadcasting(query, key, value, enable_gqa):
-    """Whether the tensors need no broadcasting: one dtype, one device, equal leading axes (except the heads of GQA)."""
+    """Whether the tensors need no broadcasting: they share dtype, device and leading axes (except the heads of GQA)."""
     if not isinstance(query, torch.Tensor) or not query.is_floating_point():
         return False
     dtype, device, q_shape = query.dtype, query.device, query.shape
@@ -405,7 +405,7 @@ def _leading_axes(query, key, value, enable_gqa):
 
 
 def _with_query_heads(leading_shapes):
-    """Give key and value the query's number of heads, a multiple of their own number; return the leading axes."""
+    """Return the leading axes, all with the query's number of heads, a multiple of the number in key and value."""
     heads = [leading[-1] if len(leading) else 0 for leading in leading_shapes]  # 0 if there is no such axis
     if not all(heads) or heads[0] % heads[1] or len(set(heads[1:])) > 1:
         raise ValueError(

@@ -167,16 +167,17 @@ def scaled_dot_product_attention(
         ``True`` where the query may attend to the key.
     is_causal : bool, optional
         Query ``i`` may attend to keys ``0 … i`` only, even if ``q_len ≠ k_len``: positions are counted from the first
-        key, as in ``torch.nn.functional.scaled_dot_product_attention``. This is faster than the same mask as a tensor.
+        key, as in ``torch.nn.functional.scaled_dot_product_attention``. This is faster than passing the same mask as a
+        tensor.
     dropout_p : float, optional
         Probability with which each weight is dropped, in every call: a function has no training mode.
     scale : float, optional
         Factor of the scores; ``1 / √d_head`` when left out.
     bias : Tensor, broadcastable to (..., q_len, k_len), optional
         Added to the scores: finite numbers in the dtype of ``query``, such as :func:`alibi_bias`, or T5's learned
-        table, looked up by distance. A mask hides keys regardless of the bias.
+        biases, which are looked up by distance. A mask hides keys regardless of the bias.
     enable_gqa : bool, optional
-        Grouped-query attention, under PyTorch's name: key and value, (..., n_kv_heads, k_len, ·), may have fewer heads
+        PyTorch's name for grouped-query attention: key and value, (..., n_kv_heads, k_len, ·), may have fewer heads
         than ``query``, (..., heads, q_len, d_head), if ``n_kv_heads`` divides ``heads``. Query head ``h`` reads head
         ``h // (heads / n_kv_heads)`` of keys and values. With a single head of keys and values, this is called
         multi-query attention.
@@ -254,8 +255,8 @@ def scaled_dot_product_attention(
 def _has_gqa_kernel(query):
     """Whether a fused kernel accepts fewer heads of keys than of queries.
 
-    On CUDA, only the kernels for half precision do: for float32, PyTorch falls back to its plain kernel, which stores
-    all weights (pytorch/pytorch#191085). PyTorch 2.4 has no ``enable_gqa`` at all.
+    On CUDA, only the kernels for half precision accept them: for float32, PyTorch falls back to its plain kernel, which
+    stores all weights (pytorch/pytorch#191085). PyTorch 2.4 has no ``enable_gqa`` at all.
     """
     return HAS_GQA and not (query.is_cuda and query.dtype not in (torch.float16, torch.bfloat16))
 
@@ -279,8 +280,8 @@ def _with_positive_scale(query, scale):
 def _kernel_zeroes_fully_masked_rows(mask):
     """Whether PyTorch's kernels return zeros, with gradients of zero, for a row that is masked completely.
 
-    On a CPU they have done so since version 2.13 at the latest. A compiler, or a transform such as vmap, may choose a
-    different kernel.
+    On a CPU they have returned zeros since version 2.13 or earlier. A compiler, or a transform such as vmap, may choose
+    a different kernel.
     """
     plain = type(mask) is Tensor and values_are_known(mask) and not torch.jit.is_tracing()
     return VERSION >= (2, 13) and plain and mask.device.type == "cpu"

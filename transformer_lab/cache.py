@@ -6,14 +6,14 @@ from .arguments import as_sizes, require_floating
 
 
 class KeyValueCache:
-    """Every head's keys and values of the tokens so far, for one attention layer.
+    """The keys and values of all tokens so far, in every head of one attention layer.
 
     For generation, not for training: cached tensors carry no gradient.
 
     Parameters
     ----------
     window : int, optional
-        How many tokens a token sees at most, itself included. Tokens that no later token can see are dropped.
+        The maximum number of tokens that a token sees, itself included. Tokens that no later token can see are dropped.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class KeyValueCache:
         return keys[..., visible_from : self._filled, :], values[..., visible_from : self._filled, :]
 
     def _ensure_capacity(self, key, value, earlier, new):
-        """Return the buffers, with capacity for ``new`` more tokens after the last ``earlier`` ones."""
+        """Return the buffers, with capacity for ``new`` tokens after the last ``earlier`` tokens of the cache."""
         if self._buffers is None:
             self._buffers = _empty(key, 2 * new), _empty(value, 2 * new)
         keys, values = self._buffers
@@ -107,7 +107,7 @@ def _require_like(buffer, tensor, name):
 
 
 def _empty(like, capacity):
-    """Return an empty buffer for ``capacity`` tokens, whose dtype, device and other axes are those of ``like``."""
+    """Return an empty buffer for ``capacity`` tokens, with the dtype, the device and the other axes of ``like``."""
     return like.new_empty(*like.shape[:-2], capacity, like.shape[-1])
 
 

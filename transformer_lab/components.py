@@ -1,4 +1,4 @@
-"""The components of a model, and how the parameters of a module are sorted into them, by classes and names."""
+"""The components of a model, and how classes and names sort a module's parameters into these components."""
 
 from torch import nn
 
@@ -19,10 +19,11 @@ COMPONENTS = (
     "output head",
 )
 OTHER_PREFIX = "other: "  # followed by the name of the module, or parameter, that belongs to no component
-# Parts of the class names of feed-forward layers: this package, GPT-2, DistilBERT, T5, BERT, timm, CS336 and nanoGPT's
-# lecture, which uses this spelling.
+# Parts of the class names of feed-forward layers in this package, GPT-2, DistilBERT, T5, BERT, timm, CS336 and
+# nanoGPT's lecture (FeedFoward).
 FEED_FORWARD = ("FeedForward", "FeedFoward", "MLP", "Mlp", "FFN", "LayerFF", "Intermediate", "GLU")
-# Names of feed-forward layers, and of their linear maps if the layer itself contains them: PyTorch, OPT, BART.
+# Names of feed-forward layers, and of their linear maps where the whole layer contains them directly (PyTorch, OPT,
+# BART).
 FEED_FORWARD_NAMES = ("mlp", "ffn", "ffwd", "ff", "feed_forward", "feedforward", "linear1", "linear2", "fc1", "fc2")
 HEAD_NAMES = ("output", "head", "lm_head", "embed_out", "decoder")
 
@@ -60,7 +61,7 @@ def _other(module, path):
 
 
 def _classify(module, name, part):
-    """Classify a module by its class and its name; if neither decides, as ``part``, the class of its container."""
+    """Return a module's component by its class and name, or else ``part``, the component of its container."""
     kind = type(module).__name__
     if "Norm" in kind:
         return "norms"

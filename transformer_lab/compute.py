@@ -20,7 +20,7 @@ from .parameters import (
 
 
 def attention_flops(seq: int, d_model: int, k_len: int | None = None) -> int:
-    """Return the FLOPs of softmax attention between its projections: scores, and the blend of values.
+    """Return the FLOPs of softmax attention without its projections: those of the scores and of the blend of values.
 
     ``QKᵀ`` and its product with ``V`` take ``2 * q_len * k_len * d_model`` FLOPs each, for any number of heads. A
     causal mask does not lower the number, although a kernel may skip the hidden half.
@@ -65,7 +65,7 @@ def attention_flops(seq: int, d_model: int, k_len: int | None = None) -> int:
 
 
 def linear_attention_flops(seq: int, d_model: int, n_heads: int) -> int:
-    """Return the FLOPs of linear attention between its projections: the sum of ``φ(k)vᵀ`` and its product with queries.
+    """Return the FLOPs of linear attention without its projections: the sum of ``φ(k)vᵀ`` and its product with queries.
 
     Both products take ``2 * seq * d_head²`` FLOPs in each head. The normalizer, an additional row of ``d_head``
     numbers, is not counted.
@@ -130,9 +130,9 @@ def flops_breakdown(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int
     =====================  ======================================================
 
     If heads have a size of their own, ``n_heads * d_head`` replaces one ``d_model`` in the first two rows. A window
-    that is less than ``N`` replaces the second ``N``. Of a mixture of experts, only the router and the
-    experts that a token uses are counted. Shared keys and values take smaller projections, but the number of scores
-    stays the same. A feed-forward layer without a gate takes two thirds of the FLOPs of a gated layer.
+    that is shorter than ``N`` replaces one ``N`` of ``N²``. Of a mixture of experts, only the router and the experts
+    that a token uses are counted. Shared keys and values take smaller projections, but the number of scores stays the
+    same. A feed-forward layer without a gate takes two thirds of the FLOPs of a gated layer.
 
     Only scores and blend grow with ``N²``. In ``"bert"`` and ``"gpt2"`` they overtake the feed-forward layer at ``N =
     d_ff``, usually ``4·d_model``. Attention with its projections overtakes the feed-forward layer at ``N = d_ff −
@@ -247,9 +247,10 @@ def training_flops(shape: ModelShape, seq: int, batch: int = 1, *, tgt_len: int 
     In the backward pass, every product requires two: one for the gradient of each factor. Hence the rule of 6 FLOPs for
     each parameter and token.
 
-    ``FlopCounterMode`` counts the same number if it does so for the forward pass. In the backward pass, a fused kernel
-    computes the scores again instead of storing them; a counter with the kernel's formula adds these FLOPs, half of the
-    forward pass's FLOPs for scores and blend. As is usual, this function counts the model's FLOPs, not a kernel's.
+    ``FlopCounterMode`` counts the same number if it agrees with :func:`forward_flops` about the forward pass. In the
+    backward pass, a fused kernel computes the scores again instead of storing them; a counter with the kernel's formula
+    adds these FLOPs, half of the forward pass's FLOPs for scores and blend. As is usual, this function counts the
+    model's FLOPs, not a kernel's.
 
     Parameters
     ----------
@@ -486,7 +487,7 @@ def memory_breakdown(
     ----------
     shape, seq, batch : as in :func:`flops_breakdown`
     bytes_per_value : int, optional
-        One size for weights, gradients, moments and activations.
+        The size of a value, the same for weights, gradients, moments and activations.
     tgt_len : as in :func:`flops_breakdown`
 
     Returns
@@ -528,7 +529,7 @@ def memory_breakdown(
 
 
 def _llama_activation_bytes(shape, seq, batch, bytes_per_value):
-    """Return :func:`activation_bytes` for ``"llama"``, whose norms and rotary positions compute in float32 at least."""
+    """Return :func:`activation_bytes` for ``"llama"``, whose norms and rotary positions use at least float32."""
     layers, d_model = shape.n_layers, shape.d_model
     layer = 4 * d_model + 2 * key_features(shape) + (4 if is_gated(shape) else 2) * shape.d_ff  # for each token
     norms = (2 * layers + has_final_norm(shape)) * (2 * d_model + 1)
@@ -546,7 +547,7 @@ def _feed_forward_flops(shape):
 
 
 def _lengths(shape, seq, batch, tgt_len):
-    """Check and return the numbers of source and target tokens, equal in a single stack, and the batch size."""
+    """Check and return the numbers of source and target tokens (equal in a single stack), and the batch size."""
     if not isinstance(shape, ModelShape):
         raise TypeError(f"shape must be a ModelShape, such as tl.GPT2, got {type_name(shape)}")
     if tgt_len is not None and shape.family != "transformer":

@@ -441,7 +441,7 @@ def split_and_merge() -> Drawing:
                 parts.append(box(place, (cell, high), str(number), rounded=0, **look))
 
     def row(y, numbers, cut):
-        """Draw all features of each token on the left, and in the middle the same features, cut into heads."""
+        """Draw all features of each token on the left, and the same features, cut into heads, in the middle."""
         table((16, y), numbers)
         for head in range(n_heads):
             table((226 + (cell * d_head + 12) * head, y), cut[:, head])
@@ -526,7 +526,7 @@ def _blocks(left, top, parts, norm, *, norm_first):
 
 
 def block_today() -> Drawing:
-    """Draw a model of one block as in 2017, and as in most language models of today.
+    """Draw a model of one block as in 2017, and as in most of today's language models.
 
     Returns
     -------
@@ -663,10 +663,11 @@ def _grid(corner, mask):
 
 
 def softmax_in_pieces() -> Drawing:
-    """Draw how one query's output is computed in three pieces of its scores, only one of which is in memory at a time.
+    """Draw how one query's output is computed from three pieces of scores, only one of which is in memory at a time.
 
-    From piece to piece, the computation keeps the largest score so far, m, the sum of exp(score - m), and the blend,
-    the sum of exp(score - m) times the value. If m grows, sum and blend are multiplied by exp(m_old - m_new).
+    From piece to piece, the computation keeps three results: m, the largest score so far; the sum of exp(score - m);
+    and the blend, the sum of exp(score - m) times the value. If m grows, sum and blend are multiplied by exp(m_old -
+    m_new).
 
     Returns
     -------

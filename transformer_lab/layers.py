@@ -86,7 +86,7 @@ class FeedForward(nn.Module):
 
 
 class LayerOptions(TypedDict, total=False):
-    """The options of a layer that stacks and models accept by name only; :class:`EncoderLayer` documents them."""
+    """Layer options that stacks and models accept only by name; :class:`EncoderLayer` documents these options."""
 
     norm: str
     eps: float | None
@@ -180,7 +180,7 @@ class _Layer(nn.Module):
         return layer.train(module.training)
 
     def _residual(self, x, part, norm):
-        """Return ``x + part(x)``, a residual connection, with the norm before or after the addition."""
+        """Return ``x + part(x)``, a residual connection, with a norm before the part or after the addition."""
         if self.norm_first:
             return x + _apply_dropout(self.dropout, part(norm(x)))
         return norm(x + _apply_dropout(self.dropout, part(x)))

@@ -19,7 +19,7 @@ def begin(seed: int) -> Callable[..., Tensor]:
     Parameters
     ----------
     seed : int
-        Seed of these numbers and of PyTorch's global generator: the chapter's number.
+        Seed of the random numbers and of PyTorch's global generator: the chapter's number.
 
     Returns
     -------

@@ -64,8 +64,8 @@ def bidirectional_linear_attention(
 ) -> Tensor:
     """Return, for each query, the mean of the values, weighted by ``φ(query) · φ(key)``.
 
-    ``φ(Q) (φ(K)ᵀ V)``, normalized. Keys and values are summed once, into ``d_head * d_value`` numbers for any length,
-    and every query reads these sums.
+    The result is ``φ(Q) (φ(K)ᵀ V)``, normalized. Keys and values are summed once, into ``d_head * d_value`` numbers for
+    any length, and every query reads these sums.
 
     Parameters
     ----------
@@ -301,8 +301,8 @@ class LinearAttention(MultiHeadAttention):
     dropout : float, optional
         Must be 0, since there are no weights to drop.
     rotate : function, optional
-        As in :class:`MultiHeadAttention`. The feature map is applied after the rotation, so the similarity depends
-        not only on the distance.
+        As in :class:`MultiHeadAttention`. The feature map is applied after the rotation, so the similarity does not
+        depend on the distance alone.
     feature_map : function, optional
         As in :func:`bidirectional_linear_attention`.
     chunk_size : int, optional

@@ -68,7 +68,7 @@ def padding_mask(
     lengths : Tensor, array or sequence of int, shape (batch,)
         How many tokens each sequence really has, from 0 to ``k_len``.
     k_len : int
-        Length of every sequence, with padding.
+        Length of every sequence, padding included.
     device : torch.device, optional
         The device of ``lengths`` when left out.
 
@@ -124,7 +124,7 @@ def sliding_window_mask(seq: int, window: int, *, device: torch.device | str | N
     ----------
     seq : int
     window : int
-        How many tokens a token sees at most, itself included: 1 or more.
+        The maximum number of tokens that a token sees, itself included: 1 or more.
     device : torch.device, optional
 
     Returns

@@ -91,10 +91,10 @@ def compare(calls: Mapping[str, Callable[[], object]], budget: float = 1.0) -> C
 
 
 def seconds(call: Callable[[], object], times: int = 1) -> float:
-    """Return how long one of ``times`` calls in a row takes, in seconds.
+    """Call a function ``times`` times in a row, and return the seconds of one call.
 
-    On a CPU this is processor time, over all threads of this process, without waiting for a busy core. On another
-    device it is the time until the device has finished.
+    On a CPU this is processor time, over all threads of this process, and does not include the wait for a busy core. On
+    another device it is the time until the device has finished.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A mixture of experts: many feed-forward layers, of which each token uses a few."""
+"""A mixture of experts: many feed-forward layers, of which each token uses only a few."""
 
 from functools import partial
 
@@ -27,8 +27,8 @@ class MixtureOfExperts(nn.Module):
     n_active : int
         Experts that each token uses, at most ``n_experts``.
     n_shared : int, optional
-        Further experts, which every token uses. They are one :class:`FeedForward` of ``n_shared * d_ff`` features,
-        which equals the sum of ``n_shared`` experts.
+        Further experts, which every token uses. Together they are one :class:`FeedForward` of ``n_shared * d_ff``
+        features, which equals the sum of ``n_shared`` experts.
     activation, gated, bias : optional
         As in :class:`FeedForward`, for every expert. The router has no bias.
     renormalize : bool, optional

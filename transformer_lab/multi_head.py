@@ -148,7 +148,7 @@ class SingleHeadAttention(nn.Module):
         return scaled_dot_product_attention(self.q_proj(x), self.k_proj(x), self.v_proj(x), mask, is_causal=is_causal)
 
     def weights(self, x: Tensor, mask: Tensor | None = None, *, is_causal: bool = False) -> Tensor:
-        """Return the attention weight of each token for each token: Tensor, shape (..., seq, seq)."""
+        """Return the attention weight of each token (column) for each token (row): Tensor, shape (..., seq, seq)."""
         require_features(self.q_proj.weight, x=x)
         return attention_weights(self.q_proj(x), self.k_proj(x), mask, is_causal=is_causal)
 
@@ -192,8 +192,9 @@ class MultiHeadAttention(nn.Module):
         The eps of ``qk_norm``; 1e-6 when left out.
     window : int, optional
         Sliding-window attention, for self-attention only: a token sees itself and the tokens less than ``window``
-        positions away; with ``is_causal``, and in :meth:`step`, only itself and those before it. The window is a mask,
-        so a forward pass takes as long as full attention, but the cache shrinks to ``window`` tokens.
+        positions away; with ``is_causal``, and in :meth:`step`, only itself and the earlier ones among these tokens.
+        The window is a mask, so a forward pass takes as long as full attention, but the cache shrinks to ``window``
+        tokens.
 
     References
     ----------
@@ -358,7 +359,7 @@ class MultiHeadAttention(nn.Module):
         return f"n_heads={self.n_heads}, {shared}{own}{window}dropout={self.dropout}"
 
     def _within_window(self, window, query, key, mask, is_causal):
-        """Return the mask of a forward pass with a window: the given mask and the band around each token."""
+        """Return the mask of a forward pass with a window: the given mask, restricted to the band around each token."""
         require_features(self.q_proj.weight, query=query)
         if key is not None and key is not query and key.shape[-2:-1] != query.shape[-2:-1]:
             actual = f"{query.shape[-2]} and {tuple(key.shape)}"
@@ -413,7 +414,7 @@ class MultiHeadAttention(nn.Module):
     def step(self, x: Tensor, cache: Any) -> Tensor:
         """Return the attention output of new tokens, and add their keys and values to the cache.
 
-        The tokens attend to all cached tokens, to earlier new ones, and to themselves: token by token, the result
+        A new token attends to all cached tokens, to earlier new tokens, and to itself: token by token, the result
         equals causal self-attention over the whole sequence. The method is for generation, and computes no gradient.
         """
         start = cache.length
@@ -430,7 +431,7 @@ class MultiHeadAttention(nn.Module):
         """Return the attention weight of each key token for each query token, in every head.
 
         This method computes, without dropout, the weights that the forward pass never stores. It raises a ValueError if
-        ``attend`` is a different function, whose weights are not known.
+        ``attend`` is not the default function, since the weights of other functions are unknown.
 
         Returns
         -------

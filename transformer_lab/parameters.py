@@ -1,4 +1,4 @@
-"""Parameters: how many numbers a model learns, component by component, from only its shape or from its modules."""
+"""Parameters: how many numbers a model learns, component by component, from its modules or from its shape alone."""
 
 import re
 from dataclasses import dataclass
@@ -87,7 +87,7 @@ class ModelShape:
     n_positions : int
         The rows of the table of positions. Models that learn no positions may leave it out.
     n_segments : int, optional
-        ``"bert"``: rows of the embedding that tells a first sentence from a second.
+        ``"bert"``: rows of the embedding that distinguishes a first sentence from a second.
     pooler : bool, optional
         ``"bert"``: whether a last linear map reads the first token.
     tgt_vocab_size : int, optional
@@ -96,12 +96,12 @@ class ModelShape:
         All but ``"bert"``: whether embeddings and output head are one matrix, as in the published models except large
         Llamas.
     final_norm : bool, optional
-        All but ``"bert"``: whether a norm follows each stack. When left out, the answer is that of the published
-        models: yes, except in ``"transformer"``.
+        All but ``"bert"``: whether a norm follows each stack. The default follows the published models: yes, except in
+        ``"transformer"``.
     bias : bool or sequence of str, optional
-        Whether linear maps and norms add a bias. When left out, the answer is that of the published models: yes, except
-        in ``"llama"``. The output head and RMS norm have no bias. A sequence lists the places with a bias, among
-        ``"qkv"``, ``"output"`` (of attention), ``"feed-forward"``, ``"norms"`` and ``"head"``.
+        Whether linear maps and norms add a bias. The default follows the published models: yes, except in ``"llama"``.
+        The output head and RMS norm have no bias. A sequence lists the places with a bias, among ``"qkv"``,
+        ``"output"`` (of attention), ``"feed-forward"``, ``"norms"`` and ``"head"``.
     n_kv_heads : int, optional
         ``"llama"``: heads of keys and values, a divisor of ``n_heads``; ``n_heads`` when left out.
     gated : bool, optional
@@ -492,7 +492,7 @@ def parameter_breakdown(shape_or_module: ModelShape | nn.Module) -> dict[str, in
 
 
 def active_parameters(shape: ModelShape) -> int:
-    """Return how many parameters one token uses: all except those of the experts that the token is not sent to.
+    """Return how many parameters one token uses: all except those of the experts that do not process the token.
 
     Parameters
     ----------
@@ -527,13 +527,13 @@ def active_parameters(shape: ModelShape) -> int:
 
 
 def _feed_forward(shape, d_ff):
-    """Return the weights and the biases of a feed-forward layer with ``d_ff`` features."""
+    """Return how many weights and how many biases a feed-forward layer with ``d_ff`` features has."""
     wide = (1 + is_gated(shape)) * d_ff
     return shape.d_model * (wide + d_ff), (wide + shape.d_model) * has_bias(shape, "feed-forward")
 
 
 def _norm_size(shape):
-    """Return the parameters of a norm for each of its features."""
+    """Return how many parameters a norm has for each feature."""
     norm = shape.norm or FAMILIES[shape.family].get("norm", "layer")
     if norm == "unlearned":
         return 0

@@ -190,7 +190,7 @@ def walk(x: Tensor, ax: Axes | None = None, *, title: str | None = None) -> Axes
 
 
 def _check(x, **labels):
-    """Raise an error unless ``x`` is a matrix and has as many rows and columns as labels for each."""
+    """Raise an error unless ``x`` is a matrix with as many rows and columns as there are labels for each."""
     require_tensor(x=x)
     if x.ndim != 2 or x.numel() == 0:
         raise ValueError(f"x must be a matrix, with 2 axes that are not empty, got shape {tuple(x.shape)}")

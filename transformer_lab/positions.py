@@ -19,7 +19,8 @@ from .arguments import (
 )
 from .precision import accumulation_dtype
 
-# The maximum number of cached tables of rotary angles, and of cosines in a table: together at most 64 MB in float32.
+# The maximum number of cached tables of rotary angles, and the maximum number of cosines in one table. All tables
+# together take at most 64 MB in float32.
 MAX_TABLES, MAX_TABLE_NUMBERS = 8, 2**20
 
 

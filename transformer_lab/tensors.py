@@ -87,7 +87,7 @@ class Layout:
     """The address at which the storage begins: equal for tensors that share the storage."""
 
     def shares_storage_with(self, other: Tensor) -> bool:
-        """Whether ``other`` (a tensor) reads the same storage, so that a change of one tensor changes the other.
+        """Whether ``other`` (a tensor) reads the same storage, so that a change to one tensor changes the other.
 
         Examples
         --------

@@ -272,8 +272,8 @@ class TokenEmbedding(nn.Module):
         return sinusoidal_positions(length, self.weight.shape[1], device=self.weight.device).to(self.weight.dtype)
 
     def _apply(self, fn, recurse=True):
-        # Positions follow the device and dtype of the weights. They are computed again, because to_empty would leave
-        # them without values, and values on meta cannot be moved.
+        # Positions follow the device and dtype of the weights. The positions are computed again, because to_empty would
+        # leave them without values, and values on meta cannot be moved.
         positions, self.positions = self.positions, None
         super()._apply(fn, recurse)
         self.positions = None if positions is None else self._positions(len(positions))
@@ -506,7 +506,7 @@ class Transformer(nn.Module):
 
 
 class SamplingOptions(TypedDict, total=False):
-    """The options with which :meth:`LanguageModel.generate` chooses tokens, for functions that pass them."""
+    """The options with which :meth:`LanguageModel.generate` chooses tokens; other functions pass these options on."""
 
     temperature: float
     top_k: int | None
@@ -732,7 +732,7 @@ def _eval_mode(model):
 
 
 def _require_mask_for(stack, x, mask, name):
-    """Raise an error, under the caller's name of the mask, unless the mask fits the stack's self-attention of ``x``."""
+    """Raise an error, with the caller's name for the mask, unless the mask fits the stack's attention over ``x``."""
     n_heads = next((layer.self_attention.n_heads for layer in stack.layers), 1)
     require_mask(mask, (*x.shape[:-2], n_heads, x.shape[-2], x.shape[-2]), x.device, name)
 
@@ -758,7 +758,7 @@ def _require_source_mask(mask, memory):
 
 
 def _require_tokens(tokens, vocab_size, device, name, vocab):
-    """Raise an error, under the caller's names, unless the tokens are numbers of a vocabulary of this size."""
+    """Raise an error, with the caller's names, unless the tokens are integers from 0 to ``vocab_size - 1``."""
     if not isinstance(tokens, torch.Tensor) or tokens.dtype not in (torch.int64, torch.int32):
         require_integers("a tensor of int64 or int32", **{name: tokens})
         raise TypeError(f"{name} must be a tensor of int64 or int32, got {tokens.dtype}: use {name}.long()")
@@ -769,7 +769,8 @@ def _require_tokens(tokens, vocab_size, device, name, vocab):
         raise ValueError(f"{name} must be on the device of the module's weights, {device}, got {actual}")
     if not values_are_known(tokens):
         return
-    # This check waits for the device. Without the check, a lookup out of range fails on CUDA at some later line.
+    # This check waits for the device. Without the check, a number out of range raises an error on CUDA only at some
+    # later line.
     outside = (tokens < 0) | (tokens >= vocab_size)
     if outside.any():
         wrong = int(tokens[outside][0])

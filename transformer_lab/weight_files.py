@@ -52,8 +52,7 @@ def read_gguf(data: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Return the metadata of a GGUF file ("facts"), and the file's tensors in float32.
 
     The file contains, in order: the number of tensors, the number of facts, the facts, the offset of each tensor; then
-    the weights, which are mostly *quantized*: a few bits for each weight, and a scale for every 32
-    weights.
+    the weights, which are mostly *quantized*: a few bits for each weight, and one scale for every 32 weights.
 
     Parameters
     ----------

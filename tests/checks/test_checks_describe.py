@@ -350,7 +350,7 @@ def test_a_factor_is_that_of_the_numbers_shown():
         (lambda y: torch.cat([-y[:, :1], y[:, 1:]], 1), "The wrong numbers are all at seq 0; the others are right."),
         (lambda y: torch.cat([y[:, :1], y[:, 1:] + 1], 1), "All numbers are wrong, except at seq 0."),
         (lambda y: torch.cat([y[:1], y[1:].exp()]), "The wrong numbers are all at batch 1; the others are right."),
-        (lambda y: y.flip(1).flip(2), "These are the right numbers, but in other places."),
+        (lambda y: y.flip(1).flip(2), "These are the right numbers, but in the wrong places."),
         (
             lambda y: y * torch.arange(y.numel()).cos().sign().reshape(y.shape),
             "have the wrong sign, and are right apart from their sign.",
@@ -722,7 +722,7 @@ def test_one_slip_with_key_and_query_is_reported_once():
     exercise = checks.mend_cosines
     ids = "root_forgotten", "root_forgotten_of_queries"
     message = message_of(exercise, exercise.combined([exercise.mistakes[id] for id in ids]))
-    assert message.startswith("You made one slip twice: read this with *key*, and then with *query*.")
+    assert message.startswith("You made one slip twice: the following is true of *key*, and also of *query*.")
     assert message.count("without the root") == 1 and "Two things" not in message
 
 

@@ -199,7 +199,7 @@ def test_a_test_without_an_end_and_one_that_is_slow_are_distinguished(monkeypatc
             end = end + 1
 
     assert "did not come to an end" in weights.report(endless).message
-    assert re.search(r"seconds were over after \d+ functions", weights.report(slow).message)
+    assert re.search(r"seconds was reached after \d+ functions", weights.report(slow).message)
 
 
 outside = torch.ones(2, 3, 4, 5)

@@ -1,4 +1,4 @@
-"""An audit of anyone's Transformer: ``tl.audit(model, vocab_size=50)``.
+"""An audit of any Transformer: ``tl.audit(model, vocab_size=50)``.
 
 `properties` contains the properties that are tested, and is the folder to read first. `trial` provides the model and
 its inputs, `examine` evaluates the properties one after the other, `stages` finds the first module in which a model and
@@ -44,15 +44,16 @@ def audit(
 ) -> "AuditReport":
     """Test the properties that every Transformer of its kind must have, and show on a card which hold and which fail.
 
-    The audit needs no weights and no data: it changes inputs and compares outputs. It runs on copies of the model; the
-    model's weights and modes and the session's random state stay as they were. A failure is a property of the model,
-    but a card without a failure proves nothing: the card lists what was not tried, and what no property can detect.
+    The audit needs no weights and no data: it changes inputs and compares outputs. The audit runs on copies of the
+    model; the model's weights and modes and the session's random state stay unchanged. A failure is a property of the
+    model, but a card without a failure proves nothing: the card lists what was not tried, and what no property can
+    detect.
 
     Parameters
     ----------
     model : nn.Module
-        Maps token ids (batch, seq), or vectors (batch, seq, d_model), to outputs (batch, seq, features). A model
-        that returns one vector for each row is audited as a function of a source.
+        Maps token ids (batch, seq), or vectors (batch, seq, d_model), to outputs (batch, seq, features). If a model
+        returns one vector for each row, its input is audited like the source of an encoder–decoder.
     vocab_size : int, optional
         The number of token ids that the model accepts.
     d_model : int, optional
@@ -82,10 +83,11 @@ def audit(
         The last module of each branch of a pre-norm layer: if the weights of these modules are 0, the layer is the
         identity.
     window : int, optional
-        The number of tokens that a layer sees, including the token itself; requires ``n_layers``.
+        The number of tokens that a token sees in one layer, including itself; requires ``n_layers``.
     n_layers : int, optional
     length : int, optional
-        The number of tokens of a sequence, at least 8. If the model does not accept this length, others are tried.
+        The number of tokens of a sequence, at least 8. If the model does not accept this length, other lengths are
+        tried.
     long : int, optional
         The number of tokens, at least 200, for the property that compares bfloat16's accuracy at the beginning and the
         end of a long sequence; 0 leaves this property out.

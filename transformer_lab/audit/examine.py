@@ -58,7 +58,7 @@ def reasons_to_skip(expect, notes):
 
 @contextlib.contextmanager
 def session_unchanged(model):
-    """Restore the model's numbers and modes and the session's settings; discard what the model prints or warns."""
+    """Restore the model's numbers and modes and the session's settings; discard printed output and warnings."""
     modes = [(module, module.training) for module in model.modules()]
     tensors = [(x, x.detach().clone(), x.grad) for x in (*model.parameters(), *model.buffers())]
     with settings_kept(), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
@@ -126,7 +126,7 @@ def advice(error, options):
 
 
 def evaluate_in_both(function, trials):
-    """Evaluate a property in float64; if it does not hold there, the result in float32 decides."""
+    """Evaluate a property in float64; if the property does not hold there, the result in float32 decides."""
     status, text = evaluate(function, trials[0])
     if status in ("fails", "raises") and len(trials) > 1:
         single, single_text = evaluate(function, trials[1])

@@ -13,9 +13,9 @@ from torch import nn
 from ..arguments import format_value, type_name
 from . import limit
 
-# For each dtype, the smallest difference that counts, as a share of the outputs' spread. In float64, a small leak is
-# far larger than rounding errors. A failure must be confirmed in float32, since a model may compute parts in float32
-# and overflow in float64.
+# For each dtype, the smallest difference that counts as a failure, as a share of the outputs' spread. In float64, a
+# small leak is far larger than rounding errors. A failure must be confirmed in float32, since a model may compute parts
+# in float32 and overflow in float64.
 DTYPES = ((torch.float64, 1e-5, 1e-12), (torch.float32, 1e-4, 1e-6))
 OTHER_LENGTHS = (8, 16, 32, 64)  # tried in turn if the model does not accept the requested length
 
@@ -156,7 +156,7 @@ class Trial:
     # Comparisons
 
     def require_same(self, got, expected, name):
-        """Raise `Fails` with the place and the size of the largest difference."""
+        """Raise `Fails`, with the place and size of the largest difference, unless both are equal up to rounding."""
         if got.shape != expected.shape:
             raise Fails(f"{name}: shape {tuple(got.shape)}, not {tuple(expected.shape)}")
         gap = (got - expected).abs()
@@ -186,7 +186,7 @@ class Trial:
         return self.influence(self.x)
 
     def distance(self):
-        """Return how many positions output i is behind token j: (j, i), negative if the token comes later."""
+        """Return by how many positions output i comes after token j: (j, i), negative if the token comes later."""
         places = torch.arange(self.length)
         return places - places[:, None]
 
@@ -267,8 +267,8 @@ def copy_failure(model):
 def shared_with_original(t):
     """Return a sentence with the name of an original parameter that a copy uses, or an empty string.
 
-    An independent copy has no gradient with respect to the original's parameters. But a copy that contains a closure
-    from the original's ``__init__`` over the original's modules runs those modules.
+    An independent copy has no gradient with respect to the original's parameters. But if the original's ``__init__``
+    stored a closure over modules, the copy's closure still runs the original's modules.
     """
     own = {name: parameter for name, parameter in t.options.model.named_parameters() if parameter.requires_grad}
     try:

@@ -95,7 +95,7 @@ def window_plus_one(broken):
     symptoms="with a key–value cache the same token comes again and again; `is_causal` with one query",
     story=(
         "A user asked what the causal triangle means for one query and many keys: with a cache, that query sees only "
-        "the first key. The default has not changed; a class of masks now names the corner."
+        "the first key. The default has not changed; a class of masks now says where the triangle starts."
     ),
     repair="Build the mask from positions, so that the last query sees all keys.",
 )

@@ -98,8 +98,8 @@ def dropout_gone(broken):
     found_by="layers begin different",
     symptoms="all layers have the same weights at the start; nn.TransformerEncoder copies its layer",
     story=(
-        "A user read in the source that the stack copies the layer that it is given. A second thread (#86274) has "
-        "been open since October 2022."
+        "A user read in the source that the stack copies the given layer. A second thread (#86274) has been open "
+        "since October 2022."
     ),
     repair="Initialize each layer separately.",
 )
@@ -121,7 +121,7 @@ def equal_layers(broken):
     found_by="identity without branches",
     symptoms="a deep pre-norm model does not train; norm_first",
     story=(
-        "An engineer compared a new option with the paper and with a speech library, days after it had been merged."
+        "An engineer compared a new option, days after it had been merged, with the paper and with a speech library."
     ),
     repair="Normalize inside the branch: x + f(norm(x)).",
 )

@@ -41,7 +41,7 @@ def positions_in_bfloat16(broken):
     symptoms="converted weights write gibberish; rotate_half or interleaved RoPE",
     story=(
         "The converted model wrote gibberish. A user compared the training code with the program that ran the "
-        "weights: one rotated halves, the other neighbours."
+        "weights: one rotated halves, the other rotated neighbours."
     ),
     repair="Reorder the rows of the query and key projections, or rotate as in training.",
 )

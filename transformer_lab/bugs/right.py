@@ -28,7 +28,7 @@ class PostNorm(SmallModel):
 
 
 class NoPositions(SmallModel):
-    """A causal model without positions: it knows the order, because each token sees one token more than the last."""
+    """A causal model without positions. It knows the order: each token sees one more token than the previous one."""
 
     def __init__(self, **options):
         super().__init__(**options)

@@ -23,8 +23,8 @@ def seeded(seed):
 class SmallModel(nn.Module):
     """From tokens (batch, seq) to scores (batch, seq, vocab): pre-norm, with learned or rotary positions.
 
-    ``keep`` (batch, k_len) is True at real tokens; ``documents`` (batch, seq) has one number for each document of a
-    row; ``cache`` is a list of keys and values that grows with each call.
+    ``keep`` (batch, k_len) is True at real tokens; ``documents`` (batch, seq) contains the number of each token's
+    document; ``cache`` is a list of keys and values that grows with each call.
     """
 
     def __init__(self, d_model=32, n_heads=4, n_layers=2, n_kv_heads=None, dropout=0.0, rotary=False, causal=True,
@@ -70,7 +70,7 @@ class SmallModel(nn.Module):
         return seen & (back < self.window) if self.window else seen
 
     def visible_besides(self, q_len, k_len, keep, documents):
-        """True where neither padding nor another document hides a key."""
+        """True where a key is not padding and is in the query's document."""
         seen = torch.ones(q_len, k_len, dtype=torch.bool, device=self.embed.weight.device)
         if keep is not None:
             seen = seen & keep[:, None, None]
@@ -158,7 +158,7 @@ class SmallModel(nn.Module):
 
 
 def accumulate(model, batches):
-    """Run the backward pass over small batches as over one large batch: the loss is the mean over all valid labels."""
+    """Accumulate the gradient of one large batch over small batches: the loss is the mean over all valid labels."""
     n_targets = sum(int((labels[:, 1:] != -100).sum()) for _, labels in batches)
     for tokens, labels in batches:
         scores = model(tokens)[:, :-1].flatten(0, 1)
@@ -175,7 +175,7 @@ def collate(sentences, pad=0):
 
 
 def audit_arguments(model, **changes):
-    """Return the arguments of an audit of a `SmallModel` with all its abilities; ``None`` removes an argument."""
+    """Return the arguments of an audit of a `SmallModel`, with all adapters; ``None`` removes an argument."""
     arguments = {
         "model": model,
         "vocab_size": VOCAB,

@@ -43,7 +43,7 @@ class SoftmaxOverQueries(SmallModel):
 
 
 class NormOverTheSequence(SmallModel):
-    """The last norm takes its mean over all tokens of a text as well."""
+    """The last norm takes its mean over all tokens of a text, not only over the features of one token."""
 
     def output(self, x, keep):
         return self.head(self.norms[-1](x - x.mean(1, keepdim=True)))

@@ -4,18 +4,19 @@ import operator
 
 import torch
 
-# The tolerance is relative, plus an absolute part, which is a share of the largest number. The tolerance leaves room
-# for the same operations in a different order, and in float64 for a constant that was rounded to float32.
+# The tolerance is the sum of a relative part and an absolute part; the latter is a share of the largest number. The
+# tolerance leaves room for the same operations in a different order, and in float64 for a constant that was rounded to
+# float32.
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4}
 
 
 def agree(got, expected, rounded_to=None):
     """Return whether a result is the expected one. Results are tensors, numbers, and tuples, lists or dicts of them.
 
-    A tensor must have the expected shape and dtype. An expected int may come in any type that Python accepts as an
-    integer, such as an int of NumPy or a tensor with one integer. A float is not accepted, even if it has no fractional
-    part, since `range` rejects floats. ``rounded_to`` is a dtype to which numbers of higher precision may have been
-    rounded on the way.
+    A tensor must have the expected shape and dtype. Where an int is expected, the result may have any type that Python
+    accepts as an integer, such as an int of NumPy or a tensor with one integer. A float is not accepted, even if it has
+    no fractional part, since `range` rejects floats. ``rounded_to`` is a dtype to which intermediate results of higher
+    precision may have been rounded.
     """
     if isinstance(expected, torch.Tensor):
         return isinstance(got, torch.Tensor) and like(got) == like(expected) and close(got, expected, rounded_to)

@@ -1,4 +1,4 @@
-"""Grade a submitted assignment, and write the file that an autograder reads: Gradescope's results.json, or GitHub's.
+"""Grade a submitted assignment, and write a file for an autograder: Gradescope's, or GitHub Classroom's.
 
 python -m transformer_lab.checks.autograde handed_in.ipynb                         writes results.json for Gradescope
 python -m transformer_lab.checks.autograde handed_in.ipynb --form github --out FILE

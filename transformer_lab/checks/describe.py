@@ -32,7 +32,7 @@ RANDOM_RESULT = (
 
 
 def kept_between_calls(probe, names):
-    """Say that a function is right only if called first; ``names`` are the variables in which it stores results."""
+    """Say that a function is right only in its first call; ``names`` are the variables in which it stores results."""
     where = f", in {' and '.join(f'`{name}`' for name in names)}" if names else ""
     return (
         f"Called alone, your function is right with {probe.name}; called after other inputs, it is wrong. It keeps "
@@ -96,7 +96,7 @@ def _without_axes_of_size_one(got, expected):
 
 
 def _relation_text(exercise, outcomes, first, case, nearly):
-    """Describe how the wrong numbers follow from the right ones, in the first failing probe and in the case shown.
+    """Describe how the wrong numbers follow from the right ones, in the first failing probe and in the card's case.
 
     ``nearly`` allows the description "nearly right".
     """
@@ -185,7 +185,7 @@ def _merged(one, other):
     # Only the first three letters are compared, so that a plural counts as the same word.
     if len(words[0]) == len(words[1]) and len({(a[:3], b[:3]) for a, b in pairs}) == 1:
         a, b = min(pairs)
-        return [f"You made one slip twice: read this with *{a}*, and then with *{b}*.", one]
+        return [f"You made one slip twice: the following is true of *{a}*, and also of *{b}*.", one]
     return _with_count([one, other])
 
 
@@ -195,7 +195,8 @@ def _other_failure(exercise, match, got):
     known = exercise.known.get(match.ids, match.outcomes)
     signs = [exercise.mistakes[id].sign for id in match.ids if exercise.mistakes[id].sign]
     for probe, mine, theirs, right in zip(exercise.probes, match.outcomes, known, exercise.expected):
-        # Intermediate rounding to float32 is not a separate mistake, even if the known mistake magnifies it.
+        # Rounding intermediate results to float32 is not a separate mistake, even if the known mistake magnifies the
+        # error.
         rounded = not theirs.same(right) and (
             mine.same(theirs, torch.float32) or _differs_by_rounding(mine.value, theirs.value)
         )
@@ -221,7 +222,8 @@ def _differs_by_rounding(mine, theirs):
 def _is_worse(exercise, probe, mine, theirs, right):
     """Return whether a function fails on a probe in a worse way than a known mistake that also fails on this probe.
 
-    A different wrong result may have the same cause: a small number in the denominator turns NaN into 0.
+    A wrong result that differs from the known mistake's may have the same cause: a small number in the denominator
+    turns NaN into 0.
     """
     if mine.error is not None or theirs.error is not None:
         return theirs.error is None
@@ -244,7 +246,7 @@ def _broken_properties(exercise, function, probe):
 
 
 def _nearly_right(exercise):
-    """Return a function whose numbers are off by one in a thousand."""
+    """Return a function whose numbers are off by a thousandth."""
     return lambda *arguments: each_tensor(
         lambda tensor: 1.001 * tensor if is_float(tensor) else tensor, exercise.reference(*arguments)
     )

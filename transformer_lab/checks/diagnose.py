@@ -63,7 +63,7 @@ def diagnose(exercise, function):
 
 
 def _check_gradients(report, exercise, function, outcomes):
-    """Check the gradients of a function whose results are right, and raise an error if one of its facts failed."""
+    """Check the gradients of a function whose results are right; raise any error that the exercise's facts raised."""
     report.message = describe.inputs_tried(exercise)
     if problem := gradients.wrong_gradients(exercise, function):
         id = recognise_by_gradients(exercise, problem)
@@ -74,7 +74,7 @@ def _check_gradients(report, exercise, function, outcomes):
 
 
 def _explain(report, exercise, function, fresh_copy, outcomes, first):
-    """Add an explanation of what goes wrong to the report; ``first`` is the number of the first failing probe."""
+    """Explain in the report what goes wrong; ``first`` is the number of the first failing probe."""
     case = smallest_input.failing_case(exercise, function, outcomes, first)
     if fresh_copy.is_right(exercise, exercise.probes[first], exercise.expected[first]):
         report.mistake, report.message = (
@@ -144,7 +144,7 @@ def recognise(exercise, outcomes, function=None):
 
 
 def _with_reordering(exercise, outcomes, slips):
-    """Return the match with one reordering of axes or items undone, if no other such match has as few names."""
+    """Return the match with the fewest names that undoes a reordering of axes or items; None if there are several."""
     candidates = [
         match
         for undone in shared_slips.undo_reordering_slips(exercise, outcomes)
@@ -188,7 +188,7 @@ def _known(exercise, outcomes, slips=(), pairs=True):
 
 
 def recognise_by_gradients(exercise, problem):
-    """Return the id of the known mistake with right results and the same trouble with gradients, or None."""
+    """Return the id of the known mistake whose results are right and whose gradients fail in the same way, or None."""
     for id, mistake in exercise.mistakes.items():
         is_right = all(known.same(right) for known, right in zip(exercise.known[(id,)], exercise.expected))
         if is_right and gradients.wrong_gradients(exercise, mistake.function) == problem:

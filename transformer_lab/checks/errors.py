@@ -60,7 +60,7 @@ def interrupted(end, subject="function"):
 
 
 def _stopped_at(end):
-    """Say in which of the learner's lines a function was stopped."""
+    """Say at which line of the learner's code a function was stopped."""
     lines = _learner_lines(end.stopped) if end.stopped else []
     return f"\n\nIt was stopped in {_quote_line(*lines[-1])}" if lines else ""
 
@@ -96,7 +96,7 @@ def outdated(exercise, error):
 
 
 def not_written(function, error):
-    """Say that the learner's function calls an unwritten function; empty if that is the checked function itself."""
+    """Say which unwritten function the learner's function calls; empty if the checked function itself is unwritten."""
     stub = traceback.extract_tb(error.__traceback__)[-1].name
     written = inspect.unwrap(function)
     its_own = (getattr(function, "__name__", stub), *(vars(written) if isinstance(written, type) else ()))
@@ -109,7 +109,7 @@ def not_written(function, error):
 
 
 def raised(exercise, function, probe, error, refused=None):
-    """Say which error was raised, at which of the learner's lines, and what PyTorch rejected there."""
+    """Say which error was raised, at which line of the learner's code, and what PyTorch rejected there."""
     name, text = type(error).__name__, str(error).strip().split("\n")[0]
     message = f"`{name}`: {text}" if text else f"`{name}`"
     lines = _learner_lines(error)
@@ -138,12 +138,12 @@ def raised(exercise, function, probe, error, refused=None):
 
 
 def _learner_lines(error):
-    """Return the learner's lines that an error passed through, the innermost last: pairs of frame and line number."""
+    """Return a frame and a line number for each line of the learner's code in an error's traceback, innermost last."""
     return [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if not is_library(frame)]
 
 
 def _quote_line(frame, number):
-    """Quote a line of a function, numbered from its first: ``line 2 of `f`: `return x` ``."""
+    """Quote a line of a function, and number it from the function's first line: ``line 2 of `f`: `return x` ``."""
     text = linecache.getline(frame.f_code.co_filename, number).strip()
     at = f"line {number - frame.f_code.co_firstlineno + 1} of `{frame.f_code.co_name}`"
     return f"{at}: `{text}`" if text else f"{at}."
@@ -165,7 +165,7 @@ def _argument_names(frame):
 
 
 def _number_for_tensor(exercise, error):
-    """Say which function of a different exercise got a number for a one-dimensional argument such as the positions.
+    """Say which function of a different exercise got a number for a one-dimensional tensor, such as positions.
 
     The weight and the bias of a layer are excluded: as single numbers they would broadcast.
     """

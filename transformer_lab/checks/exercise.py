@@ -45,9 +45,9 @@ Braces mark what a docstring says about the rest of the answer: ``{The triangle 
 missing.`` A card leaves the text in braces out if something else is wrong, too; a letter that then begins a sentence
 becomes a capital.
 
-A stage is a keyword-only argument of the reference whose default is right; its docstring says what the step does.
-A mistake in one stage is a function that replaces the default, so that mistakes in two stages can be combined into a
-third wrong function, which a check recognizes as well.
+A stage is a keyword-only argument of the reference. Its default is the right function, whose docstring says what the
+step does. A mistake in one stage is a function that replaces the default, so that mistakes in two stages can be
+combined into a third wrong function, which a check recognizes as well.
 '''
 
 import inspect
@@ -77,14 +77,14 @@ def exercise(*, inputs, axes, hints=(), facts=None, raises=None, scattered=strid
         The axis words of each tensor argument and, under ``"return"``, of the result (for a tuple, the words of each
         item, separated by commas).
     hints : tuple of three str
-        A question, where to look, the shape of the code.
+        Three hints: a question, where to look, and the shape of the code.
     facts : callable, optional
         ``facts(arguments, result, made)`` returns what must agree with the reference besides the numbers, for example
         that the result is a view. ``made`` contains every tensor that was created on the way.
     raises : type, optional
         The type of the error that some inputs must raise; its message is not compared.
     scattered : callable, optional
-        Turns a contiguous tensor into a strided one; `probes.strided_with_whole_rows` if a right answer may
+        Turns a contiguous tensor into a strided one. Pass `probes.strided_with_whole_rows` if a right answer may
         require features next to one another in memory, as `torch.view_as_complex` does.
     as_function : callable, optional
         Turns the learner's answer into a function, if the answer is a class; returns a function unchanged.
@@ -139,9 +139,10 @@ def family(**rows):
 
 
 def rows_of(functions, id="{}"):
-    """Return rows for `family` whose arguments are the functions, also of a class body: ``family(**rows_of(Joins))``.
+    """Return rows for `family`: one for each function of a list or a class body, such as ``family(**rows_of(Joins))``.
 
-    The words of a row are the function's docstring; ``id`` maps the function's name to the row's id.
+    The function is the row's argument, and its docstring is the row's words; ``id`` maps the function's name to the
+    row's id.
     """
     functions = _functions_in(functions) if isinstance(functions, type) else functions
     return {id.format(function.__name__): (function, function.__doc__) for function in functions}
@@ -222,9 +223,9 @@ class Exercise:
         """Add a known mistake: a wrong function, or with ``stage`` a function that replaces one stage of the reference.
 
         A mistake that is ``alone`` is not combined with mistakes in other stages, because it raises an error before
-        they show, or because two other mistakes have the same outcomes. A mistake with a ``sign`` is named even if its
-        numbers are not known beforehand: ``sign(probe, got, expected)`` must be true for the two outcomes of every
-        probe that fails.
+        they have an effect, or because the combination would have the same outcomes as two other mistakes. A mistake
+        with a ``sign`` is named even if its numbers are not known beforehand: ``sign(probe, got, expected)`` must be
+        true for the two outcomes of every probe that fails.
         """
         if function is None:
             return partial(self.mistake, stage=stage, alone=alone, sign=sign)
@@ -297,7 +298,7 @@ class Exercise:
         return make
 
     def example(self, name, *arguments, plain=False, **named):
-        """Add an input: by all its arguments, or by the names and values of unusual sizes and arguments.
+        """Add an input, given by all its arguments, or by the names and values of its unusual sizes and arguments.
 
         A single function in place of the arguments draws them: ``example("one row", lambda draw: (draw(5), 0))``.
         """
@@ -333,7 +334,7 @@ class Exercise:
 
     @cached_property
     def probes(self):
-        """Return all inputs, plain ones first: ordinary, larger, the exercise's own, in float64, and not contiguous."""
+        """Return all inputs, plain inputs first: ordinary, larger, exercise-specific, float64 and non-contiguous."""
         first = self.inputs(Draw(0))
         probes = [Probe("ordinary input", first, plain=True)]
         if self.sizes:

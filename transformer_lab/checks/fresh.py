@@ -89,7 +89,7 @@ def _empty_cells(function):
 
 
 def _names(code):
-    """Return the global names that a function's code uses, and those of its inner functions."""
+    """Return the global names that a function's code or the code of its inner functions uses."""
     inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
     return {*code.co_names}.union(*map(_names, inner))
 

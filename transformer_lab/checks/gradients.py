@@ -7,8 +7,8 @@ from .observe import settings_kept
 from .probes import each_tensor
 
 OVERWRITTEN_TEXT = (
-    "PyTorch reports that an in-place operation such as `+=` has overwritten numbers that an earlier step had read, "
-    "and that the gradient of this step needs."
+    "PyTorch reports that an in-place operation such as `+=` has overwritten numbers that an earlier step had read. "
+    "The gradient of that step needs the old numbers."
 )
 
 CUT_OFF_TEXT = (
@@ -55,12 +55,12 @@ def gradients_flow(function, probe):
 
 
 def _is_nonzero(gradient):
-    """Return whether a gradient is not zero. Zeros, as for a softmax over a single key, count as a missing gradient."""
+    """Return whether a gradient is not zero: a gradient of zeros, as for a softmax over one key, counts as missing."""
     return gradient is not None and not torch.allclose(gradient, torch.zeros_like(gradient), atol=1e-6)
 
 
 def _gradients(function, probe):
-    """Return the gradient of each floating-point argument, or None if it has none; return None if no result has one."""
+    """Return each floating-point argument's gradient, or None without one; return None if no result has gradients."""
     leaves = []
 
     def as_leaf(tensor):

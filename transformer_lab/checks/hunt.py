@@ -43,7 +43,8 @@ def hunt(exercise, test):
     exercise : Exercise
         An exercise such as ``tl.checks.softmax``, or ``tl.checks.whole_model`` for a test of a whole model.
     test : callable
-        ``test(f)`` asserts what holds for every right function. An error, or False returned, rejects ``f``.
+        ``test(f)`` asserts what holds for every right function. To reject ``f``, ``test`` raises an error or returns
+        False.
 
     Returns
     -------
@@ -139,7 +140,7 @@ class Answer:
         return signature(self._exercise)
 
     def __getattr__(self, name):
-        """Note that the learner's own line reads an attribute that only real functions have, such as their code."""
+        """Record that the learner's code reads an attribute that the wrapper lacks, such as a function's code."""
         frame, through = sys._getframe(1), []
         while frame is not None and errors.is_library(frame):
             through.append(frame.f_code.co_name)
@@ -278,7 +279,7 @@ class ExternalState:
 
 
 def _names(test, seen=()):
-    """Yield the outside variables that a function, or a function that it calls, refers to."""
+    """Yield the outside variables to which a function, or a function that it calls, refers."""
     if not isinstance(test, types.FunctionType) or test in seen:
         return
     codes = [test.__code__]
@@ -311,9 +312,9 @@ def too_long(n_started, end):
     """Say that a test did not end, or was too slow to run on all functions."""
     if n_started > 1:
         return (
-            f"Your test takes so long that {end.seconds:g} seconds were over after {n_started - 1} functions, and it "
-            "must run on many more. Smaller sizes show a mistake as well, and usually sooner. Which line of the test "
-            "takes longest?"
+            f"Your test is too slow: the time limit of {end.seconds:g} seconds was reached after {n_started - 1} "
+            "functions, and the test must run on many more. Smaller sizes show a mistake as well, and usually sooner. "
+            "Which line of the test takes longest?"
         )
     return errors.timed_out(end, "test")
 
@@ -370,7 +371,7 @@ def refusal(exercise, test, refused, count):
 
 
 def why_right(exercise, trial):
-    """Say what a right answer that a test rejects does, and why it is right."""
+    """Say how a rejected right answer behaves, and why that is right."""
     function, exact = trial.answer._function, True
     for arguments in trial.answer._calls:
         probe = Probe("", arguments)

@@ -1,4 +1,4 @@
-"""The hunts of the assignments, one in each: whose mistakes are hunted, and three hints for writing the test."""
+"""The hunt of each assignment: the exercise whose mistakes are hunted, and three hints for writing the test."""
 
 from .course import COURSE, FOLDERS
 

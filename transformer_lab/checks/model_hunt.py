@@ -2,8 +2,8 @@
 
     tl.checks.hunt(tl.checks.whole_model, test_whole_model)
 
-``test(model)`` rejects a model by raising an error or by returning False, as in the other hunts. Its argument is a
-`Model`.
+``test(model)`` rejects a model by raising an error or by returning False, as in the other hunts. The argument of the
+test is a `Model`.
 """
 
 from collections import Counter
@@ -47,9 +47,10 @@ HINTS = (
 
 
 class Model(nn.Module):
-    """A language model as a test sees it: causal, from token ids below 50 to scores of the next token.
+    """A causal language model as a test sees it: it maps token ids below 50 to scores of the next token.
 
-    ``window`` is the number of tokens that a layer sees, or None; ``n_layers`` and ``dropout`` are numbers.
+    ``window`` is the number of tokens that a token sees in one layer, or None; ``n_layers`` and ``dropout`` are
+    numbers.
     """
 
     calls = 0  # counts the calls of all models together, since a test may copy the model

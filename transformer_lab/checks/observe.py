@@ -108,7 +108,7 @@ def observe(exercise, function, probe):
 
 
 def _refused(exercise, function, probe, error):
-    """Call a function that raised an error once more, under the same guard, and return what PyTorch rejected."""
+    """Under the same guard, repeat a call that raised an error, and return what PyTorch rejected."""
     if not isinstance(error, Exception):
         return None
     given = deepcopy(probe.arguments)
@@ -167,10 +167,10 @@ ALIASES |= {"mm": "matmul", "bmm": "matmul", "iadd": "add", "isub": "sub", "imul
 
 
 class Recorder(TorchFunctionMode):
-    """Record, while active, the tensors that PyTorch's functions return, and the operations they reject, by error.
+    """While active, record the tensors that PyTorch's functions return and, by error, the operations that they reject.
 
-    Inside `torch.func.vmap` and the like, a tensor is a wrapper that is invalid outside. The recorder stores the
-    wrapped tensor, which also has the batch axis.
+    Inside `torch.func.vmap` and similar transforms, a tensor is a wrapper, which becomes invalid at the transform's
+    end. The recorder stores the wrapped tensor, which also has the batch axis.
     """
 
     def __init__(self, given=None):
@@ -231,7 +231,7 @@ class TimeUp(Exception):
     Attributes
     ----------
     runs_on : bool
-        Whether the function is still running, since it could not be stopped.
+        Whether the function is still running because it could not be stopped.
     stopped : Stopped or None
         The exception whose traceback leads to the line in which the function was stopped.
     seconds : float
@@ -249,7 +249,7 @@ class Interrupted(KeyboardInterrupt):
         self.runs_on, self.stopped = runs_on, stopped
 
     def _render_traceback_(self):
-        """Return what IPython shows instead of a traceback; the card has already said the rest."""
+        """Return the text that IPython shows instead of a traceback; the card has already said the rest."""
         return ["The check was stopped."]
 
 
@@ -284,7 +284,7 @@ class Timed:
 def run_guarded(job, patience=1):
     """Run ``job()`` in a separate thread; return its result and what it printed.
 
-    ``patience`` multiplies the time limit, for work that takes longer than one function does.
+    ``patience`` multiplies the time limit, for a job that takes longer than an ordinary function.
 
     Raises
     ------
@@ -357,8 +357,8 @@ def _wait(thread, finished, clock, loading_before, limit):
     """Wait until a thread's work is finished, at most for the time limits of the learner's function and of imports.
 
     On a busy machine, only the CPU time of the thread counts, or ``MIN_CPU_SHARE`` of the wall time if that is more. A
-    thread without CPU time for a while is asleep, and then all of the wall time counts. If a poll itself is late, the
-    machine was suspended, for example by closing a laptop, and the gap counts as ``IDLE_AFTER`` at most.
+    thread that has used no CPU time for a while is asleep, and then all of the wall time counts. If a poll itself is
+    late, the machine was suspended, for example by closing a laptop, and the gap counts as ``IDLE_AFTER`` at most.
     """
     now, cpu_time = time.monotonic(), 0.0
     last_active = now

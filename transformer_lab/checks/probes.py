@@ -1,4 +1,4 @@
-"""Inputs: how they are drawn, how they are varied, and the outcome of a function for each input."""
+"""The inputs of an exercise: how they are drawn and varied, and the outcome of a function for each input."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The learner's results so far: of an assignment, in this session, and of the course, in a file."""
+"""The learner's results so far: the reports of this session, and the record of the whole course, which is a file."""
 
 import json
 import os

@@ -98,7 +98,7 @@ def _where(got, expected, axes):
     if mine.isinf().any() and not right.isinf().any():
         return "Your result contains infinity: a division by zero, or the exponential of a large number."
     if got.numel() > 3 and torch.equal(got.flatten().sort().values, expected.flatten().sort().values):
-        return "These are the right numbers, but in other places."
+        return "These are the right numbers, but in the wrong places."
     if got.numel() > 3 and torch.isin(mine, expected).all():
         return "Each of your numbers is one of the right ones: some occur too often, and others too rarely or never."
     if mine.numel() == 1:
@@ -122,7 +122,7 @@ INVERTED_TEXTS = {  # keys: whether any of the wrong numbers should be True, and
 
 
 def _places(wrong, axes):
-    """Say where the wrong numbers are: at some places of an axis, everywhere but at one, or beside a diagonal."""
+    """Say where the wrong numbers are: at some places of an axis, at all places but one, or beside a diagonal."""
     for axis, word in enumerate(axes if len(axes) == wrong.ndim else ()):
         table = wrong.movedim(axis, 0).flatten(1) if wrong.ndim > 1 else wrong[:, None]
         some, every = (places.nonzero().flatten().tolist() for places in (table.any(1), table.all(1)))

@@ -50,9 +50,9 @@ class Report:
     stage : str or None
         The first stage that differs, if the exercise has stages.
     hints : tuple of three str
-        A question, where to look, the shape of the code.
+        Three hints: a question, where to look, and the shape of the code.
     wrong : list of lists of bool or None
-        Which numbers are wrong in the first matrix of the result (its last two axes) that has a wrong number.
+        Marks the wrong numbers of one matrix (last two axes of the result): the first matrix with a wrong number.
     probe : str
         The name of the input for which the function returns this result.
     printed : str

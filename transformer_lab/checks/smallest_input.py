@@ -24,7 +24,7 @@ def failing_case(exercise, function, outcomes, first):
 
 
 def shrink(exercise, function, *case):
-    """Shrink the sizes one by one while the function stays wrong; wrong numbers must not become a mismatch."""
+    """Shrink the sizes one by one while the function stays wrong and wrong numbers keep the right type and shape."""
     sizes, numbers_alone = dict(exercise.sizes), not mismatch(exercise, *case)
     for name in sizes:
         for size in range(1, sizes[name]):
@@ -36,7 +36,7 @@ def shrink(exercise, function, *case):
             got = observe(exercise, function, probe)
             wrong = expected.error is None and got.error is None and not agree(got.value, expected.value)
             wrong = wrong and not (numbers_alone and mismatch(exercise, probe, got, expected))
-            # At sizes too small to make sense, either or both of the results contain NaN, as for a mean of no tokens.
+            # If a size is too small to make sense, one or both of the results contain NaN, as for a mean of no tokens.
             pairs = zip((got, expected), case[1:])
             finite = wrong and all(is_finite(now.value) or not is_finite(before.value) for now, before in pairs)
             if finite and _has_sizes(exercise, probe, {**sizes, name: size}):
@@ -46,7 +46,7 @@ def shrink(exercise, function, *case):
 
 
 def _has_sizes(exercise, probe, sizes):
-    """Return whether a probe has the requested sizes: ``inputs`` may compute a size, such as one row per few tokens."""
+    """Return whether a probe has the requested sizes: ``inputs`` may compute an axis's size from a different size."""
     return all(sizes.get(word, size) == size for word, size in axis_sizes(exercise, probe))
 
 

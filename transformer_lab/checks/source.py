@@ -22,7 +22,7 @@ def parse(function):
 
 
 def uses_name(function, name):
-    """Return whether a function's code, or that of a function inside it, uses this name."""
+    """Return whether the code of a function, or of a function nested in it, uses this name."""
     codes = [code] if (code := getattr(inspect.unwrap(function), "__code__", None)) else []
     for code in codes:
         codes += [constant for constant in code.co_consts if inspect.iscode(constant)]
@@ -32,7 +32,7 @@ def uses_name(function, name):
 def broken_definition(name):
     """Return the `SyntaxError` of the newest cell that defines a function of this name; None if the cell has none.
 
-    The name then still refers to the function of an older cell.
+    After such an error, the name still refers to the function of an older cell.
     """
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     cells = reversed(shell.user_ns.get("In", [])) if shell else ()
@@ -62,12 +62,12 @@ def discarded_result(tree):
 
 
 def _is_a_set(node):
-    """Return whether a node is a Python set: ``seen.add(…)`` may then change a set and not return a tensor."""
+    """Return whether a node is a Python set, for which ``seen.add(…)`` changes the set and returns no tensor."""
     return isinstance(node, (ast.Set, ast.SetComp)) or (isinstance(node, ast.Name) and node.id == "set")
 
 
 def _returns_new_tensor(node, known):
-    """Return whether a node is a call such as ``x.transpose(1, 2)``, of a tensor's method that is not in place."""
+    """Return whether a node calls a method that returns a new tensor, such as ``x.transpose(1, 2)``."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     name, given = node.func.attr, {keyword.arg for keyword in node.keywords}

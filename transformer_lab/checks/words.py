@@ -22,7 +22,7 @@ def axis_sizes(exercise, probe):
 
 
 def axis_words(exercise, probe):
-    """Return the word of each size that no two words share: a dict of int to str."""
+    """Return a dict of int to str, from each size to its axis word, without the sizes that two words share."""
     words, several = {}, set()
     for word, size in axis_sizes(exercise, probe):
         if words.setdefault(size, word) != word:
@@ -51,7 +51,7 @@ def results(value, name="result"):
 
 
 def short(value, digits=4):
-    """Round numbers for reading: to significant digits, or to decimals for numbers of 1 and more."""
+    """Round numbers for display: numbers of 1 or more to decimal places, smaller numbers to significant digits."""
     if isinstance(value, torch.Tensor):
         value = value.tolist()
     if type(value) in (list, tuple):

@@ -26,7 +26,8 @@ class BroadcastingLab(Lab):
     Attributes
     ----------
     result_shape : tuple of int
-        The shape of the result, computed by PyTorch. Reading it raises ``ValueError`` if the two shapes do not fit.
+        The shape of the result, computed by PyTorch. Reading this attribute raises ``ValueError`` if the shapes do not
+        fit.
 
     Examples
     --------

@@ -109,7 +109,7 @@ class MaskLab(Lab):
     Attributes
     ----------
     mask : Tensor of bool, shape (q_len, k_len)
-        The mask that the reader has set, without the mistake. You can assign a mask, too.
+        The mask that the reader has set, without the mistake. You can also assign a mask.
     query, key, value : Tensor, float32
         The invented vectors of the words, or your own tensors. Equal words have equal vectors.
     scores : Tensor, shape (q_len, k_len)

@@ -31,7 +31,7 @@ class StridesLab(Lab):
     Attributes
     ----------
     tensor : Tensor
-        The result of the chain, computed by PyTorch. If the chain fails, reading it raises PyTorch's error.
+        The result of the chain, computed by PyTorch. If the chain fails, reading this attribute raises PyTorch's error.
 
     Examples
     --------

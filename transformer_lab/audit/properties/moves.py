@@ -85,7 +85,7 @@ def order(t):
 
 @audit_property("the future, with loud weights")
 def loud_future(t):
-    """Is a later token still hidden when visible scores can be lower than the finite number that a mask may use?"""
+    """Is a later token still hidden if the mask uses a finite number and the visible scores are even lower?"""
     t.require_causal()
     if ((t.distance() < 0) & (t.influence() > t.tolerance * t.size)).any():
         raise NotTried("the past moves already")

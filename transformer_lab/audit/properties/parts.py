@@ -1,4 +1,4 @@
-"""Properties of the same sentence: with padding, in parts with a cache, and in a row with a second sentence."""
+"""Properties of the outputs for one sentence: padded, in parts with a cache, and in a row with another sentence."""
 
 import torch
 
@@ -7,8 +7,8 @@ from .registry import audit_property, first
 
 
 def padded_batch(t, side):
-    """Return two sentences (batch 2, seq), the mask of real tokens, the second sentence alone, 3 tokens shorter, and
-    the slice that it occupies in the batch."""
+    """Return two sentences (batch 2, seq), the mask of real tokens, the second sentence without its 3 pads, and the
+    slice that this sentence occupies in the batch."""
     keep = torch.ones(2, t.length, dtype=torch.bool, device=t.device)
     real = slice(0, t.length - 3) if side == "right" else slice(3, None)
     keep[1] = False
@@ -22,8 +22,8 @@ def padded_batch(t, side):
 def padding_changes_nothing(t, side, outputs):
     """Compare ``outputs`` of a padded sentence with the outputs of the sentence alone.
 
-    If the model accepts only one length, compare them with the outputs of the sentence with a different number as
-    padding, unless the model ignores the mask ``keep``.
+    If the model accepts only one length, and does not ignore the mask ``keep``, compare them with the outputs of the
+    same sentence with a different padding token.
     """
     x, keep, sentence, real = padded_batch(t, side)
     outputs = real if outputs is None else outputs
