@@ -1,4 +1,4 @@
-"""How long does the longest task of the browser's main thread take while a reader drags in a lab of the largest size?
+"""In a lab of the largest size, how long is the longest task on the browser's main thread while a reader drags?
 
     python benchmarks/labs.py
 

@@ -162,7 +162,7 @@ def count_exercises(notebook, folder):
     Raises
     ------
     ValueError
-        If the first cell does not state these, or states too few minutes for the tasks and the parts without minutes.
+        If the first cell lacks one of these, or states fewer minutes than the tasks take together with the other parts.
     """
     first = notebook.cells[0]
     functions = [name for name in COURSE[folder] if not name.startswith("mend_")]

@@ -105,7 +105,7 @@ def _is_further(number):
 
 @cache
 def sections():
-    """Return all sections by number: the chapter's stem, the heading, the cells."""
+    """Return ``{number: (stem of the chapter, heading, cells)}`` for all sections."""
     by_number = {}
     for path in chapters():
         number = None
@@ -200,7 +200,7 @@ def _link(folder, stem, number, heading):
 
 
 def _shown_sections(marked):
-    """Return the sections that a table lists; a whole chapter includes its further sections."""
+    """Return the sections that a table lists: for a whole chapter, core and further sections."""
     if chapter := _chapter(marked):
         return [number for number in sections() if _is_in(number, chapter)]
     return _numbers(marked)

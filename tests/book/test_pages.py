@@ -337,7 +337,7 @@ SOLUTION = [
 
 
 def additions(last):
-    """Return the rows that an additional last chapter needs, as ``{file: [(text before the row, row)]}``."""
+    """Return the rows that a new last chapter needs, as ``{file: [(text before the row, row)]}``."""
     return {
         "_toc.yml": [
             (f"- file: {folder}{last.stem}\n", f"      - file: {folder}99_sample\n")

@@ -1,4 +1,4 @@
-"""The audit: published mistakes beside their repaired versions, mistakes it never saw, right models, and bad input."""
+"""The audit: published mistakes and their repaired versions, unseen mistakes, correct models, and bad input."""
 
 import contextlib
 import copy

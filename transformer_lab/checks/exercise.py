@@ -151,8 +151,8 @@ def rows_of(functions, id="{}"):
 def ways(**spellings):
     """Write one mistake in several ways, each with its own error: ``ways(for_view=torch.Tensor.view)``.
 
-    The function's first argument is the operation that differs. The id is the function's name, followed by the name of
-    the way.
+    The function's first argument is the operation that differs. The id is the function's name, followed by the
+    keyword.
     """
     return lambda function: [
         _with_argument(function, f"{function.__name__}_{name}", spelling) for name, spelling in spellings.items()

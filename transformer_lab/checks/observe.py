@@ -108,7 +108,7 @@ def observe(exercise, function, probe):
 
 
 def _refused(exercise, function, probe, error):
-    """Under the same guard, repeat a call that raised an error, and return what PyTorch rejected."""
+    """Repeat a call that raised an error, under the guard of the first call, and return what PyTorch rejected."""
     if not isinstance(error, Exception):
         return None
     given = deepcopy(probe.arguments)

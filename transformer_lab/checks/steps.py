@@ -106,7 +106,7 @@ class _Table:
 
 
 def _is_among(result, tables, moved):
-    """Return whether a result is among the tables, whole, or in pieces: sentence by sentence, or head by head.
+    """Return whether the tables contain a result, as a whole or in pieces, one for each sentence or head.
 
     The order of the axes does not matter. Joined axes do not matter either, unless a stage only moves numbers.
     """

@@ -13,7 +13,7 @@ NOT_YET_STATUS = ("not attempted", "not attempted")
 
 
 def summary():
-    """Show the progress in the assignment of the last check, with the results of its checks in this session.
+    """Show the progress in the assignment that was checked last, with the results of this session.
 
     Examples
     --------
