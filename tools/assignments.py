@@ -92,7 +92,7 @@ def name_in_heading(cell):
 
 
 def require_exercises(notebook):
-    """Require that a solution has each exercise of its assignment, with a heading, hints and a check.
+    """Raise an error unless a solution has each exercise of its assignment, with a heading, hints and a check.
 
     Returns
     -------

@@ -43,7 +43,7 @@ def is_sentence(text):
 
 
 def counts(texts):
-    """Return the count and mean length of sentences, and *stand*, *lie* and bare pronouns per 1,000 words."""
+    """Return how many sentences there are, their mean length, and counts of two features per 1,000 words."""
     words = sum(len(text.split()) for text in texts) or 1
     stand = sum(len(STANDING_VERB.findall(text)) for text in texts)
     bare = sum(bool(BARE_PRONOUN.match(text)) for text in texts)

@@ -67,7 +67,7 @@ def test_a_mistake_is_named_by_what_pytorch_refused_and_not_by_the_text(exercise
 def test_what_pytorch_refused_is_reported_with_its_rule():
     message = diagnose(checks.feed_forward, input_added_to_the_hidden).message
     assert "PyTorch refused `add` of (batch 2, seq 7, d_ff 12) and `x`, (batch 2, seq 7, d_model 5)." in message
-    assert "Axis −1 has 12 and 5." in message
+    assert "On axis −1, the sizes are 12 and 5." in message
     message = diagnose(checks.linear, lambda x, weight, bias: x @ (2 * weight) + bias).message
     assert "second to last of the right, and these differ: 5 and 3." in message
 

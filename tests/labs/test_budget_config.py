@@ -131,19 +131,19 @@ def loosely(value):
 
 BROKEN = {
     "{": "Line 1, column 2: a key in double quotes expected, the text ends.",
-    '{"a": 1,}': "Line 1, column 9: a key in double quotes expected, found }.",
-    '{"a": 1,\n "b": 2,,\n}': "Line 2, column 9: a key in double quotes expected, found ,.",
-    '{"a" 1}': "Line 1, column 6: a colon expected, found 1.",
-    '{"a": 1\n "b": 2}': 'Line 2, column 2: a comma or } expected, found "b".',
-    "{'a': 1}": "Line 1, column 2: a key in double quotes expected, found 'a'.",
-    '{"a": True}': "Line 1, column 7: a value expected, found True.",
-    '{"a": 01}': "Line 1, column 7: a value expected, found 01.",
-    '{"a": NaN}': "Line 1, column 7: a value expected, found NaN.",
-    '{"a": "x\n"}': 'Line 1, column 7: a text that ends on its line expected, found ".',
-    '{"a": [1, 2}': "Line 1, column 12: a comma or ] expected, found }.",
-    '{"a": 1} x': "Line 1, column 10: the end of the text expected, found x.",
-    "[" * 200: "Line 1, column 101: at most 100 brackets inside one another expected, found [.",
-    "qwen": "Line 1, column 1: a value expected, found qwen.",
+    '{"a": 1,}': "Line 1, column 9: expected a key in double quotes, found }.",
+    '{"a": 1,\n "b": 2,,\n}': "Line 2, column 9: expected a key in double quotes, found ,.",
+    '{"a" 1}': "Line 1, column 6: expected a colon, found 1.",
+    '{"a": 1\n "b": 2}': 'Line 2, column 2: expected a comma or }, found "b".',
+    "{'a': 1}": "Line 1, column 2: expected a key in double quotes, found 'a'.",
+    '{"a": True}': "Line 1, column 7: expected a value, found True.",
+    '{"a": 01}': "Line 1, column 7: expected a value, found 01.",
+    '{"a": NaN}': "Line 1, column 7: expected a value, found NaN.",
+    '{"a": "x\n"}': 'Line 1, column 7: expected a text that ends on its line, found ".',
+    '{"a": [1, 2}': "Line 1, column 12: expected a comma or ], found }.",
+    '{"a": 1} x': "Line 1, column 10: expected the end of the text, found x.",
+    "[" * 200: "Line 1, column 101: expected at most 100 brackets inside one another, found [.",
+    "qwen": "Line 1, column 1: expected a value, found qwen.",
 }
 
 
@@ -249,7 +249,7 @@ def test_errors_are_shown_beside_the_field_and_change_nothing(show):
     errors = page.locator(".tl-pasted .tl-error").all_inner_texts()
     assert errors == [
         "config's index_topk is not known for model_type 'qwen3', got 2048: leave it out if it changes no count",
-        "Line 2, column 1: a key in double quotes expected, found }.",
+        "Line 2, column 1: expected a key in double quotes, found }.",
     ]
     assert beside(page) == before
     page.get_by_label(MODEL).fill("")

@@ -207,8 +207,8 @@ def _refused(refused, words):
         for axis, (one, other) in pairs:
             if one != other and 1 not in (one, other):
                 message += (
-                    " Axes are compared from the right; two must be equal, or one of them 1. Axis "
-                    f"−{axis} has {one} and {other}."
+                    " Axes are compared from the right; two must be equal, or one of them 1. On "
+                    f"axis −{axis}, the sizes are {one} and {other}."
                 )
                 break
     return message

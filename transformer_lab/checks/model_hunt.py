@@ -174,7 +174,7 @@ def _refusal(refused):
         text = (str(trial.error).strip().splitlines() or [""])[0][:200]
         raised = f"It raises `{type(trial.error).__name__}{f': {text}' if text else ''}`."
     return (
-        f"Your test refuses {len(refused)} of {len(RIGHT_MODELS)} right models, so it gets no star. One of them has "
+        f"Your test rejects {len(refused)} of {len(RIGHT_MODELS)} right models, so it gets no star. One of them has "
         f"{name}. {raised}\n\nWhat this model does is right. Which of your requirements is not in the docstring?"
     )
 

