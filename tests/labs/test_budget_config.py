@@ -130,7 +130,7 @@ def loosely(value):
 
 
 BROKEN = {
-    "{": "Line 1, column 2: a key in double quotes expected, the text ends.",
+    "{": "Line 1, column 2: expected a key in double quotes, but the text ends.",
     '{"a": 1,}': "Line 1, column 9: expected a key in double quotes, found }.",
     '{"a": 1,\n "b": 2,,\n}': "Line 2, column 9: expected a key in double quotes, found ,.",
     '{"a" 1}': "Line 1, column 6: expected a colon, found 1.",

@@ -400,8 +400,8 @@ def _stop(thread, finished, lock, results, loading_before):
 def _loading():
     """Return the names of the modules that any thread is importing; Python keeps a lock for each of them.
 
-    The frames of a single thread would show which module it is importing, but reading them while the thread runs can crash
-    Python 3.11.
+    The frames of a single thread would show which module it is importing, but reading them while the thread runs can
+    crash Python 3.11.
     """
     return set(getattr(sys.modules["_frozen_importlib"], "_module_locks", ()))
 

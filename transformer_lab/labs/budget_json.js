@@ -14,7 +14,7 @@ export function parseJson(text) {
   const fail = (expected) => {
     const lines = text.slice(0, at).split("\n");
     const found = token ? (token.length > 20 ? `${token.slice(0, 20)}…` : token) : at < text.length ? text[at] : "";
-    const actual = found ? `found ${found}` : "the text ends";
+    const actual = found ? `found ${found}` : "but the text ends";
     throw new SyntaxError(`Line ${lines.length}, column ${lines.at(-1).length + 1}: expected ${expected}, ${actual}.`);
   };
   const next = () => {

