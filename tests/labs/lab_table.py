@@ -331,7 +331,7 @@ LABS = {
                 "24",
                 "is 23",
             ),
-            ("Operations on x", ".explode()", ".explode is not in this lab.", ".view(24)", "shape (24,)"),
+            ("Operations on x", ".explode()", "This lab has no .explode.", ".view(24)", "shape (24,)"),
             ("Operations on x", "<img src=x>", "The error begins at", "[0]", "shape (3, 4)"),
         ),
     ),
