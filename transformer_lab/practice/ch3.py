@@ -213,7 +213,7 @@ def _sine_or_cosine(wave, position, pair, d_model):
 
 @rule(inputs=_position_and_feature)
 def feature_of_a_position(position, feature, d_model):
-    """Return sine or cosine of the position, divided by a power of ten."""
+    """Return the sine or cosine of a quotient: the position divided by a power of ten."""
     return _sine_or_cosine(("sin", "cos")[feature % 2], position, feature // 2, d_model)
 
 

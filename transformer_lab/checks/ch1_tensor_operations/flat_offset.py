@@ -425,7 +425,7 @@ class Types:
 
     def reduced_without_a_start(index, strides):
         """You add a number to a tuple, hence the `TypeError`. `reduce` begins with the first pair itself, unless a
-        third argument gives it a first value: at which place are you before the first step?"""
+        third argument gives it a first value: what is the place before the first step?"""
         return functools.reduce(lambda place, pair: place + pair[0] * pair[1], zip(index, strides))
 
     def taken_out_of_a_tuple(index, strides):

@@ -173,7 +173,7 @@ class Inner:
 
     def inner_size_stretches(k_left, k_right):
         """You let an inner size of 1 pass: `(3, 1) @ (4, 5)` gives a shape, but must raise a `ValueError`. A 1
-        stretches among the batch axes only. The product sums over the inner axis, whose two sizes must be equal."""
+        stretches among the batch axes only. The product sums over the inner axes, so their sizes must be equal."""
         equal_or_stretched(k_left, k_right)
 
 

@@ -344,8 +344,8 @@ class WrongAnswers:
 
     def mask_inverted_with_zeros(query, key, value, mask):
         """You use the mask the wrong way round: visible keys are hidden, and hidden keys are visible. A query that may
-        see every key therefore gets zeros, as if it might see nothing. `True` means may attend here, but `masked_fill`
-        fills where its own mask is `True`: which of the two do you pass?"""
+        see every key therefore gets zeros, as if it were allowed to see none. `True` means may attend here, but
+        `masked_fill` fills where its own mask is `True`: which of the two do you pass?"""
         return masked_attention.reference(query, key, value, ~mask)
 
     def mask_without_effect(query, key, value, mask):

@@ -482,8 +482,8 @@ class WrongAnswers:
         return real_tokens(x, lengths)
 
     def tokens_divided_and_not_added_up(x, lengths):
-        """You divide each token by the length of its sentence, but do not add the tokens up: (batch, seq, d_model). An
-        average is one vector for each sentence."""
+        """You divide each token by the length of its sentence, but do not add the tokens up, so the shape is
+        still (batch, seq, d_model). An average is one vector for each sentence."""
         return real_tokens(x, lengths) / lengths[:, None, None]
 
     def x_itself(x, lengths):

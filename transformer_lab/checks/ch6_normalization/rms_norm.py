@@ -173,8 +173,9 @@ class Normalized:
         return x / mean_square
 
     def one_divided_by_the_root(x, mean_square, eps):
-        """Your result is the reciprocal of the root, times the weight. The token itself is missing, so its features
-        differ only through the weight. `rsqrt` returns only the factor. What must you multiply by this factor?"""
+        """Your result is the reciprocal of the root, times the weight. The token itself is missing, so the features
+        of your result differ only through the weight. `rsqrt` returns only the factor. What must you multiply by
+        this factor?"""
         return torch.ones_like(x) / (mean_square + eps).sqrt()
 
     def squares_divided(x, mean_square, eps):
