@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import warnings
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,7 +23,7 @@ from torch.func import vmap
 from torch.nn import functional as F
 
 import transformer_lab as tl
-from transformer_lab.checks.observe import Probe
+from transformer_lab.checks.observe import Probe, Stopped, _stopped_unreported
 from transformer_lab.checks.probes import Outcomes
 
 check = tl.checks.split_heads
@@ -933,3 +934,24 @@ def test_the_device_is_spared_a_function_that_raises_on_the_processor():
     outcomes = Outcomes(SimpleNamespace(**{**vars(softmax), "probes": probes}), out_of_range)
     assert outcomes[1] is outcomes[0] and isinstance(outcomes[0].error, IndexError)
     assert not any(isinstance(x, str) for x in seen)
+
+
+def test_a_stop_that_hits_a_callback_is_not_reported(monkeypatch):
+    """Python ignores an error in the callback of a weak reference, and prints a report: the stop is sent again."""
+    reported = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda ignored: reported.append(ignored.exc_type))
+
+    def raised_in_a_callback(error):
+        def callback(reference):
+            raise error
+
+        thing = threading.Event()
+        reference = weakref.ref(thing, callback)
+        del thing
+        assert reference() is None
+
+    with _stopped_unreported():
+        raised_in_a_callback(Stopped)
+        raised_in_a_callback(ValueError)
+    raised_in_a_callback(Stopped)
+    assert reported == [ValueError, Stopped]

@@ -221,9 +221,7 @@ def test_the_tool_sets_warns_demands_and_checks(tree, cloned, monkeypatch, capsy
     call(monkeypatch, tree, "--check")
     assert capsys.readouterr().out == "Links and install lines agree with the course's address.\n"
     (tree / "CITATION.cff").write_text("url: https://example.org\n", "utf-8")
-    with pytest.raises(
-        SystemExit, match=rf"course's address says: CITATION.cff. Run `make repository URL={ADA.url}`\.$"
-    ):
+    with pytest.raises(SystemExit, match=rf"install lines: CITATION.cff. Run `make repository URL={ADA.url}`\.$"):
         call(monkeypatch, tree, "--check")
     call(monkeypatch, tree, GRACE.url, "--branch", "dev")
     assert repository.stored_address(tree) == GRACE

@@ -389,12 +389,25 @@ def _stop(thread, finished, lock, results, loading_before):
     Never throw it during an import: a module left half loaded would make every later import of it in the session fail.
     """
     end = time.monotonic() + GRACE_PERIOD
-    while not finished.is_set() and time.monotonic() < end:
-        with contextlib.suppress(KeyboardInterrupt):  # the learner may press the stop button again
-            with lock:
-                if thread.ident and not results and not _loading() - loading_before:
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped))
-            finished.wait(POLL_INTERVAL)
+    with _stopped_unreported():
+        while not finished.is_set() and time.monotonic() < end:
+            with contextlib.suppress(KeyboardInterrupt):  # the learner may press the stop button again
+                with lock:
+                    if thread.ident and not results and not _loading() - loading_before:
+                        ident = ctypes.c_ulong(thread.ident)
+                        ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(Stopped))
+                finished.wait(POLL_INTERVAL)
+
+
+@contextlib.contextmanager
+def _stopped_unreported():
+    """Print nothing about a `Stopped` that Python ignores because it was raised in a callback of a weak reference."""
+    report = sys.unraisablehook
+    sys.unraisablehook = lambda ignored: None if ignored.exc_type is Stopped else report(ignored)
+    try:
+        yield
+    finally:
+        sys.unraisablehook = report
 
 
 def _loading():

@@ -38,8 +38,8 @@ def in_place(tokens, padding):
     inputs=_batch,
     axes={"tokens": "batch seq", "return": "batch seq"},
     hints=(
-        "A row of six holds a text of three tokens, so the end token appears three times. Which of the three end "
-        "tokens must the model learn to write?",
+        "A row has six places, and its text has three tokens, so the end token fills the other three places. Which of "
+        "the three end tokens must the model learn to write?",
         "Only the end tokens after the first one are padding. `cumsum` counts the end tokens so far. The loss "
         "shifts the labels: which other line shifts them?",
         "`ends = tokens == end`, `padding = ends & (ends.cumsum(…) > …)`, `return tokens.masked_fill(padding, …)`",
