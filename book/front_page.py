@@ -8,7 +8,7 @@ from sphinx.errors import ExtensionError
 from book.you_are_here import PLACES
 
 THUMBNAILS = Path(__file__).parent / "thumbnails"
-LAB_ANCHOR = "play"  # the lab's anchor
+LAB_ANCHOR = "play"
 
 
 def thumbnail(chapter):
