@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from javascript import Engine, many
+from javascript import Engine, many_examples
 from notebooks import ROOT
 
 WHEN = "2026-11-26T10:00:00.000Z"
@@ -150,7 +150,7 @@ ANYTHING = st.recursive(
 NAMES = st.sampled_from(["place", "read", "answers", "checks", "keys"])
 
 
-@many
+@many_examples
 @given(st.dictionaries(NAMES, ANYTHING | st.dictionaries(st.just("01_one"), ANYTHING)))
 def test_whatever_a_file_holds_the_page_works(reader):
     engine = one_for_all()

@@ -32,7 +32,7 @@ def tokens(chapter):
 
 
 def test_the_number_of_fresh_mistakes_is_that_of_the_tests(text):
-    seen = [*fresh_mistakes.SEEN_BY.values(), *later_mistakes.SEEN_BY.values()]
+    seen = [*fresh_mistakes.DETECTED_BY.values(), *later_mistakes.DETECTED_BY.values()]
     n_found, of = map(int, re.search(r"The full audit finds (\d+) of the (\d+)\.", text).groups())
     assert (n_found, of) == (sum(name is not None for name in seen), len(seen))
 

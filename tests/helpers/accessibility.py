@@ -7,28 +7,31 @@ contrast.
 
 from axe_playwright_python.sync_playwright import Axe
 
-FIND = """async (onlyColours) => {
-    const grounds = new Map([[null, ""]]);
-    const groundOf = (node) => {
-        if (!grounds.has(node)) {
+RUN_AXE = """async (onlyColours) => {
+    const backgrounds = new Map([[null, ""]]);
+    const backgroundOf = (node) => {
+        if (!backgrounds.has(node)) {
             const { backgroundColor, backgroundImage, opacity } = getComputedStyle(node);
-            const own = `${backgroundColor} ${backgroundImage} ${opacity}`;
-            grounds.set(node, groundOf(node.parentElement) + (own === "rgba(0, 0, 0, 0) none 1" ? "" : `, ${own}`));
+            const style = `${backgroundColor} ${backgroundImage} ${opacity}`;
+            const shown = style === "rgba(0, 0, 0, 0) none 1" ? "" : `, ${style}`;
+            backgrounds.set(node, backgroundOf(node.parentElement) + shown);
         }
-        return grounds.get(node);
+        return backgrounds.get(node);
     };
-    const kinds = new Map(), texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    while (texts.nextNode()) {
-        const node = texts.currentNode.parentElement;
-        if (!texts.currentNode.data.trim() || !node.checkVisibility({ visibilityProperty: true })) continue;
+    const nodesByStyle = new Map(), walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const node = walker.currentNode.parentElement;
+        if (!walker.currentNode.data.trim() || !node.checkVisibility({ visibilityProperty: true })) continue;
         const { color, fontSize, fontWeight } = getComputedStyle(node);
-        kinds.set([node.tagName, node.className, color, fontSize, fontWeight, groundOf(node)].join(), node);
+        nodesByStyle.set([node.tagName, node.className, color, fontSize, fontWeight, backgroundOf(node)].join(), node);
     }
-    const quick = { preload: false, resultTypes: ["violations"] };    // no passes
-    const colours = kinds.size
-        ? (await axe.run({ include: [...kinds.values()] }, { ...quick, runOnly: ["color-contrast"] })).violations : [];
-    if (onlyColours) return colours;
-    return [...colours, ...(await axe.run({ ...quick, rules: { "color-contrast": { enabled: false } } })).violations];
+    const options = { preload: false, resultTypes: ["violations"] };    // no passes
+    const include = [...nodesByStyle.values()];
+    const contrast = include.length
+        ? (await axe.run({ include }, { ...options, runOnly: ["color-contrast"] })).violations : [];
+    if (onlyColours) return contrast;
+    const others = (await axe.run({ ...options, rules: { "color-contrast": { enabled: false } } })).violations;
+    return [...contrast, ...others];
 }"""
 
 
@@ -39,7 +42,7 @@ def violations(page, only_colours=False):
         page.evaluate(Axe().axe_script)
     return [
         (rule["impact"], rule["id"], node["html"][:120], node["failureSummary"])
-        for rule in page.evaluate(FIND, only_colours)
+        for rule in page.evaluate(RUN_AXE, only_colours)
         for node in rule["nodes"]
     ]
 

@@ -22,10 +22,10 @@ def has_float64():
 
 
 DTYPES = list(TOLERANCE) if has_float64() else [dtype for dtype in TOLERANCE if dtype != torch.float64]
-EXACT = [dtype for dtype in DTYPES if dtype in (torch.float32, torch.float64)]
+FULL_PRECISION = [dtype for dtype in DTYPES if dtype in (torch.float32, torch.float64)]
 needs_float64 = pytest.mark.skipif(not has_float64(), reason="compares in float64, which this device does not have")
 # The stand-in is slow, and few examples suffice to show the differences of a device.
-quick = settings(max_examples=30 if DEVICE.type == "standin" else 150, deadline=None, derandomize=True)
+few_examples = settings(max_examples=30 if DEVICE.type == "standin" else 150, deadline=None, derandomize=True)
 
 
 def load_transformers():
@@ -35,7 +35,7 @@ def load_transformers():
     )
 
 
-def agree(actual, expected):
+def assert_close(actual, expected):
     """Require equality up to the rounding of the dtype of ``actual``."""
     assert actual.shape == expected.shape, f"{tuple(actual.shape)} is not {tuple(expected.shape)}"
     dtype, actual, expected = actual.dtype, actual.cpu().double(), expected.cpu().double()
@@ -57,12 +57,12 @@ def gradients(output, inputs):
     return torch.autograd.grad(output, inputs, weights, retain_graph=True, allow_unused=True)
 
 
-def agree_in_gradient(actual, expected, inputs):
-    for one, other, x in zip(gradients(actual, inputs), gradients(expected, inputs), inputs):
-        agree(torch.zeros_like(x) if one is None else one, torch.zeros_like(x) if other is None else other)
+def assert_gradients_close(actual, expected, inputs):
+    for got, wanted, x in zip(gradients(actual, inputs), gradients(expected, inputs), inputs):
+        assert_close(torch.zeros_like(x) if got is None else got, torch.zeros_like(x) if wanted is None else wanted)
 
 
-def ready(module, dtype=torch.float32, seed=0):
+def prepare(module, dtype=torch.float32, seed=0):
     """Return the module on the device. Parameters with one axis are random, since biases of 0 would hide mistakes."""
     module = module.to(DEVICE, dtype)
     with torch.no_grad():
@@ -72,12 +72,12 @@ def ready(module, dtype=torch.float32, seed=0):
     return module
 
 
-def as_ours(module, tensors):
+def rename_to_ours(module, tensors):
     """Rename tensors, such as the gradients of the parameters of PyTorch's module, to the names of our parameters."""
     ours = {}
     for (name, _), x in zip(module.named_parameters(), tensors, strict=True):
-        for theirs, new in (("self_attn.", "self_attention."), ("multihead_attn.", "cross_attention.")):
-            name = name.replace(theirs, new)
+        for prefix, our_prefix in (("self_attn.", "self_attention."), ("multihead_attn.", "cross_attention.")):
+            name = name.replace(prefix, our_prefix)
         name = name.replace("linear", "feed_forward.linear").replace("_proj_weight", "_proj.weight")
         if "in_proj" in name:
             packed = name.replace("in_proj_bias", "in_proj.bias")
@@ -87,19 +87,19 @@ def as_ours(module, tensors):
     return ours
 
 
-def agree_in_parameters(actual, ours, expected, theirs):
+def assert_same_parameters(actual, ours, expected, theirs):
     """Require that both modules have the same parameters with the same gradients."""
     parameters = dict(ours.named_parameters())
-    values = as_ours(theirs, theirs.parameters())
+    values = rename_to_ours(theirs, theirs.parameters())
     assert parameters.keys() == values.keys()
-    grads = dict(zip(parameters, gradients(actual, list(parameters.values()))))
-    others = as_ours(theirs, gradients(expected, list(theirs.parameters())))
+    actual_gradients = dict(zip(parameters, gradients(actual, list(parameters.values()))))
+    expected_gradients = rename_to_ours(theirs, gradients(expected, list(theirs.parameters())))
     for name, parameter in parameters.items():
         assert torch.equal(parameter, values[name]), name
-        agree(grads[name], others[name])
+        assert_close(actual_gradients[name], expected_gradients[name])
 
 
-def same_numbers_elsewhere(ours, theirs):
+def assert_separate_copies(ours, theirs):
     """Require that our parameters are leaves without gradients, and share no memory with PyTorch's or each other."""
     storages = {parameter.untyped_storage().data_ptr() for parameter in theirs.parameters()}
     parameters = list(ours.parameters())

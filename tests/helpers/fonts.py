@@ -29,47 +29,55 @@ SANS = (
     "Times New Roman",
 )
 MONO = ("monospace", "ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "Monaco", "Liberation Mono", "Courier New")
-LETTERS = [*range(0x20, 0x100), *range(0x391, 0x3CA), *range(0x2010, 0x20A0), *range(0x2190, 0x2270), *map(ord, "ᵀ␣✗")]
-LAYOUT = ("GPOS", "GSUB", "GDEF", "kern", "MATH", "FFTM")
-EM = 2048  # units per em of DejaVu
+CODE_POINTS = [
+    *range(0x20, 0x100),
+    *range(0x391, 0x3CA),
+    *range(0x2010, 0x20A0),
+    *range(0x2190, 0x2270),
+    *map(ord, "ᵀ␣✗"),
+]
+LAYOUT_TABLES = ("GPOS", "GSUB", "GDEF", "kern", "MATH", "FFTM")
+UNITS_PER_EM = 2048  # of DejaVu
 HEIGHTS = {"ascent": 1854, "descent": -434, "lineGap": 67}  # the heights of Arial
 
 
-def install(family, place):
+def install(family, folder):
     """Install a family in an empty folder; return the path of fontconfig settings that make it the only family."""
-    shipped = f"{get_data_path()}/fonts"
-    for kind in ("Mono", "Mono-Bold"):
-        copy(f"{shipped}/ttf/DejaVuSans{kind}.ttf", place)
+    matplotlib_fonts = f"{get_data_path()}/fonts"
+    for style in ("Mono", "Mono-Bold"):
+        copy(f"{matplotlib_fonts}/ttf/DejaVuSans{style}.ttf", folder)
     for i, style in enumerate(("", "-Bold")):
-        letters, widths = f"{shipped}/ttf/DejaVuSans{style}.ttf", FAMILIES[family]
+        font_file, widths = f"{matplotlib_fonts}/ttf/DejaVuSans{style}.ttf", FAMILIES[family]
         if widths is None:
-            copy(letters, place)
+            copy(font_file, folder)
         else:
-            squeeze(letters, AFM(f"{shipped}/afm/{widths[i]}.afm"), f"Squeezed{style}").save(
-                place / f"Squeezed{style}.ttf"
+            squeeze(font_file, AFM(f"{matplotlib_fonts}/afm/{widths[i]}.afm"), f"Squeezed{style}").save(
+                folder / f"Squeezed{style}.ttf"
             )
-    return _settings(place, "DejaVu Sans" if FAMILIES[family] is None else "Squeezed")
+    return _settings(folder, "DejaVu Sans" if FAMILIES[family] is None else "Squeezed")
 
 
 def squeeze(file, widths, name):
     """Return the font in this file, scaled to these widths; glyphs without a width are scaled by the mean ratio."""
     font = TTFont(file)
-    for table in {*LAYOUT} & {*font.keys()}:
+    for table in {*LAYOUT_TABLES} & {*font.keys()}:
         del font[table]
     subsetter = subset.Subsetter(subset.Options(hinting=False, glyph_names=True))
-    subsetter.populate(unicodes=LETTERS)
+    subsetter.populate(unicodes=CODE_POINTS)
     subsetter.subset(font)
     glyphs, advances = font["glyf"], font["hmtx"].metrics
-    new = {letter: round(widths[letter][1] * EM / 1000) for letter in widths.chars() if letter in advances}
-    usual = sum(new.values()) / sum(advances[letter][0] for letter in new)
-    for letter in font.getGlyphOrder():
-        old = advances[letter][0]
-        advance = new.get(letter, round(old * usual))
-        _scale(glyphs[letter], advance / old if old else usual)
-        advances[letter] = (advance, 0)
-    for letter in font.getGlyphOrder():
-        glyphs[letter].recalcBounds(glyphs)
-        advances[letter] = (advances[letter][0], getattr(glyphs[letter], "xMin", 0))
+    new_advances = {
+        glyph: round(widths[glyph][1] * UNITS_PER_EM / 1000) for glyph in widths.chars() if glyph in advances
+    }
+    mean_ratio = sum(new_advances.values()) / sum(advances[glyph][0] for glyph in new_advances)
+    for glyph in font.getGlyphOrder():
+        old_advance = advances[glyph][0]
+        advance = new_advances.get(glyph, round(old_advance * mean_ratio))
+        _scale(glyphs[glyph], advance / old_advance if old_advance else mean_ratio)
+        advances[glyph] = (advance, 0)
+    for glyph in font.getGlyphOrder():
+        glyphs[glyph].recalcBounds(glyphs)
+        advances[glyph] = (advances[glyph][0], getattr(glyphs[glyph], "xMin", 0))
     for key, value in HEIGHTS.items():
         setattr(font["hhea"], key, value)
     font["OS/2"].usWinAscent, font["OS/2"].usWinDescent = HEIGHTS["ascent"], -HEIGHTS["descent"]
@@ -83,25 +91,25 @@ def squeeze(file, widths, name):
 
 def _scale(glyph, factor):
     if glyph.isComposite():
-        for part in glyph.components:
-            part.x = round(part.x * factor)
+        for component in glyph.components:
+            component.x = round(component.x * factor)
     elif glyph.numberOfContours > 0:
         glyph.coordinates.scale((factor, 1))
         glyph.coordinates.toInt()
 
 
-def _settings(place, family):
+def _settings(folder, family):
     root = xml.Element("fontconfig")
-    xml.SubElement(root, "dir").text = str(place)
-    xml.SubElement(root, "cachedir").text = str(place / "cache")
-    answers = dict.fromkeys(SANS, family) | dict.fromkeys(MONO, "DejaVu Sans Mono")
-    for font, given in answers.items():
+    xml.SubElement(root, "dir").text = str(folder)
+    xml.SubElement(root, "cachedir").text = str(folder / "cache")
+    substitutes = dict.fromkeys(SANS, family) | dict.fromkeys(MONO, "DejaVu Sans Mono")
+    for font, substitute in substitutes.items():
         match = xml.SubElement(root, "match", target="pattern")
         xml.SubElement(xml.SubElement(match, "test", name="family"), "string").text = font
         edit = xml.SubElement(match, "edit", name="family", mode="assign", binding="strong")
-        xml.SubElement(edit, "string").text = given
-    last = xml.SubElement(xml.SubElement(root, "match", target="pattern"), "edit", name="family", mode="append_last")
-    xml.SubElement(last, "string").text = family
-    file = place / "fonts.conf"
+        xml.SubElement(edit, "string").text = substitute
+    default = xml.SubElement(xml.SubElement(root, "match", target="pattern"), "edit", name="family", mode="append_last")
+    xml.SubElement(default, "string").text = family
+    file = folder / "fonts.conf"
     xml.ElementTree(root).write(file)
     return file

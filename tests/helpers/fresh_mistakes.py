@@ -1,6 +1,6 @@
 """Twenty mistakes that were written from the names of the audit's properties alone, before the audit was run on them.
 
-Each mistake is a function that returns the arguments of an audit; its docstring says what is wrong. ``SEEN_BY`` was
+Each mistake is a function that returns the arguments of an audit; its docstring says what is wrong. ``DETECTED_BY`` was
 written afterwards: it maps each mistake to a property that detects the mistake, or to None. Two of the mistakes are
 other valid models, which only a reference can distinguish from the intended model. One property was changed because of
 these mistakes: it looked at an input only after the model had overwritten the input, so that a different property
@@ -38,18 +38,18 @@ def first_token_overwritten():
     return audit_arguments(Mistake(), padded=None, packed=None, step=None)
 
 
-def capacity_over_the_batch():
+def capacity_of_the_whole_batch():
     """An expert takes the first eleven tokens of the whole batch, and other tokens get no expert."""
 
     class Mistake(SmallModel):
         def feed_forward(self, x, layer):
-            first = (torch.arange(x.shape[0] * x.shape[1], device=x.device) < 11).reshape(x.shape[:2])
-            return self.wide[layer](x) * first[..., None]
+            within_capacity = (torch.arange(x.shape[0] * x.shape[1], device=x.device) < 11).reshape(x.shape[:2])
+            return self.wide[layer](x) * within_capacity[..., None]
 
     return audit_arguments(Mistake())
 
 
-def triangle_one_too_far():
+def causal_mask_one_diagonal_too_high():
     """The triangle begins one diagonal too high: each token sees the next token."""
 
     class Mistake(SmallModel):
@@ -80,7 +80,7 @@ def first_key_hidden():
     return audit_arguments(Mistake(n_layers=1))
 
 
-def scale_of_the_whole_length():
+def scale_from_the_whole_length():
     """The temperature of the softmax depends on the length of the whole row, not on the number of visible keys."""
 
     class Mistake(SmallModel):
@@ -165,7 +165,7 @@ def cache_begins_at_the_second_part():
     return audit_arguments(Mistake(rotary=True))
 
 
-def packed_positions_go_on():
+def packed_positions_not_reset():
     """Documents in one row do not see each other, but the positions of the second continue those of the first."""
 
     class Mistake(SmallModel):
@@ -185,7 +185,7 @@ def branch_halved_in_training():
     return audit_arguments(Mistake())
 
 
-def loss_over_all_places():
+def loss_divided_by_all_tokens():
     """The sum of the losses is divided by the number of all tokens, although the first token is never predicted."""
 
     class Mistake(SmallModel):
@@ -222,7 +222,7 @@ def reversed_features():
     return audit_arguments(Mistake())
 
 
-def wrong_feature_scale():
+def scale_from_d_model():
     """The scores are divided by the root of d_model instead of d_head, which is a different valid model."""
 
     class Mistake(SmallModel):
@@ -232,14 +232,14 @@ def wrong_feature_scale():
     return audit_arguments(Mistake())
 
 
-SEEN_BY = {
+DETECTED_BY = {
     noisy_router: "twice the same",
     first_token_overwritten: "the input is left alone",
-    capacity_over_the_batch: "rows apart",
-    triangle_one_too_far: "the past does not move",
+    capacity_of_the_whole_batch: "rows apart",
+    causal_mask_one_diagonal_too_high: "the past does not move",
     norm_over_the_sequence: "the past does not move",
     first_key_hidden: "every token is heard",
-    scale_of_the_whole_length: "a prefix gives the same",
+    scale_from_the_whole_length: "a prefix gives the same",
     no_positions: "order is seen",
     small_added_mask: "the future, with loud weights",
     window_on_every_second_layer: "the window",
@@ -247,10 +247,10 @@ SEEN_BY = {
     mean_over_padding: "alone = in a padded batch, right",
     empty_row_divides_by_zero: "finite where nothing is seen",
     cache_begins_at_the_second_part: "with a cache = without",
-    packed_positions_go_on: "packed = apart",
+    packed_positions_not_reset: "packed = apart",
     branch_halved_in_training: "train() = eval() without dropout",
-    loss_over_all_places: "the loss asks for the next token",
+    loss_divided_by_all_tokens: "the loss asks for the next token",
     weights_in_a_list: "every parameter learns",
     reversed_features: None,
-    wrong_feature_scale: None,
+    scale_from_d_model: None,
 }

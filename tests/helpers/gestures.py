@@ -1,10 +1,10 @@
 """Gestures on a page of labs, and assertions about the page, for the tests of all labs."""
 
 # A handle on a plane has no outline; instead, a ring around the handle shows the focus.
-FOCUS_IN_SIGHT = """() => {
-    const node = document.activeElement, own = getComputedStyle(node), ring = node.querySelector('.tl-touch');
+FOCUS_IS_VISIBLE = """() => {
+    const node = document.activeElement, style = getComputedStyle(node), ring = node.querySelector('.tl-touch');
     if (ring) return getComputedStyle(ring).stroke !== 'none';
-    return own.outlineStyle !== 'none' && parseFloat(own.outlineWidth) >= 2;
+    return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
 }"""
 
 
@@ -17,12 +17,12 @@ def middle(locator):
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def slide(page, slider, shares):
+def drag_slider(page, slider, fractions):
     """Drag a slider to positions that are given as fractions of its length; yield at each position after the first."""
     slider.scroll_into_view_if_needed()
     box, y = slider.bounding_box(), middle(slider)[1]
     # The thumb is 16 pixels wide, so its middle stays 8 pixels away from either end.
-    first, *others = (box["x"] + 8 + (box["width"] - 16) * share for share in shares)
+    first, *others = (box["x"] + 8 + (box["width"] - 16) * fraction for fraction in fractions)
     page.mouse.move(first, y)
     page.mouse.down()
     for x in others:
@@ -47,20 +47,20 @@ def drag(page, locator, dx, dy=0, steps=8):
 
 def swipe(page, start, dx, dy=0, steps=8):
     """Drag with one finger."""
-    touch = page.context.new_cdp_session(page)
+    session = page.context.new_cdp_session(page)
     for step in range(steps + 1):
         point = {"x": start[0] + dx * step / steps, "y": start[1] + dy * step / steps}
         kind = "touchMove" if step else "touchStart"
-        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
-    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    touch.detach()
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    session.detach()
 
 
-def finger_scrolls(page, start):
+def assert_finger_scrolls(page, start):
     """Assert that the page scrolls when a finger moves from here: down if there is room above, else up."""
-    top = page.evaluate("scrollY")
-    swipe(page, start, 0, 120 if start[1] < 400 and top > 120 else -120)
-    page.wait_for_function("top => Math.abs(scrollY - top) > 60", arg=top)
+    initial_scroll = page.evaluate("scrollY")
+    swipe(page, start, 0, 120 if start[1] < 400 and initial_scroll > 120 else -120)
+    page.wait_for_function("before => Math.abs(scrollY - before) > 60", arg=initial_scroll)
 
 
 def tab_through(page, selector):
@@ -72,12 +72,12 @@ def tab_through(page, selector):
     for _ in controls:
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.dataset.control"))
-        assert page.evaluate(FOCUS_IN_SIGHT), page.evaluate("document.activeElement.outerHTML.slice(0, 120)")
+        assert page.evaluate(FOCUS_IS_VISIBLE), page.evaluate("document.activeElement.outerHTML.slice(0, 120)")
     assert reached == controls, f"Tab reached {reached} of {len(controls)} controls"
     return len(controls)
 
 
-def count_moving(page):
+def count_animated(page):
     """Return how many elements of the labs have animations or transitions."""
     return page.locator(".tl-lab, .tl-lab *").evaluate_all("""nodes => nodes
         .flatMap((node) => [null, '::before', '::after'].map((part) => getComputedStyle(node, part)))

@@ -1,6 +1,6 @@
 """Twenty more mistakes, written by somebody who knew the properties' names from a card but had not read the audit.
 
-Each mistake is a function that returns the arguments of an audit; its docstring says what is wrong. ``SEEN_BY`` was
+Each mistake is a function that returns the arguments of an audit; its docstring says what is wrong. ``DETECTED_BY`` was
 written after the first run: it maps each mistake to a property that detects the mistake, or to None. No property was
 changed because of these mistakes. Two of them are not detected. ``tied_through_data`` has no property: only a
 conversion or an optimizer distinguishes it from tied weights. The error of ``running_sum_in_half`` is divided by the
@@ -25,8 +25,8 @@ def scale_updated_in_evaluation():
             self.register_buffer("seen", torch.ones((), device=self.embed.weight.device))
 
         def output(self, x, keep):
-            self.seen.lerp_(x.detach().abs().mean(), 0.1)
-            return super().output(x, keep) / self.seen
+            self.running_mean.lerp_(x.detach().abs().mean(), 0.1)
+            return super().output(x, keep) / self.running_mean
 
     return audit_arguments(Mistake())
 
@@ -39,11 +39,11 @@ def vectors_scaled_in_place():
             super().__init__()
             with seeded(0):
                 self.mix = nn.MultiheadAttention(32, 4, batch_first=True)
-                self.place = nn.Parameter(torch.randn(64, 32))
+                self.positions = nn.Parameter(torch.randn(64, 32))
 
         def forward(self, x):
             x *= 32**0.5
-            x = x + self.place[: x.shape[1]]
+            x = x + self.positions[: x.shape[1]]
             return x + self.mix(x, x, x, need_weights=False)[0]
 
     return {"model": Mistake(), "d_model": 32, "kind": "bidirectional"}
@@ -111,12 +111,12 @@ def mask_of_the_first_length():
     """The mask of the first text is stored; for a shorter text, its last rows are used."""
 
     class Mistake(SmallModel):
-        kept = None
+        stored_mask = None
 
         def mask(self, q_len, k_len, keep, documents):
-            if self.kept is None or len(self.kept) < k_len:
-                self.kept = self.distance_back(k_len, k_len) >= 0
-            return self.kept[-q_len:, :k_len] & self.visible_besides(q_len, k_len, keep, documents)
+            if self.stored_mask is None or len(self.stored_mask) < k_len:
+                self.stored_mask = self.distance_back(k_len, k_len) >= 0
+            return self.stored_mask[-q_len:, :k_len] & self.visible_besides(q_len, k_len, keep, documents)
 
     return audit_arguments(Mistake())
 
@@ -127,9 +127,9 @@ def running_sum_in_half():
     class Mistake(SmallModel):
         def embedded(self, tokens, positions):
             x, total, means = super().embedded(tokens, positions), 0.0, []
-            for n in range(x.shape[1]):
-                total = total + x[:, n]
-                means.append(total / (n + 1))
+            for i in range(x.shape[1]):
+                total = total + x[:, i]
+                means.append(total / (i + 1))
             return x + torch.stack(means, 1)
 
     return audit_arguments(Mistake(), padded=None, packed=None, step=None)
@@ -141,27 +141,27 @@ def keys_rotated_again():
     class Mistake(SmallModel):
         def extend(self, cache, layer, key, value):
             if len(cache) > layer:
-                old, values = cache[layer]
-                places = torch.arange(old.shape[2], device=old.device)[None]
-                cache[layer] = self.rotate(old, places), values
+                keys, values = cache[layer]
+                positions = torch.arange(keys.shape[2], device=keys.device)[None]
+                cache[layer] = self.rotate(keys, positions), values
             return super().extend(cache, layer, key, value)
 
     return audit_arguments(Mistake(rotary=True))
 
 
-def shift_begins_anew():
+def shift_forgets_the_cache():
     """Half of the features come from the token before, which is 0 at the start of each part of a cached text."""
 
     class Mistake(SmallModel):
         def embedded(self, tokens, positions):
             x = super().embedded(tokens, positions)
-            before = F.pad(x, (0, 0, 1, 0))[:, :-1]
-            return torch.cat([x[..., :16], before[..., 16:]], -1)
+            previous = F.pad(x, (0, 0, 1, 0))[:, :-1]
+            return torch.cat([x[..., :16], previous[..., 16:]], -1)
 
     return audit_arguments(Mistake(), padded=None, packed=None)
 
 
-def later_documents_read_earlier():
+def later_documents_see_earlier_ones():
     """The mask of packed documents compares with >= instead of ==."""
 
     class Mistake(SmallModel):
@@ -172,7 +172,7 @@ def later_documents_read_earlier():
     return audit_arguments(Mistake())
 
 
-def last_place_of_the_row():
+def last_position_of_the_row():
     """A classifier uses the last position, which is padding in shorter rows."""
 
     class Mistake(SmallModel):
@@ -209,13 +209,13 @@ def gradients_cleared_between_batches():
     return audit_arguments(SmallModel(), accumulate=accumulate)
 
 
-def divided_by_all_places():
+def divided_by_all_positions():
     """The sum of the losses is divided by the number of all positions, including padding."""
 
     def accumulate(model, batches):
-        places = sum(labels[:, 1:].numel() for _, labels in batches)
+        n_positions = sum(labels[:, 1:].numel() for _, labels in batches)
         for tokens, labels in batches:
-            (sum_of_losses(model, tokens, labels) / places).backward()
+            (sum_of_losses(model, tokens, labels) / n_positions).backward()
 
     return audit_arguments(SmallModel(), accumulate=accumulate)
 
@@ -299,7 +299,7 @@ def random_features_outside():
     return audit_arguments(Mistake())
 
 
-SEEN_BY = {
+DETECTED_BY = {
     scale_updated_in_evaluation: "twice the same",
     vectors_scaled_in_place: "the input is left alone",
     adapter_in_a_hook: "a copy is on its own",
@@ -310,12 +310,12 @@ SEEN_BY = {
     mask_of_the_first_length: "a prefix gives the same",
     running_sum_in_half: None,
     keys_rotated_again: "with a cache = without",
-    shift_begins_anew: "with a cache = without",
-    later_documents_read_earlier: "packed = apart",
-    last_place_of_the_row: "padding of the source changes nothing",
+    shift_forgets_the_cache: "with a cache = without",
+    later_documents_see_earlier_ones: "packed = apart",
+    last_position_of_the_row: "padding of the source changes nothing",
     targets_wrap_around: "the loss asks for the next token",
     gradients_cleared_between_batches: "small batches = one big",
-    divided_by_all_places: "small batches = one big",
+    divided_by_all_positions: "small batches = one big",
     cut_to_the_shortest: "every real token is a label",
     seed_in_each_layer: "layers begin different",
     residual_added_twice: "identity without branches",

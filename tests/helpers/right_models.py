@@ -14,11 +14,11 @@ from transformer_lab.bugs import right
 from transformer_lab.bugs.right import Alibi, NoPositions, PostNorm
 from transformer_lab.bugs.small_model import VOCAB, SmallModel, accumulate, audit_arguments
 
-LLAMA = {"norm_first": True, "norm": "rms", "activation": "silu", "gated": True, "bias": False, "n_kv_heads": 2}
-BIDIRECTIONAL = {"vocab_size": VOCAB, "kind": "bidirectional"}
+LLAMA_OPTIONS = {"norm_first": True, "norm": "rms", "activation": "silu", "gated": True, "bias": False, "n_kv_heads": 2}
+BIDIRECTIONAL_ARGUMENTS = {"vocab_size": VOCAB, "kind": "bidirectional"}
 
 
-def ready(model, seed=0):
+def prepare(model, seed=0):
     """Return the model on the device, with newly drawn matrices, so that the numbers do not depend on earlier code."""
     torch.manual_seed(seed)
     for parameter in model.parameters():
@@ -35,7 +35,7 @@ def bidirectional():
     return audit_arguments(SmallModel(causal=False))
 
 
-def dropout():
+def with_dropout():
     return audit_arguments(SmallModel(dropout=0.3))
 
 
@@ -43,15 +43,15 @@ def grouped_and_rotary():
     return audit_arguments(SmallModel(n_kv_heads=1, rotary=True))
 
 
-def windows():
+def window():
     return audit_arguments(SmallModel(window=3))
 
 
-def windows_on_both_sides():
+def window_on_both_sides():
     class Model(SmallModel):
         def mask(self, q_len, k_len, keep, documents):
-            near = self.distance_back(q_len, k_len).abs() < 3
-            return super().mask(q_len, k_len, keep, documents) & near
+            within_window = self.distance_back(q_len, k_len).abs() < 3
+            return super().mask(q_len, k_len, keep, documents) & within_window
 
     model = Model(causal=False)
     return audit_arguments(model, window=3)
@@ -69,11 +69,11 @@ def alibi():
     return audit_arguments(Alibi())
 
 
-def tied():
+def tied_embeddings():
     return audit_arguments(right.tied())
 
 
-def one_layer_twice():
+def layer_applied_twice():
     model = SmallModel()
     model.maps[1], model.wide[1] = model.maps[0], model.wide[0]
     return audit_arguments(model)
@@ -83,7 +83,7 @@ def no_positions():
     return audit_arguments(NoPositions())
 
 
-def attention_beside_feed_forward():
+def scaled_residual_branches():
     class Model(SmallModel):
         def add(self, x, branch):
             return x + branch / math.sqrt(2)
@@ -103,8 +103,8 @@ def lowest_finite_score():
 def layers_dropped_in_training():
     class Model(SmallModel):
         def add(self, x, branch):
-            keep = torch.rand(len(x), 1, 1, device=x.device) > 0.3
-            return x + (branch * keep / 0.7 if self.training else branch)
+            drop_mask = torch.rand(len(x), 1, 1, device=x.device) > 0.3
+            return x + (branch * drop_mask / 0.7 if self.training else branch)
 
     return audit_arguments(Model())
 
@@ -132,7 +132,7 @@ def linear_attention():
             x = self.embed(tokens)
             return self.head(x + self.attention(self.norm(x), is_causal=True))
 
-    return {"model": ready(Model()), "vocab_size": VOCAB, "long": 300}
+    return {"model": prepare(Model()), "vocab_size": VOCAB, "long": 300}
 
 
 class Recurrent(nn.Module):
@@ -152,7 +152,7 @@ class Recurrent(nn.Module):
 def gru():
     step = lambda model, tokens, state: model(tokens, state)  # noqa: E731
     forward = lambda model, tokens: model(tokens)[0]  # noqa: E731
-    model = ready(Recurrent()).cpu()  # some devices do not have this cell
+    model = prepare(Recurrent()).cpu()  # some devices do not have this cell
     return {"model": model, "vocab_size": VOCAB, "step": step, "forward": forward}
 
 
@@ -171,12 +171,12 @@ def convolution():
                 x = x + torch.tanh(layer(nn.functional.pad(x, (2, 0))))
             return self.head(x.mT)
 
-    return {"model": ready(Model()), "vocab_size": VOCAB, "window": 3, "n_layers": 2}
+    return {"model": prepare(Model()), "vocab_size": VOCAB, "window": 3, "n_layers": 2}
 
 
-def course_2017():
+def course_2017_model():
     model = tl.LanguageModel(VOCAB, 32, 4, 2, 64, dropout=0.1)
-    return {"model": ready(model), "vocab_size": VOCAB, "accumulate": accumulate, "long": 600}
+    return {"model": prepare(model), "vocab_size": VOCAB, "accumulate": accumulate, "long": 600}
 
 
 def course_llama():
@@ -185,43 +185,43 @@ def course_llama():
         x = model.decoder.step(model.embedding(tokens, start), caches)
         return model.output(x), (caches, start + tokens.shape[1])
 
-    model = tl.LanguageModel(VOCAB, 32, 4, 2, 64, positions="rotary", **LLAMA)
-    return {"model": ready(model), "vocab_size": VOCAB, "step": step, "long": 600}
+    model = tl.LanguageModel(VOCAB, 32, 4, 2, 64, positions="rotary", **LLAMA_OPTIONS)
+    return {"model": prepare(model), "vocab_size": VOCAB, "step": step, "long": 600}
 
 
 def course_window():
     model = tl.LanguageModel(VOCAB, 32, 4, 2, 64, positions="rotary", window=4)
-    return {"model": ready(model), "vocab_size": VOCAB, "window": 4, "n_layers": 2}
+    return {"model": prepare(model), "vocab_size": VOCAB, "window": 4, "n_layers": 2}
 
 
 def course_encoder():
     def padded(model, x, keep):
         return model(x, keep[:, None, None])
 
-    encoder = ready(tl.Encoder(16, 2, 2, 32, norm_first=True))
+    encoder = prepare(tl.Encoder(16, 2, 2, 32, norm_first=True))
     return {"model": encoder, "d_model": 16, "kind": "bidirectional", "padded": padded, "expect": ["order is seen"]}
 
 
 def course_layer():
-    layer = ready(tl.EncoderLayer(16, 2, 32, norm_first=True))
+    layer = prepare(tl.EncoderLayer(16, 2, 32, norm_first=True))
     branches = [layer.self_attention.out_proj, layer.feed_forward.linear2]
     expect = {"order is seen": "a layer has no positions"}
     return {"model": layer, "d_model": 16, "kind": "bidirectional", "branches": branches, "expect": expect}
 
 
 def feed_forward():
-    return {"model": ready(tl.FeedForward(16)), "d_model": 16, "kind": "local"}
+    return {"model": prepare(tl.FeedForward(16)), "d_model": 16, "kind": "local"}
 
 
 def course_translation():
-    model = ready(tl.Transformer(VOCAB, VOCAB, 16, 2, 2, 32))
+    model = prepare(tl.Transformer(VOCAB, VOCAB, 16, 2, 2, 32))
     source = torch.arange(1, 8, device=DEVICE)[None]
     forward = lambda model, tokens: model(source.expand(len(tokens), -1), tokens)  # noqa: E731
     return {"model": model, "vocab_size": VOCAB, "forward": forward}
 
 
 def course_translation_by_source():
-    model = ready(tl.Transformer(VOCAB, VOCAB, 16, 2, 2, 32))
+    model = prepare(tl.Transformer(VOCAB, VOCAB, 16, 2, 2, 32))
     target = torch.arange(1, 11, device=DEVICE)[None]
 
     def padded(model, tokens, keep):
@@ -230,22 +230,22 @@ def course_translation_by_source():
     def forward(model, tokens):
         return padded(model, tokens, torch.ones_like(tokens, dtype=torch.bool))
 
-    return {"model": model, "forward": forward, "padded": padded, **BIDIRECTIONAL}
+    return {"model": model, "forward": forward, "padded": padded, **BIDIRECTIONAL_ARGUMENTS}
 
 
 def pytorch_encoder():
     layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.1, batch_first=True, norm_first=True)
     padded = lambda model, x, keep: model(x, src_key_padding_mask=~keep)  # noqa: E731
     expect = {"order is seen": "no positions", "finite where nothing is seen": "NaN, as documented"}
-    return {"model": ready(layer), "d_model": 16, "kind": "bidirectional", "padded": padded, "expect": expect}
+    return {"model": prepare(layer), "d_model": 16, "kind": "bidirectional", "padded": padded, "expect": expect}
 
 
 def pytorch_attention():
     def forward(model, x):
-        hidden = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).triu(1)
-        return model(x, x, x, attn_mask=hidden, need_weights=False)[0]
+        hidden_mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).triu(1)
+        return model(x, x, x, attn_mask=hidden_mask, need_weights=False)[0]
 
-    model = ready(nn.MultiheadAttention(16, 2, batch_first=True))
+    model = prepare(nn.MultiheadAttention(16, 2, batch_first=True))
     expect = {"order is seen": "one layer without positions sees a set"}
     return {"model": model, "d_model": 16, "forward": forward, "expect": expect}
 
@@ -279,9 +279,9 @@ def stored_in_bfloat16():
 
 
 MODELS = [
-    plain, bidirectional, dropout, grouped_and_rotary, windows, windows_on_both_sides, post_norm, rms_norm, alibi, tied,
-    one_layer_twice, no_positions, attention_beside_feed_forward, lowest_finite_score, layers_dropped_in_training,
-    mixture, linear_attention, gru, convolution, course_2017, course_llama, course_window, course_encoder, course_layer,
-    feed_forward, course_translation, course_translation_by_source, pytorch_encoder, pytorch_attention,
-    vector_of_a_sentence, one_length_only, stored_in_bfloat16,
+    plain, bidirectional, with_dropout, grouped_and_rotary, window, window_on_both_sides, post_norm, rms_norm, alibi,
+    tied_embeddings, layer_applied_twice, no_positions, scaled_residual_branches, lowest_finite_score,
+    layers_dropped_in_training, mixture, linear_attention, gru, convolution, course_2017_model, course_llama,
+    course_window, course_encoder, course_layer, feed_forward, course_translation, course_translation_by_source,
+    pytorch_encoder, pytorch_attention, vector_of_a_sentence, one_length_only, stored_in_bfloat16,
 ]  # fmt: skip

@@ -9,11 +9,11 @@ import os
 EVERYTHING = "TRANSFORMER_LAB_EVERYTHING" in os.environ
 
 
-def sample(every, some):
-    """Return ``every`` in weekly runs, and ``some`` on a push."""
-    every, some = list(every), list(some)
-    assert [each for each in some if each not in every] == []
-    return every if EVERYTHING else some
+def sample(cases, push_cases):
+    """Return ``cases`` in weekly runs, and ``push_cases`` on a push."""
+    cases, push_cases = list(cases), list(push_cases)
+    assert [case for case in push_cases if case not in cases] == []
+    return cases if EVERYTHING else push_cases
 
 
 def every_third(cases, first=0):

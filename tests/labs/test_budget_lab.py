@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import transformer_lab as tl
 from accessibility import violations_in_both_themes
 from agreement import raises
-from gestures import slide, status
+from gestures import drag_slider, status
 from javascript import Engine
 from lab_page import as_notebook
 from transformer_lab.arguments import format_value
@@ -733,7 +733,7 @@ def test_keyboard_control(show):
 def test_drag_is_described_from_its_start(show):
     page = show(BudgetLab(base="gpt2"))
     seen = set()
-    for _ in slide(page, slider(page, "n_layers"), [(11 + 4 * step) / 95 for step in range(21)]):
+    for _ in drag_slider(page, slider(page, "n_layers"), [(11 + 4 * step) / 95 for step in range(21)]):
         layers = typed_text(page, "n_layers")
         assert status(page).startswith(f"{layers} layers instead of 12: +{7_087_872 * (int(layers) - 12):,} parameters")
         seen.add(layers)

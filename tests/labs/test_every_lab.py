@@ -11,7 +11,7 @@ import traitlets
 
 import transformer_lab as tl
 from accessibility import violations_in_both_themes
-from gestures import count_moving, finger_scrolls, status, tab_through
+from gestures import assert_finger_scrolls, count_animated, status, tab_through
 from lab_page import as_notebook
 from lab_table import LABS
 from sampling import every_third, sample
@@ -370,7 +370,7 @@ def test_by_touch(show, case):
         target = page.locator(f"{place}:visible").first
         target.scroll_into_view_if_needed()
         box = target.bounding_box()
-        finger_scrolls(page, (box["x"] + min(40, box["width"] / 2), box["y"] + min(12, box["height"] / 2)))
+        assert_finger_scrolls(page, (box["x"] + min(40, box["width"] / 2), box["y"] + min(12, box["height"] / 2)))
 
 
 NONSENSE = [(name, *row) for name, case in LABS.items() for row in case.nonsense]
@@ -405,7 +405,7 @@ def test_accessible_and_without_animation_at_rest(show, case):
     page = show(case.make(), *(state() for state in every_third(case.states)))
     if case.nonsense:
         page.locator(".tl-input:visible").first.fill("nonsense,,")
-    assert count_moving(page) == 0
+    assert count_animated(page) == 0
     assert not violations_in_both_themes(page)
 
 

@@ -9,8 +9,8 @@ import torch
 
 import transformer_lab as tl
 from agreement import raises
-from gestures import slide, status
-from javascript import Engine, agree
+from gestures import drag_slider, status
+from javascript import Engine, assert_close
 from transformer_lab.labs import ExpertsLab
 
 ORDERS = ("softmax-topk", "topk-softmax", "sigmoid-topk")
@@ -56,7 +56,7 @@ def test_agrees_with_the_layer(experts, n_active, renormalize):
         indices, weights = mixture.route(x)
         actual = experts("route", settings(lab))
         assert actual["chosen"] == indices.tolist() == lab.indices.tolist()
-        agree(actual["weights"], weights.detach().double())
+        assert_close(actual["weights"], weights.detach().double())
         torch.testing.assert_close(lab.weights, weights)
         output = mixture(x).detach()
         torch.testing.assert_close(lab.output, output)
@@ -64,7 +64,7 @@ def test_agrees_with_the_layer(experts, n_active, renormalize):
             of_token = lab.outputs[:, i].tolist()
             shared = lab.shared_output[i].tolist() if lab.shared else None
             mixed = experts("mixed", actual["chosen"][i], actual["weights"][i], of_token, shared)
-            agree(mixed, row[:2].double(), rtol=2e-6)
+            assert_close(mixed, row[:2].double(), rtol=2e-6)
 
 
 @each_order
@@ -84,9 +84,9 @@ def test_agrees_with_a_plain_loop(experts, order, renormalize):
             elif renormalize:
                 weights = weights / weights.sum()
             assert actual["chosen"][i] == chosen == lab.indices[i].tolist()
-            agree(actual["scores"][i], score)
-            agree(actual["weights"][i], weights)
-            agree(lab.weights[i].tolist(), weights)
+            assert_close(actual["scores"][i], score)
+            assert_close(actual["weights"][i], weights)
+            assert_close(lab.weights[i].tolist(), weights)
         loads = experts("loadsOf", actual["chosen"], 5)
         assert loads == lab.loads.tolist() and sum(loads) == 7 * lab.n_active
 
@@ -96,7 +96,7 @@ def test_softmax_before_or_after_the_choice_is_the_same_with_renormalizing(exper
     after, *_ = own_lab(3, order="topk-softmax", renormalize=False)
     actual = [experts("route", settings(lab)) for lab in (before, after)]
     assert actual[0]["chosen"] == actual[1]["chosen"]
-    agree(actual[0]["weights"], torch.tensor(actual[1]["weights"], dtype=torch.float64), rtol=1e-12, atol=1e-12)
+    assert_close(actual[0]["weights"], torch.tensor(actual[1]["weights"], dtype=torch.float64), rtol=1e-12, atol=1e-12)
     before.renormalize = False
     assert all(sum(weights) < 0.999 for weights in experts("route", settings(before))["weights"])
 
@@ -109,7 +109,7 @@ def test_balancing_takes_the_steps_of_a_plain_loop(experts, order):
         lab.bias = bias
         bias = bias + 0.01 * (2 * 8 / 4 - lab.loads).double().sign()
     lab.bias = torch.zeros(4)
-    agree(experts("balance", settings(lab), 30, lab.limits), bias, rtol=0, atol=1e-9)
+    assert_close(experts("balance", settings(lab), 30, lab.limits), bias, rtol=0, atol=1e-9)
 
 
 @each_order
@@ -268,7 +268,7 @@ def test_dragging_a_bias_moves_links_and_loads(show):
     page = show(ExpertsLab())
     links = "paths => paths.filter((path) => path.checkVisibility({ visibilityProperty: true })).length"
     assert page.locator(".tl-links path:not(.tl-always)").evaluate_all(links) == 16
-    for _ in slide(page, bias(page, 2), (0.5, 0.7, 1)):
+    for _ in drag_slider(page, bias(page, 2), (0.5, 0.7, 1)):
         pass
     assert bias(page, 2).input_value() == "1"
     assert page.locator(".tl-expert").nth(2).locator(".tl-count").first.inner_text() == "8 tokens"

@@ -10,7 +10,7 @@ import torch
 import traitlets
 
 from agreement import raises
-from gestures import finger_scrolls
+from gestures import assert_finger_scrolls
 from javascript import Engine
 from lab_table import SENTENCE, random_weights
 from transformer_lab.labs import HeadsLab
@@ -581,7 +581,7 @@ def test_the_overview_by_touch(show):
     assert words(page).startswith("Layer 1, head 3: ")
     stack.scroll_into_view_if_needed()
     box = stack.bounding_box()
-    finger_scrolls(page, (box["x"] + 40, box["y"] + 12))
+    assert_finger_scrolls(page, (box["x"] + 40, box["y"] + 12))
 
 
 def test_reset_and_the_address_keep_what_the_overview_shows(show):

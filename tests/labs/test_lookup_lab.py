@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import transformer_lab as tl
 from agreement import raises
 from gestures import drag, middle, status
-from javascript import ANYTHING, Engine, agree, many
+from javascript import ANY_TEXT, Engine, assert_close, many_examples
 from transformer_lab.labs import LookupLab
 
 PLANE = LookupLab().limits
@@ -37,17 +37,17 @@ def test_agrees_with_the_package(lookup, kind, temperature):
             {"query": query[0].tolist(), "key": key.tolist(), "value": value.tolist()}
             | {"temperature": temperature, "similarity": kind},
         )
-        agree(actual["scores"], scores[0])
-        agree(actual["weights"], tl.softmax(scores / temperature)[0])
+        assert_close(actual["scores"], scores[0])
+        assert_close(actual["weights"], tl.softmax(scores / temperature)[0])
         if kind == "dot":
             scale = 1 / temperature
-            agree(actual["weights"], tl.attention_weights(query, key, scale=scale)[0])
-            agree(actual["output"], tl.scaled_dot_product_attention(query, key, value, scale=scale)[0])
+            assert_close(actual["weights"], tl.attention_weights(query, key, scale=scale)[0])
+            assert_close(actual["output"], tl.scaled_dot_product_attention(query, key, value, scale=scale)[0])
         # Python computes in float32, and a low temperature amplifies its rounding.
         lab = LookupLab(query[0], key, value, temperature=temperature, similarity=kind)
         atol = 1e-6 * max(1, 1 / temperature)
-        agree(actual["weights"], lab.weights.double(), atol=atol)
-        agree(actual["output"], lab.output.double(), atol=4 * atol)
+        assert_close(actual["weights"], lab.weights.double(), atol=atol)
+        assert_close(actual["output"], lab.output.double(), atol=4 * atol)
 
 
 def test_slider_covers_all_temperatures(lookup):
@@ -60,8 +60,8 @@ def test_slider_covers_all_temperatures(lookup):
 # Typed input.
 
 
-@many
-@given(text=ANYTHING | st.builds("{} {}".format, st.floats(-3, 3), st.floats(-3, 3)))
+@many_examples
+@given(text=ANY_TEXT | st.builds("{} {}".format, st.floats(-3, 3), st.floats(-3, 3)))
 @example(text="(1, −0.5)")
 @example(text="1e400 0")
 @example(text="NaN, 1")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import transformer_lab as tl
 from accessibility import violations_in_both_themes
 from agreement import raises
-from gestures import count_moving, middle, status, swipe
-from javascript import Engine, agree
+from gestures import count_animated, middle, status, swipe
+from javascript import Engine, assert_close
 from lab_table import LABS, LONGEST, square
 from transformer_lab.labs import MaskLab
 from transformer_lab.labs.masks import MISTAKES, PAD, PRESETS, hashed_vector
@@ -151,20 +151,20 @@ def test_every_stage_agrees_with_the_package(masks, mistake):
         names = lab.source if lab.preset == "encoder" else lab.tokens
         weights = mistaken(mistake, scores, mask, torch.tensor([name != PAD for name in names]))
         assert actual["mask"] == mask.tolist()
-        agree(actual["scores"], scores)
-        agree(actual["weights"], weights)
-        agree(actual["sums"], weights.sum(-1))
-        agree(actual["output"], weights @ value)
-        agree(actual["right"]["weights"], tl.attention_weights(query, key, mask))
-        agree(actual["right"]["output"], tl.scaled_dot_product_attention(query, key, value, mask))
+        assert_close(actual["scores"], scores)
+        assert_close(actual["weights"], weights)
+        assert_close(actual["sums"], weights.sum(-1))
+        assert_close(actual["output"], weights @ value)
+        assert_close(actual["right"]["weights"], tl.attention_weights(query, key, mask))
+        assert_close(actual["right"]["output"], tl.scaled_dot_product_attention(query, key, value, mask))
         # Python computes in float32.
-        agree(actual["scores"], lab.scores.double(), atol=1e-5)
-        agree(actual["weights"], lab.weights.double(), atol=1e-5)
-        agree(actual["output"], lab.output.double(), atol=1e-4)
+        assert_close(actual["scores"], lab.scores.double(), atol=1e-5)
+        assert_close(actual["weights"], lab.weights.double(), atol=1e-5)
+        assert_close(actual["output"], lab.output.double(), atol=1e-4)
         # The displayed weights follow from the displayed masked scores.
         masked = torch.tensor([[-math.inf if x is None else x for x in row] for row in actual["masked"]])
         if mistake != "after softmax":
-            agree(actual["weights"], masked.double().softmax(-1).nan_to_num(0.0))
+            assert_close(actual["weights"], masked.double().softmax(-1).nan_to_num(0.0))
         assert torch.equal(masked == -math.inf, ~torch.tensor(actual["sees"]))
 
 
@@ -710,7 +710,7 @@ def test_lab_fits_its_container(show, width):
             "nodes => nodes.filter((node) => node.scrollWidth > node.clientWidth + 1).length"
         )
         assert scrolled == 0, "up to 12 tokens are visible at once"
-    assert count_moving(page) == 0
+    assert count_animated(page) == 0
 
 
 def test_rows_of_all_stages_are_aligned(show):

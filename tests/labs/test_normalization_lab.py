@@ -12,7 +12,7 @@ from torch.nn import functional as F
 import transformer_lab as tl
 from agreement import raises
 from gestures import status
-from javascript import Engine, agree
+from javascript import Engine, assert_close
 from lab_table import cell
 from transformer_lab.labs import NormalizationLab
 from transformer_lab.labs.normalization import NORMS, REACH, SMALLEST_MOVE
@@ -105,8 +105,8 @@ def test_browser_and_python_agree_with_torch(engine, norm):
         lab = NormalizationLab(x, norm)
         expected = by_torch(x.double(), norm, lab.n_groups)
         actual = engine("standardize", x.flatten().tolist(), shape, settings(lab))
-        agree(actual["values"], expected.flatten())
-        agree(lab.normalized, expected, atol=1e-4)  # float32: two close values, far from zero, lose digits
+        assert_close(actual["values"], expected.flatten())
+        assert_close(lab.normalized, expected, atol=1e-4)  # float32: two close values, far from zero, lose digits
         mine = {
             "batch": lambda x: tl.batch_norm(x.mT, training=True).mT,
             "layer": tl.layer_norm,
@@ -114,7 +114,7 @@ def test_browser_and_python_agree_with_torch(engine, norm):
             "group": lambda x, groups=lab.n_groups: tl.group_norm(x.mT, groups).mT,
             "rms": lambda x: tl.rms_norm(x, eps=1e-5),
         }[norm]
-        agree(actual["values"], mine(x.double()).flatten())
+        assert_close(actual["values"], mine(x.double()).flatten())
 
 
 def test_any_axes_agree_between_browser_and_python(engine):
@@ -131,8 +131,8 @@ def test_any_axes_agree_between_browser_and_python(engine):
             )
             assert actual["mean"][flat] == pytest.approx(group.mean().item(), rel=1e-6, abs=1e-6)
             assert actual["square"][flat] == pytest.approx(square.item(), rel=1e-6, abs=1e-6)
-        agree(actual["values"], lab.normalized.flatten().double(), atol=1e-3 if not lab.dims else 1e-4)
-        agree(actual["values"], lab._normalize(lab.padded.double()).flatten())
+        assert_close(actual["values"], lab.normalized.flatten().double(), atol=1e-3 if not lab.dims else 1e-4)
+        assert_close(actual["values"], lab._normalize(lab.padded.double()).flatten())
 
 
 def test_changed_entries_are_counted_near_and_far(engine):
@@ -244,7 +244,7 @@ def test_state_from_the_browser_is_kept():
     lab.set_state({"x": changed, "lengths": [4, 3]})
     assert lab.x.dtype == torch.float32 and lab.x[0, 1, 1] == 30 and lab.original[0, 1, 1] == 6
     assert lab.padded[1, 3].tolist() == [0, 0, 0, 0] != lab.x[1, 3].tolist()
-    agree(lab.normalized, by_torch(lab.padded, "batch").double(), atol=1e-5)
+    assert_close(lab.normalized, by_torch(lab.padded, "batch").double(), atol=1e-5)
     assert lab.moved.sum() == lab.moved[:, [0, 2, 3]].sum() + lab.moved[1, 1].sum() > 0
 
 

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 import transformer_lab as tl
 from agreement import raises
 from gestures import status
-from javascript import Engine, agree
+from javascript import Engine, assert_close
 from transformer_lab.labs import OrderLab
 from transformer_lab.labs.order import SIZES
 
@@ -54,8 +54,8 @@ def engine():
 def test_feature_map_agrees_with_the_package(engine):
     x = torch.linspace(-10, 10, 81, dtype=torch.float64)
     actual = [engine("phi", value) for value in x.tolist()]
-    agree(actual, F.elu(x) + 1)
-    agree(actual, tl.elu_feature_map(x))
+    assert_close(actual, F.elu(x) + 1)
+    assert_close(actual, tl.elu_feature_map(x))
     assert min(actual) > 0
 
 
@@ -65,17 +65,17 @@ def test_recurrent_form_agrees_with_the_package(engine):
         q, k, v = (x.double()[None, None] for x in (query, key, value))
         state = tl.initial_state(1, 1, q.shape[-1], v.shape[-1], dtype=torch.float64)
         for t, step in enumerate(actual):
-            agree(step["before"]["S"], state[0][0, 0])
-            agree(step["before"]["z"], state[1][0, 0])
+            assert_close(step["before"]["S"], state[0][0, 0])
+            assert_close(step["before"]["z"], state[1][0, 0])
             state, output = tl.linear_attention_step(state, q[:, :, t], k[:, :, t], v[:, :, t])
-            agree(step["S"], state[0][0, 0])
-            agree(step["z"], state[1][0, 0])
-            agree(step["output"], output[0, 0])
-            agree(step["added"], torch.outer(F.elu(k[0, 0, t]) + 1, v[0, 0, t]))
-            agree([x / step["denominator"] for x in step["numerator"]], output[0, 0])
+            assert_close(step["S"], state[0][0, 0])
+            assert_close(step["z"], state[1][0, 0])
+            assert_close(step["output"], output[0, 0])
+            assert_close(step["added"], torch.outer(F.elu(k[0, 0, t]) + 1, v[0, 0, t]))
+            assert_close([x / step["denominator"] for x in step["numerator"]], output[0, 0])
         outputs = [step["output"] for step in actual]
-        agree(outputs, tl.causal_linear_attention(q, k, v)[0, 0])
-        agree(outputs, by_definition(query, key, value)[1])
+        assert_close(outputs, tl.causal_linear_attention(q, k, v)[0, 0])
+        assert_close(outputs, by_definition(query, key, value)[1])
 
 
 def test_parallel_form_agrees_with_the_package(engine):
@@ -84,10 +84,10 @@ def test_parallel_form_agrees_with_the_package(engine):
         for t in range(len(key)):
             actual = engine("parallel", query.tolist(), key.tolist(), value.tolist(), t)
             assert len(actual["scores"]) == len(actual["weights"]) == t + 1
-            agree(actual["scores"], scores[t, : t + 1])
-            agree(actual["weights"], scores[t, : t + 1] / scores[t].sum())
-            agree(actual["sum"], scores[t].sum())
-            agree(actual["output"], outputs[t])
+            assert_close(actual["scores"], scores[t, : t + 1])
+            assert_close(actual["weights"], scores[t, : t + 1] / scores[t].sum())
+            assert_close(actual["sum"], scores[t].sum())
+            assert_close(actual["output"], outputs[t])
 
 
 def test_counts_agree_with_matmul(engine):
@@ -192,9 +192,9 @@ def test_state_is_a_sum_and_output_a_mean():
         (3, [[3.5, 3.5], [0, 11], [-1, 5]], [3.5, 6, 3.5]),
     ]:
         lab.token = token
-        agree(lab.state[0], torch.tensor(S, dtype=torch.float64))
-        agree(lab.state[1], torch.tensor(z, dtype=torch.float64))
-    agree(lab.output, torch.tensor([0.75, 39.75], dtype=torch.float64) / 23.25)
+        assert_close(lab.state[0], torch.tensor(S, dtype=torch.float64))
+        assert_close(lab.state[1], torch.tensor(z, dtype=torch.float64))
+    assert_close(lab.output, torch.tensor([0.75, 39.75], dtype=torch.float64) / 23.25)
     lab.token = 1
     assert lab.output.tolist() == lab.value[0].tolist(), "the first token sees only itself"
 
@@ -208,8 +208,8 @@ def test_state_and_output_agree_at_every_token():
             S, z = lab.state
             assert (S.shape, z.shape) == ((key.shape[1], value.shape[1]), (key.shape[1],))
             features = F.elu(query[token - 1]) + 1
-            agree(lab.output, outputs[token - 1], rtol=1e-4, atol=1e-4)
-            agree(features @ S / (features @ z), outputs[token - 1], rtol=1e-4, atol=1e-4)
+            assert_close(lab.output, outputs[token - 1], rtol=1e-4, atol=1e-4)
+            assert_close(features @ S / (features @ z), outputs[token - 1], rtol=1e-4, atol=1e-4)
 
 
 def test_repr_is_stable_and_state_from_the_browser_is_kept():
@@ -506,10 +506,10 @@ def test_every_step_agrees_with_the_package(show, tensors):
             "blocks => blocks.map((block) => [...block.querySelectorAll('.tl-number')].map((cell) => cell.innerText))"
         )
         numbers = [[float(x.replace("−", "-").replace("≈0", "0")) for x in cells] for cells in overlaps]
-        agree(numbers[2], state.flatten().double(), rtol=6e-3, atol=6e-3)
+        assert_close(numbers[2], state.flatten().double(), rtol=6e-3, atol=6e-3)
         v = torch.cat((lab.value[token - 1], torch.ones(1)))
         product = torch.outer(F.elu(lab.key[token - 1]) + 1, v).double()
-        agree(numbers[1], product.flatten(), rtol=6e-3, atol=6e-3)
+        assert_close(numbers[1], product.flatten(), rtol=6e-3, atol=6e-3)
         assert overlaps[0] == (before or ["0"] * (d * (m + 1))), "the state carries over to the next token"
         before = overlaps[2]
         grown = (

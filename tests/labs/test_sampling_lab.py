@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agreement import raises
 from gestures import status
-from javascript import ANYTHING, Engine, agree, many, read
+from javascript import ANY_TEXT, Engine, assert_close, many_examples, read
 from transformer_lab import pretrained
 from transformer_lab.labs import SamplingLab
 from transformer_lab.labs.sampling import KEYS, MOST_STORED, PROMPTS, STEPS, stored_prompt
@@ -72,20 +72,20 @@ def test_probabilities_are_those_of_the_whole_vocabulary(engine, monkeypatch, cu
     for temperature in (0, 0.25, 0.7, 1, 2):
         expected = by_torch(logits, temperature, **cut)
         lab = SamplingLab("sea", temperature=temperature, **cut)
-        agree(lab.after, shown(expected, logits))
+        assert_close(lab.after, shown(expected, logits))
         assert lab.n_kept == (expected > 0).sum()
-        agree(lab.before, shown(by_torch(logits, temperature), logits))
+        assert_close(lab.before, shown(by_torch(logits, temperature), logits))
         settings = {"temperature": temperature, "top_k": None, "top_p": 1, "min_p": 0} | cut
         actual = engine("choose", stored, settings, STEPS)
-        agree(actual["after"], lab.after)
-        agree(actual["before"], lab.before)
+        assert_close(actual["after"], lab.after)
+        assert_close(actual["before"], lab.before)
         assert actual["kept"] == lab.n_kept
 
 
 def test_draws_are_as_frequent_as_their_probabilities(engine):
     lab = SamplingLab("colour", temperature=1.5, top_p=0.9, seed=5, draws=1000)
     assert lab.numbers.min() >= 0 and lab.numbers.max() < 1
-    agree([engine("randomNumber", 5, place) for place in range(1000)], lab.numbers, rtol=0, atol=0)
+    assert_close([engine("randomNumber", 5, place) for place in range(1000)], lab.numbers, rtol=0, atol=0)
     choice = {"after": lab.after.tolist(), "kept": lab.n_kept}
     assert [engine("drawnPlace", x, choice) for x in lab.numbers.tolist()] == lab.drawn
     counts = torch.bincount(torch.tensor(lab.drawn), minlength=len(lab.after)) / lab.draws
@@ -148,8 +148,8 @@ def test_stored_prompts_are_small_and_complete():
 # Typed input.
 
 
-@many
-@given(text=ANYTHING | st.floats(0, 3).map("{:.2f}".format))
+@many_examples
+@given(text=ANY_TEXT | st.floats(0, 3).map("{:.2f}".format))
 @example(text="0.30000000000000004")
 @example(text="1e-9")
 def test_parsing_typed_temperatures(text, engine):
@@ -158,8 +158,8 @@ def test_parsing_typed_temperatures(text, engine):
         SamplingLab(temperature=result["value"])
 
 
-@many
-@given(text=ANYTHING | st.integers(-2, 400).map(str))
+@many_examples
+@given(text=ANY_TEXT | st.integers(-2, 400).map(str))
 @example(text="all")
 @example(text="49,152")
 def test_parsing_typed_top_k(text, engine):

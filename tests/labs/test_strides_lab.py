@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import transformer_lab as tl
 from agreement import raises
-from gestures import slide, status
-from javascript import ANYTHING, Engine, many, read
+from gestures import drag_slider, status
+from javascript import ANY_TEXT, Engine, many_examples, read
 from transformer_lab.arguments import format_value
 from transformer_lab.labs import BroadcastingLab, LookupLab, StridesLab
 from transformer_lab.labs.strides import OPERATIONS
@@ -181,8 +181,8 @@ chains = st.lists(
 ).map("".join)
 
 
-@many
-@given(text=ANYTHING | chains | st.builds("{}{}".format, st.just(".transpose(0, 1)"), chains))
+@many_examples
+@given(text=ANY_TEXT | chains | st.builds("{}{}".format, st.just(".transpose(0, 1)"), chains))
 @example(text=" x.transpose( 0,1 )\n.view([6])")
 @example(text="[01, ::2]")
 @example(text=".view((6,))")
@@ -325,7 +325,7 @@ def test_pointing_by_mouse(show, width):
     walk, frame = page.get_by_role("slider"), page.locator(".tl-lab")
     height = frame.bounding_box()["height"]
     seen = set()
-    for _ in slide(page, walk, [step / 12 for step in range(13)]):
+    for _ in drag_slider(page, walk, [step / 12 for step in range(13)]):
         assert frame.bounding_box()["height"] == height, "the size of the lab changes under the finger"
         seen.add(status(page))
     assert len(seen) > 10 and status(page).startswith(walked(lab.tensor, 23))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import train_whole_lab
 import transformer_lab as tl
 from agreement import raises
-from javascript import ANYTHING, Engine, many, read
+from javascript import ANY_TEXT, Engine, many_examples, read
 from transformer_lab.labs import WholeLab
 from transformer_lab.labs.whole import unpack
 
@@ -275,8 +275,8 @@ DIGITS = WholeLab()
 WORDS = WholeLab(tl.LanguageModel(3, 8, 2, 1, 8), ["ab", "c", "ba"])
 
 
-@many
-@given(text=ANYTHING)
+@many_examples
+@given(text=ANY_TEXT)
 @example(text="342")
 @example(text=" 3 4\t2 ")
 @example(text="")
@@ -285,8 +285,8 @@ def test_parsing_typed_digits(engine, text):
     _typed(engine, text, DIGITS)
 
 
-@many
-@given(text=st.text("ab c\n", max_size=30) | ANYTHING)
+@many_examples
+@given(text=st.text("ab c\n", max_size=30) | ANY_TEXT)
 @example(text=" ab  c ab ")
 def test_parsing_typed_words(engine, text):
     _typed(engine, text, WORDS)

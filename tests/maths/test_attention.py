@@ -13,13 +13,13 @@ import transformer_lab as tl
 from agreement import (
     DEVICE,
     DTYPES,
-    EXACT,
-    agree,
-    agree_in_gradient,
+    FULL_PRECISION,
+    assert_close,
+    assert_gradients_close,
+    few_examples,
     gradients,
     needs_float64,
     normal,
-    quick,
     raises,
 )
 from transformer_lab.attention import HAS_GQA
@@ -83,7 +83,7 @@ def problems(draw):
 # Agreement.
 
 
-@quick
+@few_examples
 @given(problem=problems())
 def test_attention_agrees_with_the_definition(problem):
     query, key, value, mask, is_causal, scale = problem
@@ -91,14 +91,14 @@ def test_attention_agrees_with_the_definition(problem):
     output = tl.scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal, scale=scale)
     assert output.dtype == query.dtype and output.device == query.device
     expected = by_loop(query, key, value, mask, is_causal, scale)
-    agree(output, expected)
+    assert_close(output, expected)
     if expected.requires_grad:
-        agree_in_gradient(output, expected, (query, key, value))
+        assert_gradients_close(output, expected, (query, key, value))
     for x, before in zip((query, key, value), copies):
         assert torch.equal(x, before) and x._version == 0  # the inputs are unchanged
 
 
-@quick
+@few_examples
 @given(problem=problems())
 def test_weights_agree_with_the_definition(problem):
     query, key, _, mask, _, scale = problem
@@ -108,14 +108,14 @@ def test_weights_agree_with_the_definition(problem):
     weights = tl.attention_weights(query, key, mask, scale=scale)
     assert weights.dtype == query.dtype and weights.shape == (*lead, query.shape[-2], key.shape[-2])
     expected = loop_weights(query, key, mask, scale)
-    agree(weights, expected)
+    assert_close(weights, expected)
     if expected.requires_grad:
-        agree_in_gradient(weights, expected, (query, key))
+        assert_gradients_close(weights, expected, (query, key))
     # Rows sum to one, if at least one key is visible.
     sees = (
         torch.ones(weights.shape[-2:], dtype=torch.bool, device=DEVICE) if mask is None else mask.expand(weights.shape)
     )
-    agree(weights.sum(-1), sees.any(-1).expand(weights.shape[:-1]).float())
+    assert_close(weights.sum(-1), sees.any(-1).expand(weights.shape[:-1]).float())
     assert (weights >= 0).all()
     assert query._version == key._version == 0 and (mask is None or mask._version == 0)
 
@@ -139,12 +139,12 @@ def test_attention_agrees_with_torch(dtype, form):
     expected = F.scaled_dot_product_attention(query, key, value, **options)
     ours = {"mask" if name == "attn_mask" else name: option for name, option in options.items()}
     output = tl.scaled_dot_product_attention(query, key, value, **ours)
-    agree(output, expected)
-    agree_in_gradient(output, expected, (query, key, value))
+    assert_close(output, expected)
+    assert_gradients_close(output, expected, (query, key, value))
     if form != "causal":
         weights = tl.attention_weights(query, key, **ours)
-        agree(weights @ value, expected)
-        agree_in_gradient(weights @ value, expected, (query, key, value))
+        assert_close(weights @ value, expected)
+        assert_gradients_close(weights @ value, expected, (query, key, value))
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
@@ -156,13 +156,13 @@ def test_mask_whose_values_cannot_be_read(seen):
     mask[1, :, 2] = False
     expected = tl.scaled_dot_product_attention(query, key, value, mask)
     assert (expected[1, :, 2] == 0).all()
-    agree(torch.func.vmap(tl.scaled_dot_product_attention)(query, key, value, mask), expected)
+    assert_close(torch.func.vmap(tl.scaled_dot_product_attention)(query, key, value, mask), expected)
     compiled = torch.compile(tl.scaled_dot_product_attention, backend="eager", fullgraph=True)
     compiled(query, key, value, torch.ones_like(mask))
-    agree(compiled(query, key, value, mask), expected)
+    assert_close(compiled(query, key, value, mask), expected)
 
 
-@pytest.mark.parametrize("dtype", EXACT)
+@pytest.mark.parametrize("dtype", FULL_PRECISION)
 @pytest.mark.parametrize("seen", [0.0, 0.4, 1.0])
 def test_gradient_of_the_fused_kernel_under_a_mask(dtype, seen):
     """If d_value = d_head, a CPU uses its fused kernel even with a mask, and even for fully masked rows."""
@@ -171,8 +171,8 @@ def test_gradient_of_the_fused_kernel_under_a_mask(dtype, seen):
     mask[:, :, :5] = normal(2, 1, 5, 7, seed=4).detach().sigmoid() < seen
     output = tl.scaled_dot_product_attention(query, key, value, mask)
     expected = by_loop(query, key, value, mask)
-    agree(output, expected)
-    agree_in_gradient(output, expected, (query, key, value))
+    assert_close(output, expected)
+    assert_gradients_close(output, expected, (query, key, value))
 
 
 @pytest.mark.parametrize("scale", [None, 0.5, 0, -1])
@@ -182,9 +182,9 @@ def test_is_causal_matches_a_lower_triangular_mask(q_len, k_len, scale):
     triangle = torch.ones(q_len, k_len, dtype=torch.bool, device=DEVICE).tril()
     attend = tl.scaled_dot_product_attention
     causal = attend(query, key, value, is_causal=True, scale=scale)
-    agree(causal, attend(query, key, value, triangle, scale=scale))
+    assert_close(causal, attend(query, key, value, triangle, scale=scale))
     if scale is None or scale > 0:  # PyTorch returns NaN unless the scale is positive
-        agree(causal, F.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scale))
+        assert_close(causal, F.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scale))
 
 
 @needs_float64
@@ -247,7 +247,7 @@ def written_out(query, key, value, bias, mask=None, is_causal=False, scale=None)
     return torch.stack(heads, -3), torch.stack(weights, -3)
 
 
-@quick
+@few_examples
 @given(problem=grouped())
 def test_gqa_and_bias_agree_with_the_definition(problem):
     query, key, value, bias, options, scale = problem
@@ -256,10 +256,10 @@ def test_gqa_and_bias_agree_with_the_definition(problem):
     options = options | {"scale": scale, "bias": bias, "enable_gqa": True}
     output = tl.scaled_dot_product_attention(query, key, value, **options)
     assert output.dtype == query.dtype and output.device == query.device
-    agree(output, expected)
-    agree_in_gradient(output, expected, inputs)
+    assert_close(output, expected)
+    assert_gradients_close(output, expected, inputs)
     actual = tl.attention_weights(query, key, **options)
-    agree(actual.expand(weights.shape), weights)
+    assert_close(actual.expand(weights.shape), weights)
     assert all(x._version == 0 for x in inputs)
 
 
@@ -272,8 +272,8 @@ def test_gqa_agrees_with_torch(is_causal, dtype):
     expected = F.scaled_dot_product_attention(
         query, *(x.repeat_interleave(3, 1) for x in (key, value)), is_causal=is_causal
     )
-    agree(actual, expected)
-    agree_in_gradient(actual, expected, (query, key, value))
+    assert_close(actual, expected)
+    assert_gradients_close(actual, expected, (query, key, value))
 
 
 def test_gqa_without_pytorchs_enable_gqa(monkeypatch):
@@ -281,8 +281,8 @@ def test_gqa_without_pytorchs_enable_gqa(monkeypatch):
     expected = tl.scaled_dot_product_attention(query, key, value, enable_gqa=True)
     monkeypatch.setattr(sys.modules["transformer_lab.attention"], "HAS_GQA", False)
     actual = tl.scaled_dot_product_attention(query, key, value, enable_gqa=True)
-    agree(actual, expected)
-    agree_in_gradient(actual, expected, (query, key, value))
+    assert_close(actual, expected)
+    assert_gradients_close(actual, expected, (query, key, value))
 
 
 @pytest.mark.skipif(DEVICE.type != "cpu", reason="this test records the CPU's allocations")
@@ -302,7 +302,7 @@ def test_bias_has_a_gradient():
     mask = tl.padding_mask([3, 0], 5, device=DEVICE)
     output = tl.scaled_dot_product_attention(query, key, value, mask, bias=bias)
     expected, _ = written_out(query, key, value, bias, mask)
-    agree_in_gradient(output, expected, (query, key, value, table))
+    assert_gradients_close(output, expected, (query, key, value, table))
     assert (output[1] == 0).all()
 
 
@@ -317,10 +317,10 @@ def test_permuting_keys_changes_nothing_and_permuting_queries_permutes_the_outpu
     mask = (normal(6, 5, seed=6) > -0.5).detach()
     keys, queries = torch.tensor([3, 0, 4, 1, 2]), torch.tensor([5, 2, 0, 1, 4, 3])
     output = tl.scaled_dot_product_attention(query, key, value, mask)
-    agree(tl.scaled_dot_product_attention(query, key[:, keys], value[:, keys], mask[:, keys]), output)
-    agree(tl.scaled_dot_product_attention(query[:, queries], key, value, mask[queries]), output[:, queries])
+    assert_close(tl.scaled_dot_product_attention(query, key[:, keys], value[:, keys], mask[:, keys]), output)
+    assert_close(tl.scaled_dot_product_attention(query[:, queries], key, value, mask[queries]), output[:, queries])
     weights = tl.attention_weights(query, key, mask)
-    agree(
+    assert_close(
         tl.attention_weights(query[:, queries], key[:, keys], mask[queries][:, keys]), weights[:, queries][:, :, keys]
     )
 
@@ -330,7 +330,7 @@ def test_causal_output_does_not_depend_on_later_tokens():
     before = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
     key[:, 4:], value[:, 4:] = 9.0, -9.0
     after = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
-    agree(after[:, :4], before[:, :4])
+    assert_close(after[:, :4], before[:, :4])
     assert not torch.allclose(after[:, 4:], before[:, 4:])
 
 
@@ -362,7 +362,7 @@ def test_fully_masked_rows_are_zero_with_finite_gradients(dtype, mask_shape):
 def test_mask_with_one_axis_broadcasts_to_any_leading_axes(lead, mask):
     query, key, value = (normal(*lead, length, 4, seed=seed) for seed, length in enumerate((3, 5, 5)))
     mask = torch.tensor(mask, device=DEVICE)
-    agree(tl.scaled_dot_product_attention(query, key, value, mask), by_loop(query, key, value, mask).to(query))
+    assert_close(tl.scaled_dot_product_attention(query, key, value, mask), by_loop(query, key, value, mask).to(query))
 
 
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")
@@ -385,10 +385,10 @@ def test_negative_scale_is_exact_in_half_precision(dtype):
 def test_causal_weights_match_causal_attention(lead):
     query, key, value = (normal(*lead, length, 4, seed=seed) for seed, length in enumerate((3, 5, 5)))
     weights = tl.attention_weights(query, key, is_causal=True)
-    agree(weights @ value, tl.scaled_dot_product_attention(query, key, value, is_causal=True))
+    assert_close(weights @ value, tl.scaled_dot_product_attention(query, key, value, is_causal=True))
     assert (weights.triu(1) == 0).all()
     module = tl.SingleHeadAttention(4, 3).to(DEVICE)
-    agree(module.weights(query, is_causal=True) @ module.v_proj(query), module(query, is_causal=True))
+    assert_close(module.weights(query, is_causal=True) @ module.v_proj(query), module(query, is_causal=True))
 
 
 def test_autocast_mixes_dtypes_as_in_pytorch():
@@ -399,8 +399,8 @@ def test_autocast_mixes_dtypes_as_in_pytorch():
         actual = tl.scaled_dot_product_attention(query, key.bfloat16(), value, mask)
         weights = tl.attention_weights(query, key.bfloat16(), mask)
     assert actual.dtype == expected.dtype
-    agree(actual, expected)
-    agree(weights.bfloat16() @ value.bfloat16(), expected)
+    assert_close(actual, expected)
+    assert_close(weights.bfloat16() @ value.bfloat16(), expected)
 
 
 @needs_float64
@@ -450,7 +450,7 @@ def test_views_as_inputs_are_not_modified():
     query, key, value = packed.split(4, dim=-1)  # views of one tensor, none of them contiguous
     mask = torch.zeros(5, 5, dtype=torch.bool, device=DEVICE).fill_diagonal_(True).t()
     output = tl.scaled_dot_product_attention(query, key, value, mask)
-    agree(output, value)  # each token attends to itself only
+    assert_close(output, value)  # each token attends to itself only
     assert torch.equal(packed, before) and packed._version == 0 and mask.sum() == 5
 
 
@@ -479,7 +479,7 @@ def test_dropout_drops_or_scales_each_weight():
     kept = dropped != 0
     assert 0.22 < 1 - kept.float().mean() < 0.28
     weights = tl.attention_weights(query, key)
-    agree(dropped[kept], weights[kept] / 0.75)
+    assert_close(dropped[kept], weights[kept] / 0.75)
 
 
 @pytest.mark.parametrize("mask", [torch.ones(3, 1), torch.ones(5, 3).T, torch.ones(5).expand(3, 5), torch.ones(1)])
@@ -495,7 +495,7 @@ def test_the_kernel_gets_masks_with_contiguous_rows_and_no_dropout_of_everything
     monkeypatch.setattr(F, "scaled_dot_product_attention", recorded)
     for options in ({"mask": mask.to(DEVICE) > 0}, {"bias": mask.to(DEVICE)}):
         actual = tl.scaled_dot_product_attention(query, key, value, **options)
-        agree(actual, by_loop(query, key, value).to(query))
+        assert_close(actual, by_loop(query, key, value).to(query))
         assert given[-1]["attn_mask"].stride(-1) == 1 and given[-1]["attn_mask"].shape[-1] == 5
     assert (tl.scaled_dot_product_attention(query, key, value, dropout_p=1) == 0).all()
     assert given[-1]["dropout_p"] == 0
@@ -503,7 +503,7 @@ def test_the_kernel_gets_masks_with_contiguous_rows_and_no_dropout_of_everything
 
 def test_dropout_0_and_1():
     query, key, value = (normal(2, n, 4, seed=seed) for seed, n in enumerate((3, 5, 5)))
-    agree(
+    assert_close(
         tl.scaled_dot_product_attention(query, key, value, dropout_p=0),
         tl.scaled_dot_product_attention(query, key, value),
     )
@@ -513,7 +513,7 @@ def test_dropout_0_and_1():
 # softmax.
 
 
-@quick
+@few_examples
 @given(
     shape=st.lists(st.integers(0, 4), max_size=4),
     dtype=st.sampled_from(DTYPES),
@@ -527,10 +527,10 @@ def test_softmax_agrees_with_torch(shape, dtype, spread, data):
     before = x.detach().clone()
     actual, expected = tl.softmax(x, dim), torch.softmax(x, dim)
     assert actual.dtype == dtype
-    agree(actual, expected)
-    agree(actual, torch.softmax(x.cpu().double(), dim))
-    agree_in_gradient(actual, expected, (x,))
-    agree(actual.sum(dim), torch.ones(actual.sum(dim).shape) if shape.count(0) == 0 else actual.sum(dim))
+    assert_close(actual, expected)
+    assert_close(actual, torch.softmax(x.cpu().double(), dim))
+    assert_gradients_close(actual, expected, (x,))
+    assert_close(actual.sum(dim), torch.ones(actual.sum(dim).shape) if shape.count(0) == 0 else actual.sum(dim))
     assert torch.equal(x, before) and x._version == 0
 
 

@@ -42,16 +42,16 @@ def results(report):
     return {name: (status, text) for name, status, text in report.rows}
 
 
-SEEN_BY = fresh_mistakes.SEEN_BY | later_mistakes.SEEN_BY
+DETECTED_BY = fresh_mistakes.DETECTED_BY | later_mistakes.DETECTED_BY
 
 
 @cache
-def published(name, broken):
+def published_report(name, broken):
     return audit(**BUGS[name].arguments(broken))
 
 
 @cache
-def fresh(mistake):
+def fresh_report(mistake):
     return audit(**mistake())
 
 
@@ -60,23 +60,27 @@ def fresh(mistake):
 
 @pytest.mark.parametrize("name", BUGS)
 def test_a_published_mistake_is_found_and_its_repaired_twin_is_clean(name):
-    assert BUGS[name].found_by in published(name, True).failed
-    repaired = published(name, False)
+    assert BUGS[name].found_by in published_report(name, True).failed
+    repaired = published_report(name, False)
     assert (repaired.failed, repaired.of("raises")) == ([], [])
     assert results(repaired)[BUGS[name].found_by][0] == "holds"
 
 
 @pytest.mark.parametrize("module", (fresh_mistakes, later_mistakes), ids=lambda module: module.__name__)
 def test_there_are_twenty_published_and_twice_twenty_fresh_mistakes(module):
-    assert len(BUGS) == len(module.SEEN_BY) == 20
-    written = [f for f in vars(module).values() if inspect.isfunction(f) and f.__module__ == module.__name__]
-    assert {f for f in written if not inspect.signature(f).parameters} == set(module.SEEN_BY)
+    assert len(BUGS) == len(module.DETECTED_BY) == 20
+    mistakes = [
+        function
+        for function in vars(module).values()
+        if inspect.isfunction(function) and function.__module__ == module.__name__
+    ]
+    assert {function for function in mistakes if not inspect.signature(function).parameters} == set(module.DETECTED_BY)
 
 
-@pytest.mark.parametrize("mistake", every_third(SEEN_BY, 1), ids=lambda mistake: mistake.__name__)
+@pytest.mark.parametrize("mistake", every_third(DETECTED_BY, 1), ids=lambda mistake: mistake.__name__)
 def test_a_fresh_mistake_is_seen_as_was_written_down(mistake):
-    failed = fresh(mistake).failed
-    assert SEEN_BY[mistake] in failed if SEEN_BY[mistake] else not failed
+    failed = fresh_report(mistake).failed
+    assert DETECTED_BY[mistake] in failed if DETECTED_BY[mistake] else not failed
 
 
 @pytest.mark.parametrize("model", every_third(MODELS), ids=lambda model: model.__name__)
@@ -117,21 +121,21 @@ def last_token_cut(**changes):
     return {"model": model, "vocab_size": VOCAB, "kind": "bidirectional", "forward": forward, **changes}
 
 
-OTHERS = {
+OTHER_MISTAKES = {
     "a copy is on its own": lambda: audit_arguments(Closure(), long=None),
     "saved and loaded": lambda: audit_arguments(LoadedTransposed(), long=None),
     "every source token is heard": last_token_cut,
 }
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", OTHER_MISTAKES)
 def test_a_mistake_for_each_property_that_no_other_shows(name):
-    assert name in audit(**OTHERS[name]()).failed
+    assert name in audit(**OTHER_MISTAKES[name]()).failed
 
 
 def test_every_property_is_shown_by_a_mistake():
-    shown = {bug.found_by for bug in BUGS.values()} | set(SEEN_BY.values()) | OTHERS.keys()
-    assert PROPERTIES.keys() <= shown
+    detected = {bug.found_by for bug in BUGS.values()} | set(DETECTED_BY.values()) | OTHER_MISTAKES.keys()
+    assert PROPERTIES.keys() <= detected
     assert len(PROPERTIES) >= 27
 
 
@@ -145,21 +149,21 @@ def test_a_property_is_short_and_asks_a_question():
 
 
 def test_the_smallest_example_and_what_the_leaks_have_in_common():
-    text = results(published("inverted_mask", True))["the past does not move"][1]
+    text = results(published_report("inverted_mask", True))["the past does not move"][1]
     assert text.startswith("token 1 changed: output 0 moved by 0.0") and "; 45 of 45 pairs leak" in text
     assert text.endswith("is the mask the wrong way round?")
-    text = results(fresh(fresh_mistakes.triangle_one_too_far))["the past does not move"][1]
+    text = results(fresh_report(fresh_mistakes.causal_mask_one_diagonal_too_high))["the past does not move"][1]
     # each of two layers leaks one token ahead
     assert "all up to 2 tokens ahead: does the triangle begin on the right diagonal?" in text
-    text = results(fresh(fresh_mistakes.norm_over_the_sequence))["the past does not move"][1]
+    text = results(fresh_report(fresh_mistakes.norm_over_the_sequence))["the past does not move"][1]
     assert text.endswith("does a mask arrive, or is something computed over the whole sequence?")
 
 
 def test_leaks_inside_blocks_are_named():
     class Blocks(SmallModel):
         def mask(self, q_len, k_len, keep, documents):
-            places = torch.arange(k_len, device=DEVICE)
-            same = places[k_len - q_len :, None] // 4 == places // 4
+            positions = torch.arange(k_len, device=DEVICE)
+            same = positions[k_len - q_len :, None] // 4 == positions // 4
             return super().mask(q_len, k_len, keep, documents) | same
 
     text = results(audit(model=Blocks(n_layers=1), vocab_size=VOCAB))["the past does not move"][1]
@@ -167,14 +171,14 @@ def test_leaks_inside_blocks_are_named():
 
 
 def test_the_shift_of_a_loss_is_named():
-    text = results(published("shifted_twice", True))["the loss asks for the next token"][1]
+    text = results(published_report("shifted_twice", True))["the loss asks for the next token"][1]
     assert text.endswith("it is that of the token after the next: are the labels shifted twice?")
-    text = results(fresh(fresh_mistakes.loss_over_all_places))["the loss asks for the next token"][1]
+    text = results(fresh_report(fresh_mistakes.loss_divided_by_all_tokens))["the loss asks for the next token"][1]
     assert text.endswith("; 0.9 times that")
 
 
 def test_the_first_module_that_differs_from_the_reference_is_named():
-    text = results(published("tile_for_repeat", True))["the same as the original"][1]
+    text = results(published_report("tile_for_repeat", True))["the same as the original"][1]
     assert "the first difference is in what goes into `maps.0.out`, after `maps.0.value`, which agrees" in text
     model, other = SmallModel(n_layers=4), SmallModel(n_layers=4)
     with torch.no_grad():
@@ -196,22 +200,22 @@ def test_where_names_differ_the_layers_of_the_longest_lists_are_compared():
         def forward(self, x):
             return getattr(self, self.names[0])(x)
 
-    pair = {"model": Stack("layers"), "reference": Stack("blocks", 1.0)}
-    text = results(audit(**pair, d_model=8, kind="local"))["the same as the original"][1]
+    arguments = {"model": Stack("layers"), "reference": Stack("blocks", 1.0)}
+    text = results(audit(**arguments, d_model=8, kind="local"))["the same as the original"][1]
     assert text.endswith("the first difference is in layer 2, after layer 1, which agrees")
 
 
 def test_the_card_as_text_and_as_html():
-    report = published("inverted_mask", True)
+    report = published_report("inverted_mask", True)
     text, page = str(report), report._repr_html_()
-    head = f"Audit of Mistake: {len(report.failed)} fail"
-    assert text.startswith(head)
+    headline = f"Audit of Mistake: {len(report.failed)} fail"
+    assert text.startswith(headline)
     assert "✗ the past does not move: token 1" in text and "○ the window: pass `window=` and `n_layers=`" in text
     assert " ".join(NO_PROPERTY.split()) in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 88
-    assert page.count("<details>") == 2 and f'role="group" aria-label="The a{head[1:]}' in page
+    assert page.count("<details>") == 2 and f'role="group" aria-label="The a{headline[1:]}' in page
     assert "<code" in page and "`" not in page and report._ipython_display_() is None
-    assert repr(report).startswith(f"<a{head[1:]}")
+    assert repr(report).startswith(f"<a{headline[1:]}")
     assert "verified" not in text + page
 
 
@@ -224,7 +228,7 @@ def test_an_audit_prints_its_card(capsys):
 
 
 def test_outputs_that_are_random_stop_the_audit():
-    report = published("dropout_in_evaluation", True)
+    report = published_report("dropout_in_evaluation", True)
     assert report.failed == ["twice the same"]
     assert results(report)["rows apart"] == ("not tried", "equal inputs do not give equal outputs")
     assert results(report)["layers begin different"][0] == "holds"
@@ -254,7 +258,7 @@ def test_an_adapter_that_runs_the_original_leaves_no_gradient_there():
 
 def test_an_audit_gives_the_same_rows_again():
     arguments = BUGS["left_padding"].arguments()
-    assert audit(**arguments).rows == published("left_padding", True).rows
+    assert audit(**arguments).rows == published_report("left_padding", True).rows
 
 
 # Properties that are switched off
@@ -290,12 +294,12 @@ class Wrapped(nn.Module):
 
 
 def test_a_model_that_returns_a_tuple_or_a_dataclass():
-    def two(out):
+    def twice(out):
         return out, out
 
     for wrap in (lambda out: (out, None), lambda out: SimpleNamespace(logits=out, loss=None), lambda out: {"out": out}):
         assert audit(model=Wrapped(wrap), vocab_size=VOCAB).failed == []
-    report = audit(model=Wrapped(two), vocab_size=VOCAB)
+    report = audit(model=Wrapped(twice), vocab_size=VOCAB)
     assert results(report)["twice the same"] == (
         "raises",
         "the model must return one tensor, (batch, seq, features), got tuple with [0] (1, 10, 50), [1] (1, 10, 50): "
@@ -346,22 +350,22 @@ def test_a_model_that_needs_the_other_kind_of_input():
 def test_a_model_that_takes_another_length_only():
     one_length = next(model for model in MODELS if model.__name__ == "one_length_only")
     report = audit(**one_length())
-    refusal = "The model does not accept 10 tokens (ValueError: 16 tokens are needed)"
-    assert report.notes == [f"{refusal}: it is audited with 16."]
+    reason = "The model does not accept 10 tokens (ValueError: 16 tokens are needed)"
+    assert report.notes == [f"{reason}: it is audited with 16."]
     assert results(report)["a prefix gives the same"][1].startswith("the model does not accept 15 tokens: ValueError")
 
 
 def test_a_model_or_an_adapter_that_never_ends(monkeypatch):
-    def never(*_):
+    def endless(*_):
         while True:
             time.sleep(0.001)
 
     monkeypatch.setattr(limit, "SECONDS", 0.3)
     monkeypatch.setattr(limit, "PASSES", 60)
-    report = audit(model=Wrapped(never), vocab_size=VOCAB)
+    report = audit(model=Wrapped(endless), vocab_size=VOCAB)
     assert results(report)["twice the same"] == ("raises", "the model did not come to an end within 0.3 seconds")
     assert "layers begin different" in report.of("holds")
-    report = audit(model=SmallModel(), vocab_size=VOCAB, accumulate=never)
+    report = audit(model=SmallModel(), vocab_size=VOCAB, accumulate=endless)
     assert "did not come to an end" in results(report)["small batches = one big"][1]
     assert "every parameter learns" in report.of("holds")
 
@@ -438,9 +442,9 @@ def test_a_module_is_audited_from_a_shell(tmp_path):
     (tmp_path / "mine.py").write_text(FACTORIES)
     command = [sys.executable, "-m", "transformer_lab.audit", "mine:wrong"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert done.returncode == 1 and done.stderr == ""
-    assert done.stdout.startswith("Audit of Encoder: ") and "✗ the past does not move" in done.stdout
+    process = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert process.returncode == 1 and process.stderr == ""
+    assert process.stdout.startswith("Audit of Encoder: ") and "✗ the past does not move" in process.stdout
 
 
 def test_the_exit_status_and_what_a_factory_may_be(tmp_path, monkeypatch, capsys):
@@ -448,12 +452,12 @@ def test_the_exit_status_and_what_a_factory_may_be(tmp_path, monkeypatch, capsys
     monkeypatch.syspath_prepend(tmp_path)
     assert main(["factories:right", "--d-model", "8", "--kind", "local"]) == 0
     assert main(["factories:right", "--d-model", "7", "--kind", "local"]) == 1  # the model raises an error
-    rules = {
+    messages = {
         "factories": "must be written package.module:factory",
         "factories:none": "factories:none cannot be called: module 'factories' has no attribute 'none'",
         "no_such_module:make": "No module named 'no_such_module'",
     }
-    for factory, rule in rules.items():
+    for factory, error_message in messages.items():
         with pytest.raises(SystemExit, match="2"):
             main([factory, "--d-model", "8"])
-        assert rule in capsys.readouterr().err
+        assert error_message in capsys.readouterr().err

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import transformer_lab as tl
-from agreement import DEVICE, DTYPES, agree, normal, quick, raises, ready
+from agreement import DEVICE, DTYPES, assert_close, few_examples, normal, prepare, raises
 
 CHUNKS = [[1] * 7, [3, 2, 2], [7], [1, 6], [6, 1], [0, 4, 0, 3]]
 
 
-@quick
+@few_examples
 @given(chunks=st.lists(st.integers(0, 5), min_size=1, max_size=8), lead=st.sampled_from([(), (2,), (2, 1)]))
 def test_cache_returns_tokens_in_order(chunks, lead):
     keys = normal(*lead, 3, sum(chunks), 4, seed=1).detach()
@@ -55,11 +55,11 @@ def test_the_cache_holds_copies_without_gradients():
 @pytest.mark.parametrize("lead", [(), (2,)])
 def test_steps_match_causal_attention(chunks, lead, dtype):
     torch.manual_seed(0)
-    attention = ready(tl.MultiHeadAttention(12, 3), dtype).eval()
+    attention = prepare(tl.MultiHeadAttention(12, 3), dtype).eval()
     x = normal(*lead, 7, 12, seed=1, dtype=dtype)
     cache = tl.KeyValueCache()
     steps = torch.cat([attention.step(new, cache) for new in x.split(chunks, dim=-2)], dim=-2)
-    agree(steps, attention(x, is_causal=True))
+    assert_close(steps, attention(x, is_causal=True))
     assert cache.length == 7
 
 
@@ -67,30 +67,30 @@ def test_steps_match_causal_attention(chunks, lead, dtype):
 @pytest.mark.parametrize("chunks", CHUNKS)
 def test_encoder_steps_match_the_causal_encoder(chunks, norm_first):
     torch.manual_seed(0)
-    encoder = ready(tl.Encoder(12, 3, 2, 24, norm_first=norm_first))
+    encoder = prepare(tl.Encoder(12, 3, 2, 24, norm_first=norm_first))
     x = normal(2, 7, 12, seed=1)
     caches = [tl.KeyValueCache() for _ in encoder.layers]
     steps = torch.cat([encoder.step(new, caches) for new in x.split(chunks, dim=-2)], dim=-2)
-    agree(steps, encoder(x, is_causal=True))
+    assert_close(steps, encoder(x, is_causal=True))
     layer, cache = encoder.layers[0], tl.KeyValueCache()
     steps = torch.cat([layer.step(new, cache) for new in x.split(chunks, dim=-2)], dim=-2)
-    agree(steps, layer(x, is_causal=True))
+    assert_close(steps, layer(x, is_causal=True))
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("chunks", CHUNKS)
 def test_decoder_steps_match_the_causal_decoder(chunks, norm_first):
     torch.manual_seed(0)
-    decoder = ready(tl.Decoder(12, 3, 2, 24, norm_first=norm_first))
+    decoder = prepare(tl.Decoder(12, 3, 2, 24, norm_first=norm_first))
     x, memory = normal(2, 7, 12, seed=1), normal(2, 5, 12, seed=2)
     mask = tl.padding_mask([5, 2], 5, device=DEVICE)
     caches, memories = [tl.KeyValueCache() for _ in decoder.layers], decoder.project_memory(memory)
     steps = torch.cat([decoder.step(new, caches, memories, mask) for new in x.split(chunks, dim=-2)], dim=-2)
-    agree(steps, decoder(x, memory, memory_mask=mask, is_causal=True))
+    assert_close(steps, decoder(x, memory, memory_mask=mask, is_causal=True))
     assert not torch.allclose(steps, decoder(x, memory, is_causal=True), atol=1e-3)
     layer, cache, memories = decoder.layers[0], tl.KeyValueCache(), decoder.layers[0].cross_attention.project(memory)
     steps = torch.cat([layer.step(new, cache, memories, mask) for new in x.split(chunks, dim=-2)], dim=-2)
-    agree(steps, layer(x, memory, memory_mask=mask, is_causal=True))
+    assert_close(steps, layer(x, memory, memory_mask=mask, is_causal=True))
 
 
 # The state of linear attention.
@@ -98,7 +98,7 @@ def test_decoder_steps_match_the_causal_decoder(chunks, norm_first):
 
 def linear(dtype=torch.float32, **options):
     torch.manual_seed(0)
-    return ready(tl.LinearAttention(12, 3, **options), dtype).eval()
+    return prepare(tl.LinearAttention(12, 3, **options), dtype).eval()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -110,7 +110,7 @@ def test_steps_match_causal_linear_attention(chunks, lead, dtype):
     cache = attention.new_cache()
     assert type(cache) is tl.StateCache and cache.length == 0 and cache.state is None
     steps = torch.cat([attention.step(new, cache) for new in x.split(chunks, dim=-2)], dim=-2)
-    agree(steps, attention(x, is_causal=True))
+    assert_close(steps, attention(x, is_causal=True))
     assert cache.length == 7
     assert [x.shape for x in cache.state] == [(*lead, 3, 4, 4), (*lead, 3, 4)]
 
@@ -120,20 +120,20 @@ def test_steps_take_any_feature_map(chunks):
     attention = linear(feature_map=lambda x: torch.cat((x.relu(), (-x).relu()), -1), chunk_size=3)
     x, cache = normal(2, 7, 12, seed=1), attention.new_cache()
     steps = torch.cat([attention.step(new, cache) for new in x.split(chunks, dim=-2)], dim=-2)
-    agree(steps, attention(x, is_causal=True))
+    assert_close(steps, attention(x, is_causal=True))
     assert [x.shape for x in cache.state] == [(2, 3, 8, 4), (2, 3, 8)]
 
 
 @pytest.mark.parametrize("chunks", CHUNKS)
 def test_steps_of_an_encoder_with_both_kinds_of_attention(chunks):
     torch.manual_seed(0)
-    encoder = ready(tl.Encoder(12, 3, 2, 24))
+    encoder = prepare(tl.Encoder(12, 3, 2, 24))
     encoder.layers[1].self_attention = linear()
     x = normal(2, 7, 12, seed=1)
     caches = [layer.self_attention.new_cache() for layer in encoder.layers]
     assert [type(cache) for cache in caches] == [tl.KeyValueCache, tl.StateCache]
     steps = torch.cat([encoder.step(new, caches) for new in x.split(chunks, dim=-2)], dim=-2)
-    agree(steps, encoder(x, is_causal=True))
+    assert_close(steps, encoder(x, is_causal=True))
 
 
 def test_state_has_constant_size_and_earlier_states_stay_valid():

@@ -12,10 +12,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode, flop_registry, sdpa_backward_flop_count, sdpa_flop_count
 
 import transformer_lab as tl
-from agreement import quick, raises
+from agreement import few_examples, raises
 from transformer_lab.attention import HAS_GQA
 
-few = settings(quick, max_examples=20)
+few = settings(few_examples, max_examples=20)
 aten = torch.ops.aten
 
 

@@ -11,15 +11,15 @@ import transformer_lab as tl
 from agreement import (
     DEVICE,
     DTYPES,
-    EXACT,
-    agree,
-    agree_in_gradient,
-    agree_in_parameters,
+    FULL_PRECISION,
+    assert_close,
+    assert_gradients_close,
+    assert_same_parameters,
+    assert_separate_copies,
     gradients,
     normal,
+    prepare,
     raises,
-    ready,
-    same_numbers_elsewhere,
 )
 
 D_MODEL, N_HEADS, D_FF = 12, 3, 20
@@ -29,7 +29,7 @@ ACTIVATIONS |= {"F.silu": F.silu, "nn.SiLU": nn.SiLU(), "tanh": nn.GELU(approxim
 
 def theirs(kind, dtype=torch.float32, **options):
     torch.manual_seed(0)
-    return ready(kind(D_MODEL, N_HEADS, D_FF, **{"dropout": 0.0, "batch_first": True} | options), dtype)
+    return prepare(kind(D_MODEL, N_HEADS, D_FF, **{"dropout": 0.0, "batch_first": True} | options), dtype)
 
 
 def vectors(length, seed=1, batch=2, dtype=torch.float32):
@@ -95,24 +95,24 @@ def check(kind, mine, options, dtype, given, masks):
     state = torch.get_rng_state()
     ours = mine.from_torch(module)
     assert torch.equal(torch.get_rng_state(), state)  # no random numbers were drawn
-    same_numbers_elsewhere(ours, module)
+    assert_separate_copies(ours, module)
     assert ours.norm_first == options["norm_first"] and ours.norm1.eps == ours.norm2.eps == 0.01
     for masks_of_ours, torch_masks in masks.values():
         actual = ours(*given, **masks_of_ours)
         expected = call(module, options["batch_first"], *given, **torch_masks)
-        agree(actual, expected)
-        agree_in_gradient(actual, expected, given)
-        agree_in_parameters(actual, ours, expected, module)
+        assert_close(actual, expected)
+        assert_gradients_close(actual, expected, given)
+        assert_same_parameters(actual, ours, expected, module)
 
 
-@pytest.mark.parametrize("dtype", EXACT)
+@pytest.mark.parametrize("dtype", FULL_PRECISION)
 @pytest.mark.parametrize("options", OPTIONS)
 def test_encoder_layer_matches_pytorch(options, dtype):
     given = [vectors(5, dtype=dtype)]
     check(nn.TransformerEncoderLayer, tl.EncoderLayer, options, dtype, given, encoder_masks())
 
 
-@pytest.mark.parametrize("dtype", EXACT)
+@pytest.mark.parametrize("dtype", FULL_PRECISION)
 @pytest.mark.parametrize("options", OPTIONS)
 def test_decoder_layer_matches_pytorch(options, dtype):
     given = [vectors(5, dtype=dtype), vectors(6, seed=2, dtype=dtype)]
@@ -125,11 +125,11 @@ def test_evaluation_matches_pytorchs_fast_path(norm_first):
     ours, x = tl.EncoderLayer.from_torch(module), vectors(5)
     assert not any(part.training for part in ours.modules())
     with torch.no_grad():
-        agree(ours(x), module(x))
+        assert_close(ours(x), module(x))
         padding = tl.padding_mask([3, 5], 5, device=DEVICE)
         expected = module(x, src_key_padding_mask=~padding[:, 0, 0])
-        agree(ours(x, padding)[1], expected[1])
-        agree(ours(x, padding)[0, :3], expected[0, :3])
+        assert_close(ours(x, padding)[1], expected[1])
+        assert_close(ours(x, padding)[0, :3], expected[0, :3])
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
@@ -147,11 +147,11 @@ def test_dropout_matches_pytorch(norm_first):
         for layer in (ours, module):
             torch.manual_seed(1)
             outputs.append(layer(*given))
-        agree(*outputs)
+        assert_close(*outputs)
         assert not torch.equal(ours(*given), ours(*given))
         ours.eval()
         assert torch.equal(ours(*given), ours(*given))
-        agree(ours(*given), module.eval()(*given))
+        assert_close(ours(*given), module.eval()(*given))
         assert {part.p for part in ours.modules() if isinstance(part, nn.Dropout)} == {0.3}
         assert ours.self_attention.dropout == 0.3
         if mine is tl.DecoderLayer:
@@ -161,11 +161,11 @@ def test_dropout_matches_pytorch(norm_first):
 def test_dropout_of_everything_leaves_the_residual():
     x, memory = vectors(5), vectors(6, seed=2)
     pre = tl.EncoderLayer(D_MODEL, N_HEADS, D_FF, dropout=1.0, norm_first=True).to(DEVICE)
-    agree(pre(x), x)
+    assert_close(pre(x), x)
     post = tl.DecoderLayer(D_MODEL, N_HEADS, D_FF, dropout=1.0).to(DEVICE)
-    agree(post(x, memory), tl.layer_norm(tl.layer_norm(tl.layer_norm(x))))
-    feed_forward = ready(tl.FeedForward(D_MODEL, D_FF, dropout=1.0))
-    agree(feed_forward(x), feed_forward.linear2.bias.expand(x.shape))
+    assert_close(post(x, memory), tl.layer_norm(tl.layer_norm(tl.layer_norm(x))))
+    feed_forward = prepare(tl.FeedForward(D_MODEL, D_FF, dropout=1.0))
+    assert_close(feed_forward(x), feed_forward.linear2.bias.expand(x.shape))
 
 
 def test_from_torch_refuses_unsupported_options():
@@ -209,8 +209,8 @@ def test_from_torch_refuses_unsupported_options():
 
 def layers(**options):
     torch.manual_seed(0)
-    encoder = ready(tl.EncoderLayer(D_MODEL, N_HEADS, D_FF, **options))
-    return encoder, ready(tl.DecoderLayer(D_MODEL, N_HEADS, D_FF, **options), seed=1)
+    encoder = prepare(tl.EncoderLayer(D_MODEL, N_HEADS, D_FF, **options))
+    return encoder, prepare(tl.DecoderLayer(D_MODEL, N_HEADS, D_FF, **options), seed=1)
 
 
 def norm(module, x):
@@ -230,24 +230,24 @@ def test_layers_match_their_parts(norm_first):
         return lambda x: torch.relu(x @ one.weight.T + one.bias) @ two.weight.T + two.bias
 
     expected = add(add(x, encoder.self_attention, encoder.norm1), feed_forward(encoder), encoder.norm2)
-    agree(encoder(x), expected)
+    assert_close(encoder(x), expected)
     expected = add(x, lambda x: decoder.self_attention(x, is_causal=True), decoder.norm1)
     expected = add(expected, lambda x: decoder.cross_attention(x, memory), decoder.norm2)
-    agree(decoder(x, memory, is_causal=True), add(expected, feed_forward(decoder), decoder.norm3))
+    assert_close(decoder(x, memory, is_causal=True), add(expected, feed_forward(decoder), decoder.norm3))
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1, 3), (0,)])
 def test_feed_forward_is_applied_to_each_position(activation, lead):
-    module = ready(tl.FeedForward(D_MODEL, D_FF, activation))
+    module = prepare(tl.FeedForward(D_MODEL, D_FF, activation))
     x = normal(*lead, 4, D_MODEL, seed=1)
     actual = module(x)
     assert actual.shape == x.shape
     for position in range(4):
-        agree(module(x[..., position : position + 1, :]), actual[..., position : position + 1, :])
+        assert_close(module(x[..., position : position + 1, :]), actual[..., position : position + 1, :])
     hidden = x @ module.linear1.weight.T + module.linear1.bias
     hidden = hidden * (hidden > 0) if activation == "relu" else hidden * 0.5 * (1 + torch.erf(hidden / math.sqrt(2)))
-    agree(actual, hidden @ module.linear2.weight.T + module.linear2.bias)
+    assert_close(actual, hidden @ module.linear2.weight.T + module.linear2.bias)
 
 
 def test_feed_forward_defaults_to_four_times_d_model():
@@ -263,9 +263,9 @@ def test_feed_forward_defaults_to_four_times_d_model():
 def test_without_positions_the_model_is_permutation_equivariant(norm_first):
     encoder, decoder = layers(norm_first=norm_first)
     x, memory, order = vectors(5), vectors(6, seed=2), torch.tensor([3, 0, 4, 2, 1])
-    agree(encoder(x[:, order]), encoder(x)[:, order])
-    agree(decoder(x[:, order], memory), decoder(x, memory)[:, order])
-    agree(decoder(x, memory[:, [5, 3, 0, 1, 2, 4]]), decoder(x, memory))
+    assert_close(encoder(x[:, order]), encoder(x)[:, order])
+    assert_close(decoder(x[:, order], memory), decoder(x, memory)[:, order])
+    assert_close(decoder(x, memory[:, [5, 3, 0, 1, 2, 4]]), decoder(x, memory))
     assert not torch.allclose(encoder(x[:, order], is_causal=True), encoder(x, is_causal=True)[:, order], atol=1e-3)
 
 
@@ -276,8 +276,8 @@ def test_leading_axes_are_independent(lead):
     actual, decoded = encoder(x, is_causal=True), decoder(x, memory)
     assert actual.shape == decoded.shape == x.shape
     for one in [()] if not lead else [(0, 0), (1, 2)]:
-        agree(actual[one], encoder(x[one], is_causal=True))
-        agree(decoded[one], decoder(x[one], memory[one]))
+        assert_close(actual[one], encoder(x[one], is_causal=True))
+        assert_close(decoded[one], decoder(x[one], memory[one]))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -302,10 +302,10 @@ def test_half_precision_and_autocast(dtype):
         x, memory = vectors(5), vectors(6, seed=2)
         expected = encoder(x).detach(), decoder(x, memory).detach()
         with torch.autocast(DEVICE.type, dtype=dtype):
-            agree(encoder(x).to(dtype), expected[0])
-            agree(decoder(x, memory).to(dtype), expected[1])
-        agree(encoder.to(dtype)(x.to(dtype)), expected[0])
-        agree(decoder.to(dtype)(x.to(dtype), memory.to(dtype)), expected[1])
+            assert_close(encoder(x).to(dtype), expected[0])
+            assert_close(decoder(x, memory).to(dtype), expected[1])
+        assert_close(encoder.to(dtype)(x.to(dtype)), expected[0])
+        assert_close(decoder.to(dtype)(x.to(dtype), memory.to(dtype)), expected[1])
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
@@ -319,8 +319,8 @@ def test_norms_may_stay_in_float32(norm_first):
         for norm in layer.children():
             if isinstance(norm, tl.LayerNorm):
                 norm.float()
-    agree(encoder(x), expected[0])
-    agree(decoder(x, memory, memory_mask=tl.padding_mask([6, 6], 6, device=DEVICE)), expected[1])
+    assert_close(encoder(x), expected[0])
+    assert_close(decoder(x, memory, memory_mask=tl.padding_mask([6, 6], 6, device=DEVICE)), expected[1])
 
 
 def test_from_torch_keeps_frozen_parameters_and_knows_all_relus():
@@ -366,7 +366,7 @@ def test_parameters(bias):
 @pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "silu"])
 @pytest.mark.parametrize("bias", [True, False])
 def test_gate_multiplies_the_features(activation, bias):
-    module = ready(tl.FeedForward(D_MODEL, D_FF, activation, bias=bias, gated=True))
+    module = prepare(tl.FeedForward(D_MODEL, D_FF, activation, bias=bias, gated=True))
     x = vectors(5)
 
     def act(z):
@@ -382,10 +382,10 @@ def test_gate_multiplies_the_features(activation, bias):
 
     wide = x.double().cpu()
     expected = linear(act(linear(wide, module.gate)) * linear(wide, module.linear1), module.linear2)
-    agree(module(x), expected)
+    assert_close(module(x), expected)
     inputs = (x, *module.parameters())
     assert len(inputs) == (7 if bias else 4)
-    agree_in_gradient(module(x), expected, inputs)
+    assert_gradients_close(module(x), expected, inputs)
 
 
 def test_gated_layer_has_as_many_parameters():
@@ -403,11 +403,11 @@ def test_layers_take_either_norm_and_its_eps(norm, norm_first):
     kind, own = kinds[norm]
     for layer_of in (tl.EncoderLayer, tl.DecoderLayer):
         for eps in (None, 0.25):
-            layer = ready(layer_of(D_MODEL, N_HEADS, D_FF, norm_first=norm_first, norm=norm, eps=eps))
+            layer = prepare(layer_of(D_MODEL, N_HEADS, D_FF, norm_first=norm_first, norm=norm, eps=eps))
             norms = [part for part in layer.modules() if isinstance(part, (tl.LayerNorm, tl.RMSNorm))]
             assert len(norms) == (2 if layer_of is tl.EncoderLayer else 3)
             assert all(type(part) is kind and part.eps == (own if eps is None else eps) for part in norms)
-    layer = ready(tl.EncoderLayer(D_MODEL, N_HEADS, D_FF, norm_first=norm_first, norm=norm, eps=0.25))
+    layer = prepare(tl.EncoderLayer(D_MODEL, N_HEADS, D_FF, norm_first=norm_first, norm=norm, eps=0.25))
     x = vectors(5)
 
     def normalized(x, part):
@@ -418,12 +418,12 @@ def test_layers_take_either_norm_and_its_eps(norm, norm_first):
     y = x
     for part, own_norm in ((layer.self_attention, layer.norm1), (layer.feed_forward, layer.norm2)):
         y = y + part(normalized(y, own_norm)) if norm_first else normalized(y + part(y), own_norm)
-    agree(layer(x), y)
+    assert_close(layer(x), y)
 
 
 def test_layers_pass_options_to_attention():
     encoder, decoder = (
-        ready(kind(D_MODEL, 6, D_FF, n_kv_heads=2, rotate=tl.rotary, gated=True)).eval()
+        prepare(kind(D_MODEL, 6, D_FF, n_kv_heads=2, rotate=tl.rotary, gated=True)).eval()
         for kind in (tl.EncoderLayer, tl.DecoderLayer)
     )
     assert encoder.self_attention.n_kv_heads == decoder.cross_attention.n_kv_heads == 2
@@ -435,7 +435,7 @@ def test_layers_pass_options_to_attention():
         cache = layer.self_attention.new_cache()
         projected = [layer.cross_attention.project(memory)] if options else []
         steps = [layer.step(new, cache, *projected) for new in x.split([2, 1, 1, 1], 1)]
-        agree(torch.cat(steps, 1), layer(x, *options, is_causal=True))
+        assert_close(torch.cat(steps, 1), layer(x, *options, is_causal=True))
 
 
 # The exact text of every error.

@@ -14,14 +14,14 @@ import transformer_lab as tl
 from agreement import (
     DEVICE,
     DTYPES,
-    agree,
-    agree_in_gradient,
+    assert_close,
+    assert_gradients_close,
+    few_examples,
     gradients,
     needs_float64,
     normal,
-    quick,
+    prepare,
     raises,
-    ready,
 )
 
 D_MODEL, N_HEADS = 12, 3
@@ -125,7 +125,7 @@ def problems(draw):
 # Agreement.
 
 
-@quick
+@few_examples
 @given(problem=problems())
 def test_linear_attention_agrees_with_the_definition(problem):
     query, key, value, key_mask, is_causal, chunk_size, (feature_map, theirs) = problem
@@ -137,9 +137,9 @@ def test_linear_attention_agrees_with_the_definition(problem):
         output = tl.bidirectional_linear_attention(query, key, value, **options)
     assert output.dtype == query.dtype and output.device == query.device
     expected = by_loop(query, key, value, key_mask, is_causal, theirs)
-    agree(output, expected)
+    assert_close(output, expected)
     if expected.requires_grad:
-        agree_in_gradient(output, expected, (query, key, value))
+        assert_gradients_close(output, expected, (query, key, value))
     for x, before in zip((query, key, value), copies):
         assert torch.equal(x, before) and x._version == 0  # the inputs are unchanged
     assert key_mask is None or key_mask._version == 0
@@ -160,8 +160,8 @@ def test_all_forms_agree(chunk_size, feature_map, dtype):
     tensors = heads(37, dtype=dtype)
     causal = tl.causal_linear_attention(*tensors, feature_map=feature_map, chunk_size=chunk_size)
     steps = recurrent(*tensors, feature_map=feature_map)
-    agree(causal, steps)
-    agree_in_gradient(causal, steps, tensors)
+    assert_close(causal, steps)
+    assert_gradients_close(causal, steps, tensors)
     # The last query sees every key in both forms; likewise, every query sees all keys of the prefix that it ends.
     prefixes = [
         tl.bidirectional_linear_attention(query, key, value, feature_map=feature_map)
@@ -169,8 +169,8 @@ def test_all_forms_agree(chunk_size, feature_map, dtype):
         for query, key, value in [(tensors[0][..., n - 1 : n, :], tensors[1][..., :n, :], tensors[2][..., :n, :])]
     ]
     prefixes = torch.cat(prefixes, -2)
-    agree(causal, prefixes)
-    agree_in_gradient(causal, prefixes, tensors)
+    assert_close(causal, prefixes)
+    assert_gradients_close(causal, prefixes, tensors)
 
 
 @needs_float64
@@ -215,8 +215,8 @@ def test_second_derivatives_exist():
 def test_elu_feature_map_is_elu_plus_one(dtype):
     x = torch.tensor([-3.0, -1.0, -0.0, 0.0, 1e-3, 0.5, 7.0, 100.0], dtype=dtype, device=DEVICE, requires_grad=True)
     expected = F.elu(x.cpu().double()) + 1
-    agree(tl.elu_feature_map(x), expected)
-    agree_in_gradient(tl.elu_feature_map(x), expected, (x,))
+    assert_close(tl.elu_feature_map(x), expected)
+    assert_gradients_close(tl.elu_feature_map(x), expected, (x,))
     assert tl.elu_feature_map(x).dtype == dtype and x._version == 0
 
 
@@ -227,7 +227,7 @@ def test_feature_map_gradient_matches_the_formula_at_zero(function, dtype):
     numbers = [-3.0, -1.0, -1e-3, -0.0, 0.0, 1e-3, 7.0, 100.0]
     x = torch.tensor(numbers, dtype=dtype, device=DEVICE, requires_grad=True)
     (grad,) = torch.autograd.grad(function(x).sum(), x)
-    agree(grad, torch.tensor([math.exp(min(number, 0)) for number in numbers], dtype=torch.float64))
+    assert_close(grad, torch.tensor([math.exp(min(number, 0)) for number in numbers], dtype=torch.float64))
     assert grad[3] == grad[4] == 1  # where the two branches meet, both have slope 1, which counts only once
 
 
@@ -243,7 +243,7 @@ def test_elu_feature_map_is_exact_far_below_zero():
     # Queries and keys far below zero still have weights that sum to one.
     query, key = (torch.full((2, n, 4), -30.0, device=DEVICE) for n in (3, 5))
     value = normal(2, 5, 4, seed=0)
-    agree(tl.bidirectional_linear_attention(query, key, value), value.mean(-2, keepdim=True).expand(2, 3, 4))
+    assert_close(tl.bidirectional_linear_attention(query, key, value), value.mean(-2, keepdim=True).expand(2, 3, 4))
 
 
 def test_any_number_of_features():
@@ -258,7 +258,9 @@ def test_any_number_of_features():
 
     for feature_map, features in ((squared_relu, 4), (torch.exp, 4), (doubled, 8), (random_features, 7)):
         output = tl.causal_linear_attention(query, key, value, feature_map=feature_map, chunk_size=4)
-        agree(output, by_loop(query, key, value, is_causal=True, feature_map=lambda x, f=feature_map: on_device(f, x)))
+        assert_close(
+            output, by_loop(query, key, value, is_causal=True, feature_map=lambda x, f=feature_map: on_device(f, x))
+        )
         state = tl.initial_state(2, 3, features, 6, device=DEVICE)
         token = (x[..., 0, :] for x in (query, key, value))
         (S, z), _ = tl.linear_attention_step(state, *token, feature_map=feature_map)
@@ -274,7 +276,7 @@ def test_feature_map_can_be_a_learned_module():
     similarity = (learned(query) @ learned(key).mT).tril()
     expected = gradients(similarity @ value / similarity.sum(-1, keepdim=True), list(learned.parameters()))
     for grad, other in zip(grads, expected):
-        agree(grad, other)
+        assert_close(grad, other)
 
 
 # Properties.
@@ -321,7 +323,7 @@ def test_padding_is_excluded_from_both_sums(dtype, hidden, is_causal):
         x[..., hidden, :] = 50.0
     assert torch.equal(attend(*changed, key_mask=real), output)
     # Outputs and gradients of the real tokens are the same as without padding.
-    agree(output[..., real, :], attend(*(x[..., real, :] for x in tensors)))
+    assert_close(output[..., real, :], attend(*(x[..., real, :] for x in tensors)))
     for grad in gradients(output, tensors[1:]):
         assert (grad[..., hidden, :] == 0).all() and (grad[..., real, :] != 0).any()
 
@@ -352,8 +354,8 @@ def test_features_that_are_zero_match_nothing(dtype):
     tensors = [x.requires_grad_() for x in (query, key, value)]
     output = tl.causal_linear_attention(*tensors, feature_map=squared_relu, chunk_size=3)
     assert (output[..., [0, 1, 3], :] == 0).all()
-    agree(output, by_loop(*tensors, is_causal=True, feature_map=squared_relu))
-    agree_in_gradient(output, by_loop(*tensors, is_causal=True, feature_map=squared_relu), tensors)
+    assert_close(output, by_loop(*tensors, is_causal=True, feature_map=squared_relu))
+    assert_gradients_close(output, by_loop(*tensors, is_causal=True, feature_map=squared_relu), tensors)
     assert all(grad.isfinite().all() for grad in gradients(output, tensors))
 
 
@@ -381,7 +383,7 @@ def test_permuting_keys_changes_nothing_without_causality():
     query, key, value = heads(6, 8)
     order = torch.tensor([3, 0, 7, 4, 1, 6, 2, 5])
     output = tl.bidirectional_linear_attention(query, key, value)
-    agree(tl.bidirectional_linear_attention(query, key[..., order, :], value[..., order, :]), output)
+    assert_close(tl.bidirectional_linear_attention(query, key[..., order, :], value[..., order, :]), output)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -467,7 +469,7 @@ def test_difference_of_sums_fails_with_a_huge_key(form):
     """The two tempting forms above must fail these tests."""
     harmless = [x.detach() for x in heads(64, lead=(1, 2))]
     expected = with_weights(*harmless, is_causal=True, feature_map=torch.exp)
-    agree(form(*harmless, 8, torch.exp), expected)
+    assert_close(form(*harmless, 8, torch.exp), expected)
     tensors = one_huge_key(57)
     expected = with_weights(*tensors, is_causal=True, feature_map=torch.exp)
     actual = form(*tensors, 8, torch.exp)
@@ -606,8 +608,8 @@ def test_state_sums_up_earlier_tokens_and_is_not_modified():
         assert all(torch.equal(x, y) for x, y in zip(new, again))
         state = new
     k = elu_plus_one(key.cpu().double())
-    agree(state[0], k.mT @ value.cpu().double())
-    agree(state[1], k.sum(-2))
+    assert_close(state[0], k.mT @ value.cpu().double())
+    assert_close(state[1], k.sum(-2))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -617,7 +619,7 @@ def test_the_state_of_half_precision_is_float32(dtype):
     query, key, value = (x[..., 0, :] for x in heads(1, lead=(1, 1), d_head=2, d_value=3, dtype=dtype))
     state, output = tl.linear_attention_step(state, query, key, value)
     assert [x.dtype for x in state] == [kept, kept] and output.dtype == dtype
-    agree(output, value)  # the token attends to itself only
+    assert_close(output, value)  # the token attends to itself only
 
 
 def test_state_has_constant_size():
@@ -634,7 +636,7 @@ def test_a_step_takes_any_leading_axes(lead):
     query, key, value = heads(1, lead=lead)
     state = torch.zeros(*lead, 4, 6, device=DEVICE), torch.zeros(*lead, 4, device=DEVICE)
     _, output = tl.linear_attention_step(state, *(x[..., 0, :] for x in (query, key, value)))
-    agree(output, value[..., 0, :])
+    assert_close(output, value[..., 0, :])
 
 
 # The module.
@@ -642,7 +644,7 @@ def test_a_step_takes_any_leading_axes(lead):
 
 def attention(dtype=torch.float32, **options):
     torch.manual_seed(0)
-    return ready(tl.LinearAttention(D_MODEL, N_HEADS, **options), dtype)
+    return prepare(tl.LinearAttention(D_MODEL, N_HEADS, **options), dtype)
 
 
 def by_hand(module, query, key=None, value=None, mask=None, is_causal=False):
@@ -668,13 +670,13 @@ def by_hand(module, query, key=None, value=None, mask=None, is_causal=False):
 def test_module_is_projections_around_linear_attention(lead, bias, dtype):
     module = attention(dtype, bias=bias, chunk_size=2)
     x, y = (normal(*lead, n, D_MODEL, seed=n, dtype=dtype) for n in (5, 7))
-    agree(module(x), by_hand(module, x))
-    agree(module(x, y), by_hand(module, x, y))
-    agree(module(x, y, y * 2), by_hand(module, x, y, y * 2))
-    agree(module(x, is_causal=True), by_hand(module, x, is_causal=True))
+    assert_close(module(x), by_hand(module, x))
+    assert_close(module(x, y), by_hand(module, x, y))
+    assert_close(module(x, y, y * 2), by_hand(module, x, y, y * 2))
+    assert_close(module(x, is_causal=True), by_hand(module, x, is_causal=True))
     mask = torch.tensor([True, False, True, True, False], device=DEVICE)
-    agree(module(x, mask=mask), by_hand(module, x, mask=mask))
-    agree(module(x, mask=mask, is_causal=True), by_hand(module, x, mask=mask, is_causal=True))
+    assert_close(module(x, mask=mask), by_hand(module, x, mask=mask))
+    assert_close(module(x, mask=mask, is_causal=True), by_hand(module, x, mask=mask, is_causal=True))
     if x.numel():
         module(x, is_causal=True).sum().backward()
         assert all(parameter.grad is not None for parameter in module.parameters())
@@ -683,7 +685,7 @@ def test_module_is_projections_around_linear_attention(lead, bias, dtype):
 def test_keys_and_values_may_have_other_features():
     module = attention(d_key_in=5, d_value_in=7)
     x, y, z = normal(2, 4, D_MODEL, seed=1), normal(2, 6, 5, seed=2), normal(2, 6, 7, seed=3)
-    agree(module(x, y, z), by_hand(module, x, y, z))
+    assert_close(module(x, y, z), by_hand(module, x, y, z))
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -692,10 +694,10 @@ def test_padding_masks_of_a_batch(masked):
     x = normal(2, 6, D_MODEL, seed=1)
     mask = tl.padding_mask([6, 3], 6, device=DEVICE)
     output = module(x, mask=mask)
-    agree(output[1, :3], module(x[1, :3]))
+    assert_close(output[1, :3], module(x[1, :3]))
     causal = module(x, mask=mask, is_causal=True)
-    agree(causal[1, :3], module(x[1, :3], is_causal=True))
-    agree(causal[0], module(x[0], is_causal=True))
+    assert_close(causal[1, :3], module(x[1, :3], is_causal=True))
+    assert_close(causal[0], module(x[0], is_causal=True))
 
 
 def test_weights_match_forward():
@@ -710,9 +712,9 @@ def test_weights_match_forward():
         (module.weights(x, y, padding), y, module(x, y, mask=padding)),
     ):
         assert weights.shape == (2, N_HEADS, 5, tokens.shape[-2]) and (weights >= 0).all()
-        agree(weights.sum(-1), torch.ones(2, N_HEADS, 5))
+        assert_close(weights.sum(-1), torch.ones(2, N_HEADS, 5))
         values = tl.split_heads(module.v_proj(tokens), N_HEADS)
-        agree(module.out_proj(tl.merge_heads(weights @ values)), output)
+        assert_close(module.out_proj(tl.merge_heads(weights @ values)), output)
     nothing = torch.zeros(5, dtype=torch.bool, device=DEVICE)
     assert (module.weights(x, mask=nothing) == 0).all()
 
@@ -721,18 +723,18 @@ def test_weights_match_forward():
 def test_weights_of_many_keys_sum_to_one_in_half_precision(dtype):
     module = attention(dtype)
     x = normal(1, 3000, D_MODEL, seed=1, dtype=dtype).detach() * 8
-    agree(module.weights(x[:, :4], x).cpu().double().sum(-1).to(dtype), torch.ones(1, N_HEADS, 4))
+    assert_close(module.weights(x[:, :4], x).cpu().double().sum(-1).to(dtype), torch.ones(1, N_HEADS, 4))
 
 
 def test_from_torch_copies_projections():
     torch.manual_seed(0)
-    theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True))
+    theirs = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True))
     module = tl.LinearAttention.from_torch(theirs)
     assert type(module) is tl.LinearAttention and module.feature_map is tl.elu_feature_map
     state, softmax = module.state_dict(), tl.MultiHeadAttention.from_torch(theirs).state_dict()
     assert state.keys() == softmax.keys() and all(torch.equal(state[name], softmax[name]) for name in state)
     x = normal(2, 5, D_MODEL, seed=1)
-    agree(module(x), by_hand(module, x))
+    assert_close(module(x), by_hand(module, x))
     raises(
         lambda: tl.LinearAttention.from_torch(nn.MultiheadAttention(12, 3, dropout=0.5)),
         ValueError,
@@ -762,11 +764,11 @@ def test_the_module_under_autocast(dtype):
     for options in ({}, {"is_causal": True}):
         expected = module(x, **options)
         with torch.autocast(DEVICE.type, dtype=dtype):
-            agree(module(x, **options), expected)
+            assert_close(module(x, **options), expected)
         with torch.autocast(DEVICE.type, dtype=dtype):
             cache = module.new_cache()
             steps = torch.cat([module.step(new, cache) for new in x.split([3, 1, 6], -2)], -2)
-        agree(steps, module(x, is_causal=True).to(dtype))
+        assert_close(steps, module(x, is_causal=True).to(dtype))
 
 
 def in_linear(model):
@@ -784,7 +786,7 @@ def in_linear(model):
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_linear_attention_in_an_encoder_layer(norm_first):
     torch.manual_seed(0)
-    layer = in_linear(ready(tl.EncoderLayer(D_MODEL, N_HEADS, 24, norm_first=norm_first)))
+    layer = in_linear(prepare(tl.EncoderLayer(D_MODEL, N_HEADS, 24, norm_first=norm_first)))
     x, mask = normal(2, 7, D_MODEL, seed=1), tl.padding_mask([7, 4], 7, device=DEVICE)
     for options in ({}, {"is_causal": True}, {"mask": mask}, {"mask": mask, "is_causal": True}):
 
@@ -797,15 +799,15 @@ def test_linear_attention_in_an_encoder_layer(norm_first):
         else:
             expected = layer.norm1(x + part(x))
             expected = layer.norm2(expected + layer.feed_forward(expected))
-        agree(layer(x, **options), expected)
+        assert_close(layer(x, **options), expected)
     cache = layer.self_attention.new_cache()
     steps = torch.cat([layer.step(new, cache) for new in x.split([3, 1, 1, 2], -2)], -2)
-    agree(steps, layer(x, is_causal=True))
+    assert_close(steps, layer(x, is_causal=True))
 
 
 def test_linear_attention_in_a_decoder_layer():
     torch.manual_seed(0)
-    layer = in_linear(ready(tl.DecoderLayer(D_MODEL, N_HEADS, 24)))
+    layer = in_linear(prepare(tl.DecoderLayer(D_MODEL, N_HEADS, 24)))
     x, memory = normal(2, 7, D_MODEL, seed=1), normal(2, 5, D_MODEL, seed=2)
     mask = tl.padding_mask([5, 2], 5, device=DEVICE)
     output = layer(x, memory, memory_mask=mask, is_causal=True)
@@ -815,18 +817,18 @@ def test_linear_attention_in_a_decoder_layer():
 
     expected = layer.norm1(x + part(layer.self_attention, x, is_causal=True))
     expected = layer.norm2(expected + part(layer.cross_attention, expected, memory, mask=mask))
-    agree(output, layer.norm3(expected + layer.feed_forward(expected)))
+    assert_close(output, layer.norm3(expected + layer.feed_forward(expected)))
     alone = layer(x[1:], memory[1:, :2], is_causal=True)
-    agree(output[1:], alone)
+    assert_close(output[1:], alone)
     cache, projected = layer.self_attention.new_cache(), layer.cross_attention.project(memory)
     steps = torch.cat([layer.step(new, cache, projected, mask) for new in x.split([2, 1, 4], -2)], -2)
-    agree(steps, output)
+    assert_close(steps, output)
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_linear_transformer_generates_the_same_with_its_cache(norm_first):
     torch.manual_seed(0)
-    model = in_linear(ready(tl.Transformer(20, 20, 24, 2, 2, 48, norm_first=norm_first)).eval())
+    model = in_linear(prepare(tl.Transformer(20, 20, 24, 2, 2, 48, norm_first=norm_first)).eval())
     source = torch.randint(20, (3, 6), generator=torch.Generator().manual_seed(1)).to(DEVICE)
     mask = tl.padding_mask([6, 4, 1], 6, device=DEVICE)
     with_states = model.generate(source, mask, bos=0, max_new_tokens=20)
@@ -891,12 +893,12 @@ def test_gqa_shares_the_state(rotate, n_kv_heads):
         {"mask": of_heads, "is_causal": True},
         {"mask": padding[0, 0]},
     ):
-        agree(module(x, **options), own(x, **options))
-        agree_in_gradient(module(x, **options), own(x, **options), (x,))
-        agree(module.weights(x, **options), own.weights(x, **options))
+        assert_close(module(x, **options), own(x, **options))
+        assert_gradients_close(module(x, **options), own(x, **options), (x,))
+        assert_close(module.weights(x, **options), own.weights(x, **options))
     cache = module.new_cache()
     steps = [module.step(new, cache) for new in x.split([2, 1, 2], -2)]
-    agree(torch.cat(steps, -2), own(x, is_causal=True))
+    assert_close(torch.cat(steps, -2), own(x, is_causal=True))
     assert cache.state[0].numel() == 2 * n_kv_heads * 2 * 2
 
 
@@ -915,12 +917,12 @@ def test_linear_attention_takes_a_head_size_and_qk_norm(rotate):
     query, key, value = (heads.repeat_interleave(4 // heads.shape[1], 1) for heads in (query, key, value))
     for causal, function in ((True, tl.causal_linear_attention), (False, tl.bidirectional_linear_attention)):
         expected = module.out_proj(tl.merge_heads(function(query, key, value)))
-        agree(module(x, is_causal=causal), expected)
-        agree_in_gradient(module(x, is_causal=causal), expected, (x,))
-        agree(module.out_proj(tl.merge_heads(module.weights(x, is_causal=causal) @ value)), expected)
+        assert_close(module(x, is_causal=causal), expected)
+        assert_gradients_close(module(x, is_causal=causal), expected, (x,))
+        assert_close(module.out_proj(tl.merge_heads(module.weights(x, is_causal=causal) @ value)), expected)
     cache = module.new_cache()
     steps = [module.step(new, cache) for new in x.split([2, 1, 2], -2)]
-    agree(torch.cat(steps, -2), module(x, is_causal=True))
+    assert_close(torch.cat(steps, -2), module(x, is_causal=True))
     assert [x.numel() for x in cache.state] == [2 * 2 * 6 * 6, 2 * 2 * 6]  # one state for each head of keys
 
 

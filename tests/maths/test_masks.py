@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 import transformer_lab as tl
-from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, normal, raises
+from agreement import DEVICE, DTYPES, FULL_PRECISION, assert_close, assert_gradients_close, normal, raises
 
 SIZES = range(6)
 
@@ -125,33 +125,35 @@ def test_masks_combine():
     )
 
 
-@pytest.mark.parametrize("dtype", EXACT)
+@pytest.mark.parametrize("dtype", FULL_PRECISION)
 def test_causal_mask_matches_is_causal_for_a_sequence(dtype):
     query, key, value = query_key_value(5, dtype=dtype)
     masked = tl.scaled_dot_product_attention(query, key, value, tl.causal_mask(5, device=DEVICE))
     causal = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
-    agree(masked, causal)
-    agree_in_gradient(masked, causal, (query, key, value))
+    assert_close(masked, causal)
+    assert_gradients_close(masked, causal, (query, key, value))
 
 
 def test_is_causal_counts_from_the_first_key():
     query, key, value = query_key_value(5)
     whole = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
     recent = query[:, :, -2:]  # two new tokens, and three in the cache
-    agree(tl.scaled_dot_product_attention(recent, key, value, tl.causal_mask(2, 5, device=DEVICE)), whole[:, :, -2:])
+    assert_close(
+        tl.scaled_dot_product_attention(recent, key, value, tl.causal_mask(2, 5, device=DEVICE)), whole[:, :, -2:]
+    )
     wrong = tl.scaled_dot_product_attention(recent, key, value, is_causal=True)
     assert (wrong - whole[:, :, -2:]).abs().max() > 0.1
 
 
-@pytest.mark.parametrize("dtype", EXACT)
+@pytest.mark.parametrize("dtype", FULL_PRECISION)
 def test_pytorch_takes_bool_and_additive_masks(dtype):
     query, key, value = query_key_value(5, dtype=dtype)
     mask = tl.causal_mask(5, device=DEVICE) & tl.padding_mask([5, 3], 5, device=DEVICE)
     ours = tl.scaled_dot_product_attention(query, key, value, mask)
     for form in (mask, tl.additive_mask(mask, dtype=dtype)):
         theirs = F.scaled_dot_product_attention(query, key, value, attn_mask=form)
-        agree(ours, theirs)
-        agree_in_gradient(ours, theirs, (query, key, value))
+        assert_close(ours, theirs)
+        assert_gradients_close(ours, theirs, (query, key, value))
 
 
 def test_tokens_outside_a_window_do_not_change_the_output():

@@ -7,13 +7,13 @@ import transformer_lab as tl
 from agreement import (
     DEVICE,
     DTYPES,
-    agree,
-    agree_in_gradient,
+    assert_close,
+    assert_gradients_close,
     gradients,
     load_transformers,
     normal,
+    prepare,
     raises,
-    ready,
 )
 
 D_MODEL, D_FF, N_EXPERTS, N_ACTIVE = 6, 5, 7, 3
@@ -21,7 +21,7 @@ D_MODEL, D_FF, N_EXPERTS, N_ACTIVE = 6, 5, 7, 3
 
 def mixture(dtype=torch.float32, n_experts=N_EXPERTS, n_active=N_ACTIVE, **options):
     torch.manual_seed(0)
-    return ready(tl.MixtureOfExperts(D_MODEL, D_FF, n_experts, n_active, **options), dtype)
+    return prepare(tl.MixtureOfExperts(D_MODEL, D_FF, n_experts, n_active, **options), dtype)
 
 
 def tokens(*lead, dtype=torch.float32):
@@ -78,9 +78,9 @@ def test_mixture_matches_loops(lead, options, dtype):
     module, x = mixture(dtype, **options), tokens(*lead, dtype=dtype)
     actual, expected = module(x), by_loops(module, x)
     assert actual.dtype == dtype and actual.device == x.device and x._version == 0
-    agree(actual, expected)
+    assert_close(actual, expected)
     inputs = (x, *module.parameters())
-    agree_in_gradient(actual, expected, inputs)
+    assert_gradients_close(actual, expected, inputs)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -95,7 +95,7 @@ def test_route_returns_the_most_probable_experts(renormalize, dtype):
         best = sorted(range(N_EXPERTS), key=lambda e: -chances[place][e].item())[:N_ACTIVE]
         assert indices[place].tolist() == best
         chosen = chances[place][best]
-        agree(weights[place], chosen / chosen.sum() if renormalize else chosen)
+        assert_close(weights[place], chosen / chosen.sum() if renormalize else chosen)
 
 
 def test_softmax_over_the_chosen_alone_is_the_same():
@@ -103,14 +103,14 @@ def test_softmax_over_the_chosen_alone_is_the_same():
     scores, indices = module.router(x).topk(N_ACTIVE, -1)
     actual = module.route(x)
     assert torch.equal(actual[0], indices)
-    agree(actual[1], torch.softmax(scores, -1))
+    assert_close(actual[1], torch.softmax(scores, -1))
 
 
 def test_large_logits_stay_finite():
     module, x = mixture(), tokens(2, 5) * 1e4
     _, weights = module.route(x)
     assert weights.isfinite().all() and module(x).isfinite().all()
-    agree(weights.sum(-1), torch.ones(2, 5))
+    assert_close(weights.sum(-1), torch.ones(2, 5))
 
 
 def test_tokens_do_not_depend_on_each_other():
@@ -118,15 +118,15 @@ def test_tokens_do_not_depend_on_each_other():
     actual = module(x)
     for i in range(3):
         for j in range(5):
-            agree(module(x[i, j : j + 1]), actual[i, j : j + 1])
-    agree(module(x.mT.contiguous().mT), actual)
+            assert_close(module(x[i, j : j + 1]), actual[i, j : j + 1])
+    assert_close(module(x.mT.contiguous().mT), actual)
 
 
 def test_equal_experts_are_one_feed_forward_layer():
     module, x = mixture(bias=True), tokens(2, 5)
     for expert in module.experts:
         expert.load_state_dict(module.experts[0].state_dict())
-    agree(module(x), module.experts[0](x))
+    assert_close(module(x), module.experts[0](x))
 
 
 def test_shared_experts_are_a_sum_of_experts():
@@ -138,7 +138,7 @@ def test_shared_experts_are_a_sum_of_experts():
         state = {f"{name}.weight": getattr(module.shared, name).weight[rows] for name in ("linear1", "gate")}
         own.load_state_dict(state | {"linear2.weight": module.shared.linear2.weight[:, rows]})
         expected = expected + own(x)
-    agree(module(x), expected)
+    assert_close(module(x), expected)
 
 
 def test_experts_compute_only_what_is_routed_to_them():
@@ -171,10 +171,10 @@ def test_autocast(dtype, n_shared):
     module, x = mixture(n_shared=n_shared), tokens(2, 5)
     expected = module(x)
     with torch.autocast(DEVICE.type, dtype=dtype):
-        agree(module(x).to(dtype), expected)
-        agree(module(x.to(dtype)).to(dtype), expected)
+        assert_close(module(x).to(dtype), expected)
+        assert_close(module(x.to(dtype)).to(dtype), expected)
         other = torch.bfloat16 if dtype == torch.float16 else torch.float16
-        agree(module(x.to(other)).bfloat16(), expected)
+        assert_close(module(x.to(other)).bfloat16(), expected)
 
 
 def test_mixture_replaces_the_feed_forward_layer_of_a_model():
@@ -223,8 +223,8 @@ def test_mixture_matches_transformers(kind):
             theirs.experts.down_proj[e].copy_(expert.linear2.weight)
     x = tokens(2, 40)
     actual, expected = ours(x), theirs.to(DEVICE)(x)
-    agree(actual, expected)
-    agree_in_gradient(actual, expected, (x,))
+    assert_close(actual, expected)
+    assert_gradients_close(actual, expected, (x,))
 
 
 # The exact text of every error.

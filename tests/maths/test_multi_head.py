@@ -13,17 +13,17 @@ import transformer_lab as tl
 from agreement import (
     DEVICE,
     DTYPES,
-    EXACT,
-    agree,
-    agree_in_gradient,
-    agree_in_parameters,
+    FULL_PRECISION,
+    assert_close,
+    assert_gradients_close,
+    assert_same_parameters,
+    assert_separate_copies,
+    few_examples,
     gradients,
     load_transformers,
     normal,
-    quick,
+    prepare,
     raises,
-    ready,
-    same_numbers_elsewhere,
 )
 
 D_MODEL, N_HEADS = 12, 3
@@ -31,7 +31,7 @@ D_MODEL, N_HEADS = 12, 3
 
 def attention(dtype=torch.float32, **options):
     torch.manual_seed(0)
-    return ready(tl.MultiHeadAttention(D_MODEL, N_HEADS, **options), dtype)
+    return prepare(tl.MultiHeadAttention(D_MODEL, N_HEADS, **options), dtype)
 
 
 def tokens(*shape, seed=1, dtype=torch.float32):
@@ -41,7 +41,7 @@ def tokens(*shape, seed=1, dtype=torch.float32):
 # Split and merge.
 
 
-@quick
+@few_examples
 @given(
     lead=st.lists(st.integers(0, 3), max_size=3),
     n_heads=st.integers(1, 4),
@@ -65,7 +65,7 @@ def test_split_heads_and_merge_heads_are_inverse(lead, n_heads, d_head, seq, con
     assert torch.equal(tl.split_heads(merged, n_heads), heads)
     assert x._version == heads._version == 0
     if x.numel():
-        agree_in_gradient(tl.merge_heads(split * 2), x * 2, (x,))
+        assert_gradients_close(tl.merge_heads(split * 2), x * 2, (x,))
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.float16])
@@ -94,16 +94,16 @@ def test_view_without_transpose_scrambles_heads():
 @pytest.mark.parametrize("lead", [(), (2,), (2, 0), (2, 1, 3)])
 def test_single_head_is_three_projections_and_attention(lead):
     torch.manual_seed(0)
-    layer = tl.SingleHeadAttention(d_model=5, d_head=3, d_value=4).to(DEVICE, EXACT[-1])
-    x = normal(*lead, 6, 5, seed=1, dtype=EXACT[-1])
+    layer = tl.SingleHeadAttention(d_model=5, d_head=3, d_value=4).to(DEVICE, FULL_PRECISION[-1])
+    x = normal(*lead, 6, 5, seed=1, dtype=FULL_PRECISION[-1])
     mask = (normal(6, 6, seed=2) > 0).detach()
     state = {name: parameter.detach() for name, parameter in layer.state_dict().items()}
     q, k, v = (x @ state[f"{name}_proj.weight"].T + state[f"{name}_proj.bias"] for name in "qkv")
     assert layer(x).shape == (*lead, 6, 4)
-    agree(layer(x), tl.scaled_dot_product_attention(q, k, v))
-    agree(layer(x, mask), tl.scaled_dot_product_attention(q, k, v, mask))
-    agree(layer(x, is_causal=True), tl.scaled_dot_product_attention(q, k, v, is_causal=True))
-    agree(layer.weights(x, mask), tl.attention_weights(q, k, mask))
+    assert_close(layer(x), tl.scaled_dot_product_attention(q, k, v))
+    assert_close(layer(x, mask), tl.scaled_dot_product_attention(q, k, v, mask))
+    assert_close(layer(x, is_causal=True), tl.scaled_dot_product_attention(q, k, v, is_causal=True))
+    assert_close(layer.weights(x, mask), tl.attention_weights(q, k, mask))
     if x.numel():
         layer(x).sum().backward()
         assert all(parameter.grad is not None for parameter in layer.parameters())
@@ -124,9 +124,9 @@ def test_single_head_in_half_precision_and_under_autocast(dtype):
     x = normal(2, 6, 5, seed=1).detach()
     expected = layer(x)
     with torch.autocast(DEVICE.type, dtype=dtype):
-        agree(layer(x), expected)
-        agree(layer(x.to(dtype)), expected)
-    agree(layer.to(dtype)(x.to(dtype)), expected)
+        assert_close(layer(x), expected)
+        assert_close(layer(x.to(dtype)), expected)
+    assert_close(layer.to(dtype)(x.to(dtype)), expected)
 
 
 # Many heads.
@@ -163,17 +163,17 @@ def test_multi_head_matches_einsum_over_every_axis(lead, bias):
     z = z[..., :7, :]
     for inputs in ((x,), (x, y), (x, y, z)):
         weights, output = by_einsum(module, *inputs)
-        agree(module(*inputs), output)
-        agree(module.weights(*inputs[:2]), weights)
-    agree_in_gradient(module(x, y, z), by_einsum(module, x, y, z)[1], (x, y, z, *module.parameters()))
+        assert_close(module(*inputs), output)
+        assert_close(module.weights(*inputs[:2]), weights)
+    assert_gradients_close(module(x, y, z), by_einsum(module, x, y, z)[1], (x, y, z, *module.parameters()))
     mask = (normal(*lead, N_HEADS, 5, 7, seed=3) > -0.5).detach()
     mask[..., 0] = True
     weights, output = by_einsum(module, x, y, z, mask)
-    agree(module(x, y, z, mask), output)
-    agree(module(x, y, z, mask=mask), output)
-    agree(module.weights(x, y, mask), weights)
+    assert_close(module(x, y, z, mask), output)
+    assert_close(module(x, y, z, mask=mask), output)
+    assert_close(module.weights(x, y, mask), weights)
     triangle = torch.ones(5, 5, dtype=torch.bool, device=DEVICE).tril()
-    agree(module(x, is_causal=True), by_einsum(module, x, allowed=triangle)[1])
+    assert_close(module(x, is_causal=True), by_einsum(module, x, allowed=triangle)[1])
 
 
 def test_packed_projection_matches_three_projections():
@@ -182,7 +182,7 @@ def test_packed_projection_matches_three_projections():
     bias = torch.cat([module.q_proj.bias, module.k_proj.bias, module.v_proj.bias])
     assert packed.shape == (3 * D_MODEL, D_MODEL)
     q, k, v = (tl.split_heads(part, N_HEADS) for part in F.linear(x, packed, bias).chunk(3, dim=-1))
-    agree(module.out_proj(tl.merge_heads(tl.scaled_dot_product_attention(q, k, v))), module(x))
+    assert_close(module.out_proj(tl.merge_heads(tl.scaled_dot_product_attention(q, k, v))), module(x))
 
 
 def test_heads_match_single_head_attentions():
@@ -194,7 +194,7 @@ def test_heads_match_single_head_attentions():
             large = getattr(module, name)
             getattr(head, name).load_state_dict({"weight": large.weight[rows], "bias": large.bias[rows]})
         outputs.append(head(x))
-    agree(module.out_proj(torch.cat(outputs, dim=-1)), module(x))
+    assert_close(module.out_proj(torch.cat(outputs, dim=-1)), module(x))
 
 
 def test_permuting_heads_changes_nothing():
@@ -208,8 +208,8 @@ def test_permuting_heads_changes_nothing():
                 new.copy_(mine[features])
         other.out_proj.weight.copy_(module.out_proj.weight[:, features])
         other.out_proj.bias.copy_(module.out_proj.bias)
-    agree(other(x), module(x))
-    agree(other.weights(x), module.weights(x)[:, order])
+    assert_close(other(x), module(x))
+    assert_close(other.weights(x), module.weights(x)[:, order])
 
 
 def test_project_and_attend_projected_match_forward():
@@ -218,8 +218,10 @@ def test_project_and_attend_projected_match_forward():
     keys, values = module.project(key, value)
     assert keys.shape == values.shape == (2, N_HEADS, 6, 4)
     mask = (normal(4, 6, seed=4) > -1).detach()
-    agree(module.attend_projected(query, keys, values, mask), module(query, key, value, mask))
-    agree(module.attend_projected(query, keys, values, is_causal=True), module(query, key, value, is_causal=True))
+    assert_close(module.attend_projected(query, keys, values, mask), module(query, key, value, mask))
+    assert_close(
+        module.attend_projected(query, keys, values, is_causal=True), module(query, key, value, is_causal=True)
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -227,12 +229,12 @@ def test_half_precision_and_autocast(dtype):
     module, x = attention(), tokens(2, 5, D_MODEL)
     expected, weights = module(x).detach(), module.weights(x).detach()
     with torch.autocast(DEVICE.type, dtype=dtype):
-        agree(module(x), expected)
-        agree(module(x.to(dtype)), expected)
-        agree(module.weights(x), weights)
+        assert_close(module(x), expected)
+        assert_close(module(x.to(dtype)), expected)
+        assert_close(module.weights(x), weights)
     module.to(dtype)
-    agree(module(x.to(dtype)), expected)
-    agree(module.weights(x.to(dtype)), weights)
+    assert_close(module(x.to(dtype)), expected)
+    assert_close(module.weights(x.to(dtype)), weights)
 
 
 @pytest.mark.parametrize(
@@ -245,9 +247,9 @@ def test_empty_and_single(shapes):
     assert output.shape == query.shape
     assert module.weights(query, key).shape == (*shapes[0][:-1], N_HEADS, shapes[0][-1], shapes[1][-1])
     if shapes[1][-1] == 0:  # without keys, every head returns zeros
-        agree(output, module.out_proj.bias.expand(output.shape))
+        assert_close(output, module.out_proj.bias.expand(output.shape))
     if shapes[1][-1] == 1:  # with one key, this key gets all the weight
-        agree(output, module.out_proj(module.v_proj(key)).expand(output.shape))
+        assert_close(output, module.out_proj(module.v_proj(key)).expand(output.shape))
     output.sum().backward()
     assert all(p.grad is None or p.grad.isfinite().all() for p in module.parameters())
 
@@ -271,9 +273,9 @@ def test_fully_masked_queries_get_the_output_bias(kind, lead, dtype):
     output, weights = module(x, y, mask=mask), module.weights(x, y, mask)
     fully_masked = ~mask.expand(*lead, N_HEADS, 5, 3).any(-1)
     assert (weights[fully_masked] == 0).all()
-    agree(weights[~fully_masked].sum(-1), torch.ones((~fully_masked).sum()))
+    assert_close(weights[~fully_masked].sum(-1), torch.ones((~fully_masked).sum()))
     rows = fully_masked.all(-2)  # fully masked in every head
-    agree(output[rows], module.out_proj.bias.expand(output[rows].shape))
+    assert_close(output[rows], module.out_proj.bias.expand(output[rows].shape))
     for grad in (*gradients(output, (x, y, *module.parameters())), *gradients(weights, (x, y))):
         assert grad.isfinite().all()
     assert (gradients(output, (x,))[0][rows] == 0).all()
@@ -281,7 +283,7 @@ def test_fully_masked_queries_get_the_output_bias(kind, lead, dtype):
 
 @pytest.mark.parametrize("train", [True, False])
 def test_pytorch_returns_nan_for_fully_masked_rows_on_one_path(train):
-    theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)).train(train)
+    theirs = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)).train(train)
     ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(2, 5, D_MODEL)
     mask = torch.ones(5, 5, dtype=torch.bool, device=DEVICE)
     mask[2] = False
@@ -290,9 +292,9 @@ def test_pytorch_returns_nan_for_fully_masked_rows_on_one_path(train):
     assert with_weights[:, [0, 1, 3, 4]].isfinite().all()
     without, _ = theirs(x, x, x, attn_mask=~mask, need_weights=False)
     if torch.__version__ >= "2.5":  # older versions return NaN in both
-        agree(without[:, 2], theirs.out_proj.bias.expand(2, -1))
-        agree(ours(x, mask=mask), without)
-    agree(ours(x, mask=mask)[:, 2], theirs.out_proj.bias.expand(2, -1))
+        assert_close(without[:, 2], theirs.out_proj.bias.expand(2, -1))
+        assert_close(ours(x, mask=mask), without)
+    assert_close(ours(x, mask=mask)[:, 2], theirs.out_proj.bias.expand(2, -1))
 
 
 # Dropout.
@@ -301,23 +303,23 @@ def test_pytorch_returns_nan_for_fully_masked_rows_on_one_path(train):
 def test_dropout_applies_to_weights_in_training():
     module, x = attention(dropout=0.5), tokens(1, 5, D_MODEL)
     assert not torch.equal(module(x), module(x))
-    agree(module.weights(x), by_einsum(module, x)[0])  # `weights` returns them without dropout
+    assert_close(module.weights(x), by_einsum(module, x)[0])  # `weights` returns them without dropout
     assert torch.equal(module.eval()(x), module(x))
-    agree(module(x), by_einsum(module, x)[1])
+    assert_close(module(x), by_einsum(module, x)[1])
     everything = attention(dropout=1.0)
-    agree(everything(x), everything.out_proj.bias.expand(1, 5, -1))
+    assert_close(everything(x), everything.out_proj.bias.expand(1, 5, -1))
 
 
 @pytest.mark.parametrize("batch_first", [True, False])
 def test_dropout_matches_pytorch(batch_first):
-    theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, dropout=0.4, batch_first=batch_first))
+    theirs = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, dropout=0.4, batch_first=batch_first))
     ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(2, 5, D_MODEL)
     assert ours.dropout == 0.4 and ours.training
     y = x if batch_first else x.transpose(0, 1)
     torch.manual_seed(0)
     expected, _ = theirs(y, y, y, need_weights=False)
     torch.manual_seed(0)
-    agree(ours(x), expected if batch_first else expected.transpose(0, 1))
+    assert_close(ours(x), expected if batch_first else expected.transpose(0, 1))
     assert not tl.MultiHeadAttention.from_torch(theirs.eval()).training
 
 
@@ -362,7 +364,9 @@ OPTIONS = [
 ]
 # Every mask with every shape of the module; the dtypes alternate.
 PAIRS = [
-    pytest.param(EXACT[(i + j) % len(EXACT)], kind, *options, id=f"{kind}-{'-'.join(map(str, options))}")
+    pytest.param(
+        FULL_PRECISION[(i + j) % len(FULL_PRECISION)], kind, *options, id=f"{kind}-{'-'.join(map(str, options))}"
+    )
     for i, kind in enumerate(KINDS)
     for j, options in enumerate(OPTIONS)
 ]
@@ -372,11 +376,11 @@ PAIRS = [
 def test_from_torch_matches_pytorch(dtype, kind, kdim, vdim, bias, batch_first):
     torch.manual_seed(0)
     options = {"kdim": kdim, "vdim": vdim, "bias": bias, "batch_first": batch_first}
-    theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, **options), dtype)
+    theirs = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, **options), dtype)
     state = torch.get_rng_state()
     ours = tl.MultiHeadAttention.from_torch(theirs)
     assert torch.equal(torch.get_rng_state(), state)  # no random numbers were drawn
-    same_numbers_elsewhere(ours, theirs)
+    assert_separate_copies(ours, theirs)
     assert (ours.n_heads, ours.dropout) == (N_HEADS, 0.0)
 
     x = tokens(2, 5, D_MODEL, dtype=dtype)
@@ -395,28 +399,28 @@ def test_from_torch_matches_pytorch(dtype, kind, kdim, vdim, bias, batch_first):
             placed = (t if batch_first else t.transpose(0, 1) for t in (query, key, value))
             expected, weights = theirs(*placed, **torch_mask, need_weights=need_weights, average_attn_weights=False)
             expected = expected if batch_first else expected.transpose(0, 1)
-            agree(actual, expected)
-            agree_in_gradient(actual, expected, inputs)
-            agree_in_parameters(actual, ours, expected, theirs)
+            assert_close(actual, expected)
+            assert_gradients_close(actual, expected, inputs)
+            assert_same_parameters(actual, ours, expected, theirs)
             if need_weights and "is_causal" not in mask:
-                agree(ours.weights(*call_inputs[:2], **mask), weights)
+                assert_close(ours.weights(*call_inputs[:2], **mask), weights)
 
 
 @pytest.mark.parametrize("kind", ["none", "padding", "some"])
 def test_evaluation_matches_pytorchs_fast_path(kind):
-    theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)).eval()
+    theirs = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)).eval()
     ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(2, 5, D_MODEL)
     mask, torch_mask = masks(2, 5, 5)[kind]
     with torch.no_grad():
         expected, weights = theirs(x, x, x, **torch_mask, average_attn_weights=False)
-        agree(ours(x, **mask), expected)
-        agree(ours.weights(x, **mask), weights)
+        assert_close(ours(x, **mask), expected)
+        assert_close(ours.weights(x, **mask), weights)
 
 
 def test_from_torch_of_a_frozen_module_with_one_sequence():
-    theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS)).requires_grad_(False)
+    theirs = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS)).requires_grad_(False)
     ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(5, D_MODEL)
-    agree(ours(x), theirs(x, x, x)[0])
+    assert_close(ours(x), theirs(x, x, x)[0])
     with torch.no_grad():
         ours.q_proj.weight += 1
     assert not torch.equal(ours.q_proj.weight, theirs.in_proj_weight[:D_MODEL])
@@ -431,10 +435,10 @@ def test_from_torch_keeps_frozen_parameters_frozen():
 
 
 def test_from_torch_takes_a_parametrized_projection():
-    theirs = ready(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True))
+    theirs = prepare(nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True))
     nn.utils.parametrizations.weight_norm(theirs.out_proj)
     x = tokens(2, 5, D_MODEL)
-    agree(tl.MultiHeadAttention.from_torch(theirs)(x), theirs(x, x, x)[0])
+    assert_close(tl.MultiHeadAttention.from_torch(theirs)(x), theirs(x, x, x)[0])
 
 
 # Different functions for attention and for positions.
@@ -444,12 +448,12 @@ def test_heads_can_use_another_attention():
     def linear(query, key, value, mask, *, is_causal, dropout_p):
         return (tl.causal_linear_attention if is_causal else tl.bidirectional_linear_attention)(query, key, value)
 
-    module = ready(tl.MultiHeadAttention(D_MODEL, N_HEADS, attend=linear))
+    module = prepare(tl.MultiHeadAttention(D_MODEL, N_HEADS, attend=linear))
     peer = tl.LinearAttention(D_MODEL, N_HEADS).to(DEVICE)
     peer.load_state_dict(module.state_dict())
     x = tokens(2, 5, D_MODEL)
     for options in ({}, {"is_causal": True}):
-        agree(module(x, **options), peer(x, **options))
+        assert_close(module(x, **options), peer(x, **options))
     text = "attend must be scaled_dot_product_attention for its weights to be known, got linear"
     raises(lambda: module.weights(x), ValueError, text)
 
@@ -462,25 +466,25 @@ def rotated(x, positions):
 
 
 def test_rotate_applies_to_queries_and_keys():
-    module = ready(tl.MultiHeadAttention(D_MODEL, N_HEADS, rotate=rotated)).eval()
+    module = prepare(tl.MultiHeadAttention(D_MODEL, N_HEADS, rotate=rotated)).eval()
     x, places = tokens(2, 5, D_MODEL), torch.arange(5, device=DEVICE)
     query, key, value = (tl.split_heads(p(x), N_HEADS) for p in (module.q_proj, module.k_proj, module.v_proj))
     query, key = rotated(query, places), rotated(key, places)
     heads = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
     expected = module.out_proj(tl.merge_heads(heads))
-    agree(module(x, is_causal=True), expected)
-    agree(module.weights(x, is_causal=True), tl.attention_weights(query, key, is_causal=True))
+    assert_close(module(x, is_causal=True), expected)
+    assert_close(module.weights(x, is_causal=True), tl.attention_weights(query, key, is_causal=True))
     cache = module.new_cache()
-    agree(torch.cat([module.step(new, cache) for new in x.split([2, 1, 1, 1], -2)], -2), expected)
+    assert_close(torch.cat([module.step(new, cache) for new in x.split([2, 1, 1, 1], -2)], -2), expected)
 
 
 def test_causal_weights_match_a_causal_mask():
-    module = ready(tl.MultiHeadAttention(D_MODEL, N_HEADS))
+    module = prepare(tl.MultiHeadAttention(D_MODEL, N_HEADS))
     x = tokens(2, 5, D_MODEL)
     causal = tl.causal_mask(5, device=DEVICE)
-    agree(module.weights(x, is_causal=True), module.weights(x, mask=causal))
+    assert_close(module.weights(x, is_causal=True), module.weights(x, mask=causal))
     linear = tl.LinearAttention(D_MODEL, N_HEADS).to(DEVICE)
-    agree(linear.weights(x, is_causal=True), linear.weights(x, mask=causal))
+    assert_close(linear.weights(x, is_causal=True), linear.weights(x, mask=causal))
 
 
 # Heads that share keys and values.
@@ -501,7 +505,7 @@ def with_all_heads(module, kind=tl.MultiHeadAttention, **options):
 @pytest.mark.parametrize("n_kv_heads", [1, 2, 3, 6])
 def test_gqa_matches_repeated_keys(n_kv_heads, rotate, dtype):
     torch.manual_seed(0)
-    module = ready(tl.MultiHeadAttention(12, 6, n_kv_heads=n_kv_heads, rotate=rotate), dtype).eval()
+    module = prepare(tl.MultiHeadAttention(12, 6, n_kv_heads=n_kv_heads, rotate=rotate), dtype).eval()
     own = with_all_heads(module, rotate=rotate).eval()
     d_kv = 2 * n_kv_heads
     assert module.k_proj.weight.shape == module.v_proj.weight.shape == (d_kv, 12)
@@ -514,14 +518,14 @@ def test_gqa_matches_repeated_keys(n_kv_heads, rotate, dtype):
         ((x, memory), {"mask": tl.padding_mask([3, 0], 7, device=DEVICE)}),
     ]
     for inputs, options in calls:
-        agree(module(*inputs, **options), own(*inputs, **options))
-        agree_in_gradient(module(*inputs, **options), own(*inputs, **options), inputs)
-        agree(module.weights(*inputs, **options), own.weights(*inputs, **options))
+        assert_close(module(*inputs, **options), own(*inputs, **options))
+        assert_gradients_close(module(*inputs, **options), own(*inputs, **options), inputs)
+        assert_close(module.weights(*inputs, **options), own.weights(*inputs, **options))
     key, value = module.project(x)
     assert key.shape == value.shape == (2, n_kv_heads, 5, 2)
     cache = module.new_cache()
     steps = [module.step(new, cache) for new in x.split([2, 1, 1, 1], -2)]
-    agree(torch.cat(steps, -2), own(x, is_causal=True))
+    assert_close(torch.cat(steps, -2), own(x, is_causal=True))
     assert all(kept.shape[:2] == (2, n_kv_heads) for kept in cache._buffers)
 
 
@@ -597,14 +601,14 @@ def test_own_head_size_and_qk_norm_match_loops(lead, options, dtype):
         weights, output = by_loops(module, *inputs, **causal)
         actual = module(*inputs, **causal)
         assert actual.shape == x.shape and actual.dtype == dtype
-        agree(actual, output)
-        agree(module.weights(*inputs, **causal), weights)
-        agree_in_gradient(actual, output, (*inputs, *module.parameters()))
+        assert_close(actual, output)
+        assert_close(module.weights(*inputs, **causal), weights)
+        assert_gradients_close(actual, output, (*inputs, *module.parameters()))
     whole, cache = module(x, is_causal=True), module.new_cache()
-    agree(torch.cat([module.step(new, cache) for new in x.split([2, 1, 1, 1], -2)], -2), whole)
+    assert_close(torch.cat([module.step(new, cache) for new in x.split([2, 1, 1, 1], -2)], -2), whole)
     keys, values = module.project(x)
     assert keys.shape == values.shape == (*lead, module.n_kv_heads, 5, module.d_head)
-    agree(module.attend_projected(x, keys, values, is_causal=True), whole)
+    assert_close(module.attend_projected(x, keys, values, is_causal=True), whole)
 
 
 def test_heads_need_not_divide_d_model():
@@ -625,7 +629,7 @@ def test_qk_norm_bounds_scores_for_queries_and_keys_of_any_length():
         "k_norm.weight": (4,),
     }
     weights = module.weights(x)
-    agree(module.weights(x * 1000), weights)
+    assert_close(module.weights(x * 1000), weights)
     assert (weights.log().amax(-1) - weights.log().amin(-1)).max() <= 2 * math.sqrt(4) + 1e-4  # |score| <= √d_head
     module.q_norm = module.k_norm = None
     assert (module.weights(x * 1000) - module.weights(x)).abs().max() > 0.1
@@ -636,10 +640,10 @@ def test_qk_norm_under_autocast(dtype):
     module, x = attention(d_head=6, qk_norm=True, rotate=tl.rotary), tokens(2, 5, D_MODEL)
     expected = module(x)
     with torch.autocast(DEVICE.type, dtype=dtype):
-        agree(module(x).to(dtype), expected)
+        assert_close(module(x).to(dtype), expected)
         cache = module.new_cache()
         steps = [module.step(new, cache) for new in x.split([2, 1, 1, 1], -2)]
-        agree(torch.cat(steps, -2).to(dtype), module(x, is_causal=True))
+        assert_close(torch.cat(steps, -2).to(dtype), module(x, is_causal=True))
 
 
 def test_attention_matches_transformers_qwen3():
@@ -648,7 +652,7 @@ def test_attention_matches_transformers_qwen3():
     sizes = {"hidden_size": D_MODEL, "num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 10}
     config = transformers.Qwen3Config(**sizes, attention_bias=False)
     config._attn_implementation = "eager"
-    theirs = ready(modeling.Qwen3Attention(config, 0)).eval()
+    theirs = prepare(modeling.Qwen3Attention(config, 0)).eval()
     base = config.rope_parameters["rope_theta"]
     ours = tl.MultiHeadAttention(
         D_MODEL,
@@ -665,8 +669,8 @@ def test_attention_matches_transformers_qwen3():
     angles = modeling.Qwen3RotaryEmbedding(config).to(DEVICE)(x, torch.arange(7, device=DEVICE)[None])
     expected = theirs(x, angles, tl.additive_mask(tl.causal_mask(7, device=DEVICE))[None, None])[0]
     actual = ours.to(DEVICE)(x, is_causal=True)
-    agree(actual, expected)
-    agree_in_gradient(actual, expected, (x,))
+    assert_close(actual, expected)
+    assert_gradients_close(actual, expected, (x,))
 
 
 # Initial weights.
@@ -895,10 +899,10 @@ def test_a_window_is_a_mask(options, window, is_causal):
     full.load_state_dict(narrow.state_dict())
     x = tokens(2, 7, D_MODEL)
     mask = band(7, window, is_causal)
-    agree(narrow(x, is_causal=is_causal), full(x, mask=mask))
-    agree(narrow.weights(x, is_causal=is_causal), full.weights(x, mask=mask))
+    assert_close(narrow(x, is_causal=is_causal), full(x, mask=mask))
+    assert_close(narrow.weights(x, is_causal=is_causal), full.weights(x, mask=mask))
     real = tl.padding_mask([7, 4], 7, device=DEVICE)
-    agree(narrow(x, mask=real), full(x, mask=real & band(7, window, False)))
+    assert_close(narrow(x, mask=real), full(x, mask=real & band(7, window, False)))
 
 
 @pytest.mark.parametrize("chunks", [[1] * 9, [3, 1, 5], [9], [5, 1, 1, 2], [2, 7], [0, 4, 5]])
@@ -906,7 +910,7 @@ def test_a_window_is_a_mask(options, window, is_causal):
 def test_steps_with_a_window_match_the_whole(window, chunks):
     module, x = attention(window=window, n_kv_heads=1, rotate=tl.rotary).eval(), tokens(2, 9, D_MODEL)
     cache = module.new_cache()
-    agree(torch.cat([module.step(new, cache) for new in x.split(chunks, -2)], -2), module(x, is_causal=True))
+    assert_close(torch.cat([module.step(new, cache) for new in x.split(chunks, -2)], -2), module(x, is_causal=True))
     assert cache.length == 9 and cache.window == window
 
 

@@ -11,7 +11,17 @@ from torch import nn
 from torch.nn import functional as F
 
 import transformer_lab as tl
-from agreement import DEVICE, DTYPES, EXACT, agree, agree_in_gradient, needs_float64, normal, quick, raises
+from agreement import (
+    DEVICE,
+    DTYPES,
+    FULL_PRECISION,
+    assert_close,
+    assert_gradients_close,
+    few_examples,
+    needs_float64,
+    normal,
+    raises,
+)
 
 SHAPES = [(4, 6), (4, 6, 5), (4, 6, 3, 2), (2, 6, 3, 1, 2)]
 
@@ -40,7 +50,7 @@ def problems(draw):
     return shape, dims, draw(st.sampled_from(DTYPES)), draw(st.booleans()), draw(st.sampled_from((1e-5, 1e-3, 1)))
 
 
-@quick
+@few_examples
 @given(problem=problems())
 def test_standardize_matches_a_loop_over_any_axes(problem):
     shape, dims, dtype, contiguous, eps = problem
@@ -50,19 +60,19 @@ def test_standardize_matches_a_loop_over_any_axes(problem):
     assert actual.dtype == dtype and actual.shape == x.shape and actual.device == x.device
     assert torch.equal(x, before) and x._version == 0
     if x.numel():
-        agree(actual, by_loop(x, dims, eps))
+        assert_close(actual, by_loop(x, dims, eps))
         assert torch.equal(actual, tl.standardize(x, tuple(dims), eps))
         if len(dims) == 1:
             assert torch.equal(actual, tl.standardize(x, dims[0], eps))
 
 
 def test_standardize_has_mean_0_and_variance_1():
-    x = normal(3, 4, 5, seed=0, dtype=EXACT[-1]) * 7 + 3
+    x = normal(3, 4, 5, seed=0, dtype=FULL_PRECISION[-1]) * 7 + 3
     actual = tl.standardize(x, (0, 2), eps=0)
-    agree(actual.mean((0, 2)), torch.zeros(4))
-    agree(actual.var((0, 2), unbiased=False), torch.ones(4))
+    assert_close(actual.mean((0, 2)), torch.zeros(4))
+    assert_close(actual.var((0, 2), unbiased=False), torch.ones(4))
     # Shifting and scaling a group does not change the result.
-    agree(tl.standardize(x * 5 - 2, (0, 2), eps=0), actual)
+    assert_close(tl.standardize(x * 5 - 2, (0, 2), eps=0), actual)
 
 
 @needs_float64
@@ -131,8 +141,8 @@ def parameters(channels, dtype, which):
 
 def agree_in_all(actual, expected, *inputs):
     assert actual.dtype == expected.dtype
-    agree(actual, expected)
-    agree_in_gradient(actual, expected, [x for x in inputs if x is not None])
+    assert_close(actual, expected)
+    assert_gradients_close(actual, expected, [x for x in inputs if x is not None])
 
 
 WHICH = ["both", "weight", "bias", "none"]
@@ -168,7 +178,7 @@ def test_norms_agree_with_pytorch(shape, which, dtype):
             expected = F.batch_norm(x, *their_running, *their_channels, training=training, eps=eps)
             agree_in_all(actual, expected, x, *channels)
             for mine, other, old in zip(running, their_running, before):
-                agree(mine, other)
+                assert_close(mine, other)
                 assert torch.equal(mine, old) != training
         agree_in_all(
             tl.batch_norm(x, None, None, *channels, training=True, eps=eps),
@@ -187,11 +197,11 @@ def test_running_statistics_follow_many_batches(momentum):
         tl.batch_norm(x, *ours, training=True, momentum=momentum)
         F.batch_norm(x, *theirs, training=True, momentum=momentum)
         if momentum == 1:
-            agree(ours[0], x.mean((0, 2)))
-            agree(ours[1], x.var((0, 2), unbiased=True))
+            assert_close(ours[0], x.mean((0, 2)))
+            assert_close(ours[1], x.var((0, 2), unbiased=True))
     for mine, other in zip(ours, theirs):
-        agree(mine, other)
-    agree(tl.batch_norm(x, *ours), F.batch_norm(x, *theirs))
+        assert_close(mine, other)
+    assert_close(tl.batch_norm(x, *ours), F.batch_norm(x, *theirs))
     assert not ours[0].requires_grad
 
 
@@ -199,25 +209,25 @@ def test_running_statistics_may_be_wider_than_the_batch():
     x = normal(4, 3, 2, seed=0).detach().half()
     mean, variance = torch.zeros(3, device=DEVICE), torch.ones(3, device=DEVICE)
     assert tl.batch_norm(x, mean, variance, training=True).dtype == torch.float16
-    agree(mean, 0.1 * x.cpu().double().mean((0, 2)))
-    agree(variance, 0.9 + 0.1 * x.cpu().double().var((0, 2)))
+    assert_close(mean, 0.1 * x.cpu().double().mean((0, 2)))
+    assert_close(variance, 0.9 + 0.1 * x.cpu().double().var((0, 2)))
 
 
 def test_norms_differ_in_their_axes():
     x = normal(4, 6, 5, seed=1)
-    agree(tl.batch_norm(x), tl.standardize(x, (0, 2)))
-    agree(tl.batch_norm(x, training=True), tl.standardize(x, (0, 2)))
-    agree(tl.layer_norm(x), tl.standardize(x, -1))
-    agree(tl.instance_norm(x), tl.standardize(x, 2))
-    agree(tl.group_norm(x, 1), tl.standardize(x, (1, 2)))
-    agree(tl.group_norm(x, 6), tl.instance_norm(x))
+    assert_close(tl.batch_norm(x), tl.standardize(x, (0, 2)))
+    assert_close(tl.batch_norm(x, training=True), tl.standardize(x, (0, 2)))
+    assert_close(tl.layer_norm(x), tl.standardize(x, -1))
+    assert_close(tl.instance_norm(x), tl.standardize(x, 2))
+    assert_close(tl.group_norm(x, 1), tl.standardize(x, (1, 2)))
+    assert_close(tl.group_norm(x, 6), tl.instance_norm(x))
     weight = normal(6, 5, seed=2)
-    agree(tl.layer_norm(x, weight), tl.standardize(x, (1, 2)) * weight)  # a weight with two axes
-    agree(tl.layer_norm(x, weight), F.layer_norm(x, (6, 5), weight))
-    agree(tl.rms_norm(x, weight), F.rms_norm(x, (6, 5), weight, 1e-6))
+    assert_close(tl.layer_norm(x, weight), tl.standardize(x, (1, 2)) * weight)  # a weight with two axes
+    assert_close(tl.layer_norm(x, weight), F.layer_norm(x, (6, 5), weight))
+    assert_close(tl.rms_norm(x, weight), F.rms_norm(x, (6, 5), weight, 1e-6))
 
 
-@pytest.mark.parametrize("dtype", EXACT)
+@pytest.mark.parametrize("dtype", FULL_PRECISION)
 @pytest.mark.parametrize("lead", [(), (3,), (2, 3), (2, 1, 3)])
 def test_layer_norm_matches_its_formula_for_every_token(lead, dtype):
     x, weight, bias = normal(*lead, 8, seed=1, dtype=dtype), *parameters(8, dtype, "both")
@@ -264,8 +274,8 @@ def test_empty_input_keeps_its_shape(shape):
 def test_groups_of_one_entry():
     x = normal(1, 4, 1, seed=0)
     assert (tl.group_norm(x, 4) == 0).all() and (tl.layer_norm(x) == 0).all()
-    agree(tl.batch_norm(x, torch.zeros(4, device=DEVICE), torch.ones(4, device=DEVICE), eps=0), x)
-    agree(tl.rms_norm(x, eps=0), x.sign())
+    assert_close(tl.batch_norm(x, torch.zeros(4, device=DEVICE), torch.ones(4, device=DEVICE), eps=0), x)
+    assert_close(tl.rms_norm(x, eps=0), x.sign())
 
 
 # Modules.
@@ -308,7 +318,7 @@ def test_rms_norm_takes_float32_weights_beside_half_precision(dtype):
     x, weight = normal(2, 5, 6, seed=1, dtype=dtype), normal(6, seed=2)
     actual = tl.rms_norm(x, weight)
     assert actual.dtype == dtype  # as layer norm returns it
-    agree(actual, tl.rms_norm(x.float(), weight))
+    assert_close(actual, tl.rms_norm(x.float(), weight))
 
 
 def test_rms_norm_module_scales_by_its_weight():

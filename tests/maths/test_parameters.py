@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 import transformer_lab as tl
-from agreement import quick, raises
+from agreement import few_examples, raises
 from transformer_lab.components import COMPONENTS
 from transformer_lab.parameters import FAMILIES
 
@@ -117,13 +117,13 @@ def test_breakdown_matches_a_model_of_torch_layers(shape):
         assert adds_up(torch_model(shape)) == tl.parameter_breakdown(shape)
 
 
-@quick
+@few_examples
 @given(shapes("bert") | shapes("gpt2"))
 def test_any_shape_matches_torch_layers(shape):
     assert adds_up(torch_model(shape)) == tl.parameter_breakdown(shape)
 
 
-@settings(quick, max_examples=40)
+@settings(few_examples, max_examples=40)
 @given(shapes("transformer"), st.booleans())
 def test_any_shape_matches_transformer(shape, norm_first):
     model = on_meta(
@@ -149,7 +149,7 @@ def our_llama(shape):
     return on_meta(tl.LanguageModel, *sizes, **options, final_norm=shape.final_norm is not False)
 
 
-@settings(quick, max_examples=40)
+@settings(few_examples, max_examples=40)
 @given(shapes("llama"))
 def test_any_shape_matches_language_model(shape):
     assert adds_up(our_llama(shape)) == tl.parameter_breakdown(shape)

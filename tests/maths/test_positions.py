@@ -15,9 +15,9 @@ import transformer_lab as tl
 from agreement import (
     DEVICE,
     DTYPES,
-    EXACT,
-    agree,
-    agree_in_gradient,
+    FULL_PRECISION,
+    assert_close,
+    assert_gradients_close,
     load_transformers,
     normal,
     raises,
@@ -118,11 +118,11 @@ def test_rotary_multiplies_complex_numbers(d_head, dtype, interleaved):
     actual = tl.rotary(x, interleaved=interleaved)
     assert actual.dtype == dtype and actual.device == x.device and x._version == 0
     expected = turned(x, places, interleaved=interleaved)
-    agree(actual, expected)
-    agree_in_gradient(actual, expected, (x,))
-    agree(tl.rotary(x, places, interleaved=interleaved), actual)
+    assert_close(actual, expected)
+    assert_gradients_close(actual, expected, (x,))
+    assert_close(tl.rotary(x, places, interleaved=interleaved), actual)
     other = tl.rotary(x, places, base=500_000.0, interleaved=interleaved)
-    agree(other, turned(x, places, 500_000.0, interleaved))
+    assert_close(other, turned(x, places, 500_000.0, interleaved))
 
 
 @LAYOUTS
@@ -130,12 +130,12 @@ def test_rotary_takes_positions_per_sequence(interleaved):
     x = normal(2, 3, 5, 4, seed=1)
     padded = torch.tensor([[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]], dtype=torch.int32, device=DEVICE)[:, None]
     actual = tl.rotary(x, padded, interleaved=interleaved)
-    agree(actual, turned(x, padded, interleaved=interleaved))
-    agree(actual[0, :, 2:], tl.rotary(x[0, :, 2:], interleaved=interleaved))  # as if there were no padding
+    assert_close(actual, turned(x, padded, interleaved=interleaved))
+    assert_close(actual[0, :, 2:], tl.rotary(x[0, :, 2:], interleaved=interleaved))  # as if there were no padding
 
 
 @LAYOUTS
-@pytest.mark.parametrize("dtype", EXACT)
+@pytest.mark.parametrize("dtype", FULL_PRECISION)
 def test_late_rotary_positions_are_exact(dtype, interleaved):
     x, late = normal(1, 3, 8, seed=2, dtype=dtype), torch.tensor([0, 99_999, 1_000_003], device=DEVICE)
     difference = tl.rotary(x, late, interleaved=interleaved).cpu().double() - turned(x, late, interleaved=interleaved)
@@ -149,9 +149,9 @@ def test_rotary_scores_depend_on_distance_alone(shift, interleaved):
     turn = partial(tl.rotary, interleaved=interleaved)
     places = torch.arange(7, device=DEVICE)
     here = turn(query) @ turn(key).mT
-    agree(turn(query, places + shift) @ turn(key, places + shift).mT, here)
+    assert_close(turn(query, places + shift) @ turn(key, places + shift).mT, here)
     assert (turn(query, places + shift) @ turn(key).mT - here).abs().max() > 0.1
-    agree(turn(query).norm(dim=-1), query.norm(dim=-1))
+    assert_close(turn(query).norm(dim=-1), query.norm(dim=-1))
 
 
 @LAYOUTS
@@ -164,8 +164,8 @@ def test_partial_rotary_rotates_the_first_features(n_features, d_head, dtype, in
         actual = tl.rotary(x, positions, **options)
         assert actual.dtype == dtype and x._version == 0
         expected = turned(x, torch.arange(5) if positions is None else positions, **options)
-        agree(actual, expected)
-        agree_in_gradient(actual, expected, (x,))
+        assert_close(actual, expected)
+        assert_gradients_close(actual, expected, (x,))
         assert torch.equal(actual[..., n_features:], x[..., n_features:])
     if n_features == d_head:
         assert torch.equal(tl.rotary(x, n_features=d_head), tl.rotary(x))
@@ -178,7 +178,7 @@ def test_partial_rotary_over_a_sequence_and_step_by_step(interleaved):
     attention = tl.MultiHeadAttention(12, 3, n_kv_heads=1, d_head=6, rotate=rotate).to(DEVICE).eval()
     x, cache = normal(2, 5, 12, seed=1), attention.new_cache()
     steps = torch.cat([attention.step(new, cache) for new in x.split([2, 1, 1, 1], -2)], -2)
-    agree(steps, attention(x, is_causal=True))
+    assert_close(steps, attention(x, is_causal=True))
 
 
 @pytest.mark.parametrize("kind", ["gpt_neox.GPTNeoX", "phi.Phi"])
@@ -192,13 +192,13 @@ def test_partial_rotary_matches_transformers(kind):
     cos, sin = angles(query, torch.arange(9, device=DEVICE)[None])
     assert cos.shape[-1] == n_features
     first, _ = modeling.apply_rotary_pos_emb(query[..., :n_features], query[..., :n_features], cos, sin)
-    agree(tl.rotary(query, n_features=n_features), torch.cat((first, query[..., n_features:]), -1))
+    assert_close(tl.rotary(query, n_features=n_features), torch.cat((first, query[..., n_features:]), -1))
 
 
 def test_both_rotary_layouts_match_with_permuted_rows():
     x = normal(2, 5, 8, seed=1)
     order = torch.tensor([0, 4, 1, 5, 2, 6, 3, 7], device=DEVICE)  # the halves, interleaved into pairs of neighbours
-    agree(tl.rotary(x[..., order], interleaved=True), tl.rotary(x)[..., order])
+    assert_close(tl.rotary(x[..., order], interleaved=True), tl.rotary(x)[..., order])
 
 
 def test_rotary_of_empty_tensors():
@@ -231,11 +231,11 @@ def test_cached_table_matches_direct_computation(no_tables):
         ):
             for positions in (None, SHIFTED, SWAPPED, SHIFTED[None].int(), SWAPPED.to(torch.uint8)):
                 expected = turned(x, torch.arange(5) if positions is None else positions, **options)
-                agree(tl.rotary(x, positions, **options), expected)
+                assert_close(tl.rotary(x, positions, **options), expected)
         for other in (x.double() if DEVICE.type == "cpu" else x, x.half(), x[:, :, :4], x[..., :6], x[:1].mT[..., :2]):
             actual = tl.rotary(other)
             assert actual.dtype == other.dtype
-            agree(actual, turned(other, torch.arange(other.shape[-2])))
+            assert_close(actual, turned(other, torch.arange(other.shape[-2])))
 
 
 def test_one_table_serves_many_lengths(no_tables):
@@ -254,7 +254,7 @@ def test_cached_tables_are_bounded_in_size(no_tables):
         == module.MAX_TABLES
     )
     late = torch.tensor([module.MAX_TABLE_NUMBERS], device=DEVICE)  # the first position that is in no table
-    agree(tl.rotary(x, late), turned(x, late))
+    assert_close(tl.rotary(x, late), turned(x, late))
     assert module._cached_table.cache_info().misses == 3 * module.MAX_TABLES
 
 
@@ -322,16 +322,16 @@ def test_table_created_inside_any_mode_is_an_ordinary_tensor(no_tables, mode):
     x.requires_grad_()
     expected = turned(x, torch.arange(5))
     actual = tl.rotary(x)
-    agree(actual, expected)
-    agree_in_gradient(actual, expected, (x,))
-    agree(torch.func.vmap(tl.rotary)(x), expected)
+    assert_close(actual, expected)
+    assert_gradients_close(actual, expected, (x,))
+    assert_close(torch.func.vmap(tl.rotary)(x), expected)
 
 
 @pytest.mark.filterwarnings(*OF_TRACING)
 def test_traced_rotary_takes_other_lengths():
     traced = torch.jit.trace(tl.rotary, normal(2, 5, 4, seed=1), check_trace=False)
     longer = normal(2, 9, 4, seed=2)
-    agree(traced(longer), tl.rotary(longer))
+    assert_close(traced(longer), tl.rotary(longer))
 
 
 def test_copied_models_contain_no_tables(no_tables):
@@ -348,7 +348,7 @@ def test_threads_share_tables(no_tables):
     with ThreadPoolExecutor(8) as threads:
         actual = list(threads.map(lambda i: tl.rotary(x[:, : 20 + i % 9], base=50.0 + i % 3), range(200)))
     for i, each in enumerate(actual):
-        agree(each, turned(x[:, : 20 + i % 9], torch.arange(20 + i % 9), 50.0 + i % 3))
+        assert_close(each, turned(x[:, : 20 + i % 9], torch.arange(20 + i % 9), 50.0 + i % 3))
 
 
 x, places = torch.zeros(2, 3, 5, 4), torch.arange(5)
@@ -427,4 +427,4 @@ def test_alibi_in_attention_over_a_sequence_and_step_by_step():
     attention = tl.MultiHeadAttention(12, 6, n_kv_heads=2, attend=attend).to(DEVICE).eval()
     x, cache = normal(2, 5, 12, seed=1), attention.new_cache()
     step_by_step = torch.cat([attention.step(new, cache) for new in x.split([2, 1, 1, 1], -2)], -2)
-    agree(step_by_step, attention(x, is_causal=True))
+    assert_close(step_by_step, attention(x, is_causal=True))

@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import transformer_lab as tl
-from agreement import DEVICE, agree, normal
+from agreement import DEVICE, assert_close, normal
 from run_python import run_python
 from transformer_lab import pretrained
 from transformer_lab.pretrained import chat, packages, sentences
@@ -149,12 +149,12 @@ def test_bert_weights_match_pytorch_layers():
     with torch.no_grad():
         expected = torchs_bert(tensors, [3, 5, 6, 7, 4])
     tokens, real = model.tokens(["abc"])
-    agree(model(tokens, real), expected.to(DEVICE))
+    assert_close(model(tokens, real), expected.to(DEVICE))
     vectors = model.encode(["abc", "hgfedcb", "a"], batch_size=2)
     assert vectors.shape == (3, 12) and vectors.device == model.embedding.tokens.weight.device
-    agree(vectors[:1], F.normalize(expected.mean(1), dim=-1).to(DEVICE))
-    agree(vectors.norm(dim=-1), torch.ones(3))
-    agree(model.encode(["a"]), vectors[2:])  # padding has no effect
+    assert_close(vectors[:1], F.normalize(expected.mean(1), dim=-1).to(DEVICE))
+    assert_close(vectors.norm(dim=-1), torch.ones(3))
+    assert_close(model.encode(["a"]), vectors[2:])  # padding has no effect
     assert model.encode([]).shape == (0, 12)
 
 
@@ -171,7 +171,7 @@ def test_llama_weights_match_rotary_halves_with_permuted_rows():
             state[f"decoder.layers.{i}.self_attention.{name}_proj.weight"] = rows
     other.load_state_dict(model.state_dict() | state)
     tokens = torch.tensor([[1, 5, 2, 7, 7]], device=DEVICE)
-    agree(model(tokens), other.to(DEVICE)(tokens).detach())
+    assert_close(model(tokens), other.to(DEVICE)(tokens).detach())
     assert model.output.weight is model.embedding.weight and tl.count_parameters(model) == sum(
         x.numel() for x in tensors.values()
     )
@@ -318,7 +318,7 @@ def test_prompt_has_the_chat_format(monkeypatch):
 def test_attention_returns_the_layers_weights(chat_of_letters):
     words, weights = chat_of_letters.attention("abca")
     assert words == ["a", "b", "c", "a"] and weights.shape == (2, 3, 4, 4)
-    agree(weights.sum(-1), torch.ones(2, 3, 4))
+    assert_close(weights.sum(-1), torch.ones(2, 3, 4))
     assert bool((weights == weights.tril()).all())
     first = chat_of_letters.model.decoder.layers[0]
     inside = first.norm1(chat_of_letters.model.embedding(chat_of_letters.tokens("abca")))
