@@ -25,10 +25,10 @@ from transformer_lab.labs import (
     WholeLab,
 )
 
-PAD = "<pad>"
-LONGEST = "attention is all you need when the words have their own places"
+PAD_TOKEN = "<pad>"
+LONGEST_SENTENCE = "attention is all you need when the words have their own places"
 SENTENCE = ["the", "cat", "sat", "on", "the", "mat", "and", "the", "cat", "slept"]
-GPT2_TEXT = "BudgetLab(GPT2, seq=1024, batch=1, bytes_per_value=4)"
+BUDGET_REPR = "BudgetLab(GPT2, seq=1024, batch=1, bytes_per_value=4)"
 
 
 @dataclass(frozen=True)
@@ -36,16 +36,16 @@ class Case:
     """One lab, with the data for the tests that all labs share."""
 
     make: Callable
-    text: str  # its repr
-    states: list  # functions that bring the lab into large, wide or invalid states
-    sent: dict  # a state that the browser may send
-    refused: dict  # invalid settings
-    linked: str  # a trait for jslink
-    keys: tuple  # a control, and a key that changes the status line
+    expected_repr: str
+    extreme_states: list  # functions that bring the lab into large, wide or invalid states
+    valid_settings: dict  # a state that the browser may send
+    invalid_settings: dict
+    linked_trait: str  # a trait for jslink
+    control_and_key: tuple  # a control, and a key that changes the status line
     play: Callable  # changes most of the lab by mouse
     touch: Callable  # uses the lab by finger on a page 360 pixels wide; returns whether it reacts correctly
-    scrolls: tuple  # places from which a finger scrolls the page
-    nonsense: tuple = ()  # a field, invalid input, the error; then valid input, and the status line
+    scroll_starts: tuple  # places from which a finger scrolls the page
+    invalid_inputs: tuple = ()  # a field, invalid input, the error; then valid input, and the status line
     script_bytes: int = 60_000  # at most
 
 
@@ -111,7 +111,7 @@ def touch_lookup(page):
     query_handle(page).scroll_into_view_if_needed()
     unit = page.locator(".tl-plane").first.bounding_box()["width"] / 5
     swipe(page, middle(query_handle(page).locator(".tl-query")), -0.5 * unit, 1.5 * unit)
-    x, y = (float(part) for part in page.get_by_label("Query", exact=True).input_value().split(", "))
+    x, y = (float(coordinate) for coordinate in page.get_by_label("Query", exact=True).input_value().split(", "))
     return abs(x - 0.7) < 0.03 and abs(y + 1.2) < 0.03 and "has the largest weight" in status(page)
 
 
@@ -151,10 +151,10 @@ def play_with_order(page):
 
 def touch_order(page):
     page.locator(".tl-mark").tap()
-    equal = status(page).startswith("Both orders take")
+    shows_both_orders = status(page).startswith("Both orders take")
     page.get_by_role("button", name="step by step").tap()
     page.get_by_role("button", name="Next token").tap()
-    return equal and status(page).startswith("Token 2 of 6")
+    return shows_both_orders and status(page).startswith("Token 2 of 6")
 
 
 def play_with_heads(page):
@@ -171,10 +171,10 @@ def play_with_experts(page):
 
 def touch_experts(page):
     page.get_by_role("radio", name="sat").tap()
-    chosen = status(page).startswith("“sat” goes to expert 1 (0.53) and expert 0 (0.47).")
+    shows_the_experts = status(page).startswith("“sat” goes to expert 1 (0.53) and expert 0 (0.47).")
     for _ in range(5):
         page.get_by_role("button", name="10 steps").tap()
-    return chosen and "Every expert has 4 tokens: the load is even." in status(page)
+    return shows_the_experts and "Every expert has 4 tokens: the load is even." in status(page)
 
 
 def play_with_influence(page):
@@ -185,9 +185,9 @@ def play_with_influence(page):
 def touch_influence(page):
     page.get_by_role("button", name="B", exact=True).tap()
     page.get_by_role("radio", name="4", exact=True).tap()
-    moved = "Outputs 0 to 3 come before the token." in status(page)
+    shows_the_change = "Outputs 0 to 3 come before the token." in status(page)
     page.get_by_role("button", name="reads the future").tap()
-    return moved and status(page).endswith("“reads the future” is the right answer.")
+    return shows_the_change and status(page).endswith("“reads the future” is the right answer.")
 
 
 def play_with_split(page):
@@ -219,9 +219,9 @@ def play_with_budget(page):
 
 def touch_budget(page):
     page.get_by_role("button", name="BERT-large").tap()
-    preset = status(page).startswith("BERT-large has 335,141,888 parameters")
+    shows_the_preset = status(page).startswith("BERT-large has 335,141,888 parameters")
     page.get_by_role("button", name="seq = 4,096").tap()
-    return preset and status(page).startswith("A context of 4,096 tokens instead of 512")
+    return shows_the_preset and status(page).startswith("A context of 4,096 tokens instead of 512")
 
 
 def play_with_whole(page):
@@ -233,12 +233,12 @@ def play_with_whole(page):
 
 def touch_whole(page):
     page.locator("[data-part=self_attention] rect").tap()
-    opened = status(page).startswith("Self-attention, encoder layer 1, head 1: “3” looks at “")
+    shows_the_panel = status(page).startswith("Self-attention, encoder layer 1, head 1: “3” looks at “")
     page.get_by_role("button", name="encoder only").tap()
-    return opened and status(page) == "An encoder alone turns “342” into vectors and writes nothing."
+    return shows_the_panel and status(page) == "An encoder alone turns “342” into vectors and writes nothing."
 
 
-def mixed(*topics):
+def mixed_practice(*topics):
     practice = Practice(*topics)
     practice.choice = "all"
     return practice
@@ -283,7 +283,7 @@ def touch_sampling(page):
     return status(page).startswith("All 49,152 tokens are kept; “␣Paris” is likeliest, with 0.773. Draw 1: ")
 
 
-def own_mixture(n_experts=8, seq=12, n_shared=0):
+def large_experts_lab(n_experts=8, seq=12, n_shared=0):
     """An untrained layer of the largest size that the lab supports."""
     torch.manual_seed(0)
     mixture = tl.MixtureOfExperts(16, 32, n_experts, min(n_experts, 3), n_shared=n_shared, renormalize=False)
@@ -291,37 +291,37 @@ def own_mixture(n_experts=8, seq=12, n_shared=0):
     return tl.labs.ExpertsLab(mixture, 3 * torch.randn(seq, 16), tokens, bias=[-1] * (n_experts - 1) + [1])
 
 
-def own_influence():
+def influence_lab_of_a_model():
     torch.manual_seed(0)
     return InfluenceLab(tl.LanguageModel(20, 16, 2, 1, 32), vocab_size=20, token=7)
 
 
-def own_model(norm_first=True, activation="gelu", kind=tl.Transformer):
+def large_whole_lab(norm_first=True, activation="gelu", model_class=tl.Transformer):
     """An untrained model of the largest size that the lab supports."""
     torch.manual_seed(0)
     words = [f"word{i}" for i in range(128)]
-    vocabularies = (128, 128) if kind is tl.Transformer else (128,)
-    model = kind(*vocabularies, 64, 8, 4, 256, norm_first=norm_first, activation=activation)
+    vocabularies = (128, 128) if model_class is tl.Transformer else (128,)
+    model = model_class(*vocabularies, 64, 8, 4, 256, norm_first=norm_first, activation=activation)
     return tl.labs.WholeLab(model, words, bos=0, text=" ".join(words[-12:]))
 
 
 LABS = {
     "strides": Case(
         make=StridesLab,
-        text="StridesLab(shape=(2, 3, 4), chain='.transpose(1, 2)')",
-        states=[
+        expected_repr="StridesLab(shape=(2, 3, 4), chain='.transpose(1, 2)')",
+        extreme_states=[
             lambda: StridesLab((4, 16), ".t()"),
             lambda: StridesLab((2, 32), ".reshape(-1)[::3]"),
             lambda: StridesLab((2, 2, 2, 2, 4), ".transpose(0, 4).view(64)"),
         ],
-        sent={"shape": [6], "chain": ".view(2, 3)[-1, ...]", "index": [1]},
-        refused={"shape": (5, 13), "chain": ".explode()"},
-        linked="chain",
-        keys=(".tl-grid", "ArrowRight"),
+        valid_settings={"shape": [6], "chain": ".view(2, 3)[-1, ...]", "index": [1]},
+        invalid_settings={"shape": (5, 13), "chain": ".explode()"},
+        linked_trait="chain",
+        control_and_key=(".tl-grid", "ArrowRight"),
         play=play_with_strides,
         touch=touch_strides,
-        scrolls=(".tl-grid", ".tl-storage", "input[type=range]"),
-        nonsense=(
+        scroll_starts=(".tl-grid", ".tl-storage", "input[type=range]"),
+        invalid_inputs=(
             ("Shape of x", "two", "A size is a whole number", "2, 5", "shape (2, 5)"),
             ("Shape of x", "9, 9", "81 elements are more than this lab draws (64).", "8, 8", "shape (8, 8)"),
             (
@@ -337,44 +337,49 @@ LABS = {
     ),
     "broadcasting": Case(
         make=BroadcastingLab,
-        text="BroadcastingLab(a=(3, 1), b=(4,), mode='elementwise')",
-        states=[
+        expected_repr="BroadcastingLab(a=(3, 1), b=(4,), mode='elementwise')",
+        extreme_states=[
             lambda: BroadcastingLab((2, 3, 1), (4,)),
             lambda: BroadcastingLab((8, 8), (8, 8), "matmul", (7, 7)),
             lambda: BroadcastingLab((3, 4), (3,)),
             lambda: BroadcastingLab((2, 1, 3, 4, 1, 2, 3, 1), (10**9,)),
         ],
-        sent={"a": [5, 3, 2], "b": [2, 4], "mode": "matmul", "index": [1, 1, 1]},
-        refused={"a": (-1,), "b": (1,) * 9, "mode": "x"},
-        linked="mode",
-        keys=(".tl-knob", "ArrowUp"),
+        valid_settings={"a": [5, 3, 2], "b": [2, 4], "mode": "matmul", "index": [1, 1, 1]},
+        invalid_settings={"a": (-1,), "b": (1,) * 9, "mode": "x"},
+        linked_trait="mode",
+        control_and_key=(".tl-knob", "ArrowUp"),
         play=play_with_broadcasting,
         touch=touch_broadcasting,
-        scrolls=(".tl-knob", ".tl-grid"),
-        nonsense=(
+        scroll_starts=(".tl-knob", ".tl-grid"),
+        invalid_inputs=(
             ("Shape of a", "3, -1", "A size is a whole number", "5, 1", "shape (5, 4)"),
             ("Shape of b", "99999999999", "A size must be from 0 to 1,000,000,000", "7", "shape (3, 7)"),
         ),
     ),
     "lookup": Case(
         make=LookupLab,
-        text=(
+        expected_repr=(
             "LookupLab(query=(1.2, 0.3), labels=('cat', 'dog', 'owl', 'carp', 'oak'), temperature=1.4142, "
             "similarity='dot')"
         ),
-        states=[
+        extreme_states=[
             lambda: LookupLab(
                 (2, -2), [(2, -2), (-2, 2)], [(-2, -2), (2, -2)], labels=["a long name", "b"], temperature=100
             )
         ],
-        sent={"query": [0, 1], "key": [[0, 1]] * 5, "temperature": 10, "similarity": "distance"},
-        refused={"query": torch.tensor([9.0, 0.0]), "key": torch.zeros(3, 2), "temperature": 0, "similarity": ""},
-        linked="temperature",
-        keys=('[aria-label^="Query at"]', "ArrowLeft"),
+        valid_settings={"query": [0, 1], "key": [[0, 1]] * 5, "temperature": 10, "similarity": "distance"},
+        invalid_settings={
+            "query": torch.tensor([9.0, 0.0]),
+            "key": torch.zeros(3, 2),
+            "temperature": 0,
+            "similarity": "",
+        },
+        linked_trait="temperature",
+        control_and_key=('[aria-label^="Query at"]', "ArrowLeft"),
         play=play_with_lookup,
         touch=touch_lookup,
-        scrolls=(".tl-ground", "input[type=range]"),
-        nonsense=(
+        scroll_starts=(".tl-ground", "input[type=range]"),
+        invalid_inputs=(
             ("Query", "one, two", "Write a point as two numbers: 1, 0.5.", "1, 0.5", "dog has the largest weight"),
             (
                 "Temperature, typed",
@@ -395,19 +400,19 @@ LABS = {
     ),
     "masks": Case(
         make=MaskLab,
-        text="MaskLab(tokens=('the', 'cat', 'sat', 'on', 'the', 'mat'), preset='causal', mistake='none')",
-        states=[
-            lambda: MaskLab(LONGEST, "window", window=4),
-            lambda: MaskLab("w" * 16 + " " + "x" * 16 + f" {PAD}" * 10, "decoder self", mistake="inverted"),
-            lambda: MaskLab(f"{PAD} {PAD} the cat sat", "both", mistake="times zero"),
+        expected_repr="MaskLab(tokens=('the', 'cat', 'sat', 'on', 'the', 'mat'), preset='causal', mistake='none')",
+        extreme_states=[
+            lambda: MaskLab(LONGEST_SENTENCE, "window", window=4),
+            lambda: MaskLab("w" * 16 + " " + "x" * 16 + f" {PAD_TOKEN}" * 10, "decoder self", mistake="inverted"),
+            lambda: MaskLab(f"{PAD_TOKEN} {PAD_TOKEN} the cat sat", "both", mistake="times zero"),
             lambda: MaskLab("a b", mask=torch.zeros(2, 2, dtype=torch.bool), mistake="large negative"),
             lambda: MaskLab(preset="decoder cross", mistake="after softmax"),
             lambda: MaskLab(
                 "a", query=torch.ones(1, 256) * 1e6, key=torch.ones(12, 256), value=torch.ones(12, 40) * -1e4
             ),
         ],
-        sent={"preset": "window", "window": 1, "flipped": [[0, 1]], "mistake": "times zero", "at": [1, 1]},
-        refused={
+        valid_settings={"preset": "window", "window": 1, "flipped": [[0, 1]], "mistake": "times zero", "at": [1, 1]},
+        invalid_settings={
             "tokens": [],
             "preset": "?",
             "mistake": "",
@@ -416,29 +421,37 @@ LABS = {
             "at": [-1, 0],
             "mask": torch.ones(1, 1, dtype=torch.bool),
         },
-        linked="preset",
-        keys=("[role=grid][tabindex='0']", "ArrowDown"),
+        linked_trait="preset",
+        control_and_key=("[role=grid][tabindex='0']", "ArrowDown"),
         play=play_with_masks,
         touch=touch_masks,
-        scrolls=(".tl-hint", ".tl-key-name", ".tl-square", ".tl-query-name", ".tl-sum", ".tl-blend", ".tl-status"),
-        nonsense=(
+        scroll_starts=(
+            ".tl-hint",
+            ".tl-key-name",
+            ".tl-square",
+            ".tl-query-name",
+            ".tl-sum",
+            ".tl-blend",
+            ".tl-status",
+        ),
+        invalid_inputs=(
             ("Padding", "7", "Padding must be from 0 to 6, not 7.", "2", "<pad>"),
             ("Sentence", " ", "Type at least one word.", "a b", "“b” sees “a” and “b”"),
-            ("Sentence", LONGEST + " and more", "At most 12 tokens here, not 14.", "a", "“a” sees “a”"),
+            ("Sentence", LONGEST_SENTENCE + " and more", "At most 12 tokens here, not 14.", "a", "“a” sees “a”"),
             ("Sentence", "antidisestablishmentarianism", "A token has at most 16 characters", "x y", "“y” sees “x”"),
         ),
     ),
     "normalization": Case(
         make=NormalizationLab,
-        text="NormalizationLab(shape=(2, 4, 4), norm='layer', dims=(2,), n_groups=1)",
-        states=[
+        expected_repr="NormalizationLab(shape=(2, 4, 4), norm='layer', dims=(2,), n_groups=1)",
+        extreme_states=[
             lambda: NormalizationLab(norm="batch", lengths=[4, 2]),
             lambda: NormalizationLab(torch.linspace(-100, 100, 144).view(4, 6, 6), "group", lengths=[6, 5, 4, 1]),
             lambda: NormalizationLab(torch.zeros(1, 1, 1), "rms"),
             lambda: NormalizationLab(torch.full((3, 2, 5), -0.25), dims=()),
         ],
-        sent={"dims": [0, 1], "lengths": [4, 3], "index": [1, 1, 1], "center": False},
-        refused={
+        valid_settings={"dims": [0, 1], "lengths": [4, 3], "index": [1, 1, 1], "center": False},
+        invalid_settings={
             "x": torch.zeros(1, 4, 4),
             "lengths": [4],
             "index": [0, 0, 4],
@@ -447,12 +460,12 @@ LABS = {
             "eps": 0.0,
             "norm": "weight",
         },
-        linked="n_groups",
-        keys=(".tl-grid", "ArrowRight"),
+        linked_trait="n_groups",
+        control_and_key=(".tl-grid", "ArrowRight"),
         play=play_with_normalization,
         touch=touch_normalization,
-        scrolls=(".tl-grid", "input[type=range]"),
-        nonsense=(
+        scroll_starts=(".tl-grid", "input[type=range]"),
+        invalid_inputs=(
             ("Value of the chosen entry, typed", "x", "A value is a number from −", "-1.5", "x[0, 1, 1] = −1.50"),
             (
                 "Padding at the end of the sentence, typed",
@@ -465,8 +478,8 @@ LABS = {
     ),
     "order": Case(
         make=OrderLab,
-        text="OrderLab(mode='order', n=1024, d=64, m=64, between='nothing', token=1)",
-        states=[
+        expected_repr="OrderLab(mode='order', n=1024, d=64, m=64, between='nothing', token=1)",
+        extreme_states=[
             lambda: OrderLab(65_536, 256, 256, between="causal"),
             lambda: OrderLab(16, 256, 1, between="softmax"),
             lambda: OrderLab(mode="steps", token=4),
@@ -475,8 +488,8 @@ LABS = {
             ),
             lambda: OrderLab(query=[[-10, 10]], key=[[-10, -10]], value=[[0]]),
         ],
-        sent={"n": 4096, "d": 32, "m": 16, "between": "causal", "mode": "steps", "token": 6},
-        refused={
+        valid_settings={"n": 4096, "d": 32, "m": 16, "between": "causal", "mode": "steps", "token": 6},
+        invalid_settings={
             "n": 2,
             "d": 1.5,
             "token": 9,
@@ -485,12 +498,12 @@ LABS = {
             "key": torch.zeros(2, 3),
             "value": torch.full((6, 2), 11.0),
         },
-        linked="mode",
-        keys=('[type=range][aria-label^="N"]', "ArrowRight"),
+        linked_trait="mode",
+        control_and_key=('[type=range][aria-label^="N"]', "ArrowRight"),
         play=play_with_order,
         touch=touch_order,
-        scrolls=(".tl-matrix", "input[aria-label='Token']"),
-        nonsense=(
+        scroll_starts=(".tl-matrix", "input[aria-label='Token']"),
+        invalid_inputs=(
             ("N, tokens, typed", "many", "N is a whole number from 16 to 65,536.", "64", "Both orders take"),
             (
                 "N, tokens, typed",
@@ -506,17 +519,17 @@ LABS = {
     ),
     "experts": Case(
         make=ExpertsLab,
-        text=(
+        expected_repr=(
             "ExpertsLab(n_active=2, order='softmax-topk', renormalize=True, shared=True, bias=(0.0, 0.0, 0.0, 0.0), "
             "token=0)"
         ),
-        states=[
-            own_mixture,
-            lambda: own_mixture(2, 1, n_shared=2),
+        extreme_states=[
+            large_experts_lab,
+            lambda: large_experts_lab(2, 1, n_shared=2),
             lambda: ExpertsLab(n_active=4, order="sigmoid-topk", renormalize=False, shared=False, token=7),
             lambda: ExpertsLab(n_active=1, order="topk-softmax", bias=(-1, 1, -0.5, 0.99), token=5),
         ],
-        sent={
+        valid_settings={
             "n_active": 3,
             "order": "sigmoid-topk",
             "renormalize": False,
@@ -524,7 +537,7 @@ LABS = {
             "bias": [0, 0.5, -0.25, 1],
             "token": 4,
         },
-        refused={
+        invalid_settings={
             "n_active": 5,
             "order": "x",
             "renormalize": "x",
@@ -532,12 +545,12 @@ LABS = {
             "bias": torch.tensor([0, 0, 0, 1.5]),
             "token": 8,
         },
-        linked="n_active",
-        keys=("[role=radio][tabindex='0']", "ArrowDown"),
+        linked_trait="n_active",
+        control_and_key=("[role=radio][tabindex='0']", "ArrowDown"),
         play=play_with_experts,
         touch=touch_experts,
-        scrolls=(".tl-links", ".tl-bias", ".tl-numbers", ".tl-status"),
-        nonsense=(
+        scroll_starts=(".tl-links", ".tl-bias", ".tl-numbers", ".tl-status"),
+        invalid_inputs=(
             (
                 "Bias of expert 3, typed",
                 "much",
@@ -556,8 +569,8 @@ LABS = {
     ),
     "heads": Case(
         make=lambda: HeadsLab(random_weights(2, 4, 10, 10), SENTENCE, d_model=32),
-        text="HeadsLab(layer=0, head=0, query=9, key=6)",
-        states=[
+        expected_repr="HeadsLab(layer=0, head=0, query=9, key=6)",
+        extreme_states=[
             lambda: HeadsLab(random_weights(12, 12, 64, 64, causal=True), [f"word{i % 13}" for i in range(64)]),
             lambda: HeadsLab(random_weights(1, 3, 4, 6), "le chat dort .", "the cat is a sleep .", query=1),
             lambda: HeadsLab(random_weights(2, 3, 4, 4), "a b c d", others=[(random_weights(2, 3, 10, 10), SENTENCE)]),
@@ -566,8 +579,8 @@ LABS = {
             lambda: HeadsLab(torch.zeros(1, 1, 1, 1), ["lone"]),
             lambda: HeadsLab(random_weights(13, 7, 20, 20), [f"aVeryLongTokenNumber{i}" for i in range(20)]),
         ],
-        sent={"layer": 1, "head": 2, "query": 3, "key": 4},
-        refused={
+        valid_settings={"layer": 1, "head": 2, "query": 3, "key": 4},
+        invalid_settings={
             "sentence": 1,
             "layer": 2,
             "head": -1,
@@ -577,22 +590,22 @@ LABS = {
             "tokens": list("abcdefghij"),
             "weights": torch.ones(1, 1, 1, 1),
         },
-        linked="head",
-        keys=(".tl-sheet", "ArrowUp"),
+        linked_trait="head",
+        control_and_key=(".tl-sheet", "ArrowUp"),
         play=play_with_heads,
         touch=touch_heads,
-        scrolls=(".tl-sheet", ".tl-chips", ".tl-minis"),
+        scroll_starts=(".tl-sheet", ".tl-chips", ".tl-minis"),
     ),
     "sampling": Case(
         make=SamplingLab,
-        text="SamplingLab(prompt='sea', temperature=1, top_k=None, top_p=1, min_p=0, seed=0, draws=0)",
-        states=[
+        expected_repr="SamplingLab(prompt='sea', temperature=1, top_k=None, top_p=1, min_p=0, seed=0, draws=0)",
+        extreme_states=[
             lambda: SamplingLab("door", temperature=2, top_p=0.99, draws=1000),
             lambda: SamplingLab("question", temperature=0, draws=3),
             lambda: SamplingLab("colour", temperature=0.05, top_k=1, min_p=1, seed=9999, draws=1),
             lambda: SamplingLab("product", temperature=1.5, top_k=300, top_p=0.5, min_p=0.01, draws=12),
         ],
-        sent={
+        valid_settings={
             "prompt": "door",
             "temperature": 0.7,
             "top_k": 40,
@@ -601,7 +614,7 @@ LABS = {
             "seed": 3,
             "draws": 5,
         },
-        refused={
+        invalid_settings={
             "prompt": "lake",
             "temperature": 2.05,
             "top_k": 301,
@@ -610,12 +623,12 @@ LABS = {
             "seed": -1,
             "draws": 1.5,
         },
-        linked="temperature",
-        keys=('input[aria-label="Temperature"]', "ArrowRight"),
+        linked_trait="temperature",
+        control_and_key=('input[aria-label="Temperature"]', "ArrowRight"),
         play=play_with_sampling,
         touch=touch_sampling,
-        scrolls=(".tl-tokens", "input[type=range]", ".tl-status"),
-        nonsense=(
+        scroll_starts=(".tl-tokens", "input[type=range]", ".tl-status"),
+        invalid_inputs=(
             ("Temperature, typed", "hot", "Temperature is a number from 0 to 2.", "0.5", "is likeliest, with 0.8"),
             ("Temperature, typed", "0.33", "Temperature is set in steps of 0.05.", "0.35", "is likeliest, with 0.9"),
             ("Top-k, typed", "1000", "Top-k ranges from 1 to 300, or is “all”.", "40", "40 tokens of 49,152 are kept"),
@@ -627,41 +640,41 @@ LABS = {
     ),
     "influence": Case(
         make=InfluenceLab,
-        text="InfluenceLab(chosen='A', token=3, row='one', loud=False, verdict='')",
-        states=[
+        expected_repr="InfluenceLab(chosen='A', token=3, row='one', loud=False, verdict='')",
+        extreme_states=[
             lambda: InfluenceLab(models="N", row="padded", verdict="nan", token=0),
             lambda: InfluenceLab(models="F", row="padded", loud=True, verdict="future", token=7),
             lambda: InfluenceLab(models=("E", "C"), verdict="right", row="two"),
-            own_influence,
+            influence_lab_of_a_model,
         ],
-        sent={"chosen": "H", "token": 6, "row": "two", "loud": True, "verdict": "documents"},
-        refused={"chosen": "Q", "token": 8, "row": "three", "loud": "yes", "verdict": "wrong"},
-        linked="token",
-        keys=('[role="radio"][aria-checked="true"]', "ArrowRight"),
+        valid_settings={"chosen": "H", "token": 6, "row": "two", "loud": True, "verdict": "documents"},
+        invalid_settings={"chosen": "Q", "token": 8, "row": "three", "loud": "yes", "verdict": "wrong"},
+        linked_trait="token",
+        control_and_key=('[role="radio"][aria-checked="true"]', "ArrowRight"),
         play=play_with_influence,
         touch=touch_influence,
-        scrolls=(".tl-table", ".tl-status"),
+        scroll_starts=(".tl-table", ".tl-status"),
     ),
     "split": Case(
         make=SplitLab,
-        text="SplitLab(n_heads=2, stage=3, split_by_view=False, merge_by_view=False)",
-        states=[
+        expected_repr="SplitLab(n_heads=2, stage=3, split_by_view=False, merge_by_view=False)",
+        extreme_states=[
             lambda: SplitLab("a " * 64, 32, d_model=1024, stage=7, split_by_view=True, merge_by_view=True),
             lambda: SplitLab("aVeryLongToken " * 3, 4, stage=4, split_by_view=True),
         ],
-        sent={"stage": 5, "cell": 0, "split_by_view": True, "merge_by_view": True},
-        refused={"stage": 10, "cell": 24, "n_heads": 0, "tokens": []},
-        linked="stage",
-        keys=(".tl-grid", "ArrowRight"),
+        valid_settings={"stage": 5, "cell": 0, "split_by_view": True, "merge_by_view": True},
+        invalid_settings={"stage": 10, "cell": 24, "n_heads": 0, "tokens": []},
+        linked_trait="stage",
+        control_and_key=(".tl-grid", "ArrowRight"),
         play=play_with_split,
         touch=touch_split,
-        scrolls=(".tl-stages", ".tl-grid"),
+        scroll_starts=(".tl-stages", ".tl-grid"),
     ),
     "budget": Case(
         script_bytes=80_000,  # the script reads the config.json of fifty model types
         make=BudgetLab,
-        text=GPT2_TEXT,
-        states=[
+        expected_repr=BUDGET_REPR,
+        extreme_states=[
             lambda: BudgetLab(tl.BERT_LARGE, 4096, base="gpt2", quantity="training"),
             lambda: BudgetLab(tl.ModelShape("gpt2", 3, 100, 5, 77, 1, 1, tied=False, bias=False), quantity="flops"),
             lambda: BudgetLab(tl.ModelShape("gpt2", 128, 16_384, 128, 131_072, 262_144, 1_048_576), batch=1024),
@@ -669,8 +682,8 @@ LABS = {
                 tl.ModelShape("gpt2", 128, 16_384, 16_384, 131_072, 262_144, 1024), 1_048_576, 1024, base="bert-base"
             ),
         ],
-        sent={"seq": 256, "batch": 2, "bytes_per_value": 2, "quantity": "flops", "base": "bert-base"},
-        refused={
+        valid_settings={"seq": 256, "batch": 2, "bytes_per_value": 2, "quantity": "flops", "base": "bert-base"},
+        invalid_settings={
             "shape": replace(tl.GPT2, n_layers=129),
             "seq": 0,
             "batch": 1.0,
@@ -678,12 +691,12 @@ LABS = {
             "base": "",
             "quantity": "money",
         },
-        linked="quantity",
-        keys=('input[aria-label="Layers"]', "ArrowRight"),
+        linked_trait="quantity",
+        control_and_key=('input[aria-label="Layers"]', "ArrowRight"),
         play=play_with_budget,
         touch=touch_budget,
-        scrolls=(".tl-rail input", ".tl-stack", ".tl-status"),
-        nonsense=(
+        scroll_starts=(".tl-rail input", ".tl-stack", ".tl-status"),
+        invalid_inputs=(
             ("Heads, typed", "7", "d_model 768 is not a multiple of 7.", "16", "16 heads instead of 12"),
             ("Layers, typed", "129", "Layers must be from 1 to 128, not 129.", "13", "13 layers instead of 12"),
         ),
@@ -691,22 +704,22 @@ LABS = {
     "whole": Case(
         make=WholeLab,
         script_bytes=89_000,  # 71 kB in the book, without spaces and long names
-        text="WholeLab(text='342', family='both', step=0, part='')",
-        states=[
+        expected_repr="WholeLab(text='342', family='both', step=0, part='')",
+        extreme_states=[
             lambda: WholeLab(text="777777", part="decoder.1.self"),
             lambda: WholeLab(text="2003", family="decoder", step=4, part="decoder.0.self.add"),
             lambda: WholeLab(family="encoder", part="encoder.memory"),
             lambda: WholeLab(step=21, part="decoder.softmax"),
-            own_model,
+            large_whole_lab,
         ],
-        sent={"text": "13", "family": "decoder", "step": 3, "part": "decoder.0.self", "at": [1, 0, 1]},
-        refused={"text": "3x", "family": "x", "step": -1, "part": 3},
-        linked="text",
-        keys=("input[type=range]", "ArrowRight"),
+        valid_settings={"text": "13", "family": "decoder", "step": 3, "part": "decoder.0.self", "at": [1, 0, 1]},
+        invalid_settings={"text": "3x", "family": "x", "step": -1, "part": 3},
+        linked_trait="text",
+        control_and_key=("input[type=range]", "ArrowRight"),
         play=play_with_whole,
         touch=touch_whole,
-        scrolls=(".tl-drawing", "input[type=range]", ".tl-name", ".tl-status"),
-        nonsense=(
+        scroll_starts=(".tl-drawing", "input[type=range]", ".tl-name", ".tl-status"),
+        invalid_inputs=(
             (
                 "Type a number, up to 6 digits",
                 "three",
@@ -726,35 +739,35 @@ LABS = {
     ),
     "practice": Case(
         make=lambda: Practice("strides_of"),
-        text="Practice(topic='strides_of', case=0)",
-        states=[
+        expected_repr="Practice(topic='strides_of', case=0)",
+        extreme_states=[
             lambda: Practice("head_1"),
             lambda: Practice("order_of_a_block"),
             lambda: Practice("offset", "head_1", "decoder"),
-            lambda: mixed("offset", "head_1", "decoder"),
+            lambda: mixed_practice("offset", "head_1", "decoder"),
         ],
-        sent={"case": 3, "answer": "20, 5, 1", "state": "checked"},
-        refused={"case": 24, "answer": "1" * 401, "state": "x", "topic": "offset", "choice": "offset"},
-        linked="answer",
-        keys=(".tl-input", "Enter"),
+        valid_settings={"case": 3, "answer": "20, 5, 1", "state": "checked"},
+        invalid_settings={"case": 24, "answer": "1" * 401, "state": "x", "topic": "offset", "choice": "offset"},
+        linked_trait="answer",
+        control_and_key=(".tl-input", "Enter"),
         play=play_with_practice,
         touch=touch_practice,
-        scrolls=(".tl-question", ".tl-status"),
-        nonsense=(
+        scroll_starts=(".tl-question", ".tl-status"),
+        invalid_inputs=(
             ("Your answer", "20; x; 1", "“x” is not a number.", "[20 5 1]", "Type the numbers"),
             ("Your answer", "1" * 101, "No answer is that long.", "4*5, 5, 1", "Type the numbers"),
         ),
     ),
     "painting": Case(
         make=lambda: Practice("decoder"),
-        text="Practice(topic='decoder', case=0)",
-        states=[lambda: Practice("decoder")],
-        sent={"case": 5, "answer": "1000/1100/1110/1111", "state": "shown"},
-        refused={"case": 1.5},
-        linked="answer",
-        keys=("button", "Enter"),
+        expected_repr="Practice(topic='decoder', case=0)",
+        extreme_states=[lambda: Practice("decoder")],
+        valid_settings={"case": 5, "answer": "1000/1100/1110/1111", "state": "shown"},
+        invalid_settings={"case": 1.5},
+        linked_trait="answer",
+        control_and_key=("button", "Enter"),
         play=play_with_painting,
         touch=touch_painting,
-        scrolls=(".tl-question", ".tl-painted", ".tl-status"),
+        scroll_starts=(".tl-question", ".tl-painted", ".tl-status"),
     ),
 }

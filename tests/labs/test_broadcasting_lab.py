@@ -20,15 +20,15 @@ def broadcasting():
 
 def two_shapes(draw, mode):
     """Return two shapes with at most 5 axes; about half of the pairs broadcast."""
-    common = [draw.choice((0, 2, 2, 3, 3, 5)) for _ in range(draw.randrange(5))]
+    common_sizes = [draw.choice((0, 2, 2, 3, 3, 5)) for _ in range(draw.randrange(5))]
 
-    def some_of_it():
-        sizes = [draw.choice((size, size, size, 1)) for size in common]
+    def one_shape():
+        sizes = [draw.choice((size, size, size, 1)) for size in common_sizes]
         if sizes and draw.random() < 0.3:
             sizes[draw.randrange(len(sizes))] = 7
         return sizes[draw.choice((0, 0, draw.randrange(len(sizes) + 1))) :]
 
-    a, b = some_of_it(), some_of_it()
+    a, b = one_shape(), one_shape()
     if mode == "matmul":
         k, rows, columns = draw.choice((0, 1, 2, 3)), draw.choice((1, 2, 4)), draw.choice((1, 3, 5))
         a, b = draw.choice(([k], [*a[:3], rows, k])), draw.choice(([k], [*b[:3], k, columns]))
@@ -42,27 +42,29 @@ def two_shapes(draw, mode):
 @pytest.mark.parametrize("mode", ["elementwise", "matmul"])
 def test_shapes_and_elements_agree_with_torch(broadcasting, mode):
     draw = random.Random(mode)
-    fitted = refused = elements = 0
+    n_possible = n_impossible = n_elements = 0
     for _ in range(600):
         a, b = two_shapes(draw, mode)
         actual = broadcasting("combine", mode, a, b)
         columns = broadcasting("alignment", mode, a, b)
-        clash = any(column["role"] == "clash" for column in columns)
+        has_clash = any(column["role"] == "clash" for column in columns)
         x = torch.arange(math.prod(a)).view(a) + 1
         y = torch.arange(math.prod(b)).view(b) + 1
         try:
             result = x @ y if mode == "matmul" else 10 * x + y
         except RuntimeError:
-            refused += 1
-            assert actual["reason"] and clash and "shape" not in actual
+            n_impossible += 1
+            assert actual["reason"] and has_clash and "shape" not in actual
             with pytest.raises(ValueError, match="a and b must have shapes that fit, got "):
                 _ = BroadcastingLab(a, b, mode).result_shape
             continue
-        fitted += 1
-        assert "reason" not in actual and not clash
+        n_possible += 1
+        assert "reason" not in actual and not has_clash
         assert tuple(actual["shape"]) == tuple(result.shape) == BroadcastingLab(a, b, mode).result_shape
-        drawn = [column["out"] for column in columns if column["role"] != "summed" and column.get("out") is not None]
-        assert drawn == actual["shape"]
+        drawn_shape = [
+            column["out"] for column in columns if column["role"] != "summed" and column.get("out") is not None
+        ]
+        assert drawn_shape == actual["shape"]
         for flat in range(min(result.numel(), 4)):
             flat = flat if flat == 0 else draw.randrange(result.numel())
             index = broadcasting("unravel", flat, actual["shape"])
@@ -70,11 +72,11 @@ def test_shapes_and_elements_agree_with_torch(broadcasting, mode):
             assert element["value"] == result[tuple(index)].item()
             assert element["words"].startswith(f"result[{', '.join(map(str, index))}] = ")
             assert element["words"].endswith(f" = {element['value']}")
-            used = zip(x.flatten()[element["usedA"]].tolist(), y.flatten()[element["usedB"]].tolist())
-            terms = [p * q if mode == "matmul" else 10 * p + q for p, q in used]
+            factors = zip(x.flatten()[element["usedA"]].tolist(), y.flatten()[element["usedB"]].tolist())
+            terms = [p * q if mode == "matmul" else 10 * p + q for p, q in factors]
             assert sum(terms) == element["value"] and len(terms) == (actual["k"] if mode == "matmul" else 1)
-            elements += 1
-    assert min(fitted, refused) > 100 and elements > 300
+            n_elements += 1
+    assert min(n_possible, n_impossible) > 100 and n_elements > 300
 
 
 def test_a_clash_names_the_axis(broadcasting):
@@ -109,15 +111,15 @@ def test_result_shape():
         _ = BroadcastingLab((2,), (3,)).result_shape
 
 
-SIZES = "{} must have at most 8 axes of sizes from 0 to 10**9, got {}"
+SHAPE_ERROR = "{} must have at most 8 axes of sizes from 0 to 10**9, got {}"
 
 
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
-        (lambda: BroadcastingLab((-1,)), ValueError, SIZES.format("a", (-1,))),
-        (lambda: BroadcastingLab(b=(10**9 + 1,)), ValueError, SIZES.format("b", (10**9 + 1,))),
-        (lambda: BroadcastingLab((1,) * 9), ValueError, SIZES.format("a", "(1, 1, 1, 1, 1, 1, ...)")),
+        (lambda: BroadcastingLab((-1,)), ValueError, SHAPE_ERROR.format("a", (-1,))),
+        (lambda: BroadcastingLab(b=(10**9 + 1,)), ValueError, SHAPE_ERROR.format("b", (10**9 + 1,))),
+        (lambda: BroadcastingLab((1,) * 9), ValueError, SHAPE_ERROR.format("a", "(1, 1, 1, 1, 1, 1, ...)")),
         (lambda: BroadcastingLab(mode="x"), ValueError, "mode must be one of 'elementwise', 'matmul', got 'x'"),
         (lambda: BroadcastingLab((2.5,)), TypeError, "a must be a list of integers, got (2.5,)"),
     ],
@@ -129,7 +131,7 @@ def test_invalid_arguments_raise_clear_errors(make, error, text):
 # In a browser.
 
 
-def added(a, b, index):
+def sum_in_words(a, b, index):
     """Return the status line for one element of a sum."""
     x = 10 * torch.arange(1, torch.tensor(a).prod() + 1).view(a)
     y = torch.arange(1, torch.tensor(b).prod() + 1).view(b)
@@ -145,11 +147,11 @@ def test_arrow_keys_change_sizes_and_move_through_the_result(show):
         page.keyboard.press(key)
     assert slider.get_attribute("aria-valuenow") == "4"
     assert slider.evaluate("node => node === document.activeElement")
-    assert re.fullmatch(added((4, 1), (4,), (0, 0)), status(page))
+    assert re.fullmatch(sum_in_words((4, 1), (4,), (0, 0)), status(page))
     page.get_by_label(re.compile("^The result")).focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
         page.keyboard.press(key)
-    assert re.fullmatch(added((4, 1), (4,), (2, 1)), status(page))
+    assert re.fullmatch(sum_in_words((4, 1), (4,), (2, 1)), status(page))
 
 
 def test_explained_product_agrees_with_torch(show):
@@ -167,11 +169,11 @@ def test_dragging_a_size(show, width):
     assert len(drag(page, slider, 54)) == 1, "the size moves away from the pointer"
     assert width < 500 or frame.bounding_box()["height"] == height, "the content below the lab moves"
     assert page.get_by_label("Shape of a").input_value() == "6, 1"
-    assert re.fullmatch(added((6, 1), (4,), (0, 0)), status(page))
+    assert re.fullmatch(sum_in_words((6, 1), (4,), (0, 0)), status(page))
     drag(page, page.get_by_label("b, axis 0"), 400)
     assert page.get_by_label("Shape of b").input_value() == "8"
     page.locator(".tl-part").nth(1).locator(".tl-cell").nth(9).hover()
-    assert re.fullmatch(added((6, 1), (8,), (1, 1)), status(page)), "pointing at an operand marks the result"
+    assert re.fullmatch(sum_in_words((6, 1), (8,), (1, 1)), status(page)), "pointing at an operand marks the result"
 
 
 def test_clash_is_reported_and_keeps_the_operands(show):

@@ -20,7 +20,7 @@ from transformer_lab.labs import BudgetLab
 FILE = Path(__file__).parents[1] / "maths" / "config_references.json"
 REFERENCES = json.loads(FILE.read_text("utf-8"))["models"]
 QWEN3, MIXTRAL = (REFERENCES[name]["config"] for name in ("Qwen/Qwen3-4B", "mistralai/Mixtral-8x7B-v0.1"))
-MODEL, AGAINST = "A model: paste its config.json", "Against: another config.json"
+MODEL_LABEL, BASE_LABEL = "A model: paste its config.json", "Against: another config.json"
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +71,9 @@ def error_of(config):
     return re.sub(r"; did you mean .*", "", str(error.value))
 
 
-WRONG_CALLS = ["3", 2.5, 3.0, True, None, -1, 0, [1], {}, [], ["x"] * 7, {"a": 1}, "a" * 70, "it's", 10**30, [[1], 2]]
-REMAINDER = {"n_new_things": 3, "quantization_config": {"bits": 4, "a": [1, 2], "b": None, "c": "x", "d": True}}
-HEADS = ["LlamaForSequenceClassification", "LlamaForCausalLM", "BertForMaskedLM", "XModel"]
+WRONG_VALUES = ["3", 2.5, 3.0, True, None, -1, 0, [1], {}, [], ["x"] * 7, {"a": 1}, "a" * 70, "it's", 10**30, [[1], 2]]
+UNKNOWN_KEYS = {"n_new_things": 3, "quantization_config": {"bits": 4, "a": [1, 2], "b": None, "c": "x", "d": True}}
+CLASS_NAMES = ["LlamaForSequenceClassification", "LlamaForCausalLM", "BertForMaskedLM", "XModel"]
 
 
 ONE_OF_EACH = {reference["config"]["model_type"]: name for name, reference in REFERENCES.items()}.values()
@@ -82,19 +82,19 @@ ONE_OF_EACH = {reference["config"]["model_type"]: name for name, reference in RE
 @pytest.mark.parametrize("name", every_third(ONE_OF_EACH))
 def test_refuses_by_the_same_key_and_sentence(engine, name):
     config = REFERENCES[name]["config"]
-    changed = [{**config, key: value} for key in MODELS[config["model_type"]].keys for value in WRONG_CALLS]
-    changed += [{other: value for other, value in config.items() if other != key} for key in config]
-    changed += [{**config, key: value} for key, value in REMAINDER.items()]
-    changed += [{**config, "architectures": value} for value in [*HEADS, *([head] for head in HEADS), [3]]]
-    changed += [{**config, "auto_map": value} for value in (3, {"AutoModel": "a.B"}, {"AutoConfig": "a.B"})]
-    changed += [{**config, "num_attention_heads": 7}, {**config, "model_type": "new"}, {**config, "model_type": 3}]
+    configs = [{**config, key: value} for key in MODELS[config["model_type"]].keys for value in WRONG_VALUES]
+    configs += [{other: value for other, value in config.items() if other != key} for key in config]
+    configs += [{**config, key: value} for key, value in UNKNOWN_KEYS.items()]
+    configs += [{**config, "architectures": value} for value in [*CLASS_NAMES, *([head] for head in CLASS_NAMES), [3]]]
+    configs += [{**config, "auto_map": value} for value in (3, {"AutoModel": "a.B"}, {"AutoConfig": "a.B"})]
+    configs += [{**config, "num_attention_heads": 7}, {**config, "model_type": "new"}, {**config, "model_type": 3}]
     refused = 0
-    for each in changed:
-        actual = parse(engine, json.dumps(each))
+    for changed in configs:
+        actual = parse(engine, json.dumps(changed))
         try:
-            shape = BudgetLab(copy.deepcopy(each)).shape
+            shape = BudgetLab(copy.deepcopy(changed)).shape
         except (ValueError, TypeError):
-            assert actual["error"] == error_of(each) or "in this lab" in actual["error"]
+            assert actual["error"] == error_of(changed) or "in this lab" in actual["error"]
             refused += 1
         else:
             assert actual["value"]["shape"] == as_json(asdict(shape))
@@ -103,7 +103,7 @@ def test_refuses_by_the_same_key_and_sentence(engine, name):
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(-(2**53) + 1, 2**53 - 1) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    lambda children: st.lists(children, max_size=4) | st.dictionaries(st.text(), children, max_size=4),
     max_leaves=12,
 )
 
@@ -114,22 +114,22 @@ def test_json_is_read_as_python_reads_it(engine, value, indent, ascii_only):
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
     if re.search(r"[\x7f-\x9f]", text):
         return
-    written = engine._context.eval(f"JSON.stringify(parseJson({json.dumps(text)}))")
-    assert loosely(json.loads(written)["value"]) == loosely(value), text
+    parsed_json = engine._context.eval(f"JSON.stringify(parseJson({json.dumps(text)}))")
+    assert integers_as_text(json.loads(parsed_json)["value"]) == integers_as_text(value), text
 
 
-def loosely(value):
+def integers_as_text(value):
     """Convert integers to text, since the engine returns large integers as text."""
     if isinstance(value, dict):
-        return {key: loosely(each) for key, each in value.items()}
+        return {key: integers_as_text(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [loosely(each) for each in value]
+        return [integers_as_text(item) for item in value]
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-BROKEN = {
+INVALID_JSON = {
     "{": "Line 1, column 2: expected a key in double quotes, but the text ends.",
     '{"a": 1,}': "Line 1, column 9: expected a key in double quotes, found }.",
     '{"a": 1,\n "b": 2,,\n}': "Line 2, column 9: expected a key in double quotes, found ,.",
@@ -147,13 +147,13 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("text", BROKEN)
+@pytest.mark.parametrize("text", INVALID_JSON)
 def test_broken_json_is_named_by_line_and_column(engine, text):
-    assert parse(engine, text) == {"error": BROKEN[text]}
+    assert parse(engine, text) == {"error": INVALID_JSON[text]}
     try:
         json.loads(text, parse_constant=lambda name: 1 / 0)
     except json.JSONDecodeError as error:
-        line, column = map(int, re.findall(r"\d+", BROKEN[text])[:2])
+        line, column = map(int, re.findall(r"\d+", INVALID_JSON[text])[:2])
         if len(text) < 200:
             assert line == error.lineno and abs(column - error.colno) <= 2, "where Python finds the error"
     except ZeroDivisionError:
@@ -188,13 +188,13 @@ def test_a_dict_is_a_model_and_a_base():
 # In a browser.
 
 
-def opened(show, *labs):
+def show_configs(show, *labs):
     page = show(*labs)
     page.locator(".tl-configs > summary").first.click()
     return page
 
 
-def beside(page):
+def table_of_both(page):
     rows = page.locator(".tl-beside tbody tr").all()
     return {
         (cells := row.locator("th, td").all_inner_texts())[0]: [x.replace("\u200b", "") for x in cells[1:]]
@@ -203,12 +203,12 @@ def beside(page):
 
 
 def test_two_pasted_models_stand_side_by_side(show):
-    page = opened(show, BudgetLab(seq=1024))
-    page.get_by_label(MODEL).fill(json.dumps(QWEN3, indent=2))
+    page = show_configs(show, BudgetLab(seq=1024))
+    page.get_by_label(MODEL_LABEL).fill(json.dumps(QWEN3, indent=2))
     assert status(page).startswith("This model has 4,022,468,096 parameters. A forward pass over 1,024 tokens")
-    page.get_by_label(AGAINST).fill(json.dumps(MIXTRAL, indent=2))
+    page.get_by_label(BASE_LABEL).fill(json.dumps(MIXTRAL, indent=2))
     qwen3, mixtral = BudgetLab(QWEN3, 1024), BudgetLab(MIXTRAL, 1024)
-    actual = beside(page)
+    actual = table_of_both(page)
     assert actual["parameters"] == ["4,022,468,096", "46,702,792,704", "0.086 ×"]
     assert actual["for each token"] == ["4,022,468,096", "12,879,925,248", "0.312 ×"]
     flops, cache = [qwen3.flops, mixtral.flops], qwen3.generation_memory["key–value cache"]
@@ -218,62 +218,62 @@ def test_two_pasted_models_stand_side_by_side(show):
     assert actual["cache"][0] == f"{cache / 1e6:.1f} MB"
     assert page.locator(".tl-beside thead th").all_inner_texts()[:2] == ["qwen3, 4.022 B", "mixtral, 46.70 B"]
     assert "A token uses" not in page.locator(".tl-costs").inner_text()
-    page.get_by_label(MODEL).fill(json.dumps(MIXTRAL))
+    page.get_by_label(MODEL_LABEL).fill(json.dumps(MIXTRAL))
     assert "A token uses 12,879,925,248: 2 of 8 experts in each layer." in page.locator(".tl-costs").inner_text()
     assert "Activations are not counted" in page.locator(".tl-costs").inner_text()
 
 
 def test_a_link_restores_what_was_pasted(show):
-    page = opened(show, BudgetLab())
-    page.get_by_label(MODEL).fill(json.dumps(QWEN3, indent=2))
-    page.get_by_label(AGAINST).fill(json.dumps(MIXTRAL))
+    page = show_configs(show, BudgetLab())
+    page.get_by_label(MODEL_LABEL).fill(json.dumps(QWEN3, indent=2))
+    page.get_by_label(BASE_LABEL).fill(json.dumps(MIXTRAL))
     page.get_by_label("Layers", exact=True).press("ArrowRight")
-    actual = beside(page)
+    actual = table_of_both(page)
     deeper = tl.ModelShape.from_config({**QWEN3, "num_hidden_layers": 37})
     assert actual["parameters"][0] == f"{tl.count_parameters(deeper):,}"
     page.wait_for_timeout(400)  # the address changes a quarter of a second later
     page.goto(page.url)
     page.wait_for_selector("[data-lab=ready]")
-    assert beside(page) == actual
-    assert json.loads(page.get_by_label(MODEL).input_value())["hidden_size"] == 2560
+    assert table_of_both(page) == actual
+    assert json.loads(page.get_by_label(MODEL_LABEL).input_value())["hidden_size"] == 2560
     page.get_by_role("button", name="Reset").click()
-    assert page.get_by_label(MODEL).input_value() == page.get_by_label(AGAINST).input_value() == ""
-    assert beside(page)["parameters"][0] == "124,439,808"
+    assert page.get_by_label(MODEL_LABEL).input_value() == page.get_by_label(BASE_LABEL).input_value() == ""
+    assert table_of_both(page)["parameters"][0] == "124,439,808"
 
 
 def test_errors_are_shown_beside_the_field_and_change_nothing(show):
-    page = opened(show, BudgetLab())
-    before = beside(page)
-    page.get_by_label(AGAINST).fill('{"model_type": "qwen3",\n}')
-    page.get_by_label(MODEL).fill(json.dumps({**QWEN3, "index_topk": 2048}))
+    page = show_configs(show, BudgetLab())
+    before = table_of_both(page)
+    page.get_by_label(BASE_LABEL).fill('{"model_type": "qwen3",\n}')
+    page.get_by_label(MODEL_LABEL).fill(json.dumps({**QWEN3, "index_topk": 2048}))
     errors = page.locator(".tl-pasted .tl-error").all_inner_texts()
     assert errors == [
         "config's index_topk is not known for model_type 'qwen3', got 2048: leave it out if it changes no count",
         "Line 2, column 1: expected a key in double quotes, found }.",
     ]
-    assert beside(page) == before
-    page.get_by_label(MODEL).fill("")
-    page.get_by_label(AGAINST).fill("")
-    assert page.locator(".tl-pasted .tl-error").all_inner_texts() == ["", ""] and beside(page) == before
+    assert table_of_both(page) == before
+    page.get_by_label(MODEL_LABEL).fill("")
+    page.get_by_label(BASE_LABEL).fill("")
+    assert page.locator(".tl-pasted .tl-error").all_inner_texts() == ["", ""] and table_of_both(page) == before
 
 
 def test_sliders_change_a_pasted_model_as_the_package_counts_it(show):
-    page = opened(show, BudgetLab())
+    page = show_configs(show, BudgetLab())
     config = REFERENCES["google/gemma-3-1b-pt"]["config"]
-    page.get_by_label(MODEL).fill(json.dumps(config))
+    page.get_by_label(MODEL_LABEL).fill(json.dumps(config))
     page.get_by_label("Layers, typed", exact=True).fill("52")
     shape = tl.ModelShape.from_config({**config, "num_hidden_layers": 52})
-    assert beside(page)["parameters"][0] == f"{tl.count_parameters(shape):,}"
+    assert table_of_both(page)["parameters"][0] == f"{tl.count_parameters(shape):,}"
     page.get_by_label("Heads, typed", exact=True).fill("5")
     shape = tl.ModelShape.from_config({**config, "num_hidden_layers": 52, "num_attention_heads": 5})
-    assert beside(page)["parameters"][0] == f"{tl.count_parameters(shape):,}", "heads need not divide d_model"
+    assert table_of_both(page)["parameters"][0] == f"{tl.count_parameters(shape):,}", "heads need not divide d_model"
 
 
 def test_fits_a_phone_with_field_and_effect_on_one_screen(show):
-    page = opened(show, BudgetLab())
+    page = show_configs(show, BudgetLab())
     page.set_viewport_size({"width": 360, "height": 740})
-    page.get_by_label(MODEL).fill(json.dumps(QWEN3))
-    page.get_by_label(AGAINST).fill(json.dumps(MIXTRAL))
-    boxes = [page.get_by_label(MODEL).bounding_box(), page.locator(".tl-beside").bounding_box()]
+    page.get_by_label(MODEL_LABEL).fill(json.dumps(QWEN3))
+    page.get_by_label(BASE_LABEL).fill(json.dumps(MIXTRAL))
+    boxes = [page.get_by_label(MODEL_LABEL).bounding_box(), page.locator(".tl-beside").bounding_box()]
     assert boxes[1]["y"] + boxes[1]["height"] - boxes[0]["y"] <= 740
     assert page.evaluate("document.documentElement.scrollWidth") == 360

@@ -21,14 +21,14 @@ from transformer_lab.labs.budget import BYTES, PRESETS, QUANTITIES, RANGES
 LIMITS = BudgetLab().limits
 MAX_EXACT_INT = 2**53  # larger integers are not exact in JavaScript
 SLIDERS = ("n_layers", "d_model", "n_heads", "d_ff", "vocab_size", "n_positions", "seq", "batch")
-NAMES = {"n_layers": "Layers", "d_model": "d_model", "n_heads": "Heads", "d_ff": "d_ff", "vocab_size": "Vocabulary"}
-NAMES |= {"n_positions": "Positions", "seq": "Context, seq", "batch": "Batch"}
-LARGEST = {
+LABELS = {"n_layers": "Layers", "d_model": "d_model", "n_heads": "Heads", "d_ff": "d_ff", "vocab_size": "Vocabulary"}
+LABELS |= {"n_positions": "Positions", "seq": "Context, seq", "batch": "Batch"}
+LARGEST_SETTINGS = {
     family: BudgetLab(tl.ModelShape(family, 128, 16_384, 128, 131_072, 262_144, 1_048_576), batch=1024)
     for family in ("bert", "gpt2", "llama")
 }
 # One below each limit is an odd value; JavaScript numbers would round products of these values.
-ODD = {
+UNUSUAL_SETTINGS = {
     family: BudgetLab(tl.ModelShape(family, 127, 16_383, 3, 131_071, 262_143, 1_048_575), batch=1023)
     for family in ("bert", "gpt2", "llama")
 }
@@ -61,7 +61,7 @@ def parse_counts(actual):
     return {quantity: {name: int(number) for name, number in counts.items()} for quantity, counts in actual.items()}
 
 
-def in_order(breakdowns):
+def sorted_parts(breakdowns):
     return [(quantity, *counts.items()) for quantity, counts in breakdowns.items()]
 
 
@@ -110,17 +110,17 @@ def lab_context(engine, lab):
 
 
 @given(lab=labs())
-@example(lab=LARGEST["bert"])
-@example(lab=LARGEST["gpt2"])
-@example(lab=LARGEST["llama"])
-@example(lab=ODD["bert"])
-@example(lab=ODD["gpt2"])
-@example(lab=ODD["llama"])
+@example(lab=LARGEST_SETTINGS["bert"])
+@example(lab=LARGEST_SETTINGS["gpt2"])
+@example(lab=LARGEST_SETTINGS["llama"])
+@example(lab=UNUSUAL_SETTINGS["bert"])
+@example(lab=UNUSUAL_SETTINGS["gpt2"])
+@example(lab=UNUSUAL_SETTINGS["llama"])
 @example(lab=BudgetLab(tl.LLAMA3_8B, bytes_per_value=2))
 @example(lab=BudgetLab(tl.ModelShape("gpt2", 1, 1, 1, 1, 1, 1)))
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_every_number_agrees_with_the_package_exactly(engine, lab):
-    assert in_order(parse_counts(engine("costs", settings_of(lab)))) == in_order(costs(lab))
+    assert sorted_parts(parse_counts(engine("costs", settings_of(lab)))) == sorted_parts(costs(lab))
     shape = lab.shape
     rule = 12 * shape.n_layers * shape.d_model**2 + shape.vocab_size * shape.d_model
     assert int(engine("ruleOfThumb", asdict(shape))) == rule
@@ -128,7 +128,7 @@ def test_every_number_agrees_with_the_package_exactly(engine, lab):
 
 
 def test_largest_counts_exceed_javascript_numbers(engine):
-    for lab in ODD.values():
+    for lab in UNUSUAL_SETTINGS.values():
         actual = parse_counts(engine("costs", settings_of(lab)))
         numbers = [number for counts in actual.values() for number in counts.values()]
         assert sum(int(float(number)) != number for number in numbers) >= 3, "a rounded number would differ"
@@ -142,13 +142,17 @@ def test_largest_counts_exceed_javascript_numbers(engine):
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_random_slider_moves_agree_with_the_package(engine, start, moves):
     lab = BudgetLab(start[3])
-    now = settings_of(lab)
+    state = settings_of(lab)
     for name, fraction in moves:
-        offered = engine("choices", name, now, lab.limits, presets_and_start(engine, lab))
-        assert offered == sorted(set(offered)) and now.get(name, now["shape"].get(name)) in offered
-        now = engine("changeSetting", now, name, offered[round(fraction * (len(offered) - 1))], lab.limits)
-        lab.shape, lab.seq, lab.batch = tl.ModelShape(**now["shape"]), now["seq"], now["batch"]  # raises if invalid
-        assert in_order(parse_counts(engine("costs", now))) == in_order(costs(lab))
+        choices = engine("choices", name, state, lab.limits, presets_and_start(engine, lab))
+        assert choices == sorted(set(choices)) and state.get(name, state["shape"].get(name)) in choices
+        state = engine("changeSetting", state, name, choices[round(fraction * (len(choices) - 1))], lab.limits)
+        lab.shape, lab.seq, lab.batch = (
+            tl.ModelShape(**state["shape"]),
+            state["seq"],
+            state["batch"],
+        )  # raises if invalid
+        assert sorted_parts(parse_counts(engine("costs", state))) == sorted_parts(costs(lab))
         assert lab.shape.family == start[3].family
 
 
@@ -157,7 +161,7 @@ def test_heads_slider_offers_all_divisors(engine, d_model):
     now = settings_of(BudgetLab(replace(tl.GPT2, d_model=d_model, n_heads=1, d_ff=None)))
     assert engine("choices", "n_heads", now, LIMITS) == [n for n in range(1, d_model + 1) if d_model % n == 0]
     factors = [d_ff / d_model for d_ff in engine("choices", "d_ff", now, LIMITS)]
-    assert factors == [half / 2 for half in range(1, 17) if half * d_model % 2 == 0]
+    assert factors == [half_units / 2 for half_units in range(1, 17) if half_units * d_model % 2 == 0]
 
 
 def test_sliders_cover_the_limits_and_the_presets(engine):
@@ -548,12 +552,12 @@ def unfold(page):
 
 
 def slider(page, name, view=0):
-    return page.get_by_label(NAMES[name], exact=True).nth(view)
+    return page.get_by_label(LABELS[name], exact=True).nth(view)
 
 
 def typed_text(page, name):
     """Return the text in the field beside a slider."""
-    return page.get_by_label(f"{NAMES[name]}, typed", exact=True).input_value()
+    return page.get_by_label(f"{LABELS[name]}, typed", exact=True).input_value()
 
 
 def move(page, name, value, view=0):

@@ -22,7 +22,7 @@ def experts():
     return Engine(ExpertsLab)
 
 
-def own_lab(seed=0, n_experts=5, seq=7, d_model=3, n_shared=1, **settings):
+def random_lab(seed=0, n_experts=5, seq=7, d_model=3, n_shared=1, **settings):
     torch.manual_seed(seed)
     mixture = tl.MixtureOfExperts(d_model, 6, n_experts, 2, n_shared=n_shared)
     x = torch.randn(seq, d_model)
@@ -40,7 +40,7 @@ def settings(lab):
     return {name: lab.get_state([name])[name] for name in names}
 
 
-def drawn_bias(seed, n_experts):
+def random_bias(seed, n_experts):
     return (torch.rand(n_experts, generator=torch.Generator().manual_seed(seed)) - 0.5).round(decimals=2)
 
 
@@ -51,7 +51,7 @@ def drawn_bias(seed, n_experts):
 @pytest.mark.parametrize("n_active", [1, 2, 5])
 def test_agrees_with_the_layer(experts, n_active, renormalize):
     for seed in range(4):
-        lab, mixture, x = own_lab(seed, n_active=n_active, renormalize=renormalize, n_shared=seed % 2)
+        lab, mixture, x = random_lab(seed, n_active=n_active, renormalize=renormalize, n_shared=seed % 2)
         mixture.n_active, mixture.renormalize = n_active, renormalize
         indices, weights = mixture.route(x)
         actual = experts("route", settings(lab))
@@ -61,18 +61,18 @@ def test_agrees_with_the_layer(experts, n_active, renormalize):
         output = mixture(x).detach()
         torch.testing.assert_close(lab.output, output)
         for i, row in enumerate(output):
-            of_token = lab.outputs[:, i].tolist()
+            token_outputs = lab.outputs[:, i].tolist()
             shared = lab.shared_output[i].tolist() if lab.shared else None
-            mixed = experts("mixed", actual["chosen"][i], actual["weights"][i], of_token, shared)
-            assert_close(mixed, row[:2].double(), rtol=2e-6)
+            token_output = experts("mixed", actual["chosen"][i], actual["weights"][i], token_outputs, shared)
+            assert_close(token_output, row[:2].double(), rtol=2e-6)
 
 
 @each_order
 @pytest.mark.parametrize("renormalize", [True, False])
 def test_agrees_with_a_plain_loop(experts, order, renormalize):
     for seed in range(8):
-        bias = drawn_bias(seed, 5)
-        lab, *_ = own_lab(seed, n_active=1 + seed % 5, order=order, renormalize=renormalize, bias=bias)
+        bias = random_bias(seed, 5)
+        lab, *_ = random_lab(seed, n_active=1 + seed % 5, order=order, renormalize=renormalize, bias=bias)
         actual = experts("route", settings(lab))
         for i, logits in enumerate(lab.logits.double()):
             score = logits.sigmoid() if order == "sigmoid-topk" else logits.exp() / logits.exp().sum()
@@ -92,13 +92,13 @@ def test_agrees_with_a_plain_loop(experts, order, renormalize):
 
 
 def test_softmax_before_or_after_the_choice_is_the_same_with_renormalizing(experts):
-    before, *_ = own_lab(3)
-    after, *_ = own_lab(3, order="topk-softmax", renormalize=False)
-    actual = [experts("route", settings(lab)) for lab in (before, after)]
+    choice_last, *_ = random_lab(3)
+    after, *_ = random_lab(3, order="topk-softmax", renormalize=False)
+    actual = [experts("route", settings(lab)) for lab in (choice_last, after)]
     assert actual[0]["chosen"] == actual[1]["chosen"]
     assert_close(actual[0]["weights"], torch.tensor(actual[1]["weights"], dtype=torch.float64), rtol=1e-12, atol=1e-12)
-    before.renormalize = False
-    assert all(sum(weights) < 0.999 for weights in experts("route", settings(before))["weights"])
+    choice_last.renormalize = False
+    assert all(sum(weights) < 0.999 for weights in experts("route", settings(choice_last))["weights"])
 
 
 @each_order
@@ -128,29 +128,33 @@ def test_biases_stay_in_their_range(experts):
     assert max(map(abs, bias)) <= 1
 
 
-RISES = torch.linspace(0, 0.8, 3201).tolist()
+BIASES = torch.linspace(0, 0.8, 3201).tolist()
 
 
-def choices(lab, rise):
+def chosen_experts(lab, bias_of_expert_2):
     """Return each token's experts if expert 2 has this bias."""
-    lab.bias = torch.tensor([0, 0, rise, 0])
+    lab.bias = torch.tensor([0, 0, bias_of_expert_2, 0])
     return lab.indices.sort().values
 
 
-def moved(lab, usual, token, rise):
-    return not choices(lab, rise)[token].equal(usual[token])
+def has_moved(lab, initial_experts, token, bias_of_expert_2):
+    return not chosen_experts(lab, bias_of_expert_2)[token].equal(initial_experts[token])
 
 
 @each_order
 def test_tokens_change_in_the_order_of_a_rising_bias(experts, order):
     for seed in range(6):
-        lab, *_ = own_lab(seed, n_experts=4, seq=6, order=order)
-        usual = choices(lab, 0)
+        lab, *_ = random_lab(seed, n_experts=4, seq=6, order=order)
+        initial_experts = chosen_experts(lab, 0)
         # A token that a rising bias moves to an expert stays there, so bisection finds the smallest bias that moves it.
-        places = [bisect_left(RISES, True, key=partial(moved, lab, usual, token)) for token in range(6)]
-        changes = [token for token in sorted(range(6), key=places.__getitem__) if places[token] < len(RISES)]
-        choices(lab, RISES[-1])
-        assert experts("movedTokens", settings(lab)) == changes
+        first_biases = [
+            bisect_left(BIASES, True, key=partial(has_moved, lab, initial_experts, token)) for token in range(6)
+        ]
+        order_of_moves = [
+            token for token in sorted(range(6), key=first_biases.__getitem__) if first_biases[token] < len(BIASES)
+        ]
+        chosen_experts(lab, BIASES[-1])
+        assert experts("movedTokens", settings(lab)) == order_of_moves
 
 
 def test_the_nearest_expert(experts):
@@ -161,7 +165,7 @@ def test_the_nearest_expert(experts):
 
 def test_parameters_are_those_of_the_layer(experts):
     for n_shared in (0, 2):
-        lab, mixture, _ = own_lab(n_shared=n_shared)
+        lab, mixture, _ = random_lab(n_shared=n_shared)
         text = experts("parametersText", lab.sizes, 5, 2, lab.shared)
         total = sum(p.numel() for p in mixture.parameters())
         active = total - 3 * sum(p.numel() for p in mixture.experts[0].parameters())
@@ -192,10 +196,10 @@ def test_given_layer_and_tensor_are_not_modified():
 
 
 def test_the_switch_adds_the_shared_expert():
-    lab, mixture, x = own_lab()
-    both = lab.output
+    lab, mixture, x = random_lab()
+    with_shared = lab.output
     lab.shared = False
-    torch.testing.assert_close(both - lab.output, mixture.shared(x).detach())
+    torch.testing.assert_close(with_shared - lab.output, mixture.shared(x).detach())
 
 
 @pytest.mark.parametrize(
@@ -313,7 +317,7 @@ def test_bias_and_load_are_on_one_screen_of_a_phone(show):
 
 
 def test_layer_without_shared_experts_has_no_switch(show):
-    lab, *_ = own_lab(n_shared=0)
+    lab, *_ = random_lab(n_shared=0)
     page = show(lab)
     assert page.get_by_role("button", name="shared expert").count() == 0
     assert page.locator(".tl-always").count() == 0

@@ -17,7 +17,7 @@ from transformer_lab.labs import HeadsLab
 from transformer_lab.labs.heads import LEVELS, OVERVIEWS
 
 
-def some_heads():
+def pattern_heads():
     """Return two layers of four heads with known patterns."""
     n = len(SENTENCE)
     last, heads = torch.eye(n)[0], {}
@@ -35,16 +35,16 @@ def some_heads():
     return torch.stack([torch.stack([heads[name] for name in names]) for names in order])
 
 
-def make():
-    return HeadsLab(some_heads(), SENTENCE, d_model=32)
+def pattern_lab():
+    return HeadsLab(pattern_heads(), SENTENCE, d_model=32)
 
 
-def large(layers=12, heads=12, tokens=64, **options):
+def large_lab(layers=12, heads=12, tokens=64, **options):
     words = " ".join(["the quick brown fox jumps over a lazy dog while its friends sleep"] * 5).split()
     return HeadsLab(random_weights(layers, heads, tokens, tokens, causal=True), words[:tokens], **options)
 
 
-def crossing():
+def cross_attention_lab():
     weights = random_weights(1, 3, 4, 6)
     return HeadsLab(weights, "le chat dort .", "the cat is a sleep .", query=1)
 
@@ -91,7 +91,7 @@ def test_pattern_scores_agree_with_torch(engine, tokens, seed):
 
 def test_heads_are_named_after_clear_patterns_only(engine):
     names = ("previous", "same", None, "first"), ("induction", None, "previous", "same")
-    for layer, expected in zip(some_heads().tolist(), names):
+    for layer, expected in zip(pattern_heads().tolist(), names):
         actual = [engine("bestPattern", engine("patternScores", rows, SENTENCE)) for rows in layer]
         assert [best and best["name"] for best in actual] == list(expected)
         assert all(best is None or best["score"] > 0.99 for best in actual)
@@ -111,8 +111,8 @@ def test_row_description(engine):
     )
     assert text(0.02, 0.95, 0.01, 0.02) == "“sat” looks most at “cat” (0.95). Its weights sum to 1.00."
     assert text(0, 0, 1, 0) == "“sat” looks at “sat” (1.00) alone. Its weights sum to 1.00."
-    even = "“sat” looks at all 4 keys about equally (0.25 each). Its weights sum to 1.00."
-    assert text(0.25, 0.25, 0.25, 0.25) == even
+    uniform_description = "“sat” looks at all 4 keys about equally (0.25 each). Its weights sum to 1.00."
+    assert text(0.25, 0.25, 0.25, 0.25) == uniform_description
     assert text(0, 0, 0, 0) == "“sat” looks at nothing: all its weights are zero."
     assert text(0.2, 0.6, 0, 0).endswith("Its weights sum to 0.80.")
     assert engine("describeRow", [0.4], "“a”", ["a"]) == "“a” looks at “a” (0.40) alone. Its weights sum to 0.40."
@@ -147,10 +147,10 @@ def test_weights_are_serialized_within_half_a_level():
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_accepts_any_dtype_and_container_of_layers(dtype):
     weights = random_weights(3, 2, 4, 4)
-    ways = [weights, list(weights), tuple(weights[:, None]), weights.requires_grad_() * 1]
-    for way in ways:
-        cast = [w.to(dtype) for w in way] if isinstance(way, (list, tuple)) else way.to(dtype)
-        lab = HeadsLab(cast, "a b c d")
+    weight_containers = [weights, list(weights), tuple(weights[:, None]), weights.requires_grad_() * 1]
+    for container in weight_containers:
+        converted = [w.to(dtype) for w in container] if isinstance(container, (list, tuple)) else container.to(dtype)
+        lab = HeadsLab(converted, "a b c d")
         assert lab.weights.dtype == torch.float32 and not lab.weights.requires_grad
         torch.testing.assert_close(lab.weights, weights.detach().to(dtype).float())
     assert HeadsLab(weights[0], "a b c d").weights.shape == (1, 2, 4, 4)
@@ -171,7 +171,7 @@ def test_initial_choice():
     assert torch.equal(lab.chosen, weights[1, 1, 0])
 
 
-four = torch.ones(1, 2, 4, 4) / 4
+four_tokens = torch.ones(1, 2, 4, 4) / 4
 
 
 SHAPE = "weights must have shape (layers, heads, q_len, k_len) with no empty axis, got {}"
@@ -183,21 +183,21 @@ SIZE = "weights must be at most (128, 32, 64, 64) along (layers, heads, q_len, k
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ((four[0, 0], "a b c d"), ValueError, SHAPE.format((4, 4))),
-        ((four[None], "a b c d"), ValueError, SHAPE.format((1, 1, 2, 4, 4))),
-        ((four[:0], "a b c d"), ValueError, SHAPE.format((0, 2, 4, 4))),
+        ((four_tokens[0, 0], "a b c d"), ValueError, SHAPE.format((4, 4))),
+        ((four_tokens[None], "a b c d"), ValueError, SHAPE.format((1, 1, 2, 4, 4))),
+        ((four_tokens[:0], "a b c d"), ValueError, SHAPE.format((0, 2, 4, 4))),
         (("four", "a b c d"), TypeError, "weights must be a tensor or a list of tensors, got str"),
         (([], "a b c d"), ValueError, SHAPE.format((0,))),
-        (([four[0], four[0, :1]], "a b"), ValueError, LAYERS.format("(2, 4, 4), (1, 4, 4)")),
-        (([four.expand(2, 2, 4, 4)], "a b"), ValueError, LAYERS.format((2, 2, 4, 4))),
-        ((four * 8, "a b c d"), ValueError, RANGE.format("2 to 2")),
-        ((four - 1, "a b c d"), ValueError, RANGE.format("-0.75 to -0.75")),
-        ((four * math.nan, "a b c d"), ValueError, RANGE.format("nan to nan")),
-        ((four, "a b c"), ValueError, "tokens must be as many as q_len of the weights, 4, got 3"),
-        ((four, [1, 2, 3, 4]), TypeError, "tokens must be strings, got [1, 2, 3, 4]"),
-        ((four, "a b c d", "a"), ValueError, "key_tokens must be as many as k_len of the weights, 4, got 1"),
+        (([four_tokens[0], four_tokens[0, :1]], "a b"), ValueError, LAYERS.format("(2, 4, 4), (1, 4, 4)")),
+        (([four_tokens.expand(2, 2, 4, 4)], "a b"), ValueError, LAYERS.format((2, 2, 4, 4))),
+        ((four_tokens * 8, "a b c d"), ValueError, RANGE.format("2 to 2")),
+        ((four_tokens - 1, "a b c d"), ValueError, RANGE.format("-0.75 to -0.75")),
+        ((four_tokens * math.nan, "a b c d"), ValueError, RANGE.format("nan to nan")),
+        ((four_tokens, "a b c"), ValueError, "tokens must be as many as q_len of the weights, 4, got 3"),
+        ((four_tokens, [1, 2, 3, 4]), TypeError, "tokens must be strings, got [1, 2, 3, 4]"),
+        ((four_tokens, "a b c d", "a"), ValueError, "key_tokens must be as many as k_len of the weights, 4, got 1"),
         (
-            (four[..., :3], "a b c d"),
+            (four_tokens[..., :3], "a b c d"),
             ValueError,
             "key_tokens must be given where q_len and k_len differ, got weights of shape (1, 2, 4, 3)",
         ),
@@ -227,15 +227,15 @@ def test_unsupported_weights_raise_clear_errors(arguments, error, message):
     ],
 )
 def test_options_out_of_range_raise(option, value, message):
-    raises(lambda: HeadsLab(four, "a b c d", **{option: value}), ValueError, message)
-    lab = HeadsLab(four, "a b c d")
+    raises(lambda: HeadsLab(four_tokens, "a b c d", **{option: value}), ValueError, message)
+    lab = HeadsLab(four_tokens, "a b c d")
     with pytest.raises((ValueError, traitlets.TraitError)):
         setattr(lab, option, value)
 
 
 def two_sentences(**options):
     others = [(random_weights(2, 4, 6, 6, seed=1), "the dog ran home very fast")]
-    return HeadsLab(some_heads(), SENTENCE, others=others, **options)
+    return HeadsLab(pattern_heads(), SENTENCE, others=others, **options)
 
 
 def test_other_sentences_are_serialized_and_chosen():
@@ -248,7 +248,7 @@ def test_other_sentences_are_serialized_and_chosen():
     lab.set_state({"others": packed})
     torch.testing.assert_close(lab.chosen, weights[1, 2, 5], rtol=0, atol=0.51 / LEVELS)
     lab.sentence = 0
-    assert torch.equal(lab.chosen, some_heads()[1, 2, 5])
+    assert torch.equal(lab.chosen, pattern_heads()[1, 2, 5])
     lab.query, lab.sentence = 9, 1  # the second sentence is shorter
     torch.testing.assert_close(lab.chosen, weights[1, 2, 5], rtol=0, atol=0.51 / LEVELS)
 
@@ -256,19 +256,19 @@ def test_other_sentences_are_serialized_and_chosen():
 @pytest.mark.parametrize(
     ("others", "error", "message"),
     [
-        ([four], TypeError, "others must be pairs of weights and tokens, got "),
+        ([four_tokens], TypeError, "others must be pairs of weights and tokens, got "),
         ("ab", TypeError, "others must be pairs of weights and tokens, got 'ab'"),
         (
-            [(four[:, :1], "a b c d")],
+            [(four_tokens[:, :1], "a b c d")],
             ValueError,
             "others must have weights of shape (1, 2, seq, seq), got (1, 1, 4, 4)",
         ),
-        ([(four, "a b")], ValueError, "others must be as many as q_len of the weights, 4, got 2"),
+        ([(four_tokens, "a b")], ValueError, "others must be as many as q_len of the weights, 4, got 2"),
     ],
 )
 def test_other_sentences_must_fit(others, error, message):
     with pytest.raises(error, match=re.escape(message)):
-        HeadsLab(four, "a b c d", others=others)
+        HeadsLab(four_tokens, "a b c d", others=others)
 
 
 def test_sentence_out_of_range_raises():
@@ -294,12 +294,12 @@ def test_a_grid_is_there_from_the_beginning_or_not_at_all():
 
 
 def test_tokens_and_shape_cannot_change():
-    lab = HeadsLab(four, "a b c d")
+    lab = HeadsLab(four_tokens, "a b c d")
     for name, value in [("tokens", list("wxyz")), ("key_tokens", list("wxyz")), ("d_model", 8)]:
         with pytest.raises(ValueError, match=f"{name} cannot change"):
             setattr(lab, name, value)
     with pytest.raises(ValueError, match="weights must keep their shape"):
-        lab.weights = four[:, :1]
+        lab.weights = four_tokens[:, :1]
 
 
 # In a browser.
@@ -327,7 +327,7 @@ def words(page, lab=0):
     return page.get_by_role("status").nth(lab).inner_text()
 
 
-def reading(page):
+def displayed_weight(page):
     """Return the line that shows the chosen weight."""
     match = re.fullmatch(
         r"weights\[(\d+), (\d+), (\d+), (\d+)\] = (\d\.\d{4})", page.locator(".tl-reading").inner_text()
@@ -335,13 +335,13 @@ def reading(page):
     return [float(number) for number in match.groups()]
 
 
-def reading_of(lab):
+def expected_weight(lab):
     """Return the expected line. Its last digit may differ by one, since weights are quantised."""
-    place = lab.layer, lab.head, lab.query, lab.key
-    return pytest.approx([*place, lab.weights[place].item()], abs=6e-5)
+    index = lab.layer, lab.head, lab.query, lab.key
+    return pytest.approx([*index, lab.weights[index].item()], abs=6e-5)
 
 
-def spot(page, i, j, queries, keys):
+def position_of_weight(page, i, j, queries, keys):
     """Return the position of the weight of query i for key j on the large heatmap."""
     box = page.locator(".tl-sheet canvas").bounding_box()
     return box["x"] + box["width"] * (j + 0.5) / keys, box["y"] + box["height"] * (i + 0.5) / queries
@@ -360,7 +360,7 @@ def test_every_weight_reaches_the_browser(show):
         for i in range(4):
             for j in range(5) if i % 2 == 0 else reversed(range(5)):
                 lab.query, lab.key = i, j
-                assert reading(page) == reading_of(lab)
+                assert displayed_weight(page) == expected_weight(lab)
                 page.keyboard.press("ArrowRight" if i % 2 == 0 else "ArrowLeft")
             page.keyboard.press("ArrowDown")
         for key in ["ArrowUp"] * 4 + ["ArrowLeft"] * 5:
@@ -380,7 +380,7 @@ def test_every_weight_reaches_the_browser(show):
 
 
 def test_heads_and_tokens_by_keyboard(show):
-    page = show(make())
+    page = show(pattern_lab())
     assert words(page) == "Layer 0, head 0: “slept” looks at “cat” [8] (1.00) alone. Its weights sum to 1.00."
     page.get_by_role("radio", name="head 0").focus()
     for key, head in [
@@ -399,7 +399,7 @@ def test_heads_and_tokens_by_keyboard(show):
     queries.get_by_role("radio", checked=True).focus()
     page.keyboard.press("ArrowLeft")
     assert words(page) == "Layer 0, head 0: “cat” [8] looks at “the” [7] (1.00) alone. Its weights sum to 1.00."
-    assert reading(page) == [0, 0, 8, 7, 1]
+    assert displayed_weight(page) == [0, 0, 8, 7, 1]
     page.get_by_role("button", name="1", exact=True).press("Enter")
     assert words(page) == ("Layer 1, head 0: “cat” [8] looks at “sat” (1.00) alone. Its weights sum to 1.00.")
     assert page.locator(".tl-badge").all_inner_texts() == ["induction 1.00", "", "previous 1.00", "same 1.00"]
@@ -434,15 +434,15 @@ def test_the_scores_of_the_chosen_head(show):
 
 @pytest.mark.parametrize("width", [760, 360])
 def test_pointing_at_the_large_map(show, width):
-    lab = crossing()
+    lab = cross_attention_lab()
     page = show(lab, width=width)
     page.locator(".tl-sheet").scroll_into_view_if_needed()
     frame = page.locator(".tl-lab")
     height = frame.bounding_box()["height"]
     for i, j in [(0, 5), (3, 0), (2, 4)]:
-        page.mouse.move(*spot(page, i, j, 4, 6))
+        page.mouse.move(*position_of_weight(page, i, j, 4, 6))
         lab.query, lab.key = i, j
-        assert reading(page) == reading_of(lab)
+        assert displayed_weight(page) == expected_weight(lab)
         assert words(page).startswith(f"Layer 0, head 0: “{lab.tokens[i]}” looks ")
         assert frame.bounding_box()["height"] == height, "the size of the lab changes under the pointer"
     assert page.locator(".tl-fits").count() == 0, "patterns compare tokens with themselves"
@@ -453,7 +453,7 @@ def test_new_weights_are_drawn(show):
     later = HeadsLab(random_weights(2, 2, 3, 3, seed=1), "a b c", layer=1, key=lab.key)
     page = show(lab)
     names = [name for name in lab.keys if not name.startswith("_") and name not in ("layout", "tabbable", "tooltip")]
-    before, after = ({name: one.get_state()[name] for name in names} for one in (lab, later))
+    initial_state, later_state = ({name: each_lab.get_state()[name] for name in names} for each_lab in (lab, later))
     announced = page.evaluate(
         """async ([code, before, after]) => {
             const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
@@ -469,7 +469,7 @@ def test_new_weights_are_drawn(show):
             const texts = (selector) => [...el.querySelectorAll(selector)].map((node) => node.textContent);
             return [texts(".tl-reading")[0], texts(".tl-fits td:last-child"), texts(".tl-looks")];
         }""",
-        [HeadsLab._esm, before, after],
+        [HeadsLab._esm, initial_state, later_state],
     )
     assert announced[0] == f"weights[1, 0, 2, {lab.key}] = {later.weights[1, 0, 2, lab.key]:.4f}"
     scores = scores_by_torch(later.weights[1, 0], list("abc")).values()  # no repeated token, so no induction
@@ -482,14 +482,14 @@ def test_new_weights_are_drawn(show):
 
 def numbers_in_overview(lab, overview):
     """Compute with PyTorch the number that the grid shows for each head: (layers, heads)."""
-    weights = [lab.weights, *(each for each, _ in lab.others)][lab.sentence]
-    tokens = [lab.tokens, *(each for _, each in lab.others)][lab.sentence]
+    weights = [lab.weights, *(weights for weights, _ in lab.others)][lab.sentence]
+    tokens = [lab.tokens, *(tokens for _, tokens in lab.others)][lab.sentence]
     if overview == "weight":
         return weights[:, :, lab.query, lab.key]
     return torch.tensor([[scores_by_torch(head, tokens)[overview] for head in layer] for layer in weights])
 
 
-def picture(page):
+def overview_pixels(page):
     """Return the pixels of the overview, from 0 to 255: (height, width, 3)."""
     size, drawn = page.locator(".tl-stack canvas:visible").evaluate(
         "node => [[node.height, node.width], "
@@ -513,13 +513,13 @@ def test_the_overview_shows_a_map_for_each_head(show):
     for sentence, name in enumerate(("the cat sat", "the dog ran")):
         page.get_by_role("button", name=name).click()
         weights = [lab.weights, lab.others[0][0]][sentence]
-        actual = picture(page)
-        high, wide = (size // count for size, count in zip(actual.shape, (2, 4)))
+        actual = overview_pixels(page)
+        tile_height, tile_width = (size // count for size, count in zip(actual.shape, (2, 4)))
         n = weights.shape[-1]
         for layer, head in itertools.product(range(2), range(4)):
-            tile = actual[layer * high : (layer + 1) * high, head * wide : (head + 1) * wide]
+            tile = actual[layer * tile_height : (layer + 1) * tile_height, head * tile_width : (head + 1) * tile_width]
             assert (tile[-n:, -n:] - blues(weights[layer, head])).abs().max() < 3
-            assert (tile[: high - n] - blues(torch.zeros(1))).abs().max() < 3, "space for the line between maps"
+            assert (tile[: tile_height - n] - blues(torch.zeros(1))).abs().max() < 3, "space for the line between maps"
 
 
 @pytest.mark.parametrize("overview", OVERVIEWS[1:])
@@ -529,21 +529,21 @@ def test_the_overview_shows_a_number_for_each_head(show, overview):
     page = show(lab)
     page.get_by_role("button", name=dict(zip(OVERVIEWS[1:], labels))[overview], exact=True).click()
     expected = numbers_in_overview(lab, overview)
-    assert (picture(page) - blues(expected)).abs().max() < 3
-    own = expected[1, 2]
-    rank = 1 + int((expected > own).sum())
+    assert (overview_pixels(page) - blues(expected)).abs().max() < 3
+    own_score = expected[1, 2]
+    rank = 1 + int((expected > own_score).sum())
     text = (
         "the weight of “the” [7] for “cat” [1] is"
         if overview == "weight"
         else f"“{labels[OVERVIEWS.index(overview) - 1]}” scores"
     )
-    assert overview_text(page) == f"Layer 1, head 2: {text} {own:.2f}, rank {rank} of 8 heads."
+    assert overview_text(page) == f"Layer 1, head 2: {text} {own_score:.2f}, rank {rank} of 8 heads."
 
 
 def test_a_pattern_that_cannot_occur(show):
     page = show(HeadsLab(random_weights(2, 3, 4, 4), "a b c d", overview="induction"))
     assert overview_text(page) == "Layer 0, head 0: “induction” cannot occur in this sentence."
-    assert (picture(page) - blues(torch.zeros(2, 3))).abs().max() < 3
+    assert (overview_pixels(page) - blues(torch.zeros(2, 3))).abs().max() < 3
 
 
 def test_the_overview_follows_the_chosen_weight(show):
@@ -552,12 +552,12 @@ def test_the_overview_follows_the_chosen_weight(show):
     sheet = page.locator(".tl-sheet")
     sheet.press("ArrowRight")
     lab.key = 2
-    assert (picture(page) - blues(numbers_in_overview(lab, "weight"))).abs().max() < 3
+    assert (overview_pixels(page) - blues(numbers_in_overview(lab, "weight"))).abs().max() < 3
     assert "of “the” [4] for “sat” is" in overview_text(page)
 
 
 def test_choosing_a_head_in_the_overview(show):
-    page = show(large(overview="maps"), width=360)
+    page = show(large_lab(overview="maps"), width=360)
     stack = page.get_by_role("application", name="All heads")
     box = stack.bounding_box()
     stack.click(position={"x": box["width"] * 10.5 / 12, "y": box["height"] * 7.5 / 12})
@@ -566,9 +566,9 @@ def test_choosing_a_head_in_the_overview(show):
     for key, place in [("ArrowUp", (6, 10)), ("ArrowRight", (6, 11)), ("ArrowRight", (6, 11)), ("ArrowLeft", (6, 10))]:
         page.keyboard.press(key)
         assert words(page).startswith("Layer {}, head {}: ".format(*place))
-    spot, box = page.locator(".tl-stack .tl-spot").bounding_box(), stack.bounding_box()
-    assert spot["x"] - box["x"] == pytest.approx(box["width"] * 10 / 12, abs=1)
-    assert spot["y"] - box["y"] == pytest.approx(box["height"] * 6 / 12, abs=1)
+    chosen_box, box = page.locator(".tl-stack .tl-spot").bounding_box(), stack.bounding_box()
+    assert chosen_box["x"] - box["x"] == pytest.approx(box["width"] * 10 / 12, abs=1)
+    assert chosen_box["y"] - box["y"] == pytest.approx(box["height"] * 6 / 12, abs=1)
 
 
 def test_the_overview_by_touch(show):
@@ -615,16 +615,16 @@ def test_many_layers_are_chosen_by_slider(show):
     page = show(lab)
     page.get_by_label("Layer", exact=True).press("End")
     lab.layer = 19
-    assert reading(page) == reading_of(lab)
+    assert displayed_weight(page) == expected_weight(lab)
     assert page.get_by_label("Layer", exact=True).get_attribute("aria-valuetext") == "layer 19"
 
 
 def test_tokens_are_never_markup(show):
-    page = show(HeadsLab(four, ["<b>x</b>", " cat", "\n", ""]))
+    page = show(HeadsLab(four_tokens, ["<b>x</b>", " cat", "\n", ""]))
     assert page.locator(".tl-token").all_inner_texts() == ["<b>x</b>", "␣cat", "↵", "∅"]
 
 
-ACTS = {
+CHANGES = {
     "token": """i => { const sheet = document.querySelector('.tl-sheet'), box = sheet.getBoundingClientRect();
         sheet.dispatchEvent(new PointerEvent('pointermove', { pointerType: 'mouse',
             clientX: box.left + box.width * ((i * 7 % 24) + 0.5) / 24,
@@ -639,31 +639,31 @@ ACTS = {
 }
 
 
-@pytest.mark.parametrize("act", ACTS)
-def test_twelve_layers_of_twelve_heads_on_64_tokens_leave_room_in_a_frame(show, act):
+@pytest.mark.parametrize("change", CHANGES)
+def test_twelve_layers_of_twelve_heads_on_64_tokens_leave_room_in_a_frame(show, change):
     """Limit the CPU time of script, style and layout per interaction: the best mean of five runs of ten interactions.
 
     The test detects that the lab has become slower, but does not prove that a frame takes 16 ms at most. Painting takes
     4 to 8 ms more on a busy machine with two cores, where the time of a whole frame varies too much (7 to 17 ms) to
     assert an upper bound.
     """
-    page = show(large(overview="maps", controls=HeadsLab.groups))
+    page = show(large_lab(overview="maps", controls=HeadsLab.groups))
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})  # CPU time, independent of other processes
 
-    def busy():
+    def cpu_seconds():
         metrics = {m["name"]: m["value"] for m in session.send("Performance.getMetrics")["metrics"]}
         return sum(metrics[f"{part}Duration"] for part in ("Script", "RecalcStyle", "Layout"))
 
     times = []
     for _ in range(5):
-        before = busy()
+        before = cpu_seconds()
         page.evaluate(
-            """async (act) => { for (let i = 0; i < 10; i++) {
-                act(i); await new Promise(requestAnimationFrame); await new Promise((done) => setTimeout(done));
-            } }""".replace("act(i)", f"({ACTS[act]})(i)"),
-            act,
+            """async (changeLab) => { for (let i = 0; i < 10; i++) {
+                changeLab(i); await new Promise(requestAnimationFrame); await new Promise((done) => setTimeout(done));
+            } }""".replace("changeLab(i)", f"({CHANGES[change]})(i)"),
+            change,
         )
-        times.append((busy() - before) / 10 * 1000)
+        times.append((cpu_seconds() - before) / 10 * 1000)
     session.detach()
     assert min(times) < 11, times

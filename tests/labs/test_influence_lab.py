@@ -15,7 +15,7 @@ from transformer_lab.labs.influence import LETTERS, MODELS, ROWS, VERDICTS, Infl
 EARLIER = torch.ones(8, 8).tril(-1).bool()  # pairs (j, i) whose output comes before the token
 
 
-def table(letter, row="one", loud=False):
+def influence_table(letter, row="one", loud=False):
     return InfluenceLab(models=letter, row=row, loud=loud).table
 
 
@@ -35,22 +35,22 @@ def test_each_verdict_follows_from_the_tables():
     """A model reads the future, padding or another document if an output moves although it must not."""
     for model in MODELS:
         letter, verdict, claim = model["letter"], model["verdict"], model["claim"]
-        tables = {(row, loud): table(letter, row, loud) for row in ROWS for loud in (False, True)}
-        leaks = EARLIER if claim.startswith("causal") else torch.zeros(8, 8).bool()
+        tables = {(row, loud): influence_table(letter, row, loud) for row in ROWS for loud in (False, True)}
+        forbidden = EARLIER if claim.startswith("causal") else torch.zeros(8, 8).bool()
         if "prefix" in claim:
-            leaks = leaks & ~(torch.arange(8) < 3)[:, None]
-        future = any((tables["one", loud][leaks] > 0).any() for loud in (False, True))
-        assert future == (verdict == "future"), letter
+            forbidden = forbidden & ~(torch.arange(8) < 3)[:, None]
+        sees_the_future = any((tables["one", loud][forbidden] > 0).any() for loud in (False, True))
+        assert sees_the_future == (verdict == "future"), letter
         if verdict in ("right", "padding", "documents", "nan", "window"):
             assert tables["padded", False].isnan().any() == (verdict == "nan"), letter
         if verdict in ("right", "documents"):
-            across = (tables["two", False][:4, 4:] > 0).any() or (tables["two", False][4:, :4] > 0).any()
-            assert across == (verdict == "documents"), letter
+            crosses_documents = (tables["two", False][:4, 4:] > 0).any() or (tables["two", False][4:, :4] > 0).any()
+            assert crosses_documents == (verdict == "documents"), letter
         if verdict in ("right", "padding"):
             assert (tables["padded", False][:3, 3:] > 0).any() == (verdict == "padding"), letter
         if "window" in claim:
-            far = max(i - j for j, i in (tables["one", False] > 0).nonzero().tolist())
-            assert far == (3 if verdict == "window" else 2), letter
+            farthest = max(i - j for j, i in (tables["one", False] > 0).nonzero().tolist())
+            assert farthest == (3 if verdict == "window" else 2), letter
 
 
 def test_every_verdict_is_the_right_one_of_some_model_and_bugs_have_their_threads():

@@ -32,11 +32,11 @@ from transformer_lab.labs import (
 WIDTHS = {100: (760, 360), 200: (1280, 360)}
 # All fonts at the usual size, and the widest font at twice the size. On a push, only the widest font is used, since its
 # texts overflow most.
-EVERY = [*((family, 100) for family in FAMILIES), ("wide", 200)]
-LETTERS = sample(EVERY, [("wide", 100), ("wide", 200)])
-letters = pytest.mark.parametrize(("family", "size"), LETTERS, scope="session")
+FONTS_AND_SIZES = [*((family, 100) for family in FAMILIES), ("wide", 200)]
+TESTED_FONTS = sample(FONTS_AND_SIZES, [("wide", 100), ("wide", 200)])
+each_font = pytest.mark.parametrize(("family", "size"), TESTED_FONTS, scope="session")
 
-WEIGHTS = torch.randn(13, 4, 10, 10, generator=torch.Generator().manual_seed(0)).mul(3).softmax(-1)
+MANY_HEADS = torch.randn(13, 4, 10, 10, generator=torch.Generator().manual_seed(0)).mul(3).softmax(-1)
 # A lab, and the buttons that bring the lab into all its states.
 LABS = {
     "strides": (lambda: StridesLab((2, 3, 4), ".transpose(0, 1)"), []),
@@ -47,9 +47,9 @@ LABS = {
         ExpertsLab,
         ["10 steps", "4", "top-k, then softmax", "sigmoid, then top-k", "renormalize", "shared expert", "All biases 0"],
     ),
-    "heads": (lambda: HeadsLab(WEIGHTS, SENTENCE), []),
+    "heads": (lambda: HeadsLab(MANY_HEADS, SENTENCE), []),
     "all heads": (
-        lambda: HeadsLab(WEIGHTS, SENTENCE, overview="maps"),
+        lambda: HeadsLab(MANY_HEADS, SENTENCE, overview="maps"),
         ["chosen weight", "previous token", "same token", "induction", "first token", "small maps"],
     ),
     "influence": (
@@ -89,8 +89,8 @@ LABS = {
 }
 # Large, wide and invalid states. Four small labs share a page.
 SMALL = ("strides", "broadcasting", "lookup", "painting")
-EXTREMES = {"small labs": [state for name in SMALL for state in EVERY_LAB[name].states]}
-EXTREMES |= {name: [case.make, *case.states] for name, case in EVERY_LAB.items() if name not in SMALL}
+EXTREME_LABS = {"small labs": [state for name in SMALL for state in EVERY_LAB[name].extreme_states]}
+EXTREME_LABS |= {name: [case.make, *case.extreme_states] for name, case in EVERY_LAB.items() if name not in SMALL}
 
 
 @pytest.fixture(scope="session")
@@ -103,8 +103,8 @@ def layout(show, size):
     """Open labs on a page with a given text size, at each of its widths."""
 
     def open_at_widths(*labs):
-        large = f"<style>html {{ font-size: {size}% }}</style></head>"
-        page = show(*labs, width=WIDTHS[size][0], change=lambda html: html.replace("<body>", f"{large}<body>"))
+        style = f"<style>html {{ font-size: {size}% }}</style></head>"
+        page = show(*labs, width=WIDTHS[size][0], change=lambda html: html.replace("<body>", f"{style}<body>"))
         page.add_script_tag(path=Path(__file__).with_name("layout.js"))
         page.locator(".tl-lab details").evaluate_all("nodes => nodes.forEach((node) => { node.open = true; })")
         for width in WIDTHS[size]:
@@ -116,28 +116,28 @@ def layout(show, size):
     return open_at_widths
 
 
-@letters
-@pytest.mark.parametrize("kind", EXTREMES)
+@each_font
+@pytest.mark.parametrize("kind", EXTREME_LABS)
 def test_no_text_is_cut_off(layout, kind):
-    for page, width in layout(*(make() for make in EXTREMES[kind])):
+    for page, width in layout(*(make() for make in EXTREME_LABS[kind])):
         assert page.evaluate("outside()") == [], f"{width} px"
 
 
 # On a push, the labs are tested in thirds: at each text size, a different third.
-MOVED = [(*letter, name) for letter in LETTERS for name in every_third(LABS, letter[1] // 100)]
+LABS_IN_FONTS = [(*font, name) for font in TESTED_FONTS for name in every_third(LABS, font[1] // 100)]
 
 
-@pytest.mark.parametrize(("family", "size", "name"), MOVED, scope="session")
+@pytest.mark.parametrize(("family", "size", "name"), LABS_IN_FONTS, scope="session")
 def test_layout_is_stable_during_interaction(layout, name, size):
-    make, pressed = LABS[name]
+    make, button_texts = LABS[name]
     for page, width in layout(make()):
         if (size, width) == (200, 360):
             break  # at a width of ten characters, text may wrap, but must not be clipped
-        assert page.evaluate("pressed => moves(pressed)", pressed) == [], f"{width} px"
+        assert page.evaluate("pressed => moves(pressed)", button_texts) == [], f"{width} px"
         assert page.evaluate("outside()") == [], f"{width} px"
 
 
-@letters
+@each_font
 @pytest.mark.parametrize("between", ["nothing", "softmax", "causal"])
 def test_labels_in_pictures_do_not_overlap(layout, between):
     for page, width in layout(*(OrderLab(**sizes, between=between) for sizes in test_order_lab.some_sizes(4, seed=5))):

@@ -13,7 +13,7 @@ from javascript import ANY_TEXT, Engine, assert_close, many_examples, read
 from transformer_lab.labs import BroadcastingLab, StridesLab
 from transformer_lab.labs.lab import _SHARED, _join
 
-SHAPES = BroadcastingLab().limits
+SHAPE_LIMITS = BroadcastingLab().limits
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_number_and_list_formatting(engine):
 @example(text="(1,)")
 @example(text="99999999999999999999")
 def test_parsing_typed_shapes(text, engine):
-    result = read(engine, "parseShape", text, SHAPES)
+    result = read(engine, "parseShape", text, SHAPE_LIMITS)
     if result:
         BroadcastingLab(a=result["value"])
     result = read(engine, "parseShape", text, {"size": 64, "axes": 5, "least": 1})
@@ -90,4 +90,4 @@ def test_parsing_typed_shapes(text, engine):
     ],
 )
 def test_invalid_shape_gets_an_error_message(engine, text, error):
-    assert engine("parseShape", text, SHAPES) == {"error": error}
+    assert engine("parseShape", text, SHAPE_LIMITS) == {"error": error}

@@ -14,7 +14,7 @@ from gestures import drag, middle, status
 from javascript import ANY_TEXT, Engine, assert_close, many_examples
 from transformer_lab.labs import LookupLab
 
-PLANE = LookupLab().limits
+LIMITS = LookupLab().limits
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +52,9 @@ def test_agrees_with_the_package(lookup, kind, temperature):
 
 def test_slider_covers_all_temperatures(lookup):
     for slider in range(0, 1001, 50):
-        assert lookup("sliderOf", lookup("temperatureOf", slider, PLANE), PLANE) == slider
-    assert lookup("temperatureOf", 0, PLANE) == pytest.approx(0.01)
-    assert lookup("temperatureOf", 1000, PLANE) == pytest.approx(100)
+        assert lookup("sliderOf", lookup("temperatureOf", slider, LIMITS), LIMITS) == slider
+    assert lookup("temperatureOf", 0, LIMITS) == pytest.approx(0.01)
+    assert lookup("temperatureOf", 1000, LIMITS) == pytest.approx(100)
 
 
 # Typed input.
@@ -66,7 +66,7 @@ def test_slider_covers_all_temperatures(lookup):
 @example(text="1e400 0")
 @example(text="NaN, 1")
 def test_parsing_typed_points(text, lookup):
-    result = lookup("parsePoint", text, PLANE)
+    result = lookup("parsePoint", text, LIMITS)
     if "error" in result:
         assert result.keys() == {"error"} and len(result["error"]) > 10
     else:
@@ -81,7 +81,7 @@ def test_parsing_typed_points(text, lookup):
     ],
 )
 def test_invalid_point_gets_an_error_message(lookup, text, error):
-    assert lookup("parsePoint", text, PLANE) == {"error": error}
+    assert lookup("parsePoint", text, LIMITS) == {"error": error}
 
 
 # The state in Python.
@@ -204,10 +204,10 @@ def test_dragging_the_query(show):
 @pytest.mark.parametrize("width", [320, 360, 760])
 def test_the_names_of_the_ends_are_clear_of_the_mark(show, width):
     page = show(LookupLab(), width=width)
-    mark, *ends = (box.bounding_box() for box in page.locator(".tl-root, .tl-ends > span").all())
-    for end in ends:
+    mark, *end_names = (box.bounding_box() for box in page.locator(".tl-root, .tl-ends > span").all())
+    for end_name in end_names:
         assert (
-            end["x"] >= mark["x"] + mark["width"]
-            or end["x"] + end["width"] <= mark["x"]
-            or end["y"] >= mark["y"] + mark["height"]
+            end_name["x"] >= mark["x"] + mark["width"]
+            or end_name["x"] + end_name["width"] <= mark["x"]
+            or end_name["y"] >= mark["y"] + mark["height"]
         )

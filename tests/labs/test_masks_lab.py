@@ -15,11 +15,11 @@ from accessibility import violations_in_both_themes
 from agreement import raises
 from gestures import count_animated, middle, status, swipe
 from javascript import Engine, assert_close
-from lab_table import LABS, LONGEST, square
+from lab_table import LABS, LONGEST_SENTENCE, square
 from transformer_lab.labs import MaskLab
 from transformer_lab.labs.masks import MISTAKES, PAD, PRESETS, hashed_vector
 
-SET = ("tokens", "source", "preset", "window", "prefix", "flipped", "mistake", "at", "given")
+SETTINGS = ("tokens", "source", "preset", "window", "prefix", "flipped", "mistake", "at", "given")
 
 
 @pytest.fixture(scope="module")
@@ -29,17 +29,17 @@ def masks():
 
 def state_of(lab):
     """Return the lab's traits, as they are sent to its script."""
-    state = json.loads(json.dumps({name: lab.get_state()[name] for name in (*SET, "presets", "limits")}))
+    state = json.loads(json.dumps({name: lab.get_state()[name] for name in (*SETTINGS, "presets", "limits")}))
     return state | {"presets": {preset["name"]: preset for preset in state["presets"]}}
 
 
-def looked_at(lab, masks):
+def state_with_names(lab, masks):
     """Return the lab's traits, with the names of queries and keys."""
     state = state_of(lab)
     return state | masks("sideNames", state)
 
 
-def flips(draw, lab, count):
+def random_flips(draw, lab, count):
     q_len, k_len = lab.mask.shape
     cells = list(itertools.product(range(q_len), range(k_len)))
     return [list(cell) for cell in draw.sample(cells, min(count, len(cells)))]
@@ -69,7 +69,7 @@ def test_hashed_scores_vary():
 
 def test_presets_agree_with_the_package(masks):
     for seq in range(1, 13):
-        sentence = " ".join(LONGEST.split()[:seq])
+        sentence = " ".join(LONGEST_SENTENCE.split()[:seq])
         for lengths in range(1, 13):
             for preset, expected in (
                 ("everything", torch.ones(seq, seq, dtype=torch.bool)),
@@ -79,25 +79,25 @@ def test_presets_agree_with_the_package(masks):
             ):
                 lab = MaskLab(sentence, preset, window=lengths, prefix=lengths)
                 assert torch.equal(lab.mask, expected)
-                assert masks("compute", looked_at(lab, masks))["mask"] == expected.tolist()
+                assert masks("compute", state_with_names(lab, masks))["mask"] == expected.tolist()
 
 
 def test_presets_with_padding_agree_with_the_package(masks):
-    words = LONGEST.split()
-    for real, padding, queries in ((1, 0, 3), (3, 2, 1), (4, 3, 12), (12, 0, 5), (1, 11, 2)):
-        k_len = real + padding
-        padded, other = words[:real] + [PAD] * padding, words[:queries]
-        hides = tl.padding_mask([real], k_len)[0, 0]
+    words = LONGEST_SENTENCE.split()
+    for n_real, padding, queries in ((1, 0, 3), (3, 2, 1), (4, 3, 12), (12, 0, 5), (1, 11, 2)):
+        k_len = n_real + padding
+        padded_words, query_words = words[:n_real] + [PAD] * padding, words[:queries]
+        visible_keys = tl.padding_mask([n_real], k_len)[0, 0]
         for preset, tokens, source, expected in (
-            ("padding", padded, other, hides.expand(k_len, k_len)),
-            ("both", padded, other, tl.causal_mask(k_len) & hides),
-            ("encoder", other, padded, hides.expand(k_len, k_len)),
-            ("decoder self", padded, other, tl.causal_mask(k_len) & hides),
-            ("decoder cross", other, padded, hides.expand(queries, k_len)),
+            ("padding", padded_words, query_words, visible_keys.expand(k_len, k_len)),
+            ("both", padded_words, query_words, tl.causal_mask(k_len) & visible_keys),
+            ("encoder", query_words, padded_words, visible_keys.expand(k_len, k_len)),
+            ("decoder self", padded_words, query_words, tl.causal_mask(k_len) & visible_keys),
+            ("decoder cross", query_words, padded_words, visible_keys.expand(queries, k_len)),
         ):
             lab = MaskLab(tokens, preset, source=source)
             assert torch.equal(lab.mask, expected)
-            assert masks("compute", looked_at(lab, masks))["mask"] == expected.tolist()
+            assert masks("compute", state_with_names(lab, masks))["mask"] == expected.tolist()
 
 
 def test_queries_are_aligned_with_the_last_keys(masks):
@@ -107,11 +107,11 @@ def test_queries_are_aligned_with_the_last_keys(masks):
             i, j = torch.arange(q_len)[:, None] + k_len - q_len, torch.arange(k_len)
             expected = {"causal": j <= i, "window": (j <= i) & (j > i - 2), "prefix": (j <= i) | (j < 2)}[preset]
             assert torch.equal(lab.mask, expected)
-            assert masks("compute", looked_at(lab, masks))["mask"] == expected.tolist()
+            assert masks("compute", state_with_names(lab, masks))["mask"] == expected.tolist()
             assert preset != "causal" or torch.equal(expected, tl.causal_mask(q_len, k_len))
 
 
-def mistaken(mistake, scores, mask, real_queries):
+def weights_with_mistake(mistake, scores, mask, real_queries):
     """Compute each mistake by an independent implementation, with additive masks in float64."""
     hidden = tl.additive_mask(mask, dtype=torch.float64)
     q_len, k_len = mask.shape
@@ -144,12 +144,12 @@ def test_every_stage_agrees_with_the_package(masks, mistake):
         )
         labs.append(MaskLab(query=query, key=key, value=value, mistake=mistake))
     for lab, count in itertools.product(labs, (0, 5, 144)):
-        lab.flipped = flips(draw, lab, count)
-        actual = masks("compute", looked_at(lab, masks))
+        lab.flipped = random_flips(draw, lab, count)
+        actual = masks("compute", state_with_names(lab, masks))
         mask, query, key, value = lab.mask, lab.query.double(), lab.key.double(), lab.value.double()
         scores = query @ key.T / query.shape[1] ** 0.5
         names = lab.source if lab.preset == "encoder" else lab.tokens
-        weights = mistaken(mistake, scores, mask, torch.tensor([name != PAD for name in names]))
+        weights = weights_with_mistake(mistake, scores, mask, torch.tensor([name != PAD for name in names]))
         assert actual["mask"] == mask.tolist()
         assert_close(actual["scores"], scores)
         assert_close(actual["weights"], weights)
@@ -176,15 +176,15 @@ def test_every_mistake_has_a_visible_effect():
 
 def test_descriptions_match_the_numbers(masks):
     lab = MaskLab(mistake="after softmax")
-    state = looked_at(lab, masks)
+    state = state_with_names(lab, masks)
     actual = masks("compute", state)
     row = lab.weights[2]
-    sees = masks("rowText", state, actual, 2)
-    assert sees == row_text(lab, 2)
-    without = tl.attention_weights(lab.query, lab.key, torch.arange(6) != 4)
+    sentence = masks("rowText", state, actual, 2)
+    assert sentence == row_text(lab, 2)
+    weights_without_key = tl.attention_weights(lab.query, lab.key, torch.arange(6) != 4)
     assert masks("leakText", state, actual, 2) == (
         f"“sat” lost weight {1 - row.sum():.2f} to hidden keys. Without “the” at position 4, which it must not see, "
-        f"it would give {without[2, 2]:.2f} to “sat”, not {row[2]:.2f}. "
+        f"it would give {weights_without_key[2, 2]:.2f} to “sat”, not {row[2]:.2f}. "
     )
     assert masks("consequencesText", state, actual) == "Here 5 rows do not sum to one."
 
@@ -193,23 +193,23 @@ def row_text(lab, i):
     """Return the description of row ``i``."""
     names = lab.source if lab.preset == "encoder" else lab.tokens
     keys = lab.source if lab.preset in ("encoder", "decoder cross") or lab.given else lab.tokens
-    seen, weights = lab.mask[i].nonzero().flatten().tolist(), lab.weights[i]
-    words = [f"“{keys[j]}”" for j in seen]
+    visible_keys, weights = lab.mask[i].nonzero().flatten().tolist(), lab.weights[i]
+    words = [f"“{keys[j]}”" for j in visible_keys]
     hidden = (weights * ~lab.mask[i]).sum()
-    share = "all" if f"{hidden:.2f}" == f"{weights.sum():.2f}" else f"{hidden:.2f}"
+    weight_text = "all" if f"{hidden:.2f}" == f"{weights.sum():.2f}" else f"{hidden:.2f}"
     total = f", sum {weights.sum():.2f}."
     if hidden >= 0.005:
-        total = f". The row sums to {weights.sum():.2f}; hidden keys have {share} of this sum."
-    if not seen:
+        total = f". The row sums to {weights.sum():.2f}; hidden keys have {weight_text} of this sum."
+    if not visible_keys:
         rule = "its weights and output are 0 here, by the course’s rule. A plain softmax returns NaN."
         return f"“{names[i]}” sees nothing: {rule}"
-    if len(seen) > 6:
-        count = "all" if len(seen) == len(keys) else f"{len(seen)} of"
-        best = max(seen, key=lambda j: weights[j])
+    if len(visible_keys) > 6:
+        count = "all" if len(visible_keys) == len(keys) else f"{len(visible_keys)} of"
+        best = max(visible_keys, key=lambda j: weights[j])
         return f"“{names[i]}” sees {count} {len(keys)} keys, “{keys[best]}” most: weight {weights[best]:.2f}{total}"
     listed = " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
-    verb, noun = "sees" if lab.mistake == "none" else "may see", "weights" if len(seen) > 1 else "weight"
-    return f"“{names[i]}” {verb} {listed}; {noun} {', '.join(f'{weights[j]:.2f}' for j in seen)}{total}"
+    verb, noun = "sees" if lab.mistake == "none" else "may see", "weights" if len(visible_keys) > 1 else "weight"
+    return f"“{names[i]}” {verb} {listed}; {noun} {', '.join(f'{weights[j]:.2f}' for j in visible_keys)}{total}"
 
 
 # Typed input.
@@ -228,7 +228,7 @@ def test_tokenization_agrees_between_browser_and_python(text, masks):
     assert masks("parseTokens", actual["text"], MaskLab().limits) == actual
     lab = MaskLab(actual["value"])
     assert lab.tokens == actual["value"] == MaskLab(actual["text"]).tokens
-    assert masks("compute", looked_at(lab, masks))["mask"] == lab.mask.tolist()
+    assert masks("compute", state_with_names(lab, masks))["mask"] == lab.mask.tolist()
 
 
 @pytest.mark.parametrize(
@@ -317,8 +317,8 @@ def test_repr_is_reproducible(make, text):
     assert repr(make()) == repr(make()) == text
 
 
-SHAPE = "query must have shape (q_len, d_head), from (1, 1) to (12, 256), got {}"
-FOR_OWN_TENSORS = [name for name, preset in PRESETS.items() if not preset.place and not preset.padding]
+SHAPE_ERROR = "query must have shape (q_len, d_head), from (1, 1) to (12, 256), got {}"
+PRESETS_FOR_OWN_TENSORS = [name for name, preset in PRESETS.items() if not preset.place and not preset.padding]
 
 
 @pytest.mark.parametrize(
@@ -346,7 +346,7 @@ FOR_OWN_TENSORS = [name for name, preset in PRESETS.items() if not preset.place 
         (
             lambda: MaskLab(preset="encoder", query=[[1.0]]),
             ValueError,
-            f"preset must be one of {', '.join(map(repr, FOR_OWN_TENSORS))}, got 'encoder'",
+            f"preset must be one of {', '.join(map(repr, PRESETS_FOR_OWN_TENSORS))}, got 'encoder'",
         ),
         (
             lambda: MaskLab(mistake="typo"),
@@ -356,9 +356,9 @@ FOR_OWN_TENSORS = [name for name, preset in PRESETS.items() if not preset.place 
         (lambda: MaskLab(window=0), ValueError, "window must be from 1 to 12, got 0"),
         (lambda: MaskLab(prefix=13), ValueError, "prefix must be from 0 to 12, got 13"),
         (lambda: MaskLab(query="up"), TypeError, "query must be a tensor or sequences of numbers, got 'up'"),
-        (lambda: MaskLab(query=[1.0]), ValueError, SHAPE.format((1,))),
-        (lambda: MaskLab(query=torch.zeros(13, 1)), ValueError, SHAPE.format((13, 1))),
-        (lambda: MaskLab(query=torch.zeros(1, 0)), ValueError, SHAPE.format((1, 0))),
+        (lambda: MaskLab(query=[1.0]), ValueError, SHAPE_ERROR.format((1,))),
+        (lambda: MaskLab(query=torch.zeros(13, 1)), ValueError, SHAPE_ERROR.format((13, 1))),
+        (lambda: MaskLab(query=torch.zeros(1, 0)), ValueError, SHAPE_ERROR.format((1, 0))),
         (lambda: MaskLab(query=[[math.nan]]), ValueError, "query must be finite, got nan"),
         (lambda: MaskLab(query=[[1.0, 2.0]], key=[[1.0]]), ValueError, "query and key must share d_head, got 2 and 1"),
         (
@@ -405,7 +405,7 @@ def button(page, name):
     return page.get_by_role("button", name=name, exact=True)
 
 
-def drawn(page, stage="weights"):
+def drawn_mask(page, stage="weights"):
     """Return the drawn mask, in which hidden cells are hatched."""
     rows = page.locator(f"[data-stage={stage}]").first.evaluate("""node => [...node.querySelectorAll('[role=row]')]
         .map((row) => [...row.querySelectorAll('.tl-square')].map((cell) => !cell.classList.contains('tl-hidden')))""")
@@ -418,10 +418,10 @@ def numbers(page, stage="weights"):
     return torch.tensor([[float(text.replace("∞", "inf")) if text else 0.0 for text in row] for row in rows])
 
 
-def shows(page, lab):
+def assert_page_shows(page, lab):
     """Return whether mask, weights, sums and output on the page equal the lab's, to the displayed digits."""
-    assert torch.equal(drawn(page), lab.mask)
-    assert torch.equal(drawn(page, "masked"), lab.mask)
+    assert torch.equal(drawn_mask(page), lab.mask)
+    assert torch.equal(drawn_mask(page, "masked"), lab.mask)
     torch.testing.assert_close(numbers(page), lab.weights, rtol=0, atol=0.0051)
     torch.testing.assert_close(numbers(page, "scores"), lab.scores, rtol=0, atol=0.051)
     torch.testing.assert_close(numbers(page, "output"), lab.output, rtol=0, atol=0.051)
@@ -431,7 +431,7 @@ def shows(page, lab):
 
 def test_initial_view(show):
     page = show(MaskLab())
-    shows(page, MaskLab())
+    assert_page_shows(page, MaskLab())
     assert status(page) == row_text(MaskLab(), 2)
     assert button(page, "causal").get_attribute("aria-pressed") == "true"
     names = page.locator(".tl-presets button").all_inner_texts()[: len(PRESETS)]
@@ -444,7 +444,7 @@ def test_preset_buttons(show, preset):
     label = PRESETS[preset].label
     button(page, label).press("Enter")
     lab = MaskLab(preset=preset)  # the button adds padding, which Python's default has
-    shows(page, lab)
+    assert_page_shows(page, lab)
     assert page.locator("[aria-pressed=true]").first.inner_text() == label
     fields = page.locator(".tl-field:visible label").all_text_contents()
     assert fields == {
@@ -458,11 +458,11 @@ def test_window_and_prefix_length(show):
     page = show(MaskLab(preset="window"))
     assert not page.get_by_role("group", name="prefix").is_visible()
     button(page, "Less window").click()
-    shows(page, MaskLab(preset="window", window=2))
+    assert_page_shows(page, MaskLab(preset="window", window=2))
     button(page, "prefix").click()
     for _ in range(3):
         button(page, "More prefix").click()
-    shows(page, MaskLab(preset="prefix", prefix=5))
+    assert_page_shows(page, MaskLab(preset="prefix", prefix=5))
     assert "the first 5 tokens" in page.locator(".tl-about").inner_text()
 
 
@@ -471,16 +471,16 @@ def test_click_toggles_a_cell(show, stage):
     page, lab = show(MaskLab()), MaskLab()
     square(page, 1, 4, stage).click()
     lab.flipped = [[1, 4]]
-    shows(page, lab)
+    assert_page_shows(page, lab)
     assert status(page) == row_text(lab, 1)
     assert page.locator(".tl-about").inner_text() == "Your own mask: 1 cell differs from “causal”."
     assert page.get_by_role("group", name="Mask", exact=True).locator("[aria-pressed=true]").count() == 0
     square(page, 1, 4, stage).click()
-    shows(page, MaskLab())
+    assert_page_shows(page, MaskLab())
     assert button(page, "causal").get_attribute("aria-pressed") == "true", "the name returns with the mask"
     square(page, 1, 4, stage).click()
     button(page, "causal").click()
-    shows(page, MaskLab())
+    assert_page_shows(page, MaskLab())
 
 
 @pytest.mark.parametrize("steps", [1, 2, 12])
@@ -489,11 +489,11 @@ def test_drag_paints_every_cell_on_its_path(show, steps):
     paint(page, square(page, 1, 0), square(page, 1, 5), steps)
     paint(page, square(page, 0, 3, "masked"), square(page, 5, 3, "masked"), steps)
     lab.flipped = [[0, 3], *([1, j] for j in range(6)), *([i, 3] for i in range(2, 6))]
-    shows(page, lab)
+    assert_page_shows(page, lab)
     paint(page, square(page, 1, 1), square(page, 1, 2), steps)  # a drag that starts on a hidden cell shows cells
     lab.flipped = [cell for cell in lab.flipped if cell not in ([1, 1], [1, 2])]
     square(page, 5, 5).hover()  # the mouse button is released, so nothing is painted
-    shows(page, lab)
+    assert_page_shows(page, lab)
 
 
 def test_hover_selects_a_row_without_changing_the_mask(show):
@@ -501,7 +501,7 @@ def test_hover_selects_a_row_without_changing_the_mask(show):
     for i, stage in ((4, "scores"), (1, "output"), (5, "weights")):
         square(page, i, 1, stage).hover()
         assert status(page) == row_text(lab, i)
-    shows(page, lab)
+    assert_page_shows(page, lab)
 
 
 def test_selection_and_toggle_by_keyboard(show):
@@ -522,7 +522,7 @@ def test_selection_and_toggle_by_keyboard(show):
     ):
         page.keyboard.press(key)
     lab.flipped = [[3, 2], [3, 5]]
-    shows(page, lab)
+    assert_page_shows(page, lab)
     assert status(page) == row_text(lab, 5)
     active = page.locator(f"#{grid.get_attribute('aria-activedescendant')}")
     assert active.get_attribute("aria-label") == f"mat, mat: {lab.weights[5, 5]:.2f}"
@@ -554,7 +554,7 @@ def test_empty_row_is_reported(show):
     page, lab = show(MaskLab("the cat sat")), MaskLab("the cat sat")
     square(page, 0, 0).click()
     lab.flipped = [[0, 0]]
-    shows(page, lab)
+    assert_page_shows(page, lab)
     assert status(page) == row_text(lab, 0)
     assert page.locator(".tl-empty:visible").all_text_contents() == ["sees nothing"]
     assert (
@@ -565,7 +565,7 @@ def test_empty_row_is_reported(show):
     assert page.locator(".tl-blend").first.inner_text() == "nothing"
 
 
-MISTAKEN = {
+MISTAKE_TEXTS = {
     "after softmax": ("after the softmax", "softmax, then × mask", "Here 5 rows do not sum to one."),
     "inverted": ("inverted", "seen → −∞", "get weight, up to 1.00, and 1 row is all −∞."),
     "times zero": ("scores × 0", "hidden → 0", "hidden cells get weight, up to 0."),
@@ -575,39 +575,39 @@ MISTAKEN = {
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKEN)
+@pytest.mark.parametrize("mistake", MISTAKE_TEXTS)
 def test_mistake_shows_its_consequences(show, mistake):
     page, lab = show(MaskLab()), MaskLab(mistake=mistake)
-    name, formula, damage = MISTAKEN[mistake]
+    name, formula, consequence = MISTAKE_TEXTS[mistake]
     button(page, name).click()
-    shows(page, lab)
+    assert_page_shows(page, lab)
     assert formula in page.locator(".tl-flow").inner_text()
-    box = page.locator(".tl-verdict-box").inner_text()
-    assert damage in box and status(page) == row_text(lab, 2)
+    verdict = page.locator(".tl-verdict-box").inner_text()
+    assert consequence in verdict and status(page) == row_text(lab, 2)
     hidden = lab.weights[2] * ~lab.mask[2]
     if hidden.any():
         word = lab.tokens[int(hidden.argmax())]
-        assert f"“sat” gives weight {hidden.max():.2f} to “{word}”" in box and "which it must not see" in box
-    wrong = page.locator("[data-stage=weights] .tl-hidden.tl-leak").count()
-    assert wrong == int(((lab.weights * ~lab.mask) >= 0.005).sum())
-    off = page.locator("[data-stage=weights] .tl-sum.tl-alarm").count()
-    assert off == int(((lab.weights.sum(-1) - 1).abs() >= 0.005).sum())
+        assert f"“sat” gives weight {hidden.max():.2f} to “{word}”" in verdict and "which it must not see" in verdict
+    n_leaks = page.locator("[data-stage=weights] .tl-hidden.tl-leak").count()
+    assert n_leaks == int(((lab.weights * ~lab.mask) >= 0.005).sum())
+    n_wrong_sums = page.locator("[data-stage=weights] .tl-sum.tl-alarm").count()
+    assert n_wrong_sums == int(((lab.weights.sum(-1) - 1).abs() >= 0.005).sum())
     assert page.locator(".tl-blend:visible").count() == 2
     button(page, "none").click()
     assert page.locator(".tl-blend:visible").count() == 1
-    shows(page, MaskLab())
+    assert_page_shows(page, MaskLab())
     assert page.locator(".tl-square.tl-leak").count() == 0
 
 
 def test_mistakes_that_need_padding_or_an_empty_row(show):
     lab = MaskLab(preset="padding", mistake="padded rows")
     page = show(lab)
-    shows(page, lab)
+    assert_page_shows(page, lab)
     assert "Here 2 rows are all −∞." in page.locator(".tl-verdict-box").inner_text()
     square(page, 6, 0).hover()
     assert status(page).startswith("“<pad>” should see 6 keys, but all its scores are −∞")
     lab = MaskLab("a b c", mask=torch.zeros(3, 3, dtype=torch.bool), mistake="large negative")
-    shows(show(lab), lab)
+    assert_page_shows(show(lab), lab)
     assert numbers(page).unique().tolist() == pytest.approx([0.33])
     assert "“c” gives weight 0.33 to “a”, which it must not see." in page.locator(".tl-verdict-box").inner_text()
 
@@ -616,16 +616,16 @@ def test_typing_a_sentence(show):
     page = show(MaskLab())
     field = page.get_by_label("Sentence", exact=True)
     field.fill("Dogs bite, men do not!")
-    shows(page, MaskLab("Dogs bite , men do not !"))
+    assert_page_shows(page, MaskLab("Dogs bite , men do not !"))
     assert field.input_value() == "Dogs bite, men do not!", "the typed text is not reformatted"
     square(page, 0, 2).click()
     field.fill("Dogs bite, men")
     lab = MaskLab("Dogs bite , men")
     lab.flipped = [[0, 2]]
-    shows(page, lab)
+    assert_page_shows(page, lab)
     field.fill(f"Dogs {PAD} bite")
     button(page, "padding").click()
-    shows(page, MaskLab(f"Dogs {PAD} bite", "padding"))
+    assert_page_shows(page, MaskLab(f"Dogs {PAD} bite", "padding"))
 
 
 def test_typed_text_is_never_markup(show):
@@ -642,12 +642,12 @@ def test_adding_and_removing_padding(show):
     for _ in range(10):
         more.click()
     assert more.is_disabled()
-    shows(page, MaskLab(["a", "b"] + [PAD] * 10, "both"))
+    assert_page_shows(page, MaskLab(["a", "b"] + [PAD] * 10, "both"))
     less.click()
     assert page.get_by_label("Sentence", exact=True).input_value() == f"a b{f' {PAD}' * 9}"
     page.get_by_label("Sentence", exact=True).fill(PAD)
     assert less.is_disabled(), "one token remains"
-    shows(page, MaskLab(PAD, "both"))
+    assert_page_shows(page, MaskLab(PAD, "both"))
     button(page, "decoder: cross").click()
     more.click()
     source = page.get_by_label("Source sentence (the keys)", exact=True)
@@ -659,16 +659,16 @@ def test_own_tensors_in_the_browser(show):
     query, key, value = (torch.randn(*shape, generator=generator) for shape in ((3, 8), (5, 8), (5, 3)))
     lab = MaskLab(query=query, key=key, value=value)
     page = show(lab)
-    shows(page, lab)
+    assert_page_shows(page, lab)
     assert status(page) == row_text(lab, 2) and not page.locator(".tl-field").first.is_visible()
     assert "query (3, 8), key (5, 8), value (5, 3)" in page.locator(".tl-lab").inner_text()
-    offered = page.locator(".tl-choice[aria-label=Mask] button").all_text_contents()
-    assert tuple(offered) == lab.offered
+    choices = page.locator(".tl-choice[aria-label=Mask] button").all_text_contents()
+    assert tuple(choices) == lab.offered
     assert not page.get_by_role("group", name="Place in a Transformer").is_visible()
     page = show(MaskLab(query=query))
     assert page.locator("[data-stage=output]").count() == 0 and ", no value." in page.locator(".tl-lab").inner_text()
-    wide = MaskLab(query=query, value=torch.ones(3, 16))
-    page = show(wide)
+    wide_lab = MaskLab(query=query, value=torch.ones(3, 16))
+    page = show(wide_lab)
     assert page.locator("[data-stage=output] .tl-square").count() == 3 * 4
     assert "(1.00, 1.00, 1.00, 1.00, …)" in page.locator(".tl-lab").inner_text()
 
@@ -688,10 +688,10 @@ def test_phone_shows_one_stage_and_finger_paints(show):
     (x, y), (right, _) = middle(square(page, 0, 1)), middle(square(page, 0, 5))
     swipe(page, (x, y), right - x, steps=4)
     lab.flipped = [[0, j] for j in range(1, 6)]
-    assert torch.equal(drawn(page), lab.mask) and page.evaluate("scrollY") == top, "painting does not scroll"
+    assert torch.equal(drawn_mask(page), lab.mask) and page.evaluate("scrollY") == top, "painting does not scroll"
     square(page, 5, 0).tap()
     lab.flipped = [*lab.flipped, [5, 0]]
-    assert torch.equal(drawn(page), lab.mask) and status(page) == row_text(lab, 5)
+    assert torch.equal(drawn_mask(page), lab.mask) and status(page) == row_text(lab, 5)
 
 
 @pytest.mark.parametrize("width", [320, 360, 480, 620, 700, 760, 1000])
@@ -720,26 +720,26 @@ def test_rows_of_all_stages_are_aligned(show):
 
 
 def test_a_drag_follows_within_a_frame(show):
-    page = show(MaskLab(LONGEST, "everything", mistake="times zero"))
+    page = show(MaskLab(LONGEST_SENTENCE, "everything", mistake="times zero"))
     page.locator("[data-stage=weights]").scroll_into_view_if_needed()
-    places = [middle(cell) for cell in page.locator("[data-stage=weights] .tl-square").all()]
+    centres = [middle(cell) for cell in page.locator("[data-stage=weights] .tl-square").all()]
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})  # CPU time, independent of other processes
 
-    def worked():
+    def cpu_seconds():
         metrics = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
         return sum(metrics[name] for name in ("ScriptDuration", "RecalcStyleDuration", "LayoutDuration"))
 
-    page.mouse.move(*places[0])
+    page.mouse.move(*centres[0])
     page.mouse.down()
-    before = worked()
-    for place in places[1:]:
-        page.mouse.move(*place)
-    each = (worked() - before) / len(places[1:])
+    before = cpu_seconds()
+    for centre in centres[1:]:
+        page.mouse.move(*centre)
+    seconds_for_each_move = (cpu_seconds() - before) / len(centres[1:])
     page.mouse.up()
     session.detach()
-    assert drawn(page).sum() == 0, "the drag went over every cell"
-    assert 0 < each < 0.016
+    assert drawn_mask(page).sum() == 0, "the drag went over every cell"
+    assert 0 < seconds_for_each_move < 0.016
 
 
 def test_accessible_on_a_phone(show):

@@ -13,49 +13,49 @@ def press(name):
 
 
 @dataclass(frozen=True)
-class Journey:
+class Animation:
     """An interaction, and the cells that it animates from their old positions or from the positions of other cells."""
 
     make: Callable
-    act: Callable
+    start: Callable
     cells: str
     box: str
     source: str | None = None
     name: str = "textContent"
 
 
-JOURNEYS = {
-    "a transpose": Journey(
+ANIMATIONS = {
+    "a transpose": Animation(
         lambda: StridesLab((2, 3, 4), ""), press("+ .transpose(1, 2)"), ".tl-grid .tl-cell", ".tl-grid"
     ),
-    "a view": Journey(lambda: StridesLab((2, 3, 4), ""), press("+ .view(-1)"), ".tl-grid .tl-cell", ".tl-grid"),
-    "a permutation": Journey(
+    "a view": Animation(lambda: StridesLab((2, 3, 4), ""), press("+ .view(-1)"), ".tl-grid .tl-cell", ".tl-grid"),
+    "a permutation": Animation(
         lambda: StridesLab((2, 3, 4), ""),
         lambda page: page.get_by_label("Operations on x").fill(".permute(2, 0, 1)"),
         ".tl-grid .tl-cell",
         ".tl-grid",
     ),
-    "a copy": Journey(
+    "a copy": Animation(
         lambda: StridesLab((2, 3), ".transpose(0, 1)"), press("+ .contiguous()"), ".tl-storage .tl-cell", ".tl-storage"
     ),
-    "a split": Journey(
+    "a split": Animation(
         lambda: SplitLab(stage=2),
         lambda page: page.locator(".tl-stage").nth(3).click(),
         ".tl-before-after > :last-child .tl-cell",
         ".tl-before-after",
         source=".tl-before-after > :first-child .tl-cell",
     ),
-    "a merge": Journey(
+    "a merge": Animation(
         lambda: SplitLab(stage=6),
         lambda page: page.locator(".tl-stage").nth(7).click(),
         ".tl-before-after > :last-child .tl-cell",
         ".tl-before-after",
         source=".tl-before-after > :first-child .tl-cell",
     ),
-    "a scale": Journey(
+    "a scale": Animation(
         lambda: LookupLab(temperature=0.1), press("√d"), ".tl-bar, .tl-weight", ".tl-scores", name="dataset.part"
     ),
-    "the walk of a norm": Journey(
+    "the walk of a norm": Animation(
         NormalizationLab,
         press("batch norm"),
         ".tl-cubes > :last-child .tl-cell:is(.tl-outlined, .tl-chosen)",
@@ -64,10 +64,10 @@ JOURNEYS = {
         name="dataset.flat",
     ),
 }
-each_journey = pytest.mark.parametrize("journey", JOURNEYS.values(), ids=list(JOURNEYS))
+each_animation = pytest.mark.parametrize("animation", ANIMATIONS.values(), ids=list(ANIMATIONS))
 
 # Animations are paused at their start, so that no test depends on timing.
-HOLD = """() => {
+PAUSE_ANIMATIONS = """() => {
     const animate = Element.prototype.animate;
     Element.prototype.animate = function (...given) {
         const animation = animate.apply(this, given);
@@ -75,69 +75,69 @@ HOLD = """() => {
         return animation;
     };
 }"""
-ARRIVE = "document.getAnimations().forEach((move) => move.finish())"
+FINISH_ANIMATIONS = "document.getAnimations().forEach((move) => move.finish())"
 # Return the layout positions, without transforms.
-LAID_OUT = """() => [document.documentElement, ...document.querySelectorAll('.tl-lab, .tl-lab *')].map((node) =>
+LAYOUT = """() => [document.documentElement, ...document.querySelectorAll('.tl-lab, .tl-lab *')].map((node) =>
     [node.offsetLeft, node.offsetTop, node.offsetWidth, node.offsetHeight, node.clientWidth, node.clientHeight])"""
-MOVES = """() => document.getAnimations().map((move) => [
+RUNNING_ANIMATIONS = """() => document.getAnimations().map((move) => [
     move.effect.getTiming().duration,
     ...move.effect.getKeyframes().flatMap((frame) => Object.keys(frame)),
 ])"""
-OWN = {"offset", "computedOffset", "easing", "composite", "transform", "transformOrigin"}
+ANIMATED_PROPERTIES = {"offset", "computedOffset", "easing", "composite", "transform", "transformOrigin"}
 
 
-def drawn(page, journey, cells=None):
+def drawn_positions(page, animation, cells=None):
     """Return each cell's drawn position in its box, by content; the first of several with the same content counts."""
-    return page.locator(cells or journey.cells).evaluate_all(
+    return page.locator(cells or animation.cells).evaluate_all(
         f"""cells => Object.fromEntries(cells.reverse().map((cell) => {{
-            const box = cell.closest('{journey.box}').getBoundingClientRect();
+            const box = cell.closest('{animation.box}').getBoundingClientRect();
             const {{ left, top, width }} = cell.getBoundingClientRect();
-            return [cell.{journey.name}, [left - box.left, top - box.top, width].map(Math.round)];
+            return [cell.{animation.name}, [left - box.left, top - box.top, width].map(Math.round)];
         }}))"""
     )
 
 
-def act(page, journey):
-    page.evaluate(HOLD)
-    journey.act(page)
+def start_animation(page, animation):
+    page.evaluate(PAUSE_ANIMATIONS)
+    animation.start(page)
     page.evaluate("() => new Promise((done) => setTimeout(done))")  # a lab draws after the event
 
 
-@each_journey
-def test_cells_animate_while_the_layout_is_final(show, journey):
-    page = show(journey.make())
-    before = drawn(page, journey)
-    act(page, journey)
-    moves = page.evaluate(MOVES)
-    assert moves
-    for duration, *properties in moves:
+@each_animation
+def test_cells_animate_while_the_layout_is_final(show, animation):
+    page = show(animation.make())
+    initial_positions = drawn_positions(page, animation)
+    start_animation(page, animation)
+    running = page.evaluate(RUNNING_ANIMATIONS)
+    assert running
+    for duration, *properties in running:
         assert duration <= 400
-        assert set(properties) <= OWN
-    starts = drawn(page, journey)
-    came_from = drawn(page, journey, journey.source) if journey.source else before
-    known = [name for name in starts if name in came_from]
-    assert known
-    for name in known:
-        assert starts[name] == pytest.approx(came_from[name], abs=1)
-    layout = page.evaluate(LAID_OUT)
-    page.evaluate(ARRIVE)
+        assert set(properties) <= ANIMATED_PROPERTIES
+    starts = drawn_positions(page, animation)
+    expected_starts = drawn_positions(page, animation, animation.source) if animation.source else initial_positions
+    common_names = [name for name in starts if name in expected_starts]
+    assert common_names
+    for name in common_names:
+        assert starts[name] == pytest.approx(expected_starts[name], abs=1)
+    layout = page.evaluate(LAYOUT)
+    page.evaluate(FINISH_ANIMATIONS)
     page.wait_for_function("!document.querySelector('.tl-moving')")
-    assert page.evaluate(LAID_OUT) == layout
-    assert drawn(page, journey) != starts
+    assert page.evaluate(LAYOUT) == layout
+    assert drawn_positions(page, animation) != starts
 
 
-@each_journey
-def test_no_animation_under_reduced_motion(show, journey):
-    page = show(journey.make())
-    act(page, journey)
-    page.evaluate(ARRIVE)
-    arrived = drawn(page, journey)
+@each_animation
+def test_no_animation_under_reduced_motion(show, animation):
+    page = show(animation.make())
+    start_animation(page, animation)
+    page.evaluate(FINISH_ANIMATIONS)
+    final_positions = drawn_positions(page, animation)
 
-    page = show(journey.make())
+    page = show(animation.make())
     page.emulate_media(reduced_motion="reduce")
     try:
-        act(page, journey)
-        assert drawn(page, journey) == arrived
+        start_animation(page, animation)
+        assert drawn_positions(page, animation) == final_positions
         assert page.evaluate("document.getAnimations().length") == 0
     finally:
         page.emulate_media(reduced_motion="no-preference")
@@ -145,7 +145,7 @@ def test_no_animation_under_reduced_motion(show, journey):
 
 def test_bars_follow_a_drag_without_animation(show):
     page = show(LookupLab())
-    page.evaluate(HOLD)
+    page.evaluate(PAUSE_ANIMATIONS)
     page.get_by_label("Temperature", exact=True).press("ArrowLeft")
     page.evaluate("() => new Promise((done) => setTimeout(done))")
     assert page.evaluate("document.getAnimations().length") == 0

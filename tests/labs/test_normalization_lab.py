@@ -36,19 +36,19 @@ def by_torch(x, norm, n_groups=2, eps=1e-5):
     return F.rms_norm(x, x.shape[-1:], eps=eps)
 
 
-def shares(one, other, dims, d_model, n_groups):
+def shares_statistics(entry, other_entry, dims, d_model, n_groups):
     """Return whether two entries share statistics: they differ only along dims, within one group of features."""
-    wide = d_model // n_groups
-    same = [i == j or axis in dims for axis, (i, j) in enumerate(zip(one, other))]
-    return all(same) and one[2] // wide == other[2] // wide if 2 in dims else all(same)
+    group_size = d_model // n_groups
+    same = [i == j or axis in dims for axis, (i, j) in enumerate(zip(entry, other_entry))]
+    return all(same) and entry[2] // group_size == other_entry[2] // group_size if 2 in dims else all(same)
 
 
-def sharers(lab, index):
-    places = list(itertools.product(*map(range, lab.shape)))
+def entries_that_share(lab, index):
+    indices = list(itertools.product(*map(range, lab.shape)))
     return {
         flat
-        for flat, other in enumerate(places)
-        if other != tuple(index) and shares(index, other, lab.dims, lab.shape[2], lab.n_groups)
+        for flat, other in enumerate(indices)
+        if other != tuple(index) and shares_statistics(index, other, lab.dims, lab.shape[2], lab.n_groups)
     }
 
 
@@ -56,7 +56,7 @@ def divisors(d_model):
     return [n for n in range(1, d_model + 1) if d_model % n == 0]
 
 
-def fewest(d_model):
+def smallest_divisor(d_model):
     return min((n for n in divisors(d_model) if n > 1), default=1)
 
 
@@ -64,7 +64,7 @@ def some_labs(count, seed=0):
     """Yield labs with random values, shapes and settings; in some of the labs, one or two values are changed."""
     draw, generator = random.Random(seed), torch.Generator().manual_seed(seed)
     for _ in range(count):
-        shape = [draw.randint(1, most) for most in (4, 6, 6)]
+        shape = [draw.randint(1, largest) for largest in (4, 6, 6)]
         x = torch.randn(shape, generator=generator) * 10 ** draw.uniform(-1, 1) + draw.uniform(-3, 3)
         lab = NormalizationLab(x, dims=draw.choice(CHOICES), n_groups=draw.choice(divisors(shape[2])))
         lab.center = draw.random() < 0.7
@@ -94,7 +94,7 @@ def test_entries_that_differ_only_along_dims_share_statistics(engine):
         ids = engine("statisticsIds", lab.shape, lab.dims, lab.n_groups)
         for flat, index in enumerate(itertools.product(*map(range, lab.shape))):
             group = {other for other, number in enumerate(ids) if number == ids[flat] and other != flat}
-            assert group == sharers(lab, index)
+            assert group == entries_that_share(lab, index)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -107,53 +107,53 @@ def test_browser_and_python_agree_with_torch(engine, norm):
         actual = engine("standardize", x.flatten().tolist(), shape, settings(lab))
         assert_close(actual["values"], expected.flatten())
         assert_close(lab.normalized, expected, atol=1e-4)  # float32: two close values, far from zero, lose digits
-        mine = {
+        own_normalization = {
             "batch": lambda x: tl.batch_norm(x.mT, training=True).mT,
             "layer": tl.layer_norm,
             "instance": lambda x: tl.instance_norm(x.mT).mT,
             "group": lambda x, groups=lab.n_groups: tl.group_norm(x.mT, groups).mT,
             "rms": lambda x: tl.rms_norm(x, eps=1e-5),
         }[norm]
-        assert_close(actual["values"], mine(x.double()).flatten())
+        assert_close(actual["values"], own_normalization(x.double()).flatten())
 
 
 def test_any_axes_agree_between_browser_and_python(engine):
     for lab in some_labs(60, seed=2):
         actual = engine("standardize", lab.padded.flatten().tolist(), lab.shape, settings(lab))
         # Compute the norm by its definition, entry by entry.
-        values, places = lab.padded.double(), list(itertools.product(*map(range, lab.shape)))
-        for flat, index in enumerate(places):
-            group = torch.stack([values[index], *(values[places[other]] for other in sharers(lab, index))])
+        values, indices = lab.padded.double(), list(itertools.product(*map(range, lab.shape)))
+        for flat, index in enumerate(indices):
+            group = torch.stack([values[index], *(values[indices[other]] for other in entries_that_share(lab, index))])
             mean = group.mean() * lab.center
-            square = (group - mean).square().mean()
+            mean_square = (group - mean).square().mean()
             assert actual["values"][flat] == pytest.approx(
-                ((values[index] - mean) / (square + lab.eps).sqrt()).item(), rel=1e-6, abs=1e-6
+                ((values[index] - mean) / (mean_square + lab.eps).sqrt()).item(), rel=1e-6, abs=1e-6
             )
             assert actual["mean"][flat] == pytest.approx(group.mean().item(), rel=1e-6, abs=1e-6)
-            assert actual["square"][flat] == pytest.approx(square.item(), rel=1e-6, abs=1e-6)
+            assert actual["square"][flat] == pytest.approx(mean_square.item(), rel=1e-6, abs=1e-6)
         assert_close(actual["values"], lab.normalized.flatten().double(), atol=1e-3 if not lab.dims else 1e-4)
         assert_close(actual["values"], lab._normalize(lab.padded.double()).flatten())
 
 
 def test_changed_entries_are_counted_near_and_far(engine):
-    seen = 0
+    n_moved = 0
     for lab in some_labs(60, seed=3):
         original = lab.original.flatten().tolist()
-        now = engine("disturbed", lab.x.flatten().tolist(), original, lab.shape, lab.lengths)
-        assert now["x"] == lab.padded.flatten().tolist()
-        actual = engine("leaks", original, now, lab.shape, settings(lab), SMALLEST_MOVE)
+        changed = engine("disturbed", lab.x.flatten().tolist(), original, lab.shape, lab.lengths)
+        assert changed["x"] == lab.padded.flatten().tolist()
+        actual = engine("leaks", original, changed, lab.shape, settings(lab), SMALLEST_MOVE)
         assert actual["moved"] == lab.moved.flatten().tolist()
         padding = torch.arange(lab.shape[1]) >= torch.tensor(lab.lengths)[:, None]
-        touched = (lab.x != lab.original).any(-1) | padding
-        disturbed = touched.any(-1)
-        for where, sentences in (("near", disturbed), ("far", ~disturbed)):
-            others = ~touched[sentences]
-            assert actual[where] == {
+        changed_tokens = (lab.x != lab.original).any(-1) | padding
+        changed_sentences = changed_tokens.any(-1)
+        for distance, sentences in (("near", changed_sentences), ("far", ~changed_sentences)):
+            unchanged_tokens = ~changed_tokens[sentences]
+            assert actual[distance] == {
                 "moved": lab.moved[sentences].sum().item(),
-                "all": others.sum().item() * lab.shape[2],
+                "all": unchanged_tokens.sum().item() * lab.shape[2],
             }
-        seen += sum(actual["moved"])
-    assert seen > 100
+        n_moved += sum(actual["moved"])
+    assert n_moved > 100
 
 
 def test_only_norms_over_features_leave_other_tokens_unchanged(engine):
@@ -166,9 +166,9 @@ def test_only_norms_over_features_leave_other_tokens_unchanged(engine):
             lab = NormalizationLab(norm=norm)
             for name, value in change.items():
                 setattr(lab, name, value)
-            still = by_torch(lab.original, norm) - by_torch(lab.padded, norm)
+            difference = by_torch(lab.original, norm) - by_torch(lab.padded, norm)
             untouched = (lab.padded == lab.original).all(-1, keepdim=True)
-            assert torch.equal(lab.moved, untouched & (still.abs() > 1e-3))
+            assert torch.equal(lab.moved, untouched & (difference.abs() > 1e-3))
             moved[norm] = [lab.moved[0].any().item(), lab.moved[1].any().item()]
         sentence = 0 if "x" in change else 1
         assert moved["batch"] == [True, True]
@@ -187,8 +187,8 @@ def test_displayed_code_computes_displayed_numbers(engine):
         lab.center = False
         code = engine("asCode", lab.shape, dims, groups, False).replace("²", ".square()").replace("dims=", "")
         names = {"sqrt": torch.sqrt, "mean": lambda x, dims: x.mean(dims, keepdim=True), "eps": lab.eps, "x": x}
-        of = re.search(r"mean\((.*)\.square", code)[1]
-        shown = eval(code.replace("x /", f"{of} /", 1), names)
+        argument = re.search(r"mean\((.*)\.square", code)[1]
+        shown = eval(code.replace("x /", f"{argument} /", 1), names)
         torch.testing.assert_close(shown.view_as(x), lab.normalized)
 
 
@@ -257,21 +257,21 @@ def test_inputs_are_copied():
     assert lab.original.eq(1).all()
 
 
-SHAPE = "x must have shape (batch, seq, d_model), from (1, 1, 1) to (4, 6, 6), got {}"
-ONE_OF = "norm must be one of the norms, got {}"
+SHAPE_ERROR = "x must have shape (batch, seq, d_model), from (1, 1, 1) to (4, 6, 6), got {}"
+NORM_ERROR = "norm must be one of the norms, got {}"
 
 
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
         ({"x": "four"}, TypeError, "x must be a tensor or sequences of numbers, got 'four'"),
-        ({"x": torch.zeros(4, 4)}, ValueError, SHAPE.format((4, 4))),
-        ({"x": torch.zeros(2, 7, 4)}, ValueError, SHAPE.format((2, 7, 4))),
-        ({"x": torch.zeros(2, 0, 4)}, ValueError, SHAPE.format((2, 0, 4))),
+        ({"x": torch.zeros(4, 4)}, ValueError, SHAPE_ERROR.format((4, 4))),
+        ({"x": torch.zeros(2, 7, 4)}, ValueError, SHAPE_ERROR.format((2, 7, 4))),
+        ({"x": torch.zeros(2, 0, 4)}, ValueError, SHAPE_ERROR.format((2, 0, 4))),
         ({"x": torch.full((1, 1, 1), math.nan)}, ValueError, "x must have values from -100 to 100, got nan"),
         ({"x": torch.full((1, 1, 1), -101.0)}, ValueError, "x must have values from -100 to 100, got -101"),
-        ({"norm": "weight"}, ValueError, ONE_OF.format("'weight'")),
-        ({"norm": ["layer"]}, ValueError, ONE_OF.format("['layer']")),
+        ({"norm": "weight"}, ValueError, NORM_ERROR.format("'weight'")),
+        ({"norm": ["layer"]}, ValueError, NORM_ERROR.format("['layer']")),
         ({"dims": (0, 3)}, ValueError, "dims must be axes of x from -3 to 2, each once, got (0, 3)"),
         ({"dims": (2, -1)}, ValueError, "dims must be axes of x from -3 to 2, each once, got (2, -1)"),
         ({"n_groups": 3}, ValueError, "n_groups must divide d_model, got 3 and 4"),
@@ -297,35 +297,37 @@ def test_shape_cannot_change():
 # In a browser.
 
 
-OUTLIER, PADDING = "Value of the chosen entry", "Padding at the end of the sentence"
+VALUE_LABEL, PADDING_LABEL = "Value of the chosen entry", "Padding at the end of the sentence"
 
 
-def marked(page, name, grid=0):
+def entries_with_class(page, name, grid=0):
     """Return the entries of a grid that have the class ``name``."""
     cells = page.locator(".tl-grid").nth(grid).locator(f".tl-cell.{name}")
     return set(cells.evaluate_all("nodes => nodes.map((node) => Number(node.dataset.flat))"))
 
 
-def written(number, digits=2):
+def number_text(number, digits=2):
     text = f"{number:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
 
 
-def sentence(lab, index):
+def status_sentences(lab, index):
     """Return the expected beginning of the status line."""
-    x, group = lab.padded, sharers(lab, index)
+    x, group = lab.padded, entries_that_share(lab, index)
     values = torch.stack([x[tuple(index)], *x.flatten()[sorted(group)]])
-    shared = f"its root mean square {written(values.square().mean().sqrt())}"
+    statistics = f"its root mean square {number_text(values.square().mean().sqrt())}"
     if lab.center:
-        shared = f"its mean {written(values.mean())} and standard deviation {written(values.std(correction=0))}"
+        statistics = (
+            f"its mean {number_text(values.mean())} and standard deviation {number_text(values.std(correction=0))}"
+        )
     value = lab.x[tuple(index)].item()
     return (
-        f"x[{', '.join(map(str, index))}] = {value:g} shares {shared} with {len(group)} others: ",
-        f"Its normalized value is {written(lab.normalized[tuple(index)])}",
+        f"x[{', '.join(map(str, index))}] = {value:g} shares {statistics} with {len(group)} others: ",
+        f"Its normalized value is {number_text(lab.normalized[tuple(index)])}",
     )
 
 
-def leaking(page):
+def counts_of_leaks(page):
     rows = page.locator(".tl-leaks tbody tr").evaluate_all(
         "rows => rows.map((row) => [...row.children].map((node) => node.textContent))"
     )
@@ -346,12 +348,12 @@ def test_entries_that_share_statistics_are_highlighted(show, norm):
         index[axis] += step
         flat = 16 * index[0] + 4 * index[1] + index[2]
         for view in (0, 1):
-            assert marked(page, "tl-chosen", view) == {flat}
-            assert marked(page, "tl-outlined", view) == sharers(lab, index)
-        begins, ends = sentence(lab, index)
+            assert entries_with_class(page, "tl-chosen", view) == {flat}
+            assert entries_with_class(page, "tl-outlined", view) == entries_that_share(lab, index)
+        begins, ends = status_sentences(lab, index)
         assert status(page).startswith(begins) and ends in status(page)
     shown = page.locator(".tl-grid").nth(1).locator(".tl-cell").all_inner_texts()
-    assert shown == [written(value, 1) for value in lab.normalized.flatten()]
+    assert shown == [number_text(value, 1) for value in lab.normalized.flatten()]
 
 
 def test_axes_can_be_toggled_freely(show):
@@ -361,7 +363,7 @@ def test_axes_can_be_toggled_freely(show):
     for button, dims in [("batch", [0, 2]), ("seq", [0, 1, 2]), ("d_model", [0, 1]), ("batch", [1]), ("seq", [])]:
         page.get_by_role("button", name=button, exact=True).click()
         lab.dims = dims
-        assert marked(page, "tl-outlined") == sharers(lab, (0, 1, 1))
+        assert entries_with_class(page, "tl-outlined") == entries_that_share(lab, (0, 1, 1))
         names = pressed.all_inner_texts()
         assert [name for name in ("batch", "seq", "d_model") if name in names] == [
             ("batch", "seq", "d_model")[dim] for dim in dims
@@ -373,60 +375,60 @@ def test_axes_can_be_toggled_freely(show):
     page.get_by_role("button", name="group norm").click()
     page.get_by_role("button", name="4", exact=True).click()
     lab.norm, lab.n_groups = "group", 4
-    assert marked(page, "tl-outlined") == sharers(lab, (0, 1, 1))
+    assert entries_with_class(page, "tl-outlined") == entries_that_share(lab, (0, 1, 1))
     page.get_by_role("button", name="subtract the mean").click()
     assert "its root mean square" in status(page)
 
 
-@pytest.mark.parametrize("by", ["outlier", "padding", "both"])
+@pytest.mark.parametrize("change", ["outlier", "padding", "both"])
 @pytest.mark.parametrize("norm", NORMS)
-def test_disturbance_marks_and_counts_changed_entries(show, norm, by):
+def test_disturbance_marks_and_counts_changed_entries(show, norm, change):
     page = show(NormalizationLab(norm=norm))
-    assert set(leaking(page).values()) == {("–", "–")}
-    assert not marked(page, "tl-moved", 1)
-    if by != "padding":
-        page.get_by_label(OUTLIER, exact=True).fill("30")
-    if by != "outlier":
-        page.get_by_label(PADDING, exact=True).fill("1")
-    counts = leaking(page)
+    assert set(counts_of_leaks(page).values()) == {("–", "–")}
+    assert not entries_with_class(page, "tl-moved", 1)
+    if change != "padding":
+        page.get_by_label(VALUE_LABEL, exact=True).fill("30")
+    if change != "outlier":
+        page.get_by_label(PADDING_LABEL, exact=True).fill("1")
+    counts = counts_of_leaks(page)
     for name in NORMS:
-        lab = NormalizationLab(norm=name, lengths=[4 if by == "outlier" else 3, 4])
-        if by != "padding":
+        lab = NormalizationLab(norm=name, lengths=[4 if change == "outlier" else 3, 4])
+        if change != "padding":
             changed = lab.x.clone()
             changed[0, 1, 1] = 30
             lab.x = changed
         delta = by_torch(lab.padded, name) - by_torch(lab.original, name)
-        touched = {"outlier": [1], "padding": [3], "both": [1, 3]}[by]
+        touched = {"outlier": [1], "padding": [3], "both": [1, 3]}[change]
         others = torch.ones(2, 4, 4, dtype=torch.bool)
         others[0, touched] = False
         moved = others & (delta.abs() > 1e-3)
         assert counts[NAMES[name]] == (f"{moved[0].sum()} of {others[0].sum()}", f"{moved[1].sum()} of 16")
         if name != norm:
             continue
-        assert marked(page, "tl-moved", 1) == set(moved.flatten().nonzero().flatten().tolist())
-        for flat in marked(page, "tl-moved", 1):
+        assert entries_with_class(page, "tl-moved", 1) == set(moved.flatten().nonzero().flatten().tolist())
+        for flat in entries_with_class(page, "tl-moved", 1):
             number = delta.flatten()[flat].item()
-            text = "≈0" if abs(number) < 0.005 else f"{'+' if number > 0 else ''}{written(number)}"
+            text = "≈0" if abs(number) < 0.005 else f"{'+' if number > 0 else ''}{number_text(number)}"
             assert cell(page, flat, 1).get_attribute("data-delta") == text
         count = moved.sum().item() or "none"
         assert f" Of {others.sum()} entries of other tokens, {count} ha" in status(page)
-        assert page.locator(".tl-grid").nth(0).locator(".tl-pad").count() == (0 if by == "outlier" else 4)
+        assert page.locator(".tl-grid").nth(0).locator(".tl-pad").count() == (0 if change == "outlier" else 4)
     page.get_by_role("button", name="Restore x").click()
-    assert set(leaking(page).values()) == {("–", "–")}
+    assert set(counts_of_leaks(page).values()) == {("–", "–")}
 
 
 def test_sliders_change_the_chosen_entry(show):
     page = show(NormalizationLab())
     cell(page, 4 * 7 + 2).click()  # the last token of the second sentence
     for _ in range(3):
-        page.get_by_label(OUTLIER, exact=True).press("ArrowLeft")
+        page.get_by_label(VALUE_LABEL, exact=True).press("ArrowLeft")
     assert cell(page, 30).inner_text() == "−2" and "tl-edited" in cell(page, 30).get_attribute("class")
-    page.get_by_label(PADDING, exact=True).press("ArrowRight")
-    assert marked(page, "tl-pad") == {28, 29, 30, 31}
-    assert page.get_by_label(OUTLIER, exact=True).is_disabled(), "padding has no value to choose"
+    page.get_by_label(PADDING_LABEL, exact=True).press("ArrowRight")
+    assert entries_with_class(page, "tl-pad") == {28, 29, 30, 31}
+    assert page.get_by_label(VALUE_LABEL, exact=True).is_disabled(), "padding has no value to choose"
     assert "Chosen entry x[1, 3, 2] = 0: padding" in page.locator(".tl-disturb").inner_text()
-    page.get_by_label(PADDING, exact=True).press("Home")
-    assert page.get_by_label(OUTLIER, exact=True).is_enabled() and cell(page, 30).inner_text() == "−2"
+    page.get_by_label(PADDING_LABEL, exact=True).press("Home")
+    assert page.get_by_label(VALUE_LABEL, exact=True).is_enabled() and cell(page, 30).inner_text() == "−2"
 
 
 def test_hover_previews_and_click_chooses(show):
@@ -434,11 +436,13 @@ def test_hover_previews_and_click_chooses(show):
     first, lab = status(page), NormalizationLab()
     for grid in (0, 1):
         cell(page, 18, grid).hover()
-        assert marked(page, "tl-outlined", 1) == sharers(lab, (1, 0, 2)) and status(page).startswith("x[1, 0, 2] = 3 ")
+        assert entries_with_class(page, "tl-outlined", 1) == entries_that_share(lab, (1, 0, 2)) and status(
+            page
+        ).startswith("x[1, 0, 2] = 3 ")
         assert "Chosen entry x[0, 1, 1]" in page.locator(".tl-disturb").inner_text()
-        page.get_by_label(OUTLIER, exact=True).hover()
+        page.get_by_label(VALUE_LABEL, exact=True).hover()
         assert status(page) == first
     cell(page, 18, 1).click()
-    page.get_by_label(OUTLIER, exact=True).hover()
-    assert marked(page, "tl-outlined") == sharers(lab, (1, 0, 2))
+    page.get_by_label(VALUE_LABEL, exact=True).hover()
+    assert entries_with_class(page, "tl-outlined") == entries_that_share(lab, (1, 0, 2))
     assert "Chosen entry x[1, 0, 2] = 3" in page.locator(".tl-disturb").inner_text()

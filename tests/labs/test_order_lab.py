@@ -15,15 +15,15 @@ from javascript import Engine, assert_close
 from transformer_lab.labs import OrderLab
 from transformer_lab.labs.order import SIZES
 
-THIN = 2
+MIN_WIDTH = 2
 
 
 def some_sizes(count, seed=0):
     """Return random sizes over the whole range, including the extreme sizes."""
     draw = random.Random(seed)
     corners = list(itertools.product((16, 65_536), (1, 256), (1, 256)))
-    inner = [(round(2 ** draw.uniform(4, 16)), draw.randint(1, 256), draw.randint(1, 256)) for _ in range(count)]
-    return [dict(zip("ndm", sizes)) for sizes in corners + inner]
+    random_sizes = [(round(2 ** draw.uniform(4, 16)), draw.randint(1, 256), draw.randint(1, 256)) for _ in range(count)]
+    return [dict(zip("ndm", sizes)) for sizes in corners + random_sizes]
 
 
 def some_sequences(count, seed=0):
@@ -31,8 +31,8 @@ def some_sequences(count, seed=0):
     draw, generator = random.Random(seed), torch.Generator().manual_seed(seed)
     for _ in range(count):
         seq, d, m = draw.randint(1, 12), draw.randint(1, 6), draw.randint(1, 6)
-        far = draw.choice((0.5, 2, 5))
-        query, key, value = (torch.randn(seq, size, generator=generator) * far for size in (d, d, m))
+        std = draw.choice((0.5, 2, 5))
+        query, key, value = (torch.randn(seq, size, generator=generator) * std for size in (d, d, m))
         yield query.clamp(-10, 10), key.clamp(-10, 10), value.clamp(-10, 10)
 
 
@@ -113,39 +113,45 @@ def test_counts_agree_with_the_packages_flops():
         assert (first == second) == (n == d)
 
 
-SLOTS = {"q": 42, "k": 44, "v": 42, "a": 84, "s": 50, "out": 44}  # reserved widths
+LABEL_WIDTHS = {"q": 42, "k": 44, "v": 42, "a": 84, "s": 50, "out": 44}  # reserved widths
 
 
 def test_product_is_between_its_factors_and_to_scale(engine):
     for sizes in some_sizes(200, seed=2):
-        scale = engine("fit", sizes, SLOTS)
-        pictures = engine("place", sizes, scale, SLOTS)
-        side = {name: max(size * scale, THIN) for name, size in sizes.items()}
+        scale = engine("fit", sizes, LABEL_WIDTHS)
+        pictures = engine("place", sizes, scale, LABEL_WIDTHS)
+        side_lengths = {name: max(size * scale, MIN_WIDTH) for name, size in sizes.items()}
         shapes = {"q": "nd", "k": "dn", "v": "nm", "out": "nm"}
         for name, mid in (("first", "nn"), ("second", "dm")):
             rects = pictures[name]["rects"]
             for rect, (rows, columns) in (shapes | {"mid": mid}).items():
-                assert rects[rect]["h"] == pytest.approx(side[rows]) and rects[rect]["w"] == pytest.approx(
-                    side[columns]
+                assert rects[rect]["h"] == pytest.approx(side_lengths[rows]) and rects[rect]["w"] == pytest.approx(
+                    side_lengths[columns]
                 )
             left, above = (rects[x] for x in {"first": "qk", "second": "kv"}[name])
             product = rects["mid"]
             assert (product["y"], product["h"]) == (left["y"], left["h"]) and left["x"] + left["w"] < product["x"]
             assert (product["x"], product["w"]) == (above["x"], above["w"]) and above["y"] + above["h"] < product["y"]
-            for one, other in itertools.combinations(rects.values(), 2):
-                apart_x = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
-                apart_y = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
-                assert apart_x or apart_y
+            for first_rect, second_rect in itertools.combinations(rects.values(), 2):
+                apart_in_x = (
+                    first_rect["x"] + first_rect["w"] <= second_rect["x"]
+                    or second_rect["x"] + second_rect["w"] <= first_rect["x"]
+                )
+                apart_in_y = (
+                    first_rect["y"] + first_rect["h"] <= second_rect["y"]
+                    or second_rect["y"] + second_rect["h"] <= first_rect["y"]
+                )
+                assert apart_in_x or apart_in_y
         # A larger scale would not fit.
-        larger = engine("place", sizes, scale * 1.001, SLOTS)
-        sides = [(picture["width"], picture["high"]) for picture in pictures.values()]
-        assert max(x for x, _ in sides) <= 340 and max(y for _, y in sides) <= 125
-        assert any(picture["width"] > 340 or picture["high"] > 125 for picture in larger.values()) or scale > 31
+        enlarged = engine("place", sizes, scale * 1.001, LABEL_WIDTHS)
+        picture_sizes = [(picture["width"], picture["high"]) for picture in pictures.values()]
+        assert max(x for x, _ in picture_sizes) <= 340 and max(y for _, y in picture_sizes) <= 125
+        assert any(picture["width"] > 340 or picture["high"] > 125 for picture in enlarged.values()) or scale > 31
 
 
 def test_scale_is_round_and_fits(engine):
     for sizes in some_sizes(100, seed=3):
-        scale = engine("fit", sizes, SLOTS)
+        scale = engine("fit", sizes, LABEL_WIDTHS)
         ruler = engine("rulerOf", scale)
         assert 45 < ruler * scale <= 90 and math.log2(ruler).is_integer()
 
@@ -317,8 +323,8 @@ def test_invalid_arguments_raise_clear_errors(arguments, error, message):
 # In a browser.
 
 
-MIDDLE = {"nothing": "nothing", "softmax": "softmax", "causal": "causal mask"}
-FIELDS = {"n": "N, tokens", "d": "D, key features", "m": "M, value features"}
+BUTTON_TEXTS = {"nothing": "nothing", "softmax": "softmax", "causal": "causal mask"}
+FIELD_LABELS = {"n": "N, tokens", "d": "D, key features", "m": "M, value features"}
 
 
 def press(page, name):
@@ -326,30 +332,30 @@ def press(page, name):
 
 
 def slider(page, name):
-    return page.get_by_role("slider", name=FIELDS[name])
+    return page.get_by_role("slider", name=FIELD_LABELS[name])
 
 
-def typed(page, name):
-    return page.get_by_label(f"{FIELDS[name]}, typed")
+def typed_field(page, name):
+    return page.get_by_label(f"{FIELD_LABELS[name]}, typed")
 
 
-def written(number):
+def number_text(number):
     """Format a number with at most two decimals, as in the lab."""
     if number and abs(number) < 0.005:
         return "≈0"
     return f"{round(number, 2):g}".replace("-", "−")
 
 
-def listed(numbers):
-    numbers = [written(x) for x in numbers]
+def vector_text(numbers):
+    numbers = [number_text(x) for x in numbers]
     return f"({', '.join(numbers)})" if len(numbers) > 1 else numbers[0]
 
 
-def bill(page, column):
+def count_lines(page, column):
     return page.locator(".tl-bill").nth(column).locator("td").all_inner_texts()
 
 
-def sides(page, picture):
+def rectangle_sizes(page, picture):
     """Return the width and height of a picture's rectangles, in the units of the picture."""
     return (
         page.locator(".tl-picture")
@@ -366,10 +372,10 @@ def sides(page, picture):
 def test_typed_sizes_update_counts_and_texts(show, n, d, m):
     page, lab = show(OrderLab(d=8)), OrderLab(n, d, m)
     for name, value in {"n": n, "d": d, "m": m}.items():
-        typed(page, name).fill(str(value))
+        typed_field(page, name).fill(str(value))
     first, second = lab.multiply_adds
-    assert bill(page, 0) == [f"{x:,}" for x in (n * n * d, n * n * m, first, n * n)]
-    assert bill(page, 1) == [f"{x:,}" for x in (n * d * m, n * d * m, second, d * m)]
+    assert count_lines(page, 0) == [f"{x:,}" for x in (n * n * d, n * n * m, first, n * n)]
+    assert count_lines(page, 1) == [f"{x:,}" for x in (n * d * m, n * d * m, second, d * m)]
     assert f"N²(D + M) = {n:,}² × {d + m}" in page.locator(".tl-bill").nth(0).inner_text()
     assert f"2NDM = 2 × {n:,} × {d} × {m}" in page.locator(".tl-bill").nth(1).inner_text()
     text = status(page)
@@ -377,23 +383,25 @@ def test_typed_sizes_update_counts_and_texts(show, n, d, m):
     if first == second:
         assert text.startswith(f"Both orders take {first:,} multiply-adds: N is 2DM/(D + M). ")
         return
-    less, more = sorted((first, second))
+    smaller, larger = sorted((first, second))
     heading = "Keys with values first" if second < first else "Queries with keys first"
-    ratio = f"{round(more / less):,}" if more / less >= 10 else f"{more / less:.2f}".rstrip("0").rstrip(".")
-    assert text.startswith(f"{heading} takes {ratio} times fewer multiply-adds: {less:,} instead of {more:,}. ")
+    ratio = (
+        f"{round(larger / smaller):,}" if larger / smaller >= 10 else f"{larger / smaller:.2f}".rstrip("0").rstrip(".")
+    )
+    assert text.startswith(f"{heading} takes {ratio} times fewer multiply-adds: {smaller:,} instead of {larger:,}. ")
     equal = 2 * d * m / (d + m)
     assert f"The costs are equal at N = 2DM/(D + M) = {equal:g}. " in text or f" = {equal:.1f}. " in text
     bars = page.locator(".tl-orders .tl-track").evaluate_all(
         "tracks => tracks.map((track) => [...track.children].map((part) => part.offsetWidth / track.offsetWidth))"
     )
     for bar, parts in zip(bars, ((n * n * d, n * n * m), (n * d * m, n * d * m))):
-        assert bar == pytest.approx([part / more for part in parts], abs=0.01)
+        assert bar == pytest.approx([part / larger for part in parts], abs=0.01)
 
 
 def test_pictures_share_a_scale_and_thin_sides_are_widened(show):
     page = show(OrderLab(256, 64, 128))
     note = page.locator(".tl-widened")
-    first, second = sides(page, 0), sides(page, 1)
+    first, second = rectangle_sizes(page, 0), rectangle_sizes(page, 1)
     scale = first["mid"][0] / 256
     for picture, mid in ((first, (256, 256)), (second, (128, 64))):
         expected = {"q": (64, 256), "k": (256, 64), "v": (128, 256), "mid": mid, "out": (128, 256)}
@@ -402,16 +410,16 @@ def test_pictures_share_a_scale_and_thin_sides_are_widened(show):
     words = page.locator(".tl-picture").first.locator("text").last.text_content()
     assert ruler == pytest.approx(int(words.split()[0]) * scale, abs=0.5) and words.endswith("rows or columns")
     assert note.inner_text() == "All sides are to scale."
-    typed(page, "n").fill("65,536")
-    second, scale = sides(page, 1), sides(page, 0)["mid"][0] / 65_536
+    typed_field(page, "n").fill("65,536")
+    second, scale = rectangle_sizes(page, 1), rectangle_sizes(page, 0)["mid"][0] / 65_536
     assert second["mid"] == [2, 2] and second["q"] == [2, pytest.approx(65_536 * scale)]
     assert note.inner_text().startswith(
         f"At this scale, D = 64 and M = 128 would be {128 * scale:.2f} pixels or less wide. "
     )
-    typed(page, "d").fill("256")
-    typed(page, "m").fill("1")
-    typed(page, "n").fill("16")
-    width = sides(page, 0)["q"][0] / 256
+    typed_field(page, "d").fill("256")
+    typed_field(page, "m").fill("1")
+    typed_field(page, "n").fill("16")
+    width = rectangle_sizes(page, 0)["q"][0] / 256
     assert (
         f"M = 1 would be {width:.2f} pixels wide. To be visible, this side is drawn 2 pixels wide." in note.inner_text()
     )
@@ -421,7 +429,7 @@ def test_softmax_allows_one_order_and_a_mask_needs_running_sums(show):
     page = show(OrderLab())
     crosses = page.locator(".tl-cross")
     states = {}
-    for between, name in MIDDLE.items():
+    for between, name in BUTTON_TEXTS.items():
         press(page, name)
         pressed = page.get_by_role("group", name="Between the two products").locator("[aria-pressed=true]")
         assert pressed.all_inner_texts() == [name]
@@ -429,8 +437,8 @@ def test_softmax_allows_one_order_and_a_mask_needs_running_sums(show):
         softmax, causal = between == "softmax", between == "causal"
         assert not crosses.nth(0).is_visible() and crosses.nth(1).is_visible() == softmax
         assert page.locator(".tl-bill").nth(1).is_visible() != softmax
-        refusal = page.locator(".tl-refusal").nth(1).inner_text()
-        assert refusal.startswith("Not possible: exp(q·k) is not a product") if softmax else refusal == ""
+        error_text = page.locator(".tl-refusal").nth(1).inner_text()
+        assert error_text.startswith("Not possible: exp(q·k) is not a product") if softmax else error_text == ""
         assert page.get_by_role("button", name="equal: 64").count() == (0 if softmax else 1)
         assert page.locator(".tl-masked").nth(0).is_visible() == causal
         assert ("softmax(QKᵀ)" in page.locator(".tl-picture").nth(0).text_content()) == softmax
@@ -448,20 +456,22 @@ def test_mark_sets_n_to_equal_costs(show):
     page = show(OrderLab(n=8192, d=64, m=64))
     mark = page.locator(".tl-mark")
     mark.click()
-    assert typed(page, "n").input_value() == "64" and status(page).startswith("Both orders take 524,288 multiply-adds")
+    assert typed_field(page, "n").input_value() == "64" and status(page).startswith(
+        "Both orders take 524,288 multiply-adds"
+    )
     assert mark.get_attribute("aria-pressed") == "true"
     for name in "dm":
-        typed(page, name).fill("256")
+        typed_field(page, name).fill("256")
     track, place = slider(page, "n").bounding_box(), mark.bounding_box()
     thumb_x = track["x"] + 8 + (track["width"] - 16) * 4 / 12  # four of twelve doublings from 16
     assert place["x"] + place["width"] / 2 == pytest.approx(thumb_x, abs=2)
     for name in "dm":
-        typed(page, name).fill("64")
-    typed(page, "m").fill("32")
+        typed_field(page, name).fill("64")
+    typed_field(page, "m").fill("32")
     assert mark.inner_text() == "equal: 42.7" and mark.get_attribute("aria-pressed") == "false"
     mark.click()
-    assert typed(page, "n").input_value() == "43" and "takes 1.008 times fewer" in status(page)
-    typed(page, "d").fill("5")
+    assert typed_field(page, "n").input_value() == "43" and "takes 1.008 times fewer" in status(page)
+    typed_field(page, "d").fill("5")
     assert not mark.is_visible(), "N does not go down to where the orders meet"
 
 
@@ -469,16 +479,16 @@ def test_every_slider_by_keyboard(show):
     page = show(OrderLab())
     for key, n in {"ArrowRight": 1152, "ArrowLeft": 1024, "End": 65_536, "Home": 16}.items():
         slider(page, "n").press(key)
-        assert typed(page, "n").input_value() == f"{n:,}"
+        assert typed_field(page, "n").input_value() == f"{n:,}"
         assert slider(page, "n").get_attribute("aria-valuetext") == f"{n:,} tokens"
     for name in "dm":
         slider(page, name).press("ArrowRight")
-        assert typed(page, name).input_value() == "65"
+        assert typed_field(page, name).input_value() == "65"
     press(page, "step by step")
     token = page.get_by_label("Token", exact=True)
-    for key, now in {"ArrowRight": 2, "End": 6, "ArrowLeft": 5, "Home": 1}.items():
+    for key, expected_token in {"ArrowRight": 2, "End": 6, "ArrowLeft": 5, "Home": 1}.items():
         token.press(key)
-        assert status(page).startswith(f"Token {now} of 6: ")
+        assert status(page).startswith(f"Token {expected_token} of 6: ")
 
 
 def sequences():
@@ -512,20 +522,20 @@ def test_every_step_agrees_with_the_package(show, tensors):
         assert_close(numbers[1], product.flatten(), rtol=6e-3, atol=6e-3)
         assert overlaps[0] == (before or ["0"] * (d * (m + 1))), "the state carries over to the next token"
         before = overlaps[2]
-        grown = (
+        expected_state = (
             blocks.nth(2)
             .locator(".tl-number")
             .evaluate_all("cells => cells.map((cell) => cell.classList.contains('tl-grown'))")
         )
-        assert grown == [x != 0 for x in product.flatten().tolist()]
-        output = listed(outputs[token - 1].tolist())
+        assert expected_state == [x != 0 for x in product.flatten().tolist()]
+        output = vector_text(outputs[token - 1].tolist())
         assert page.locator(".tl-output-line").inner_text().endswith(f"= {output}")
         assert page.locator(".tl-products > :nth-child(2n)").count() == m + 1
         rows = page.locator(".tl-keys tbody tr").evaluate_all(
             "rows => rows.map((row) => [...row.children].map((cell) => cell.innerText))"
         )
         for j, (_, score, weight, value) in enumerate(rows):
-            assert value == listed(lab.value[j].tolist())
+            assert value == vector_text(lab.value[j].tolist())
             if j >= token:
                 assert (score, weight) == ("masked", "0")
             else:
@@ -563,16 +573,18 @@ def test_the_written_sums_can_be_checked_by_hand(show):
 
 def test_back_and_next_keep_the_focus(show):
     page = show(OrderLab(mode="steps"))
-    back, on = (page.get_by_role("button", name=name, exact=True) for name in ("Back", "Next token"))
-    assert back.is_disabled() and on.is_enabled()
-    on.focus()
+    back_button, next_button = (page.get_by_role("button", name=name, exact=True) for name in ("Back", "Next token"))
+    assert back_button.is_disabled() and next_button.is_enabled()
+    next_button.focus()
     for _ in range(5):
         page.keyboard.press("Enter")
-    assert status(page).startswith("Token 6 of 6") and on.is_disabled()
-    assert back.evaluate("button => button === document.activeElement")
+    assert status(page).startswith("Token 6 of 6") and next_button.is_disabled()
+    assert back_button.evaluate("button => button === document.activeElement")
     for _ in range(5):
         page.keyboard.press("Enter")
-    assert status(page).startswith("Token 1 of 6") and on.evaluate("button => button === document.activeElement")
+    assert status(page).startswith("Token 1 of 6") and next_button.evaluate(
+        "button => button === document.activeElement"
+    )
 
 
 def test_a_sequence_of_one_token(show):
@@ -584,29 +596,29 @@ def test_a_sequence_of_one_token(show):
 
 CONTRASTS = """() => {
     const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
-    const light = (colour) => {
+    const luminance = (colour) => {
         canvas.fillStyle = colour;
         canvas.fillRect(0, 0, 1, 1);
         const rgb = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).map((c) => c / 255);
         const [r, g, b] = rgb.map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
         return 0.2126 * r + 0.7152 * g + 0.0722 * b;
     };
-    const found = {};
-    const compare = (kind, node, colour, ground) => {
-        const [dark, bright] = [light(colour), light(ground)].sort((a, b) => a - b);
-        found[`${kind} ${node.getAttribute('class')}`] = (bright + 0.05) / (dark + 0.05);
+    const contrasts = {};
+    const compare = (kind, node, colour, background) => {
+        const [dark, bright] = [luminance(colour), luminance(background)].sort((a, b) => a - b);
+        contrasts[`${kind} ${node.getAttribute('class')}`] = (bright + 0.05) / (dark + 0.05);
     };
-    const all = (selector) => [...document.querySelectorAll(selector)].map((node) => [node, getComputedStyle(node)]);
-    const [[, { backgroundColor: ground }]] = all('.tl-lab'), [[, { fill: middle }]] = all('.tl-mid');
-    for (const [node, style] of all('.tl-picture rect')) compare('shape', node, style.fill, ground);
-    for (const [node, style] of all('.tl-cross, .tl-ruler')) compare('shape', node, style.stroke, ground);
-    for (const [node, style] of all('.tl-part')) {
+    const styled = (selector) => [...document.querySelectorAll(selector)].map((node) => [node, getComputedStyle(node)]);
+    const [[, { backgroundColor: background }]] = styled('.tl-lab'), [[, { fill: middleFill }]] = styled('.tl-mid');
+    for (const [node, style] of styled('.tl-picture rect')) compare('shape', node, style.fill, background);
+    for (const [node, style] of styled('.tl-cross, .tl-ruler')) compare('shape', node, style.stroke, background);
+    for (const [node, style] of styled('.tl-part')) {
         compare('shape', node, style.backgroundColor, getComputedStyle(node.parentNode).backgroundColor);
     }
-    for (const [node, style] of all('.tl-picture text')) {
-        compare('text', node, style.fill, node.matches('.tl-inside') ? middle : ground);
+    for (const [node, style] of styled('.tl-picture text')) {
+        compare('text', node, style.fill, node.matches('.tl-inside') ? middleFill : background);
     }
-    return found;
+    return contrasts;
 }"""
 
 

@@ -13,51 +13,51 @@ STEPS = ("scores", "scale", "softmax", "blend")
 
 
 @rule(inputs=lambda draw, n=2: (n,))
-def sublayers(n):
+def half_of(n):
     return n / 2
 
 
-@sublayers.mistake
+@half_of.mistake
 def doubled(n):
     """You double it: `n` grows. Think of an apple. Is a half more or less?"""
     return n * 2
 
 
-@sublayers.mistake
+@half_of.mistake
 def one_more(n):
     """You add one: that is counting. What does half mean?"""
     return n + 1
 
 
-def ask(answer, asks=None, **settings):
+def practice_lab(answer, asks=None, **settings):
     settings = {"title": "Halves", "question": lambda n: f"Half of `{n}`?", "sizes": {"n": (2, 60)}} | settings
-    return Practice(Topic(rule=sublayers, answer=answer, asks=asks, **settings))
+    return Practice(Topic(rule=half_of, answer=answer, asks=asks, **settings))
 
 
 @pytest.fixture
-def practise(show):
+def open_practice(show):
     """Open a practice on a page without stored progress."""
 
-    def practise(lab, **settings):
+    def open_practice(lab, **settings):
         page = show(lab, **settings)
         page.evaluate("try { localStorage.clear() } catch {}")
-        return again(page)
+        return reload(page)
 
-    yield practise
+    yield open_practice
 
 
-def again(page):
+def reload(page):
     page.reload()
     page.wait_for_selector("[data-lab=ready]")
     return page
 
 
-def give(page, text):
+def submit_answer(page, text):
     page.get_by_label("Your answer").first.fill(text)
     page.keyboard.press("Enter")
 
 
-def choose(page, choice):
+def choose_practice(page, choice):
     """Choose a practice by its tile."""
     back = page.get_by_role("button", name="All practices")
     if back.is_visible():
@@ -69,39 +69,39 @@ def texts_of(page, choice):
     return page.locator(f".tl-tile[data-choice='{choice}'] > span > span").all_inner_texts()
 
 
-def number_asked(page):
+def number_in_question(page):
     return int(page.locator("p.tl-question code").inner_text())
 
 
-def test_enter_checks_then_asks_the_next_question(practise):
-    page = practise(ask(Number(places=1, unit="apples")))
-    n = number_asked(page)
-    give(page, str(2 * n))
+def test_enter_checks_then_asks_the_next_question(open_practice):
+    page = open_practice(practice_lab(Number(places=1, unit="apples")))
+    n = number_in_question(page)
+    submit_answer(page, str(2 * n))
     assert status(page) == "Not right. You double it: n grows. Is a half more or less?"
     assert page.get_by_role("status").locator("code").inner_text() == "n"
-    give(page, str(n + 7))
+    submit_answer(page, str(n + 7))
     assert status(page) == "Not right. Your number is too large."
-    give(page, f"{n}/2")
+    submit_answer(page, f"{n}/2")
     assert status(page) == "Right." and "1 of 24 solved" in page.locator(".tl-lab").inner_text()
     page.keyboard.press("Enter")
-    assert number_asked(page) != n and status(page) == "Type the number and press Enter."
+    assert number_in_question(page) != n and status(page) == "Type the number and press Enter."
     page.keyboard.type("1")
     assert page.get_by_label("Your answer").first.input_value() == "1", "the reader can continue typing"
 
 
-def test_two_mistakes_with_one_answer_are_both_named(practise):
-    page = practise(ask(Number(), asks=lambda result, n: int(result > n / 2), sizes={"n": (2, 90)}))
-    give(page, "1")
+def test_two_mistakes_with_one_answer_are_both_named(open_practice):
+    page = open_practice(practice_lab(Number(), asks=lambda result, n: int(result > n / 2), sizes={"n": (2, 90)}))
+    submit_answer(page, "1")
     assert status(page) == (
         "Not right. Two mistakes lead to this answer. One: You double it: n grows. The other: You add one: that is "
         "counting."
     )
 
 
-def test_missed_cases_come_back_and_shown_ones_are_not_solved(practise):
-    page = practise(ask(Number(places=1)))
-    n = number_asked(page)
-    give(page, str(2 * n))
+def test_missed_cases_come_back_and_shown_ones_are_not_solved(open_practice):
+    page = open_practice(practice_lab(Number(places=1)))
+    n = number_in_question(page)
+    submit_answer(page, str(2 * n))
     page.get_by_role("button", name="Show answer").click()
     assert status(page).startswith(f"The answer is {n / 2:.1f}.")
     assert "0 of 24 solved" in page.locator(".tl-lab").inner_text()
@@ -110,29 +110,31 @@ def test_missed_cases_come_back_and_shown_ones_are_not_solved(practise):
         page.get_by_role("button", name="Another").click()
     assert (
         status(page) == "You missed a question like this. Here it is with different numbers."
-        and number_asked(page) != n
+        and number_in_question(page) != n
     )
 
 
-def test_progress_is_stored_if_the_browser_allows_it(practise):
-    page = practise(ask(Number(places=1)))
-    give(page, f"{number_asked(page)}/2")
-    assert "1 of 24 solved" in again(page).locator(".tl-lab").inner_text()
-    refused = "Object.defineProperty(window, 'localStorage', { get() { throw new Error('refused'); } });"
-    page = practise(ask(Number(places=1)), change=lambda html: html.replace("<script>", f"<script>{refused}", 1))
-    give(page, f"{number_asked(page)}/2")
-    assert status(page) == "Right." and "0 of 24 solved" in again(page).locator(".tl-lab").inner_text()
+def test_progress_is_stored_if_the_browser_allows_it(open_practice):
+    page = open_practice(practice_lab(Number(places=1)))
+    submit_answer(page, f"{number_in_question(page)}/2")
+    assert "1 of 24 solved" in reload(page).locator(".tl-lab").inner_text()
+    refusing_storage = "Object.defineProperty(window, 'localStorage', { get() { throw new Error('refused'); } });"
+    page = open_practice(
+        practice_lab(Number(places=1)), change=lambda html: html.replace("<script>", f"<script>{refusing_storage}", 1)
+    )
+    submit_answer(page, f"{number_in_question(page)}/2")
+    assert status(page) == "Right." and "0 of 24 solved" in reload(page).locator(".tl-lab").inner_text()
 
 
-def test_no_colon_follows_a_question_mark(practise):
-    page = practise(Practice("shares_storage", "which_axis"))
-    choose(page, "all")
+def test_no_colon_follows_a_question_mark(open_practice):
+    page = open_practice(Practice("shares_storage", "which_axis"))
+    choose_practice(page, "all")
     assert re.search(r"\w\? 0 of \d+ solved$", page.locator(".tl-score").inner_text())
 
 
-def test_chosen_topic_is_in_the_url(practise):
-    page = practise(Practice("offset", "strides_of"))
-    choose(page, "strides_of")
+def test_chosen_topic_is_in_the_url(open_practice):
+    page = open_practice(Practice("offset", "strides_of"))
+    choose_practice(page, "strides_of")
     page.wait_for_function("location.search.includes('choice=strides_of')")
     page.goto(page.url)
     page.locator(".tl-lab").wait_for()
@@ -142,8 +144,8 @@ def test_chosen_topic_is_in_the_url(practise):
         assert "Strides of a fresh tensor" in page.locator(".tl-lab").inner_text()
 
 
-def test_a_practice_of_several_topics_starts_with_a_tile_for_each(practise):
-    page = practise(Practice("offset", "strides_of", "head_1"))
+def test_a_practice_of_several_topics_starts_with_a_tile_for_each(open_practice):
+    page = open_practice(Practice("offset", "strides_of", "head_1"))
     tiles = page.locator(".tl-tile")
     names = tiles.locator(".tl-name").all_inner_texts()
     assert names == [
@@ -154,11 +156,13 @@ def test_a_practice_of_several_topics_starts_with_a_tile_for_each(practise):
     assert not page.locator("p.tl-question").is_visible() and status(page) == "Choose what to practise."
     store = "localStorage.setItem('transformer-lab.practice', JSON.stringify({ offset: "
     page.evaluate(store + "{ solved: [0, 1, 2, 3, 4, 5], missed: {}, due: [] } }))")
-    page = again(page)
+    page = reload(page)
     assert texts_of(page, "offset") == ["Where an element lies", "6 of 24 solved"]
     assert texts_of(page, "1")[1] == "6 of 48 solved" and texts_of(page, "all")[1] == "6 of 72 solved"
-    far = page.locator(".tl-ring").evaluate_all("rings => rings.map((ring) => ring.style.getPropertyValue('--far'))")
-    assert float(far[2]) == 0.25 and float(far[3]) == 0
+    progress = page.locator(".tl-ring").evaluate_all(
+        "rings => rings.map((ring) => ring.style.getPropertyValue('--far'))"
+    )
+    assert float(progress[2]) == 0.25 and float(progress[3]) == 0
     tiles.nth(2).focus()
     page.keyboard.press("Enter")
     assert page.locator("p.tl-question").is_visible() and not tiles.first.is_visible()
@@ -167,38 +171,38 @@ def test_a_practice_of_several_topics_starts_with_a_tile_for_each(practise):
     assert page.evaluate("document.activeElement.dataset.choice") == "offset"
 
 
-def test_a_row_of_right_first_answers_is_counted(practise):
-    page = practise(ask(Number(places=1)))
+def test_a_row_of_right_first_answers_is_counted(open_practice):
+    page = open_practice(practice_lab(Number(places=1)))
     score = page.locator(".tl-score")
     for row in (1, 2, 3):
-        give(page, f"{number_asked(page)}/2")
+        submit_answer(page, f"{number_in_question(page)}/2")
         assert score.inner_text().endswith("solved" if row == 1 else f"solved · {row} right in a row")
         page.keyboard.press("Enter")
-    give(page, "0")
+    submit_answer(page, "0")
     assert score.inner_text() == "3 of 24 solved"
-    give(page, f"{number_asked(page)}/2")  # right at the second attempt
+    submit_answer(page, f"{number_in_question(page)}/2")  # right at the second attempt
     page.keyboard.press("Enter")
     for _ in range(2):
-        give(page, f"{number_asked(page)}/2")
+        submit_answer(page, f"{number_in_question(page)}/2")
         page.keyboard.press("Enter")
     assert score.inner_text().endswith("2 right in a row")
     page.get_by_role("button", name="Show answer").click()
     assert score.inner_text().endswith("solved")
 
 
-def test_the_main_button_is_check_until_the_answer_is_right(practise):
-    page = practise(ask(Number(places=1)))
+def test_the_main_button_is_check_until_the_answer_is_right(open_practice):
+    page = open_practice(practice_lab(Number(places=1)))
     main = page.locator("button.tl-main")
-    give(page, "0")
+    submit_answer(page, "0")
     assert status(page).startswith("Not right.") and main.all_inner_texts() == ["Check"]
-    give(page, f"{number_asked(page)}/2")
+    submit_answer(page, f"{number_in_question(page)}/2")
     assert main.all_inner_texts() == ["Another"]
 
 
-def test_three_questions_from_earlier_chapters(practise):
+def test_three_questions_from_earlier_chapters(open_practice):
     lab = Practice("offset", "which_axis", "head_1")
     lab.choice = "to2"
-    page = practise(lab)
+    page = open_practice(lab)
     assert page.locator(".tl-picked").inner_text().endswith("From chapters 1 to 2")
     for number in (1, 2, 3):
         assert not page.locator(".tl-score").inner_text().startswith("What a head gets")
@@ -207,34 +211,34 @@ def test_three_questions_from_earlier_chapters(practise):
         page.get_by_role("button", name="Another").click()
 
 
-def test_shown_answer_is_announced_after_invalid_input(practise):
-    page = practise(Practice("offset"))
+def test_shown_answer_is_announced_after_invalid_input(open_practice):
+    page = open_practice(Practice("offset"))
     for text in ("(2, 3)", "abc"):
-        give(page, text)
+        submit_answer(page, text)
         assert status(page).startswith("Not read: ") and page.get_by_label("Your answer").input_value() == text
     page.get_by_role("button", name="Show answer").click()
     assert status(page).startswith("The answer is") and page.get_by_label("Your answer").input_value().isdigit()
 
 
-def test_mixed_practice_lists_weaknesses(practise):
-    page = practise(Practice("offset", "strides_of"))
-    choose(page, "strides_of")
+def test_mixed_practice_lists_weaknesses(open_practice):
+    page = open_practice(Practice("offset", "strides_of"))
+    choose_practice(page, "strides_of")
     for _ in range(2):
         shape = page.locator("p.tl-question code").inner_text()
-        give(page, shape)
+        submit_answer(page, shape)
         page.get_by_role("button", name="Another").click()
         assert "Strides of a fresh tensor" in page.locator(".tl-lab").inner_text()
     page.get_by_text("What to look at again").click()
     assert page.locator(".tl-weak li span").all_inner_texts() == ["Twice: You gave the sizes themselves."]
-    choose(page, "offset")
+    choose_practice(page, "offset")
     page.locator(".tl-weak").get_by_role("button", name="Strides of a fresh tensor").click()
     assert "fresh tensor" in page.locator("p.tl-question").inner_text()
     page.get_by_role("button", name="Forget all").click()
     assert page.locator(".tl-weak").inner_text().startswith("Nothing yet")
 
 
-def test_mask_by_mouse_and_keyboard(practise):
-    page = practise(Practice("decoder"))
+def test_mask_by_mouse_and_keyboard(open_practice):
+    page = open_practice(Practice("decoder"))
     drag(page, page.locator("[data-at='1 0']:visible"), 40)
     assert page.locator(".tl-seen:visible").count() == 2
     page.keyboard.press("Home")
@@ -247,9 +251,9 @@ def test_mask_by_mouse_and_keyboard(practise):
     assert status(page).startswith("Not right. ")
 
 
-def test_a_table_has_a_field_for_each_number(practise):
-    page = practise(ask(Table(), asks=lambda result, n: [[2 * result, 1], [0, 5]]))
-    n = number_asked(page)
+def test_a_table_has_a_field_for_each_number(open_practice):
+    page = open_practice(practice_lab(Table(), asks=lambda result, n: [[2 * result, 1], [0, 5]]))
+    n = number_in_question(page)
     for name, text in {"Row 0, column 0": n, "Row 0, column 1": 1, "Row 1, column 0": 0}.items():
         page.get_by_label(name, exact=True).fill(str(text))
     page.keyboard.press("Enter")
@@ -264,9 +268,9 @@ def test_a_table_has_a_field_for_each_number(practise):
     assert status(page) == "Right."
 
 
-def test_choice_of_one_option(practise):
+def test_choice_of_one_option(open_practice):
     options = {0.5: "a half", 2: "twice as much", 1.1: "one more"}
-    page = practise(ask(Choice(options), asks=lambda result, n: 1.1 if result == n + 1 else result / n))
+    page = open_practice(practice_lab(Choice(options), asks=lambda result, n: 1.1 if result == n + 1 else result / n))
     page.get_by_role("button", name="Check").click()
     assert status(page).startswith("The answer is not complete yet.")
     page.get_by_role("button", name="twice as much").click()
@@ -278,8 +282,8 @@ def test_choice_of_one_option(practise):
     assert status(page) == "Right."
 
 
-def test_steps_are_ordered_by_keyboard_without_losing_focus(practise):
-    page = practise(ask(Order(STEPS), asks=lambda result, n: STEPS if result < n else STEPS[::-1]))
+def test_steps_are_ordered_by_keyboard_without_losing_focus(open_practice):
+    page = open_practice(practice_lab(Order(STEPS), asks=lambda result, n: STEPS if result < n else STEPS[::-1]))
     order = page.locator(".tl-sequence:visible li > :first-child")
     assert order.all_inner_texts() == sorted(STEPS)
     page.get_by_role("button", name="Down: blend").focus()
@@ -294,11 +298,11 @@ def test_steps_are_ordered_by_keyboard_without_losing_focus(practise):
     assert status(page) == "Right."
 
 
-def test_error_as_an_answer_has_a_button(practise):
+def test_error_as_an_answer_has_a_button(open_practice):
     numbers = Numbers(refusal="It raises")
-    page = practise(ask(numbers, asks=lambda result, n: (int(result) + 1 if result < n else 0 / 0,)))
+    page = open_practice(practice_lab(numbers, asks=lambda result, n: (int(result) + 1 if result < n else 0 / 0,)))
     page.get_by_role("button", name="It raises").click()
     page.get_by_role("button", name="Check").click()
     assert "Two mistakes lead to this answer" in status(page)
-    give(page, f"({number_asked(page) // 2 + 1},)")
+    submit_answer(page, f"({number_in_question(page) // 2 + 1},)")
     assert status(page) == "Right."

@@ -45,28 +45,34 @@ def test_topic_has_enough_cases_and_short_texts(topic, engine):
         assert case["question"].count("`") % 2 == 0
         assert all(len(line) <= 36 for line in case.get("given", "").splitlines()), case["given"]
         assert all(1 <= len(names) <= 2 for _, names in case["wrong"])
-    for name, explanation, where in mistakes:
-        assert explanation[-1] in ".?!" and (not where or where[-1] in ".?!"), (name, explanation, where)
-        assert len(f"{explanation} {where}") <= 330 and (explanation + where).count("`") % 2 == 0, (
+    for name, explanation, guiding_question in mistakes:
+        assert explanation[-1] in ".?!" and (not guiding_question or guiding_question[-1] in ".?!"), (
             name,
             explanation,
-            where,
+            guiding_question,
+        )
+        assert (
+            len(f"{explanation} {guiding_question}") <= 330 and (explanation + guiding_question).count("`") % 2 == 0
+        ), (
+            name,
+            explanation,
+            guiding_question,
         )
         assert re.match(r"[^:;.]{8,}[:;.]", f"{explanation} "), f"{name}: the first clause must make sense alone"
     assert all(len(SENTENCE.findall(text)) <= 2 for text in topic.words.values())
 
 
 # In JavaScript, the right answer of each case is accepted, and each wrong answer matches only itself.
-FOUND = """
+FIND_ANSWERS = """
 function everyAnswerIsFound(table) {
     const failed = [];
-    for (const it of table.cases) {
-        const answers = [[it.right, null], ...it.wrong];
+    for (const example of table.cases) {
+        const answers = [[example.right, null], ...example.wrong];
         for (const [answer, mistakes] of answers) {
-            const given = answerIn(textOf(answer, table), table, it);
-            const alike = answers.filter(([other]) => given !== null && matches(given, other, table));
-            if (alike.length !== 1 || alike[0][1] !== mistakes) failed.push([it.question, answer, given]);
-            if (mistakes && !matches(given, it.right, table)) knownOf(given, it, table);
+            const parsed = answerIn(textOf(answer, table), table, example);
+            const matching = answers.filter(([other]) => parsed !== null && matches(parsed, other, table));
+            if (matching.length !== 1 || matching[0][1] !== mistakes) failed.push([example.question, answer, parsed]);
+            if (mistakes && !matches(parsed, example.right, table)) knownOf(parsed, example, table);
         }
     }
     return failed;
@@ -76,7 +82,7 @@ function everyAnswerIsFound(table) {
 
 @pytest.fixture(scope="module", autouse=True)
 def _with_the_search(engine):
-    engine._context.eval(FOUND)
+    engine._context.eval(FIND_ANSWERS)
 
 
 def test_every_topic_knows_its_name_and_its_chapter():
@@ -98,7 +104,7 @@ def test_topics_of_a_new_chapter_need_only_its_file(monkeypatch, tmp_path):
 
 # Topics whose rule is also an exercise: the exercise's name, and functions that convert a case to the arguments of the
 # exercise's reference and the result to the topic's answer.
-RESTATED = {
+TOPICS_LIKE_EXERCISES = {
     "shape_of_a_sum": ("broadcast_shape", lambda a, b: (a, b), lambda shape: shape),
     "shape_of_a_product": ("matmul_shape", lambda a, b: (a, b), lambda shape: shape),
     "softmax_of_logarithms": (
@@ -125,10 +131,10 @@ RESTATED = {
 }
 
 
-@pytest.mark.parametrize("name", RESTATED)
+@pytest.mark.parametrize("name", TOPICS_LIKE_EXERCISES)
 def test_rule_agrees_with_its_exercise(name):
     topic = TOPICS[name]
-    exercise, arguments_of, part_of = RESTATED[name]
+    exercise, arguments_of, part_of = TOPICS_LIKE_EXERCISES[name]
 
     def answer(function, arguments, part):
         try:
@@ -158,15 +164,15 @@ def test_table_does_not_depend_on_the_default_dtype():
 @pytest.mark.parametrize("section", ["encoder", "decoder"])
 def test_steps_of_a_block_match_the_layers(order, section):
     layer = {"encoder": tl.EncoderLayer, "decoder": tl.DecoderLayer}[section](8, 2, 16, norm_first=order == "pre-norm")
-    seen, x = [], torch.randn(1, 3, 8)
+    called_steps, x = [], torch.randn(1, 3, 8)
     for name, module in layer.named_children():
         words = name.replace("norm", "norm ").replace("_", "-")
-        module.register_forward_pre_hook(lambda *_, words=words: seen.append(words))
+        module.register_forward_pre_hook(lambda *_, words=words: called_steps.append(words))
     layer(x) if section == "encoder" else layer(x, x)
     rule = practice.topics()["order_of_a_block"].exercise.reference
     parts = {"encoder": [("encoder", 6)], "decoder": [("attentions", 6), ("last_parts", 3)]}[section]
     steps = [step for name, last in parts for step in rule(order, name, False)[-last:]]
-    assert [step for step in steps if "sum" not in step] == [each for each in seen if each in steps]
+    assert [step for step in steps if "sum" not in step] == [step for step in called_steps if step in steps]
 
 
 # A custom topic
@@ -190,24 +196,24 @@ def doubled_as_well(n, x):
 
 
 @halved.mistake
-def raises(n, x):
+def raises_an_error(n, x):
     """It raises. Why?"""
     raise ValueError
 
 
 @halved.mistake
-def nearly(n, x):
+def slightly_off(n, x):
     """It is a little off. Which digit?"""
     return n / 2 + 0.01
 
 
-def a_topic(**settings):
-    usual = {"title": "Halves", "rule": halved, "question": lambda n, x: f"Half of {n}?", "answer": Number(places=1)}
-    return Topic(**usual | {"sizes": {"n": (1, 60)}} | settings)
+def topic_of_halves(**settings):
+    defaults = {"title": "Halves", "rule": halved, "question": lambda n, x: f"Half of {n}?", "answer": Number(places=1)}
+    return Topic(**defaults | {"sizes": {"n": (1, 60)}} | settings)
 
 
 def test_table_matches_the_rule():
-    table = a_topic().table()
+    table = topic_of_halves().table()
     assert len(table["cases"]) == 24 and [name for name, *_ in table["mistakes"]] == ["doubled", "doubled_as_well"]
     assert table["mistakes"][0][1:] == ["You double it.", "Is a half more or less?"]
     for case in table["cases"]:
@@ -216,33 +222,33 @@ def test_table_matches_the_rule():
 
 
 def test_case_with_three_equal_mistakes_is_left_out():
-    assert a_topic(words={"nearly": "So."}).table()["cases"]
-    with_three = a_topic(asks=lambda result, n, x: result if result <= n else -1.0, keep=lambda n, x: n > 3)
+    assert topic_of_halves(words={"slightly_off": "So."}).table()["cases"]
+    with_three = topic_of_halves(asks=lambda result, n, x: result if result <= n else -1.0, keep=lambda n, x: n > 3)
     assert all(len(names) == 2 for case in with_three.table()["cases"] for _, names in case["wrong"])
-    assert a_topic(asks=lambda result, n, x: float(result > n / 2), answer=Number()).table()["cases"] == []
+    assert topic_of_halves(asks=lambda result, n, x: float(result > n / 2), answer=Number()).table()["cases"] == []
 
 
 @pytest.mark.parametrize("name", [name for name, topic in TOPICS.items() if getattr(topic.answer, "refusal", "")])
 def test_some_cases_raise_if_any_can(name):
-    rights = [case["right"] for case in json.loads(TOPICS[name].text)["cases"]]
-    assert 3 <= rights.count("error") <= len(rights) / 2
+    right_answers = [case["right"] for case in json.loads(TOPICS[name].text)["cases"]]
+    assert 3 <= right_answers.count("error") <= len(right_answers) / 2
 
 
 def test_error_is_an_answer_only_with_refusal():
-    table = a_topic(answer=Number(places=1, refusal="It raises")).table()
-    assert "raises" in [name for name, *_ in table["mistakes"]]
+    table = topic_of_halves(answer=Number(places=1, refusal="It raises")).table()
+    assert "raises_an_error" in [name for name, *_ in table["mistakes"]]
     assert ["error", [2]] in table["cases"][0]["wrong"]
 
 
 def test_unknown_mistake_names_raise():
     with pytest.raises(ValueError, match="mistakes of 'Halves' must be known to its rule, got tripled"):
-        a_topic(without=("tripled",)).table()
+        topic_of_halves(without=("tripled",)).table()
 
 
 def test_inputs_are_rounded_as_displayed():
-    shown = []
-    a_topic(question=lambda n, x: shown.append(x) or f"{n}", decimals=1).table()
-    assert all(x.dtype == torch.float64 and write(x) == write(x, 4).replace("000", "") for x in shown)
+    displayed_inputs = []
+    topic_of_halves(question=lambda n, x: displayed_inputs.append(x) or f"{n}", decimals=1).table()
+    assert all(x.dtype == torch.float64 and write(x) == write(x, 4).replace("000", "") for x in displayed_inputs)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +274,7 @@ def test_results_as_answers(form, result, answer):
 
 
 def test_own_topic_can_be_practised():
-    assert repr(Practice(a_topic())) == "Practice(topic='Halves', case=0)"
+    assert repr(Practice(topic_of_halves())) == "Practice(topic='Halves', case=0)"
 
 
 # Typed input.
@@ -389,6 +395,6 @@ def test_solved_cases_repeat_after_all_are_solved(engine):
     topic = {"name": "s", "mistakes": [], "cases": [{"wrong": []}] * 3}
     engine._context.eval("recordSolved('s', 1)")
     assert engine("nextCase", topic, 0)["at"] == 2
-    for at in range(3):
-        engine._context.eval(f"recordSolved('s', {at})")
+    for position in range(3):
+        engine._context.eval(f"recordSolved('s', {position})")
     assert engine("nextCase", topic, 0)["at"] == 1

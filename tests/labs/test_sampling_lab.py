@@ -29,26 +29,26 @@ def by_torch(logits, temperature, top_k=None, top_p=1, min_p=0):
     if temperature == 0:
         return torch.nn.functional.one_hot(logits.argmax(), len(logits)).double()
     p = (logits.double() / temperature).softmax(-1)
-    best = p.amax()
+    best_probability = p.amax()
     if top_k is not None:
         p = p * (logits >= logits.sort(descending=True).values[top_k - 1])
         p = p / p.sum()
     if top_p < 1:
-        before = torch.stack([p[logits > each].sum() for each in logits])  # the total of more likely tokens
-        p = p * (before < top_p - 1e-12)
+        total_above = torch.stack([p[logits > score].sum() for score in logits])  # the total of more likely tokens
+        p = p * (total_above < top_p - 1e-12)
         p = p / p.sum()
     if min_p > 0:
-        p = p * ((logits.double() / temperature).softmax(-1) >= min_p * best)
+        p = p * ((logits.double() / temperature).softmax(-1) >= min_p * best_probability)
     return p / p.sum()
 
 
-def shown(p, logits):
+def displayed_probabilities(p, logits):
     """Return the probabilities in the lab's form: the stored tokens, then all other tokens together."""
     best = logits.argsort(descending=True)[:MOST_STORED]
     return torch.cat([p[best], p.sum()[None] - p[best].sum()])
 
 
-CUTS = [
+CUT_OFFS = [
     {},
     {"top_k": 1},
     {"top_k": 40},
@@ -63,19 +63,19 @@ CUTS = [
 ]
 
 
-@pytest.mark.parametrize("spread", [0.3, 1, 4])
-@pytest.mark.parametrize("cut", CUTS, ids=str)
-def test_probabilities_are_those_of_the_whole_vocabulary(engine, monkeypatch, cut, spread):
-    logits = spread * torch.randn(VOCAB, generator=torch.Generator().manual_seed(0))
+@pytest.mark.parametrize("std", [0.3, 1, 4])
+@pytest.mark.parametrize("cut_off", CUT_OFFS, ids=str)
+def test_probabilities_are_those_of_the_whole_vocabulary(engine, monkeypatch, cut_off, std):
+    logits = std * torch.randn(VOCAB, generator=torch.Generator().manual_seed(0))
     stored = stored_prompt("sea", "Random", logits, str)
     monkeypatch.setattr("transformer_lab.labs.sampling.PROMPTS", [stored])
     for temperature in (0, 0.25, 0.7, 1, 2):
-        expected = by_torch(logits, temperature, **cut)
-        lab = SamplingLab("sea", temperature=temperature, **cut)
-        assert_close(lab.after, shown(expected, logits))
+        expected = by_torch(logits, temperature, **cut_off)
+        lab = SamplingLab("sea", temperature=temperature, **cut_off)
+        assert_close(lab.after, displayed_probabilities(expected, logits))
         assert lab.n_kept == (expected > 0).sum()
-        assert_close(lab.before, shown(by_torch(logits, temperature), logits))
-        settings = {"temperature": temperature, "top_k": None, "top_p": 1, "min_p": 0} | cut
+        assert_close(lab.before, displayed_probabilities(by_torch(logits, temperature), logits))
+        settings = {"temperature": temperature, "top_k": None, "top_p": 1, "min_p": 0} | cut_off
         actual = engine("choose", stored, settings, STEPS)
         assert_close(actual["after"], lab.after)
         assert_close(actual["before"], lab.before)
@@ -89,8 +89,8 @@ def test_draws_are_as_frequent_as_their_probabilities(engine):
     choice = {"after": lab.after.tolist(), "kept": lab.n_kept}
     assert [engine("drawnPlace", x, choice) for x in lab.numbers.tolist()] == lab.drawn
     counts = torch.bincount(torch.tensor(lab.drawn), minlength=len(lab.after)) / lab.draws
-    spread = (lab.after * (1 - lab.after) / lab.draws).sqrt()
-    assert ((counts - lab.after).abs() <= 4.5 * spread + 1e-3).all()
+    std = (lab.after * (1 - lab.after) / lab.draws).sqrt()
+    assert ((counts - lab.after).abs() <= 4.5 * std + 1e-3).all()
     assert SamplingLab("colour", seed=6, draws=1000).drawn != SamplingLab("colour", seed=5, draws=1000).drawn
 
 
@@ -111,26 +111,28 @@ def test_a_number_near_one_draws_no_token_that_is_cut_off(engine):
 def test_stored_scores_are_the_models():
     from tools.store_sampling import stored_prompts
 
-    for actual, kept in zip(stored_prompts(pretrained.smollm2()), PROMPTS, strict=True):
-        assert actual["text"] == kept["text"] and actual["tokens"][:10] == kept["tokens"][:10]
-        assert max(abs(a - b) for a, b in zip(actual["logits"], kept["logits"])) < 1e-3
-        assert max(abs(a - b) for a, b in zip(actual["others"], kept["others"])) < 1e-3
+    for actual, stored_prompt_data in zip(stored_prompts(pretrained.smollm2()), PROMPTS, strict=True):
+        assert (
+            actual["text"] == stored_prompt_data["text"] and actual["tokens"][:10] == stored_prompt_data["tokens"][:10]
+        )
+        assert max(abs(a - b) for a, b in zip(actual["logits"], stored_prompt_data["logits"])) < 1e-3
+        assert max(abs(a - b) for a, b in zip(actual["others"], stored_prompt_data["others"])) < 1e-3
 
 
 @pytest.mark.skipif(not pretrained.installed(), reason="the weights are not installed")
 def test_probabilities_are_those_that_the_model_draws_from(monkeypatch):
     model = pretrained.smollm2()
     tokens = model.tokens(PROMPTS[KEYS.index("sea")]["text"])
-    seen = []
+    drawn_from = []
 
-    def noted(p, *_, **__):
-        seen.append(p[0].double().cpu())
+    def recording_multinomial(p, *_, **__):
+        drawn_from.append(p[0].double().cpu())
         return p.argmax(-1, keepdim=True)
 
-    monkeypatch.setattr(torch, "multinomial", noted)
+    monkeypatch.setattr(torch, "multinomial", recording_multinomial)
     for temperature, top_k in itertools.product((0.5, 1.0, 2.0), (None, 5, 200)):
         model.model.generate(tokens, 1, temperature=temperature, top_k=top_k)
-        p = seen.pop().sort(descending=True).values
+        p = drawn_from.pop().sort(descending=True).values
         after = SamplingLab("sea", temperature=temperature, top_k=top_k).after
         # The stored scores come from one machine. Recomputed scores agree with them to 1e-6 on that machine, and to
         # 1e-4 on other machines.
@@ -222,8 +224,8 @@ def test_draws_follow_from_the_seed(show):
     page.get_by_role("button", name="Draw 100").click()
     page.get_by_role("button", name="Draw", exact=True).click()
     lab = SamplingLab("door", temperature=2, draws=101)
-    place, number = lab.drawn[-1], lab.numbers[-1].item()
-    label = "one of the other tokens" if place == MOST_STORED else f"“{lab.tokens[place].replace(' ', '␣')}”"
+    token, number = lab.drawn[-1], lab.numbers[-1].item()
+    label = "one of the other tokens" if token == MOST_STORED else f"“{lab.tokens[token].replace(' ', '␣')}”"
     assert status(page).endswith(f" Draw 101: the number {number:.4f} falls on {label}.")
     drawn = [int(text) for text in page.locator(".tl-tokens tbody td:nth-last-child(2)").all_inner_texts()]
     assert sum(drawn) == 101

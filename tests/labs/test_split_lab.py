@@ -17,7 +17,7 @@ SIZES = [(4, 2, 3), (3, 5, 2), (7, 3, 5), (1, 2, 1), (5, 1, 4), (2, 7, 3)]  # se
 MISTAKES = list(itertools.product((False, True), repeat=2))
 
 
-def make():
+def small_lab():
     return SplitLab(SENTENCE, 4, d_model=32)
 
 
@@ -29,28 +29,28 @@ def engine():
 # The steps.
 
 
-def walked(seq, heads, width, split_by_view, merge_by_view):
+def tensors_by_torch(seq, heads, width, split_by_view, merge_by_view):
     """Compute each step's layout by PyTorch's view and transpose; each score has the first pair in its product."""
     x = torch.arange(seq * heads * width).view(1, seq, -1)
     if split_by_view:
-        cut = split = x.view(1, heads, seq, width)
+        divided = split = x.view(1, heads, seq, width)
     else:
-        cut = x.view(1, seq, heads, width)
-        split = cut.transpose(1, 2)
+        divided = x.view(1, seq, heads, width)
+        split = divided.transpose(1, 2)
         assert torch.equal(split, tl.split_heads(x, heads))
-    pairs = torch.stack(torch.broadcast_tensors(split[..., :, None, 0], split[..., None, :, 0]), -1)
-    back = split if merge_by_view else split.transpose(1, 2)
-    joined = back.reshape(1, seq, heads * width)
+    score_pairs = torch.stack(torch.broadcast_tensors(split[..., :, None, 0], split[..., None, :, 0]), -1)
+    before_merge = split if merge_by_view else split.transpose(1, 2)
+    merged = before_merge.reshape(1, seq, heads * width)
     if not merge_by_view:
-        assert torch.equal(joined, tl.merge_heads(split))
-    return [x, x, cut, split, pairs, pairs, split, back, joined, joined]
+        assert torch.equal(merged, tl.merge_heads(split))
+    return [x, x, divided, split, score_pairs, score_pairs, split, before_merge, merged, merged]
 
 
 @pytest.mark.parametrize("mistakes", MISTAKES)
 @pytest.mark.parametrize(("seq", "heads", "width"), SIZES)
 def test_every_step_agrees_with_torch(engine, seq, heads, width, mistakes):
     actual = engine("journeySteps", {"seq": seq, "heads": heads, "d_head": width}, *mistakes)
-    expected = walked(seq, heads, width, *mistakes)
+    expected = tensors_by_torch(seq, heads, width, *mistakes)
     assert len(actual) == len(expected)
     for i, (step, tensor) in enumerate(zip(actual, expected)):
         shape = tensor.shape[1:-1] if i in (4, 5) else tensor.shape[1:]
@@ -114,7 +114,7 @@ def test_invalid_arguments_raise_clear_errors(arguments, error, message):
 
 
 def test_steps_by_keyboard(show):
-    page = show(make())
+    page = show(small_lab())
     steps = page.get_by_role("radiogroup", name="Steps of multi-head attention")
     steps.get_by_role("radio", checked=True).focus()
     page.keyboard.press("ArrowUp")
@@ -129,24 +129,24 @@ def cells(page, grid):
     return page.locator(".tl-before-after .tl-grid").nth(grid).locator(".tl-cell").all_inner_texts()
 
 
-def named(numbers):
+def letters_of(numbers):
     return ["abcd"[number // 6] + str(number % 6) for number in numbers]
 
 
 @pytest.mark.parametrize("mistakes", MISTAKES)
 def test_picture_agrees_with_torch(show, mistakes):
-    page = show(make())
+    page = show(small_lab())
     for name, wrong in zip(("view alone to split", "view alone to merge"), mistakes):
         if wrong:
             page.get_by_role("button", name=name).click()
-    for i, tensor in enumerate(walked(4, 2, 3, *mistakes)):
+    for i, tensor in enumerate(tensors_by_torch(4, 2, 3, *mistakes)):
         page.locator(".tl-stage").nth(i).click()
         if i in (4, 5):
             expected = [f"{'abcd'[a // 6]}·{'abcd'[b // 6]}" for a, b in tensor.view(-1, 2).tolist()]
             rows, columns = torch.meshgrid(torch.arange(4), torch.arange(4), indexing="ij")
             misplaced = ((tensor // 6) != torch.stack([rows, columns], -1)).any(-1).sum().item()
         else:
-            expected = named(tensor.flatten().tolist())
+            expected = letters_of(tensor.flatten().tolist())
             by_heads = tensor.ndim == 4 and tensor.shape[1] == 2
             place = torch.arange(4).view((-1, 1) if by_heads else (-1, *[1] * (tensor.ndim - 2)))
             misplaced = (tensor // 6 != place).sum().item()
@@ -157,13 +157,13 @@ def test_picture_agrees_with_torch(show, mistakes):
 
 
 def test_marked_number_is_found_at_every_step(show):
-    page = show(make())
+    page = show(small_lab())
     first = page.locator(".tl-before-after .tl-grid").nth(1)
     first.locator(".tl-cell").nth(14).hover()  # head 1, row a, last column: a5
     assert status(page) == "a5, feature 5 of token a, is at [1, 0, 2]: head 1, row a."
-    for stage, place in [(1, "[0, 5]: row a"), (3, "[1, 0, 2]: head 1, row a"), (7, "[0, 1, 2]: token a, piece 1")]:
+    for stage, position in [(1, "[0, 5]: row a"), (3, "[1, 0, 2]: head 1, row a"), (7, "[0, 1, 2]: token a, piece 1")]:
         page.locator(".tl-stage").nth(stage).click()
-        assert status(page).endswith(f"is at {place}.")
+        assert status(page).endswith(f"is at {position}.")
         assert page.locator(".tl-grid .tl-chosen").all_inner_texts() == ["a5", "a5"]
     page.locator(".tl-stage").nth(4).click()
     first.focus()
@@ -173,16 +173,16 @@ def test_marked_number_is_found_at_every_step(show):
 
 
 def test_view_alone_is_explained_with_own_sentence(show):
-    page = show(make())
+    page = show(small_lab())
     page.get_by_role("button", name="view alone to split").click()
     x = torch.arange(10 * 32).view(10, 32)
-    read = x.view(4, 10, 8)[0] // 32
-    assert (read.min(), read.max()) == (0, 2)
+    shown_tokens = x.view(4, 10, 8)[0] // 32
+    assert (shown_tokens.min(), shown_tokens.max()) == (0, 2)
     assert status(page).endswith("In your sentence, head 0 of 4 would read “the” [0] to “sat”.")
 
 
 def test_known_shapes_are_shown_in_numbers(show):
-    page = show(make())
+    page = show(small_lab())
     layer, x = tl.MultiHeadAttention(32, 4), torch.zeros(1, 10, 32)
     shapes = page.locator(".tl-sizes").all_inner_texts()
     assert shapes[0] == str(tuple(x.shape)) and shapes[3] == str(tuple(tl.split_heads(layer.q_proj(x), 4).shape))

@@ -18,7 +18,7 @@ from transformer_lab.labs import BroadcastingLab, LookupLab, StridesLab
 from transformer_lab.labs.strides import OPERATIONS
 
 LIMITS = StridesLab().limits
-REFUSALS = (RuntimeError, IndexError, TypeError, ValueError)  # the errors of PyTorch for an impossible operation
+TORCH_ERRORS = (RuntimeError, IndexError, TypeError, ValueError)  # the errors of PyTorch for an impossible operation
 
 
 @pytest.fixture(scope="module")
@@ -26,17 +26,17 @@ def strides():
     return Engine(StridesLab)
 
 
-def some_operation(draw, x):
+def random_operation(draw, x):
     """Return a random operation for ``x`` as code; about one in four raises an error."""
 
     def axis():
         return draw.randint(-x.ndim - 1, x.ndim) if draw.random() < 0.15 else draw.randrange(-x.ndim, max(x.ndim, 1))
 
     def sizes():
-        shape, left = [], x.numel()
+        shape, remaining = [], x.numel()
         for prime in (2, 2, 2, 2, 2, 2, 3, 3, 3, 5, 7):
-            if left and left % prime == 0:
-                left //= prime
+            if remaining and remaining % prime == 0:
+                remaining //= prime
                 shape.append(prime)
         while len(shape) > 1 and draw.random() < 0.7:
             shape.append(shape.pop(draw.randrange(len(shape))) * shape.pop(draw.randrange(len(shape))))
@@ -48,96 +48,98 @@ def some_operation(draw, x):
             shape[draw.randrange(len(shape))] = draw.choice((-1, -1, -1, 3, -2))
         return shape
 
-    def part(size):
+    def slice_code(size):
         low, high, step = (draw.choice(("", draw.randint(-size - 1, size + 1))) for _ in range(3))
         return draw.choice((str(draw.randint(-size, size)), ":", f"{low}:", f":{high}", f"{low}:{high}:{step}", "::2"))
 
     def index():
-        parts = [part(size) for size in x.shape[: draw.randrange(x.ndim + 1)]]
+        parts = [slice_code(size) for size in x.shape[: draw.randrange(x.ndim + 1)]]
         if draw.random() < 0.3:
             parts.insert(draw.randrange(len(parts) + 1), "...")
         return ", ".join(parts or ["..."])
 
-    def order():
+    def dims_code():
         dims = draw.sample(range(x.ndim), x.ndim)
         return dims[1:] if draw.random() < 0.1 else dims
 
-    def stretched():
+    def expanded_sizes():
         shape = [draw.choice((2, 3, 1, -1)) if size == 1 else draw.choice((size, size, -1, 4)) for size in x.shape]
         return [draw.choice((1, 2, 0)) for _ in range(draw.randrange(3))] + shape
 
-    def listed(numbers):
+    def as_code(numbers):
         text = ", ".join(map(str, numbers))
         return draw.choice((text, f"({text}{',' if len(numbers) == 1 else ''})", f"[{text}]"))
 
-    kind = draw.choice([*OPERATIONS, "view", "transpose", "["])
-    if kind == "[":
+    operation = draw.choice([*OPERATIONS, "view", "transpose", "["])
+    if operation == "[":
         return f"[{index()}]"
     arguments = {
-        "view": lambda: listed(sizes()),
-        "reshape": lambda: listed(sizes()),
-        "permute": lambda: listed(order()),
-        "expand": lambda: listed(stretched()),
+        "view": lambda: as_code(sizes()),
+        "reshape": lambda: as_code(sizes()),
+        "permute": lambda: as_code(dims_code()),
+        "expand": lambda: as_code(expanded_sizes()),
         "flatten": lambda: draw.choice(("", f"{axis()}", f"{axis()}, {axis()}")),
         "transpose": lambda: f"{axis()}, {axis()}",
         "squeeze": lambda: draw.choice(("", f"{axis()}", f"{axis()}, {axis()}")),
         "unsqueeze": lambda: f"{axis()}",
-    }.get(kind, str)()
+    }.get(operation, str)()
     if draw.random() < 0.03:
         arguments = draw.choice(("", "0, 1, 1", "(0, 1)"))
-    return f".{kind}({'' if arguments == '()' and kind == 'squeeze' else arguments})"
+    return f".{operation}({'' if arguments == '()' and operation == 'squeeze' else arguments})"
 
 
-def same_tensor(strides, drawn, x):
+def assert_same_tensor(strides, lab_tensor, x):
     """Assert that the lab's tensor reads its storage exactly like PyTorch's tensor."""
-    assert tuple(drawn["shape"]) == tuple(x.shape)
-    assert tuple(drawn["strides"]) == x.stride(), tuple(drawn["shape"])
-    assert drawn["offset"] == x.storage_offset()
-    assert strides("isContiguous", drawn) == x.is_contiguous()
+    assert tuple(lab_tensor["shape"]) == tuple(x.shape)
+    assert tuple(lab_tensor["strides"]) == x.stride(), tuple(lab_tensor["shape"])
+    assert lab_tensor["offset"] == x.storage_offset()
+    assert strides("isContiguous", lab_tensor) == x.is_contiguous()
     if x.numel():
         storage = x.as_strided((x.untyped_storage().nbytes() // x.element_size(),), (1,), 0)
-        assert drawn["storage"] == storage.tolist()
-        assert [drawn["storage"][place] for place in strides("storagePlaces", drawn)] == x.flatten().tolist()
+        assert lab_tensor["storage"] == storage.tolist()
+        assert [lab_tensor["storage"][i] for i in strides("storagePlaces", lab_tensor)] == x.flatten().tolist()
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_chains_agree_with_torch(strides, seed):
     draw = random.Random(seed)
-    fitted = refused = 0
+    n_possible = n_impossible = 0
     for _ in range(150):
         shape = [draw.choice((1, 2, 3, 4, 5)) for _ in range(draw.randrange(5))]
         while math.prod(shape) > 64:
             shape.pop()
         x = torch.arange(math.prod(shape)).view(shape)
-        chain, real = "", [x]
+        chain, tensors = "", [x]
         for _ in range(draw.randint(1, 5)):
-            chain += (piece := some_operation(draw, x))
+            chain += (operation := random_operation(draw, x))
             try:
-                x = eval(f"x{piece}", {"x": x})
-            except REFUSALS:
+                x = eval(f"x{operation}", {"x": x})
+            except TORCH_ERRORS:
                 break
-            real.append(x)
+            tensors.append(x)
             if x.numel() > 128:
                 break
         steps = strides("parseChain", chain, LIMITS)
         assert "error" not in steps, chain
         actual = strides("run", shape, steps["value"])
-        fits = len(real) == len(steps["value"]) + 1 and x.numel() <= 128
-        assert actual.get("failedStep") == (None if fits else len(steps["value"]) - 1), f"{shape} {chain} {actual}"
-        assert fits or actual["reason"]
-        fitted, refused = fitted + fits, refused + (not fits)
-        for before, drawn, here in zip([None, *real], actual["tensors"], real):
+        is_possible = len(tensors) == len(steps["value"]) + 1 and x.numel() <= 128
+        assert actual.get("failedStep") == (None if is_possible else len(steps["value"]) - 1), (
+            f"{shape} {chain} {actual}"
+        )
+        assert is_possible or actual["reason"]
+        n_possible, n_impossible = n_possible + is_possible, n_impossible + (not is_possible)
+        for previous, lab_tensor, tensor in zip([None, *tensors], actual["tensors"], tensors):
             try:
-                same_tensor(strides, drawn, here)
+                assert_same_tensor(strides, lab_tensor, tensor)
             except AssertionError as error:
                 raise AssertionError(f"{shape} {chain}: {error}") from None
-            if before is not None and here.numel():
-                assert drawn["copied"] != tl.layout(here).shares_storage_with(before), chain
-        if fits:  # Python parses the same chain as the browser, as typed and in canonical form
+            if previous is not None and tensor.numel():
+                assert lab_tensor["copied"] != tl.layout(tensor).shares_storage_with(previous), chain
+        if is_possible:  # Python parses the same chain as the browser, as typed and in canonical form
             for text in (chain, steps["text"]):
                 lab = StridesLab(shape, text)
                 assert tl.layout(lab.tensor) == tl.layout(x) or torch.equal(lab.tensor, x), text
-    assert min(fitted, refused) > 30  # both cases occurred
+    assert min(n_possible, n_impossible) > 30  # both cases occurred
 
 
 @pytest.mark.parametrize(
@@ -232,23 +234,23 @@ def test_tensor_agrees_with_torch():
         _ = StridesLab((2, 3), ".t().view(6)").tensor
 
 
-CHAIN = (
+CHAIN_ERROR = (
     "chain must be operations like .transpose(0, 1)[:, ::2], of view, reshape, flatten, transpose, t, permute, "
     "contiguous, squeeze, unsqueeze, expand and [ ], got {}"
 )
 
 
-SHAPE = "shape must have at most 5 axes of size 1 or more and 64 elements, got {}"
+SHAPE_ERROR = "shape must have at most 5 axes of size 1 or more and 64 elements, got {}"
 
 
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
-        (lambda: StridesLab((5, 13)), ValueError, SHAPE.format((5, 13))),
-        (lambda: StridesLab((0,)), ValueError, SHAPE.format((0,))),
-        (lambda: StridesLab((1,) * 6), ValueError, SHAPE.format((1,) * 6)),
+        (lambda: StridesLab((5, 13)), ValueError, SHAPE_ERROR.format((5, 13))),
+        (lambda: StridesLab((0,)), ValueError, SHAPE_ERROR.format((0,))),
+        (lambda: StridesLab((1,) * 6), ValueError, SHAPE_ERROR.format((1,) * 6)),
         *(
-            (lambda chain=chain: StridesLab(chain=chain), ValueError, CHAIN.format(format_value(chain)))
+            (lambda chain=chain: StridesLab(chain=chain), ValueError, CHAIN_ERROR.format(format_value(chain)))
             for chain in (
                 "view(6)",
                 "foo",
@@ -280,11 +282,11 @@ def test_invalid_arguments_raise_clear_errors(make, error, text):
 # In a browser.
 
 
-def walked(x, flat):
+def element_sentence(x, flat):
     """Return the first sentence of the status line for element number ``flat`` of ``x``."""
     index = [int(i) for i in torch.unravel_index(torch.tensor(flat), x.shape)]
-    place = x.storage_offset() + sum(i * stride for i, stride in zip(index, x.stride()))
-    return f"Element {index} is {x.flatten()[flat].item()}, at storage place {place}."
+    storage_index = x.storage_offset() + sum(i * stride for i, stride in zip(index, x.stride()))
+    return f"Element {index} is {x.flatten()[flat].item()}, at storage place {storage_index}."
 
 
 def test_arrow_keys_move_through_a_tensor(show):
@@ -293,16 +295,16 @@ def test_arrow_keys_move_through_a_tensor(show):
     grid = page.get_by_label(re.compile("^The tensor"))
     grid.focus()
     flat = 0
-    for key, by in [("ArrowRight", 1), ("ArrowDown", 3), ("ArrowRight", 1), ("PageDown", 9), ("ArrowLeft", -1)]:
+    for key, step in [("ArrowRight", 1), ("ArrowDown", 3), ("ArrowRight", 1), ("PageDown", 9), ("ArrowLeft", -1)]:
         page.keyboard.press(key)
-        flat += by
-        assert status(page).startswith(walked(lab.tensor, flat))
-    walk = page.get_by_role("slider")
-    walk.focus()
+        flat += step
+        assert status(page).startswith(element_sentence(lab.tensor, flat))
+    element_slider = page.get_by_role("slider")
+    element_slider.focus()
     page.keyboard.press("End")
-    assert status(page).startswith(walked(lab.tensor, lab.tensor.numel() - 1))
-    assert "17, storage place 23" not in walk.get_attribute("aria-valuetext")
-    assert walk.get_attribute("aria-valuetext") == "element 18 of 18, storage place 23"
+    assert status(page).startswith(element_sentence(lab.tensor, lab.tensor.numel() - 1))
+    assert "17, storage place 23" not in element_slider.get_attribute("aria-valuetext")
+    assert element_slider.get_attribute("aria-valuetext") == "element 18 of 18, storage place 23"
 
 
 def test_operations_by_keyboard(show):
@@ -322,15 +324,15 @@ def test_operations_by_keyboard(show):
 def test_pointing_by_mouse(show, width):
     lab = StridesLab()
     page = show(lab, width=width)
-    walk, frame = page.get_by_role("slider"), page.locator(".tl-lab")
+    element_slider, frame = page.get_by_role("slider"), page.locator(".tl-lab")
     height = frame.bounding_box()["height"]
-    seen = set()
-    for _ in drag_slider(page, walk, [step / 12 for step in range(13)]):
+    statuses = set()
+    for _ in drag_slider(page, element_slider, [step / 12 for step in range(13)]):
         assert frame.bounding_box()["height"] == height, "the size of the lab changes under the finger"
-        seen.add(status(page))
-    assert len(seen) > 10 and status(page).startswith(walked(lab.tensor, 23))
+        statuses.add(status(page))
+    assert len(statuses) > 10 and status(page).startswith(element_sentence(lab.tensor, 23))
     page.locator(".tl-grid .tl-cell").nth(7).hover()
-    assert status(page).startswith(walked(lab.tensor, 7))
+    assert status(page).startswith(element_sentence(lab.tensor, 7))
 
 
 def test_too_large_to_draw_is_reported(show):

@@ -7,25 +7,25 @@ import pytest
 import transformer_lab as tl
 from gestures import status
 from lab_table import press
-from test_whole_lab import side, words
-from test_whole_maths import lab_of, small
+from test_whole_lab import panel_text, words
+from test_whole_maths import lab_of, small_model
 from transformer_lab.labs import WholeLab
 
 
-def counted(page):
+def count_text(page):
     return page.locator(".tl-measured").inner_text()
 
 
 def test_a_switch_changes_answer_and_count_and_leads_to_its_section(show):
     page = show(WholeLab())
     press(page, "Break it")
-    whole = WholeLab().learning
-    assert counted(page) == "Right on 990 numbers that it never saw: 100 %."
+    learning = WholeLab().learning
+    assert count_text(page) == "Right on 990 numbers that it never saw: 100 %."
     press(page, "Cross-attention")
     assert page.get_by_role("button", name="Cross-attention", exact=True).get_attribute("aria-pressed") == "true"
     assert words(page) != [*WholeLab().answer, "<end>"]
-    right = whole["switches"]["both"]["cross"]
-    assert right < 10 and counted(page).startswith("Right on 990 numbers that it never saw: 100 % → ")
+    right = learning["switches"]["both"]["cross"]
+    assert right < 10 and count_text(page).startswith("Right on 990 numbers that it never saw: 100 % → ")
     verdict = "Wrong: it is three hundred and forty two. A part of the model is switched off."
     assert page.locator(".tl-verdict").inner_text() == verdict
     assert re.search(r"\d+ % sure, and wrong", page.locator(".tl-sure").inner_text())
@@ -39,7 +39,9 @@ def test_two_switches_at_once_are_counted_in_the_page(show):
     assert "2 parts of the model are switched off." in page.locator(".tl-verdict").inner_text()
     press(page, "Positions", "√d")
     page.wait_for_function("document.querySelector('.tl-measured').textContent.endsWith('counted here.')")
-    assert re.fullmatch(r"Right on 990 numbers that it never saw: 100 % → [<>]? ?\d+ %, counted here\.", counted(page))
+    assert re.fullmatch(
+        r"Right on 990 numbers that it never saw: 100 % → [<>]? ?\d+ %, counted here\.", count_text(page)
+    )
 
 
 def test_one_head_is_chosen_from_a_list(show):
@@ -57,12 +59,12 @@ def test_the_name_of_a_head_fits_its_list(show, width):
     page = show(WholeLab(tool="break"), width=width)
     heads = page.get_by_label("One head")
     heads.select_option(label="decoder layer 2, cross-attention, head 4")
-    needed = heads.evaluate("""list => {
+    needed_width = heads.evaluate("""list => {
         const ink = document.createElement("canvas").getContext("2d");
         ink.font = getComputedStyle(list).font;
         return Math.max(...[...list.options].map((each) => ink.measureText(each.text).width)) + 24; // and the arrow
     }""")
-    assert heads.bounding_box()["width"] >= needed
+    assert heads.bounding_box()["width"] >= needed_width
 
 
 def test_an_encoder_alone_is_not_said_to_answer(show):
@@ -71,7 +73,7 @@ def test_an_encoder_alone_is_not_said_to_answer(show):
     assert tabs.all_inner_texts() == ["About", "Break it", "Watch it learn"]
     for name in tabs.all_inner_texts():
         press(page, name)
-        assert not re.search("answer|word|fail|models", side(page)), name
+        assert not re.search("answer|word|fail|models", panel_text(page)), name
     press(page, "decoder only")
     assert "Sample" in tabs.all_inner_texts()
 
@@ -80,13 +82,13 @@ def test_the_checkpoints_waver(show):
     page = show(WholeLab())
     press(page, "Watch it learn")
     slider = page.get_by_label("Checkpoint")
-    answers, shares = set(), []
+    answers, accuracies = set(), []
     for _ in range(5):
         slider.press("ArrowLeft")
         answers.add(" ".join(words(page)))
-        shares.append(int(re.search(r"(\d+) %", counted(page))[1]))
-    assert shares == sorted(shares, reverse=True) and shares[-1] == 0 and len(answers) > 2
-    assert "This is the model after 0 of 1,500 steps, where the loss is 3.4." in side(page)
+        accuracies.append(int(re.search(r"(\d+) %", count_text(page))[1]))
+    assert accuracies == sorted(accuracies, reverse=True) and accuracies[-1] == 0 and len(answers) > 2
+    assert "This is the model after 0 of 1,500 steps, where the loss is 3.4." in panel_text(page)
     assert page.locator(".tl-loss .line").get_attribute("d").count("L") == 61
 
 
@@ -95,9 +97,11 @@ def test_the_dot_of_the_loss_is_above_the_thumb_and_both_axes_have_numbers(show)
     page = show(lab, width=933)
     assert page.locator(".tl-ticks > span").all_inner_texts() == ["0", "100", "150", "200", "300", "1,500"]
     assert page.locator(".tl-depths > span").all_inner_texts() == ["1", "0.1", "0.01"]
-    rail = page.get_by_label("Checkpoint").bounding_box()
+    slider_box = page.get_by_label("Checkpoint").bounding_box()
     for checkpoint in range(5, -1, -1):
-        thumb = rail["x"] + 8 + (rail["width"] - 16) * checkpoint / 5  # the middle of the 16 pixel wide thumb
+        thumb = (
+            slider_box["x"] + 8 + (slider_box["width"] - 16) * checkpoint / 5
+        )  # the middle of the 16 pixel wide thumb
         dot, tick = (
             page.locator(name).bounding_box() for name in (".dot", f".tl-ticks > :nth-child({checkpoint + 1})")
         )
@@ -109,11 +113,11 @@ def test_words_are_sampled_and_sampled_again(show):
     page = show(WholeLab(text="2003"))
     press(page, "Sample")
     page.get_by_label("Temperature", exact=True).fill("50")  # tenths: 5
-    seen = set()
+    answers = set()
     for _ in range(6):
         press(page, "Sample again")
-        seen.add(" ".join(words(page)))
-    assert len(seen) > 3
+        answers.add(" ".join(words(page)))
+    assert len(answers) > 3
     page.get_by_label("Top-k, typed").fill("1")
     assert words(page) == [*WholeLab(text="2003").answer, "<end>"]
 
@@ -123,9 +127,9 @@ def test_a_count_stops_when_its_tab_is_left(show):
     page.wait_for_function("document.querySelector('.tl-measured').textContent.endsWith('so far …')")
     press(page, "Sample")
     node = page.locator(".tl-measured")
-    left = node.text_content()
+    text_before = node.text_content()
     page.wait_for_timeout(300)
-    assert node.text_content() == left
+    assert node.text_content() == text_before
     press(page, "Break it")
     page.wait_for_function("document.querySelector('.tl-measured').textContent.endsWith('counted here.')")
 
@@ -135,14 +139,14 @@ def test_what_is_off_in_one_family_is_ignored_in_another(show):
     assert page.locator(".off").count()
     press(page, "decoder only")
     assert page.locator(".off").count() == 0 and words(page) == ["seven", "<end>"]
-    assert counted(page) == "Right on 990 numbers that it never saw: > 99 %."
+    assert count_text(page) == "Right on 990 numbers that it never saw: > 99 %."
 
 
 def test_what_is_off_looks_off(show):
     page = show(WholeLab(tool="break", off=["mask"]))
-    mask, other = (page.get_by_role("button", name=name, exact=True) for name in ("Mask", "√d"))
-    line = "node => getComputedStyle(node).textDecorationLine"
-    assert mask.evaluate(line) == "line-through" and other.evaluate(line) == "none"
+    mask, scale = (page.get_by_role("button", name=name, exact=True) for name in ("Mask", "√d"))
+    decoration = "node => getComputedStyle(node).textDecorationLine"
+    assert mask.evaluate(decoration) == "line-through" and scale.evaluate(decoration) == "none"
 
 
 def test_the_state_is_in_the_address(show):
@@ -167,8 +171,8 @@ def test_one_screen_and_no_scrolling_inside(show, tool):
 
 
 def test_a_readers_own_models_have_a_slider_and_no_count(show):
-    page = show(lab_of([small(tl.Transformer, seed, (12, 3, 2, 20), {}) for seed in range(2)]))
+    page = show(lab_of([small_model(tl.Transformer, seed, (12, 3, 2, 20), {}) for seed in range(2)]))
     press(page, "Watch it learn")
-    assert "This is model 2 of 2." in side(page) and page.locator(".tl-measured").count() == 0
+    assert "This is model 2 of 2." in panel_text(page) and page.locator(".tl-measured").count() == 0
     assert page.get_by_label("Checkpoint").get_attribute("max") == "1"
     assert status(page)

@@ -11,7 +11,7 @@ import train_whole_lab
 import transformer_lab as tl
 from gestures import status, swipe
 from javascript import Engine
-from lab_table import own_model, press
+from lab_table import large_whole_lab, press
 from transformer_lab.labs import WholeLab
 
 ROOT = Path(__file__).parents[2]
@@ -22,11 +22,11 @@ def words(page):
     return page.locator(".tl-word:visible > span:first-child").all_inner_texts()
 
 
-def side(page):
+def panel_text(page):
     return page.locator(".tl-side").inner_text()
 
 
-def part(page, name, on="decoder", of=""):
+def find_part(page, name, on="decoder", of=""):
     return page.locator(f"[data-part={name}][data-side={on}]" + (f"[data-of={of}]" if of else ""))
 
 
@@ -36,15 +36,15 @@ def number(text):
 
 def test_typed_number_is_answered_word_by_word(show):
     page = show(WholeLab())
-    for typed, answer in (("13", "thirteen"), ("30", "thirty"), ("3", "three"), ("2003", "two thousand and three")):
-        page.get_by_label("Type a number").fill(typed)
-        assert words(page) == [*answer.split(), "<end>"] == [*WholeLab(text=typed).answer, "<end>"]
+    for text, answer in (("13", "thirteen"), ("30", "thirty"), ("3", "three"), ("2003", "two thousand and three")):
+        page.get_by_label("Type a number").fill(text)
+        assert words(page) == [*answer.split(), "<end>"] == [*WholeLab(text=text).answer, "<end>"]
         assert page.locator(".tl-verdict").inner_text() == "Right."
-        assert status(page) == f"It reads “{typed}” and writes “{answer}”: right."
+        assert status(page) == f"It reads “{text}” and writes “{answer}”: right."
 
 
 @pytest.mark.parametrize(
-    ("typed", "right", "why"),
+    ("typed", "answer", "explanation"),
     [
         (
             "45678",
@@ -54,11 +54,11 @@ def test_typed_number_is_answered_word_by_word(show):
         ("0342", "three hundred and forty two", "It has never seen a number that begins with 0."),
     ],
 )
-def test_wrong_answer_is_explained(show, typed, right, why):
+def test_wrong_answer_is_explained(show, typed, answer, explanation):
     page = show(WholeLab())
     page.get_by_label("Type a number").fill(typed)
     text = page.locator(".tl-verdict").inner_text()
-    assert f"Wrong: it is {right}." in text and why in text and status(page).endswith(": wrong.")
+    assert f"Wrong: it is {answer}." in text and explanation in text and status(page).endswith(": wrong.")
 
 
 def test_invalid_input_shows_no_verdict(show):
@@ -83,11 +83,13 @@ def test_empty_answer_is_reported(show):
 
 def test_each_family_has_a_description(show):
     page = show(WholeLab())
-    assert "2 layers on each side" in side(page) and "26,208 weights" in side(page)
+    assert "2 layers on each side" in panel_text(page) and "26,208 weights" in panel_text(page)
     press(page, "encoder only")
-    assert "It writes nothing" in side(page) and "weights" not in side(page)
+    assert "It writes nothing" in panel_text(page) and "weights" not in panel_text(page)
     press(page, "decoder only")
-    assert "It continues one sequence: the digits, then the words." in side(page) and "11,808 weights" in side(page)
+    assert "It continues one sequence: the digits, then the words." in panel_text(
+        page
+    ) and "11,808 weights" in panel_text(page)
     assert page.locator("[data-text=target]").inner_html() == "3 4 2 = three … two"
 
 
@@ -145,30 +147,30 @@ def test_no_play_button_under_reduced_motion(show, windows):
     page.emulate_media(reduced_motion="no-preference")
 
 
-@pytest.mark.parametrize("make", [WholeLab, own_model, lambda: own_model(kind=tl.LanguageModel)])
+@pytest.mark.parametrize("make", [WholeLab, large_whole_lab, lambda: large_whole_lab(model_class=tl.LanguageModel)])
 def test_every_block_and_arrow_opens_with_its_own_text(show, make):
     page = show(make())
-    free = page.locator("svg [role=button][aria-hidden=false]")
+    controls = page.locator("svg [role=button][aria-hidden=false]")
     texts = set()
-    for i in range(free.count()):
-        free.nth(i).dispatch_event("click")
-        name = free.nth(i).get_attribute("aria-label").removeprefix("Arrow: ")
+    for i in range(controls.count()):
+        controls.nth(i).dispatch_event("click")
+        name = controls.nth(i).get_attribute("aria-label").removeprefix("Arrow: ")
         assert page.locator(".tl-name").inner_text() == name or name.startswith("Residual around ")
-        assert "NaN" not in side(page) and "undefined" not in side(page)
-        texts.add(side(page))
-    assert len(texts) > free.count() / 2
+        assert "NaN" not in panel_text(page) and "undefined" not in panel_text(page)
+        texts.add(panel_text(page))
+    assert len(texts) > controls.count() / 2
 
 
-def traced(lab):
+def tensors_of_forward(lab):
     """Return the tensors of the course's Transformer before its last word, recorded by hooks."""
     model, tensors = lab.model, {}
     for name, module in model.named_modules():
         module.register_forward_hook(lambda _, __, out, name=name: tensors.__setitem__(name, out))
     source = torch.tensor([[int(digit) for digit in lab.text]])
     target = lab.stored[0]["target"]
-    given = torch.tensor([[target.index(word) for word in ["<start>", *lab.answer]]])
+    target_tokens = torch.tensor([[target.index(word) for word in ["<start>", *lab.answer]]])
     with torch.no_grad():
-        model(source, given)
+        model(source, target_tokens)
     return tensors
 
 
@@ -187,10 +189,10 @@ FLOWS = {
 def test_arrow_shows_its_tensor(show, flow):
     lab = WholeLab(part=flow)
     page = show(lab)
-    expected = traced(lab)[FLOWS[flow]]
+    expected = tensors_of_forward(lab)[FLOWS[flow]]
     expected = (expected[0] if isinstance(expected, tuple) else expected)[0]
     axis = "vocab" if flow.endswith("logits") else "d_model"
-    assert f"Shape (seq {expected.shape[0]}, {axis} {expected.shape[1]})" in side(page)
+    assert f"Shape (seq {expected.shape[0]}, {axis} {expected.shape[1]})" in panel_text(page)
     sheet = page.locator(".tl-sheet").first
     for row in range(expected.shape[0]):
         for column in range(3):
@@ -208,7 +210,7 @@ def test_attention_panel_computes_with_the_models_numbers(show):
     lab = WholeLab(part="decoder.1.cross")
     page = show(lab)
     model = lab.model
-    actual = traced(lab)
+    actual = tensors_of_forward(lab)
     memory, x = actual["encoder.layers.1"], actual["decoder.layers.1.norm1"]
     weights = model.decoder.layers[1].cross_attention.weights(x, memory)[0]
     for head in range(4):
@@ -221,8 +223,8 @@ def test_attention_panel_computes_with_the_models_numbers(show):
             .evaluate_all("all => all.findIndex((each) => each.ariaPressed === 'true')")
         )
         for key, text in enumerate(bars):
-            shown = number(re.search(rf"{NUMBER}$", text)[1])
-            assert shown == pytest.approx(weights[head, row, key].item(), abs=0.0101 if "<" in text else 0.0051)
+            displayed = number(re.search(rf"{NUMBER}$", text)[1])
+            assert displayed == pytest.approx(weights[head, row, key].item(), abs=0.0101 if "<" in text else 0.0051)
         assert status(page).startswith(
             f"Cross-attention, decoder layer 2, head {head + 1}, to write “three” after “<st"
         )
@@ -240,23 +242,23 @@ def test_causal_mask_hides_later_tokens(show):
 def test_single_column_models_hide_the_other_column(show):
     page = show(WholeLab())
     press(page, "encoder only")
-    assert part(page, "masked_attention").get_attribute("aria-hidden") == "true"
-    assert words(page) == [] and "writes nothing" in side(page)
+    assert find_part(page, "masked_attention").get_attribute("aria-hidden") == "true"
+    assert words(page) == [] and "writes nothing" in panel_text(page)
     assert page.get_by_label("Walk through the model").get_attribute("max") == "7"
     press(page, "decoder only")
-    assert part(page, "self_attention", "encoder").get_attribute("aria-hidden") == "true"
-    assert part(page, "cross_attention").get_attribute("aria-hidden") == "true"
+    assert find_part(page, "self_attention", "encoder").get_attribute("aria-hidden") == "true"
+    assert find_part(page, "cross_attention").get_attribute("aria-hidden") == "true"
     assert words(page) == [*WholeLab(family="decoder").answer, "<end>"]
-    part(page, "masked_attention").locator("rect").click()
-    said = "Masked self-attention, decoder layer 1, head 1, to write “<end>” after “two”, looks at “"
-    assert status(page).startswith(said)
+    find_part(page, "masked_attention").locator("rect").click()
+    status_text = "Masked self-attention, decoder layer 1, head 1, to write “<end>” after “two”, looks at “"
+    assert status(page).startswith(status_text)
     page.get_by_role("group", name="Token").get_by_role("button").first.click()
     assert status(page).endswith("head 1: “3” looks at “3” (1.00)"), "no word is written before the answer"
 
 
 def test_hover_previews_an_arrow_and_leaving_restores_the_open_part(show):
     page = show(WholeLab(part="encoder.0.self"))
-    before = side(page)
+    before = panel_text(page)
     x, y = page.locator("[data-flow=memory] .line").evaluate("""line => {
         const { x, y } = line.getPointAtLength(15).matrixTransform(line.getScreenCTM());
         return [x, y];
@@ -264,39 +266,39 @@ def test_hover_previews_an_arrow_and_leaving_restores_the_open_part(show):
     page.mouse.move(x, y)
     assert status(page).startswith("Last vectors, encoder. Shape (seq 3, d_model 24). Row “3”, feature 0: ")
     page.mouse.move(2, 2)
-    assert side(page) == before
+    assert panel_text(page) == before
 
 
 @pytest.mark.parametrize("family", ["both", "encoder", "decoder"])
 def test_arrow_keys_follow_the_computation(show, family):
     page = show(WholeLab(family=family))
     page.locator("svg [tabindex='0']").focus()
-    free = page.locator("svg [role=button][aria-hidden=false]").count()
+    controls = page.locator("svg [role=button][aria-hidden=false]").count()
     index = "[...document.querySelectorAll('svg [role=button]')].indexOf(document.activeElement)"
-    reached = [page.evaluate(index)]
-    for _ in range(free - 1):
+    visited = [page.evaluate(index)]
+    for _ in range(controls - 1):
         page.keyboard.press("ArrowUp")
-        reached.append(page.evaluate(index))
-    assert len(set(reached)) == free and -1 not in reached
+        visited.append(page.evaluate(index))
+    assert len(set(visited)) == controls and -1 not in visited
     page.keyboard.press("ArrowUp")
-    assert page.evaluate(index) == reached[-1], "Up stops at the top"
+    assert page.evaluate(index) == visited[-1], "Up stops at the top"
     page.keyboard.press("Home")
-    assert page.evaluate(index) == reached[0]
+    assert page.evaluate(index) == visited[0]
     page.keyboard.press("End")
     page.keyboard.press("ArrowDown")
-    assert page.evaluate(index) == reached[-2]
+    assert page.evaluate(index) == visited[-2]
 
 
 def test_left_and_right_change_sides_at_the_same_height(show):
     page = show(WholeLab())
-    part(page, "self_attention", "encoder").focus()
+    find_part(page, "self_attention", "encoder").focus()
     page.keyboard.press("ArrowRight")
-    where = "[document.activeElement.dataset.side, document.activeElement.dataset.part]"
-    assert page.evaluate(where) == ["decoder", "masked_attention"]
+    position = "[document.activeElement.dataset.side, document.activeElement.dataset.part]"
+    assert page.evaluate(position) == ["decoder", "masked_attention"]
     page.keyboard.press("ArrowRight")
-    assert page.evaluate(where) == ["decoder", "masked_attention"]
+    assert page.evaluate(position) == ["decoder", "masked_attention"]
     page.keyboard.press("ArrowLeft")
-    assert page.evaluate(where) == ["encoder", "self_attention"]
+    assert page.evaluate(position) == ["encoder", "self_attention"]
 
 
 def test_drawing_by_keyboard(show):
@@ -323,7 +325,7 @@ def test_parts_have_distinct_accessible_names(show):
 
 def test_escape_closes_the_panel_and_keeps_the_focus(show):
     page = show(WholeLab())
-    part(page, "softmax").focus()
+    find_part(page, "softmax").focus()
     page.keyboard.press("Enter")
     assert page.locator(".tl-name").inner_text() == "Softmax, decoder"
     page.keyboard.press("Escape")
@@ -335,12 +337,12 @@ def test_escape_closes_the_panel_and_keeps_the_focus(show):
 
 def test_attention_opens_at_the_largest_weight(show):
     page = show(WholeLab())
-    part(page, "cross_attention").locator("rect").click()
-    where = "Cross-attention, decoder layer 1, head 1, "
-    assert status(page) == f"{where}to write “<end>” after “two”, looks at “2” (1.00)"
+    find_part(page, "cross_attention").locator("rect").click()
+    position = "Cross-attention, decoder layer 1, head 1, "
+    assert status(page) == f"{position}to write “<end>” after “two”, looks at “2” (1.00)"
     page.get_by_role("group", name="Token").get_by_role("button", name="<start>").click()
-    assert status(page) == f"{where}to write “three” after “<start>”, looks at “3” (1.00)"
-    assert "= 0.00" not in side(page)
+    assert status(page) == f"{position}to write “three” after “<start>”, looks at “3” (1.00)"
+    assert "= 0.00" not in panel_text(page)
 
 
 def test_bars_have_one_length(show):
@@ -357,13 +359,13 @@ def test_words_appear_with_their_step(show):
     slider = page.get_by_label("Walk through the model")
     slider.press("ArrowRight")
     assert page.locator(".tl-later:visible").count() == 5
-    assert "For each further word the decoder runs again" in side(page)
+    assert "For each further word the decoder runs again" in panel_text(page)
     slider.press("ArrowRight")
-    assert "For this word the decoder ran again" in side(page) and "For each further" not in side(page)
-    part(page, "linear").locator("rect").click()
-    assert "ran again" not in side(page), "the note belongs to the step, not to other open parts"
+    assert "For this word the decoder ran again" in panel_text(page) and "For each further" not in panel_text(page)
+    find_part(page, "linear").locator("rect").click()
+    assert "ran again" not in panel_text(page), "the note belongs to the step, not to other open parts"
     slider.press("End")
-    assert "Now build it. Start with chapter 1" in side(page)
+    assert "Now build it. Start with chapter 1" in panel_text(page)
     slider.press("Home")
     assert slider.get_attribute("aria-valuetext") == "Not started, 21 steps"
 
@@ -388,13 +390,13 @@ def test_an_encoder_alone_ends_in_its_vectors(show):
 
 def test_tap_scrolls_the_panel_into_view(show):
     page = show(WholeLab(), width=360, touch=True)
-    part(page, "softmax").locator("rect").tap()
+    find_part(page, "softmax").locator("rect").tap()
     page.wait_for_function("document.querySelector('.tl-name').getBoundingClientRect().bottom < innerHeight")
 
 
 def test_a_finger_opens_and_scrolls(show):
     page = show(WholeLab(), width=360, touch=True)
-    part(page, "feed_forward", "encoder").locator("rect").tap()
+    find_part(page, "feed_forward", "encoder").locator("rect").tap()
     assert "hidden units are active for “3”" in status(page)
     box = page.locator(".tl-drawing").bounding_box()
     top = page.evaluate("scrollY")
@@ -406,14 +408,14 @@ def test_a_finger_opens_and_scrolls(show):
 def test_layout_is_stable_during_the_walk(show, width):
     page = show(WholeLab(), width=width)
     slider = page.get_by_label("Walk through the model")
-    places = """[...document.querySelectorAll(".tl-walk, .tl-side, .tl-status, .tl-drawing")]
+    tops = """[...document.querySelectorAll(".tl-walk, .tl-side, .tl-status, .tl-drawing")]
         // On a phone the panel is a sheet, with the walk above it.
         .filter((node) => innerWidth > 700 || !node.matches(".tl-status, .tl-side, .tl-walk"))
         .map((node) => node.getBoundingClientRect().top + scrollY)"""
-    before = page.evaluate(places)
+    before = page.evaluate(tops)
     for _ in range(int(slider.get_attribute("max"))):
         slider.press("ArrowRight")
-        assert page.evaluate(places) == before, status(page)
+        assert page.evaluate(tops) == before, status(page)
 
 
 def headings(page):
@@ -433,7 +435,9 @@ def test_places_link_to_their_sections_inside_the_course(show):
     place = page.get_by_role("link", name="chapter 6, What does the feed-forward layer do?")
     assert place.get_attribute("href").endswith("book/06_normalization.html#what-does-the-feed-forward-layer-do")
     page = show(WholeLab(part="encoder.0.feed_forward"))
-    assert page.get_by_role("link").count() == 0 and "chapter 6, What does the feed-forward layer do?" in side(page)
+    assert page.get_by_role("link").count() == 0 and "chapter 6, What does the feed-forward layer do?" in panel_text(
+        page
+    )
 
 
 def test_verdict_is_hidden_until_the_last_word(show):
@@ -448,37 +452,37 @@ def test_verdict_is_hidden_until_the_last_word(show):
     assert verdict.is_visible() and verdict.inner_text() == "Right."
 
 
-INK = """() => {
+STRIP_PIXELS = """() => {
     const canvas = document.querySelector(".tl-data");
     const { width, height } = canvas;
-    const all = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+    const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
     const rows = [];
     for (let y = 0; y < height; y++) {
         const row = [];
-        const at = (x) => 4 * (y * width + x);
-        for (let x = 390; x < 610; x += 3) row.push([...all.slice(at(x), at(x) + 3)].join());
-        const drawn = all[4 * (y * width + 400) + 3] > 0;
-        rows.push(drawn ? row.join(" ") : "");
+        const offset = (x) => 4 * (y * width + x);
+        for (let x = 390; x < 610; x += 3) row.push([...pixels.slice(offset(x), offset(x) + 3)].join());
+        const isDrawn = pixels[4 * (y * width + 400) + 3] > 0;
+        rows.push(isDrawn ? row.join(" ") : "");
     }
     return rows;
 }"""
 
 
-def strips(page):
+def strip_rows(page):
     """Return the drawn rows of pixels of the decoder's strips, one list for each strip."""
-    texts, last = [], ""
-    for row in page.evaluate(INK):
-        if row and not last:
-            texts.append(set())
+    strips, previous_row = [], ""
+    for row in page.evaluate(STRIP_PIXELS):
+        if row and not previous_row:
+            strips.append(set())
         if row:
-            texts[-1].add(row)
-        last = row
-    return texts
+            strips[-1].add(row)
+        previous_row = row
+    return strips
 
 
 def test_each_arrow_has_a_strip_that_changes_from_block_to_block(show):
     page = show(WholeLab(step=9, text="342"))  # the decoder has read one token
-    actual = strips(page)
+    actual = strip_rows(page)
     assert len(actual) == 10, "one strip for each of the decoder's arrows with vectors"
     assert all(a.isdisjoint(b) for i, a in enumerate(actual) for b in actual[:i]), "two strips look alike"
     assert "<start>" in page.locator(".labels text").all_text_contents()
@@ -534,11 +538,11 @@ def test_next_word_writes_one_word_and_shows_its_softmax(show):
 
 def test_a_wrong_answer_says_how_sure_the_model_is(show):
     page = show(WholeLab(text="12345"))
-    sure = 1.0
+    probability = 1.0
     for label in page.locator(".tl-word:visible").evaluate_all("all => all.map((each) => each.ariaLabel)"):
-        sure *= 1 if "> 0.999" in label else float(label.split()[-1])
+        probability *= 1 if "> 0.999" in label else float(label.split()[-1])
     match = re.fullmatch(r"(\d+) % sure, and wrong\.", page.locator(".tl-sure").inner_text())
-    assert int(match[1]) == pytest.approx(100 * sure, abs=1.5)
+    assert int(match[1]) == pytest.approx(100 * probability, abs=1.5)
     press(page, "342")
     assert page.locator(".tl-sure").inner_text() in ("100 % sure.", "> 99 % sure.")
 
@@ -554,8 +558,8 @@ def test_on_a_phone_the_panel_is_a_sheet_over_the_lower_half(show):
     page = show(WholeLab(), width=360, touch=True)
     page.set_viewport_size({"width": 360, "height": 740})
     for name in ("softmax", "masked_attention"):
-        page.evaluate("top => scrollBy(0, top - 200)", part(page, name).locator("rect").bounding_box()["y"])
-        part(page, name).locator("rect").tap()
-        block, sheet = part(page, name).locator("rect").bounding_box(), page.locator(".tl-side").bounding_box()
+        page.evaluate("top => scrollBy(0, top - 200)", find_part(page, name).locator("rect").bounding_box()["y"])
+        find_part(page, name).locator("rect").tap()
+        block, sheet = find_part(page, name).locator("rect").bounding_box(), page.locator(".tl-side").bounding_box()
         assert 0.45 * 740 < sheet["y"] < 0.56 * 740 and abs(sheet["y"] + sheet["height"] - 740) < 2
         assert block["y"] > 0 and block["y"] + block["height"] <= page.locator(".tl-walk").bounding_box()["y"]

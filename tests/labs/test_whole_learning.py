@@ -10,7 +10,7 @@ import torch
 import train_whole_lab
 import transformer_lab as tl
 from javascript import Engine
-from test_whole_maths import ATOB, ask, given_to, lab_of, small
+from test_whole_maths import ATOB, ask, decoder_input, lab_of, small_model
 from transformer_lab.labs import WholeLab, whole_models
 from transformer_lab.labs.whole import unpack
 from whole_switches import switched_off, switches_of
@@ -23,11 +23,11 @@ def engine():
     return engine
 
 
-def own_forward(stored, source, given, off):
+def trace_with_parts_off(stored, source, target_tokens, off):
     """Compute the trace in float64 from the weights alone."""
-    model = {}
-    built = unpack(stored).double()
-    weight = dict(built.state_dict())
+    tensors = {}
+    model = unpack(stored).double()
+    weight = dict(model.state_dict())
     heads, width = stored["nHeads"], weight["output.weight"].shape[1]
     size = width // heads
 
@@ -50,64 +50,84 @@ def own_forward(stored, source, given, off):
         if causal and "mask" not in off:
             mask = mask.tril()
         weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
-        found = weights @ v
+        head_outputs = weights @ v
         for head in range(heads):
             if f"{flow}.{head}" in off:
-                found[head] = 0
-        parts = {"query": q, "key": k, "value": v, "scores": scores, "mask": mask, "weights": weights, "heads": found}
-        model.update({f"{flow}.{part}": tensor for part, tensor in parts.items()})
-        return linear(f"{name}.out_proj", found.transpose(0, 1).reshape(len(x), width))
+                head_outputs[head] = 0
+        parts = {
+            "query": q,
+            "key": k,
+            "value": v,
+            "scores": scores,
+            "mask": mask,
+            "weights": weights,
+            "heads": head_outputs,
+        }
+        tensors.update({f"{flow}.{part}": tensor for part, tensor in parts.items()})
+        return linear(f"{name}.out_proj", head_outputs.transpose(0, 1).reshape(len(x), width))
 
     def stack(side, table, tokens, memory):
-        model[f"{side}.embedding"] = weight[table][tokens] * width**0.5
-        model[f"{side}.positions"] = tl.sinusoidal_positions(len(tokens), width).double()
-        x = model[f"{side}.embedding"] + (0 if "positions" in off else model[f"{side}.positions"])
-        model[f"{side}.input"] = x
+        tensors[f"{side}.embedding"] = weight[table][tokens] * width**0.5
+        tensors[f"{side}.positions"] = tl.sinusoidal_positions(len(tokens), width).double()
+        x = tensors[f"{side}.embedding"] + (0 if "positions" in off else tensors[f"{side}.positions"])
+        tensors[f"{side}.input"] = x
         for i in range(stored["nLayers"]):
             name = f"{side}.layers.{i}"
-            kinds = ["self", *(["cross"] if memory is not None else []), "feed_forward"]
-            for place, kind in enumerate(kinds, 1):
-                flow = f"{side}.{i}.{kind}"
-                y = norm(f"{name}.norm{place}", x) if stored["normFirst"] else x
-                before = y
-                if kind == "feed_forward":
+            sublayers = ["self", *(["cross"] if memory is not None else []), "feed_forward"]
+            for number, sublayer in enumerate(sublayers, 1):
+                flow = f"{side}.{i}.{sublayer}"
+                y = norm(f"{name}.norm{number}", x) if stored["normFirst"] else x
+                normalized = y
+                if sublayer == "feed_forward":
                     hidden = linear(f"{name}.feed_forward.linear1", y)
                     activate = torch.relu if stored["activation"] == "relu" else torch.nn.functional.gelu
-                    model[f"{flow}.hidden"] = activate(hidden)
-                    y = linear(f"{name}.feed_forward.linear2", model[f"{flow}.hidden"])
+                    tensors[f"{flow}.hidden"] = activate(hidden)
+                    y = linear(f"{name}.feed_forward.linear2", tensors[f"{flow}.hidden"])
                 else:
-                    other = memory if kind == "cross" else y
-                    y = attend(f"{name}.{kind}_attention", flow, y, other, side == "decoder" and kind == "self")
-                if kind == "cross" and "cross" in off:
+                    keys_and_values = memory if sublayer == "cross" else y
+                    y = attend(
+                        f"{name}.{sublayer}_attention",
+                        flow,
+                        y,
+                        keys_and_values,
+                        side == "decoder" and sublayer == "self",
+                    )
+                if sublayer == "cross" and "cross" in off:
                     y = torch.zeros_like(y)
-                model[f"{flow}.output"] = y
-                total = model[f"{flow}.sum"] = y if "residual" in off else x + y
-                model[f"{flow}.norm"] = before if stored["normFirst"] else norm(f"{name}.norm{place}", total)
-                x = total if stored["normFirst"] else model[f"{flow}.norm"]
+                tensors[f"{flow}.output"] = y
+                total = tensors[f"{flow}.sum"] = y if "residual" in off else x + y
+                tensors[f"{flow}.norm"] = normalized if stored["normFirst"] else norm(f"{name}.norm{number}", total)
+                x = total if stored["normFirst"] else tensors[f"{flow}.norm"]
         if f"{side}.norm.weight" in weight:
-            x = model[f"{side}.last"] = norm(f"{side}.norm", x)
+            x = tensors[f"{side}.last"] = norm(f"{side}.norm", x)
         return x
 
     memory = None
     if stored["family"] == "both":
-        memory = model["encoder.memory"] = stack("encoder", "src_embedding.weight", source, None)
+        memory = tensors["encoder.memory"] = stack("encoder", "src_embedding.weight", source, None)
     table = "tgt_embedding.weight" if memory is not None else "embedding.weight"
-    model["decoder.logits"] = linear("output", stack("decoder", table, given, memory))
-    model["decoder.probabilities"] = model["decoder.logits"].softmax(-1)
-    return model
+    tensors["decoder.logits"] = linear("output", stack("decoder", table, target_tokens, memory))
+    tensors["decoder.probabilities"] = tensors["decoder.logits"].softmax(-1)
+    return tensors
 
 
 @pytest.mark.parametrize("kind", [tl.Transformer, tl.LanguageModel])
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_every_tensor_with_parts_switched_off(engine, kind, norm_first):
-    model = small(kind, 3, (12, 3, 2, 20), {"norm_first": norm_first})
+    model = small_model(kind, 3, (12, 3, 2, 20), {"norm_first": norm_first})
     (stored,) = lab_of(model).stored
     engine._context.eval(f"var whole = openModel({json.dumps(stored)})")
     source, written = [2, 4, 0, 6], [3, 5, 4, 2]
-    given = given_to(model, source, written)
-    singles = switches_of(model)
-    for off in [[], *([name] for name in singles), ["mask", "residual"], ["scale", "decoder.1.self.2"], singles]:
-        expected = own_forward(stored, source, given, off)
+    given = decoder_input(model, source, written)
+    single_switches = switches_of(model)
+    for off in [
+        [],
+        *([name] for name in single_switches),
+        ["mask", "residual"],
+        ["scale", "decoder.1.self.2"],
+        single_switches,
+    ]:
+        expected = trace_with_parts_off(stored, source, given, off)
         trace = ask(engine, "decode", f"breakModel(whole, {json.dumps(off)})", source, written)
         assert sorted(trace) == sorted(expected)
         for name, tensor in expected.items():
@@ -120,7 +140,7 @@ def test_every_tensor_with_parts_switched_off(engine, kind, norm_first):
             )
             logits = model(*inputs)[0].double()
         assert (logits - expected["decoder.logits"]).abs().max() <= 1e-4 * max(1, logits.abs().max().item()), off
-    for name, x in small(kind, 3, (12, 3, 2, 20), {"norm_first": norm_first}).state_dict().items():
+    for name, x in small_model(kind, 3, (12, 3, 2, 20), {"norm_first": norm_first}).state_dict().items():
         assert torch.equal(model.state_dict()[name], x), name  # broken() restores the model
 
 
@@ -165,17 +185,17 @@ def test_questions_are_those_of_the_training(engine):
 def test_stored_accuracies_are_those_of_the_stored_models(engine):
     """JavaScript and PyTorch count equally many right answers, and the stored counts with a switch are right."""
     lab = WholeLab()
-    few = lab.learning["held_out"][::10]
+    numbers = lab.learning["held_out"][::10]
     for family, task in (("both", train_whole_lab.EncoderDecoder()), ("decoder", train_whole_lab.DecoderOnly())):
         for models in (*lab.checkpoints, lab.stored):
-            stored = next(each for each in models if each["family"] == family)
-            engine._context.eval(f"var course = openModel({json.dumps(stored)}); var asked = {json.dumps(few)}")
+            stored = next(model for model in models if model["family"] == family)
+            engine._context.eval(f"var course = openModel({json.dumps(stored)}); var asked = {json.dumps(numbers)}")
             found = engine._context.eval(
                 "questionsOf(course, asked).filter(({source, answer}) => "
                 "write(course, source, answer.length).tokens.join() === answer.join()).length"
             )
             # A different machine rounds differently, so either of two almost equally likely words may win.
-            assert abs(found - train_whole_lab.count_unseen(task, unpack(stored), few)) <= 1
+            assert abs(found - train_whole_lab.count_unseen(task, unpack(stored), numbers)) <= 1
         steps = lab.learning["steps"]
         assert len(lab.learning["right"][family]) == len(steps) == len(lab.checkpoints) + 1
         assert set(lab.learning["switches"][family]) == set(switches_of(unpack(stored)))
@@ -187,23 +207,23 @@ def test_stored_accuracies_are_those_of_the_stored_models(engine):
 def test_weights_that_cannot_be_fetched_are_reported_once(engine):
     engine._context.eval(
         """
-        const gone = { requests: [], drawings: 0 };
+        const counts = { requests: [], drawings: 0 };
         const page = {
           get: (name) => ({ stored: [], checkpoints: [{ file: "gone.js" }] })[name],
-          load: async ({ file }) => { gone.requests.push(file); throw new Error("404"); },
+          load: async ({ file }) => { counts.requests.push(file); throw new Error("404"); },
         };
-        const fetched = checkpointWeights(page, () => { gone.drawings += 1; });
-        fetched.at(0);
+        const weights = checkpointWeights(page, () => { counts.drawings += 1; });
+        weights.at(0);
         """
     )
-    engine._context.eval("Promise.resolve().then(() => fetched.at(0))")
-    found = engine._context.eval("JSON.stringify([fetched.at(0), [...fetched.failed], gone, fetched.at(1)])")
+    engine._context.eval("Promise.resolve().then(() => weights.at(0))")
+    found = engine._context.eval("JSON.stringify([weights.at(0), [...weights.failed], counts, weights.at(1)])")
     assert json.loads(found) == [None, [0], {"requests": ["gone.js"], "drawings": 1}, []]
 
 
 def test_the_curve_of_the_losses_goes_through_their_means():
-    measured = json.loads((Path(whole_models.__file__).parent / "whole_learning.json").read_text("utf-8"))
-    for family, losses in measured["loss"].items():
+    learning = json.loads((Path(whole_models.__file__).parent / "whole_learning.json").read_text("utf-8"))
+    for family, losses in learning["loss"].items():
         loss_curve = WholeLab().learning["curves"][family]
         points = [tuple(map(float, point.split())) for point in loss_curve["line"].removeprefix("M").split("L")]
         assert len(points) == len(losses) + 2
@@ -212,20 +232,20 @@ def test_the_curve_of_the_losses_goes_through_their_means():
         (_, high), (_, low) = loss_curve["marks"][:2]  # 1 and 0.1
         for (_, y), loss in zip(points[1:], losses):
             assert y == pytest.approx(high + (low - high) * -math.log10(loss), abs=0.4)  # both marks are rounded
-        for (*_, text), step in zip(loss_curve["dots"], measured["steps"]):
-            near = [losses[min(max(int(step / 25 + shift), 0), 59)] for shift in (-0.51, 0.49)]
-            assert min(near) * 0.95 <= float(text) <= max(near) * 1.05
+        for (*_, text), step in zip(loss_curve["dots"], learning["steps"]):
+            nearby_losses = [losses[min(max(int(step / 25 + shift), 0), 59)] for shift in (-0.51, 0.49)]
+            assert min(nearby_losses) * 0.95 <= float(text) <= max(nearby_losses) * 1.05
 
 
 def test_a_list_of_models_is_a_training():
-    models = [small(tl.Transformer, seed, (12, 3, 2, 20), {}) for seed in range(3)]
+    models = [small_model(tl.Transformer, seed, (12, 3, 2, 20), {}) for seed in range(3)]
     lab = lab_of(models)
     assert lab.checkpoint == 2 and len(lab.checkpoints) == 2 and lab.learning == {"steps": [0, 1, 2]}
     for number, model in enumerate(models):
         lab.checkpoint = number
         assert all(torch.equal(x, model.state_dict()[name]) for name, x in lab.model.state_dict().items())
     with pytest.raises(ValueError, match="model must be a list of models with the same options and sizes"):
-        lab_of([models[0], small(tl.Transformer, 1, (12, 3, 1, 20), {})])
+        lab_of([models[0], small_model(tl.Transformer, 1, (12, 3, 1, 20), {})])
     with pytest.raises(ValueError, match="model must be a model or a list of at least one, got an empty list"):
         WholeLab([])
 
@@ -242,6 +262,6 @@ def test_a_list_of_models_is_a_training():
     ],
 )
 def test_bad_settings_are_refused(arguments, text):
-    with pytest.raises((TypeError, ValueError)) as caught:
+    with pytest.raises((TypeError, ValueError)) as raised:
         WholeLab(**arguments)
-    assert text in str(caught.value)
+    assert text in str(raised.value)

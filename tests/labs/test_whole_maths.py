@@ -26,7 +26,7 @@ function atob(text) {
 """
 SOURCE, TARGET = [*"abcdefg"], ["<s>", "</s>", *"hijklmnop"]
 BOS, EOS = 0, 1
-WRITTEN = 12
+MAX_NEW_TOKENS = 12
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +49,8 @@ def load(engine):
 
 
 def ask(engine, function, model, *arguments):
-    given = ", ".join(json.dumps(argument) for argument in arguments)
-    return json.loads(engine._context.eval(f"JSON.stringify({function}({model}, {given}))"))
+    arguments_json = ", ".join(json.dumps(argument) for argument in arguments)
+    return json.loads(engine._context.eval(f"JSON.stringify({function}({model}, {arguments_json}))"))
 
 
 # Return small models with all options.
@@ -65,10 +65,10 @@ OPTIONS = [
 SIZES = [(8, 1, 1, 12), (12, 3, 3, 20), (16, 8, 2, 24), (10, 5, 4, 8)]  # d_model, heads, layers, d_ff
 
 
-def small(kind, seed, size, options):
+def small_model(model_class, seed, size, options):
     torch.manual_seed(seed)
-    vocabularies = (len(SOURCE), len(TARGET)) if kind is tl.Transformer else (len(TARGET),)
-    model = kind(*vocabularies, *size[:3], size[3], **options)
+    vocabularies = (len(SOURCE), len(TARGET)) if model_class is tl.Transformer else (len(TARGET),)
+    model = model_class(*vocabularies, *size[:3], size[3], **options)
     with torch.no_grad():
         for parameter in model.parameters():  # for norms and biases too; large enough for distinct weights
             parameter += 0.3 * torch.randn(parameter.shape)
@@ -77,8 +77,8 @@ def small(kind, seed, size, options):
 
 def lab_of(model, bos=BOS):
     """Return the lab of a model, or of a list of models of the same kind."""
-    first = model[0] if isinstance(model, list) else model
-    if isinstance(first, tl.Transformer):
+    first_model = model[0] if isinstance(model, list) else model
+    if isinstance(first_model, tl.Transformer):
         return WholeLab(model, SOURCE, TARGET, bos=BOS, eos=EOS)
     return WholeLab(model, TARGET, bos=bos, eos=EOS, text=TARGET[0])
 
@@ -95,72 +95,72 @@ CASES = [
 
 def expected_trace(model, source, target):
     """Return every tensor of a forward pass, recorded by hooks or computed from recorded tensors."""
-    seen, hooks = {}, []
+    recorded, hooks = {}, []
     for name, module in model.named_modules():
 
-        def keep(_, inputs, output, name=name):
-            seen[name] = (inputs, output)
+        def record(_, inputs, output, name=name):
+            recorded[name] = (inputs, output)
 
-        hooks.append(module.register_forward_hook(keep))
-    both = isinstance(model, tl.Transformer)
+        hooks.append(module.register_forward_hook(record))
+    has_encoder = isinstance(model, tl.Transformer)
     source, target = torch.tensor([source]), torch.tensor([target])
     with torch.no_grad():
-        model(source, target) if both else model(target)
+        model(source, target) if has_encoder else model(target)
     for hook in hooks:
         hook.remove()
 
-    def out(name):
-        return seen[name][1][0]
+    def output_of(name):
+        return recorded[name][1][0]
 
     tensors = {}
-    sides = [("decoder", "tgt_embedding" if both else "embedding", target)]
-    if both:
+    sides = [("decoder", "tgt_embedding" if has_encoder else "embedding", target)]
+    if has_encoder:
         sides = [("encoder", "src_embedding", source), *sides]
     with torch.no_grad():
         for side, embedding, tokens in sides:
             table = getattr(model, embedding).weight
             tensors[f"{side}.embedding"] = table[tokens[0]] * table.shape[1] ** 0.5
             tensors[f"{side}.positions"] = tl.sinusoidal_positions(tokens.shape[1], table.shape[1])
-            x = tensors[f"{side}.input"] = out(embedding)
+            x = tensors[f"{side}.input"] = output_of(embedding)
             stack = getattr(model, side)
-            for number, layer in enumerate(stack.layers):
+            for layer_index, layer in enumerate(stack.layers):
                 parts = ["self_attention", "cross_attention", "feed_forward"]
                 parts = [part for part in parts if hasattr(layer, part)]
-                for place, part in enumerate(parts, 1):
-                    name = f"{side}.layers.{number}.{part}"
-                    flow = f"{side}.{number}.{part.removesuffix('_attention')}"
-                    tensors[f"{flow}.output"] = out(name)
-                    tensors[f"{flow}.norm"] = out(f"{side}.layers.{number}.norm{place}")
-                    tensors[f"{flow}.sum"] = x + out(name)
+                for number, part in enumerate(parts, 1):
+                    name = f"{side}.layers.{layer_index}.{part}"
+                    flow = f"{side}.{layer_index}.{part.removesuffix('_attention')}"
+                    tensors[f"{flow}.output"] = output_of(name)
+                    tensors[f"{flow}.norm"] = output_of(f"{side}.layers.{layer_index}.norm{number}")
+                    tensors[f"{flow}.sum"] = x + output_of(name)
                     x = tensors[f"{flow}.sum" if layer.norm_first else f"{flow}.norm"]
                     if part == "feed_forward":
-                        tensors[f"{flow}.hidden"] = seen[f"{name}.linear2"][0][0][0]
+                        tensors[f"{flow}.hidden"] = recorded[f"{name}.linear2"][0][0][0]
                         continue
                     heads = {
-                        kind: tl.split_heads(out(f"{name}.{letter}_proj"), layer.self_attention.n_heads)
+                        kind: tl.split_heads(output_of(f"{name}.{letter}_proj"), layer.self_attention.n_heads)
                         for kind, letter in (("query", "q"), ("key", "k"), ("value", "v"))
                     }
                     scores = heads["query"] @ heads["key"].mT / heads["query"].shape[-1] ** 0.5
                     mask = torch.ones(scores.shape[1:], dtype=torch.bool)
                     if side == "decoder" and part == "self_attention":
                         mask = tl.causal_mask(len(mask))
-                    inputs = seen[name][0]
+                    inputs = recorded[name][0]
                     memory = inputs[1][0] if part == "cross_attention" else None
                     weights = getattr(layer, part).weights(inputs[0][0], memory, mask)
-                    merged = seen[f"{name}.out_proj"][0][0][0]
+                    merged = recorded[f"{name}.out_proj"][0][0][0]
                     tensors |= {f"{flow}.{kind}": tensor for kind, tensor in heads.items()}
                     tensors |= {f"{flow}.scores": scores, f"{flow}.mask": mask, f"{flow}.weights": weights}
                     tensors[f"{flow}.heads"] = tl.split_heads(merged, layer.self_attention.n_heads)
             if stack.norm is not None:
-                x = tensors[f"{side}.last"] = out(f"{side}.norm")
+                x = tensors[f"{side}.last"] = output_of(f"{side}.norm")
             if side == "encoder":
                 tensors["encoder.memory"] = x
-        tensors["decoder.logits"] = out("output")
-        tensors["decoder.probabilities"] = out("output").softmax(-1)
+        tensors["decoder.logits"] = output_of("output")
+        tensors["decoder.probabilities"] = output_of("output").softmax(-1)
     return tensors
 
 
-def agrees(trace, expected):
+def assert_trace_equals(trace, expected):
     assert sorted(trace) == sorted(expected)
     for name, tensor in expected.items():
         assert trace[name]["shape"] == list(tensor.shape), name
@@ -170,51 +170,51 @@ def agrees(trace, expected):
         assert (values - tensor.double()).abs().max() <= 1e-5 * scale, name
 
 
-def given_to(model, source, written, bos=BOS):
+def decoder_input(model, source, written, bos=BOS):
     start = [] if bos is None else [bos]
     return start + written if isinstance(model, tl.Transformer) else source + start + written
 
 
-@pytest.mark.parametrize(("kind", "size", "options"), CASES)
-def test_every_tensor_agrees_with_the_model(engine, load, kind, size, options):
+@pytest.mark.parametrize(("model_class", "size", "options"), CASES)
+def test_every_tensor_agrees_with_the_model(engine, load, model_class, size, options):
     for seed in range(2):
-        model = small(kind, seed, size, options)
-        lab = lab_of(model, bos=BOS if seed else None) if kind is tl.LanguageModel else lab_of(model)
+        model = small_model(model_class, seed, size, options)
+        lab = lab_of(model, bos=BOS if seed else None) if model_class is tl.LanguageModel else lab_of(model)
         (name,) = load(lab)
         bos = lab.stored[0]["bos"]
         draw = random.Random(seed)
         for source_length, written_length in ((1, 0), (draw.randint(2, 11), draw.randint(1, 11)), (12, 11)):
             source = draw.choices(range(len(SOURCE)), k=source_length)
             written = draw.choices(range(len(TARGET)), k=written_length)
-            expected = expected_trace(model, source, given_to(model, source, written, bos))
-            agrees(ask(engine, "decode", name, source, written), expected)
-            if kind is tl.Transformer:
+            expected = expected_trace(model, source, decoder_input(model, source, written, bos))
+            assert_trace_equals(ask(engine, "decode", name, source, written), expected)
+            if model_class is tl.Transformer:
                 encoder = {id: tensor for id, tensor in expected.items() if id.startswith("encoder.")}
-                agrees(ask(engine, "encode", name, source), encoder)
+                assert_trace_equals(ask(engine, "encode", name, source), encoder)
 
 
-@pytest.mark.parametrize(("kind", "size", "options"), CASES)
-def test_answer_agrees_with_generate(engine, load, kind, size, options):
-    model = small(kind, 5, size, options)
+@pytest.mark.parametrize(("model_class", "size", "options"), CASES)
+def test_answer_agrees_with_generate(engine, load, model_class, size, options):
+    model = small_model(model_class, 5, size, options)
     lab = lab_of(model)
     (name,) = load(lab)
     draw = random.Random(5)
     for length in (1, 3, 12):
         source = draw.choices(range(len(SOURCE)), k=length)
-        given = torch.tensor([given_to(model, source, [])])
-        if kind is tl.Transformer:
-            written = model.generate(torch.tensor([source]), bos=BOS, eos=EOS, max_new_tokens=WRITTEN)
+        given = torch.tensor([decoder_input(model, source, [])])
+        if model_class is tl.Transformer:
+            generated = model.generate(torch.tensor([source]), bos=BOS, eos=EOS, max_new_tokens=MAX_NEW_TOKENS)
         else:
-            written = model.generate(given, WRITTEN, stop=[EOS])
-        expected = written[0, given.shape[1] :].tolist()
-        actual = ask(engine, "write", name, source, WRITTEN)
+            generated = model.generate(given, MAX_NEW_TOKENS, stop=[EOS])
+        expected = generated[0, given.shape[1] :].tolist()
+        actual = ask(engine, "write", name, source, MAX_NEW_TOKENS)
         assert actual["tokens"] == expected
-        everything = torch.tensor([given_to(model, source, expected[:-1])])
-        scores = model(torch.tensor([source]), everything) if kind is tl.Transformer else model(everything)
-        chosen = scores[0, given.shape[1] - 1 :].softmax(-1).amax(-1)
-        assert torch.allclose(torch.tensor(actual["probabilities"]), chosen, atol=1e-5)
-        lab.text = "".join(lab.stored[0]["source"][token] for token in source) if kind is tl.Transformer else lab.text
-        if kind is tl.Transformer:
+        all_tokens = torch.tensor([decoder_input(model, source, expected[:-1])])
+        scores = model(torch.tensor([source]), all_tokens) if model_class is tl.Transformer else model(all_tokens)
+        probabilities = scores[0, given.shape[1] - 1 :].softmax(-1).amax(-1)
+        assert torch.allclose(torch.tensor(actual["probabilities"]), probabilities, atol=1e-5)
+        if model_class is tl.Transformer:
+            lab.text = "".join(lab.stored[0]["source"][token] for token in source)
             assert lab.answer == [TARGET[token] for token in expected if token != EOS]
 
 
@@ -232,10 +232,10 @@ def test_every_tensor_agrees_with_the_courses_models(engine, load, text):
         stored = lab.stored[["both", "decoder"].index(family)]
         written = [stored["target"].index(word) for word in lab.answer]
         for count in (0, len(written)):
-            given = given_to(model, source, written[:count], stored["bos"])
+            given = decoder_input(model, source, written[:count], stored["bos"])
             actual = ask(engine, "decode", family, source, written[:count])
-            agrees(actual, expected_trace(model, source, given))
-        words = [stored["target"][token] for token in ask(engine, "write", family, source, WRITTEN)["tokens"]]
+            assert_trace_equals(actual, expected_trace(model, source, given))
+        words = [stored["target"][token] for token in ask(engine, "write", family, source, MAX_NEW_TOKENS)["tokens"]]
         assert [word for word in words if word != "<end>"] == lab.answer
 
 
@@ -245,17 +245,18 @@ def test_facts_about_the_courses_models_are_true(engine, load):
     load(lab)
     texts, held_out = train_whole_lab.split(facts["seed"])
     assert (len(texts), len(held_out)) == (facts["trained_on"], facts["held_out"])
-    sets = train_whole_lab.questions(facts["seed"])
-    assert {name: len(texts) for name, texts in sets.items()} == facts["asked"]
+    questions_by_name = train_whole_lab.questions(facts["seed"])
+    assert {name: len(texts) for name, texts in questions_by_name.items()} == facts["asked"]
     for task, stored in zip((train_whole_lab.EncoderDecoder(), train_whole_lab.DecoderOnly()), lab.stored):
-        right = facts["right"][stored["family"]]
-        assert sum(right[f"{n} digits"] for n in (3, 4)) >= 0.995 * facts["held_out"]
-        assert right["5 digits"] + right["6 digits"] < 0.05 * 1000
-        for name, texts in sets.items():  # the right answers in a sample agree with the stated share, to within one
+        right_counts = facts["right"][stored["family"]]
+        assert sum(right_counts[f"{n} digits"] for n in (3, 4)) >= 0.995 * facts["held_out"]
+        assert right_counts["5 digits"] + right_counts["6 digits"] < 0.05 * 1000
+        # The right answers in a sample agree with the stated share, to within one.
+        for name, texts in questions_by_name.items():
             n_right = train_whole_lab.count_right(task, unpack(stored), texts)
-            assert abs(n_right - right[name]) <= 1, name  # ties may be rounded differently on other machines
+            assert abs(n_right - right_counts[name]) <= 1, name  # ties may be rounded differently on other machines
         for text in held_out[:10]:
-            written = ask(engine, "write", stored["family"], [int(digit) for digit in text], WRITTEN)["tokens"]
+            written = ask(engine, "write", stored["family"], [int(digit) for digit in text], MAX_NEW_TOKENS)["tokens"]
             assert [stored["target"][token] for token in written] == [*train_whole_lab.in_words(int(text)), "<end>"]
 
 
@@ -337,7 +338,7 @@ def test_error_messages_of_the_courses_models_are_about_numbers(engine):
 
 
 def test_a_users_model_is_copied():
-    model = small(tl.Transformer, 1, SIZES[1], {})
+    model = small_model(tl.Transformer, 1, SIZES[1], {})
     lab = WholeLab(model.train(), SOURCE, TARGET, bos=BOS, eos=EOS, text=" a bc")
     assert repr(lab) == "WholeLab(text='abc', family='both', step=0, part='')" and model.training
     assert "facts" not in lab.says and lab.examples == [] and lab.limits["tokens"] == lab.limits["written"] == 12
@@ -347,14 +348,14 @@ def test_a_users_model_is_copied():
     assert lab.answer == before and len(before) > 0
     lab.family = "encoder"
     assert lab.answer == [] and isinstance(lab.model, tl.Transformer)
-    agreed = tl.Transformer(3, 3, 8, 2, 1, 8, share_embeddings=True)
-    lab = WholeLab(agreed, ["a", "b", "c"], bos=0)  # one vocabulary and no eos
+    shared_embeddings = tl.Transformer(3, 3, 8, 2, 1, 8, share_embeddings=True)
+    lab = WholeLab(shared_embeddings, ["a", "b", "c"], bos=0)  # one vocabulary and no eos
     assert len(lab.answer) == 12 and lab.stored[0]["target"] == ["a", "b", "c"]
 
 
 def test_float16_and_float64_models_are_accepted():
     for dtype in (torch.float64, torch.bfloat16):
-        model = small(tl.LanguageModel, 1, SIZES[0], {}).to(dtype)
+        model = small_model(tl.LanguageModel, 1, SIZES[0], {}).to(dtype)
         assert torch.equal(WholeLab(model, TARGET).model.output.weight, model.output.weight.float())
 
 
@@ -364,7 +365,7 @@ model = tl.Transformer(3, 4, 8, 2, 1, 8)
 ABC, ABCD = [*"abc"], [*"abcd"]
 
 
-def changed(**attributes):
+def lab_with_changed_model(**attributes):
     model = tl.LanguageModel(3, 8, 2, 1, 8)
     for name, value in attributes.items():
         part = model.decoder.layers[0].norm1 if name == "eps" else model.decoder.layers[0].self_attention
@@ -372,7 +373,9 @@ def changed(**attributes):
     return WholeLab(model, ABC)
 
 
-TODAY = "model must have layer norm, ReLU or GELU, no gate, and heads that split d_model, each with its own keys, got "
+UNSUPPORTED_MODEL = (
+    "model must have layer norm, ReLU or GELU, no gate, and heads that split d_model, each with its own keys, got "
+)
 WRONG_CALLS = [
     (lambda: WholeLab(tokens=ABC), ValueError, "tokens must come with a model, got ['a', 'b', 'c'] alone"),
     (lambda: WholeLab(eos=0), ValueError, "eos must come with a model, got 0 alone"),
@@ -407,18 +410,22 @@ WRONG_CALLS = [
         "model must have n_heads from 1 to 8, got 16",
     ),
     (
-        lambda: changed(rotate=lambda x, positions: x),
+        lambda: lab_with_changed_model(rotate=lambda x, positions: x),
         ValueError,
         "model must attend by scaled_dot_product_attention, without rotate and window",
     ),
     (
-        lambda: changed(attend=tl.bidirectional_linear_attention),
+        lambda: lab_with_changed_model(attend=tl.bidirectional_linear_attention),
         ValueError,
         "model must attend by scaled_dot_product_attention, without rotate and window",
     ),
     *(
-        (lambda options=options: WholeLab(tl.LanguageModel(3, 8, 2, 1, 8, **options), ABC), ValueError, TODAY + fault)
-        for options, fault in (
+        (
+            lambda options=options: WholeLab(tl.LanguageModel(3, 8, 2, 1, 8, **options), ABC),
+            ValueError,
+            UNSUPPORTED_MODEL + unsupported,
+        )
+        for options, unsupported in (
             ({"norm": "rms"}, "RMSNorm with other"),
             ({"gated": True}, "FeedForward with other"),
             ({"activation": "silu"}, "FeedForward with other"),
@@ -436,7 +443,7 @@ WRONG_CALLS = [
         ValueError,
         "model must attend by scaled_dot_product_attention, without rotate and window",
     ),
-    (lambda: changed(eps=0.1), ValueError, "model must have norms of eps 1e-05, got 0.1"),
+    (lambda: lab_with_changed_model(eps=0.1), ValueError, "model must have norms of eps 1e-05, got 0.1"),
     (lambda: WholeLab(model, bos=0), TypeError, "tokens must be a sequence of strings, got None"),
     (lambda: WholeLab(model, "abc", bos=0), TypeError, "tokens must be a sequence of strings, got 'abc'"),
     (lambda: WholeLab(model, [1, 2, 3], bos=0), TypeError, "tokens must be a sequence of strings, got [1, 2, 3]"),

@@ -61,7 +61,7 @@ def test_sizes_become_python_integers():
 # The exact sentence of each rule.
 
 x, half, numbers = torch.zeros(2, 3, 4), torch.zeros(2, 3, 4).half(), torch.zeros(2, 3, 4, dtype=torch.long)
-elsewhere = x.to("meta")
+on_meta = x.to("meta")
 weight = torch.zeros(5, 4)
 scores = (2, 6, 3, 4)
 
@@ -109,7 +109,7 @@ RULES = [
     (lambda: arguments.require_axis(x, 1.0), TypeError, "dim must be an integer, got 1.0"),
     (lambda: arguments.require_axis(x, 3), IndexError, "dim must be an axis of x, from -3 to 2, got 3"),
     (
-        lambda: arguments.require_features(weight, query=elsewhere),
+        lambda: arguments.require_features(weight, query=on_meta),
         ValueError,
         "query must be on the device of the module's weights, cpu, got meta",
     ),
@@ -190,7 +190,7 @@ RULES = [
         TypeError,
         "query and key must share a dtype, got torch.float32 and torch.float16: use key.to(torch.float32)",
     ),
-    (attention(value=elsewhere), ValueError, "query and value must be on one device, got cpu and meta"),
+    (attention(value=on_meta), ValueError, "query and value must be on one device, got cpu and meta"),
     (attention(key=x[..., :3]), ValueError, "query and key must share d_head, got 4 and 3"),
     (attention(value=x[:, :2]), ValueError, "key and value must share k_len, got 3 and 2"),
     (
@@ -206,28 +206,28 @@ def test_exact_text_of_each_error(call, error, text):
     raises_exactly(call, error, text)
 
 
-ones_and_zeros, nothing = torch.ones(3, 4).tril(), torch.zeros(3, 4)
-BOTH = "mask == 0 if 0 is where it may attend, mask != 0 if 0 is what hides"
-MASKS = [
+ones_and_zeros, zeros = torch.ones(3, 4).tril(), torch.zeros(3, 4)
+BOTH_REMEDIES = "mask == 0 if 0 is where it may attend, mask != 0 if 0 is what hides"
+MASKS_AND_CONVERSIONS = [
     (ones_and_zeros, "mask.bool(), or mask == 0 if 1 is what hides"),
     (ones_and_zeros.long(), "mask.bool(), or mask == 0 if 1 is what hides"),
-    (nothing.masked_fill(ones_and_zeros == 0, -torch.inf), "mask == 0"),
-    (nothing.masked_fill(ones_and_zeros == 0, -1e9), "mask == 0"),
+    (zeros.masked_fill(ones_and_zeros == 0, -torch.inf), "mask == 0"),
+    (zeros.masked_fill(ones_and_zeros == 0, -1e9), "mask == 0"),
     ((ones_and_zeros.int() - 1) * 10_000, "mask == 0"),
-    (nothing, BOTH),
-    (torch.arange(12).reshape(3, 4), BOTH),
-    (torch.full((3, 4), torch.nan), BOTH),
-    (torch.zeros(3, 4, device="meta"), BOTH),
+    (zeros, BOTH_REMEDIES),
+    (torch.arange(12).reshape(3, 4), BOTH_REMEDIES),
+    (torch.full((3, 4), torch.nan), BOTH_REMEDIES),
+    (torch.zeros(3, 4, device="meta"), BOTH_REMEDIES),
 ]
 
 
-@pytest.mark.parametrize(("mask", "remedy"), MASKS)
-def test_suggested_mask_conversion_depends_on_its_values(mask, remedy):
+@pytest.mark.parametrize(("mask", "conversion"), MASKS_AND_CONVERSIONS)
+def test_suggested_mask_conversion_depends_on_its_values(mask, conversion):
     with pytest.raises(TypeError) as raised:
         tl.additive_mask(mask)
-    assert str(raised.value).endswith(f": use {remedy}")
-    if remedy != BOTH:  # these masks all allow the lower triangle
-        repaired = eval(remedy.partition(",")[0], {"mask": mask})
+    assert str(raised.value).endswith(f": use {conversion}")
+    if conversion != BOTH_REMEDIES:  # these masks all allow the lower triangle
+        repaired = eval(conversion.partition(",")[0], {"mask": mask})
         assert torch.equal(repaired, ones_and_zeros.bool())
 
 

@@ -38,11 +38,11 @@ def by_loop(query, key, value, mask=None, is_causal=False, scale=None):
     for *n, i in (
         torch.cartesian_prod(*(torch.arange(size) for size in (*lead, q_len))).reshape(-1, len(lead) + 1).tolist()
     ):
-        seen = [j for j in range(k_len) if allowed[(*n, i, j)] and (j <= i or not is_causal)]
-        keys, values = key[tuple(n)][seen], value[tuple(n)][seen]
+        visible = [j for j in range(k_len) if allowed[(*n, i, j)] and (j <= i or not is_causal)]
+        keys, values = key[tuple(n)][visible], value[tuple(n)][visible]
         scores = (keys * query[(*n, i)]).sum(-1) * scale
-        exp = (scores - scores.max()).exp() if seen else scores
-        rows.append((exp[:, None] * values).sum(0) / (exp.sum() if seen else 1))
+        exp = (scores - scores.max()).exp() if visible else scores
+        rows.append((exp[:, None] * values).sum(0) / (exp.sum() if visible else 1))
     rows = torch.stack(rows) if rows else value.new_zeros(0)
     return rows.reshape(*lead, q_len, value.shape[-1])
 
@@ -53,10 +53,10 @@ def loop_weights(query, key, mask=None, scale=None):
 
 
 @st.composite
-def problems(draw):
+def attention_arguments(draw):
     """Arguments of attention: any leading axes, sizes from 0, masks that broadcast, every dtype."""
     lead = draw(st.lists(st.integers(0, 3), max_size=4))
-    q_len, k_len, d_head, d_value = (draw(st.integers(0, most)) for most in (4, 6, 5, 3))
+    q_len, k_len, d_head, d_value = (draw(st.integers(0, largest)) for largest in (4, 6, 5, 3))
     dtype = draw(st.sampled_from(DTYPES))
     contiguous = draw(st.booleans())
     seed = draw(st.integers(0, 10**6))
@@ -84,9 +84,9 @@ def problems(draw):
 
 
 @few_examples
-@given(problem=problems())
-def test_attention_agrees_with_the_definition(problem):
-    query, key, value, mask, is_causal, scale = problem
+@given(arguments=attention_arguments())
+def test_attention_agrees_with_the_definition(arguments):
+    query, key, value, mask, is_causal, scale = arguments
     copies = [x.detach().clone() for x in (query, key, value)]
     output = tl.scaled_dot_product_attention(query, key, value, mask, is_causal=is_causal, scale=scale)
     assert output.dtype == query.dtype and output.device == query.device
@@ -99,9 +99,9 @@ def test_attention_agrees_with_the_definition(problem):
 
 
 @few_examples
-@given(problem=problems())
-def test_weights_agree_with_the_definition(problem):
-    query, key, _, mask, _, scale = problem
+@given(arguments=attention_arguments())
+def test_weights_agree_with_the_definition(arguments):
+    query, key, _, mask, _, scale = arguments
     lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
     if mask is not None and mask.ndim > 2:
         mask = mask[(0,) * (mask.ndim - 2)] if 0 not in mask.shape[:-2] else None
@@ -112,10 +112,10 @@ def test_weights_agree_with_the_definition(problem):
     if expected.requires_grad:
         assert_gradients_close(weights, expected, (query, key))
     # Rows sum to one, if at least one key is visible.
-    sees = (
+    allowed = (
         torch.ones(weights.shape[-2:], dtype=torch.bool, device=DEVICE) if mask is None else mask.expand(weights.shape)
     )
-    assert_close(weights.sum(-1), sees.any(-1).expand(weights.shape[:-1]).float())
+    assert_close(weights.sum(-1), allowed.any(-1).expand(weights.shape[:-1]).float())
     assert (weights >= 0).all()
     assert query._version == key._version == 0 and (mask is None or mask._version == 0)
 
@@ -137,22 +137,22 @@ def test_attention_agrees_with_torch(dtype, form):
         "scale": {"scale": 0.7},
     }[form]
     expected = F.scaled_dot_product_attention(query, key, value, **options)
-    ours = {"mask" if name == "attn_mask" else name: option for name, option in options.items()}
-    output = tl.scaled_dot_product_attention(query, key, value, **ours)
+    our_options = {"mask" if name == "attn_mask" else name: option for name, option in options.items()}
+    output = tl.scaled_dot_product_attention(query, key, value, **our_options)
     assert_close(output, expected)
     assert_gradients_close(output, expected, (query, key, value))
     if form != "causal":
-        weights = tl.attention_weights(query, key, **ours)
+        weights = tl.attention_weights(query, key, **our_options)
         assert_close(weights @ value, expected)
         assert_gradients_close(weights @ value, expected, (query, key, value))
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
-@pytest.mark.parametrize("seen", [0.3, 1.0])
-def test_mask_whose_values_cannot_be_read(seen):
+@pytest.mark.parametrize("visible_share", [0.3, 1.0])
+def test_mask_whose_values_cannot_be_read(visible_share):
     """A mask cannot be read inside vmap, nor in a compiled function that was traced with a mask that hides less."""
     query, key, value = (normal(3, 2, 5, 4, seed=seed).detach() for seed in range(3))
-    mask = normal(3, 1, 5, 5, seed=4).detach().sigmoid() < seen
+    mask = normal(3, 1, 5, 5, seed=4).detach().sigmoid() < visible_share
     mask[1, :, 2] = False
     expected = tl.scaled_dot_product_attention(query, key, value, mask)
     assert (expected[1, :, 2] == 0).all()
@@ -163,12 +163,12 @@ def test_mask_whose_values_cannot_be_read(seen):
 
 
 @pytest.mark.parametrize("dtype", FULL_PRECISION)
-@pytest.mark.parametrize("seen", [0.0, 0.4, 1.0])
-def test_gradient_of_the_fused_kernel_under_a_mask(dtype, seen):
+@pytest.mark.parametrize("visible_share", [0.0, 0.4, 1.0])
+def test_gradient_of_the_fused_kernel_under_a_mask(dtype, visible_share):
     """If d_value = d_head, a CPU uses its fused kernel even with a mask, and even for fully masked rows."""
     query, key, value = (normal(2, 3, 7, 4, seed=seed, dtype=dtype) for seed in range(3))
     mask = torch.zeros(2, 1, 7, 7, dtype=torch.bool, device=DEVICE)
-    mask[:, :, :5] = normal(2, 1, 5, 7, seed=4).detach().sigmoid() < seen
+    mask[:, :, :5] = normal(2, 1, 5, 7, seed=4).detach().sigmoid() < visible_share
     output = tl.scaled_dot_product_attention(query, key, value, mask)
     expected = by_loop(query, key, value, mask)
     assert_close(output, expected)
@@ -204,9 +204,9 @@ def test_gradcheck(masked):
 
 
 @st.composite
-def grouped(draw):
+def grouped_arguments(draw):
     """Arguments of attention in which heads share keys, with a mask, a bias, both or neither."""
-    batch, n_kv_heads, group, q_len, k_len = (draw(st.integers(1, most)) for most in (2, 3, 3, 4, 5))
+    batch, n_kv_heads, group, q_len, k_len = (draw(st.integers(1, largest)) for largest in (2, 3, 3, 4, 5))
     lead = draw(st.sampled_from([(), (batch,), (2, batch)]))
     dtype, seed = draw(st.sampled_from(DTYPES)), draw(st.integers(0, 10**6))
     query = normal(*lead, n_kv_heads * group, q_len, 4, seed=seed, dtype=dtype)
@@ -224,7 +224,7 @@ def grouped(draw):
     return query, key, value, bias, options, draw(st.sampled_from((None, 0.3, -1, 0)))
 
 
-def written_out(query, key, value, bias, mask=None, is_causal=False, scale=None):
+def by_head(query, key, value, bias, mask=None, is_causal=False, scale=None):
     """Compute scores, bias, mask, softmax and blend head by head, in float64; zeros for fully masked queries."""
     query, key, value = (x.cpu().double() for x in (query, key, value))
     lead = torch.broadcast_shapes(query.shape[:-3], value.shape[:-3])
@@ -235,24 +235,24 @@ def written_out(query, key, value, bias, mask=None, is_causal=False, scale=None)
         allowed = allowed & mask.cpu()
     if is_causal:
         allowed = allowed.tril()
-    added = torch.zeros(shape, dtype=torch.float64) if bias is None else bias.cpu().double().expand(shape)
+    bias_values = torch.zeros(shape, dtype=torch.float64) if bias is None else bias.cpu().double().expand(shape)
     heads, weights = [], []
     for head in range(query.shape[-3]):
         scores = torch.einsum("...qd,...kd->...qk", query[..., head, :, :], key[..., head // group, :, :])
-        scores = scores * (query.shape[-1] ** -0.5 if scale is None else scale) + added[..., head, :, :]
-        seen = allowed[..., head, :, :]
-        exp = torch.where(seen, (scores - scores.detach().amax(-1, keepdim=True)).exp(), 0.0)
-        weights.append(exp / exp.sum(-1, keepdim=True).masked_fill(~seen.any(-1, keepdim=True), 1.0))
+        scores = scores * (query.shape[-1] ** -0.5 if scale is None else scale) + bias_values[..., head, :, :]
+        visible = allowed[..., head, :, :]
+        exp = torch.where(visible, (scores - scores.detach().amax(-1, keepdim=True)).exp(), 0.0)
+        weights.append(exp / exp.sum(-1, keepdim=True).masked_fill(~visible.any(-1, keepdim=True), 1.0))
         heads.append(torch.einsum("...qk,...kd->...qd", weights[-1], value[..., head // group, :, :]))
     return torch.stack(heads, -3), torch.stack(weights, -3)
 
 
 @few_examples
-@given(problem=grouped())
-def test_gqa_and_bias_agree_with_the_definition(problem):
-    query, key, value, bias, options, scale = problem
+@given(arguments=grouped_arguments())
+def test_gqa_and_bias_agree_with_the_definition(arguments):
+    query, key, value, bias, options, scale = arguments
     inputs = [x for x in (query, key, value, bias) if x is not None]
-    expected, weights = written_out(query, key, value, bias, scale=scale, **options)
+    expected, weights = by_head(query, key, value, bias, scale=scale, **options)
     options = options | {"scale": scale, "bias": bias, "enable_gqa": True}
     output = tl.scaled_dot_product_attention(query, key, value, **options)
     assert output.dtype == query.dtype and output.device == query.device
@@ -289,8 +289,8 @@ def test_gqa_without_pytorchs_enable_gqa(monkeypatch):
 @pytest.mark.skipif(not HAS_GQA, reason="PyTorch 2.4 cannot share keys between heads, so keys are copied")
 def test_gqa_does_not_copy_keys():
     query, key, value = torch.randn(1, 16, 64, 8), torch.randn(1, 1, 4096, 8), torch.randn(1, 1, 4096, 8)
-    needed = tl.measure.peak_bytes(lambda: tl.scaled_dot_product_attention(query, key, value, enable_gqa=True))
-    assert needed < 4 * key.nbytes  # 16 copies of each would take 32 times as much memory
+    peak_bytes = tl.measure.peak_bytes(lambda: tl.scaled_dot_product_attention(query, key, value, enable_gqa=True))
+    assert peak_bytes < 4 * key.nbytes  # 16 copies of each would take 32 times as much memory
 
 
 def test_bias_has_a_gradient():
@@ -301,7 +301,7 @@ def test_bias_has_a_gradient():
     query, key, value = (normal(2, 3, 5, 4, seed=seed) for seed in range(3))
     mask = tl.padding_mask([3, 0], 5, device=DEVICE)
     output = tl.scaled_dot_product_attention(query, key, value, mask, bias=bias)
-    expected, _ = written_out(query, key, value, bias, mask)
+    expected, _ = by_head(query, key, value, bias, mask)
     assert_gradients_close(output, expected, (query, key, value, table))
     assert (output[1] == 0).all()
 
@@ -433,15 +433,15 @@ def test_nan_propagates(dtype, masked):
         query, key, value = (x.clone() for x in tensors)
         (query, key, value)[i][0, 2, 1] = math.nan
         output = tl.scaled_dot_product_attention(query, key, value, mask)
-        hit = torch.zeros(2, 4, 6, dtype=torch.bool, device=DEVICE)
-        hit[0] = True  # every query of that batch sees the key with NaN
+        expected_nan = torch.zeros(2, 4, 6, dtype=torch.bool, device=DEVICE)
+        expected_nan[0] = True  # every query of that batch sees the key with NaN
         if i == 0:
-            hit[0, [0, 1, 3]] = False  # NaN in a query affects only this query
+            expected_nan[0, [0, 1, 3]] = False  # NaN in a query affects only this query
         if i == 2:
-            hit[0, :, [0, 2, 3, 4, 5]] = False  # NaN in a feature of a value affects only this feature
-        assert torch.equal(output.isnan(), hit), ("query", "key", "value")[i]
+            expected_nan[0, :, [0, 2, 3, 4, 5]] = False  # NaN in a feature of a value affects only this feature
+        assert torch.equal(output.isnan(), expected_nan), ("query", "key", "value")[i]
         if i < 2:
-            assert torch.equal(tl.attention_weights(query, key, mask).isnan(), hit[..., :5])
+            assert torch.equal(tl.attention_weights(query, key, mask).isnan(), expected_nan[..., :5])
 
 
 def test_views_as_inputs_are_not_modified():
@@ -463,9 +463,9 @@ def test_half_precision_is_rounded_once(dtype):
         (tl.attention_weights(query, key), loop_weights(query, key)),
         (tl.softmax(scores), torch.softmax(scores.cpu().double(), -1)),
     ):
-        half_a_step = torch.finfo(dtype).eps / 2
-        smallest = torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
-        torch.testing.assert_close(actual.cpu().double(), exact.cpu(), rtol=1.05 * half_a_step, atol=smallest)
+        half_ulp = torch.finfo(dtype).eps / 2
+        smallest_subnormal = torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
+        torch.testing.assert_close(actual.cpu().double(), exact.cpu(), rtol=1.05 * half_ulp, atol=smallest_subnormal)
 
 
 # Dropout.
@@ -486,19 +486,19 @@ def test_dropout_drops_or_scales_each_weight():
 def test_the_kernel_gets_masks_with_contiguous_rows_and_no_dropout_of_everything(mask, monkeypatch):
     """CUDA's kernels reject non-contiguous rows, and return NaN for a dropout of 1; a CPU's kernels do neither."""
     query, key, value = (normal(2, n, 4, seed=seed).detach() for seed, n in enumerate((3, 5, 5)))
-    kernel, given = F.scaled_dot_product_attention, []
+    kernel, recorded_options = F.scaled_dot_product_attention, []
 
-    def recorded(*tensors, **options):
-        given.append(options)
+    def recording_kernel(*tensors, **options):
+        recorded_options.append(options)
         return kernel(*tensors, **options)
 
-    monkeypatch.setattr(F, "scaled_dot_product_attention", recorded)
+    monkeypatch.setattr(F, "scaled_dot_product_attention", recording_kernel)
     for options in ({"mask": mask.to(DEVICE) > 0}, {"bias": mask.to(DEVICE)}):
         actual = tl.scaled_dot_product_attention(query, key, value, **options)
         assert_close(actual, by_loop(query, key, value).to(query))
-        assert given[-1]["attn_mask"].stride(-1) == 1 and given[-1]["attn_mask"].shape[-1] == 5
+        assert recorded_options[-1]["attn_mask"].stride(-1) == 1 and recorded_options[-1]["attn_mask"].shape[-1] == 5
     assert (tl.scaled_dot_product_attention(query, key, value, dropout_p=1) == 0).all()
-    assert given[-1]["dropout_p"] == 0
+    assert recorded_options[-1]["dropout_p"] == 0
 
 
 def test_dropout_0_and_1():
@@ -517,13 +517,13 @@ def test_dropout_0_and_1():
 @given(
     shape=st.lists(st.integers(0, 4), max_size=4),
     dtype=st.sampled_from(DTYPES),
-    spread=st.sampled_from((1, 30, 1e4)),
+    std=st.sampled_from((1, 30, 1e4)),
     data=st.data(),
 )
-def test_softmax_agrees_with_torch(shape, dtype, spread, data):
+def test_softmax_agrees_with_torch(shape, dtype, std, data):
     dim = data.draw(st.integers(-max(len(shape), 1), max(len(shape), 1) - 1))
     contiguous = data.draw(st.booleans())
-    x = (normal(*shape, seed=len(shape), dtype=dtype, contiguous=contiguous) * spread).detach().requires_grad_()
+    x = (normal(*shape, seed=len(shape), dtype=dtype, contiguous=contiguous) * std).detach().requires_grad_()
     before = x.detach().clone()
     actual, expected = tl.softmax(x, dim), torch.softmax(x, dim)
     assert actual.dtype == dtype
@@ -554,18 +554,18 @@ def test_softmax_gradcheck():
 # The exact text of every error.
 
 q, k, v = torch.zeros(2, 5, 4), torch.zeros(2, 7, 4), torch.zeros(2, 7, 6)
-seen = torch.ones(5, 7, dtype=torch.bool)
-MASK = "mask must broadcast to the scores (2, 5, 7), got shape {}: its axis {} must be 1 or {}, not {}"
-CONVERT = "with 0 and 1: use mask.bool(), or mask == 0 if 1 is what hides"
-FLOAT = f"mask must be bool, True where a query may attend, got torch.float32 {CONVERT}"
-INTEGER = f"mask must be bool, True where a query may attend, got torch.int32 {CONVERT}"
-BOTH = (
+bool_mask = torch.ones(5, 7, dtype=torch.bool)
+MASK_SHAPE = "mask must broadcast to the scores (2, 5, 7), got shape {}: its axis {} must be 1 or {}, not {}"
+CONVERT_MASK = "with 0 and 1: use mask.bool(), or mask == 0 if 1 is what hides"
+FLOAT_MASK = f"mask must be bool, True where a query may attend, got torch.float32 {CONVERT_MASK}"
+INTEGER_MASK = f"mask must be bool, True where a query may attend, got torch.int32 {CONVERT_MASK}"
+BOTH_GIVEN = (
     "mask and is_causal must not be given together, got both: combine them, mask & causal, with "
     "causal = torch.ones(q_len, k_len, dtype=torch.bool).tril()"
 )
-DIM = "dim must be an axis of x, from {} to {}, got {}"
+DIM_RANGE = "dim must be an axis of x, from {} to {}, got {}"
 
-added = torch.zeros(5, 7)
+float_mask = torch.zeros(5, 7)
 WRONG_FOR_BOTH = [
     (([[1.0]], k, v), {}, TypeError, "query must be a tensor, got list"),
     ((q, None, v), {}, TypeError, "key must be a tensor, got None"),
@@ -577,23 +577,23 @@ WRONG_FOR_BOTH = [
     ((q[0, 0], k, v), {}, ValueError, "query must have at least 2 axes (..., length, features), got shape (4,)"),
     ((q, torch.tensor(1.0), v), {}, ValueError, "key must have at least 2 axes (..., length, features), got shape ()"),
     ((q[..., :3], k, v), {}, ValueError, "query and key must share d_head, got 3 and 4"),
-    ((q, k, v, seen.tolist()), {}, TypeError, "mask must be a tensor of bool, got list"),
-    ((q, k, v, seen.float()), {}, TypeError, FLOAT),
-    ((q, k, v, seen.int()), {}, TypeError, INTEGER),
-    ((q, k, v, seen.to("meta")), {}, ValueError, "query and mask must be on one device, got cpu and meta"),
-    ((q, k, v, seen.t()), {}, ValueError, MASK.format((7, 5), "-1 (k_len)", 7, 5)),
-    ((q, k, v, seen[:3]), {}, ValueError, MASK.format((3, 7), "-2 (q_len)", 5, 3)),
-    ((q, k, v, seen.expand(4, 5, 7)), {}, ValueError, MASK.format((4, 5, 7), "-3 (leading axis)", 2, 4)),
-    ((q, k, v, seen[:0]), {}, ValueError, MASK.format((0, 7), "-2 (q_len)", 5, 0)),
+    ((q, k, v, bool_mask.tolist()), {}, TypeError, "mask must be a tensor of bool, got list"),
+    ((q, k, v, bool_mask.float()), {}, TypeError, FLOAT_MASK),
+    ((q, k, v, bool_mask.int()), {}, TypeError, INTEGER_MASK),
+    ((q, k, v, bool_mask.to("meta")), {}, ValueError, "query and mask must be on one device, got cpu and meta"),
+    ((q, k, v, bool_mask.t()), {}, ValueError, MASK_SHAPE.format((7, 5), "-1 (k_len)", 7, 5)),
+    ((q, k, v, bool_mask[:3]), {}, ValueError, MASK_SHAPE.format((3, 7), "-2 (q_len)", 5, 3)),
+    ((q, k, v, bool_mask.expand(4, 5, 7)), {}, ValueError, MASK_SHAPE.format((4, 5, 7), "-3 (leading axis)", 2, 4)),
+    ((q, k, v, bool_mask[:0]), {}, ValueError, MASK_SHAPE.format((0, 7), "-2 (q_len)", 5, 0)),
     (
-        (q, k, v, seen.expand(1, 1, 5, 7)),
+        (q, k, v, bool_mask.expand(1, 1, 5, 7)),
         {},
         ValueError,
         "mask must have at most the 3 axes of the scores (2, 5, 7), got shape (1, 1, 5, 7)",
     ),
     ((q, k, v), {"scale": math.inf}, ValueError, "scale must be a finite number, got inf"),
     ((q, k, v), {"scale": math.nan}, ValueError, "scale must be a finite number, got nan"),
-    ((q, k, v), {"bias": seen}, TypeError, "bias must be floating point, got torch.bool"),
+    ((q, k, v), {"bias": bool_mask}, TypeError, "bias must be floating point, got torch.bool"),
     ((q, k, v), {"bias": 1.0}, TypeError, "bias must be a tensor, got float"),
     (
         (q, k, v),
@@ -611,11 +611,11 @@ WRONG_FOR_BOTH = [
         (q, k, v),
         {"bias": q.new_zeros(7, 5)},
         ValueError,
-        MASK.format((7, 5), "-1 (k_len)", 7, 5).replace("mask", "bias"),
+        MASK_SHAPE.format((7, 5), "-1 (k_len)", 7, 5).replace("mask", "bias"),
     ),
     (
         (q, k, v),
-        {"bias": added.expand(1, 1, 5, 7)},
+        {"bias": float_mask.expand(1, 1, 5, 7)},
         ValueError,
         "bias must have at most the 3 axes of the scores (2, 5, 7), got shape (1, 1, 5, 7)",
     ),
@@ -634,7 +634,7 @@ WRONG_FOR_ATTENTION = [
         ValueError,
         "query and key and value must have leading axes that broadcast, got (2,) and (2,) and (3, 4)",
     ),
-    ((q, k, v, seen), {"is_causal": True}, ValueError, BOTH),
+    ((q, k, v, bool_mask), {"is_causal": True}, ValueError, BOTH_GIVEN),
     ((q, k, v), {"dropout_p": 1.5}, ValueError, "dropout_p must be a probability from 0 to 1, got 1.5"),
     ((q, k, v), {"dropout_p": -0.1}, ValueError, "dropout_p must be a probability from 0 to 1, got -0.1"),
     ((q, k, v), {"dropout_p": math.nan}, ValueError, "dropout_p must be a probability from 0 to 1, got nan"),
@@ -681,9 +681,9 @@ WRONG_ELSEWHERE = [
     (lambda: tl.softmax(q * 1j), TypeError, "x must be floating point, got torch.complex64"),
     (lambda: tl.softmax(q, "k_len"), TypeError, "dim must be an integer, got 'k_len'"),
     (lambda: tl.softmax(q, None), TypeError, "dim must be an integer, got None"),
-    (lambda: tl.softmax(q, 3), IndexError, DIM.format(-3, 2, 3)),
-    (lambda: tl.softmax(q, -4), IndexError, DIM.format(-3, 2, -4)),
-    (lambda: tl.softmax(torch.tensor(0.0), 1), IndexError, DIM.format(-1, 0, 1)),
+    (lambda: tl.softmax(q, 3), IndexError, DIM_RANGE.format(-3, 2, 3)),
+    (lambda: tl.softmax(q, -4), IndexError, DIM_RANGE.format(-3, 2, -4)),
+    (lambda: tl.softmax(torch.tensor(0.0), 1), IndexError, DIM_RANGE.format(-1, 0, 1)),
 ]
 
 

@@ -18,36 +18,36 @@ def test_cache_returns_tokens_in_order(chunks, lead):
     values = normal(*lead, 3, sum(chunks), 2, seed=2).detach()
     cache, end = tl.KeyValueCache(), 0
     assert cache.length == 0
-    for new in chunks:
-        now = slice(end, end + new)
-        actual = cache.append(keys[..., now, :], values[..., now, :])
-        end += new
+    for n_new in chunks:
+        positions = slice(end, end + n_new)
+        actual = cache.append(keys[..., positions, :], values[..., positions, :])
+        end += n_new
         assert cache.length == end
-        for kept, expected in zip(actual, (keys, values)):
-            assert torch.equal(kept, expected[..., :end, :])
+        for actual_tensor, expected in zip(actual, (keys, values)):
+            assert torch.equal(actual_tensor, expected[..., :end, :])
 
 
 def test_cache_grows_by_doubling_and_keeps_returned_views_valid():
-    cache, capacities, handed_out = tl.KeyValueCache(), set(), []
+    cache, capacities, returned = tl.KeyValueCache(), set(), []
     for token in range(100):
-        new = torch.full((1, 2, 1, 3), float(token), device=DEVICE)
-        key, value = cache.append(new, -new)
+        tokens = torch.full((1, 2, 1, 3), float(token), device=DEVICE)
+        key, value = cache.append(tokens, -tokens)
         capacities.add(key.untyped_storage().data_ptr())
-        handed_out.append((key, value))
+        returned.append((key, value))
         assert key.untyped_storage().nbytes() <= 2 * max(key.nbytes, 1)
     assert len(capacities) <= 8  # memory is not reallocated for each token
     expected = torch.arange(100.0, device=DEVICE)[:, None].expand(100, 3)
-    for n, (key, value) in enumerate(handed_out, 1):
+    for n, (key, value) in enumerate(returned, 1):
         assert torch.equal(key[0, 1], expected[:n]) and torch.equal(value[0, 0], -expected[:n])
 
 
 def test_the_cache_holds_copies_without_gradients():
-    new = normal(1, 2, 1, 3, seed=0)
-    key, value = tl.KeyValueCache().append(new, new)
+    tokens = normal(1, 2, 1, 3, seed=0)
+    key, value = tl.KeyValueCache().append(tokens, tokens)
     assert not key.requires_grad and not value.requires_grad
     with torch.no_grad():
-        new += 1
-    assert not torch.equal(key, new)
+        tokens += 1
+    assert not torch.equal(key, tokens)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -96,7 +96,7 @@ def test_decoder_steps_match_the_causal_decoder(chunks, norm_first):
 # The state of linear attention.
 
 
-def linear(dtype=torch.float32, **options):
+def linear_attention(dtype=torch.float32, **options):
     torch.manual_seed(0)
     return prepare(tl.LinearAttention(12, 3, **options), dtype).eval()
 
@@ -105,7 +105,7 @@ def linear(dtype=torch.float32, **options):
 @pytest.mark.parametrize("chunks", CHUNKS)
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1)])
 def test_steps_match_causal_linear_attention(chunks, lead, dtype):
-    attention = linear(dtype, chunk_size=2)
+    attention = linear_attention(dtype, chunk_size=2)
     x = normal(*lead, 7, 12, seed=1, dtype=dtype)
     cache = attention.new_cache()
     assert type(cache) is tl.StateCache and cache.length == 0 and cache.state is None
@@ -117,7 +117,7 @@ def test_steps_match_causal_linear_attention(chunks, lead, dtype):
 
 @pytest.mark.parametrize("chunks", CHUNKS)
 def test_steps_take_any_feature_map(chunks):
-    attention = linear(feature_map=lambda x: torch.cat((x.relu(), (-x).relu()), -1), chunk_size=3)
+    attention = linear_attention(feature_map=lambda x: torch.cat((x.relu(), (-x).relu()), -1), chunk_size=3)
     x, cache = normal(2, 7, 12, seed=1), attention.new_cache()
     steps = torch.cat([attention.step(new, cache) for new in x.split(chunks, dim=-2)], dim=-2)
     assert_close(steps, attention(x, is_causal=True))
@@ -128,7 +128,7 @@ def test_steps_take_any_feature_map(chunks):
 def test_steps_of_an_encoder_with_both_kinds_of_attention(chunks):
     torch.manual_seed(0)
     encoder = prepare(tl.Encoder(12, 3, 2, 24))
-    encoder.layers[1].self_attention = linear()
+    encoder.layers[1].self_attention = linear_attention()
     x = normal(2, 7, 12, seed=1)
     caches = [layer.self_attention.new_cache() for layer in encoder.layers]
     assert [type(cache) for cache in caches] == [tl.KeyValueCache, tl.StateCache]
@@ -137,48 +137,48 @@ def test_steps_of_an_encoder_with_both_kinds_of_attention(chunks):
 
 
 def test_state_has_constant_size_and_earlier_states_stay_valid():
-    attention, cache, kept = linear(), tl.StateCache(), []
+    attention, cache, earlier_states = linear_attention(), tl.StateCache(), []
     x = normal(2, 30, 12, seed=1).detach()
     for token in x.split(1, dim=-2):
         attention.step(token, cache)
-        kept.append((cache.state, [number.clone() for number in cache.state]))
+        earlier_states.append((cache.state, [number.clone() for number in cache.state]))
     assert cache.length == 30
-    for state, copies in kept:  # earlier states are unchanged
+    for state, copies in earlier_states:  # earlier states are unchanged
         assert all(torch.equal(*pair) for pair in zip(state, copies))
         assert all(number.untyped_storage().nbytes() == number.nbytes for number in state)
 
 
 def test_state_carries_no_gradient():
-    attention, cache = linear(), tl.StateCache()
-    for new in normal(2, 5, 12, seed=1).split([3, 1, 1], dim=-2):
-        assert not attention.step(new, cache).requires_grad
+    attention, cache = linear_attention(), tl.StateCache()
+    for tokens in normal(2, 5, 12, seed=1).split([3, 1, 1], dim=-2):
+        assert not attention.step(tokens, cache).requires_grad
         assert not any(number.requires_grad for number in cache.state)
 
 
-@pytest.mark.parametrize("new", [1, 2])
-def test_state_of_another_batch_is_refused(new):
+@pytest.mark.parametrize("n_new", [1, 2])
+def test_state_of_another_batch_is_refused(n_new):
     attention, cache = tl.LinearAttention(12, 3), tl.StateCache()
-    double = tl.LinearAttention(12, 3).double()
+    double_attention = tl.LinearAttention(12, 3).double()
     attention.step(torch.zeros(2, 2, 12), cache)
     text = "state's S must have shape ({}, 3, 4, 4), got (2, 3, 4, 4)"
-    raises(lambda: attention.step(torch.zeros(1, new, 12), cache), ValueError, text.format(1))
-    raises(lambda: attention.step(torch.zeros(3, new, 12), cache), ValueError, text.format(3))
+    raises(lambda: attention.step(torch.zeros(1, n_new, 12), cache), ValueError, text.format(1))
+    raises(lambda: attention.step(torch.zeros(3, n_new, 12), cache), ValueError, text.format(3))
     text = "state's S must be torch.float64, got torch.float32"
-    raises(lambda: double.step(torch.zeros(2, new, 12).double(), cache), TypeError, text)
+    raises(lambda: double_attention.step(torch.zeros(2, n_new, 12).double(), cache), TypeError, text)
     assert cache.length == 2  # a rejected call changes nothing
 
 
 # The exact text of every error.
 
 
-def filled():
+def filled_cache():
     cache = tl.KeyValueCache()
     cache.append(torch.zeros(2, 3, 1, 4), torch.zeros(2, 3, 1, 5))
     return cache
 
 
-SHAPES = "key and value must have shapes (..., heads, new, features) with one new, got {} and {}"
-KIND = "{} must have the dtype and the device of the cache, torch.float32 on cpu, got {}"
+SHAPE_ERROR = "key and value must have shapes (..., heads, new, features) with one new, got {} and {}"
+DTYPE_AND_DEVICE_ERROR = "{} must have the dtype and the device of the cache, torch.float32 on cpu, got {}"
 WRONG_CALLS = [
     ((torch.zeros(1, 3, 1, 4), torch.zeros(2, 3, 1, 5)), ValueError, "key", (2, 3, 2, 4), (1, 3, 1, 4)),
     ((torch.zeros(2, 2, 1, 4), torch.zeros(2, 3, 1, 5)), ValueError, "key", (2, 3, 2, 4), (2, 2, 1, 4)),
@@ -188,13 +188,13 @@ WRONG_CALLS = [
 ]
 
 
-@pytest.mark.parametrize(("new", "error", "name", "kept", "refused"), WRONG_CALLS)
-def test_other_shapes_are_refused(new, error, name, kept, refused):
-    cache = filled()
+@pytest.mark.parametrize(("key_and_value", "error", "name", "cached_shape", "new_shape"), WRONG_CALLS)
+def test_other_shapes_are_refused(key_and_value, error, name, cached_shape, new_shape):
+    cache = filled_cache()
     raises(
-        lambda: cache.append(*new),
+        lambda: cache.append(*key_and_value),
         error,
-        f"{name} must differ from the cache {kept} in its tokens only, got {refused}",
+        f"{name} must differ from the cache {cached_shape} in its tokens only, got {new_shape}",
     )
     assert cache.length == 1
     key, value = cache.append(torch.ones(2, 3, 1, 4), torch.ones(2, 3, 1, 5))  # a rejected call changes nothing
@@ -203,12 +203,22 @@ def test_other_shapes_are_refused(new, error, name, kept, refused):
 
 def test_other_errors():
     key, value = torch.zeros(2, 3, 1, 4), torch.zeros(2, 3, 1, 5)
-    raises(lambda: filled().append(key, value[:, :, :0]), ValueError, SHAPES.format((2, 3, 1, 4), (2, 3, 0, 5)))
-    raises(lambda: filled().append(key[0, 0, 0], value), ValueError, SHAPES.format((4,), (2, 3, 1, 5)))
-    raises(lambda: filled().append([1.0], value), TypeError, "key must be a tensor, got list")
-    raises(lambda: filled().append(key, value.long()), TypeError, "value must be floating point, got torch.int64")
-    raises(lambda: filled().append(key.double(), value), TypeError, KIND.format("key", "torch.float64 on cpu"))
-    raises(lambda: filled().append(key, value.to("meta")), TypeError, KIND.format("value", "torch.float32 on meta"))
+    raises(
+        lambda: filled_cache().append(key, value[:, :, :0]), ValueError, SHAPE_ERROR.format((2, 3, 1, 4), (2, 3, 0, 5))
+    )
+    raises(lambda: filled_cache().append(key[0, 0, 0], value), ValueError, SHAPE_ERROR.format((4,), (2, 3, 1, 5)))
+    raises(lambda: filled_cache().append([1.0], value), TypeError, "key must be a tensor, got list")
+    raises(lambda: filled_cache().append(key, value.long()), TypeError, "value must be floating point, got torch.int64")
+    raises(
+        lambda: filled_cache().append(key.double(), value),
+        TypeError,
+        DTYPE_AND_DEVICE_ERROR.format("key", "torch.float64 on cpu"),
+    )
+    raises(
+        lambda: filled_cache().append(key, value.to("meta")),
+        TypeError,
+        DTYPE_AND_DEVICE_ERROR.format("value", "torch.float32 on meta"),
+    )
     encoder = tl.Encoder(12, 3, 2, 24)
     with pytest.raises(ValueError, match="argument 2 is shorter"):
         encoder.step(torch.zeros(1, 1, 12), [tl.KeyValueCache()])
@@ -218,8 +228,8 @@ def test_other_errors():
 @pytest.mark.parametrize("chunks", [[1] * 40, [100, *[1] * 20], [3, 50, 1, 1, 0, 2]])
 def test_a_cache_with_a_window_keeps_what_later_tokens_see(window, chunks):
     keys, cache, end = normal(1, 2, sum(chunks), 4, seed=0).detach(), tl.KeyValueCache(window), 0
-    for new in chunks:
-        key, value = cache.append(keys[..., end : end + new, :], -keys[..., end : end + new, :])
-        begin, end = max(0, end - window + 1), end + new
-        assert torch.equal(key, keys[..., begin:end, :]) and torch.equal(value, -key)
+    for n_new in chunks:
+        key, value = cache.append(keys[..., end : end + n_new, :], -keys[..., end : end + n_new, :])
+        first, end = max(0, end - window + 1), end + n_new
+        assert torch.equal(key, keys[..., first:end, :]) and torch.equal(value, -key)
         assert key.untyped_storage().nbytes() <= 2 * max(key.nbytes, 1) and cache.length == end

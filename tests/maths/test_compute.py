@@ -15,7 +15,7 @@ import transformer_lab as tl
 from agreement import few_examples, raises
 from transformer_lab.attention import HAS_GQA
 
-few = settings(few_examples, max_examples=20)
+fewer_examples = settings(few_examples, max_examples=20)
 aten = torch.ops.aten
 
 
@@ -34,8 +34,8 @@ class Gpt2(nn.Module):
             self.head.weight = self.token.weight
 
     def forward(self, tokens):
-        places = torch.arange(tokens.shape[1], device=tokens.device)
-        x = self.token(tokens) + self.position(places)
+        positions = torch.arange(tokens.shape[1], device=tokens.device)
+        x = self.token(tokens) + self.position(positions)
         return self.head(self.blocks(x, is_causal=True))
 
 
@@ -52,8 +52,8 @@ class Bert(nn.Module):
         self.pooler = nn.Linear(shape.d_model, shape.d_model) if shape.pooler else None
 
     def forward(self, tokens):
-        places = torch.arange(tokens.shape[1], device=tokens.device)
-        x = self.token(tokens) + self.position(places) + self.segment(torch.zeros_like(tokens))
+        positions = torch.arange(tokens.shape[1], device=tokens.device)
+        x = self.token(tokens) + self.position(positions) + self.segment(torch.zeros_like(tokens))
         x = self.blocks(self.norm(x))
         return x if self.pooler is None else self.pooler(x[:, 0]).tanh()
 
@@ -73,8 +73,8 @@ def our_llama(shape, norm_first=True):
 
 
 def model_of(shape):
-    kinds = {"gpt2": Gpt2, "bert": Bert, "llama": our_llama, "transformer": our_transformer}
-    return kinds[shape.family](shape)
+    builders = {"gpt2": Gpt2, "bert": Bert, "llama": our_llama, "transformer": our_transformer}
+    return builders[shape.family](shape)
 
 
 def tokens_for(shape, seq, batch, tgt_len=None, device=None):
@@ -83,8 +83,8 @@ def tokens_for(shape, seq, batch, tgt_len=None, device=None):
     return [torch.zeros(batch, length, dtype=torch.long, device=device) for length in lengths]
 
 
-def counted(call, custom=None):
-    counter = FlopCounterMode(display=False, custom_mapping=custom)
+def count_flops(call, custom_counts=None):
+    counter = FlopCounterMode(display=False, custom_mapping=custom_counts)
     with counter:
         call()
     return counter.get_total_flops()
@@ -98,16 +98,16 @@ class Windowed:
 
     def __call__(self, query, key, value, mask=None, *, enable_gqa=False, **_):
         repeats = query.shape[-3] // key.shape[-3]
-        key, value = (self._own(x.repeat_interleave(repeats, -3)) for x in (key, value))
+        key, value = (self._visible(x.repeat_interleave(repeats, -3)) for x in (key, value))
         scores = key @ query[..., None]  # (..., seq, window, 1)
         return (scores.softmax(-2).mT @ value).squeeze(-2)
 
-    def _own(self, x):
+    def _visible(self, x):
         window = min(self.window, x.shape[-2])
         return nn.functional.pad(x, (0, 0, window - 1, 0)).unfold(-2, window, 1).mT
 
 
-class Today(nn.Module):
+class ModernModel(nn.Module):
     """A decoder made of this package's layers, with options of "llama" that no model of the package has."""
 
     def __init__(self, shape):
@@ -115,10 +115,10 @@ class Today(nn.Module):
         self.shape = shape
         self.attention, self.feed_forward = nn.ModuleList(), nn.ModuleList()
         for layer in range(shape.n_layers):
-            narrow = shape.window and layer < (
+            has_window = shape.window and layer < (
                 shape.n_layers if shape.n_window_layers is None else shape.n_window_layers
             )
-            attend = Windowed(shape.window) if narrow else plain
+            attend = Windowed(shape.window) if has_window else plain_attention
             options = {"n_kv_heads": shape.n_kv_heads, "d_head": shape.d_head, "qk_norm": bool(shape.qk_norm)}
             attention = tl.MultiHeadAttention(shape.d_model, shape.n_heads, bias=False, attend=attend, **options)
             self.attention.append(attention)
@@ -143,13 +143,13 @@ class Today(nn.Module):
         return self.head(x)
 
 
-def plain(query, key, value, mask=None, *, enable_gqa=False, **_):
+def plain_attention(query, key, value, mask=None, *, enable_gqa=False, **_):
     repeats = query.shape[-3] // key.shape[-3]
     key, value = (x.repeat_interleave(repeats, -3) for x in (key, value))
     return (query @ key.mT).softmax(-1) @ value
 
 
-TODAY = {
+MODERN_OPTIONS = {
     "a head size of its own": {"d_head": 6},
     "norms of queries and keys": {"d_head": 6, "qk_norm": True},
     "heads that share keys": {"d_head": 6, "n_kv_heads": 2},
@@ -165,12 +165,12 @@ TODAY = {
 }
 
 
-@pytest.mark.parametrize("case", TODAY)
+@pytest.mark.parametrize("case", MODERN_OPTIONS)
 def test_flops_of_the_options_of_today_are_those_that_pytorch_counts(case):
-    shape = tl.ModelShape("llama", 3, 8, 4, 22, vocab_size=13, **TODAY[case])
+    shape = tl.ModelShape("llama", 3, 8, 4, 22, vocab_size=13, **MODERN_OPTIONS[case])
     seq, batch = 10, 2
-    model = Today(shape)
-    assert counted(lambda: model(torch.randn(batch, seq, 8))) == tl.forward_flops(shape, seq, batch)
+    model = ModernModel(shape)
+    assert count_flops(lambda: model(torch.randn(batch, seq, 8))) == tl.forward_flops(shape, seq, batch)
     # The head replaces the tied embedding. The norms of the layers are left out, since they contain no products.
     norms = tl.parameter_breakdown(shape)["norms"] - shape.n_layers * 2 * 6 * bool(shape.qk_norm)
     gates = shape.n_layers * 8 - 8 if shape.shared_expert_gate else 0  # all layers share one gate here
@@ -178,7 +178,7 @@ def test_flops_of_the_options_of_today_are_those_that_pytorch_counts(case):
 
 
 @st.composite
-def runs(draw):
+def shapes_and_lengths(draw):
     """Draw a small shape, and the lengths of a batch for it."""
     size = st.integers(1, 7)
     family = draw(st.sampled_from(["bert", "gpt2", "llama", "transformer"]))
@@ -202,7 +202,7 @@ def runs(draw):
     return shape, lengths
 
 
-FIXED = [
+REAL_SIZES = [
     (replace(tl.GPT2, n_layers=2), {"seq": 1024, "batch": 2}),
     (replace(tl.BERT_BASE, n_layers=2), {"seq": 512, "batch": 3}),
     (replace(tl.SMOLLM2_135M, n_layers=2), {"seq": 512, "batch": 2}),
@@ -214,40 +214,40 @@ FIXED = [
 ]
 
 
-def agree_with_the_counter(shape, lengths, device):
+def assert_flops_match_the_counter(shape, lengths, device):
     with torch.device(device):
         model = model_of(shape)
     inputs = tokens_for(shape, **lengths, device=device)
-    assert counted(lambda: model(*inputs)) == tl.forward_flops(shape, **lengths)
+    assert count_flops(lambda: model(*inputs)) == tl.forward_flops(shape, **lengths)
     if shape.family == "bert" and not shape.pooler and not shape.n_layers:
         return
-    assert counted(lambda: model(*inputs).sum().backward()) == tl.training_flops(shape, **lengths)
+    assert count_flops(lambda: model(*inputs).sum().backward()) == tl.training_flops(shape, **lengths)
 
 
-@few
-@given(runs())
-def test_flops_match_flop_counter_for_any_shape(run):
+@fewer_examples
+@given(shapes_and_lengths())
+def test_flops_match_flop_counter_for_any_shape(shape_and_lengths):
     with sdpa_kernel(SDPBackend.MATH):
-        agree_with_the_counter(*run, "cpu")
-    agree_with_the_counter(*run, "meta")
+        assert_flops_match_the_counter(*shape_and_lengths, "cpu")
+    assert_flops_match_the_counter(*shape_and_lengths, "meta")
 
 
-@pytest.mark.parametrize(("shape", "lengths"), FIXED, ids=lambda case: getattr(case, "family", ""))
+@pytest.mark.parametrize(("shape", "lengths"), REAL_SIZES, ids=lambda case: getattr(case, "family", ""))
 def test_flops_match_flop_counter_at_real_sizes(shape, lengths):
-    agree_with_the_counter(shape, lengths, "meta")
+    assert_flops_match_the_counter(shape, lengths, "meta")
 
 
-@pytest.mark.parametrize(("shape", "lengths"), FIXED, ids=lambda case: getattr(case, "family", ""))
+@pytest.mark.parametrize(("shape", "lengths"), REAL_SIZES, ids=lambda case: getattr(case, "family", ""))
 def test_flop_counter_and_fused_kernels(shape, lengths):
     shape = replace(shape, d_model=24, n_heads=3, d_ff=40, vocab_size=17, tgt_vocab_size=None, n_kv_heads=None)
-    pairs = tl.flops_breakdown(shape, **lengths)["scores and blend"]
+    attention_flops = tl.flops_breakdown(shape, **lengths)["scores and blend"]
     model, inputs = model_of(shape), tokens_for(shape, **lengths)
     forward, training = tl.forward_flops(shape, **lengths), tl.training_flops(shape, **lengths)
-    custom = {}
+    custom_counts = {}
     if aten._scaled_dot_product_flash_attention_for_cpu not in flop_registry:  # up to PyTorch 2.14
-        assert counted(lambda: model(*inputs)) == forward - pairs
-        assert counted(lambda: model(*inputs).sum().backward()) == training - 3 * pairs
-        custom = {
+        assert count_flops(lambda: model(*inputs)) == forward - attention_flops
+        assert count_flops(lambda: model(*inputs).sum().backward()) == training - 3 * attention_flops
+        custom_counts = {
             aten._scaled_dot_product_flash_attention_for_cpu: lambda q, k, v, *_, **__: sdpa_flop_count(q, k, v),
             aten._scaled_dot_product_flash_attention_for_cpu_backward: (
                 lambda grad, q, k, v, *_, **__: sdpa_backward_flop_count(grad, q, k, v)
@@ -255,8 +255,8 @@ def test_flop_counter_and_fused_kernels(shape, lengths):
         }
     # With the formula registered, PyTorch also counts one more product: the kernel's backward pass computes the scores
     # again.
-    assert counted(lambda: model(*inputs), custom) == forward
-    assert counted(lambda: model(*inputs).sum().backward(), custom) == training + pairs // 2
+    assert count_flops(lambda: model(*inputs), custom_counts) == forward
+    assert count_flops(lambda: model(*inputs).sum().backward(), custom_counts) == training + attention_flops // 2
 
 
 def test_components_of_gpt2():
@@ -275,36 +275,36 @@ def test_components_of_gpt2():
 def test_two_flops_for_each_weight_and_token(shape):
     actual = tl.parameter_breakdown(shape)
     matrices = sum(actual[name] for name in ("token embedding", "attention weights", "feed-forward weights"))
-    pairs = shape.n_layers * 4 * 100**2 * shape.d_model
-    assert tl.forward_flops(shape, 100) == 2 * matrices * 100 + pairs
-    assert tl.training_flops(shape, 100, batch=5) == 5 * 3 * (2 * matrices * 100 + pairs)
+    attention_flops = shape.n_layers * 4 * 100**2 * shape.d_model
+    assert tl.forward_flops(shape, 100) == 2 * matrices * 100 + attention_flops
+    assert tl.training_flops(shape, 100, batch=5) == 5 * 3 * (2 * matrices * 100 + attention_flops)
 
 
 @pytest.mark.parametrize("shape", [tl.GPT2, replace(tl.BERT_BASE, d_ff=5000)])
 def test_lengths_at_which_attention_dominates(shape):
     d_model, d_ff = shape.d_model, shape.d_ff
 
-    def at(seq):
+    def breakdown_at(seq):
         return tl.flops_breakdown(shape, seq)
 
-    assert at(d_ff)["scores and blend"] == at(d_ff)["feed-forward"]
-    equal = at(d_ff - 2 * d_model)
-    assert equal["scores and blend"] + equal["attention projections"] == equal["feed-forward"]
-    equal = at(d_ff + 2 * d_model)
-    assert equal["scores and blend"] == equal["feed-forward"] + equal["attention projections"]
-    assert at(d_ff - 1)["scores and blend"] < at(d_ff - 1)["feed-forward"]
+    assert breakdown_at(d_ff)["scores and blend"] == breakdown_at(d_ff)["feed-forward"]
+    breakdown = breakdown_at(d_ff - 2 * d_model)
+    assert breakdown["scores and blend"] + breakdown["attention projections"] == breakdown["feed-forward"]
+    breakdown = breakdown_at(d_ff + 2 * d_model)
+    assert breakdown["scores and blend"] == breakdown["feed-forward"] + breakdown["attention projections"]
+    assert breakdown_at(d_ff - 1)["scores and blend"] < breakdown_at(d_ff - 1)["feed-forward"]
 
 
 def test_attention_flops_match_its_products():
     query, key, value = (torch.zeros(3, length, 5) for length in (7, 11, 11))  # 3 heads of 5 features
-    assert counted(lambda: query @ key.mT @ value) == tl.attention_flops(7, 15, 11)
+    assert count_flops(lambda: query @ key.mT @ value) == tl.attention_flops(7, 15, 11)
     assert tl.attention_flops(7, 15) == tl.attention_flops(7, 15, 7)
     assert tl.attention_flops(7, 15, 0) == 0
 
 
 def test_linear_attention_flops_match_its_products():
     query, key, value = (torch.zeros(3, 7, 5) for _ in range(3))
-    assert counted(lambda: query @ (key.mT @ value)) == tl.linear_attention_flops(7, 15, 3)
+    assert count_flops(lambda: query @ (key.mT @ value)) == tl.linear_attention_flops(7, 15, 3)
     # If the sequence is as long as a head is wide, the order of the products does not matter.
     assert tl.linear_attention_flops(5, 15, 3) == tl.attention_flops(5, 15)
 
@@ -321,41 +321,41 @@ def test_weight_gradient_and_optimizer_bytes_match_torch(dtype):
     optimizer = torch.optim.AdamW(model.parameters())
     model(*tokens_for(shape, 9, 2)).sum().backward()
     optimizer.step()
-    state = [(name, x) for of_one in optimizer.state.values() for name, x in of_one.items()]
-    for counts_of in (shape, model):
-        assert storage_bytes(model.parameters()) == tl.weight_bytes(counts_of, size)
-        assert storage_bytes(p.grad for p in model.parameters()) == tl.weight_bytes(counts_of, size)
-        assert storage_bytes(x for name, x in state if name != "step") == tl.optimizer_bytes(counts_of, size)
+    state = [(name, x) for parameter_state in optimizer.state.values() for name, x in parameter_state.items()]
+    for shape_or_model in (shape, model):
+        assert storage_bytes(model.parameters()) == tl.weight_bytes(shape_or_model, size)
+        assert storage_bytes(p.grad for p in model.parameters()) == tl.weight_bytes(shape_or_model, size)
+        assert storage_bytes(x for name, x in state if name != "step") == tl.optimizer_bytes(shape_or_model, size)
     steps = [x for name, x in state if name == "step"]
     assert len(steps) == len(list(model.parameters()))
     assert {x.untyped_storage().nbytes() for x in steps} == {4}
 
 
-def kept_for_the_backward_pass(model, call):
+def saved_for_the_backward_pass(model, call):
     """Return the number of bytes that autograd saves, without parameters and integers."""
-    kept = {}
-    known = {p.untyped_storage().data_ptr() for p in model.parameters()}
+    saved = {}
+    parameter_storages = {p.untyped_storage().data_ptr() for p in model.parameters()}
 
     def pack(x):
-        if x.is_floating_point() and x.untyped_storage().data_ptr() not in known:
+        if x.is_floating_point() and x.untyped_storage().data_ptr() not in parameter_storages:
             # the reference keeps the tensor alive, so that its address is not reused
-            kept[x.untyped_storage().data_ptr()] = x
+            saved[x.untyped_storage().data_ptr()] = x
         return x
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
         output = call()
-    return storage_bytes(kept.values()), output
+    return storage_bytes(saved.values()), output
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-@few
-@given(runs())
-def test_activation_bytes_match_autograd(dtype, run):
-    shape, lengths = run
+@fewer_examples
+@given(shapes_and_lengths())
+def test_activation_bytes_match_autograd(dtype, shape_and_lengths):
+    shape, lengths = shape_and_lengths
     # PyTorch 2.4 copies shared keys, and its RMS norm saves different tensors
     assume(HAS_GQA or shape.family != "llama")
     model = model_of(shape).to(dtype)
-    kept, _ = kept_for_the_backward_pass(model, lambda: model(*tokens_for(shape, **lengths)))
+    kept, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, **lengths)))
     assert kept == tl.activation_bytes(shape, **lengths, bytes_per_value=dtype.itemsize)
 
 
@@ -364,11 +364,11 @@ def test_activation_bytes_match_autograd(dtype, run):
 def test_activation_bytes_at_larger_sizes_with_both_norms(seq, norm_first):
     shape = tl.ModelShape("gpt2", 3, 64, 4, vocab_size=50, n_positions=200)
     model = Gpt2(shape, norm_first)
-    kept, _ = kept_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2)))
+    kept, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2)))
     assert kept == tl.activation_bytes(shape, seq, 2)
     shape = tl.ModelShape("transformer", 2, 64, 4, vocab_size=50, final_norm=True)
     model = our_transformer(shape, norm_first)
-    kept, _ = kept_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2, 30)))
+    kept, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2, 30)))
     assert kept == tl.activation_bytes(shape, seq, 2, tgt_len=30)
 
 
@@ -378,7 +378,7 @@ def test_activation_bytes_at_larger_sizes_with_both_norms(seq, norm_first):
 def test_activation_bytes_of_gqa_at_larger_sizes(seq, norm_first):
     shape = tl.ModelShape("llama", 3, 64, 4, vocab_size=50, n_kv_heads=2)
     model = our_llama(shape, norm_first)
-    kept, _ = kept_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2)))
+    kept, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, seq, 2)))
     assert kept == tl.activation_bytes(shape, seq, 2)
 
 
@@ -387,7 +387,7 @@ def test_activation_bytes_are_linear_in_length_and_quadratic_for_plain_attention
     assert tl.activation_bytes(shape, 128) == 2 * tl.activation_bytes(shape, 64)
     model = Gpt2(shape)
     with sdpa_kernel(SDPBackend.MATH):
-        kept, _ = kept_for_the_backward_pass(model, lambda: model(*tokens_for(shape, 128, 1)))
+        kept, _ = saved_for_the_backward_pass(model, lambda: model(*tokens_for(shape, 128, 1)))
     assert kept >= tl.activation_bytes(shape, 128) + 2 * 3 * 128 * 127 * 4
 
 
@@ -401,7 +401,7 @@ def test_activation_bytes_of_a_layer_match_the_literature():
 def test_log_probabilities_match_the_loss(family):
     shape = tl.ModelShape(family, 1, 12, 3, vocab_size=300, n_positions=9)
     model, inputs = model_of(shape), tokens_for(shape, 9, 2)
-    kept, _ = kept_for_the_backward_pass(
+    kept, _ = saved_for_the_backward_pass(
         model, lambda: F.cross_entropy(model(*inputs).flatten(0, 1), inputs[-1].flatten())
     )
     memory = tl.memory_breakdown(shape, 9, 2)
@@ -420,19 +420,19 @@ def test_memory_of_a_step():
 
 
 def test_kv_cache_bytes_match_generation(monkeypatch):
-    latest, append = {}, tl.KeyValueCache.append
+    latest_tensors, append = {}, tl.KeyValueCache.append
 
-    def watched(cache, key, value):
-        latest[cache] = append(cache, key, value)
-        return latest[cache]
+    def recording_append(cache, key, value):
+        latest_tensors[cache] = append(cache, key, value)
+        return latest_tensors[cache]
 
-    monkeypatch.setattr(tl.KeyValueCache, "append", watched)
+    monkeypatch.setattr(tl.KeyValueCache, "append", recording_append)
     shape = tl.ModelShape("transformer", 3, 20, 4, vocab_size=17)
     model = our_transformer(shape)
     for steps in (1, 7, 13):
-        latest.clear()
+        latest_tensors.clear()
         model.generate(torch.zeros(2, 5, dtype=torch.long), bos=1, max_new_tokens=steps)
-        views = [x for pair in latest.values() for x in pair]
+        views = [x for pair in latest_tensors.values() for x in pair]
         assert len(views) == 6
         expected = tl.kv_cache_bytes(shape, steps, batch=2)
         assert sum(x.numel() * x.element_size() for x in views) == expected
@@ -442,11 +442,11 @@ def test_kv_cache_bytes_match_generation(monkeypatch):
 def test_kv_cache_bytes_of_gqa(monkeypatch):
     caches, init = [], tl.KeyValueCache.__init__
 
-    def watched(cache, window=None):
+    def recording_append(cache, window=None):
         init(cache, window)
         caches.append(cache)
 
-    monkeypatch.setattr(tl.KeyValueCache, "__init__", watched)
+    monkeypatch.setattr(tl.KeyValueCache, "__init__", recording_append)
     shape = tl.ModelShape("llama", 3, 24, 6, vocab_size=17, n_kv_heads=2)
     our_llama(shape).generate(torch.zeros(2, 5, dtype=torch.long), 8)
     kept = [x[..., : cache.length, :] for cache in caches for x in cache._buffers]

@@ -12,10 +12,10 @@ from transformer_lab.config_models import MODELS, NEUTRAL_KEYS
 
 REFERENCES = json.loads(Path(__file__).with_name("config_references.json").read_text("utf-8"))["models"]
 ENCODERS = {"albert", "bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta"}
-BOTH = {"bart", "mbart", "mt5", "t5"}
+ENCODER_DECODERS = {"bart", "mbart", "mt5", "t5"}
 QWEN3 = REFERENCES["Qwen/Qwen3-4B"]["config"]
 # These totals were counted without transformers, by formulas that were written for each model.
-BY_FORMULA = {
+COUNTED_BY_FORMULA = {
     "google-bert/bert-base-uncased": 109_482_240,
     "albert/albert-base-v2": 11_683_584,
     "google/electra-small-discriminator": 13_483_008,
@@ -49,22 +49,22 @@ def test_counts_are_those_of_the_reference(name):
         assert tl.kv_cache_bytes(shape, 1, bytes_per_value=2) == 2 * reference["cache_values"]
 
 
-@pytest.mark.parametrize("name", BY_FORMULA)
+@pytest.mark.parametrize("name", COUNTED_BY_FORMULA)
 def test_counts_are_those_of_formulas(name):
-    assert tl.count_parameters(shape_of(name)) == BY_FORMULA[name]
+    assert tl.count_parameters(shape_of(name)) == COUNTED_BY_FORMULA[name]
 
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_every_reference_names_its_source(name):
     """The source is a file of a public repository, by its path, or words that say what the sizes were compared with."""
     source = REFERENCES[name].get("source", "")
-    in_words = source.startswith(("quoted in a public repository", "its published total"))
-    assert in_words or re.match(r"[\w.-]+/[\w.-]+, [\w./-]+\.\w+", source), source or "no source"
+    described = source.startswith(("quoted in a public repository", "its published total"))
+    assert described or re.match(r"[\w.-]+/[\w.-]+, [\w./-]+\.\w+", source), source or "no source"
 
 
 def test_three_totals_are_those_of_published_weights():
     published = [reference for reference in REFERENCES.values() if "published" in reference]
-    assert len(published) == 3 and all(each["published"] == each["parameters"] for each in published)
+    assert len(published) == 3 and all(reference["published"] == reference["parameters"] for reference in published)
 
 
 def test_every_model_type_has_a_reference():
@@ -77,20 +77,22 @@ def test_counts_are_those_of_transformers(name):
     """Compare with the same model, built without storage by the installed transformers library."""
     transformers = pytest.importorskip("transformers", reason="pip install -e .[references]")
     config = dict(REFERENCES[name]["config"])
-    kind = config.pop("model_type")
+    model_type = config.pop("model_type")
     try:
-        config = transformers.AutoConfig.for_model(kind, **config)
+        config = transformers.AutoConfig.for_model(model_type, **config)
     except ValueError:
-        pytest.skip(f"this version of transformers has no {kind}")
-    make = transformers.AutoModelForSeq2SeqLM if kind in BOTH else transformers.AutoModelForCausalLM
+        pytest.skip(f"this version of transformers has no {model_type}")
+    auto_class = (
+        transformers.AutoModelForSeq2SeqLM if model_type in ENCODER_DECODERS else transformers.AutoModelForCausalLM
+    )
     with torch.device("meta"):
-        model = (transformers.AutoModel if kind in ENCODERS else make).from_config(config)
-    counted = tl.count_parameters(model)
+        model = (transformers.AutoModel if model_type in ENCODERS else auto_class).from_config(config)
+    expected = tl.count_parameters(model)
     if config.tie_word_embeddings:
         # transformers 5 ties the head of T5 1.1, which contradicts its config
-        counted += REFERENCES[name].get("untied_head", 0)
-    assert tl.count_parameters(shape_of(name)) == counted
-    assert tl.count_parameters(tl.ModelShape.from_config(config.to_dict() | REFERENCES[name]["config"])) == counted
+        expected += REFERENCES[name].get("untied_head", 0)
+    assert tl.count_parameters(shape_of(name)) == expected
+    assert tl.count_parameters(tl.ModelShape.from_config(config.to_dict() | REFERENCES[name]["config"])) == expected
 
 
 @pytest.mark.parametrize("name", REFERENCES)
@@ -107,18 +109,18 @@ def test_no_counted_size_is_ignored(name):
     for key, rule in MODELS[config["model_type"]].keys.items():
         if "default" in rule or key not in config:
             continue
-        without = {other: value for other, value in config.items() if other != key}
+        incomplete = {other: value for other, value in config.items() if other != key}
         with pytest.raises(ValueError, match=f"config has no {key}, which model_type '{config['model_type']}' needs"):
-            tl.ModelShape.from_config(without)
+            tl.ModelShape.from_config(incomplete)
         for wrong in (str(config[key]), 2.5, True, None, -1, [1]):
             with pytest.raises(ValueError, match=rf"config's {key} must be an integer, at least \d, got "):
                 tl.ModelShape.from_config({**config, key: wrong})
         try:
-            other = tl.ModelShape.from_config({**config, key: 2 * config[key]})
+            changed = tl.ModelShape.from_config({**config, key: 2 * config[key]})
         except ValueError as error:
             assert key in str(error) or "layer" in str(error)
         else:
-            assert other != shape_of(name)
+            assert changed != shape_of(name)
 
 
 def test_neutral_keys_change_nothing():
@@ -143,9 +145,9 @@ def test_another_head_is_refused(name):
 
 def test_classes_with_the_counted_parameters_are_accepted():
     # all classes that have the parameters of bart-large
-    several = ["BartModel", "BartForConditionalGeneration", "BartForSequenceClassification"]
+    architectures = ["BartModel", "BartForConditionalGeneration", "BartForSequenceClassification"]
     bart = REFERENCES["facebook/bart-large"]["config"]
-    assert tl.ModelShape.from_config({**bart, "architectures": several}) == shape_of("facebook/bart-large")
+    assert tl.ModelShape.from_config({**bart, "architectures": architectures}) == shape_of("facebook/bart-large")
     tied = {**QWEN3, "architectures": ["Qwen3Model"]}
     assert tl.ModelShape.from_config(tied) == tl.ModelShape.from_config({**QWEN3, "architectures": None})
     with pytest.raises(ValueError, match="config's architectures must be a list of names, got 'Qwen3Model'"):
@@ -154,15 +156,18 @@ def test_classes_with_the_counted_parameters_are_accepted():
 
 def test_custom_code_is_refused_unless_it_is_the_type_s():
     ernie = REFERENCES["baidu/ERNIE-4.5-0.3B-PT"]["config"]
-    own = {"AutoConfig": "configuration_x.XConfig", "AutoModelForCausalLM": "modeling_ernie4_5.Ernie4_5_ForCausalLM"}
-    assert tl.ModelShape.from_config({**ernie, "auto_map": own}) == tl.ModelShape.from_config(ernie)
-    other = {"AutoModelForCausalLM": "modeling_bunny.BunnyForCausalLM"}
+    own_code = {
+        "AutoConfig": "configuration_x.XConfig",
+        "AutoModelForCausalLM": "modeling_ernie4_5.Ernie4_5_ForCausalLM",
+    }
+    assert tl.ModelShape.from_config({**ernie, "auto_map": own_code}) == tl.ModelShape.from_config(ernie)
+    foreign_code = {"AutoModelForCausalLM": "modeling_bunny.BunnyForCausalLM"}
     with pytest.raises(
         ValueError, match=r"config's auto_map.AutoModelForCausalLM must be a class of model_type 'qwen3'"
     ):
-        tl.ModelShape.from_config({**QWEN3, "auto_map": other})
+        tl.ModelShape.from_config({**QWEN3, "auto_map": foreign_code})
     with pytest.raises(ValueError, match="config's model_type must be one of"):
-        tl.ModelShape.from_config({"model_type": "bunny-qwen3", "auto_map": other})
+        tl.ModelShape.from_config({"model_type": "bunny-qwen3", "auto_map": foreign_code})
 
 
 def test_pruned_heads_are_refused():
@@ -185,7 +190,7 @@ REFUSED = {
     "layers without windows": ({**QWEN3, "layer_types": ["sliding_attention"] * 36}, "config's use_sliding_window"),
     "number of layers": ({**QWEN3, "layer_types": ["full_attention"] * 35}, "layer_types must name 36 layers, got 35"),
 }
-CHANGED = {
+UNCOUNTABLE_VALUES = {
     "position_embedding_type": ("google-bert/bert-base-uncased", "relative_key"),
     "is_decoder": ("google-bert/bert-base-uncased", True),
     "num_hidden_groups": ("albert/albert-base-v2", 2),
@@ -213,9 +218,9 @@ def test_refused_configurations(case):
         tl.ModelShape.from_config(config)
 
 
-@pytest.mark.parametrize("key", CHANGED)
+@pytest.mark.parametrize("key", UNCOUNTABLE_VALUES)
 def test_a_value_that_cannot_be_counted_is_refused_by_its_key(key):
-    name, value = CHANGED[key]
+    name, value = UNCOUNTABLE_VALUES[key]
     with pytest.raises(ValueError, match=key):
         tl.ModelShape.from_config({**REFERENCES[name]["config"], key: value})
 
@@ -237,8 +242,8 @@ def test_windows_cap_the_cache_and_the_scores():
     scores = tl.flops_breakdown(gemma, 10_000)["scores and blend"]
     assert scores == 4 * 4 * 256 * 10_000 * (4 * 10_000 + 22 * 512)
     assert shape_of("Qwen/Qwen2-7B").window is None
-    windows = {**REFERENCES["Qwen/Qwen2-7B"]["config"], "use_sliding_window": True, "max_window_layers": 20}
-    assert tl.ModelShape.from_config(windows).n_window_layers == 8
+    windowed = {**REFERENCES["Qwen/Qwen2-7B"]["config"], "use_sliding_window": True, "max_window_layers": 20}
+    assert tl.ModelShape.from_config(windowed).n_window_layers == 8
 
 
 def test_flops_count_the_experts_that_a_token_uses():

@@ -29,12 +29,12 @@ DRAWINGS = (
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def drawn(name):
+def svg_root(name):
     return ElementTree.fromstring(getattr(drawings, name)().svg)
 
 
 def texts(name):
-    return [text.text for text in drawn(name).iter(f"{SVG}text")]
+    return [text.text for text in svg_root(name).iter(f"{SVG}text")]
 
 
 def test_the_list_is_complete():
@@ -46,7 +46,7 @@ def test_the_list_is_complete():
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_drawing_is_one_svg_without_ids(name):
     picture = getattr(tl.drawings, name)()
-    root = drawn(name)
+    root = svg_root(name)
     width, height = root.get("viewBox").split()[2:]
     assert (root.get("width"), root.get("height")) == (width, height)
     assert picture._repr_svg_() == picture.svg == getattr(tl.drawings, name)().svg
@@ -66,7 +66,7 @@ def test_drawing_is_one_svg_without_ids(name):
 
 
 # Bounding boxes of all texts, in units of the drawing.
-TEXTS = """() => {
+TEXT_BOXES = """() => {
     const drawing = document.querySelector("svg");
     return [...drawing.querySelectorAll("text")].map((text) => {
         const { x, y, width, height } = text.getBBox();
@@ -76,73 +76,71 @@ TEXTS = """() => {
 
 
 @pytest.fixture(scope="session", params=FAMILIES)
-def letters(request, launch):
+def page(request, launch):
     page = launch(request.param).new_page()
     yield page
     page.close()
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_texts_do_not_overlap_in_any_font(letters, name):
-    letters.set_content(getattr(drawings, name)().svg)
-    width, height = map(float, drawn(name).get("viewBox").split()[2:])
-    sizes = letters.evaluate(TEXTS)
+def test_texts_do_not_overlap_in_any_font(page, name):
+    page.set_content(getattr(drawings, name)().svg)
+    width, height = map(float, svg_root(name).get("viewBox").split()[2:])
+    sizes = page.evaluate(TEXT_BOXES)
     assert sizes
     for text in sizes:
         # A line box is higher than the letters themselves.
         text["y"], text["height"] = text["y"] + 0.15 * text["height"], 0.7 * text["height"]
         assert text["x"] >= 3 and text["x"] + text["width"] <= width - 3, text
         assert text["y"] >= 0 and text["y"] + text["height"] <= height, text
-    for one, other in combinations(sizes, 2):
-        is_apart = (
-            one["x"] + one["width"] + 2 <= other["x"]
-            or other["x"] + other["width"] + 2 <= one["x"]
-            or one["y"] + one["height"] <= other["y"]
-            or other["y"] + other["height"] <= one["y"]
+    for box, other_box in combinations(sizes, 2):
+        is_separate = (
+            box["x"] + box["width"] + 2 <= other_box["x"]
+            or other_box["x"] + other_box["width"] + 2 <= box["x"]
+            or box["y"] + box["height"] <= other_box["y"]
+            or other_box["y"] + other_box["height"] <= box["y"]
         )
-        assert is_apart, (one, other)
+        assert is_separate, (box, other_box)
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_texts_fit_their_boxes(letters, name):
+def test_texts_fit_their_boxes(page, name):
     """The smallest box that contains the centre of a text must contain the whole text."""
-    letters.set_content(getattr(drawings, name)().svg)
-    root = drawn(name)
+    page.set_content(getattr(drawings, name)().svg)
+    root = svg_root(name)
     boxes = [[float(box.get(key, 0)) for key in ("width", "x", "y", "height")] for box in root.iter(f"{SVG}rect")]
-    for text in letters.evaluate(TEXTS):
+    for text in page.evaluate(TEXT_BOXES):
         x, y = text["x"] + text["width"] / 2, text["y"] + text["height"] / 2
         width, left, *_ = min(box for box in boxes if box[1] < x < box[1] + box[0] and box[2] < y < box[2] + box[3])
         assert left + 1 <= text["x"] and text["x"] + text["width"] <= left + width - 1, text
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_letters_are_readable_on_a_phone(letters, name):
-    letters.set_viewport_size({"width": 360, "height": 800})
-    letters.set_content(f"<style>body {{ margin: 0 }}</style>{getattr(drawings, name)().svg}")
-    scale = letters.evaluate("document.querySelector('svg').getBoundingClientRect().width") / drawings.WIDTH
+def test_letters_are_readable_on_a_phone(page, name):
+    page.set_viewport_size({"width": 360, "height": 800})
+    page.set_content(f"<style>body {{ margin: 0 }}</style>{getattr(drawings, name)().svg}")
+    scale = page.evaluate("document.querySelector('svg').getBoundingClientRect().width") / drawings.WIDTH
     assert scale <= 360 / drawings.WIDTH
-    sizes = letters.eval_on_selector_all(
-        "text", "all => all.map((text) => parseFloat(getComputedStyle(text).fontSize))"
-    )
+    sizes = page.eval_on_selector_all("text", "all => all.map((text) => parseFloat(getComputedStyle(text).fontSize))")
     assert min(sizes) * scale >= 11
 
 
 def test_storage_merges_agrees_with_view():
     x = torch.arange(12).view(2, 3, 2)
     labels = texts("storage_merges")
-    verdicts = [text == "may merge" for text in labels if text.startswith("may")]
-    strides = []
+    drawn_verdicts = [text == "may merge" for text in labels if text.startswith("may")]
+    merge_is_possible = []
     for tensor in (x, x.transpose(0, 1)):
         assert f"shape {tuple(tensor.shape)}, strides {tensor.stride()}" in labels
         for axis in (0, 1):
             merged = [*tensor.shape[:axis], -1, *tensor.shape[axis + 2 :]]
             try:
-                strides.append(tensor.view(merged).shape[axis] > 0)
+                merge_is_possible.append(tensor.view(merged).shape[axis] > 0)
             except RuntimeError:
-                strides.append(False)
-    assert verdicts == strides == [True, True, False, False]
-    steps = [text for text in labels if re.fullmatch(r"[+−]\d", text)]
-    assert steps == ["+2"] * 5 + ["+1"] * 5 + ["+6", "−4"] * 2 + ["+6"] + ["+1", "+5", "+1"]
+                merge_is_possible.append(False)
+    assert drawn_verdicts == merge_is_possible == [True, True, False, False]
+    stride_labels = [text for text in labels if re.fullmatch(r"[+−]\d", text)]
+    assert stride_labels == ["+2"] * 5 + ["+1"] * 5 + ["+6", "−4"] * 2 + ["+6"] + ["+1", "+5", "+1"]
 
 
 def test_dot_product_shows_the_products_of_its_vectors():
@@ -155,9 +153,9 @@ def test_dot_product_shows_the_products_of_its_vectors():
     ]
     heads = [
         torch.tensor([float(n) for n in polygon.get("points").split()[0].split(",")])
-        for polygon in drawn("dot_product").iter(f"{SVG}polygon")
+        for polygon in svg_root("dot_product").iter(f"{SVG}polygon")
     ]
-    query_line = next(drawn("dot_product").iter(f"{SVG}polyline")).get("points").split()[0]
+    query_line = next(svg_root("dot_product").iter(f"{SVG}polyline")).get("points").split()[0]
     origin = heads[2].clone()  # b starts at the origin
     origin[1] = float(query_line.split(",")[1])
     query, *keys = [(head - origin) / (heads[0] - origin).norm() * 3 for head in heads]
@@ -185,7 +183,7 @@ def test_attention_drawing_names_the_shapes():
 
 def test_clock_hands_end_at_the_features():
     """A hand is an arrow that ends at (sine, cosine) of the position, on a clock with 0 at the top."""
-    root = drawn("clock_hands")
+    root = svg_root("clock_hands")
     centres = [[float(circle.get(key)) for key in ("cx", "cy")] for circle in root.iter(f"{SVG}circle")]
     tips = [polygon.get("points").split()[0].split(",") for polygon in root.iter(f"{SVG}polygon")][: len(centres)]
     ends = (torch.tensor([[float(n) for n in tip] for tip in tips]) - torch.tensor(centres)) / 27
@@ -194,8 +192,10 @@ def test_clock_hands_end_at_the_features():
     expected = [features[p, 2 * pair : 2 * pair + 2] for pair in (0, 2, 4) for p in range(6)]
     torch.testing.assert_close(ends, torch.stack(expected), atol=0.01, rtol=0)
     for pair in (0, 2, 4):
-        (turn,) = [text for text in texts("clock_hands") if text == f"+2: {2 * 180 / pi / 10000 ** (pair / 16):.0f}°"]
-        angle = float(turn[4:-1]) * pi / 180
+        (turn_label,) = [
+            text for text in texts("clock_hands") if text == f"+2: {2 * 180 / pi / 10000 ** (pair / 16):.0f}°"
+        ]
+        angle = float(turn_label[4:-1]) * pi / 180
         rotation = torch.tensor([[cos(angle), -sin(angle)], [sin(angle), cos(angle)]])  # for rows (sine, cosine)
         rows = features[:, 2 * pair : 2 * pair + 2]
         torch.testing.assert_close(rows[:-2] @ rotation, rows[2:], atol=0.02, rtol=0)
@@ -207,25 +207,25 @@ def test_path_lengths_match_the_gradient(layers, layer):
     torch.manual_seed(0)
     x = torch.randn(7, 4, dtype=torch.float64, requires_grad=True)
     kernel = torch.randn(4, 4, 5, dtype=torch.float64)
-    h, reached = x, []
+    states, has_gradient = x, []
     for _ in range(layers):
         if layer == "attention":
-            h = tl.scaled_dot_product_attention(h, h, h)
+            states = tl.scaled_dot_product_attention(states, states, states)
         else:
-            h = torch.nn.functional.conv1d(h.T[None], kernel, padding=2)[0].T
+            states = torch.nn.functional.conv1d(states.T[None], kernel, padding=2)[0].T
         # gradient of the last token with respect to every token
-        gradient = torch.autograd.grad(h[-1].sum(), x, retain_graph=True)[0]
-        reached.append(gradient[0].abs().sum().item() > 0)
-    assert reached == [False] * (layers - 1) + [True]
+        gradient = torch.autograd.grad(states[-1].sum(), x, retain_graph=True)[0]
+        has_gradient.append(gradient[0].abs().sum().item() > 0)
+    assert has_gradient == [False] * (layers - 1) + [True]
 
 
 def test_split_and_merge_shows_the_functions_numbers():
     numbers = [int(text) for text in texts("split_and_merge") if text.isdigit()]
     x = torch.tensor([[0, 1, 2, 3], [10, 11, 12, 13], [20, 21, 22, 23]])
-    cut = x.view(3, 2, 2).transpose(0, 1).flatten().tolist()  # the middle of the drawing is arranged head by head
+    by_head = x.view(3, 2, 2).transpose(0, 1).flatten().tolist()  # the middle of the drawing is arranged head by head
     heads = tl.split_heads(x, 2)
     merged = tl.merge_heads(heads).flatten().tolist()
-    assert numbers == x.flatten().tolist() + cut + merged + cut + heads.flatten().tolist()
+    assert numbers == x.flatten().tolist() + by_head + merged + by_head + heads.flatten().tolist()
     assert merged == x.flatten().tolist()
 
 
@@ -239,24 +239,24 @@ def test_block_parts_are_in_the_order_of_the_layer(norm_first):
     layer(torch.zeros(1, 3, 4))
     column = [
         (float(text.get("y")), text.text)
-        for text in drawn("block").iter(f"{SVG}text")
+        for text in svg_root("block").iter(f"{SVG}text")
         if (float(text.get("x")) > 260) == norm_first
     ]
-    column_texts = [words for _, words in sorted(column)]
+    column_texts = [label for _, label in sorted(column)]
     assert column_texts[0] == ("pre-norm" if norm_first else "post-norm")
-    assert [words for words in column_texts if words in ("norm", "attention", "feed-forward")] == calls
+    assert [label for label in column_texts if label in ("norm", "attention", "feed-forward")] == calls
     assert column_texts[-1] == ("x + f(norm(x))" if norm_first else "norm(x + f(x))")
     # A post-norm block has its norms on the residual stream; a pre-norm block has them on the branches, before the
     # parts.
-    stream = [float(text.get("x")) for text in drawn("block").iter(f"{SVG}text") if text.text == "x"][norm_first]
-    norms = [float(text.get("x")) for text in drawn("block").iter(f"{SVG}text") if text.text == "norm"]
+    stream = [float(text.get("x")) for text in svg_root("block").iter(f"{SVG}text") if text.text == "x"][norm_first]
+    norms = [float(text.get("x")) for text in svg_root("block").iter(f"{SVG}text") if text.text == "norm"]
     on_stream = [x == stream for x in norms if (x > 260) == norm_first]
     assert on_stream == [not norm_first] * 2
 
 
 def test_block_today_matches_a_modern_model():
-    then = tl.Transformer(11, 11, d_model=8, n_heads=2, n_layers=1, d_ff=32)
-    now = tl.LanguageModel(
+    original = tl.Transformer(11, 11, d_model=8, n_heads=2, n_layers=1, d_ff=32)
+    modern = tl.LanguageModel(
         11,
         d_model=8,
         n_heads=2,
@@ -271,8 +271,8 @@ def test_block_today_matches_a_modern_model():
     )
     labels = texts("block_today")
     for layer, norm, maps, order in (
-        (then.encoder.layers[0], "LayerNorm", "2 maps", False),
-        (next(part for part in now.modules() if isinstance(part, tl.EncoderLayer)), "RMSNorm", "3 maps", True),
+        (original.encoder.layers[0], "LayerNorm", "2 maps", False),
+        (next(part for part in modern.modules() if isinstance(part, tl.EncoderLayer)), "RMSNorm", "3 maps", True),
     ):
         assert type(layer.norm1).__name__ == norm
         assert layer.norm_first == order
@@ -280,7 +280,7 @@ def test_block_today_matches_a_modern_model():
         assert {norm, maps} <= {*labels}
     # the third RMSNorm comes after the last block
     assert (labels.count("LayerNorm"), labels.count("RMSNorm")) == (2, 3)
-    assert sum(isinstance(part, tl.RMSNorm) for part in now.modules()) == 3
+    assert sum(isinstance(part, tl.RMSNorm) for part in modern.modules()) == 3
     assert "sines and cosines" in labels
 
 
@@ -296,12 +296,12 @@ def test_families_marks_the_masks_that_pytorch_needs():
         "tgt_key_padding_mask": no_target,
         "memory_key_padding_mask": no_source,
     }
-    other = (
+    changed_inputs = (
         (source.masked_fill(no_source[..., None], 1.0), target, slice(0, 3)),
         (source, target.masked_fill(no_target[..., None], 1.0), slice(0, 3)),
         (source, torch.cat([target[:, :1], torch.ones(1, 3, 16)], dim=1), slice(0, 1)),
     )
-    root = drawn("families")
+    root = svg_root("families")
     labels = texts("families")
     start = labels.index("src_mask")
     names = labels[start - 1 :: 3][:6], labels[start::3][:6]
@@ -309,12 +309,14 @@ def test_families_marks_the_masks_that_pytorch_needs():
     needed = [circle.get("fill") == drawings.GREEN for circle in root.iter(f"{SVG}circle")][-6:]
     for name, filled in zip(names[1], needed):
         assert name in nn.Transformer.forward.__code__.co_varnames
-        kept = {mask: value for mask, value in masks.items() if mask != name}
+        given_masks = {mask: value for mask, value in masks.items() if mask != name}
         with torch.no_grad():
-            right = model(source, target, **kept)
+            expected = model(source, target, **given_masks)
             leaks = any(
-                not torch.allclose(model(src, tgt, **kept)[:, seen], right[:, seen], atol=1e-5)
-                for src, tgt, seen in other
+                not torch.allclose(
+                    model(src, tgt, **given_masks)[:, checked_positions], expected[:, checked_positions], atol=1e-5
+                )
+                for src, tgt, checked_positions in changed_inputs
             )
         assert leaks == filled, name
 
@@ -324,14 +326,14 @@ def test_softmax_in_pieces_ends_at_the_output_of_attention():
     start = labels.index("values") + 1
     numbers = torch.tensor([float(text) for text in labels[start : start + 12]]).view(6, 2)
     scores, values = numbers.T
-    whole = tl.scaled_dot_product_attention(torch.ones(1, 1), scores[:, None], values[:, None], scale=1.0)
-    assert labels[-1] == f"= {whole.item():.2f}"
+    expected = tl.scaled_dot_product_attention(torch.ones(1, 1), scores[:, None], values[:, None], scale=1.0)
+    assert labels[-1] == f"= {expected.item():.2f}"
     factors = [text.split("exp")[1] for text in labels if "factor" in text]
     assert factors == ["(2 − 4) = 0.14", "(4 − 4) = 1.00"]
     # After each piece: the largest score so far, the sum, and the weighted sum of the values.
     results = [float(text[2:]) for text in labels if text.startswith("= ")][:-1]
     for piece in range(3):
-        seen, seen_values = scores[: 2 * piece + 2], values[: 2 * piece + 2]
-        weights = torch.exp(seen - seen.max())
-        state = [seen.max().item(), weights.sum().item(), (weights @ seen_values).item()]
+        scores_so_far, values_so_far = scores[: 2 * piece + 2], values[: 2 * piece + 2]
+        weights = torch.exp(scores_so_far - scores_so_far.max())
+        state = [scores_so_far.max().item(), weights.sum().item(), (weights @ values_so_far).item()]
         torch.testing.assert_close(results[3 * piece : 3 * piece + 3], state, atol=0.006, rtol=0)

@@ -28,7 +28,7 @@ def two_heads(query, key, **options):
     """Return the weights from two heads whose projections are the identity: each head's output is the weights."""
     output = module_with_identity_projections()(*(x.repeat(1, 2) for x in (query, key, IDENTITY)), **options)
     first, second = output.chunk(2, dim=-1)
-    check(second, first, "heads that get the same features return the same")
+    assert_close_or_explain(second, first, "heads that get the same features return the same")
     return first
 
 
@@ -43,7 +43,7 @@ def module_with_identity_projections(**options):
 in_every_form = pytest.mark.parametrize("form", [weights, attention, two_heads])
 
 
-def check(actual, expected, sentence):
+def assert_close_or_explain(actual, expected, sentence):
     """Fail with the sentence and the actual numbers, unless these numbers are close to the expected ones."""
     expected = torch.as_tensor(expected, dtype=torch.float32)
     actual = actual.detach().float().cpu()
@@ -55,9 +55,9 @@ def numbers(x):
     return f"[{', '.join(map(numbers, x))}]" if isinstance(x, list) else f"{x:.3g}"
 
 
-def one_query(first):
+def one_query(first_score):
     """Return a query and four keys; the score before scaling is ``first`` for key 0, and 0 for the other three keys."""
-    return first * IDENTITY[:1], IDENTITY
+    return first_score * IDENTITY[:1], IDENTITY
 
 
 def random_query_and_key():
@@ -68,15 +68,19 @@ def random_query_and_key():
 def test_order_of_heads():
     features = torch.arange(6.0, device=DEVICE).view(1, 6)  # the features of one token
     heads = tl.split_heads(features, 3)
-    check(heads, [[[0, 1]], [[2, 3]], [[4, 5]]], "head h takes features h · d_head to (h + 1) · d_head - 1 of a token")
+    assert_close_or_explain(
+        heads, [[[0, 1]], [[2, 3]], [[4, 5]]], "head h takes features h · d_head to (h + 1) · d_head - 1 of a token"
+    )
     tokens = torch.tensor([[[0.0], [10.0]], [[1.0], [11.0]]], device=DEVICE)  # 2 heads, 2 tokens, 1 feature
-    check(tl.merge_heads(tokens), [[0, 1], [10, 11]], "merged, the features of head 0 come first in every token")
+    assert_close_or_explain(
+        tl.merge_heads(tokens), [[0, 1], [10, 11]], "merged, the features of head 0 come first in every token"
+    )
 
 
 @in_every_form
 def test_softmax_axis(form):
     query, key = random_query_and_key()
-    check(
+    assert_close_or_explain(
         form(query, torch.cat([key, query[:1]])).sum(-1),
         [1.0, 1.0, 1.0],
         "the softmax runs over the keys, the last axis: the weights of each query sum to 1",
@@ -86,18 +90,18 @@ def test_softmax_axis(form):
 @in_every_form
 def test_scale(form):
     """Scores are divided by √d_head, and not by d_head, by √d_model or by 1."""
-    largest = math.e**2 / (math.e**2 + 3)
-    check(
+    expected_weight = math.e**2 / (math.e**2 + 3)
+    assert_close_or_explain(
         form(*one_query(4.0))[0, 0],
-        largest,
-        f"scores are multiplied by 1/√d_head: for d_head 4, a score of 4 beside three of 0 gets {largest:.3f}",
+        expected_weight,
+        f"scores are multiplied by 1/√d_head: for d_head 4, a score of 4 beside three of 0 gets {expected_weight:.3f}",
     )
 
 
 @in_every_form
 def test_true_in_a_mask_means_attend(form):
     mask = torch.tensor([True, False, False, False], device=DEVICE)
-    check(
+    assert_close_or_explain(
         form(*one_query(0.0), mask=mask) > 0,
         [[True, False, False, False]],
         "True in a mask means may attend: under [True, False, False, False] key 0 alone gets a weight",
@@ -107,7 +111,7 @@ def test_true_in_a_mask_means_attend(form):
 @in_every_form
 def test_mask_is_applied_before_the_softmax(form):
     mask = torch.tensor([True, True, False, False], device=DEVICE)
-    check(
+    assert_close_or_explain(
         form(*one_query(0.0), mask=mask),
         [[0.5, 0.5, 0.0, 0.0]],
         "the mask hides scores before the softmax: two equal keys of four that are left get 0.5 each",
@@ -117,12 +121,14 @@ def test_mask_is_applied_before_the_softmax(form):
 @in_every_form
 def test_query_without_a_key_gets_zeros(form):
     mask = torch.zeros(1, N_KEYS, dtype=torch.bool, device=DEVICE)
-    check(form(*one_query(0.0), mask=mask), [[0.0] * N_KEYS], "a query that may attend to no key gets zeros")
+    assert_close_or_explain(
+        form(*one_query(0.0), mask=mask), [[0.0] * N_KEYS], "a query that may attend to no key gets zeros"
+    )
 
 
 @in_every_form
 def test_causal_mask(form):
-    check(
+    assert_close_or_explain(
         form(0 * IDENTITY, IDENTITY, is_causal=True),
         [[1, 0, 0, 0], [1 / 2, 1 / 2, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0], [1 / 4, 1 / 4, 1 / 4, 1 / 4]],
         "under is_causal query i attends to keys 0 … i: equal scores get 1/(i + 1) each",
@@ -131,11 +137,11 @@ def test_causal_mask(form):
 
 @pytest.mark.parametrize("form", [weights, attention])
 def test_bias_is_added_after_the_scale(form):
-    largest = math.e**2 / (math.e**2 + 3)
-    check(
+    expected_weight = math.e**2 / (math.e**2 + 3)
+    assert_close_or_explain(
         form(*one_query(0.0), bias=2 * IDENTITY[:1])[0, 0],
-        largest,
-        f"a bias is added to the scores after the scale: 2 beside three of 0 gets {largest:.3f}",
+        expected_weight,
+        f"a bias is added to the scores after the scale: 2 beside three of 0 gets {expected_weight:.3f}",
     )
 
 
@@ -144,14 +150,18 @@ def test_order_of_heads_in_the_module():
     module = module_with_identity_projections()
     mask = torch.tensor([[[True, True, False, False]], [[False, False, True, False]]], device=DEVICE)
     output = module(torch.zeros(1, 8, device=DEVICE), torch.zeros(4, 8, device=DEVICE), IDENTITY.repeat(1, 2), mask)
-    check(output, [[0.5, 0.5, 0, 0, 0, 0, 1, 0]], "the output holds the heads side by side, head 0 first")
+    assert_close_or_explain(
+        output, [[0.5, 0.5, 0, 0, 0, 0, 1, 0]], "the output holds the heads side by side, head 0 first"
+    )
 
 
 def test_which_heads_share_keys():
     query, key = torch.zeros(4, 1, 2, device=DEVICE), torch.zeros(2, 1, 2, device=DEVICE)
     value = torch.tensor([[[10.0]], [[20.0]]], device=DEVICE)
     output = tl.scaled_dot_product_attention(query, key, value, enable_gqa=True).flatten()
-    check(output, [10, 10, 20, 20], "of 4 heads that share 2 heads of keys, the first two read the first")
+    assert_close_or_explain(
+        output, [10, 10, 20, 20], "of 4 heads that share 2 heads of keys, the first two read the first"
+    )
 
 
 @pytest.mark.parametrize("name", ["q_proj", "k_proj", "v_proj", "out_proj"])
@@ -170,15 +180,19 @@ def test_bias_of_the_projections(name):
     expected = bias[None] if name == "out_proj" else output_of(bias[None])
     with torch.no_grad():
         getattr(module, name).bias.copy_(bias)
-    check(output_of(x), expected, f"{name} adds its bias")
+    assert_close_or_explain(output_of(x), expected, f"{name} adds its bias")
 
 
 def test_dropout():
     torch.manual_seed(0)
     query, key = torch.zeros(64, D_HEAD, device=DEVICE), IDENTITY
-    kept = tl.scaled_dot_product_attention(query, key, IDENTITY, dropout_p=0.5).unique()
-    check(kept, [0.0, 0.5], "dropout acts on the weights: each of 0.25 becomes 0, or is divided by 1 - p, here 0.5")
+    kept_weights = tl.scaled_dot_product_attention(query, key, IDENTITY, dropout_p=0.5).unique()
+    assert_close_or_explain(
+        kept_weights,
+        [0.0, 0.5],
+        "dropout acts on the weights: each of 0.25 becomes 0, or is divided by 1 - p, here 0.5",
+    )
     module = module_with_identity_projections(dropout=0.5)
     x = torch.zeros(4, 2 * D_HEAD, device=DEVICE), torch.zeros(4, 2 * D_HEAD, device=DEVICE), IDENTITY.repeat(1, 2)
-    check(module(*x).unique(), [0.0, 0.5], "a module drops weights in training")
-    check(module.eval()(*x).unique(), [0.25], "a module drops nothing in evaluation")
+    assert_close_or_explain(module(*x).unique(), [0.0, 0.5], "a module drops weights in training")
+    assert_close_or_explain(module.eval()(*x).unique(), [0.25], "a module drops nothing in evaluation")

@@ -27,7 +27,7 @@ ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "F.gelu": F.gelu, "nn.GELU": nn.G
 ACTIVATIONS |= {"F.silu": F.silu, "nn.SiLU": nn.SiLU(), "tanh": nn.GELU(approximate="tanh")}
 
 
-def theirs(kind, dtype=torch.float32, **options):
+def build_torch_layer(kind, dtype=torch.float32, **options):
     torch.manual_seed(0)
     return prepare(kind(D_MODEL, N_HEADS, D_FF, **{"dropout": 0.0, "batch_first": True} | options), dtype)
 
@@ -36,43 +36,43 @@ def vectors(length, seed=1, batch=2, dtype=torch.float32):
     return normal(batch, length, D_MODEL, seed=seed, dtype=dtype)
 
 
-def call(module, batch_first, *given, **masks):
+def call_torch(module, batch_first, *inputs, **masks):
     """Call PyTorch's module with tensors that are batch first."""
     if batch_first:
-        return module(*given, **masks)
-    return module(*(x.transpose(0, 1) for x in given), **masks).transpose(0, 1)
+        return module(*inputs, **masks)
+    return module(*(x.transpose(0, 1) for x in inputs), **masks).transpose(0, 1)
 
 
 def encoder_masks():
-    some = (normal(5, 5, seed=11) > 0).detach() | torch.eye(5, dtype=torch.bool, device=DEVICE)
+    random_mask = (normal(5, 5, seed=11) > 0).detach() | torch.eye(5, dtype=torch.bool, device=DEVICE)
     padding, causal = tl.padding_mask([3, 5], 5, device=DEVICE), tl.causal_mask(5, device=DEVICE)
-    hidden = ~padding[:, 0, 0]
+    key_padding_mask = ~padding[:, 0, 0]
     return {
         "none": ({}, {}),
-        "some": ({"mask": some}, {"src_mask": ~some}),
+        "some": ({"mask": random_mask}, {"src_mask": ~random_mask}),
         "causal": ({"is_causal": True}, {"src_mask": ~causal, "is_causal": True}),
-        "padding": ({"mask": padding}, {"src_key_padding_mask": hidden}),
-        "both": ({"mask": padding & causal}, {"src_mask": ~causal, "src_key_padding_mask": hidden}),
+        "padding": ({"mask": padding}, {"src_key_padding_mask": key_padding_mask}),
+        "both": ({"mask": padding & causal}, {"src_mask": ~causal, "src_key_padding_mask": key_padding_mask}),
     }
 
 
 def decoder_masks():
-    some = (normal(5, 6, seed=11) > 0).detach()
-    some[:, 0] = True
+    random_mask = (normal(5, 6, seed=11) > 0).detach()
+    random_mask[:, 0] = True
     padding, causal = tl.padding_mask([3, 5], 5, device=DEVICE), tl.causal_mask(5, device=DEVICE)
     memory = tl.padding_mask([6, 2], 6, device=DEVICE)
-    hidden, memory_hidden = ~padding[:, 0, 0], ~memory[:, 0, 0]
+    tgt_padding, memory_padding = ~padding[:, 0, 0], ~memory[:, 0, 0]
     return {
         "none": ({}, {}),
         "causal": ({"is_causal": True}, {"tgt_mask": ~causal, "tgt_is_causal": True}),
-        "memory": ({"memory_mask": some}, {"memory_mask": ~some}),
+        "memory": ({"memory_mask": random_mask}, {"memory_mask": ~random_mask}),
         "all": (
-            {"mask": padding & causal, "memory_mask": memory & some},
+            {"mask": padding & causal, "memory_mask": memory & random_mask},
             {
                 "tgt_mask": ~causal,
-                "tgt_key_padding_mask": hidden,
-                "memory_mask": ~some,
-                "memory_key_padding_mask": memory_hidden,
+                "tgt_key_padding_mask": tgt_padding,
+                "memory_mask": ~random_mask,
+                "memory_key_padding_mask": memory_padding,
             },
         ),
     }
@@ -89,19 +89,19 @@ OPTIONS = [
 ]
 
 
-def check(kind, mine, options, dtype, given, masks):
+def assert_same_as_torch(kind, our_class, options, dtype, inputs, masks):
     options = options | {"activation": ACTIVATIONS[options["activation"]], "layer_norm_eps": 0.01}
-    module = theirs(kind, dtype, **options)
+    module = build_torch_layer(kind, dtype, **options)
     state = torch.get_rng_state()
-    ours = mine.from_torch(module)
+    ours = our_class.from_torch(module)
     assert torch.equal(torch.get_rng_state(), state)  # no random numbers were drawn
     assert_separate_copies(ours, module)
     assert ours.norm_first == options["norm_first"] and ours.norm1.eps == ours.norm2.eps == 0.01
-    for masks_of_ours, torch_masks in masks.values():
-        actual = ours(*given, **masks_of_ours)
-        expected = call(module, options["batch_first"], *given, **torch_masks)
+    for our_masks, torch_masks in masks.values():
+        actual = ours(*inputs, **our_masks)
+        expected = call_torch(module, options["batch_first"], *inputs, **torch_masks)
         assert_close(actual, expected)
-        assert_gradients_close(actual, expected, given)
+        assert_gradients_close(actual, expected, inputs)
         assert_same_parameters(actual, ours, expected, module)
 
 
@@ -109,19 +109,19 @@ def check(kind, mine, options, dtype, given, masks):
 @pytest.mark.parametrize("options", OPTIONS)
 def test_encoder_layer_matches_pytorch(options, dtype):
     given = [vectors(5, dtype=dtype)]
-    check(nn.TransformerEncoderLayer, tl.EncoderLayer, options, dtype, given, encoder_masks())
+    assert_same_as_torch(nn.TransformerEncoderLayer, tl.EncoderLayer, options, dtype, given, encoder_masks())
 
 
 @pytest.mark.parametrize("dtype", FULL_PRECISION)
 @pytest.mark.parametrize("options", OPTIONS)
 def test_decoder_layer_matches_pytorch(options, dtype):
     given = [vectors(5, dtype=dtype), vectors(6, seed=2, dtype=dtype)]
-    check(nn.TransformerDecoderLayer, tl.DecoderLayer, options, dtype, given, decoder_masks())
+    assert_same_as_torch(nn.TransformerDecoderLayer, tl.DecoderLayer, options, dtype, given, decoder_masks())
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_evaluation_matches_pytorchs_fast_path(norm_first):
-    module = theirs(nn.TransformerEncoderLayer, norm_first=norm_first, activation="gelu").eval()
+    module = build_torch_layer(nn.TransformerEncoderLayer, norm_first=norm_first, activation="gelu").eval()
     ours, x = tl.EncoderLayer.from_torch(module), vectors(5)
     assert not any(part.training for part in ours.modules())
     with torch.no_grad():
@@ -137,24 +137,24 @@ def test_dropout_matches_pytorch(norm_first):
     """With the same seed, dropout zeroes the same entries in attention, in feed-forward, and before every sum."""
     # for larger batches, PyTorch draws in a different order
     x, memory = vectors(5, batch=1), vectors(6, seed=2, batch=1)
-    for kind, mine, given in (
+    for kind, our_class, inputs in (
         (nn.TransformerEncoderLayer, tl.EncoderLayer, (x,)),
         (nn.TransformerDecoderLayer, tl.DecoderLayer, (x, memory)),
     ):
-        module = theirs(kind, norm_first=norm_first, dropout=0.3)
-        ours = mine.from_torch(module)
+        module = build_torch_layer(kind, norm_first=norm_first, dropout=0.3)
+        ours = our_class.from_torch(module)
         outputs = []
         for layer in (ours, module):
             torch.manual_seed(1)
-            outputs.append(layer(*given))
+            outputs.append(layer(*inputs))
         assert_close(*outputs)
-        assert not torch.equal(ours(*given), ours(*given))
+        assert not torch.equal(ours(*inputs), ours(*inputs))
         ours.eval()
-        assert torch.equal(ours(*given), ours(*given))
-        assert_close(ours(*given), module.eval()(*given))
+        assert torch.equal(ours(*inputs), ours(*inputs))
+        assert_close(ours(*inputs), module.eval()(*inputs))
         assert {part.p for part in ours.modules() if isinstance(part, nn.Dropout)} == {0.3}
         assert ours.self_attention.dropout == 0.3
-        if mine is tl.DecoderLayer:
+        if our_class is tl.DecoderLayer:
             assert ours.cross_attention.dropout == 0.3
 
 
@@ -187,7 +187,7 @@ def test_from_torch_refuses_unsupported_options():
     module = nn.TransformerDecoderLayer(8, 2, 16)
     module.multihead_attn.dropout = 0.5
     raises(lambda: tl.DecoderLayer.from_torch(module), ValueError, text)
-    for kind, mine, names in (
+    for kind, our_class, names in (
         (nn.TransformerEncoderLayer, tl.EncoderLayer, ("norm1", "norm2")),
         (nn.TransformerDecoderLayer, tl.DecoderLayer, ("norm1", "norm2", "norm3")),
     ):
@@ -195,9 +195,9 @@ def test_from_torch_refuses_unsupported_options():
             module = kind(8, 2, 16)
             setattr(module, name, nn.Identity())
             text = "module must be a torch.nn.LayerNorm, got Identity"
-            raises(lambda module=module, mine=mine: mine.from_torch(module), TypeError, text)
+            raises(lambda module=module, our_class=our_class: our_class.from_torch(module), TypeError, text)
         text = f"module must be a torch.nn.{kind.__name__}, got Linear"
-        raises(lambda mine=mine: mine.from_torch(nn.Linear(8, 8)), TypeError, text)
+        raises(lambda our_class=our_class: our_class.from_torch(nn.Linear(8, 8)), TypeError, text)
     module = nn.TransformerEncoderLayer(8, 2, 16)
     module.self_attn = nn.MultiheadAttention(8, 2, add_zero_attn=True, dropout=0.1)
     text = "module must have add_zero_attn=False, got True: extra keys are not supported"
@@ -226,8 +226,8 @@ def test_layers_match_their_parts(norm_first):
         return x + part(norm(module, x)) if norm_first else norm(module, x + part(x))
 
     def feed_forward(layer):
-        one, two = layer.feed_forward.linear1, layer.feed_forward.linear2
-        return lambda x: torch.relu(x @ one.weight.T + one.bias) @ two.weight.T + two.bias
+        linear1, linear2 = layer.feed_forward.linear1, layer.feed_forward.linear2
+        return lambda x: torch.relu(x @ linear1.weight.T + linear1.bias) @ linear2.weight.T + linear2.bias
 
     expected = add(add(x, encoder.self_attention, encoder.norm1), feed_forward(encoder), encoder.norm2)
     assert_close(encoder(x), expected)
@@ -245,9 +245,11 @@ def test_feed_forward_is_applied_to_each_position(activation, lead):
     assert actual.shape == x.shape
     for position in range(4):
         assert_close(module(x[..., position : position + 1, :]), actual[..., position : position + 1, :])
-    hidden = x @ module.linear1.weight.T + module.linear1.bias
-    hidden = hidden * (hidden > 0) if activation == "relu" else hidden * 0.5 * (1 + torch.erf(hidden / math.sqrt(2)))
-    assert_close(actual, hidden @ module.linear2.weight.T + module.linear2.bias)
+    features = x @ module.linear1.weight.T + module.linear1.bias
+    features = (
+        features * (features > 0) if activation == "relu" else features * 0.5 * (1 + torch.erf(features / math.sqrt(2)))
+    )
+    assert_close(actual, features @ module.linear2.weight.T + module.linear2.bias)
 
 
 def test_feed_forward_defaults_to_four_times_d_model():
@@ -275,9 +277,9 @@ def test_leading_axes_are_independent(lead):
     x, memory = normal(*lead, 5, D_MODEL, seed=1), normal(*lead, 6, D_MODEL, seed=2)
     actual, decoded = encoder(x, is_causal=True), decoder(x, memory)
     assert actual.shape == decoded.shape == x.shape
-    for one in [()] if not lead else [(0, 0), (1, 2)]:
-        assert_close(actual[one], encoder(x[one], is_causal=True))
-        assert_close(decoded[one], decoder(x[one], memory[one]))
+    for index in [()] if not lead else [(0, 0), (1, 2)]:
+        assert_close(actual[index], encoder(x[index], is_causal=True))
+        assert_close(decoded[index], decoder(x[index], memory[index]))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -285,10 +287,10 @@ def test_leading_axes_are_independent(lead):
 def test_fully_masked_tokens_are_finite(norm_first, dtype):
     encoder, decoder = (layer.to(dtype) for layer in layers(norm_first=norm_first))
     x, memory = vectors(5, dtype=dtype), vectors(6, seed=2, dtype=dtype)
-    nothing = torch.zeros(5, 5, dtype=torch.bool, device=DEVICE)
+    empty_mask = torch.zeros(5, 5, dtype=torch.bool, device=DEVICE)
     for output, layer in (
-        (encoder(x, nothing), encoder),
-        (decoder(x, memory, nothing, tl.padding_mask([0, 3], 6, device=DEVICE)), decoder),
+        (encoder(x, empty_mask), encoder),
+        (decoder(x, memory, empty_mask, tl.padding_mask([0, 3], 6, device=DEVICE)), decoder),
     ):
         assert output.isfinite().all()
         inputs = [x, *layer.parameters()]
@@ -369,7 +371,7 @@ def test_gate_multiplies_the_features(activation, bias):
     module = prepare(tl.FeedForward(D_MODEL, D_FF, activation, bias=bias, gated=True))
     x = vectors(5)
 
-    def act(z):
+    def activate(z):
         if activation == "silu":
             return z / (1 + (-z).exp())
         if activation == "gelu_tanh":
@@ -380,8 +382,8 @@ def test_gate_multiplies_the_features(activation, bias):
         z = z @ layer.weight.double().cpu().T
         return z + layer.bias.double().cpu() if bias else z
 
-    wide = x.double().cpu()
-    expected = linear(act(linear(wide, module.gate)) * linear(wide, module.linear1), module.linear2)
+    x_float64 = x.double().cpu()
+    expected = linear(activate(linear(x_float64, module.gate)) * linear(x_float64, module.linear1), module.linear2)
     assert_close(module(x), expected)
     inputs = (x, *module.parameters())
     assert len(inputs) == (7 if bias else 4)
@@ -399,14 +401,14 @@ def test_gated_layer_has_as_many_parameters():
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("norm", ["layer", "rms"])
 def test_layers_take_either_norm_and_its_eps(norm, norm_first):
-    kinds = {"layer": (tl.LayerNorm, 1e-5), "rms": (tl.RMSNorm, 1e-6)}
-    kind, own = kinds[norm]
+    norm_classes = {"layer": (tl.LayerNorm, 1e-5), "rms": (tl.RMSNorm, 1e-6)}
+    norm_class, default_eps = norm_classes[norm]
     for layer_of in (tl.EncoderLayer, tl.DecoderLayer):
         for eps in (None, 0.25):
             layer = prepare(layer_of(D_MODEL, N_HEADS, D_FF, norm_first=norm_first, norm=norm, eps=eps))
             norms = [part for part in layer.modules() if isinstance(part, (tl.LayerNorm, tl.RMSNorm))]
             assert len(norms) == (2 if layer_of is tl.EncoderLayer else 3)
-            assert all(type(part) is kind and part.eps == (own if eps is None else eps) for part in norms)
+            assert all(type(part) is norm_class and part.eps == (default_eps if eps is None else eps) for part in norms)
     layer = prepare(tl.EncoderLayer(D_MODEL, N_HEADS, D_FF, norm_first=norm_first, norm=norm, eps=0.25))
     x = vectors(5)
 
@@ -416,8 +418,8 @@ def test_layers_take_either_norm_and_its_eps(norm, norm_first):
         return x + part.bias if norm == "layer" else x
 
     y = x
-    for part, own_norm in ((layer.self_attention, layer.norm1), (layer.feed_forward, layer.norm2)):
-        y = y + part(normalized(y, own_norm)) if norm_first else normalized(y + part(y), own_norm)
+    for part, part_norm in ((layer.self_attention, layer.norm1), (layer.feed_forward, layer.norm2)):
+        y = y + part(normalized(y, part_norm)) if norm_first else normalized(y + part(y), part_norm)
     assert_close(layer(x), y)
 
 
@@ -443,9 +445,9 @@ def test_layers_pass_options_to_attention():
 encoder = {norm_first: tl.EncoderLayer(8, 2, 16, norm_first=norm_first) for norm_first in (False, True)}
 decoder = {norm_first: tl.DecoderLayer(8, 2, 16, norm_first=norm_first) for norm_first in (False, True)}
 x, y = torch.zeros(3, 4, 8), torch.zeros(3, 6, 8)
-seen = torch.ones(4, 6, dtype=torch.bool)
-DTYPE = "{} must have the dtype of the module's weights, torch.float32, got torch.{}"
-SCORES = "mask must broadcast to the scores (3, 2, 4, {}), got shape {}: its axis {} must be 1 or {}, not {}"
+bool_mask = torch.ones(4, 6, dtype=torch.bool)
+DTYPE_ERROR = "{} must have the dtype of the module's weights, torch.float32, got torch.{}"
+MASK_SHAPE_ERROR = "mask must broadcast to the scores (3, 2, 4, {}), got shape {}: its axis {} must be 1 or {}, not {}"
 WRONG_CALLS = [
     (lambda: tl.FeedForward(0), ValueError, "d_model must be at least 1, got 0"),
     (lambda: tl.FeedForward(8, 0), ValueError, "d_ff must be at least 1, got 0"),
@@ -488,7 +490,7 @@ for norm_first in (False, True):
     e, d = encoder[norm_first], decoder[norm_first]
     WRONG_CALLS += [
         (lambda e=e: e([1.0]), TypeError, "x must be a tensor, got list"),
-        (lambda e=e: e(x.double()), TypeError, DTYPE.format("x", "float64")),
+        (lambda e=e: e(x.double()), TypeError, DTYPE_ERROR.format("x", "float64")),
         (lambda e=e: e(x.bool()), TypeError, "x must be floating point, got torch.bool"),
         (
             lambda e=e: e(x[..., :6]),
@@ -501,29 +503,29 @@ for norm_first in (False, True):
             ValueError,
             "x must be on the device of the module's weights, cpu, got meta",
         ),
-        (lambda e=e: e(x, seen), ValueError, SCORES.format(4, (4, 6), "-1 (k_len)", 4, 6)),
+        (lambda e=e: e(x, bool_mask), ValueError, MASK_SHAPE_ERROR.format(4, (4, 6), "-1 (k_len)", 4, 6)),
         (
-            lambda e=e: e(x, seen[:, :4], is_causal=True),
+            lambda e=e: e(x, bool_mask[:, :4], is_causal=True),
             ValueError,
             "mask and is_causal must not be given together, got both: combine them, mask & causal, with "
             "causal = torch.ones(q_len, k_len, dtype=torch.bool).tril()",
         ),
-        (lambda d=d: d(x.half(), y), TypeError, DTYPE.format("x", "float16")),
+        (lambda d=d: d(x.half(), y), TypeError, DTYPE_ERROR.format("x", "float16")),
         (lambda d=d: d(x, None), TypeError, "memory must be a tensor, got None"),
-        (lambda d=d: d(x, y.double()), TypeError, DTYPE.format("memory", "float64")),
+        (lambda d=d: d(x, y.double()), TypeError, DTYPE_ERROR.format("memory", "float64")),
         (
             lambda d=d: d(x, y[..., :6]),
             ValueError,
             "memory must have shape (..., k_len, d_model) with d_model 8, got (3, 6, 6)",
         ),
         (
-            lambda d=d: d(x, y, memory_mask=seen.mT),
+            lambda d=d: d(x, y, memory_mask=bool_mask.mT),
             ValueError,
-            "memory_" + SCORES.format(6, (6, 4), "-1 (k_len)", 6, 4),
+            "memory_" + MASK_SHAPE_ERROR.format(6, (6, 4), "-1 (k_len)", 6, 4),
         ),
-        (lambda d=d: d(x, y, seen), ValueError, SCORES.format(4, (4, 6), "-1 (k_len)", 4, 6)),
+        (lambda d=d: d(x, y, bool_mask), ValueError, MASK_SHAPE_ERROR.format(4, (4, 6), "-1 (k_len)", 4, 6)),
         (
-            lambda d=d: d(x, y, memory_mask=seen.float()),
+            lambda d=d: d(x, y, memory_mask=bool_mask.float()),
             TypeError,
             "memory_mask must be bool, True where a query may attend, got torch.float32 with 0 and 1: "
             "use memory_mask.bool(), or memory_mask == 0 if 1 is what hides",

@@ -65,7 +65,7 @@ def by_loop(query, key, value, key_mask=None, is_causal=False, feature_map=elu_p
     return rows.reshape(*lead, q_len, value.shape[-1])
 
 
-def with_weights(query, key, value, is_causal=False, feature_map=elu_plus_one):
+def by_weights(query, key, value, is_causal=False, feature_map=elu_plus_one):
     """Compute the definition for longer sequences: all weights at once, in float64."""
     query, key, value = (x.cpu().double() for x in (query, key, value))
     similarity = feature_map(query) @ feature_map(key).mT
@@ -74,12 +74,12 @@ def with_weights(query, key, value, is_causal=False, feature_map=elu_plus_one):
     return similarity @ value / similarity.sum(-1, keepdim=True)
 
 
-def recurrent(query, key, value, feature_map=tl.elu_feature_map):
+def by_recurrence(query, key, value, feature_map=tl.elu_feature_map):
     """Compute token by token, from the initial state; tensors are (batch, heads, seq, features)."""
-    batch, heads, seq, _ = query.shape
+    batch, random_heads, seq, _ = query.shape
     d_value = value.shape[-1]
     features = feature_map(query[..., :1, :]).shape[-1]
-    state = tl.initial_state(batch, heads, features, d_value, dtype=query.dtype, device=query.device)
+    state = tl.initial_state(batch, random_heads, features, d_value, dtype=query.dtype, device=query.device)
     outputs = []
     for i in range(seq):
         token = query[..., i, :], key[..., i, :], value[..., i, :]
@@ -88,7 +88,7 @@ def recurrent(query, key, value, feature_map=tl.elu_feature_map):
     return torch.stack(outputs, -2) if outputs else value
 
 
-def heads(*lengths, d_head=4, d_value=6, lead=(2, 3), dtype=torch.float32, **options):
+def random_heads(*lengths, d_head=4, d_value=6, lead=(2, 3), dtype=torch.float32, **options):
     """Return query, key and value with this number of tokens."""
     q_len, k_len = lengths * 2 if len(lengths) == 1 else lengths
     sizes = (q_len, d_head), (k_len, d_head), (k_len, d_value)
@@ -96,11 +96,11 @@ def heads(*lengths, d_head=4, d_value=6, lead=(2, 3), dtype=torch.float32, **opt
 
 
 @st.composite
-def problems(draw):
+def linear_attention_arguments(draw):
     """Arguments of both forms: any leading axes, sizes from 0, masks that broadcast, every dtype."""
     lead = draw(st.lists(st.integers(0, 3), max_size=4))
     is_causal = draw(st.booleans())
-    q_len, k_len, d_head, d_value = (draw(st.integers(0, most)) for most in (5, 7, 4, 3))
+    q_len, k_len, d_head, d_value = (draw(st.integers(0, largest)) for largest in (5, 7, 4, 3))
     q_len = k_len if is_causal else q_len
     dtype = draw(st.sampled_from(DTYPES))
     contiguous = draw(st.booleans())
@@ -126,7 +126,7 @@ def problems(draw):
 
 
 @few_examples
-@given(problem=problems())
+@given(problem=linear_attention_arguments())
 def test_linear_attention_agrees_with_the_definition(problem):
     query, key, value, key_mask, is_causal, chunk_size, (feature_map, theirs) = problem
     copies = [x.detach().clone() for x in (query, key, value)]
@@ -157,26 +157,26 @@ FORMS = [
 
 @pytest.mark.parametrize(("chunk_size", "feature_map", "dtype"), FORMS)
 def test_all_forms_agree(chunk_size, feature_map, dtype):
-    tensors = heads(37, dtype=dtype)
+    tensors = random_heads(37, dtype=dtype)
     causal = tl.causal_linear_attention(*tensors, feature_map=feature_map, chunk_size=chunk_size)
-    steps = recurrent(*tensors, feature_map=feature_map)
+    steps = by_recurrence(*tensors, feature_map=feature_map)
     assert_close(causal, steps)
     assert_gradients_close(causal, steps, tensors)
     # The last query sees every key in both forms; likewise, every query sees all keys of the prefix that it ends.
-    prefixes = [
+    expected_outputs = [
         tl.bidirectional_linear_attention(query, key, value, feature_map=feature_map)
         for n in range(1, 38)
         for query, key, value in [(tensors[0][..., n - 1 : n, :], tensors[1][..., :n, :], tensors[2][..., :n, :])]
     ]
-    prefixes = torch.cat(prefixes, -2)
-    assert_close(causal, prefixes)
-    assert_gradients_close(causal, prefixes, tensors)
+    expected_outputs = torch.cat(expected_outputs, -2)
+    assert_close(causal, expected_outputs)
+    assert_gradients_close(causal, expected_outputs, tensors)
 
 
 @needs_float64
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_gradcheck(is_causal):
-    tensors = heads(5, d_head=3, d_value=2, lead=(2,), dtype=torch.float64)
+    tensors = random_heads(5, d_head=3, d_value=2, lead=(2,), dtype=torch.float64)
     mask = torch.tensor([[True, True, False, True, True], [False] * 5], device=DEVICE)[:, None]
 
     def attend(query, key, value, key_mask):
@@ -204,7 +204,7 @@ def test_gradcheck_of_a_step():
 
 @needs_float64
 def test_second_derivatives_exist():
-    tensors = heads(5, d_head=2, d_value=2, lead=(1,), dtype=torch.float64)
+    tensors = random_heads(5, d_head=2, d_value=2, lead=(1,), dtype=torch.float64)
     assert torch.autograd.gradgradcheck(lambda *x: tl.causal_linear_attention(*x, chunk_size=2), tensors)
 
 
@@ -247,7 +247,7 @@ def test_elu_feature_map_is_exact_far_below_zero():
 
 
 def test_any_number_of_features():
-    query, key, value = heads(9)
+    query, key, value = random_heads(9)
     project = normal(4, 7, seed=5).detach()
 
     def random_features(x):
@@ -268,15 +268,15 @@ def test_any_number_of_features():
 
 
 def test_feature_map_can_be_a_learned_module():
-    query, key, value = heads(9)
+    query, key, value = random_heads(9)
     torch.manual_seed(0)
     learned = nn.Sequential(nn.Linear(4, 5), nn.Softplus()).to(DEVICE)
     output = tl.causal_linear_attention(query, key, value, feature_map=learned, chunk_size=4)
     grads = gradients(output, list(learned.parameters()))
     similarity = (learned(query) @ learned(key).mT).tril()
     expected = gradients(similarity @ value / similarity.sum(-1, keepdim=True), list(learned.parameters()))
-    for grad, other in zip(grads, expected):
-        assert_close(grad, other)
+    for grad, expected_grad in zip(grads, expected):
+        assert_close(grad, expected_grad)
 
 
 # Properties.
@@ -284,32 +284,32 @@ def test_feature_map_can_be_a_learned_module():
 
 @pytest.mark.parametrize("chunk_size", [1, 3, 4, 100])
 def test_causal_output_does_not_depend_on_later_tokens(chunk_size):
-    tensors = [x.detach() for x in heads(12)]
+    tensors = [x.detach() for x in random_heads(12)]
     before = tl.causal_linear_attention(*tensors, chunk_size=chunk_size)
     for n in range(12):
-        changed = [x.clone() for x in tensors]
-        for x in changed:
+        changed_tensors = [x.clone() for x in tensors]
+        for x in changed_tensors:
             x[..., n:, :] += 3.0
-        after = tl.causal_linear_attention(*changed, chunk_size=chunk_size)
+        after = tl.causal_linear_attention(*changed_tensors, chunk_size=chunk_size)
         assert torch.equal(after[..., :n, :], before[..., :n, :])
         assert not torch.isclose(after[..., n, :], before[..., n, :]).any()
 
 
 @pytest.mark.parametrize("chunk_size", [1, 4, 100])
 def test_gradients_do_not_reach_later_tokens(chunk_size):
-    query, key, value = heads(12)
+    query, key, value = random_heads(12)
     output = tl.causal_linear_attention(query, key, value, chunk_size=chunk_size)
     for grad in torch.autograd.grad(output[..., :5, :].square().sum(), (query, key, value)):
         assert (grad[..., 5:, :] == 0).all() and (grad[..., :5, :] != 0).any()
 
 
 @pytest.mark.parametrize("is_causal", [False, True])
-@pytest.mark.parametrize("hidden", [[5, 6], [0, 1], [0, 3, 4, 6]])
+@pytest.mark.parametrize("padding", [[5, 6], [0, 1], [0, 3, 4, 6]])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_padding_is_excluded_from_both_sums(dtype, hidden, is_causal):
-    tensors = heads(7, dtype=dtype)
+def test_padding_is_excluded_from_both_sums(dtype, padding, is_causal):
+    tensors = random_heads(7, dtype=dtype)
     real = torch.ones(7, dtype=torch.bool, device=DEVICE)
-    real[hidden] = False
+    real[padding] = False
 
     def attend(query, key, value, **options):
         if is_causal:
@@ -318,20 +318,20 @@ def test_padding_is_excluded_from_both_sums(dtype, hidden, is_causal):
 
     output = attend(*tensors, key_mask=real)
     # The values in the padding have no effect.
-    changed = [x.detach().clone() for x in tensors]
-    for x in changed[1:]:
-        x[..., hidden, :] = 50.0
-    assert torch.equal(attend(*changed, key_mask=real), output)
+    changed_tensors = [x.detach().clone() for x in tensors]
+    for x in changed_tensors[1:]:
+        x[..., padding, :] = 50.0
+    assert torch.equal(attend(*changed_tensors, key_mask=real), output)
     # Outputs and gradients of the real tokens are the same as without padding.
     assert_close(output[..., real, :], attend(*(x[..., real, :] for x in tensors)))
     for grad in gradients(output, tensors[1:]):
-        assert (grad[..., hidden, :] == 0).all() and (grad[..., real, :] != 0).any()
+        assert (grad[..., padding, :] == 0).all() and (grad[..., real, :] != 0).any()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_fully_masked_query_gets_zeros_and_finite_gradients(is_causal, dtype):
-    tensors = heads(7, dtype=dtype)
+    tensors = random_heads(7, dtype=dtype)
     lengths = [0, 4]
     mask = tl.padding_mask(lengths, 7, device=DEVICE)
     if is_causal:
@@ -348,7 +348,7 @@ def test_fully_masked_query_gets_zeros_and_finite_gradients(is_causal, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_features_that_are_zero_match_nothing(dtype):
-    query, key, value = (x.detach() for x in heads(7, dtype=dtype))
+    query, key, value = (x.detach() for x in random_heads(7, dtype=dtype))
     query[..., 3, :] = -1.0  # this query has no positive feature
     key[..., :2, :] = -1.0  # the first two queries have no key with a matching feature
     tensors = [x.requires_grad_() for x in (query, key, value)]
@@ -370,7 +370,7 @@ def test_single_token_may_have_zero_features():
 
 
 def test_output_is_within_the_range_of_values():
-    query, key, value = (x.detach() * 5 for x in heads(40))
+    query, key, value = (x.detach() * 5 for x in random_heads(40))
     for output in (
         tl.bidirectional_linear_attention(query, key, value),
         tl.causal_linear_attention(query, key, value, chunk_size=7),
@@ -380,7 +380,7 @@ def test_output_is_within_the_range_of_values():
 
 
 def test_permuting_keys_changes_nothing_without_causality():
-    query, key, value = heads(6, 8)
+    query, key, value = random_heads(6, 8)
     order = torch.tensor([3, 0, 7, 4, 1, 6, 2, 5])
     output = tl.bidirectional_linear_attention(query, key, value)
     assert_close(tl.bidirectional_linear_attention(query, key[..., order, :], value[..., order, :]), output)
@@ -389,23 +389,23 @@ def test_permuting_keys_changes_nothing_without_causality():
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("i", range(3))
 def test_nan_propagates_to_later_tokens_only(i, dtype):
-    tensors = [x.detach() for x in heads(8, dtype=dtype)]
+    tensors = [x.detach() for x in random_heads(8, dtype=dtype)]
     tensors[i][0, 0, 4, 1] = math.nan
     output = tl.causal_linear_attention(*tensors, chunk_size=3)
-    hit = torch.zeros(2, 3, 8, 6, dtype=torch.bool, device=DEVICE)
+    expected_nan = torch.zeros(2, 3, 8, 6, dtype=torch.bool, device=DEVICE)
     if i == 0:
-        hit[0, 0, 4] = True  # NaN in a query affects only this query
+        expected_nan[0, 0, 4] = True  # NaN in a query affects only this query
     else:
-        hit[0, 0, 4:, slice(1, 2) if i == 2 else slice(None)] = True
+        expected_nan[0, 0, 4:, slice(1, 2) if i == 2 else slice(None)] = True
     actual = output.isnan()
     assert not actual[..., :3, :].any(), "an earlier chunk"
-    assert (actual | ~hit).all() and not actual[1].any() and not actual[0, 1:].any()
+    assert (actual | ~expected_nan).all() and not actual[1].any() and not actual[0, 1:].any()
 
 
 # Accuracy in float32: one large key, and long sequences.
 
 
-def own_subtracted(query, key, value, chunk_size, feature_map):
+def by_subtracting_own_term(query, key, value, chunk_size, feature_map):
     """Compute the state before a chunk as the sum up to the chunk's end minus the chunk's sum: this loses digits."""
     q, k, v = (x.unflatten(-2, (-1, chunk_size)) for x in (feature_map(query), feature_map(key), value))
     own_S, own_z = k.mT @ v, k.sum(-2)
@@ -415,7 +415,7 @@ def own_subtracted(query, key, value, chunk_size, feature_map):
     return (numerator / (q @ z.unsqueeze(-1) + weights.sum(-1, keepdim=True))).flatten(-3, -2)
 
 
-def summed_and_taken_back(query, key, value, chunk_size, feature_map):
+def by_subtracting_later_terms(query, key, value, chunk_size, feature_map):
     """Compute the prefix sums as the sum over all keys minus the later keys, a form that loses digits as well."""
     q, k = feature_map(query), feature_map(key)
     outer = k.unsqueeze(-1) * value.unsqueeze(-2)
@@ -424,69 +424,73 @@ def summed_and_taken_back(query, key, value, chunk_size, feature_map):
     return (q.unsqueeze(-2) @ S).squeeze(-2) / (q * z).sum(-1, keepdim=True)
 
 
-def ours(query, key, value, chunk_size, feature_map):
+def by_chunks(query, key, value, chunk_size, feature_map):
     return tl.causal_linear_attention(query, key, value, chunk_size=chunk_size, feature_map=feature_map)
 
 
 def by_steps(query, key, value, chunk_size, feature_map):
-    return recurrent(query, key, value, feature_map)
+    return by_recurrence(query, key, value, feature_map)
 
 
-def one_huge_key(place, seq=64):
-    query, key, value = (x.detach() for x in heads(seq, lead=(1, 2)))
-    key[..., place, :] = 25.0  # its exponential is 7e10, to which float32 cannot add anything below 4096
+def tensors_with_a_huge_key(position, seq=64):
+    query, key, value = (x.detach() for x in random_heads(seq, lead=(1, 2)))
+    key[..., position, :] = 25.0  # its exponential is 7e10, to which float32 cannot add anything below 4096
     return query, key, value
 
 
-@pytest.mark.parametrize("form", [ours, by_steps])
-@pytest.mark.parametrize("place", [63, 57, 50, 8, 7, 0])
+@pytest.mark.parametrize("form", [by_chunks, by_steps])
+@pytest.mark.parametrize("position", [63, 57, 50, 8, 7, 0])
 @pytest.mark.parametrize("chunk_size", [1, 8, 48, 64])
-def test_huge_key_does_not_change_earlier_outputs(chunk_size, place, form):
-    tensors = one_huge_key(place)
-    expected = with_weights(*tensors, is_causal=True, feature_map=torch.exp)
+def test_huge_key_does_not_change_earlier_outputs(chunk_size, position, form):
+    tensors = tensors_with_a_huge_key(position)
+    expected = by_weights(*tensors, is_causal=True, feature_map=torch.exp)
     actual = form(*tensors, chunk_size, torch.exp)
     assert (actual.cpu() - expected).abs().max() < 5e-6 * expected.abs().max()
     # The outputs before the huge key must equal the outputs of a sequence that ends before this key.
-    cut = form(*(x[..., :place, :] for x in tensors), chunk_size, torch.exp) if place else actual[..., :0, :]
-    torch.testing.assert_close(actual[..., :place, :], cut, rtol=1e-6, atol=1e-6)
+    shortened = (
+        form(*(x[..., :position, :] for x in tensors), chunk_size, torch.exp) if position else actual[..., :0, :]
+    )
+    torch.testing.assert_close(actual[..., :position, :], shortened, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("place", [63, 57])
-def test_huge_key_does_not_change_earlier_gradients(place):
-    tensors = [x.requires_grad_() for x in one_huge_key(place)]
+@pytest.mark.parametrize("position", [63, 57])
+def test_huge_key_does_not_change_earlier_gradients(position):
+    tensors = [x.requires_grad_() for x in tensors_with_a_huge_key(position)]
     output = tl.causal_linear_attention(*tensors, feature_map=torch.exp, chunk_size=8)
-    expected = with_weights(*tensors, is_causal=True, feature_map=torch.exp)
+    expected = by_weights(*tensors, is_causal=True, feature_map=torch.exp)
     upstream = normal(*output.shape, seed=9).detach()
-    for grad, other in zip(
+    for grad, expected_grad in zip(
         torch.autograd.grad(output, tensors, upstream), torch.autograd.grad(expected, tensors, upstream.cpu().double())
     ):
-        before = (..., slice(0, place), slice(None))
-        assert (grad.cpu()[before] - other.cpu()[before]).abs().max() < 1e-5 * other[before].abs().max()
+        earlier = (..., slice(0, position), slice(None))
+        assert (grad.cpu()[earlier] - expected_grad.cpu()[earlier]).abs().max() < 1e-5 * expected_grad[
+            earlier
+        ].abs().max()
 
 
-@pytest.mark.parametrize("form", [own_subtracted, summed_and_taken_back])
+@pytest.mark.parametrize("form", [by_subtracting_own_term, by_subtracting_later_terms])
 def test_difference_of_sums_fails_with_a_huge_key(form):
     """The two tempting forms above must fail these tests."""
-    harmless = [x.detach() for x in heads(64, lead=(1, 2))]
-    expected = with_weights(*harmless, is_causal=True, feature_map=torch.exp)
-    assert_close(form(*harmless, 8, torch.exp), expected)
-    tensors = one_huge_key(57)
-    expected = with_weights(*tensors, is_causal=True, feature_map=torch.exp)
+    small_tensors = [x.detach() for x in random_heads(64, lead=(1, 2))]
+    expected = by_weights(*small_tensors, is_causal=True, feature_map=torch.exp)
+    assert_close(form(*small_tensors, 8, torch.exp), expected)
+    tensors = tensors_with_a_huge_key(57)
+    expected = by_weights(*tensors, is_causal=True, feature_map=torch.exp)
     actual = form(*tensors, 8, torch.exp)
     assert not (actual.cpu() - expected)[..., :57, :].abs().max() < 0.5
 
 
-LONG = 65536
+LONG_SEQ = 65536
 
 
-def prefixes(query, key, value):
+def outputs_of_prefixes(query, key, value):
     """Return the outputs for every prefix, from sums in float64, one column of values after the other."""
     q, k = elu_plus_one(query.cpu().double()), elu_plus_one(key.cpu().double())
     columns = [(q * (k * column.unsqueeze(-1)).cumsum(-2)).sum(-1) for column in value.cpu().double().unbind(-1)]
     return torch.stack(columns, -1) / (q * k.cumsum(-2)).sum(-1, keepdim=True)
 
 
-def sums(query, key, value):
+def outputs_of_all_keys(query, key, value):
     """Return the outputs for all keys, from sums in float64."""
     q, k = elu_plus_one(query.cpu().double()), elu_plus_one(key.cpu().double())
     return q @ (k.mT @ value.cpu().double()) / (q @ k.sum(-2, keepdim=True).mT)
@@ -494,12 +498,12 @@ def sums(query, key, value):
 
 def test_float32_is_accurate_at_length_65536():
     """Values have mean 1, since sums of values around zero would hardly grow. Every output is then near 1."""
-    query, key, value = (x.detach() for x in heads(LONG, lead=(1, 1), d_head=16, d_value=8))
+    query, key, value = (x.detach() for x in random_heads(LONG_SEQ, lead=(1, 1), d_head=16, d_value=8))
     value = value + 1
-    expected = sums(query, key, value)
+    expected = outputs_of_all_keys(query, key, value)
     actual = tl.bidirectional_linear_attention(query, key, value)
     assert (actual.cpu() - expected).abs().max() < 2e-5
-    expected = prefixes(query, key, value)
+    expected = outputs_of_prefixes(query, key, value)
     for chunk_size in (64, 128, 1000):
         actual = tl.causal_linear_attention(query, key, value, chunk_size=chunk_size)
         assert (actual.cpu() - expected).abs().max() < 2e-5, chunk_size
@@ -515,30 +519,32 @@ def test_float32_is_accurate_at_length_65536():
 
 
 def test_gradients_in_float32_are_accurate_at_length_16384():
-    tensors = heads(16384, lead=(1, 1), d_head=8, d_value=4)
+    tensors = random_heads(16384, lead=(1, 1), d_head=8, d_value=4)
     exact = [x.detach().cpu().double().requires_grad_() for x in tensors]
     upstream = normal(1, 1, 16384, 4, seed=7).detach()
     actual = torch.autograd.grad(tl.causal_linear_attention(*tensors), tensors, upstream)
-    for grad, other in zip(actual, torch.autograd.grad(prefixes(*exact), exact, upstream.cpu().double())):
-        assert (grad.cpu() - other).abs().max() < 1e-5 * other.abs().max()
+    for grad, expected_grad in zip(
+        actual, torch.autograd.grad(outputs_of_prefixes(*exact), exact, upstream.cpu().double())
+    ):
+        assert (grad.cpu() - expected_grad).abs().max() < 1e-5 * expected_grad.abs().max()
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("autocast", [False, True])
 def test_half_precision_is_summed_in_float32(dtype, autocast):
     """Sums of 65,536 keys exceed the range of float16 and the precision of bfloat16."""
-    query, key, value = ((x.detach() + 1).to(dtype) for x in heads(LONG, lead=(1, 1), d_head=16, d_value=4))
+    query, key, value = ((x.detach() + 1).to(dtype) for x in random_heads(LONG_SEQ, lead=(1, 1), d_head=16, d_value=4))
     with torch.autocast(DEVICE.type, dtype=dtype, enabled=autocast):
-        both_ways = tl.bidirectional_linear_attention(query, key, value)
+        bidirectional = tl.bidirectional_linear_attention(query, key, value)
         causal = tl.causal_linear_attention(query, key, value)
         features, v = elu_plus_one(key.float()[..., :-1, :]), value.float()[..., :-1, :]
         state = (features.unsqueeze(-1) * v.unsqueeze(-2)).sum(-3), features.sum(-2)
-        state, last = tl.linear_attention_step(state, *(x[..., -1, :] for x in (query, key, value)))
+        state, last_output = tl.linear_attention_step(state, *(x[..., -1, :] for x in (query, key, value)))
     assert state[0].dtype == state[1].dtype == torch.float32
     for actual, exact in (
-        (both_ways, sums(query, key, value)),
-        (causal, prefixes(query, key, value)),
-        (last, sums(query, key, value)[..., -1, :]),
+        (bidirectional, outputs_of_all_keys(query, key, value)),
+        (causal, outputs_of_prefixes(query, key, value)),
+        (last_output, outputs_of_all_keys(query, key, value)[..., -1, :]),
     ):
         assert actual.dtype == dtype
         torch.testing.assert_close(actual.cpu().double(), exact, rtol=0.6 * torch.finfo(dtype).eps, atol=1e-4)
@@ -547,7 +553,7 @@ def test_half_precision_is_summed_in_float32(dtype, autocast):
 # Memory.
 
 
-def memory_of(seq, backward, **options):
+def peak_memory(seq, backward, **options):
     """Return the peak memory of one call, in tensors of (seq, heads * d_head)."""
     tensors = [torch.randn(1, 2, seq, 32, device=DEVICE, requires_grad=backward) for _ in range(3)]
     upstream = torch.randn(1, 2, seq, 32, device=DEVICE)
@@ -565,7 +571,7 @@ def memory_of(seq, backward, **options):
 
 @pytest.mark.parametrize("backward", [False, True])
 def test_memory_is_linear_in_length(backward):
-    short, long = memory_of(2048, backward), memory_of(8192, backward)
+    short, long = peak_memory(2048, backward), peak_memory(8192, backward)
     assert long < 1.1 * short  # memory per token, at four times the length
     # All prefixes of S would take 32 such tensors, their gradients another 32, and all weights 8192 / 32.
     assert long < (30 if backward else 2.5)
@@ -595,7 +601,7 @@ def test_bidirectional_memory_is_features_and_output():
 
 
 def test_state_sums_up_earlier_tokens_and_is_not_modified():
-    query, key, value = heads(9)
+    query, key, value = random_heads(9)
     state = tl.initial_state(2, 3, 4, 6, device=DEVICE)
     assert [x.shape for x in state] == [(2, 3, 4, 6), (2, 3, 4)]
     assert all((x == 0).all() and x.dtype == torch.float32 for x in state)
@@ -604,8 +610,8 @@ def test_state_sums_up_earlier_tokens_and_is_not_modified():
         new, _ = tl.linear_attention_step(state, *token)
         assert all(torch.equal(x, y) and x._version == 0 for x, y in zip(state, before))
         assert all(x._version == 0 for x in (query, key, value))
-        again, _ = tl.linear_attention_step(state, *token)
-        assert all(torch.equal(x, y) for x, y in zip(new, again))
+        repeated, _ = tl.linear_attention_step(state, *token)
+        assert all(torch.equal(x, y) for x, y in zip(new, repeated))
         state = new
     k = elu_plus_one(key.cpu().double())
     assert_close(state[0], k.mT @ value.cpu().double())
@@ -614,11 +620,11 @@ def test_state_sums_up_earlier_tokens_and_is_not_modified():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_state_of_half_precision_is_float32(dtype):
-    kept = torch.promote_types(dtype, torch.float32)
+    state_dtype = torch.promote_types(dtype, torch.float32)
     state = tl.initial_state(1, 1, 2, 3, dtype=dtype, device=DEVICE)
-    query, key, value = (x[..., 0, :] for x in heads(1, lead=(1, 1), d_head=2, d_value=3, dtype=dtype))
+    query, key, value = (x[..., 0, :] for x in random_heads(1, lead=(1, 1), d_head=2, d_value=3, dtype=dtype))
     state, output = tl.linear_attention_step(state, query, key, value)
-    assert [x.dtype for x in state] == [kept, kept] and output.dtype == dtype
+    assert [x.dtype for x in state] == [state_dtype, state_dtype] and output.dtype == dtype
     assert_close(output, value)  # the token attends to itself only
 
 
@@ -633,7 +639,7 @@ def test_state_has_constant_size():
 
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1, 3)])
 def test_a_step_takes_any_leading_axes(lead):
-    query, key, value = heads(1, lead=lead)
+    query, key, value = random_heads(1, lead=lead)
     state = torch.zeros(*lead, 4, 6, device=DEVICE), torch.zeros(*lead, 4, device=DEVICE)
     _, output = tl.linear_attention_step(state, *(x[..., 0, :] for x in (query, key, value)))
     assert_close(output, value[..., 0, :])
@@ -647,7 +653,7 @@ def attention(dtype=torch.float32, **options):
     return prepare(tl.LinearAttention(D_MODEL, N_HEADS, **options), dtype)
 
 
-def by_hand(module, query, key=None, value=None, mask=None, is_causal=False):
+def by_definition(module, query, key=None, value=None, mask=None, is_causal=False):
     """Compute projections by their matrices, heads by the definition, and the output projection, in float64."""
     key = query if key is None else key
     value = key if value is None else value
@@ -670,13 +676,13 @@ def by_hand(module, query, key=None, value=None, mask=None, is_causal=False):
 def test_module_is_projections_around_linear_attention(lead, bias, dtype):
     module = attention(dtype, bias=bias, chunk_size=2)
     x, y = (normal(*lead, n, D_MODEL, seed=n, dtype=dtype) for n in (5, 7))
-    assert_close(module(x), by_hand(module, x))
-    assert_close(module(x, y), by_hand(module, x, y))
-    assert_close(module(x, y, y * 2), by_hand(module, x, y, y * 2))
-    assert_close(module(x, is_causal=True), by_hand(module, x, is_causal=True))
+    assert_close(module(x), by_definition(module, x))
+    assert_close(module(x, y), by_definition(module, x, y))
+    assert_close(module(x, y, y * 2), by_definition(module, x, y, y * 2))
+    assert_close(module(x, is_causal=True), by_definition(module, x, is_causal=True))
     mask = torch.tensor([True, False, True, True, False], device=DEVICE)
-    assert_close(module(x, mask=mask), by_hand(module, x, mask=mask))
-    assert_close(module(x, mask=mask, is_causal=True), by_hand(module, x, mask=mask, is_causal=True))
+    assert_close(module(x, mask=mask), by_definition(module, x, mask=mask))
+    assert_close(module(x, mask=mask, is_causal=True), by_definition(module, x, mask=mask, is_causal=True))
     if x.numel():
         module(x, is_causal=True).sum().backward()
         assert all(parameter.grad is not None for parameter in module.parameters())
@@ -685,7 +691,7 @@ def test_module_is_projections_around_linear_attention(lead, bias, dtype):
 def test_keys_and_values_may_have_other_features():
     module = attention(d_key_in=5, d_value_in=7)
     x, y, z = normal(2, 4, D_MODEL, seed=1), normal(2, 6, 5, seed=2), normal(2, 6, 7, seed=3)
-    assert_close(module(x, y, z), by_hand(module, x, y, z))
+    assert_close(module(x, y, z), by_definition(module, x, y, z))
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -715,8 +721,8 @@ def test_weights_match_forward():
         assert_close(weights.sum(-1), torch.ones(2, N_HEADS, 5))
         values = tl.split_heads(module.v_proj(tokens), N_HEADS)
         assert_close(module.out_proj(tl.merge_heads(weights @ values)), output)
-    nothing = torch.zeros(5, dtype=torch.bool, device=DEVICE)
-    assert (module.weights(x, mask=nothing) == 0).all()
+    empty_mask = torch.zeros(5, dtype=torch.bool, device=DEVICE)
+    assert (module.weights(x, mask=empty_mask) == 0).all()
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -734,7 +740,7 @@ def test_from_torch_copies_projections():
     state, softmax = module.state_dict(), tl.MultiHeadAttention.from_torch(theirs).state_dict()
     assert state.keys() == softmax.keys() and all(torch.equal(state[name], softmax[name]) for name in state)
     x = normal(2, 5, D_MODEL, seed=1)
-    assert_close(module(x), by_hand(module, x))
+    assert_close(module(x), by_definition(module, x))
     raises(
         lambda: tl.LinearAttention.from_torch(nn.MultiheadAttention(12, 3, dropout=0.5)),
         ValueError,
@@ -771,7 +777,7 @@ def test_the_module_under_autocast(dtype):
         assert_close(steps, module(x, is_causal=True).to(dtype))
 
 
-def in_linear(model):
+def with_linear_attention(model):
     """Return the model with all attention replaced by linear attention with the same weights."""
     model = copy.deepcopy(model)
     for layer in model.modules():
@@ -786,12 +792,12 @@ def in_linear(model):
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_linear_attention_in_an_encoder_layer(norm_first):
     torch.manual_seed(0)
-    layer = in_linear(prepare(tl.EncoderLayer(D_MODEL, N_HEADS, 24, norm_first=norm_first)))
+    layer = with_linear_attention(prepare(tl.EncoderLayer(D_MODEL, N_HEADS, 24, norm_first=norm_first)))
     x, mask = normal(2, 7, D_MODEL, seed=1), tl.padding_mask([7, 4], 7, device=DEVICE)
     for options in ({}, {"is_causal": True}, {"mask": mask}, {"mask": mask, "is_causal": True}):
 
         def part(x, options=options):
-            return by_hand(layer.self_attention, x, **options).float().to(DEVICE)
+            return by_definition(layer.self_attention, x, **options).float().to(DEVICE)
 
         if norm_first:
             expected = x + part(layer.norm1(x))
@@ -807,19 +813,19 @@ def test_linear_attention_in_an_encoder_layer(norm_first):
 
 def test_linear_attention_in_a_decoder_layer():
     torch.manual_seed(0)
-    layer = in_linear(prepare(tl.DecoderLayer(D_MODEL, N_HEADS, 24)))
+    layer = with_linear_attention(prepare(tl.DecoderLayer(D_MODEL, N_HEADS, 24)))
     x, memory = normal(2, 7, D_MODEL, seed=1), normal(2, 5, D_MODEL, seed=2)
     mask = tl.padding_mask([5, 2], 5, device=DEVICE)
     output = layer(x, memory, memory_mask=mask, is_causal=True)
 
     def part(attention, *inputs, **options):
-        return by_hand(attention, *inputs, **options).float().to(DEVICE)
+        return by_definition(attention, *inputs, **options).float().to(DEVICE)
 
     expected = layer.norm1(x + part(layer.self_attention, x, is_causal=True))
     expected = layer.norm2(expected + part(layer.cross_attention, expected, memory, mask=mask))
     assert_close(output, layer.norm3(expected + layer.feed_forward(expected)))
-    alone = layer(x[1:], memory[1:, :2], is_causal=True)
-    assert_close(output[1:], alone)
+    shortened = layer(x[1:], memory[1:, :2], is_causal=True)
+    assert_close(output[1:], shortened)
     cache, projected = layer.self_attention.new_cache(), layer.cross_attention.project(memory)
     steps = torch.cat([layer.step(new, cache, projected, mask) for new in x.split([2, 1, 4], -2)], -2)
     assert_close(steps, output)
@@ -828,7 +834,7 @@ def test_linear_attention_in_a_decoder_layer():
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_linear_transformer_generates_the_same_with_its_cache(norm_first):
     torch.manual_seed(0)
-    model = in_linear(prepare(tl.Transformer(20, 20, 24, 2, 2, 48, norm_first=norm_first)).eval())
+    model = with_linear_attention(prepare(tl.Transformer(20, 20, 24, 2, 2, 48, norm_first=norm_first)).eval())
     source = torch.randint(20, (3, 6), generator=torch.Generator().manual_seed(1)).to(DEVICE)
     mask = tl.padding_mask([6, 4, 1], 6, device=DEVICE)
     with_states = model.generate(source, mask, bos=0, max_new_tokens=20)
@@ -840,7 +846,7 @@ def test_linear_transformer_generates_the_same_with_its_cache(norm_first):
 
 def test_linear_attention_can_be_trained():
     torch.manual_seed(0)
-    layer = in_linear(tl.EncoderLayer(D_MODEL, N_HEADS, 24)).to(DEVICE)
+    layer = with_linear_attention(tl.EncoderLayer(D_MODEL, N_HEADS, 24)).to(DEVICE)
     x, goal = normal(4, 9, D_MODEL, seed=1).detach(), normal(4, 9, D_MODEL, seed=2).detach()
     optimizer, losses = torch.optim.Adam(layer.parameters(), lr=0.01), []
     for _ in range(60):
@@ -868,9 +874,9 @@ def test_the_module_can_be_copied_and_saved(tmp_path):
     x = normal(2, 5, D_MODEL, seed=1)
     torch.save(module, tmp_path / "module.pt")
     loaded = torch.load(tmp_path / "module.pt", weights_only=False)
-    for other in (copy.deepcopy(module), loaded):
-        assert torch.equal(other(x, is_causal=True), module(x, is_causal=True))
-        assert other.chunk_size == 3
+    for copied in (copy.deepcopy(module), loaded):
+        assert torch.equal(copied(x, is_causal=True), module(x, is_causal=True))
+        assert copied.chunk_size == 3
     assert module.extra_repr().startswith("n_heads=3")
 
 
@@ -879,26 +885,26 @@ def test_the_module_can_be_copied_and_saved(tmp_path):
 def test_gqa_shares_the_state(rotate, n_kv_heads):
     torch.manual_seed(0)
     module = tl.LinearAttention(12, 6, n_kv_heads=n_kv_heads, rotate=rotate, chunk_size=2).to(DEVICE)
-    own, state = tl.LinearAttention(12, 6, rotate=rotate).to(DEVICE), dict(module.state_dict())
+    ungrouped, state = tl.LinearAttention(12, 6, rotate=rotate).to(DEVICE), dict(module.state_dict())
     for name in ("k_proj.weight", "k_proj.bias", "v_proj.weight", "v_proj.bias"):
-        heads = state[name].chunk(n_kv_heads)
-        state[name] = torch.cat([heads[head * n_kv_heads // 6] for head in range(6)])
-    own.load_state_dict(state)
+        random_heads = state[name].chunk(n_kv_heads)
+        state[name] = torch.cat([random_heads[head * n_kv_heads // 6] for head in range(6)])
+    ungrouped.load_state_dict(state)
     x = normal(2, 5, 12, seed=1)
-    padding, of_heads = tl.padding_mask([3, 5], 5, device=DEVICE), (normal(6, 1, 5, seed=2) > 0).detach()
+    padding, mask_of_heads = tl.padding_mask([3, 5], 5, device=DEVICE), (normal(6, 1, 5, seed=2) > 0).detach()
     for options in (
         {},
         {"is_causal": True},
         {"mask": padding},
-        {"mask": of_heads, "is_causal": True},
+        {"mask": mask_of_heads, "is_causal": True},
         {"mask": padding[0, 0]},
     ):
-        assert_close(module(x, **options), own(x, **options))
-        assert_gradients_close(module(x, **options), own(x, **options), (x,))
-        assert_close(module.weights(x, **options), own.weights(x, **options))
+        assert_close(module(x, **options), ungrouped(x, **options))
+        assert_gradients_close(module(x, **options), ungrouped(x, **options), (x,))
+        assert_close(module.weights(x, **options), ungrouped.weights(x, **options))
     cache = module.new_cache()
     steps = [module.step(new, cache) for new in x.split([2, 1, 2], -2)]
-    assert_close(torch.cat(steps, -2), own(x, is_causal=True))
+    assert_close(torch.cat(steps, -2), ungrouped(x, is_causal=True))
     assert cache.state[0].numel() == 2 * n_kv_heads * 2 * 2
 
 
@@ -914,7 +920,9 @@ def test_linear_attention_takes_a_head_size_and_qk_norm(rotate):
     softmax.load_state_dict(module.state_dict())
     x = normal(2, 5, 12, seed=1)
     query, (key, value) = softmax._project_query(x), softmax.project(x)
-    query, key, value = (heads.repeat_interleave(4 // heads.shape[1], 1) for heads in (query, key, value))
+    query, key, value = (
+        random_heads.repeat_interleave(4 // random_heads.shape[1], 1) for random_heads in (query, key, value)
+    )
     for causal, function in ((True, tl.causal_linear_attention), (False, tl.bidirectional_linear_attention)):
         expected = module.out_proj(tl.merge_heads(function(query, key, value)))
         assert_close(module(x, is_causal=causal), expected)
@@ -929,13 +937,13 @@ def test_linear_attention_takes_a_head_size_and_qk_norm(rotate):
 # The exact text of every error.
 
 q, k, v = torch.zeros(2, 5, 4), torch.zeros(2, 7, 4), torch.zeros(2, 7, 6)
-seen = torch.ones(7, dtype=torch.bool)
+bool_mask = torch.ones(7, dtype=torch.bool)
 PAIRS = (
     "{} must hide whole keys, in shape (..., 1, k_len), got {}: linear attention forms no weights of single pairs to "
     "hide; what comes later is hidden by its causal form"
 )
-MASK = "{} must broadcast to the scores (2, 1, 7), got shape {}: its axis {} must be 1 or {}, not {}"
-FLOAT = (
+MASK_SHAPE_ERROR = "{} must broadcast to the scores (2, 1, 7), got shape {}: its axis {} must be 1 or {}, not {}"
+FLOAT_MASK_ERROR = (
     "key_mask must be bool, True where a query may attend, got torch.float32 with 0 and 1: "
     "use key_mask.bool(), or key_mask == 0 if 1 is what hides"
 )
@@ -945,11 +953,11 @@ def cosine(x):
     return x.cos() - 1.5
 
 
-def nothing(x):
+def all_zeros(x):
     return torch.zeros_like(x)
 
 
-def one_number(x):
+def sum_of_all(x):
     return x.square().sum()
 
 
@@ -957,11 +965,11 @@ def transposed(x):
     return x.mT
 
 
-def shape_of(x):
+def return_shape(x):
     return x.shape
 
 
-def by_length(x):
+def length_dependent(x):
     return torch.ones(*x.shape[:-1], x.shape[-2])
 
 
@@ -982,22 +990,22 @@ WRONG_CALLS = [
         ValueError,
         "query and key and value must have leading axes that broadcast, got (2,) and (2,) and (3,)",
     ),
-    ((q, k, v), {"key_mask": seen.tolist()}, TypeError, "key_mask must be a tensor of bool, got list"),
-    ((q, k, v), {"key_mask": seen.float()}, TypeError, FLOAT),
+    ((q, k, v), {"key_mask": bool_mask.tolist()}, TypeError, "key_mask must be a tensor of bool, got list"),
+    ((q, k, v), {"key_mask": bool_mask.float()}, TypeError, FLOAT_MASK_ERROR),
     (
         (q, k, v),
-        {"key_mask": seen.to("meta")},
+        {"key_mask": bool_mask.to("meta")},
         ValueError,
         "query and key_mask must be on one device, got cpu and meta",
     ),
-    ((q, k, v), {"key_mask": seen[:6]}, ValueError, MASK.format("key_mask", (6,), "-1 (k_len)", 7, 6)),
-    ((q, k, v), {"key_mask": seen.expand(5, 7)}, ValueError, PAIRS.format("key_mask", (5, 7))),
-    ((q, k, v), {"key_mask": seen.expand(2, 5, 7)}, ValueError, PAIRS.format("key_mask", (2, 5, 7))),
+    ((q, k, v), {"key_mask": bool_mask[:6]}, ValueError, MASK_SHAPE_ERROR.format("key_mask", (6,), "-1 (k_len)", 7, 6)),
+    ((q, k, v), {"key_mask": bool_mask.expand(5, 7)}, ValueError, PAIRS.format("key_mask", (5, 7))),
+    ((q, k, v), {"key_mask": bool_mask.expand(2, 5, 7)}, ValueError, PAIRS.format("key_mask", (2, 5, 7))),
     (
         (q, k, v),
-        {"key_mask": seen.expand(3, 1, 7)},
+        {"key_mask": bool_mask.expand(3, 1, 7)},
         ValueError,
-        MASK.format("key_mask", (3, 1, 7), "-3 (leading axis)", 2, 3),
+        MASK_SHAPE_ERROR.format("key_mask", (3, 1, 7), "-3 (leading axis)", 2, 3),
     ),
     ((q, k, v), {"feature_map": 3}, TypeError, "feature_map must be a function of a tensor, got int"),
     ((q, k, v), {"feature_map": "elu"}, TypeError, "feature_map must be a function of a tensor, got str"),
@@ -1022,15 +1030,15 @@ WRONG_CALLS = [
     ),
     (
         (q, k, v),
-        {"feature_map": nothing},
+        {"feature_map": all_zeros},
         ValueError,
-        "feature_map nothing must not return zeros alone, got nothing else for query",
+        "feature_map all_zeros must not return zeros alone, got nothing else for query",
     ),
     (
         (q, k, v),
-        {"feature_map": one_number},
+        {"feature_map": sum_of_all},
         ValueError,
-        "feature_map one_number must keep all axes of query (2, 5, 4) but the last, got ()",
+        "feature_map sum_of_all must keep all axes of query (2, 5, 4) but the last, got ()",
     ),
     (
         (q, k, v),
@@ -1040,15 +1048,15 @@ WRONG_CALLS = [
     ),
     (
         (q, k, v),
-        {"feature_map": shape_of},
+        {"feature_map": return_shape},
         ValueError,
-        "feature_map shape_of must keep all axes of query (2, 5, 4) but the last, got Size",
+        "feature_map return_shape must keep all axes of query (2, 5, 4) but the last, got Size",
     ),
     (
         (q, k, v),
-        {"feature_map": by_length},
+        {"feature_map": length_dependent},
         ValueError,
-        "feature_map by_length must return one number of features, got 5 and 7",
+        "feature_map length_dependent must return one number of features, got 5 and 7",
     ),
 ]
 WRONG_FOR_CAUSAL = [
@@ -1057,8 +1065,8 @@ WRONG_FOR_CAUSAL = [
     ((k, k, v), {"chunk_size": -3}, ValueError, "chunk_size must be at least 1, got -3"),
     ((k, k, v), {"chunk_size": 2.0}, TypeError, "chunk_size must be an integer, got 2.0"),
     ((k, k, v), {"chunk_size": True}, TypeError, "chunk_size must be an integer, got True"),
-    ((k, k, v), {"key_mask": seen[:1].expand(7, 7)}, ValueError, PAIRS.format("key_mask", (7, 7))),
-    ((k, k, v), {"feature_map": nothing}, ValueError, WRONG_CALLS[-5][3]),
+    ((k, k, v), {"key_mask": bool_mask[:1].expand(7, 7)}, ValueError, PAIRS.format("key_mask", (7, 7))),
+    ((k, k, v), {"feature_map": all_zeros}, ValueError, WRONG_CALLS[-5][3]),
 ]
 
 S, z = torch.zeros(2, 3, 4, 6), torch.zeros(2, 3, 4)
@@ -1146,7 +1154,7 @@ def test_bidirectional_errors_name_the_argument(arguments, options, error, text)
 
 @pytest.mark.parametrize(("arguments", "options", "error", "text"), WRONG_FOR_CAUSAL)
 def test_causal_errors_name_the_argument(arguments, options, error, text):
-    if options.get("feature_map") is nothing:
+    if options.get("feature_map") is all_zeros:
         text = text.replace("(2, 5, 4)", "(2, 7, 4)")
     raises(lambda: tl.causal_linear_attention(*arguments, **options), error, text)
 

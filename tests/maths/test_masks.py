@@ -19,7 +19,7 @@ def mask_by_rule(rows, columns, rule):
     return torch.tensor(entries, dtype=torch.bool, device=DEVICE).reshape(rows, columns)
 
 
-def require_mask(mask, expected):
+def assert_mask(mask, expected):
     assert mask.dtype == torch.bool and mask.device == expected.device and mask.is_contiguous()
     assert mask.shape == expected.shape and torch.equal(mask, expected)
 
@@ -30,9 +30,9 @@ def require_mask(mask, expected):
 @pytest.mark.parametrize(("q_len", "k_len"), list(itertools.product(SIZES, SIZES)))
 def test_causal_mask_counts_from_the_end(q_len, k_len):
     mask = tl.causal_mask(q_len, k_len, device=DEVICE)
-    require_mask(mask, mask_by_rule(q_len, k_len, lambda i, j: q_len - 1 - i <= k_len - 1 - j))
+    assert_mask(mask, mask_by_rule(q_len, k_len, lambda i, j: q_len - 1 - i <= k_len - 1 - j))
     if q_len == k_len:
-        require_mask(tl.causal_mask(q_len, device=DEVICE), mask_by_rule(q_len, q_len, lambda i, j: j <= i))
+        assert_mask(tl.causal_mask(q_len, device=DEVICE), mask_by_rule(q_len, q_len, lambda i, j: j <= i))
     if q_len and k_len:
         assert mask[-1].all()
         assert (~mask.any(-1)).sum() == max(q_len - k_len, 0)  # these queries precede the first key
@@ -51,26 +51,28 @@ def test_causal_mask_is_pytorchs_lower_right_mask():
 @pytest.mark.parametrize(("seq", "window"), list(itertools.product(SIZES, (1, 2, 3, 9, 10**6))))
 def test_a_sliding_window_is_the_token_and_those_before_it(seq, window):
     mask = tl.sliding_window_mask(seq, window, device=DEVICE)
-    require_mask(mask, mask_by_rule(seq, seq, lambda i, j: i - window < j <= i))
+    assert_mask(mask, mask_by_rule(seq, seq, lambda i, j: i - window < j <= i))
     both_ways = mask | mask.mT
     assert torch.equal(both_ways, mask_by_rule(seq, seq, lambda i, j: abs(i - j) < window))
 
 
 @pytest.mark.parametrize(("seq", "prefix"), [(seq, prefix) for seq in SIZES for prefix in range(seq + 1)])
 def test_a_prefix_is_visible_to_all(seq, prefix):
-    require_mask(tl.prefix_mask(seq, prefix, device=DEVICE), mask_by_rule(seq, seq, lambda i, j: j < prefix or j <= i))
+    assert_mask(tl.prefix_mask(seq, prefix, device=DEVICE), mask_by_rule(seq, seq, lambda i, j: j < prefix or j <= i))
 
 
 @pytest.mark.parametrize("k_len", [0, 1, 3, 300])
-@pytest.mark.parametrize("kind", [list, tuple, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8])
-def test_padding_is_hidden_as_a_key(k_len, kind):
+@pytest.mark.parametrize("container", [list, tuple, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8])
+def test_padding_is_hidden_as_a_key(k_len, container):
     lengths = sorted({0, min(1, k_len), min(100, k_len)})
     expected = mask_by_rule(len(lengths), k_len, lambda i, j: j < lengths[i])[:, None, None]
-    given = kind(lengths) if kind in (list, tuple) else torch.tensor(lengths, dtype=kind, device=DEVICE)
-    require_mask(tl.padding_mask(given, k_len, device=DEVICE), expected)
-    if isinstance(given, torch.Tensor):
-        require_mask(tl.padding_mask(given, k_len), expected)  # the mask is on the device of the lengths
-        assert given.tolist() == lengths and given._version == 0
+    lengths_argument = (
+        container(lengths) if container in (list, tuple) else torch.tensor(lengths, dtype=container, device=DEVICE)
+    )
+    assert_mask(tl.padding_mask(lengths_argument, k_len, device=DEVICE), expected)
+    if isinstance(lengths_argument, torch.Tensor):
+        assert_mask(tl.padding_mask(lengths_argument, k_len), expected)  # the mask is on the device of the lengths
+        assert lengths_argument.tolist() == lengths and lengths_argument._version == 0
 
 
 def test_padding_mask_without_sequences_and_without_padding():
@@ -116,10 +118,10 @@ def test_masks_combine():
     causal, padding = tl.causal_mask(4, device=DEVICE), tl.padding_mask([4, 2], 4, device=DEVICE)
     both = causal & padding
     assert both.shape == (2, 1, 4, 4)
-    require_mask(both[0, 0], causal)
-    require_mask(both[1, 0], mask_by_rule(4, 4, lambda i, j: j <= i and j < 2))
+    assert_mask(both[0, 0], causal)
+    assert_mask(both[1, 0], mask_by_rule(4, 4, lambda i, j: j <= i and j < 2))
     window, prefix = tl.sliding_window_mask(5, 2, device=DEVICE), tl.prefix_mask(5, 2, device=DEVICE)
-    require_mask(
+    assert_mask(
         window | (prefix & ~tl.prefix_mask(5, 0, device=DEVICE)),
         mask_by_rule(5, 5, lambda i, j: i - j in (0, 1) or i < j < 2),
     )
@@ -150,8 +152,8 @@ def test_pytorch_takes_bool_and_additive_masks(dtype):
     query, key, value = query_key_value(5, dtype=dtype)
     mask = tl.causal_mask(5, device=DEVICE) & tl.padding_mask([5, 3], 5, device=DEVICE)
     ours = tl.scaled_dot_product_attention(query, key, value, mask)
-    for form in (mask, tl.additive_mask(mask, dtype=dtype)):
-        theirs = F.scaled_dot_product_attention(query, key, value, attn_mask=form)
+    for torch_mask in (mask, tl.additive_mask(mask, dtype=dtype)):
+        theirs = F.scaled_dot_product_attention(query, key, value, attn_mask=torch_mask)
         assert_close(ours, theirs)
         assert_gradients_close(ours, theirs, (query, key, value))
 

@@ -44,5 +44,5 @@ from transformer_lab import measure
 assert "KINETO_LOG_LEVEL" not in os.environ
 measure.peak_bytes(lambda: None)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0 and "rofiler" not in done.stderr, done.stderr
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert process.returncode == 0 and "rofiler" not in process.stderr, process.stderr

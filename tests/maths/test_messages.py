@@ -19,23 +19,23 @@ def tokens(*shape):
     return torch.ones(*shape, dtype=torch.long)
 
 
-q, wide = x(B, H, N, D), x(B, N, 6)
-seen = torch.ones(B, 1, N, N, dtype=torch.bool)
-keys = torch.ones(B, 1, 1, N, dtype=torch.bool)
+q, vectors = x(B, H, N, D), x(B, N, 6)
+token_mask = torch.ones(B, 1, N, N, dtype=torch.bool)
+key_mask = torch.ones(B, 1, 1, N, dtype=torch.bool)
 decoder_only = tl.LanguageModel(11, 6, 3, 1, 8)
-both = tl.Transformer(11, 13, 6, 3, 1, 8)
+encoder_decoder = tl.Transformer(11, 13, 6, 3, 1, 8)
 state = tl.initial_state(B, H, D, D)
-attention = {"query": q, "key": q, "mask": seen, "scale": 1.0, "bias": x(N, N)}
-linear = {"query": q, "key": q, "value": q, "key_mask": keys}
-channels = {"weight": x(N), "bias": x(N), "eps": 1e-5}
+attention_arguments = {"query": q, "key": q, "mask": token_mask, "scale": 1.0, "bias": x(N, N)}
+linear_attention_arguments = {"query": q, "key": q, "value": q, "key_mask": key_mask}
+norm_arguments = {"weight": x(N), "bias": x(N), "eps": 1e-5}
 layer = {"d_model": 6, "n_heads": 3, "d_ff": 8, "dropout": 0.1, "activation": "relu", "eps": 1e-5, "n_kv_heads": 1}
 layer |= {"d_head": 4, "qk_norm": True, "window": 3}
 heads = {"d_model": 6, "n_heads": 3, "n_kv_heads": 1, "d_head": 4, "qk_norm": True, "eps": 1e-6}
-counted = {"shape": tl.GPT2, "seq": 5, "batch": 2}
-stored = {**counted, "bytes_per_value": 4}
+count_arguments = {"shape": tl.GPT2, "seq": 5, "batch": 2}
+byte_arguments = {**count_arguments, "bytes_per_value": 4}
 
 
-def fresh_cache(key, value):
+def cache_after_append(key, value):
     return tl.KeyValueCache().append(key, value)
 
 
@@ -43,16 +43,22 @@ def fresh_cache(key, value):
 # its call.
 CALLS = {
     "Decoder": (tl.Decoder, {**layer, "n_layers": 1}),
-    "Decoder()": (tl.Decoder(6, 3, 1, 8), {"x": wide, "memory": wide, "mask": seen, "memory_mask": keys}),
+    "Decoder()": (
+        tl.Decoder(6, 3, 1, 8),
+        {"x": vectors, "memory": vectors, "mask": token_mask, "memory_mask": key_mask},
+    ),
     "DecoderLayer": (tl.DecoderLayer, layer),
-    "DecoderLayer()": (tl.DecoderLayer(6, 3, 8), {"x": wide, "memory": wide, "mask": seen, "memory_mask": keys}),
+    "DecoderLayer()": (
+        tl.DecoderLayer(6, 3, 8),
+        {"x": vectors, "memory": vectors, "mask": token_mask, "memory_mask": key_mask},
+    ),
     "Encoder": (tl.Encoder, {**layer, "n_layers": 1}),
-    "Encoder()": (tl.Encoder(6, 3, 1, 8), {"x": wide, "mask": seen}),
+    "Encoder()": (tl.Encoder(6, 3, 1, 8), {"x": vectors, "mask": token_mask}),
     "EncoderLayer": (tl.EncoderLayer, layer),
-    "EncoderLayer()": (tl.EncoderLayer(6, 3, 8), {"x": wide, "mask": seen}),
+    "EncoderLayer()": (tl.EncoderLayer(6, 3, 8), {"x": vectors, "mask": token_mask}),
     "FeedForward": (tl.FeedForward, {"d_model": 6, "d_ff": 8, "activation": "relu", "dropout": 0.1}),
-    "FeedForward()": (tl.FeedForward(6), {"x": wide}),
-    "KeyValueCache()": (fresh_cache, {"key": q, "value": q}),
+    "FeedForward()": (tl.FeedForward(6), {"x": vectors}),
+    "KeyValueCache()": (cache_after_append, {"key": q, "value": q}),
     "LanguageModel": (tl.LanguageModel, {**layer, "vocab_size": 11, "n_layers": 1, "positions": "rotary"}),
     "LanguageModel()": (decoder_only, {"tokens": tokens(B, N)}),
     "LanguageModel().generate": (
@@ -60,9 +66,12 @@ CALLS = {
         {"tokens": tokens(B, N), "max_new_tokens": 2, "temperature": 1.0, "top_k": 3, "stop": [1]},
     ),
     "LayerNorm": (tl.LayerNorm, {"d_model": 6, "eps": 1e-5}),
-    "LayerNorm()": (tl.LayerNorm(6), {"x": wide}),
+    "LayerNorm()": (tl.LayerNorm(6), {"x": vectors}),
     "LinearAttention": (tl.LinearAttention, {**heads, "chunk_size": 4}),
-    "LinearAttention()": (tl.LinearAttention(6, 3), {"query": wide, "key": wide, "value": wide, "mask": keys}),
+    "LinearAttention()": (
+        tl.LinearAttention(6, 3),
+        {"query": vectors, "key": vectors, "value": vectors, "mask": key_mask},
+    ),
     "MixtureOfExperts": (
         tl.MixtureOfExperts,
         {
@@ -75,32 +84,41 @@ CALLS = {
             "renormalize": True,
         },
     ),
-    "MixtureOfExperts()": (tl.MixtureOfExperts(6, 4, 5, 2), {"x": wide}),
-    "MixtureOfExperts().route": (tl.MixtureOfExperts(6, 4, 5, 2).route, {"x": wide}),
+    "MixtureOfExperts()": (tl.MixtureOfExperts(6, 4, 5, 2), {"x": vectors}),
+    "MixtureOfExperts().route": (tl.MixtureOfExperts(6, 4, 5, 2).route, {"x": vectors}),
     "ModelShape": (
         partial(tl.ModelShape, "gpt2"),
         {"n_layers": 1, "d_model": 6, "n_heads": 3, "d_ff": 8, "vocab_size": 11, "n_positions": 7, "tied": True},
     ),
     "MultiHeadAttention": (tl.MultiHeadAttention, {**heads, "dropout": 0.1, "window": 3}),
-    "MultiHeadAttention()": (tl.MultiHeadAttention(6, 3), {"query": wide, "key": wide, "value": wide, "mask": seen}),
-    "MultiHeadAttention().weights": (tl.MultiHeadAttention(6, 3).weights, {"query": wide, "key": wide, "mask": seen}),
+    "MultiHeadAttention()": (
+        tl.MultiHeadAttention(6, 3),
+        {"query": vectors, "key": vectors, "value": vectors, "mask": token_mask},
+    ),
+    "MultiHeadAttention().weights": (
+        tl.MultiHeadAttention(6, 3).weights,
+        {"query": vectors, "key": vectors, "mask": token_mask},
+    ),
     "RMSNorm": (tl.RMSNorm, {"d_model": 6, "eps": 1e-5}),
-    "RMSNorm()": (tl.RMSNorm(6), {"x": wide}),
+    "RMSNorm()": (tl.RMSNorm(6), {"x": vectors}),
     "SingleHeadAttention": (tl.SingleHeadAttention, {"d_model": 6, "d_head": 4, "d_value": 5}),
-    "SingleHeadAttention()": (tl.SingleHeadAttention(6, 4), {"x": wide, "mask": seen[:, 0]}),
+    "SingleHeadAttention()": (tl.SingleHeadAttention(6, 4), {"x": vectors, "mask": token_mask[:, 0]}),
     "TokenEmbedding": (tl.TokenEmbedding, {"vocab_size": 11, "d_model": 6, "dropout": 0.1}),
     "TokenEmbedding()": (tl.TokenEmbedding(11, 6), {"tokens": tokens(B, N), "start": 0}),
     "Transformer": (tl.Transformer, {**layer, "src_vocab": 11, "tgt_vocab": 13, "n_layers": 1}),
-    "Transformer()": (both, {"src": tokens(B, 7), "tgt": tokens(B, N), "src_mask": keys[..., :1], "tgt_mask": seen}),
-    "Transformer().generate": (
-        partial(both.generate, bos=1, max_new_tokens=2),
-        {"src": tokens(B, N), "src_mask": keys, "bos": 1, "eos": 2, "max_new_tokens": 2, "temperature": 1.0},
+    "Transformer()": (
+        encoder_decoder,
+        {"src": tokens(B, 7), "tgt": tokens(B, N), "src_mask": key_mask[..., :1], "tgt_mask": token_mask},
     ),
-    "activation_bytes": (tl.activation_bytes, stored),
-    "additive_mask": (tl.additive_mask, {"mask": seen, "dtype": torch.float32}),
+    "Transformer().generate": (
+        partial(encoder_decoder.generate, bos=1, max_new_tokens=2),
+        {"src": tokens(B, N), "src_mask": key_mask, "bos": 1, "eos": 2, "max_new_tokens": 2, "temperature": 1.0},
+    ),
+    "activation_bytes": (tl.activation_bytes, byte_arguments),
+    "additive_mask": (tl.additive_mask, {"mask": token_mask, "dtype": torch.float32}),
     "alibi_bias": (tl.alibi_bias, {"n_heads": 3, "q_len": 5, "k_len": 7}),
     "attention_flops": (tl.attention_flops, {"seq": 5, "d_model": 6, "k_len": 7}),
-    "attention_weights": (tl.attention_weights, attention),
+    "attention_weights": (tl.attention_weights, attention_arguments),
     "audit": (
         partial(tl.audit, vocab_size=11),
         {
@@ -117,30 +135,30 @@ CALLS = {
     ),
     "batch_norm": (
         tl.batch_norm,
-        {"x": x(B, N, 4), "running_mean": x(N), "running_var": x(N).abs(), **channels, "momentum": 0.1},
+        {"x": x(B, N, 4), "running_mean": x(N), "running_var": x(N).abs(), **norm_arguments, "momentum": 0.1},
     ),
-    "bidirectional_linear_attention": (tl.bidirectional_linear_attention, linear),
-    "causal_linear_attention": (tl.causal_linear_attention, {**linear, "chunk_size": 4}),
+    "bidirectional_linear_attention": (tl.bidirectional_linear_attention, linear_attention_arguments),
+    "causal_linear_attention": (tl.causal_linear_attention, {**linear_attention_arguments, "chunk_size": 4}),
     "causal_mask": (tl.causal_mask, {"q_len": 5, "k_len": 7}),
     "count_parameters": (tl.count_parameters, {"shape_or_module": tl.GPT2}),
     "elu_feature_map": (tl.elu_feature_map, {"x": q}),
-    "flops_breakdown": (tl.flops_breakdown, counted),
-    "forward_flops": (tl.forward_flops, counted),
-    "group_norm": (tl.group_norm, {"x": x(B, N, 4), "n_groups": 1, **channels}),
+    "flops_breakdown": (tl.flops_breakdown, count_arguments),
+    "forward_flops": (tl.forward_flops, count_arguments),
+    "group_norm": (tl.group_norm, {"x": x(B, N, 4), "n_groups": 1, **norm_arguments}),
     "initial_state": (
         tl.initial_state,
         {"batch": 2, "heads": 3, "d_head": 4, "d_value": 5, "dtype": torch.float32},
     ),
-    "instance_norm": (tl.instance_norm, {"x": x(B, N, 4), **channels}),
-    "kv_cache_bytes": (tl.kv_cache_bytes, stored),
-    "layer_norm": (tl.layer_norm, {"x": x(B, N), **channels}),
+    "instance_norm": (tl.instance_norm, {"x": x(B, N, 4), **norm_arguments}),
+    "kv_cache_bytes": (tl.kv_cache_bytes, byte_arguments),
+    "layer_norm": (tl.layer_norm, {"x": x(B, N), **norm_arguments}),
     "layout": (tl.layout, {"x": q}),
     "linear_attention_flops": (tl.linear_attention_flops, {"seq": 5, "d_model": 6, "n_heads": 3}),
     "linear_attention_step": (
         tl.linear_attention_step,
         {"state": state, "query": q[:, :, 0], "key": q[:, :, 0], "value": q[:, :, 0]},
     ),
-    "memory_breakdown": (tl.memory_breakdown, stored),
+    "memory_breakdown": (tl.memory_breakdown, byte_arguments),
     "merge_heads": (tl.merge_heads, {"x": q}),
     "optimizer_bytes": (tl.optimizer_bytes, {"shape_or_module": tl.GPT2, "bytes_per_value": 4}),
     "padding_mask": (tl.padding_mask, {"lengths": tokens(B), "k_len": 5}),
@@ -152,15 +170,15 @@ CALLS = {
     "rotary": (tl.rotary, {"x": q, "positions": torch.arange(N), "base": 100.0, "interleaved": True, "n_features": 2}),
     "scaled_dot_product_attention": (
         tl.scaled_dot_product_attention,
-        {**attention, "value": q, "dropout_p": 0.0},
+        {**attention_arguments, "value": q, "dropout_p": 0.0},
     ),
     "show": (tl.show, {"x": q, "axes": "batch heads seq d_head", "digits": 2}),
     "sinusoidal_positions": (tl.sinusoidal_positions, {"seq": 5, "d_model": 6}),
     "sliding_window_mask": (tl.sliding_window_mask, {"seq": 5, "window": 2}),
     "softmax": (tl.softmax, {"x": q, "dim": -1}),
-    "split_heads": (tl.split_heads, {"x": wide, "n_heads": 3}),
+    "split_heads": (tl.split_heads, {"x": vectors, "n_heads": 3}),
     "standardize": (tl.standardize, {"x": q, "dims": -1, "eps": 1e-5}),
-    "training_flops": (tl.training_flops, counted),
+    "training_flops": (tl.training_flops, count_arguments),
     "weight_bytes": (tl.weight_bytes, {"shape_or_module": tl.GPT2, "bytes_per_value": 4}),
 }
 
@@ -180,7 +198,7 @@ class Table:
         return np.zeros(self.shape)
 
 
-WRONG_CALLS = {
+WRONG_VALUES = {
     "array": np.linspace(0, 1, 2 * 300 * 4).reshape(2, 300, 4),
     "array of ints": np.arange(600).reshape(2, 300),
     "array read backwards": np.linspace(0, 1, 300)[::-1],
@@ -219,14 +237,14 @@ CASES = [
     for name, (call, given) in CALLS.items()
     for argument in given
 ]
-TENSORS = [case for case in CASES if isinstance(case.values[1][case.values[2]], torch.Tensor)]
+TENSOR_CASES = [case for case in CASES if isinstance(case.values[1][case.values[2]], torch.Tensor)]
 NO_ARGUMENTS = {"StateCache", "device"}
 
 
-def message(call, given):
+def error_message(call, arguments):
     """Return the text of a call's error, or None; the error must come from this package, not from inside torch."""
     try:
-        call(**given)
+        call(**arguments)
     except Exception as error:
         trace = error.__traceback__
         while trace.tb_next is not None:
@@ -239,18 +257,18 @@ def test_every_public_name_is_in_the_table():
     public = {name for name in tl.__all__ if not name.isupper() and callable(getattr(tl, name))}
     assert {name.partition("()")[0] for name in CALLS} == public - NO_ARGUMENTS
     for call, given in CALLS.values():
-        assert message(call, given) is None
+        assert error_message(call, given) is None
 
 
-@pytest.mark.parametrize(("call", "given", "argument"), CASES)
-def test_messages_are_short_and_show_no_tensor_values(call, given, argument):
-    for wrong in WRONG_CALLS.values():
-        text = message(call, {**given, argument: wrong})
+@pytest.mark.parametrize(("call", "arguments", "argument"), CASES)
+def test_messages_are_short_and_show_no_tensor_values(call, arguments, argument):
+    for wrong in WRONG_VALUES.values():
+        text = error_message(call, {**arguments, argument: wrong})
         assert text is None or (len(text) <= 300 and "\n" not in text and "tensor([" not in text), text
 
 
-@pytest.mark.parametrize(("call", "given", "argument"), TENSORS)
-def test_non_tensors_suggest_a_conversion(call, given, argument):
+@pytest.mark.parametrize(("call", "arguments", "argument"), TENSOR_CASES)
+def test_non_tensors_suggest_a_conversion(call, arguments, argument):
     if argument == "lengths":  # this argument accepts arrays and lists
         return
     remedies = {
@@ -262,7 +280,7 @@ def test_non_tensors_suggest_a_conversion(call, given, argument):
         "words": "by a tokenizer",
     }
     for wrong, remedy in remedies.items():
-        text = message(call, {**given, argument: WRONG_CALLS[wrong]})
+        text = error_message(call, {**arguments, argument: WRONG_VALUES[wrong]})
         assert text and f"{argument} must be" in text and remedy in text, text
-    optional = message(call, {**given, argument: None})
+    optional = error_message(call, {**arguments, argument: None})
     assert optional is None or optional.startswith(("running_", f"{argument} must be")), optional

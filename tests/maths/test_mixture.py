@@ -28,35 +28,35 @@ def tokens(*lead, dtype=torch.float32):
     return normal(*lead, D_MODEL, seed=1, dtype=dtype)
 
 
-def exact(x):
+def in_float64(x):
     return x.cpu().double()
 
 
 def linear(x, layer):
-    out = exact(layer.weight) @ x
-    return out if layer.bias is None else out + exact(layer.bias)
+    out = in_float64(layer.weight) @ x
+    return out if layer.bias is None else out + in_float64(layer.bias)
 
 
-def by_expert(x, part):
+def by_expert(x, layer):
     """Compute a feed-forward layer for one token, in float64."""
 
-    def act(z):
-        return z / (1 + (-z).exp()) if part.activation == "silu" else z * (z > 0)
+    def activate(z):
+        return z / (1 + (-z).exp()) if layer.activation == "silu" else z * (z > 0)
 
-    features = linear(x, part.linear1)
-    features = act(features) if part.gate is None else act(linear(x, part.gate)) * features
-    return linear(features, part.linear2)
+    features = linear(x, layer.linear1)
+    features = activate(features) if layer.gate is None else activate(linear(x, layer.gate)) * features
+    return linear(features, layer.linear2)
 
 
 def by_loops(module, x):
     """Compute each token separately, with its experts one after the other, in float64."""
     outputs = []
-    for token in exact(x).reshape(-1, D_MODEL):
-        powers = linear(token, module.router).exp()
-        chances = [power / powers.sum() for power in powers]
-        best = sorted(range(len(chances)), key=lambda e: -chances[e])[: module.n_active]
-        whole = sum(chances[e] for e in best) if module.renormalize else 1.0
-        output = sum(chances[e] / whole * by_expert(token, module.experts[e]) for e in best)
+    for token in in_float64(x).reshape(-1, D_MODEL):
+        exponentials = linear(token, module.router).exp()
+        probabilities = [power / exponentials.sum() for power in exponentials]
+        best = sorted(range(len(probabilities)), key=lambda e: -probabilities[e])[: module.n_active]
+        probability_sum = sum(probabilities[e] for e in best) if module.renormalize else 1.0
+        output = sum(probabilities[e] / probability_sum * by_expert(token, module.experts[e]) for e in best)
         outputs.append(output if module.shared is None else output + by_expert(token, module.shared))
     return torch.stack(outputs).reshape(x.shape)
 
@@ -90,12 +90,12 @@ def test_route_returns_the_most_probable_experts(renormalize, dtype):
     indices, weights = module.route(x)
     assert indices.shape == weights.shape == (2, 5, N_ACTIVE)
     assert indices.dtype == torch.int64 and weights.dtype == dtype
-    chances = torch.softmax(exact(x) @ exact(module.router.weight).T, -1)
-    for place in [(i, j) for i in range(2) for j in range(5)]:
-        best = sorted(range(N_EXPERTS), key=lambda e: -chances[place][e].item())[:N_ACTIVE]
-        assert indices[place].tolist() == best
-        chosen = chances[place][best]
-        assert_close(weights[place], chosen / chosen.sum() if renormalize else chosen)
+    probabilities = torch.softmax(in_float64(x) @ in_float64(module.router.weight).T, -1)
+    for position in [(i, j) for i in range(2) for j in range(5)]:
+        best = sorted(range(N_EXPERTS), key=lambda e: -probabilities[position][e].item())[:N_ACTIVE]
+        assert indices[position].tolist() == best
+        chosen = probabilities[position][best]
+        assert_close(weights[position], chosen / chosen.sum() if renormalize else chosen)
 
 
 def test_softmax_over_the_chosen_alone_is_the_same():
@@ -133,24 +133,26 @@ def test_shared_experts_are_a_sum_of_experts():
     module, x = mixture(n_shared=3), tokens(2, 5)
     expected = module(x) - module.shared(x)
     for part in range(3):
-        own = tl.FeedForward(D_MODEL, D_FF, "silu", bias=False, gated=True).to(DEVICE)
+        shared_expert = tl.FeedForward(D_MODEL, D_FF, "silu", bias=False, gated=True).to(DEVICE)
         rows = slice(part * D_FF, (part + 1) * D_FF)
         state = {f"{name}.weight": getattr(module.shared, name).weight[rows] for name in ("linear1", "gate")}
-        own.load_state_dict(state | {"linear2.weight": module.shared.linear2.weight[:, rows]})
-        expected = expected + own(x)
+        shared_expert.load_state_dict(state | {"linear2.weight": module.shared.linear2.weight[:, rows]})
+        expected = expected + shared_expert(x)
     assert_close(module(x), expected)
 
 
 def test_experts_compute_only_what_is_routed_to_them():
     module, x = mixture(n_experts=20, n_active=2), tokens(2, 3)
-    seen = {}
+    tokens_per_expert = {}
     for e, expert in enumerate(module.experts):
-        expert.register_forward_hook(lambda _, given, __, e=e: seen.update({e: seen.get(e, 0) + len(given[0])}))
+        expert.register_forward_hook(
+            lambda _, inputs, __, e=e: tokens_per_expert.update({e: tokens_per_expert.get(e, 0) + len(inputs[0])})
+        )
     output, (indices, _) = module(x), module.route(x)
-    assert seen == {e: n for e, n in enumerate(indices.flatten().bincount(minlength=20).tolist()) if n}
-    assert sum(seen.values()) == 2 * 3 * 2
+    assert tokens_per_expert == {e: n for e, n in enumerate(indices.flatten().bincount(minlength=20).tolist()) if n}
+    assert sum(tokens_per_expert.values()) == 2 * 3 * 2
     grads = gradients(output, [expert.linear1.weight for expert in module.experts])
-    assert [e for e, grad in enumerate(grads) if grad is not None] == sorted(seen)
+    assert [e for e, grad in enumerate(grads) if grad is not None] == sorted(tokens_per_expert)
 
 
 @pytest.mark.parametrize("n_shared", [0, 1])
@@ -173,8 +175,8 @@ def test_autocast(dtype, n_shared):
     with torch.autocast(DEVICE.type, dtype=dtype):
         assert_close(module(x).to(dtype), expected)
         assert_close(module(x.to(dtype)).to(dtype), expected)
-        other = torch.bfloat16 if dtype == torch.float16 else torch.float16
-        assert_close(module(x.to(other)).bfloat16(), expected)
+        other_dtype = torch.bfloat16 if dtype == torch.float16 else torch.float16
+        assert_close(module(x.to(other_dtype)).bfloat16(), expected)
 
 
 def test_mixture_replaces_the_feed_forward_layer_of_a_model():
@@ -184,9 +186,9 @@ def test_mixture_replaces_the_feed_forward_layer_of_a_model():
     for layer in model.decoder.layers:
         layer.feed_forward = tl.MixtureOfExperts(12, 8, 6, 2, n_shared=1).to(DEVICE)
     prompt = torch.tensor([[3, 1, 4], [1, 5, 9]], device=DEVICE)
-    written = model.generate(prompt, 6)
-    assert torch.equal(written, model.generate(prompt, 6, use_cache=False))
-    model(written).sum().backward()
+    generated = model.generate(prompt, 6)
+    assert torch.equal(generated, model.generate(prompt, 6, use_cache=False))
+    model(generated).sum().backward()
     assert all(layer.feed_forward.router.weight.grad.abs().sum() > 0 for layer in model.decoder.layers)
 
 
@@ -203,19 +205,22 @@ def test_parameters():
 # Agreement with the blocks of transformers.
 
 
-@pytest.mark.parametrize("kind", ["Mixtral", "Qwen3Moe", "Qwen3Moe, not renormalized"])
-def test_mixture_matches_transformers(kind):
-    family, _, no = kind.partition(", ")
+@pytest.mark.parametrize("family_and_options", ["Mixtral", "Qwen3Moe", "Qwen3Moe, not renormalized"])
+def test_mixture_matches_transformers(family_and_options):
+    family, _, not_renormalized = family_and_options.partition(", ")
     transformers = load_transformers()
     if family == "Mixtral":
         sizes = {"intermediate_size": D_FF, "num_local_experts": N_EXPERTS}
         modeling = transformers.models.mixtral.modeling_mixtral
     else:
-        sizes = {"moe_intermediate_size": D_FF, "num_experts": N_EXPERTS, "norm_topk_prob": not no}
+        sizes = {"moe_intermediate_size": D_FF, "num_experts": N_EXPERTS, "norm_topk_prob": not not_renormalized}
         modeling = transformers.models.qwen3_moe.modeling_qwen3_moe
     config = getattr(transformers, f"{family}Config")(hidden_size=D_MODEL, num_experts_per_tok=N_ACTIVE, **sizes)
     config._experts_implementation = "eager"
-    theirs, ours = getattr(modeling, f"{family}SparseMoeBlock")(config).eval(), mixture(renormalize=not no)
+    theirs, ours = (
+        getattr(modeling, f"{family}SparseMoeBlock")(config).eval(),
+        mixture(renormalize=not not_renormalized),
+    )
     with torch.no_grad():
         theirs.gate.weight.copy_(ours.router.weight)
         for e, expert in enumerate(ours.experts):

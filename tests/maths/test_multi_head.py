@@ -137,13 +137,13 @@ def by_einsum(module, query, key=None, value=None, allowed=None):
     key = query if key is None else key
     value = key if value is None else value
 
-    def exact(x):
+    def in_float64(x):
         return x.cpu().double()
 
     def project(x, linear):
-        weight = exact(linear.weight).unflatten(0, (module.n_heads, -1))  # (heads, d_head, features)
-        bias = 0 if linear.bias is None else exact(linear.bias).unflatten(0, (module.n_heads, 1, -1))
-        return torch.einsum("...sf,hdf->...hsd", exact(x), weight) + bias
+        weight = in_float64(linear.weight).unflatten(0, (module.n_heads, -1))  # (heads, d_head, features)
+        bias = 0 if linear.bias is None else in_float64(linear.bias).unflatten(0, (module.n_heads, 1, -1))
+        return torch.einsum("...sf,hdf->...hsd", in_float64(x), weight) + bias
 
     q, k, v = project(query, module.q_proj), project(key, module.k_proj), project(value, module.v_proj)
     scores = torch.einsum("...qd,...kd->...qk", q, k) / math.sqrt(q.shape[-1])
@@ -151,8 +151,10 @@ def by_einsum(module, query, key=None, value=None, allowed=None):
         scores = scores.masked_fill(~allowed.cpu(), -math.inf)
     weights = torch.softmax(scores, -1)
     heads = torch.einsum("...qk,...kd->...qd", weights, v)
-    mixed = torch.einsum("...hsd,nhd->...sn", heads, exact(module.out_proj.weight).unflatten(1, (module.n_heads, -1)))
-    return weights, mixed if module.out_proj.bias is None else mixed + exact(module.out_proj.bias)
+    output = torch.einsum(
+        "...hsd,nhd->...sn", heads, in_float64(module.out_proj.weight).unflatten(1, (module.n_heads, -1))
+    )
+    return weights, output if module.out_proj.bias is None else output + in_float64(module.out_proj.bias)
 
 
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1, 3)])
@@ -201,15 +203,15 @@ def test_permuting_heads_changes_nothing():
     module, x = attention(), tokens(2, 5, D_MODEL)
     order = torch.tensor([2, 0, 1])
     features = torch.arange(D_MODEL).unflatten(0, (N_HEADS, -1))[order].flatten()
-    other = attention()
+    permuted = attention()
     with torch.no_grad():
         for name in ("q_proj", "k_proj", "v_proj"):
-            for mine, new in zip(getattr(module, name).parameters(), getattr(other, name).parameters()):
-                new.copy_(mine[features])
-        other.out_proj.weight.copy_(module.out_proj.weight[:, features])
-        other.out_proj.bias.copy_(module.out_proj.bias)
-    assert_close(other(x), module(x))
-    assert_close(other.weights(x), module.weights(x)[:, order])
+            for our_parameter, new in zip(getattr(module, name).parameters(), getattr(permuted, name).parameters()):
+                new.copy_(our_parameter[features])
+        permuted.out_proj.weight.copy_(module.out_proj.weight[:, features])
+        permuted.out_proj.bias.copy_(module.out_proj.bias)
+    assert_close(permuted(x), module(x))
+    assert_close(permuted.weights(x), module.weights(x)[:, order])
 
 
 def test_project_and_attend_projected_match_forward():
@@ -287,13 +289,13 @@ def test_pytorch_returns_nan_for_fully_masked_rows_on_one_path(train):
     ours, x = tl.MultiHeadAttention.from_torch(theirs), tokens(2, 5, D_MODEL)
     mask = torch.ones(5, 5, dtype=torch.bool, device=DEVICE)
     mask[2] = False
-    with_weights, weights = theirs(x, x, x, attn_mask=~mask)
-    assert with_weights[:, 2].isnan().all() and weights[:, 2].isnan().all()
-    assert with_weights[:, [0, 1, 3, 4]].isfinite().all()
-    without, _ = theirs(x, x, x, attn_mask=~mask, need_weights=False)
+    output_with_weights, weights = theirs(x, x, x, attn_mask=~mask)
+    assert output_with_weights[:, 2].isnan().all() and weights[:, 2].isnan().all()
+    assert output_with_weights[:, [0, 1, 3, 4]].isfinite().all()
+    without_weights, _ = theirs(x, x, x, attn_mask=~mask, need_weights=False)
     if torch.__version__ >= "2.5":  # older versions return NaN in both
-        assert_close(without[:, 2], theirs.out_proj.bias.expand(2, -1))
-        assert_close(ours(x, mask=mask), without)
+        assert_close(without_weights[:, 2], theirs.out_proj.bias.expand(2, -1))
+        assert_close(ours(x, mask=mask), without_weights)
     assert_close(ours(x, mask=mask)[:, 2], theirs.out_proj.bias.expand(2, -1))
 
 
@@ -306,8 +308,8 @@ def test_dropout_applies_to_weights_in_training():
     assert_close(module.weights(x), by_einsum(module, x)[0])  # `weights` returns them without dropout
     assert torch.equal(module.eval()(x), module(x))
     assert_close(module(x), by_einsum(module, x)[1])
-    everything = attention(dropout=1.0)
-    assert_close(everything(x), everything.out_proj.bias.expand(1, 5, -1))
+    all_dropped = attention(dropout=1.0)
+    assert_close(all_dropped(x), all_dropped.out_proj.bias.expand(1, 5, -1))
 
 
 @pytest.mark.parametrize("batch_first", [True, False])
@@ -328,20 +330,23 @@ def test_dropout_matches_pytorch(batch_first):
 
 def masks(batch, q_len, k_len):
     """Return our masks, and PyTorch's arguments for the same masks, in which True hides a key."""
-    some = (normal(q_len, k_len, seed=11) > 0).detach()
+    random_mask = (normal(q_len, k_len, seed=11) > 0).detach()
     per_head = (normal(batch, N_HEADS, q_len, k_len, seed=12) > 0).detach()
-    some[..., 0] = per_head[..., 0] = True  # for an empty row, PyTorch's result depends on the code path
+    random_mask[..., 0] = per_head[..., 0] = True  # for an empty row, PyTorch's result depends on the code path
     causal = torch.ones(q_len, k_len, dtype=torch.bool, device=DEVICE).tril()
     padding = tl.padding_mask([k_len - 2, k_len, 1][:batch], k_len, device=DEVICE)
-    hidden = ~padding[:, 0, 0]
+    key_padding_mask = ~padding[:, 0, 0]
     return {
         "none": ({}, {}),
-        "some": ({"mask": some}, {"attn_mask": ~some}),
-        "additive": ({"mask": some}, {"attn_mask": tl.additive_mask(some)}),
+        "some": ({"mask": random_mask}, {"attn_mask": ~random_mask}),
+        "additive": ({"mask": random_mask}, {"attn_mask": tl.additive_mask(random_mask)}),
         "causal": ({"is_causal": True}, {"attn_mask": ~causal}),
         "causal, given": ({"is_causal": True}, {"attn_mask": ~causal, "is_causal": True}),
-        "padding": ({"mask": padding}, {"key_padding_mask": hidden}),
-        "padding and causal": ({"mask": padding & causal}, {"key_padding_mask": hidden, "attn_mask": ~causal}),
+        "padding": ({"mask": padding}, {"key_padding_mask": key_padding_mask}),
+        "padding and causal": (
+            {"mask": padding & causal},
+            {"key_padding_mask": key_padding_mask, "attn_mask": ~causal},
+        ),
         "per head": ({"mask": per_head}, {"attn_mask": ~per_head.flatten(0, 1)}),  # (batch * heads, q_len, k_len)
         "per head and padding": (
             {"mask": per_head & padding | causal[:, :1]},
@@ -350,7 +355,7 @@ def masks(batch, q_len, k_len):
     }
 
 
-KINDS = list(masks(1, 5, 5))
+MASK_KINDS = list(masks(1, 5, 5))
 
 
 OPTIONS = [
@@ -367,7 +372,7 @@ PAIRS = [
     pytest.param(
         FULL_PRECISION[(i + j) % len(FULL_PRECISION)], kind, *options, id=f"{kind}-{'-'.join(map(str, options))}"
     )
-    for i, kind in enumerate(KINDS)
+    for i, kind in enumerate(MASK_KINDS)
     for j, options in enumerate(OPTIONS)
 ]
 
@@ -396,8 +401,10 @@ def test_from_torch_matches_pytorch(dtype, kind, kdim, vdim, bias, batch_first):
         for need_weights in (True, False):
             if torch_mask.get("is_causal") and need_weights:
                 continue
-            placed = (t if batch_first else t.transpose(0, 1) for t in (query, key, value))
-            expected, weights = theirs(*placed, **torch_mask, need_weights=need_weights, average_attn_weights=False)
+            torch_inputs = (t if batch_first else t.transpose(0, 1) for t in (query, key, value))
+            expected, weights = theirs(
+                *torch_inputs, **torch_mask, need_weights=need_weights, average_attn_weights=False
+            )
             expected = expected if batch_first else expected.transpose(0, 1)
             assert_close(actual, expected)
             assert_gradients_close(actual, expected, inputs)
@@ -449,11 +456,11 @@ def test_heads_can_use_another_attention():
         return (tl.causal_linear_attention if is_causal else tl.bidirectional_linear_attention)(query, key, value)
 
     module = prepare(tl.MultiHeadAttention(D_MODEL, N_HEADS, attend=linear))
-    peer = tl.LinearAttention(D_MODEL, N_HEADS).to(DEVICE)
-    peer.load_state_dict(module.state_dict())
+    linear_module = tl.LinearAttention(D_MODEL, N_HEADS).to(DEVICE)
+    linear_module.load_state_dict(module.state_dict())
     x = tokens(2, 5, D_MODEL)
     for options in ({}, {"is_causal": True}):
-        assert_close(module(x, **options), peer(x, **options))
+        assert_close(module(x, **options), linear_module(x, **options))
     text = "attend must be scaled_dot_product_attention for its weights to be known, got linear"
     raises(lambda: module.weights(x), ValueError, text)
 
@@ -467,9 +474,9 @@ def rotated(x, positions):
 
 def test_rotate_applies_to_queries_and_keys():
     module = prepare(tl.MultiHeadAttention(D_MODEL, N_HEADS, rotate=rotated)).eval()
-    x, places = tokens(2, 5, D_MODEL), torch.arange(5, device=DEVICE)
+    x, positions = tokens(2, 5, D_MODEL), torch.arange(5, device=DEVICE)
     query, key, value = (tl.split_heads(p(x), N_HEADS) for p in (module.q_proj, module.k_proj, module.v_proj))
-    query, key = rotated(query, places), rotated(key, places)
+    query, key = rotated(query, positions), rotated(key, positions)
     heads = tl.scaled_dot_product_attention(query, key, value, is_causal=True)
     expected = module.out_proj(tl.merge_heads(heads))
     assert_close(module(x, is_causal=True), expected)
@@ -490,14 +497,17 @@ def test_causal_weights_match_a_causal_mask():
 # Heads that share keys and values.
 
 
-def with_all_heads(module, kind=tl.MultiHeadAttention, **options):
+def without_groups(module, module_class=tl.MultiHeadAttention, **options):
     """Return the same attention without shared keys: every query head has a copy of its keys."""
-    own, group = kind(module.out_proj.in_features, module.n_heads, **options), module.n_heads // module.n_kv_heads
+    ungrouped, group = (
+        module_class(module.out_proj.in_features, module.n_heads, **options),
+        module.n_heads // module.n_kv_heads,
+    )
     state = dict(module.state_dict())
     for name in ("k_proj.weight", "k_proj.bias", "v_proj.weight", "v_proj.bias"):
         state[name] = torch.cat([state[name].chunk(module.n_kv_heads)[head // group] for head in range(module.n_heads)])
-    own.load_state_dict(state)
-    return own.to(DEVICE, module.out_proj.weight.dtype)
+    ungrouped.load_state_dict(state)
+    return ungrouped.to(DEVICE, module.out_proj.weight.dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -506,7 +516,7 @@ def with_all_heads(module, kind=tl.MultiHeadAttention, **options):
 def test_gqa_matches_repeated_keys(n_kv_heads, rotate, dtype):
     torch.manual_seed(0)
     module = prepare(tl.MultiHeadAttention(12, 6, n_kv_heads=n_kv_heads, rotate=rotate), dtype).eval()
-    own = with_all_heads(module, rotate=rotate).eval()
+    ungrouped = without_groups(module, rotate=rotate).eval()
     d_kv = 2 * n_kv_heads
     assert module.k_proj.weight.shape == module.v_proj.weight.shape == (d_kv, 12)
     x, memory = tokens(2, 5, 12, dtype=dtype), tokens(2, 7, 12, seed=2, dtype=dtype)
@@ -518,15 +528,15 @@ def test_gqa_matches_repeated_keys(n_kv_heads, rotate, dtype):
         ((x, memory), {"mask": tl.padding_mask([3, 0], 7, device=DEVICE)}),
     ]
     for inputs, options in calls:
-        assert_close(module(*inputs, **options), own(*inputs, **options))
-        assert_gradients_close(module(*inputs, **options), own(*inputs, **options), inputs)
-        assert_close(module.weights(*inputs, **options), own.weights(*inputs, **options))
+        assert_close(module(*inputs, **options), ungrouped(*inputs, **options))
+        assert_gradients_close(module(*inputs, **options), ungrouped(*inputs, **options), inputs)
+        assert_close(module.weights(*inputs, **options), ungrouped.weights(*inputs, **options))
     key, value = module.project(x)
     assert key.shape == value.shape == (2, n_kv_heads, 5, 2)
     cache = module.new_cache()
     steps = [module.step(new, cache) for new in x.split([2, 1, 1, 1], -2)]
-    assert_close(torch.cat(steps, -2), own(x, is_causal=True))
-    assert all(kept.shape[:2] == (2, n_kv_heads) for kept in cache._buffers)
+    assert_close(torch.cat(steps, -2), ungrouped(x, is_causal=True))
+    assert all(buffer.shape[:2] == (2, n_kv_heads) for buffer in cache._buffers)
 
 
 def test_repr_shows_n_kv_heads():
@@ -558,7 +568,7 @@ def by_loops(module, query, key=None, is_causal=False):
         bias = 0 if linear.bias is None else linear.bias[rows].cpu().double()
         return x.cpu().double() @ linear.weight[rows].cpu().double().T + bias
 
-    def prepare(x, linear, norm, head):
+    def project_head(x, linear, norm, head):
         x = project(x, linear, head)
         if norm is not None:
             x = x / (x.square().mean(-1, keepdim=True) + norm.eps).sqrt() * norm.weight.cpu().double()
@@ -569,7 +579,10 @@ def by_loops(module, query, key=None, is_causal=False):
     all_weights, outputs = [], []
     for head in range(module.n_heads):
         shared = head // (module.n_heads // module.n_kv_heads)
-        q, k = prepare(query, module.q_proj, module.q_norm, head), prepare(key, module.k_proj, module.k_norm, shared)
+        q, k = (
+            project_head(query, module.q_proj, module.q_norm, head),
+            project_head(key, module.k_proj, module.k_norm, shared),
+        )
         v = project(key, module.v_proj, shared)
         scores = q @ k.mT / math.sqrt(module.d_head)
         if is_causal:
@@ -581,7 +594,7 @@ def by_loops(module, query, key=None, is_causal=False):
     return torch.stack(all_weights, -3), mixed
 
 
-TODAY = [
+MODERN_OPTIONS = [
     {"d_head": 6},
     {"d_head": 1, "bias": False},
     {"d_head": 8, "n_kv_heads": 1},
@@ -592,7 +605,7 @@ TODAY = [
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("options", TODAY)
+@pytest.mark.parametrize("options", MODERN_OPTIONS)
 @pytest.mark.parametrize("lead", [(), (2,), (2, 1)])
 def test_own_head_size_and_qk_norm_match_loops(lead, options, dtype):
     module = attention(dtype, **options).eval()
@@ -616,8 +629,10 @@ def test_heads_need_not_divide_d_model():
     assert module(tokens(2, 5, 10)).shape == (2, 5, 10)
     shapes = {name: tuple(part.weight.shape) for name, part in module.named_children()}
     assert shapes == {"q_proj": (12, 10), "k_proj": (12, 10), "v_proj": (12, 10), "out_proj": (10, 12)}
-    same = tl.MultiHeadAttention(12, 3, d_head=4)
-    assert "(\n  n_heads=3, dropout=0.0\n" in repr(same) and "n_heads=3, d_head=4, dropout=0.0\n" in repr(module)
+    default_size = tl.MultiHeadAttention(12, 3, d_head=4)
+    assert "(\n  n_heads=3, dropout=0.0\n" in repr(default_size) and "n_heads=3, d_head=4, dropout=0.0\n" in repr(
+        module
+    )
 
 
 def test_qk_norm_bounds_scores_for_queries_and_keys_of_any_length():
@@ -701,14 +716,16 @@ def test_weights_initialize_as_in_pytorch(options, bias):
     ours = tl.MultiHeadAttention(128, 4, bias=bias, **options)
     theirs = nn.MultiheadAttention(128, 4, bias=bias, kdim=options.get("d_key_in"), vdim=options.get("d_value_in"))
     theirs = tl.MultiHeadAttention.from_torch(theirs)
-    for (name, mine), (other, their_parameter) in zip(ours.named_parameters(), theirs.named_parameters(), strict=True):
-        assert name == other and mine.shape == their_parameter.shape
+    for (name, our_parameter), (other, their_parameter) in zip(
+        ours.named_parameters(), theirs.named_parameters(), strict=True
+    ):
+        assert name == other and our_parameter.shape == their_parameter.shape
         if name.endswith("bias"):
-            assert (mine == 0).all() and (their_parameter == 0).all()
+            assert (our_parameter == 0).all() and (their_parameter == 0).all()
         else:  # both are uniform, so the largest of 10,000 numbers is within a thousandth of the bound
-            assert abs(mine.abs().max() / their_parameter.abs().max() - 1) < 2e-3
-            assert abs(mine.std() / their_parameter.std() - 1) < 0.02
-            assert abs(mine.mean()) < 2e-3
+            assert abs(our_parameter.abs().max() / their_parameter.abs().max() - 1) < 2e-3
+            assert abs(our_parameter.std() / their_parameter.std() - 1) < 0.02
+            assert abs(our_parameter.mean()) < 2e-3
     bounds = [getattr(ours, name).weight.abs().max().item() for name in ("q_proj", "out_proj")]
     assert bounds == pytest.approx(
         [math.sqrt(6 / (256 if options.get("d_key_in") == 96 else 512)), 128**-0.5], rel=2e-3
@@ -734,10 +751,10 @@ module = tl.MultiHeadAttention(8, 2)
 wide = tl.MultiHeadAttention(8, 2, d_key_in=5, d_value_in=7)
 single = tl.SingleHeadAttention(8, 3)
 x, y, z, w = torch.zeros(3, 4, 8), torch.zeros(3, 6, 8), torch.zeros(3, 6, 5), torch.zeros(3, 6, 7)
-seen = torch.ones(4, 6, dtype=torch.bool)
-SCORES = "mask must broadcast to the scores (3, 2, 4, 6), got shape {}: its axis {} must be 1 or {}, not {}"
-CONVERT = "mask must be bool, True where a query may attend, got torch.{} with 0 and 1"
-WEIGHTS = "{} must have the dtype of the module's weights, torch.float32, got torch.{}"
+bool_mask = torch.ones(4, 6, dtype=torch.bool)
+MASK_SHAPE_ERROR = "mask must broadcast to the scores (3, 2, 4, 6), got shape {}: its axis {} must be 1 or {}, not {}"
+MASK_DTYPE_ERROR = "mask must be bool, True where a query may attend, got torch.{} with 0 and 1"
+DTYPE_ERROR = "{} must have the dtype of the module's weights, torch.float32, got torch.{}"
 
 WRONG_CALLS = [
     (
@@ -780,10 +797,10 @@ WRONG_CALLS = [
     (lambda: tl.MultiHeadAttention(8, 2, dropout=2), ValueError, "dropout must be a probability from 0 to 1, got 2"),
     (lambda: module([x]), TypeError, "query must be a tensor, got list"),
     (lambda: module(x.long()), TypeError, "query must be floating point, got torch.int64"),
-    (lambda: module(x.double()), TypeError, WEIGHTS.format("query", "float64")),
-    (lambda: module(x, x.half()), TypeError, WEIGHTS.format("key", "float16")),
-    (lambda: module(x, x, x.bfloat16()), TypeError, WEIGHTS.format("value", "bfloat16")),
-    (lambda: module(x, seen), TypeError, "key must be floating point, got torch.bool"),  # a mask passed as the key
+    (lambda: module(x.double()), TypeError, DTYPE_ERROR.format("query", "float64")),
+    (lambda: module(x, x.half()), TypeError, DTYPE_ERROR.format("key", "float16")),
+    (lambda: module(x, x, x.bfloat16()), TypeError, DTYPE_ERROR.format("value", "bfloat16")),
+    (lambda: module(x, bool_mask), TypeError, "key must be floating point, got torch.bool"),  # a mask passed as the key
     (
         lambda: module(x.to("meta")),
         ValueError,
@@ -816,21 +833,33 @@ WRONG_CALLS = [
         "key must have shape (..., k_len, d_key_in) with d_key_in 5, got (3, 6, 8)",
     ),
     (lambda: module(x, y, mask=[True]), TypeError, "mask must be a tensor of bool, got list"),
-    (lambda: module(x, y, mask=seen.float()), TypeError, CONVERT.format("float32")),
-    (lambda: module(x, y, mask=seen.byte()), TypeError, CONVERT.format("uint8")),
-    (lambda: module(x, y, mask=seen.to("meta")), ValueError, "query and mask must be on one device, got cpu and meta"),
-    (lambda: module(x, y, mask=seen.mT), ValueError, SCORES.format((6, 4), "-1 (k_len)", 6, 4)),
-    (lambda: module(x, y, mask=seen[:3]), ValueError, SCORES.format((3, 6), "-2 (q_len)", 4, 3)),
-    (lambda: module(x, y, mask=seen.expand(3, 4, 6)), ValueError, SCORES.format((3, 4, 6), "-3 (heads)", 2, 3)),
-    (lambda: module(x, y, mask=seen.expand(6, 1, 4, 6)), ValueError, SCORES.format((6, 1, 4, 6), "-4 (batch)", 3, 6)),
+    (lambda: module(x, y, mask=bool_mask.float()), TypeError, MASK_DTYPE_ERROR.format("float32")),
+    (lambda: module(x, y, mask=bool_mask.byte()), TypeError, MASK_DTYPE_ERROR.format("uint8")),
     (
-        lambda: module(x, y, mask=seen.expand(1, 1, 1, 4, 6)),
+        lambda: module(x, y, mask=bool_mask.to("meta")),
+        ValueError,
+        "query and mask must be on one device, got cpu and meta",
+    ),
+    (lambda: module(x, y, mask=bool_mask.mT), ValueError, MASK_SHAPE_ERROR.format((6, 4), "-1 (k_len)", 6, 4)),
+    (lambda: module(x, y, mask=bool_mask[:3]), ValueError, MASK_SHAPE_ERROR.format((3, 6), "-2 (q_len)", 4, 3)),
+    (
+        lambda: module(x, y, mask=bool_mask.expand(3, 4, 6)),
+        ValueError,
+        MASK_SHAPE_ERROR.format((3, 4, 6), "-3 (heads)", 2, 3),
+    ),
+    (
+        lambda: module(x, y, mask=bool_mask.expand(6, 1, 4, 6)),
+        ValueError,
+        MASK_SHAPE_ERROR.format((6, 1, 4, 6), "-4 (batch)", 3, 6),
+    ),
+    (
+        lambda: module(x, y, mask=bool_mask.expand(1, 1, 1, 4, 6)),
         ValueError,
         "mask must have at most the 4 axes of the scores (3, 2, 4, 6), got shape (1, 1, 1, 4, 6)",
     ),
-    (lambda: module.weights(x, y, seen.mT), ValueError, SCORES.format((6, 4), "-1 (k_len)", 6, 4)),
+    (lambda: module.weights(x, y, bool_mask.mT), ValueError, MASK_SHAPE_ERROR.format((6, 4), "-1 (k_len)", 6, 4)),
     (
-        lambda: module(x, y, mask=seen, is_causal=True),
+        lambda: module(x, y, mask=bool_mask, is_causal=True),
         ValueError,
         "mask and is_causal must not be given together, got both: combine them, mask & causal, with "
         "causal = torch.ones(q_len, k_len, dtype=torch.bool).tril()",
@@ -870,7 +899,7 @@ WRONG_CALLS = [
     (lambda: single(z), ValueError, "x must have shape (..., seq, d_model) with d_model 8, got (3, 6, 5)"),
     (lambda: single.weights(x[0, 0]), ValueError, "x must have shape (..., seq, d_model) with d_model 8, got (8,)"),
     (
-        lambda: single(x, seen),
+        lambda: single(x, bool_mask),
         ValueError,
         "mask must broadcast to the scores (3, 4, 4), got shape (4, 6): its axis -1 (k_len) must be 1 or 4, not 6",
     ),
@@ -885,24 +914,24 @@ def test_multi_head_errors_name_the_argument(call, error, text):
 # A window
 
 
-def band(seq, window, is_causal):
+def window_mask(seq, window, is_causal):
     """Return whether token i sees token j, by the definition of a window."""
-    sees = [[abs(i - j) < window and (j <= i or not is_causal) for j in range(seq)] for i in range(seq)]
-    return torch.tensor(sees, dtype=torch.bool, device=DEVICE).view(seq, seq)
+    allowed = [[abs(i - j) < window and (j <= i or not is_causal) for j in range(seq)] for i in range(seq)]
+    return torch.tensor(allowed, dtype=torch.bool, device=DEVICE).view(seq, seq)
 
 
 @pytest.mark.parametrize("is_causal", [True, False])
 @pytest.mark.parametrize("window", [1, 2, 3, 7, 20])
 @pytest.mark.parametrize("options", [{}, {"n_kv_heads": 1, "rotate": tl.rotary, "qk_norm": True}])
 def test_a_window_is_a_mask(options, window, is_causal):
-    narrow, full = (attention(window=size, **options).eval() for size in (window, None))
-    full.load_state_dict(narrow.state_dict())
+    windowed, full = (attention(window=size, **options).eval() for size in (window, None))
+    full.load_state_dict(windowed.state_dict())
     x = tokens(2, 7, D_MODEL)
-    mask = band(7, window, is_causal)
-    assert_close(narrow(x, is_causal=is_causal), full(x, mask=mask))
-    assert_close(narrow.weights(x, is_causal=is_causal), full.weights(x, mask=mask))
-    real = tl.padding_mask([7, 4], 7, device=DEVICE)
-    assert_close(narrow(x, mask=real), full(x, mask=real & band(7, window, False)))
+    mask = window_mask(7, window, is_causal)
+    assert_close(windowed(x, is_causal=is_causal), full(x, mask=mask))
+    assert_close(windowed.weights(x, is_causal=is_causal), full.weights(x, mask=mask))
+    padding_mask = tl.padding_mask([7, 4], 7, device=DEVICE)
+    assert_close(windowed(x, mask=padding_mask), full(x, mask=padding_mask & window_mask(7, window, False)))
 
 
 @pytest.mark.parametrize("chunks", [[1] * 9, [3, 1, 5], [9], [5, 1, 1, 2], [2, 7], [0, 4, 5]])
@@ -925,7 +954,7 @@ def test_a_window_needs_the_same_tokens_and_one_mask():
     with pytest.raises(ValueError, match="query and key must be the same tokens, since this attention has a window"):
         module(x, tokens(2, 7, D_MODEL))
     with pytest.raises(ValueError, match="mask and is_causal must not be given together"):
-        module(x, mask=band(5, 5, True), is_causal=True)
+        module(x, mask=window_mask(5, 5, True), is_causal=True)
     with pytest.raises(ValueError, match="window must be at least 1, got 0"):
         tl.MultiHeadAttention(12, 3, window=0)
     with pytest.raises(TypeError, match=r"window must be an integer, got 2\.5"):

@@ -30,20 +30,20 @@ def by_loop(x, dims, eps):
     """Standardize every group of entries that differ only along ``dims``, one group at a time, in float64."""
     x = x.cpu().double()
     dims = sorted(dim % x.ndim for dim in dims)
-    kept = [dim for dim in range(x.ndim) if dim not in dims]
-    groups = x.permute(*kept, *dims).reshape(math.prod(x.shape[dim] for dim in kept), -1)
+    kept_dims = [dim for dim in range(x.ndim) if dim not in dims]
+    groups = x.permute(*kept_dims, *dims).reshape(math.prod(x.shape[dim] for dim in kept_dims), -1)
     result = torch.empty_like(groups)
     for n, group in enumerate(groups.tolist()):
         mean = math.fsum(group) / len(group)
         variance = math.fsum((entry - mean) ** 2 for entry in group) / len(group)
         for i, entry in enumerate(group):
             result[n, i] = (entry - mean) / math.sqrt(variance + eps)
-    result = result.reshape([x.shape[dim] for dim in (*kept, *dims)])
-    return result.permute([(*kept, *dims).index(dim) for dim in range(x.ndim)])
+    result = result.reshape([x.shape[dim] for dim in (*kept_dims, *dims)])
+    return result.permute([(*kept_dims, *dims).index(dim) for dim in range(x.ndim)])
 
 
 @st.composite
-def problems(draw):
+def standardize_arguments(draw):
     shape = draw(st.lists(st.integers(0, 4), min_size=1, max_size=4))
     dims = draw(st.lists(st.integers(0, len(shape) - 1), min_size=1, max_size=len(shape), unique=True))
     dims = [dim - draw(st.sampled_from((0, len(shape)))) for dim in dims]
@@ -51,9 +51,9 @@ def problems(draw):
 
 
 @few_examples
-@given(problem=problems())
-def test_standardize_matches_a_loop_over_any_axes(problem):
-    shape, dims, dtype, contiguous, eps = problem
+@given(arguments=standardize_arguments())
+def test_standardize_matches_a_loop_over_any_axes(arguments):
+    shape, dims, dtype, contiguous, eps = arguments
     x = normal(*shape, seed=len(shape), dtype=dtype, contiguous=contiguous)
     before = x.detach().clone()
     actual = tl.standardize(x, dims, eps)
@@ -108,13 +108,13 @@ def test_half_precision_is_rounded_once(dtype):
     """Statistics must not be computed in half precision, in which sums lose digits and overflow."""
     x = (normal(4, 6, 50, seed=0) * 3 + 20).to(dtype).detach()
     large = (normal(4, 6, 50, seed=1) * 1000).to(dtype).detach()  # the square of these numbers overflows in float16
-    half_a_step, smallest = (
+    half_ulp, smallest_subnormal = (
         torch.finfo(dtype).eps / 2,
         torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps,
     )
     for values in (x, large):
-        wide = values.cpu().double()
-        rms = wide / (wide.square().mean(-1, keepdim=True) + 1e-6).sqrt()
+        in_float64 = values.cpu().double()
+        rms = in_float64 / (in_float64.square().mean(-1, keepdim=True) + 1e-6).sqrt()
         # The first versions of PyTorch's rms_norm compute the mean in half precision.
         rms_norm = [(tl.rms_norm(values), rms)] if torch.__version__ >= "2.6" else []
         for actual, exact in (
@@ -127,60 +127,66 @@ def test_half_precision_is_rounded_once(dtype):
         ):
             assert actual.dtype == dtype
             # The intermediate float32 results are rounded as well, which is visible only near 0.
-            torch.testing.assert_close(actual.cpu().double(), exact, rtol=1.05 * half_a_step, atol=smallest + 3e-6)
+            torch.testing.assert_close(
+                actual.cpu().double(), exact, rtol=1.05 * half_ulp, atol=smallest_subnormal + 3e-6
+            )
 
 
 # Agreement with PyTorch's functions.
 
 
-def parameters(channels, dtype, which):
+def parameters(channels, dtype, given_parameters):
     """Return weight and bias, or one of them, or neither."""
     weight, bias = normal(channels, seed=50, dtype=dtype), normal(channels, seed=51, dtype=dtype)
-    return {"both": (weight, bias), "weight": (weight, None), "bias": (None, bias), "none": (None, None)}[which]
+    return {"both": (weight, bias), "weight": (weight, None), "bias": (None, bias), "none": (None, None)}[
+        given_parameters
+    ]
 
 
-def agree_in_all(actual, expected, *inputs):
+def assert_close_with_gradients(actual, expected, *inputs):
     assert actual.dtype == expected.dtype
     assert_close(actual, expected)
     assert_gradients_close(actual, expected, [x for x in inputs if x is not None])
 
 
-WHICH = ["both", "weight", "bias", "none"]
+GIVEN_PARAMETERS = ["both", "weight", "bias", "none"]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("which", WHICH)
+@pytest.mark.parametrize("given_parameters", GIVEN_PARAMETERS)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_norms_agree_with_pytorch(shape, which, dtype):
-    x = normal(*shape, seed=1, dtype=dtype, contiguous=which != "bias")
-    channels = parameters(6, dtype, which)
-    features = parameters(shape[-1], dtype, which)
+def test_norms_agree_with_pytorch(shape, given_parameters, dtype):
+    x = normal(*shape, seed=1, dtype=dtype, contiguous=given_parameters != "bias")
+    channels = parameters(6, dtype, given_parameters)
+    features = parameters(shape[-1], dtype, given_parameters)
     for eps in (1e-5, 0.1):
-        agree_in_all(tl.layer_norm(x, *features, eps), F.layer_norm(x, shape[-1:], *features, eps), x, *features)
-        if which in ("weight", "none"):
+        assert_close_with_gradients(
+            tl.layer_norm(x, *features, eps), F.layer_norm(x, shape[-1:], *features, eps), x, *features
+        )
+        if given_parameters in ("weight", "none"):
             weight = features[0]
-            agree_in_all(tl.rms_norm(x, weight, eps), F.rms_norm(x, shape[-1:], weight, eps), x, weight)
+            assert_close_with_gradients(tl.rms_norm(x, weight, eps), F.rms_norm(x, shape[-1:], weight, eps), x, weight)
         # With a bias but without a weight, PyTorch's group norm has no gradient on any device, and its other norms have
         # none on CUDA.
-        their_channels = (x.new_ones(6), channels[1]) if which == "bias" else channels
+        their_channels = (x.new_ones(6), channels[1]) if given_parameters == "bias" else channels
         # groups with one entry are 0, which PyTorch misses because of rounding
         for n_groups in (1, 2, 6)[: len(shape)]:
             actual = tl.group_norm(x, n_groups, *channels, eps)
-            agree_in_all(actual, F.group_norm(x, n_groups, *their_channels, eps), x, *channels)
+            assert_close_with_gradients(actual, F.group_norm(x, n_groups, *their_channels, eps), x, *channels)
         if len(shape) > 2:
             expected = F.instance_norm(x, weight=their_channels[0], bias=their_channels[1], eps=eps)
-            agree_in_all(tl.instance_norm(x, *channels, eps), expected, x, *channels)
+            assert_close_with_gradients(tl.instance_norm(x, *channels, eps), expected, x, *channels)
         for training in (True, False):
             running, their_running = ([normal(6, seed=60).detach(), normal(6, seed=61).detach() ** 2] for _ in range(2))
             running, their_running = ([r.to(dtype) for r in pair] for pair in (running, their_running))
-            before = [r.clone() for r in running]
+            initial_running = [r.clone() for r in running]
             actual = tl.batch_norm(x, *running, *channels, training=training, eps=eps)
             expected = F.batch_norm(x, *their_running, *their_channels, training=training, eps=eps)
-            agree_in_all(actual, expected, x, *channels)
-            for mine, other, old in zip(running, their_running, before):
-                assert_close(mine, other)
-                assert torch.equal(mine, old) != training
-        agree_in_all(
+            assert_close_with_gradients(actual, expected, x, *channels)
+            for our_running, torch_running, initial in zip(running, their_running, initial_running):
+                assert_close(our_running, torch_running)
+                assert torch.equal(our_running, initial) != training
+        assert_close_with_gradients(
             tl.batch_norm(x, None, None, *channels, training=True, eps=eps),
             F.batch_norm(x, None, None, *their_channels, training=True, eps=eps),
             x,
@@ -199,8 +205,8 @@ def test_running_statistics_follow_many_batches(momentum):
         if momentum == 1:
             assert_close(ours[0], x.mean((0, 2)))
             assert_close(ours[1], x.var((0, 2), unbiased=True))
-    for mine, other in zip(ours, theirs):
-        assert_close(mine, other)
+    for our_running, torch_buffer in zip(ours, theirs):
+        assert_close(our_running, torch_buffer)
     assert_close(tl.batch_norm(x, *ours), F.batch_norm(x, *theirs))
     assert not ours[0].requires_grad
 
@@ -231,9 +237,9 @@ def test_norms_differ_in_their_axes():
 @pytest.mark.parametrize("lead", [(), (3,), (2, 3), (2, 1, 3)])
 def test_layer_norm_matches_its_formula_for_every_token(lead, dtype):
     x, weight, bias = normal(*lead, 8, seed=1, dtype=dtype), *parameters(8, dtype, "both")
-    agree_in_all(tl.layer_norm(x, weight, bias), tl.standardize(x, -1) * weight + bias, x, weight, bias)
+    assert_close_with_gradients(tl.layer_norm(x, weight, bias), tl.standardize(x, -1) * weight + bias, x, weight, bias)
     rms = x / (x.square().mean(-1, keepdim=True) + 1e-6).sqrt() * weight
-    agree_in_all(tl.rms_norm(x, weight), rms, x, weight)
+    assert_close_with_gradients(tl.rms_norm(x, weight), rms, x, weight)
     assert (tl.layer_norm(x, weight, bias).mean() - tl.rms_norm(x, weight).mean()).abs() > 1e-3
 
 
@@ -241,13 +247,13 @@ def test_batch_norm_depends_on_other_tokens_and_layer_norm_does_not():
     x = normal(4, 6, 5, seed=1).detach()
     changed = x.clone()
     changed[0] = 100.0
-    moved = {
+    output_changed = {
         "batch": not torch.allclose(tl.batch_norm(changed)[1:], tl.batch_norm(x)[1:]),
         "layer": not torch.allclose(tl.layer_norm(changed)[1:], tl.layer_norm(x)[1:]),
         "instance": not torch.allclose(tl.instance_norm(changed)[1:], tl.instance_norm(x)[1:]),
         "group": not torch.allclose(tl.group_norm(changed, 2)[1:], tl.group_norm(x, 2)[1:]),
     }
-    assert moved == {"batch": True, "layer": False, "instance": False, "group": False}
+    assert output_changed == {"batch": True, "layer": False, "instance": False, "group": False}
 
 
 @pytest.mark.parametrize("shape", [(0, 4), (0, 4, 3), (2, 4, 0), (2, 0), (2, 0, 3)])
@@ -293,9 +299,9 @@ def test_layer_norm_module_matches_pytorch(dtype, bias):
     assert torch.equal(torch.get_rng_state(), state)
     assert ours.eps == 1e-3 and (ours.bias is None) != bias
     x = normal(2, 3, 6, seed=4, dtype=dtype)
-    agree_in_all(ours(x), theirs(x), x)
-    for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
-        assert mine.data_ptr() != other.data_ptr() and mine.requires_grad
+    assert_close_with_gradients(ours(x), theirs(x), x)
+    for our_running, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert our_running.data_ptr() != other.data_ptr() and our_running.requires_grad
     assert not tl.LayerNorm.from_torch(theirs.eval()).training
 
 
@@ -310,7 +316,7 @@ def test_norm_modules_initialize_as_in_pytorch():
         assert state.keys() == other.keys()
         assert all(torch.equal(state[name], other[name]) for name in state)
         x = normal(2, 3, 6, seed=4).cpu()
-        agree_in_all(ours(x), theirs(x), x)
+        assert_close_with_gradients(ours(x), theirs(x), x)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -326,7 +332,7 @@ def test_rms_norm_module_scales_by_its_weight():
     with torch.no_grad():
         norm.weight.copy_(normal(6, seed=5))
     x = normal(2, 6, seed=4)
-    agree_in_all(norm(x), F.rms_norm(x, (6,), norm.weight, 0.1), x, norm.weight)
+    assert_close_with_gradients(norm(x), F.rms_norm(x, (6,), norm.weight, 0.1), x, norm.weight)
 
 
 def test_instance_norm_refuses_one_value_per_channel():

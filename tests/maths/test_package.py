@@ -19,21 +19,21 @@ MODULES = {"checks", "drawings", "labs", "measure", "plots", "pretrained"}
 HEAVY = ["matplotlib", "anywidget", "ipywidgets", "traitlets", "IPython"]
 
 
-def public():
+def public_objects():
     """Return every public function and class under the name that users write."""
-    things = {name: getattr(tl, name) for name in tl.__all__ if name not in MODULES and not name.isupper()}
-    things |= {f"labs.{name}": getattr(tl.labs, name) for name in tl.labs.__all__}
-    things |= {f"checks.{name}": getattr(tl.checks, name) for name in ("summary", "progress")}
-    things |= {f"drawings.{name}": value for name, value in vars(tl.drawings).items() if _draws(value)}
+    objects = {name: getattr(tl, name) for name in tl.__all__ if name not in MODULES and not name.isupper()}
+    objects |= {f"labs.{name}": getattr(tl.labs, name) for name in tl.labs.__all__}
+    objects |= {f"checks.{name}": getattr(tl.checks, name) for name in ("summary", "progress")}
+    objects |= {f"drawings.{name}": value for name, value in vars(tl.drawings).items() if _draws(value)}
     for module in (tl.measure, tl.plots, tl.pretrained):
         label = module.__name__.split(".")[-1]
-        things |= {f"{label}.{name}": value for name, value in vars(module).items() if _is_own(value, module)}
-    return [pytest.param(value, id=name) for name, value in things.items()]
+        objects |= {f"{label}.{name}": value for name, value in vars(module).items() if _is_defined_here(value, module)}
+    return [pytest.param(value, id=name) for name, value in objects.items()]
 
 
-def _is_own(value, module):
-    own = getattr(value, "__module__", "").startswith(module.__name__) and callable(value)
-    return own and not value.__name__.startswith("_")
+def _is_defined_here(value, module):
+    is_callable_of_module = getattr(value, "__module__", "").startswith(module.__name__) and callable(value)
+    return is_callable_of_module and not value.__name__.startswith("_")
 
 
 def _draws(value):
@@ -79,25 +79,27 @@ def test_no_name_hides_a_module():
     assert names == {"device"}
 
 
-@pytest.mark.parametrize("value", public())
+@pytest.mark.parametrize("value", public_objects())
 def test_docstrings_are_complete(value):
     text = inspect.getdoc(value)
     assert re.match(r"[A-Z][^\n]+[.!?]\n", text), "the first line must be a sentence with a full stop"
     sections = dict(re.findall(r"^(\w+)\n-+\n(.*?)(?=^\w+\n-+$|\Z)", text, flags=re.MULTILINE | re.DOTALL))
     arguments = [name for name in inspect.signature(value).parameters if name != "self"]
-    written = re.findall(r"^([\w*, ]+?) : ", sections.get("Parameters", ""), flags=re.MULTILINE)
-    assert ", ".join(written).replace("*", "").split(", ") == (arguments or [""]), "describe every parameter, in order"
+    documented = re.findall(r"^([\w*, ]+?) : ", sections.get("Parameters", ""), flags=re.MULTILINE)
+    assert ", ".join(documented).replace("*", "").split(", ") == (arguments or [""]), (
+        "describe every parameter, in order"
+    )
     assert doctest.DocTestParser().get_examples(sections["Examples"]), "the docstring must have an example that runs"
     source = inspect.getsource(value)
     if inspect.isfunction(value):
         assert ("Returns" in sections) == bool(re.search(r"^    .*return \S", source, flags=re.MULTILINE))
-        named = re.findall(r"^\w.*$", sections.get("Raises", ""), re.MULTILINE)
-        assert set(re.findall(r"raise (\w+)\(", source)) <= set(re.findall(r"\w+", " ".join(named)))
+        documented_errors = re.findall(r"^\w.*$", sections.get("Raises", ""), re.MULTILINE)
+        assert set(re.findall(r"raise (\w+)\(", source)) <= set(re.findall(r"\w+", " ".join(documented_errors)))
     order = ["Parameters", "Attributes", "Returns", "Raises", "References", "Examples"]
     assert list(sections) == [name for name in order if name in sections]
 
 
-@pytest.mark.parametrize("value", [case for case in public() if not case.id.startswith(("labs.", "checks."))])
+@pytest.mark.parametrize("value", [case for case in public_objects() if not case.id.startswith(("labs.", "checks."))])
 def test_public_names_have_type_hints(value):
     """The type checker in ``make lint`` verifies that the hints are true."""
     functions = [value]

@@ -66,9 +66,9 @@ class TorchGpt2(nn.Module):
             self.lm_head.weight = self.wte.weight
 
 
-def on_meta(make, *arguments, **options):
+def on_meta(build, *arguments, **options):
     with torch.device("meta"):
-        return make(*arguments, **options)
+        return build(*arguments, **options)
 
 
 def torch_model(shape):
@@ -93,12 +93,12 @@ def shapes(draw, family):
     return tl.ModelShape(family, draw(st.integers(1, 3)), n_heads * draw(size), n_heads, d_ff, **sizes)
 
 
-def adds_up(model):
+def assert_adds_up(model):
     """Assert that the components add up to all of the parameters; return the components."""
     actual = tl.parameter_breakdown(model)
-    known = [component for component in COMPONENTS if component in actual]
-    assert list(actual)[: len(known)] == known and all(
-        name.startswith("other: ") for name in list(actual)[len(known) :]
+    component_order = [component for component in COMPONENTS if component in actual]
+    assert list(actual)[: len(component_order)] == component_order and all(
+        name.startswith("other: ") for name in list(actual)[len(component_order) :]
     )
     total = sum(p.numel() for p in model.parameters())
     assert sum(actual.values()) == tl.count_parameters(model) == total
@@ -114,13 +114,13 @@ def test_published_counts(shape, published):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_breakdown_matches_a_model_of_torch_layers(shape):
     if not (shape.family == "bert" and shape.n_segments == 0):
-        assert adds_up(torch_model(shape)) == tl.parameter_breakdown(shape)
+        assert assert_adds_up(torch_model(shape)) == tl.parameter_breakdown(shape)
 
 
 @few_examples
 @given(shapes("bert") | shapes("gpt2"))
 def test_any_shape_matches_torch_layers(shape):
-    assert adds_up(torch_model(shape)) == tl.parameter_breakdown(shape)
+    assert assert_adds_up(torch_model(shape)) == tl.parameter_breakdown(shape)
 
 
 @settings(few_examples, max_examples=40)
@@ -139,7 +139,7 @@ def test_any_shape_matches_transformer(shape, norm_first):
         final_norm=bool(shape.final_norm),
         share_embeddings=shape.tied,
     )
-    assert adds_up(model) == tl.parameter_breakdown(shape)
+    assert assert_adds_up(model) == tl.parameter_breakdown(shape)
 
 
 def our_llama(shape):
@@ -152,12 +152,12 @@ def our_llama(shape):
 @settings(few_examples, max_examples=40)
 @given(shapes("llama"))
 def test_any_shape_matches_language_model(shape):
-    assert adds_up(our_llama(shape)) == tl.parameter_breakdown(shape)
+    assert assert_adds_up(our_llama(shape)) == tl.parameter_breakdown(shape)
 
 
 @pytest.mark.parametrize("shape", [shape for shape, _ in PUBLISHED.values() if shape.family == "llama"], ids=repr)
 def test_published_llama_shapes_match_language_model(shape):
-    assert adds_up(our_llama(shape)) == tl.parameter_breakdown(shape)
+    assert assert_adds_up(our_llama(shape)) == tl.parameter_breakdown(shape)
 
 
 def test_family_sets_the_default_options():
@@ -177,19 +177,19 @@ def test_transformer_of_the_paper():
 
 def test_count_is_the_same_on_meta():
     sizes = {"src_vocab": 11, "tgt_vocab": 13, "d_model": 6, "n_heads": 3, "n_layers": 2, "d_ff": 10}
-    assert adds_up(tl.Transformer(**sizes)) == adds_up(on_meta(tl.Transformer, **sizes))
+    assert assert_adds_up(tl.Transformer(**sizes)) == assert_adds_up(on_meta(tl.Transformer, **sizes))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rule_of_thumb_is_the_sum_of_three_components(shape):
     actual = tl.parameter_breakdown(shape)
-    three = sum(actual[name] for name in ("token embedding", "attention weights", "feed-forward weights"))
-    assert three == 12 * shape.n_layers * shape.d_model**2 + shape.vocab_size * shape.d_model
+    sum_of_three = sum(actual[name] for name in ("token embedding", "attention weights", "feed-forward weights"))
+    assert sum_of_three == 12 * shape.n_layers * shape.d_model**2 + shape.vocab_size * shape.d_model
 
 
 def test_number_of_heads_does_not_change_the_count():
-    one = replace(tl.GPT2, n_heads=1)
-    assert tl.parameter_breakdown(one) == tl.parameter_breakdown(tl.GPT2)
+    single_head = replace(tl.GPT2, n_heads=1)
+    assert tl.parameter_breakdown(single_head) == tl.parameter_breakdown(tl.GPT2)
 
 
 def test_tied_head_counts_once():
@@ -201,7 +201,7 @@ def test_tied_head_counts_once():
 def test_breakdown_of_torch_modules():
     sizes = {"num_encoder_layers": 3, "num_decoder_layers": 4, "dim_feedforward": 20, "batch_first": True}
     transformer = on_meta(nn.Transformer, d_model=8, nhead=2, **sizes)
-    assert adds_up(transformer) == {
+    assert assert_adds_up(transformer) == {
         "attention weights": 11 * 4 * 64,
         "attention biases": 11 * 4 * 8,
         "feed-forward weights": 7 * 2 * 8 * 20,
@@ -209,18 +209,20 @@ def test_breakdown_of_torch_modules():
         "norms": (3 * 2 + 4 * 3 + 2) * 16,
     }
     attention = on_meta(nn.MultiheadAttention, 8, 2, kdim=5, vdim=3)
-    assert adds_up(attention) == {"attention weights": 8 * (8 + 5 + 3 + 8), "attention biases": 32}
+    assert assert_adds_up(attention) == {"attention weights": 8 * (8 + 5 + 3 + 8), "attention biases": 32}
 
 
 def test_breakdown_of_own_modules():
-    assert adds_up(tl.SingleHeadAttention(8, 4, 6)) == {"attention weights": 8 * 14, "attention biases": 14}
-    assert adds_up(tl.MultiHeadAttention(8, 2, d_key_in=5, bias=False)) == {"attention weights": 8 * (8 + 5 + 8 + 8)}
-    assert adds_up(tl.FeedForward(8, 20)) == {"feed-forward weights": 320, "feed-forward biases": 28}
-    assert adds_up(tl.LayerNorm(8)) == {"norms": 16}
-    assert adds_up(nn.Sequential(tl.RMSNorm(8), nn.RMSNorm(8), nn.BatchNorm1d(8))) == {"norms": 32}
-    assert adds_up(tl.TokenEmbedding(11, 8)) == {"token embedding": 88}
+    assert assert_adds_up(tl.SingleHeadAttention(8, 4, 6)) == {"attention weights": 8 * 14, "attention biases": 14}
+    assert assert_adds_up(tl.MultiHeadAttention(8, 2, d_key_in=5, bias=False)) == {
+        "attention weights": 8 * (8 + 5 + 8 + 8)
+    }
+    assert assert_adds_up(tl.FeedForward(8, 20)) == {"feed-forward weights": 320, "feed-forward biases": 28}
+    assert assert_adds_up(tl.LayerNorm(8)) == {"norms": 16}
+    assert assert_adds_up(nn.Sequential(tl.RMSNorm(8), nn.RMSNorm(8), nn.BatchNorm1d(8))) == {"norms": 32}
+    assert assert_adds_up(tl.TokenEmbedding(11, 8)) == {"token embedding": 88}
     model = tl.Transformer.from_torch(on_meta(nn.Transformer, 8, 2, 1, 1, 20, batch_first=True))
-    assert adds_up(model) == {
+    assert assert_adds_up(model) == {
         "attention weights": 768,
         "attention biases": 96,
         "feed-forward weights": 640,
@@ -232,31 +234,33 @@ def test_breakdown_of_own_modules():
 def test_breakdown_of_modules_named_as_in_bert():
     """Classes and names are nested as in Hugging Face's BERT."""
 
-    def kind(name, **children):
+    def named_module(name, **children):
         module = type(name, (nn.Module,), {})()
         for child_name, child in children.items():
             module.add_module(child_name, child)
         return module
 
-    embeddings = kind(
+    embeddings = named_module(
         "BertEmbeddings",
         word_embeddings=nn.Embedding(11, 8),
         position_embeddings=nn.Embedding(7, 8),
         token_type_embeddings=nn.Embedding(2, 8),
         LayerNorm=nn.LayerNorm(8),
     )
-    heads = kind("BertSelfAttention", query=nn.Linear(8, 8), key=nn.Linear(8, 8), value=nn.Linear(8, 8))
-    output = kind("BertSelfOutput", dense=nn.Linear(8, 8), LayerNorm=nn.LayerNorm(8))
-    layer = kind(
+    heads = named_module("BertSelfAttention", query=nn.Linear(8, 8), key=nn.Linear(8, 8), value=nn.Linear(8, 8))
+    output = named_module("BertSelfOutput", dense=nn.Linear(8, 8), LayerNorm=nn.LayerNorm(8))
+    layer = named_module(
         "BertLayer",
-        attention=kind("BertAttention", self=heads, output=output),
-        intermediate=kind("BertIntermediate", dense=nn.Linear(8, 20)),
-        output=kind("BertOutput", dense=nn.Linear(20, 8), LayerNorm=nn.LayerNorm(8)),
+        attention=named_module("BertAttention", self=heads, output=output),
+        intermediate=named_module("BertIntermediate", dense=nn.Linear(8, 20)),
+        output=named_module("BertOutput", dense=nn.Linear(20, 8), LayerNorm=nn.LayerNorm(8)),
     )
-    pooler = kind("BertPooler", dense=nn.Linear(8, 8))
-    model = kind("BertModel", embeddings=embeddings, encoder=kind("BertEncoder", layer=layer), pooler=pooler)
+    pooler = named_module("BertPooler", dense=nn.Linear(8, 8))
+    model = named_module(
+        "BertModel", embeddings=embeddings, encoder=named_module("BertEncoder", layer=layer), pooler=pooler
+    )
     shape = tl.ModelShape("bert", 1, 8, 2, 20, vocab_size=11, n_positions=7)
-    assert adds_up(model) == tl.parameter_breakdown(shape)
+    assert assert_adds_up(model) == tl.parameter_breakdown(shape)
 
 
 def test_numpy_integers_do_not_overflow():
@@ -271,14 +275,14 @@ def test_numpy_integers_do_not_overflow():
 
 
 def test_unclassified_parameters_are_other():
-    class Odd(nn.Module):
+    class Unclassified(nn.Module):
         def __init__(self):
             super().__init__()
             self.scale = nn.Parameter(torch.ones(3))
             self.convolution = nn.Conv1d(2, 3, 5)
             self.norm = nn.LayerNorm(4)
 
-    assert adds_up(Odd()) == {"norms": 8, "other: scale": 3, "other: convolution": 33}
+    assert assert_adds_up(Unclassified()) == {"norms": 8, "other: scale": 3, "other: convolution": 33}
     assert tl.parameter_breakdown(nn.Identity()) == {}
     assert tl.count_parameters(nn.Identity()) == 0
 
@@ -288,7 +292,7 @@ def test_what_cannot_be_placed_has_a_name_and_layers_share_it():
     layers = nn.ModuleList(
         nn.ModuleDict({"mixer": module, "norm": nn.LayerNorm(4)}) for module in (mixer, deepcopy(mixer))
     )
-    actual = adds_up(nn.ModuleDict({"layers": layers, "stem": nn.Linear(2, 4)}))
+    actual = assert_adds_up(nn.ModuleDict({"layers": layers, "stem": nn.Linear(2, 4)}))
     assert actual == {
         "norms": 16,
         "other: layers.mixer.conv": 2 * (48 + 4),
@@ -297,13 +301,13 @@ def test_what_cannot_be_placed_has_a_name_and_layers_share_it():
     }
     tied = nn.ModuleDict({"stem": nn.Linear(4, 7, bias=False), "token": nn.Embedding(7, 4)})
     tied["stem"].weight = tied["token"].weight
-    assert adds_up(tied) == {"token embedding": 28}, "a known component must come first"
+    assert assert_adds_up(tied) == {"token embedding": 28}, "a known component must come first"
 
 
 def test_each_parameter_counts_once_and_buffers_do_not():
     layer = nn.Linear(3, 4)
     model = nn.Sequential(layer, nn.ReLU(), layer, nn.BatchNorm1d(4)).requires_grad_(False)
-    assert adds_up(model) == {"norms": 8, "other: Linear": 16}
+    assert assert_adds_up(model) == {"norms": 8, "other: Linear": 16}
 
 
 def test_shape_can_be_replaced_compared_and_pickled():
@@ -355,10 +359,12 @@ def test_no_option_is_ignored():
         },
         "bert": {"n_segments": 3, "pooler": False, "d_embedding": 8, "shared_layers": True, "n_relative": 4},
     }
-    makers = {"llama": llama_with, "transformer": transformer_with, "bert": lambda **o: replace(tl.BERT_BASE, **o)}
+    builders = {"llama": llama_with, "transformer": transformer_with, "bert": lambda **o: replace(tl.BERT_BASE, **o)}
     for family, options in values.items():
         for name, value in options.items():
-            assert tl.count_parameters(makers[family](**{name: value})) != tl.count_parameters(makers[family]()), name
+            assert tl.count_parameters(builders[family](**{name: value})) != tl.count_parameters(builders[family]()), (
+                name
+            )
     for family, options in FAMILIES.items():
         for name in sorted(set().union(*FAMILIES.values()) - set(options)):
             for value in {FAMILIES[other].get(name) for other in FAMILIES} - {None} | {1}:
@@ -367,8 +373,8 @@ def test_no_option_is_ignored():
 
 
 def test_a_gate_in_a_transformer_is_a_third_matrix():
-    more = tl.count_parameters(transformer_with(gated=True)) - tl.count_parameters(transformer_with())
-    assert more == 4 * (8 * 12 + 12)
+    extra = tl.count_parameters(transformer_with(gated=True)) - tl.count_parameters(transformer_with())
+    assert extra == 4 * (8 * 12 + 12)
     flops = tl.flops_breakdown(transformer_with(gated=True), 3)["feed-forward"]
     assert 2 * flops == 3 * tl.flops_breakdown(transformer_with(), 3)["feed-forward"]
 
@@ -409,30 +415,34 @@ def named_module(name, **children):
 
 
 def test_breakdown_of_modules_with_well_known_names():
-    wide = {"c_fc": nn.Linear(8, 32), "gelu": nn.GELU(), "c_proj": nn.Linear(32, 8)}
+    feed_forward_layers = {"c_fc": nn.Linear(8, 32), "gelu": nn.GELU(), "c_proj": nn.Linear(32, 8)}
     weights, biases = "feed-forward weights", "feed-forward biases"
     feed_forward, attention = {weights: 512, biases: 40}, {"attention weights": 256, "attention biases": 32}
-    clip = named_module("ResidualAttentionBlock", attn=nn.MultiheadAttention(8, 2), mlp=nn.Sequential(*wide.values()))
-    assert adds_up(clip) == attention | feed_forward
-    block = named_module("AttentionBlock", q=nn.Linear(8, 8), net=nn.Sequential(*wide.values()))
-    assert adds_up(block) == {"attention weights": 64, "attention biases": 8} | feed_forward
-    assert adds_up(named_module("Block", mlp=nn.ModuleDict(wide))) == feed_forward  # the layout of minGPT
+    clip = named_module(
+        "ResidualAttentionBlock", attn=nn.MultiheadAttention(8, 2), mlp=nn.Sequential(*feed_forward_layers.values())
+    )
+    assert assert_adds_up(clip) == attention | feed_forward
+    block = named_module("AttentionBlock", q=nn.Linear(8, 8), net=nn.Sequential(*feed_forward_layers.values()))
+    assert assert_adds_up(block) == {"attention weights": 64, "attention biases": 8} | feed_forward
+    assert (
+        assert_adds_up(named_module("Block", mlp=nn.ModuleDict(feed_forward_layers))) == feed_forward
+    )  # the layout of minGPT
     for name in ("Mlp", "FeedFoward", "SwiGLU"):
-        assert adds_up(named_module("Block", inner=named_module(name, **wide))) == feed_forward
+        assert assert_adds_up(named_module("Block", inner=named_module(name, **feed_forward_layers))) == feed_forward
     opt = named_module(
         "OPTDecoderLayer", self_attn=nn.MultiheadAttention(8, 2), fc1=nn.Linear(8, 32), fc2=nn.Linear(32, 8)
     )
-    assert adds_up(opt) == attention | feed_forward
-    own = named_module("Linear")
-    own.weight = nn.Parameter(torch.ones(11, 8))
-    assert adds_up(named_module("Model", lm_head=own)) == {"output head": 88}
-    assert adds_up(named_module("Model", decoder=nn.Linear(8, 11))) == {"output head": 99}
-    assert adds_up(named_module("Model", generator=named_module("Generator", proj=nn.Linear(8, 11)))) == {
+    assert assert_adds_up(opt) == attention | feed_forward
+    unknown = named_module("Linear")
+    unknown.weight = nn.Parameter(torch.ones(11, 8))
+    assert assert_adds_up(named_module("Model", lm_head=unknown)) == {"output head": 88}
+    assert assert_adds_up(named_module("Model", decoder=nn.Linear(8, 11))) == {"output head": 99}
+    assert assert_adds_up(named_module("Model", generator=named_module("Generator", proj=nn.Linear(8, 11)))) == {
         "output head": 99
     }
     vit = named_module("VisionTransformer", odd=nn.Linear(8, 2))
     vit.pos_embedding = nn.Parameter(torch.ones(5, 8))
-    assert adds_up(vit) == {"position embedding": 40, "other: odd": 18}
+    assert assert_adds_up(vit) == {"position embedding": 40, "other: odd": 18}
 
 
 def gpt2_with(**changes):

@@ -85,6 +85,6 @@ def test_digits_none_hides_the_numbers():
     ],
 )
 def test_errors_name_argument_rule_and_value(call, error, message):
-    with pytest.raises(error) as caught:
+    with pytest.raises(error) as raised:
         call()
-    assert str(caught.value) == message
+    assert str(raised.value) == message

@@ -92,78 +92,80 @@ def test_errors_name_argument_rule_and_value(sizes, error, text):
 
 # Rotary positions.
 
-SHIFTED, SWAPPED = torch.arange(3, 8, device=DEVICE), torch.tensor([4, 1, 2, 3, 0], device=DEVICE)
-LAYOUTS = pytest.mark.parametrize("interleaved", [False, True])
+SHIFTED_POSITIONS, SWAPPED_POSITIONS = torch.arange(3, 8, device=DEVICE), torch.tensor([4, 1, 2, 3, 0], device=DEVICE)
+both_layouts = pytest.mark.parametrize("interleaved", [False, True])
 
 
-def turned(x, positions, base=10000.0, interleaved=False, n_features=None):
+def rotated_in_float64(x, positions, base=10000.0, interleaved=False, n_features=None):
     """Multiply each pair, as a complex number, by ``exp(i angle)``, in float64 on the CPU; differentiable."""
     if n_features is not None:
-        first = turned(x[..., :n_features], positions, base, interleaved)
-        return torch.cat((first, x[..., n_features:].cpu().double()), -1)
-    x, positions, half = x.cpu().double(), positions.cpu().double(), x.shape[-1] // 2
-    pairs = x.unflatten(-1, (half, 2)) if interleaved else x.unflatten(-1, (2, half)).mT  # (..., seq, pairs, 2)
-    turns = torch.tensor([base ** (-2 * i / x.shape[-1]) for i in range(half)], dtype=torch.float64)
-    angle = positions[..., None] * turns
+        rotated_features = rotated_in_float64(x[..., :n_features], positions, base, interleaved)
+        return torch.cat((rotated_features, x[..., n_features:].cpu().double()), -1)
+    x, positions, n_pairs = x.cpu().double(), positions.cpu().double(), x.shape[-1] // 2
+    pairs = x.unflatten(-1, (n_pairs, 2)) if interleaved else x.unflatten(-1, (2, n_pairs)).mT  # (..., seq, pairs, 2)
+    frequencies = torch.tensor([base ** (-2 * i / x.shape[-1]) for i in range(n_pairs)], dtype=torch.float64)
+    angle = positions[..., None] * frequencies
     product = torch.complex(*pairs.unbind(-1)) * torch.polar(torch.ones_like(angle), angle)
     pairs = torch.stack((product.real, product.imag), -1)
     return pairs.flatten(-2) if interleaved else pairs.mT.flatten(-2)
 
 
-@LAYOUTS
+@both_layouts
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("d_head", [2, 6, 64])
 def test_rotary_multiplies_complex_numbers(d_head, dtype, interleaved):
-    x, places = normal(2, 3, 5, d_head, seed=1, dtype=dtype), torch.arange(5, device=DEVICE)
+    x, positions = normal(2, 3, 5, d_head, seed=1, dtype=dtype), torch.arange(5, device=DEVICE)
     actual = tl.rotary(x, interleaved=interleaved)
     assert actual.dtype == dtype and actual.device == x.device and x._version == 0
-    expected = turned(x, places, interleaved=interleaved)
+    expected = rotated_in_float64(x, positions, interleaved=interleaved)
     assert_close(actual, expected)
     assert_gradients_close(actual, expected, (x,))
-    assert_close(tl.rotary(x, places, interleaved=interleaved), actual)
-    other = tl.rotary(x, places, base=500_000.0, interleaved=interleaved)
-    assert_close(other, turned(x, places, 500_000.0, interleaved))
+    assert_close(tl.rotary(x, positions, interleaved=interleaved), actual)
+    other_base = tl.rotary(x, positions, base=500_000.0, interleaved=interleaved)
+    assert_close(other_base, rotated_in_float64(x, positions, 500_000.0, interleaved))
 
 
-@LAYOUTS
+@both_layouts
 def test_rotary_takes_positions_per_sequence(interleaved):
     x = normal(2, 3, 5, 4, seed=1)
     padded = torch.tensor([[0, 0, 0, 1, 2], [0, 1, 2, 3, 4]], dtype=torch.int32, device=DEVICE)[:, None]
     actual = tl.rotary(x, padded, interleaved=interleaved)
-    assert_close(actual, turned(x, padded, interleaved=interleaved))
+    assert_close(actual, rotated_in_float64(x, padded, interleaved=interleaved))
     assert_close(actual[0, :, 2:], tl.rotary(x[0, :, 2:], interleaved=interleaved))  # as if there were no padding
 
 
-@LAYOUTS
+@both_layouts
 @pytest.mark.parametrize("dtype", FULL_PRECISION)
 def test_late_rotary_positions_are_exact(dtype, interleaved):
-    x, late = normal(1, 3, 8, seed=2, dtype=dtype), torch.tensor([0, 99_999, 1_000_003], device=DEVICE)
-    difference = tl.rotary(x, late, interleaved=interleaved).cpu().double() - turned(x, late, interleaved=interleaved)
+    x, late_positions = normal(1, 3, 8, seed=2, dtype=dtype), torch.tensor([0, 99_999, 1_000_003], device=DEVICE)
+    difference = tl.rotary(x, late_positions, interleaved=interleaved).cpu().double() - rotated_in_float64(
+        x, late_positions, interleaved=interleaved
+    )
     assert difference.abs().max() < (1e-6 if dtype == torch.float32 else 1e-9)
 
 
-@LAYOUTS
+@both_layouts
 @pytest.mark.parametrize("shift", [1, 17, 5000])
 def test_rotary_scores_depend_on_distance_alone(shift, interleaved):
     query, key = normal(2, 3, 7, 8, seed=1), normal(2, 3, 7, 8, seed=2)
-    turn = partial(tl.rotary, interleaved=interleaved)
-    places = torch.arange(7, device=DEVICE)
-    here = turn(query) @ turn(key).mT
-    assert_close(turn(query, places + shift) @ turn(key, places + shift).mT, here)
-    assert (turn(query, places + shift) @ turn(key).mT - here).abs().max() > 0.1
-    assert_close(turn(query).norm(dim=-1), query.norm(dim=-1))
+    rotate = partial(tl.rotary, interleaved=interleaved)
+    positions = torch.arange(7, device=DEVICE)
+    scores = rotate(query) @ rotate(key).mT
+    assert_close(rotate(query, positions + shift) @ rotate(key, positions + shift).mT, scores)
+    assert (rotate(query, positions + shift) @ rotate(key).mT - scores).abs().max() > 0.1
+    assert_close(rotate(query).norm(dim=-1), query.norm(dim=-1))
 
 
-@LAYOUTS
+@both_layouts
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("n_features", "d_head"), [(2, 6), (4, 6), (6, 6), (4, 5), (2, 3)])
 def test_partial_rotary_rotates_the_first_features(n_features, d_head, dtype, interleaved):
     x = normal(2, 3, 5, d_head, seed=1, dtype=dtype)
     options = {"base": 100.0, "interleaved": interleaved, "n_features": n_features}
-    for positions in (None, SHIFTED, SHIFTED[None, None].expand(2, 1, 5)):
+    for positions in (None, SHIFTED_POSITIONS, SHIFTED_POSITIONS[None, None].expand(2, 1, 5)):
         actual = tl.rotary(x, positions, **options)
         assert actual.dtype == dtype and x._version == 0
-        expected = turned(x, torch.arange(5) if positions is None else positions, **options)
+        expected = rotated_in_float64(x, torch.arange(5) if positions is None else positions, **options)
         assert_close(actual, expected)
         assert_gradients_close(actual, expected, (x,))
         assert torch.equal(actual[..., n_features:], x[..., n_features:])
@@ -172,7 +174,7 @@ def test_partial_rotary_rotates_the_first_features(n_features, d_head, dtype, in
     assert tl.rotary(x[:, :, :0], **options).shape == (2, 3, 0, d_head)
 
 
-@LAYOUTS
+@both_layouts
 def test_partial_rotary_over_a_sequence_and_step_by_step(interleaved):
     rotate = partial(tl.rotary, n_features=2, interleaved=interleaved)
     attention = tl.MultiHeadAttention(12, 3, n_kv_heads=1, d_head=6, rotate=rotate).to(DEVICE).eval()
@@ -211,13 +213,13 @@ def test_rotary_of_empty_tensors():
 
 
 @pytest.fixture
-def no_tables():
+def cleared_tables():
     """Empty the caches."""
     module._first_rows_of_table.cache_clear()
     module._cached_table.cache_clear()
 
 
-def test_cached_table_matches_direct_computation(no_tables):
+def test_cached_table_matches_direct_computation(cleared_tables):
     """The cache must not mix up arguments: each of these calls differs from the first in one argument."""
     x = normal(2, 3, 5, 8, seed=1)
     for _ in range(2):
@@ -229,22 +231,34 @@ def test_cached_table_matches_direct_computation(no_tables):
             {"n_features": 4},
             {"n_features": 8},
         ):
-            for positions in (None, SHIFTED, SWAPPED, SHIFTED[None].int(), SWAPPED.to(torch.uint8)):
-                expected = turned(x, torch.arange(5) if positions is None else positions, **options)
+            for positions in (
+                None,
+                SHIFTED_POSITIONS,
+                SWAPPED_POSITIONS,
+                SHIFTED_POSITIONS[None].int(),
+                SWAPPED_POSITIONS.to(torch.uint8),
+            ):
+                expected = rotated_in_float64(x, torch.arange(5) if positions is None else positions, **options)
                 assert_close(tl.rotary(x, positions, **options), expected)
-        for other in (x.double() if DEVICE.type == "cpu" else x, x.half(), x[:, :, :4], x[..., :6], x[:1].mT[..., :2]):
-            actual = tl.rotary(other)
-            assert actual.dtype == other.dtype
-            assert_close(actual, turned(other, torch.arange(other.shape[-2])))
+        for other_base in (
+            x.double() if DEVICE.type == "cpu" else x,
+            x.half(),
+            x[:, :, :4],
+            x[..., :6],
+            x[:1].mT[..., :2],
+        ):
+            actual = tl.rotary(other_base)
+            assert actual.dtype == other_base.dtype
+            assert_close(actual, rotated_in_float64(other_base, torch.arange(other_base.shape[-2])))
 
 
-def test_one_table_serves_many_lengths(no_tables):
+def test_one_table_serves_many_lengths(cleared_tables):
     for seq in (33, 40, 64, 33, 64):
         tl.rotary(normal(2, seq, 4, seed=1))
     assert module._cached_table.cache_info().misses == 1
 
 
-def test_cached_tables_are_bounded_in_size(no_tables):
+def test_cached_tables_are_bounded_in_size(cleared_tables):
     x = normal(1, 2, seed=1)
     for i in range(3 * module.MAX_TABLES):
         tl.rotary(x, base=2.0 + i)
@@ -253,13 +267,15 @@ def test_cached_tables_are_bounded_in_size(no_tables):
         == module._first_rows_of_table.cache_info().currsize
         == module.MAX_TABLES
     )
-    late = torch.tensor([module.MAX_TABLE_NUMBERS], device=DEVICE)  # the first position that is in no table
-    assert_close(tl.rotary(x, late), turned(x, late))
+    uncached_position = torch.tensor(
+        [module.MAX_TABLE_NUMBERS], device=DEVICE
+    )  # the first position that is in no table
+    assert_close(tl.rotary(x, uncached_position), rotated_in_float64(x, uncached_position))
     assert module._cached_table.cache_info().misses == 3 * module.MAX_TABLES
 
 
-@LAYOUTS
-def test_changing_the_result_does_not_change_the_table(no_tables, interleaved):
+@both_layouts
+def test_changing_the_result_does_not_change_the_table(cleared_tables, interleaved):
     x = normal(1, 5, 8, seed=1)
     for positions in (None, torch.arange(5, device=DEVICE)):
         expected = tl.rotary(x, positions, interleaved=interleaved).clone()
@@ -311,30 +327,30 @@ MODES = {
 
 
 # torch.jit is deprecated, with a warning that depends on PyTorch's version.
-OF_TRACING = [f"ignore::{kind}" for kind in ("DeprecationWarning", "FutureWarning", "torch.jit.TracerWarning")]
+TRACING_WARNINGS = [f"ignore::{kind}" for kind in ("DeprecationWarning", "FutureWarning", "torch.jit.TracerWarning")]
 
 
-@pytest.mark.filterwarnings(*OF_TRACING)
+@pytest.mark.filterwarnings(*TRACING_WARNINGS)
 @pytest.mark.parametrize("mode", MODES)
-def test_table_created_inside_any_mode_is_an_ordinary_tensor(no_tables, mode):
+def test_table_created_inside_any_mode_is_an_ordinary_tensor(cleared_tables, mode):
     x = normal(2, 3, 5, 8, seed=1)
     MODES[mode](x)
     x.requires_grad_()
-    expected = turned(x, torch.arange(5))
+    expected = rotated_in_float64(x, torch.arange(5))
     actual = tl.rotary(x)
     assert_close(actual, expected)
     assert_gradients_close(actual, expected, (x,))
     assert_close(torch.func.vmap(tl.rotary)(x), expected)
 
 
-@pytest.mark.filterwarnings(*OF_TRACING)
+@pytest.mark.filterwarnings(*TRACING_WARNINGS)
 def test_traced_rotary_takes_other_lengths():
     traced = torch.jit.trace(tl.rotary, normal(2, 5, 4, seed=1), check_trace=False)
     longer = normal(2, 9, 4, seed=2)
     assert_close(traced(longer), tl.rotary(longer))
 
 
-def test_copied_models_contain_no_tables(no_tables):
+def test_copied_models_contain_no_tables(cleared_tables):
     rotate = partial(tl.rotary, base=100.0)
     attention = tl.MultiHeadAttention(8, 2, rotate=rotate).to(DEVICE)
     size, x = len(pickle.dumps(attention)), normal(2, 5, 8, seed=1)
@@ -343,15 +359,15 @@ def test_copied_models_contain_no_tables(no_tables):
     assert torch.equal(copy.deepcopy(attention)(x), expected)
 
 
-def test_threads_share_tables(no_tables):
+def test_threads_share_tables(cleared_tables):
     x = normal(3, 50, 8, seed=1)
     with ThreadPoolExecutor(8) as threads:
         actual = list(threads.map(lambda i: tl.rotary(x[:, : 20 + i % 9], base=50.0 + i % 3), range(200)))
-    for i, each in enumerate(actual):
-        assert_close(each, turned(x[:, : 20 + i % 9], torch.arange(20 + i % 9), 50.0 + i % 3))
+    for i, rotated in enumerate(actual):
+        assert_close(rotated, rotated_in_float64(x[:, : 20 + i % 9], torch.arange(20 + i % 9), 50.0 + i % 3))
 
 
-x, places = torch.zeros(2, 3, 5, 4), torch.arange(5)
+x, positions = torch.zeros(2, 3, 5, 4), torch.arange(5)
 WRONG_CALLS = [
     (lambda: tl.rotary([1.0]), TypeError, "x must be a tensor, got list"),
     (lambda: tl.rotary(x, n_features=3), ValueError, "n_features must be even and at most d_head, 4, got 3"),
@@ -372,23 +388,23 @@ WRONG_CALLS = [
     ),
     (lambda: tl.rotary(x[0, 0, 0]), ValueError, "x must have shape (..., heads, seq, d_head), got (4,)"),
     (lambda: tl.rotary(x, [0, 1]), TypeError, "positions must be a tensor of integers, got list"),
-    (lambda: tl.rotary(x, places.float()), TypeError, "positions must be a tensor of integers, got torch.float32"),
-    (lambda: tl.rotary(x, places > 2), TypeError, "positions must be a tensor of integers, got torch.bool"),
-    (lambda: tl.rotary(x, places[:4]), ValueError, "positions must broadcast to (2, 3, 5), got (4,)"),
-    (lambda: tl.rotary(x, places[:1]), ValueError, "positions must broadcast to (2, 3, 5), got (1,)"),
-    (lambda: tl.rotary(x, places[0]), ValueError, "positions must broadcast to (2, 3, 5), got ()"),
+    (lambda: tl.rotary(x, positions.float()), TypeError, "positions must be a tensor of integers, got torch.float32"),
+    (lambda: tl.rotary(x, positions > 2), TypeError, "positions must be a tensor of integers, got torch.bool"),
+    (lambda: tl.rotary(x, positions[:4]), ValueError, "positions must broadcast to (2, 3, 5), got (4,)"),
+    (lambda: tl.rotary(x, positions[:1]), ValueError, "positions must broadcast to (2, 3, 5), got (1,)"),
+    (lambda: tl.rotary(x, positions[0]), ValueError, "positions must broadcast to (2, 3, 5), got ()"),
     (
-        lambda: tl.rotary(x, places.expand(2, 5)),
+        lambda: tl.rotary(x, positions.expand(2, 5)),
         ValueError,
         "positions must broadcast to (2, 3, 5), got (2, 5)",
     ),
     (
-        lambda: tl.rotary(x, places.expand(1, 2, 3, 5)),
+        lambda: tl.rotary(x, positions.expand(1, 2, 3, 5)),
         ValueError,
         "positions must broadcast to (2, 3, 5), got (1, 2, 3, 5)",
     ),
-    (lambda: tl.rotary(x, places - 2), ValueError, "positions must be 0 or more, got -2"),
-    (lambda: tl.rotary(x, places.to("meta")), ValueError, "x and positions must be on one device, got cpu and meta"),
+    (lambda: tl.rotary(x, positions - 2), ValueError, "positions must be 0 or more, got -2"),
+    (lambda: tl.rotary(x, positions.to("meta")), ValueError, "x and positions must be on one device, got cpu and meta"),
     (lambda: tl.rotary(x, base=0), ValueError, "base must be a number above 0, got 0"),
     (lambda: tl.rotary(x, base=True), ValueError, "base must be a number above 0, got True"),
     (lambda: tl.alibi_bias(0, 3), ValueError, "n_heads must be at least 1, got 0"),
@@ -408,8 +424,13 @@ def test_rotary_and_alibi_errors_name_the_argument(call, error, text):
 def test_alibi_is_slope_times_distance():
     # The paper prints 1/2, 1/4, … 1/256 for 8 heads; for 12 heads, the authors' code adds every other slope of 16
     # heads.
-    eight = [2**-i for i in range(1, 9)]
-    slopes = {1: [2**-8], 2: [2**-4, 2**-8], 8: eight, 12: [*eight, *(2**-i for i in (0.5, 1.5, 2.5, 3.5))]}
+    slopes_of_eight = [2**-i for i in range(1, 9)]
+    slopes = {
+        1: [2**-8],
+        2: [2**-4, 2**-8],
+        8: slopes_of_eight,
+        12: [*slopes_of_eight, *(2**-i for i in (0.5, 1.5, 2.5, 3.5))],
+    }
     for n_heads, expected in slopes.items():
         actual = tl.alibi_bias(n_heads, 3, 7, device=DEVICE)
         assert actual.shape == (n_heads, 3, 7) and actual.dtype == torch.float32 and actual.device.type == DEVICE.type

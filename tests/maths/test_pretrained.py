@@ -31,7 +31,7 @@ CONFIG = {
     "hidden_act": "gelu",
     "layer_norm_eps": 1e-12,
 }
-FACTS = {
+GGUF_FACTS = {
     "llama.block_count": 2,
     "llama.vocab_size": 11,
     "llama.embedding_length": 12,
@@ -44,11 +44,11 @@ FACTS = {
 }
 
 
-class Letters:
+class LetterTokenizer:
     """A tokenizer with a token for each letter: a is 5, b is 6 …; ids 3 and 4 are [CLS] and [SEP], or end an answer."""
 
-    def __init__(self, around=(), begin=5):
-        self.around, self.begin = around, begin
+    def __init__(self, special_tokens=(), first_id=5):
+        self.special_tokens, self.first_id = special_tokens, first_id
 
     def no_padding(self):
         pass
@@ -56,17 +56,17 @@ class Letters:
     no_truncation = no_padding
 
     def encode(self, text):
-        numbers = [self.begin + ord(letter) - ord("a") for letter in text if letter.isalpha()]
-        return SimpleNamespace(ids=[*self.around[:1], *numbers, *self.around[1:]])
+        ids = [self.first_id + ord(letter) - ord("a") for letter in text if letter.isalpha()]
+        return SimpleNamespace(ids=[*self.special_tokens[:1], *ids, *self.special_tokens[1:]])
 
     def encode_batch(self, texts):
         return [self.encode(text) for text in texts]
 
-    def decode(self, numbers, skip_special_tokens=True):
-        return "".join(self.id_to_token(number) for number in numbers if number >= self.begin)
+    def decode(self, ids, skip_special_tokens=True):
+        return "".join(self.id_to_token(number) for number in ids if number >= self.first_id)
 
     def id_to_token(self, number):
-        return chr(number - self.begin + ord("a")) if number >= self.begin else f"[{number}]"
+        return chr(number - self.first_id + ord("a")) if number >= self.first_id else f"[{number}]"
 
     def token_to_id(self, token):
         return 4
@@ -87,16 +87,16 @@ def bert_tensors(seed=0):
         "pooler.dense.weight": (d_model, d_model),
     }
     for i in range(CONFIG["num_hidden_layers"]):
-        maps = {"attention.self.query": (d_model, d_model), "attention.self.key": (d_model, d_model)}
-        maps |= {"attention.self.value": (d_model, d_model), "attention.output.dense": (d_model, d_model)}
-        maps |= {"intermediate.dense": (d_ff, d_model), "output.dense": (d_model, d_ff)}
-        maps |= {"attention.output.LayerNorm": (d_model,), "output.LayerNorm": (d_model,)}
-        for name, shape in maps.items():
+        matrices = {"attention.self.query": (d_model, d_model), "attention.self.key": (d_model, d_model)}
+        matrices |= {"attention.self.value": (d_model, d_model), "attention.output.dense": (d_model, d_model)}
+        matrices |= {"intermediate.dense": (d_ff, d_model), "output.dense": (d_model, d_ff)}
+        matrices |= {"attention.output.LayerNorm": (d_model,), "output.LayerNorm": (d_model,)}
+        for name, shape in matrices.items():
             shapes[f"encoder.layer.{i}.{name}.weight"], shapes[f"encoder.layer.{i}.{name}.bias"] = shape, shape[:1]
     return {name: normal(*shape, seed=seed + i).detach().cpu() for i, (name, shape) in enumerate(shapes.items())}
 
 
-def torchs_bert(tensors, tokens):
+def bert_of_torch(tensors, tokens):
     """Compute the same model with torch.nn.TransformerEncoderLayer, for one sequence without padding."""
     vectors = tensors["embeddings.word_embeddings.weight"][tokens]
     vectors = vectors + tensors["embeddings.position_embeddings.weight"][: len(tokens)]
@@ -105,16 +105,16 @@ def torchs_bert(tensors, tokens):
     x = F.layer_norm(vectors, vectors.shape[-1:], weight, bias, 1e-12)[None]
     for i in range(CONFIG["num_hidden_layers"]):
         layer = nn.TransformerEncoderLayer(12, 3, 20, 0.0, F.gelu, layer_norm_eps=1e-12, batch_first=True)
-        theirs = {name.removeprefix(f"encoder.layer.{i}."): tensors[name] for name in tensors}
+        layer_tensors = {name.removeprefix(f"encoder.layer.{i}."): tensors[name] for name in tensors}
         parts = [f"attention.self.{part}" for part in ("query", "key", "value")]
         state = {}
         for kind in ("weight", "bias"):
-            state[f"self_attn.in_proj_{kind}"] = torch.cat([theirs[f"{part}.{kind}"] for part in parts])
-            state[f"self_attn.out_proj.{kind}"] = theirs[f"attention.output.dense.{kind}"]
-            state[f"linear1.{kind}"] = theirs[f"intermediate.dense.{kind}"]
-            state[f"linear2.{kind}"] = theirs[f"output.dense.{kind}"]
-            state[f"norm1.{kind}"] = theirs[f"attention.output.LayerNorm.{kind}"]
-            state[f"norm2.{kind}"] = theirs[f"output.LayerNorm.{kind}"]
+            state[f"self_attn.in_proj_{kind}"] = torch.cat([layer_tensors[f"{part}.{kind}"] for part in parts])
+            state[f"self_attn.out_proj.{kind}"] = layer_tensors[f"attention.output.dense.{kind}"]
+            state[f"linear1.{kind}"] = layer_tensors[f"intermediate.dense.{kind}"]
+            state[f"linear2.{kind}"] = layer_tensors[f"output.dense.{kind}"]
+            state[f"norm1.{kind}"] = layer_tensors[f"attention.output.LayerNorm.{kind}"]
+            state[f"norm2.{kind}"] = layer_tensors[f"output.LayerNorm.{kind}"]
         layer.load_state_dict(state)
         x = layer(x)
     return x
@@ -134,11 +134,11 @@ def llama_tensors():
 
 def sentence_encoder(tensors=None):
     tensors = bert_tensors() if tensors is None else tensors
-    return sentences.build_sentence_encoder(CONFIG, tensors, Letters(around=(3, 4)))
+    return sentences.build_sentence_encoder(CONFIG, tensors, LetterTokenizer(special_tokens=(3, 4)))
 
 
 def chat_model():
-    return chat.build_chat_model(FACTS, llama_tensors(), Letters(begin=1))
+    return chat.build_chat_model(GGUF_FACTS, llama_tensors(), LetterTokenizer(first_id=1))
 
 
 # Names
@@ -147,7 +147,7 @@ def chat_model():
 def test_bert_weights_match_pytorch_layers():
     tensors, model = bert_tensors(), sentence_encoder()
     with torch.no_grad():
-        expected = torchs_bert(tensors, [3, 5, 6, 7, 4])
+        expected = bert_of_torch(tensors, [3, 5, 6, 7, 4])
     tokens, real = model.tokens(["abc"])
     assert_close(model(tokens, real), expected.to(DEVICE))
     vectors = model.encode(["abc", "hgfedcb", "a"], batch_size=2)
@@ -163,15 +163,15 @@ def test_llama_weights_match_rotary_halves_with_permuted_rows():
     tensors, model = llama_tensors(), chat_model().model
     options = {"norm_first": True, "norm": "rms", "eps": 1e-5, "activation": "silu", "gated": True, "bias": False}
     rotate = partial(tl.rotary, base=100.0)
-    other = tl.LanguageModel(11, 12, 3, 2, 20, **options, n_kv_heads=1, share_embeddings=True, positions=rotate)
+    permuted = tl.LanguageModel(11, 12, 3, 2, 20, **options, n_kv_heads=1, share_embeddings=True, positions=rotate)
     state = {}
     for i in range(2):
         for name in ("q", "k"):
             rows = tensors[f"blk.{i}.attn_{name}.weight"].unflatten(0, (-1, 2, 2)).transpose(1, 2).flatten(0, 2)
             state[f"decoder.layers.{i}.self_attention.{name}_proj.weight"] = rows
-    other.load_state_dict(model.state_dict() | state)
+    permuted.load_state_dict(model.state_dict() | state)
     tokens = torch.tensor([[1, 5, 2, 7, 7]], device=DEVICE)
-    assert_close(model(tokens), other.to(DEVICE)(tokens).detach())
+    assert_close(model(tokens), permuted.to(DEVICE)(tokens).detach())
     assert model.output.weight is model.embedding.weight and tl.count_parameters(model) == sum(
         x.numel() for x in tensors.values()
     )
@@ -243,7 +243,7 @@ def test_fill_refuses_names_that_do_not_match():
 
 
 @pytest.fixture(scope="module")
-def chat_of_letters():
+def letter_chat_model():
     return chat_model()
 
 
@@ -257,19 +257,19 @@ class ScriptedModel(pretrained.ChatModel):
         self.model.stream = lambda tokens, max_new_tokens, **options: iter(words[:max_new_tokens])
 
 
-def test_generate_matches_the_language_model(chat_of_letters):
+def test_generate_matches_the_language_model(letter_chat_model):
     tokens = torch.tensor([[1, 2, 3]], device=DEVICE)
-    expected = chat_of_letters.model.generate(tokens, 9, stop=[4])[0, 3:].tolist()
-    text = chat_of_letters.generate("abc", 9, chat=False)
-    assert text == chat_of_letters.tokenizer.decode(expected)
-    assert text == chat_of_letters.generate("abc", 9, chat=False, use_cache=False)
-    assert chat_of_letters.generate("abc", 0, chat=False) == ""
+    expected = letter_chat_model.model.generate(tokens, 9, stop=[4])[0, 3:].tolist()
+    text = letter_chat_model.generate("abc", 9, chat=False)
+    assert text == letter_chat_model.tokenizer.decode(expected)
+    assert text == letter_chat_model.generate("abc", 9, chat=False, use_cache=False)
+    assert letter_chat_model.generate("abc", 0, chat=False) == ""
     pieces = []
-    assert chat_of_letters.generate("abc", 9, chat=False, show=pieces.append) == text == "".join(pieces)
-    assert pieces == list(chat_of_letters.stream("abc", 9, chat=False)) and len(pieces) > 1
+    assert letter_chat_model.generate("abc", 9, chat=False, show=pieces.append) == text == "".join(pieces)
+    assert pieces == list(letter_chat_model.stream("abc", 9, chat=False)) and len(pieces) > 1
     options = {"temperature": 2.0, "top_k": 5}
     drawn = [
-        chat_of_letters.generate("abc", 9, chat=False, **options, generator=torch.Generator(DEVICE).manual_seed(seed))
+        letter_chat_model.generate("abc", 9, chat=False, **options, generator=torch.Generator(DEVICE).manual_seed(seed))
         for seed in (1, 1, 2, 3)
     ]
     assert drawn[0] == drawn[1] and len(set(drawn)) > 1
@@ -277,13 +277,13 @@ def test_generate_matches_the_language_model(chat_of_letters):
 
 def bytes_tokenizer():
     """Return a tokenizer in which each token is a byte."""
-    tokenizer = Letters()
-    tokenizer.decode = lambda numbers: bytes(numbers).decode("utf-8", "replace")
+    tokenizer = LetterTokenizer()
+    tokenizer.decode = lambda ids: bytes(ids).decode("utf-8", "replace")
     return tokenizer
 
 
 @pytest.mark.parametrize(
-    ("written", "stop", "pieces"),
+    ("generated_text", "stop", "pieces"),
     [
         ("ab", (), ["a", "b"]),
         ("aé→🙂b", (), ["a", "é", "→", "🙂", "b"]),
@@ -296,8 +296,8 @@ def bytes_tokenizer():
         ("", ("##",), []),
     ],
 )
-def test_stream_yields_whole_characters_up_to_a_stop(written, stop, pieces):
-    model = ScriptedModel([torch.tensor([[byte]]) for byte in written.encode()], bytes_tokenizer())
+def test_stream_yields_whole_characters_up_to_a_stop(generated_text, stop, pieces):
+    model = ScriptedModel([torch.tensor([[byte]]) for byte in generated_text.encode()], bytes_tokenizer())
     assert list(model.stream("abc", stop=stop, chat=False)) == pieces
     assert model.generate("abc", stop=stop, chat=False) == "".join(pieces)
 
@@ -315,14 +315,14 @@ def test_prompt_has_the_chat_format(monkeypatch):
     assert seen[0].endswith("<|im_start|>assistant\n")
 
 
-def test_attention_returns_the_layers_weights(chat_of_letters):
-    words, weights = chat_of_letters.attention("abca")
+def test_attention_returns_the_layers_weights(letter_chat_model):
+    words, weights = letter_chat_model.attention("abca")
     assert words == ["a", "b", "c", "a"] and weights.shape == (2, 3, 4, 4)
     assert_close(weights.sum(-1), torch.ones(2, 3, 4))
     assert bool((weights == weights.tril()).all())
-    first = chat_of_letters.model.decoder.layers[0]
-    inside = first.norm1(chat_of_letters.model.embedding(chat_of_letters.tokens("abca")))
-    assert torch.equal(weights[0], first.self_attention.weights(inside, is_causal=True)[0])
+    first = letter_chat_model.model.decoder.layers[0]
+    normalized = first.norm1(letter_chat_model.model.embedding(letter_chat_model.tokens("abca")))
+    assert torch.equal(weights[0], first.self_attention.weights(normalized, is_causal=True)[0])
     encoder = sentence_encoder()
     words, weights = encoder.attention("ab")
     assert words == ["[3]", "a", "b", "[4]"] and weights.shape == (2, 3, 4, 4)
@@ -332,8 +332,8 @@ def test_attention_returns_the_layers_weights(chat_of_letters):
 
 # The exact text of errors about wrong input
 
-BLANK = "{} must hold something to read, got {!r}"
-SPECIAL = "{} must not hold the special token [SEP], which is not for words, got {!r}"
+BLANK_ERROR = "{} must hold something to read, got {!r}"
+SPECIAL_TOKEN_ERROR = "{} must not hold the special token [SEP], which is not for words, got {!r}"
 
 
 @pytest.mark.parametrize(
@@ -344,11 +344,11 @@ SPECIAL = "{} must not hold the special token [SEP], which is not for words, got
         ({"a", "b"}, TypeError, "texts must be a list of str, got set"),
         (["a", 3], TypeError, "texts[1] must be a str, got int"),
         ([b"a"], TypeError, "texts[0] must be a str, got bytes"),
-        (["a", ""], ValueError, BLANK.format("texts[1]", "")),
-        ([" \n"], ValueError, BLANK.format("texts[0]", " \n")),
-        (["..."], ValueError, BLANK.format("texts[0]", "...")),
+        (["a", ""], ValueError, BLANK_ERROR.format("texts[1]", "")),
+        ([" \n"], ValueError, BLANK_ERROR.format("texts[0]", " \n")),
+        (["..."], ValueError, BLANK_ERROR.format("texts[0]", "...")),
         (["abcdefgh"], ValueError, "texts[0] must have at most 9 tokens, [CLS] and [SEP] included, got 10"),
-        (["a [SEP] b"], ValueError, SPECIAL.format("texts[0]", "a [SEP] b")),
+        (["a [SEP] b"], ValueError, SPECIAL_TOKEN_ERROR.format("texts[0]", "a [SEP] b")),
         (["a\ud83d"], ValueError, "texts[0] must contain whole characters, got a lone surrogate: 'a\\ud83d'"),
     ],
 )
@@ -370,9 +370,9 @@ def test_encoder_refuses_sequences_longer_than_n_positions():
     [
         ((None,), {}, TypeError, "text must be a str, got None"),
         ((["a"],), {}, TypeError, "text must be a str, got list"),
-        (("",), {}, ValueError, BLANK.format("text", "")),
-        (("  ",), {"chat": False}, ValueError, BLANK.format("text", "  ")),
-        (("a[SEP]",), {}, ValueError, SPECIAL.format("text", "a[SEP]")),
+        (("",), {}, ValueError, BLANK_ERROR.format("text", "")),
+        (("  ",), {"chat": False}, ValueError, BLANK_ERROR.format("text", "  ")),
+        (("a[SEP]",), {}, ValueError, SPECIAL_TOKEN_ERROR.format("text", "a[SEP]")),
         (("a", -1), {}, ValueError, "max_new_tokens must be at least 0, got -1"),
         (
             ("a", 2.0),
@@ -393,13 +393,13 @@ def test_encoder_refuses_sequences_longer_than_n_positions():
         ),
     ],
 )
-def test_generate_refuses_invalid_arguments(chat_of_letters, arguments, options, kind, words):
+def test_generate_refuses_invalid_arguments(letter_chat_model, arguments, options, kind, words):
     with pytest.raises(kind) as error:
-        chat_of_letters.generate(*arguments, **{"chat": False, **options})
+        letter_chat_model.generate(*arguments, **{"chat": False, **options})
     assert str(error.value) == words
     options.pop("use_cache", None)
     with pytest.raises(kind):  # the error comes at the call, not when the first piece is requested
-        chat_of_letters.stream(*arguments, **{"chat": False, **options})
+        letter_chat_model.stream(*arguments, **{"chat": False, **options})
 
 
 # Packages
@@ -484,8 +484,8 @@ def test_fetch_pins_versions_and_announces_the_download(monkeypatch, capsys):
 
     monkeypatch.setattr(packages, "installed", lambda: False)
     monkeypatch.setattr(subprocess, "Popen", Pip)
-    for there in (None, "a spec"):
-        monkeypatch.setattr(packages, "find_spec", lambda name, there=there: there)
+    for spec in (None, "a spec"):
+        monkeypatch.setattr(packages, "find_spec", lambda name, spec=spec: spec)
         pretrained.fetch()
         assert capsys.readouterr().out == "Collecting\nInstalled\n"
     Pip.returncode = 1
@@ -493,21 +493,21 @@ def test_fetch_pins_versions_and_announces_the_download(monkeypatch, capsys):
         pretrained.fetch()
     commands.pop(), pins.pop()
     assert all({"--no-deps", "--require-hashes", "--only-binary"} <= set(command) for command in commands)
-    named = [[line.split("==")[0] for line in text.splitlines() if "==" in line] for text in pins]
+    pinned_names = [[line.split("==")[0] for line in text.splitlines() if "==" in line] for text in pins]
     weights = [pretrained.MINILM.name, pretrained.SMOLLM2.name]
-    assert named == [[*weights, "tokenizers"], weights]
+    assert pinned_names == [[*weights, "tokenizers"], weights]
     for package in (pretrained.MINILM, pretrained.SMOLLM2):
         assert all(f"\n\n{package.name}=={package.version} \\\n    --hash=sha256:" in text for text in pins)
 
 
 def test_installed_requires_all_three_packages(monkeypatch):
     for name in (pretrained.MINILM.name, pretrained.SMOLLM2.name, "tokenizers", None):
-        monkeypatch.setattr(packages, "find_spec", lambda module, gone=name: None if module == gone else "a spec")
+        monkeypatch.setattr(packages, "find_spec", lambda module, missing=name: None if module == missing else "a spec")
 
-        def distribution(package, gone=name):
-            if package == gone:
+        def distribution(package, missing=name):
+            if package == missing:
                 raise packages.metadata.PackageNotFoundError(package)
-            version = {each.name: each.version for each in (pretrained.MINILM, pretrained.SMOLLM2)}[package]
+            version = {file.name: file.version for file in (pretrained.MINILM, pretrained.SMOLLM2)}[package]
             return SimpleNamespace(version=version, locate_file=Path)
 
         monkeypatch.setattr(packages.metadata, "distribution", distribution)
@@ -517,7 +517,7 @@ def test_installed_requires_all_three_packages(monkeypatch):
 # The real models
 
 
-real = pytest.mark.skipif(
+needs_weights = pytest.mark.skipif(
     not pretrained.installed(), reason="python -m transformer_lab.pretrained installs the weights"
 )
 
@@ -536,7 +536,7 @@ def max_difference(actual, expected):
     return (actual.cpu() - torch.tensor(expected)).abs().max().item()
 
 
-@real
+@needs_weights
 def test_minilm_is_the_published_model(minilm):
     expected = REFERENCES["minilm"]
     assert tl.count_parameters(minilm) == 22_565_376
@@ -549,7 +549,7 @@ def test_minilm_is_the_published_model(minilm):
         assert max_difference(minilm.attention(sentence)[1][:, :, -1, 0], heads) < 1e-4
 
 
-@real
+@needs_weights
 def test_minilm_encodes_any_text(minilm):
     texts = ["猫坐在垫子上", "🙂", "a" * 5000, "\x00 zero", "word " * 510]
     assert minilm.encode(texts).shape == (5, 384)
@@ -561,7 +561,7 @@ def test_minilm_encodes_any_text(minilm):
         minilm.encode(["\x00"])
 
 
-@real
+@needs_weights
 def test_smollm2_is_the_published_model(smollm2):
     expected = REFERENCES["smollm2"]
     assert tl.parameter_breakdown(smollm2.model) == tl.parameter_breakdown(tl.SMOLLM2_135M)
@@ -572,7 +572,7 @@ def test_smollm2_is_the_published_model(smollm2):
     assert logits.argmax(-1).tolist() == expected["highest"]
 
 
-@real
+@needs_weights
 def test_smollm2_answers(smollm2):
     expected = REFERENCES["smollm2"]
     question, ends = expected["question"], ("<|im_end|>",)
@@ -588,7 +588,7 @@ def test_smollm2_answers(smollm2):
         smollm2.generate("word " * 8200)
 
 
-@real
+@needs_weights
 @pytest.mark.parametrize(
     "text", ["naïve 🙂 北京 12345", "  two  spaces\n\n\ttab", "don't I'll", "\x00\x7f", "0123 4.56"]
 )
@@ -599,7 +599,7 @@ def test_smollm2_tokens_decode_to_the_text(smollm2, text):
     assert all(len(token) == 1 for token in digits)
 
 
-@real
+@needs_weights
 def test_both_models_match_transformers(minilm, smollm2):
     pytest.importorskip("transformers", reason="transformers is not installed: pip install -e .[references]")
     references = pytest.importorskip("model_references", reason="transformers needs gguf and accelerate for this")
