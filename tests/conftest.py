@@ -18,7 +18,7 @@ collect_ignore = ["bank"] if os.environ.get("TRANSFORMER_LAB_DEVICE") == "standi
 
 
 # Set the page's theme, and wait for its labs.
-READY = """async ([theme, labs]) => {
+SET_THEME_AND_WAIT = """async ([theme, labs]) => {
     document.documentElement.dataset.theme = theme;
     for (const end = Date.now() + 30_000; document.querySelectorAll('[data-lab]').length < labs;) {
         if (Date.now() > end) throw new Error("the labs did not appear");
@@ -36,10 +36,10 @@ def launch(tmp_path_factory):
 
     chromium = browser()
     if chromium is None:
-        advice = "no Chromium or Chrome is installed; on Debian or Ubuntu: sudo apt install chromium-headless-shell"
+        reason = "no Chromium or Chrome is installed; on Debian or Ubuntu: sudo apt install chromium-headless-shell"
         if os.environ.get("TRANSFORMER_LAB_REQUIRE_BROWSER") == "1":
-            pytest.fail(advice, pytrace=False)
-        pytest.skip(advice)
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -64,37 +64,37 @@ def browser(launch):
 
 
 @pytest.fixture(scope="module")
-def windows(browser):
+def desktop_and_phone(browser):
     """A desktop page and a phone-like page, both with the network off, and a list of the errors on them."""
-    troubles, opened = [], {}
+    problems, pages_by_touch = [], {}
     for touch in (False, True):
         page = browser.new_context(offline=True, has_touch=touch, is_mobile=touch).new_page()
         page.set_default_timeout(30_000)
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
-        page.on("request", lambda r: None if r.url.startswith(("file:", "blob:", "data:")) else troubles.append(r.url))
-        opened[touch] = page
-    yield opened, troubles
-    for page in opened.values():
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        page.on("request", lambda r: None if r.url.startswith(("file:", "blob:", "data:")) else problems.append(r.url))
+        pages_by_touch[touch] = page
+    yield pages_by_touch, problems
+    for page in pages_by_touch.values():
         page.context.close()
 
 
 @pytest.fixture
-def show(windows, tmp_path):
+def show(desktop_and_phone, tmp_path):
     """Return a function that opens a page of labs from disk; if the page had errors, the test fails at its end."""
-    opened, troubles = windows
+    pages_by_touch, problems_so_far = desktop_and_phone
 
     def show(*labs, width=760, theme="light", touch=False, change=lambda html: html):
-        page = opened[touch]
+        page = pages_by_touch[touch]
         page.set_viewport_size({"width": width, "height": 800})
         page.emulate_media(color_scheme="light")
         file = tmp_path / "labs.html"
         file.write_text(change(lab_page(*labs)), "utf-8")
         page.goto(file.as_uri())
-        page.evaluate(READY, [theme, len(labs)])
+        page.evaluate(SET_THEME_AND_WAIT, [theme, len(labs)])
         return page
 
     yield show
-    problems = list(troubles)
-    troubles.clear()
+    problems = list(problems_so_far)
+    problems_so_far.clear()
     assert not problems

@@ -113,7 +113,7 @@ def describe_failure(part):
 
 def missing():
     """Return why this PyTorch cannot run the stand-in, or an empty text."""
-    code = "import torch, standin; print(standin.missing() or '')"
+    code = "import torch, standin; print(standin.reason_unavailable() or '')"
     answer = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
     return answer.stdout.strip()
 

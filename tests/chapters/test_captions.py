@@ -22,5 +22,5 @@ def test_every_picture_is_followed_by_its_numbered_caption(chapter):
     captions = [CAPTION.match(cells[number + 1].source) for number in pictures]
     assert [caption and caption[1] for caption in captions] == [f"{chapter}.{k}" for k in range(1, len(pictures) + 1)]
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    named = re.findall(r"(?<!\*)Figure (\d+\.\d+)", text)
-    assert {*named} <= {caption[1] for caption in captions}
+    mentioned = re.findall(r"(?<!\*)Figure (\d+\.\d+)", text)
+    assert {*mentioned} <= {caption[1] for caption in captions}

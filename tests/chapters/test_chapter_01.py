@@ -6,25 +6,25 @@ from torch.nn import functional as F
 from torch.profiler import ProfilerActivity, profile
 
 
-def heads_of(batch):
+def projected_heads(batch):
     projected = torch.zeros(batch, 10, 3 * 12 * 4)
     return [part.view(batch, 10, 12, 4).transpose(1, 2) for part in projected.split(48, dim=-1)]
 
 
-def copies(function):
+def count_copies(function):
     """Return how many copies PyTorch makes while the function runs."""
-    with profile(activities=[ProfilerActivity.CPU]) as recorded:
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
         function()
-    return sum(event.key == "aten::copy_" for event in recorded.events())
+    return sum(event.key == "aten::copy_" for event in profiler.events())
 
 
 @pytest.mark.parametrize("batch", [1, 2])
 def test_the_product_of_heads_copies_what_it_reads_from_a_batch_of_two_on(batch):
-    query, key, value = heads_of(batch)
+    query, key, value = projected_heads(batch)
     weights = torch.zeros(batch, 12, 10, 10)
-    assert copies(lambda: heads_of(batch)) == 0
-    assert copies(lambda: query @ key.transpose(-2, -1)) == (0 if batch == 1 else 2)
-    assert copies(lambda: weights @ value) == (0 if batch == 1 else 1)
+    assert count_copies(lambda: projected_heads(batch)) == 0
+    assert count_copies(lambda: query @ key.transpose(-2, -1)) == (0 if batch == 1 else 2)
+    assert count_copies(lambda: weights @ value) == (0 if batch == 1 else 1)
 
 
 def test_a_product_of_two_texts_copies_all_the_keys_of_gpt_2():
@@ -36,15 +36,15 @@ def test_a_product_of_two_texts_copies_all_the_keys_of_gpt_2():
 @pytest.mark.parametrize("batch", [1, 2])
 def test_merging_the_results_of_a_product_copies_them_once(batch):
     results = torch.zeros(batch, 12, 10, 10) @ torch.zeros(batch, 12, 10, 4)
-    assert copies(lambda: results.transpose(1, 2).reshape(batch, 10, 48)) == 1
+    assert count_copies(lambda: results.transpose(1, 2).reshape(batch, 10, 48)) == 1
 
 
 @pytest.mark.parametrize("batch", [1, 2])
 def test_fused_attention_copies_nothing_on_a_cpu(batch):
-    heads = heads_of(batch)
-    assert copies(lambda: F.scaled_dot_product_attention(*heads)) == 0
+    heads = projected_heads(batch)
+    assert count_copies(lambda: F.scaled_dot_product_attention(*heads)) == 0
     results = F.scaled_dot_product_attention(*heads)
-    assert copies(lambda: results.transpose(1, 2).reshape(batch, 10, 48)) == 0
+    assert count_copies(lambda: results.transpose(1, 2).reshape(batch, 10, 48)) == 0
 
 
 def test_a_sum_in_a_new_tensor_leaves_the_backward_pass_what_it_needs():
@@ -56,7 +56,7 @@ def test_a_sum_in_a_new_tensor_leaves_the_backward_pass_what_it_needs():
 
 
 def test_a_sum_refuses_two_devices_and_takes_a_number_without_axes():
-    elsewhere = torch.ones(2, 2, device="meta")  # a second device that exists on every machine
+    on_meta = torch.ones(2, 2, device="meta")  # a second device that exists on every machine
     with pytest.raises(RuntimeError):
-        torch.ones(2, 2) + elsewhere
-    assert (torch.tensor(1.0) + elsewhere).device.type == "meta"
+        torch.ones(2, 2) + on_meta
+    assert (torch.tensor(1.0) + on_meta).device.type == "meta"

@@ -34,20 +34,20 @@ def test_bmm_broadcasts_nothing_and_takes_three_axes():
 
 def test_a_stretched_axis_has_stride_0_and_shares_its_storage():
     a = torch.tensor([[10], [20], [30]])
-    stretched, _ = torch.broadcast_tensors(a, torch.arange(4))
-    assert stretched.shape == (3, 4) and stretched.stride() == (1, 0)
-    assert stretched.data_ptr() == a.data_ptr()
+    expanded, _ = torch.broadcast_tensors(a, torch.arange(4))
+    assert expanded.shape == (3, 4) and expanded.stride() == (1, 0)
+    assert expanded.data_ptr() == a.data_ptr()
 
 
 def test_a_changed_row_shows_in_one_row_in_all_rows_and_in_one_column():
     torch.manual_seed(0)
     x, w, weights, query = torch.randn(4, 3), torch.randn(3, 5), torch.rand(6, 4), torch.randn(6, 3)
 
-    def moved(product):
+    def count_changes(product):
         changed = x.clone()
         changed[2] += 1
         return (product(changed) - product(x)).abs() > 1e-4
 
-    assert moved(lambda x: x @ w).any(1).tolist() == [False, False, True, False]
-    assert moved(lambda value: weights @ value).any(1).all()
-    assert moved(lambda key: query @ key.T).any(0).tolist() == [False, False, True, False]
+    assert count_changes(lambda x: x @ w).any(1).tolist() == [False, False, True, False]
+    assert count_changes(lambda value: weights @ value).any(1).all()
+    assert count_changes(lambda key: query @ key.T).any(0).tolist() == [False, False, True, False]

@@ -20,26 +20,28 @@ def chapter():
 def test_order_reaches_the_last_token_of_a_causal_decoder_in_the_second_layer(chapter, seed):
     torch.manual_seed(seed)
     first, second = chapter["SingleHead"](8, 4, 8), chapter["SingleHead"](8, 4, 8)
-    x, order = torch.randn(1, 5, 8), torch.tensor([2, 0, 3, 1, 4])
+    x, permutation = torch.randn(1, 5, 8), torch.tensor([2, 0, 3, 1, 4])
     heads = partial(chapter["causal_head"], first), partial(chapter["causal_head"], second)
-    one, shuffled = heads[0](x), heads[0](x[:, order])
-    assert (shuffled - one[:, order]).abs().max() > 0.1
-    assert (shuffled - one)[:, -1].abs().max() < 1e-5
-    assert (heads[1](shuffled) - heads[1](one))[:, -1].abs().max() > 0.05
-    assert torch.allclose(second(first(x[:, order])), second(first(x))[:, order], atol=1e-5)  # without a causal mask
+    output, permuted_output = heads[0](x), heads[0](x[:, permutation])
+    assert (permuted_output - output[:, permutation]).abs().max() > 0.1
+    assert (permuted_output - output)[:, -1].abs().max() < 1e-5
+    assert (heads[1](permuted_output) - heads[1](output))[:, -1].abs().max() > 0.05
+    assert torch.allclose(
+        second(first(x[:, permutation])), second(first(x))[:, permutation], atol=1e-5
+    )  # without a causal mask
 
 
 @pytest.mark.parametrize("d_head", [16, 64, 256])
 def test_the_variances_of_new_layers_do_not_grow_with_the_size_of_a_head(d_head):
     torch.manual_seed(0)
     x = torch.randn(2000, 512)
-    for layer, of_queries in (
+    for layer, from_queries in (
         (tl.SingleHeadAttention(512, d_head), 1 / 3),
         (tl.MultiHeadAttention(512, 512 // d_head), 1 / 2),
     ):
         query, key = layer.q_proj(x)[:, :d_head], layer.k_proj(x)[:, :d_head]
-        assert query.var().item() == pytest.approx(of_queries, rel=0.1)
-        assert (query @ key.T / d_head**0.5).var().item() == pytest.approx(of_queries**2, rel=0.2)
+        assert query.var().item() == pytest.approx(from_queries, rel=0.1)
+        assert (query @ key.T / d_head**0.5).var().item() == pytest.approx(from_queries**2, rel=0.2)
 
 
 def multiply_adds(function, *inputs):
@@ -51,11 +53,11 @@ def multiply_adds(function, *inputs):
 def test_the_table_counts_multiply_adds(chapter):
     n, d_model, width = 128, 16, 3
     x, w = torch.randn(n, d_model), torch.randn(d_model, d_model)
-    square = d_model * d_model
+    projection_size = d_model * d_model
     kernel = torch.randn(d_model, d_model, width)
     assert multiply_adds(chapter["attention"], x, x, x) == 2 * n * n * d_model
-    assert multiply_adds(chapter["rnn"], x[:, None], w, w) == 2 * n * square
-    assert multiply_adds(chapter["convolution"], x, kernel) == width * n * square
+    assert multiply_adds(chapter["rnn"], x[:, None], w, w) == 2 * n * projection_size
+    assert multiply_adds(chapter["convolution"], x, kernel) == width * n * projection_size
 
 
 @pytest.mark.parametrize("width", [3, 5])
@@ -63,10 +65,10 @@ def test_the_table_counts_the_layers_from_the_first_token_to_the_last(chapter, w
     generator = torch.Generator().manual_seed(0)
     draw = partial(torch.randn, generator=generator, dtype=torch.float64)
     kernel, x = draw(4, 4, width), draw(17, 4).requires_grad_()
-    layers, h, reached = 0, x, False
-    while not reached:
-        layers, h = layers + 1, chapter["convolution"](h, kernel)
-        reached = torch.autograd.grad(h[-1].sum(), x, retain_graph=True)[0][0].any()
+    layers, states, has_reached = 0, x, False
+    while not has_reached:
+        layers, states = layers + 1, chapter["convolution"](states, kernel)
+        has_reached = torch.autograd.grad(states[-1].sum(), x, retain_graph=True)[0][0].any()
     assert layers == ceil(2 * 16 / (width - 1))
 
 
@@ -76,8 +78,10 @@ def test_fast_hands_tell_neighbours_apart_and_slow_ones_distant_places():
     def distances(pairs):
         return (pairs[[1, 44]] - pairs[0]).norm(dim=-1).tolist()
 
-    (near, far), (near_slow, _), (near_all, far_all) = map(distances, (positions[:, :2], positions[:, -2:], positions))
-    assert near > 0.9 and far < 0.02 and near_slow < 0.001
+    (near, far), (slow_distance, _), (near_all, far_all) = map(
+        distances, (positions[:, :2], positions[:, -2:], positions)
+    )
+    assert near > 0.9 and far < 0.02 and slow_distance < 0.001
     assert near_all > 1 and far_all > 3
     assert tl.sinusoidal_positions(3, 5).shape == (3, 5)  # an odd d_model: one cosine fewer
 

@@ -10,7 +10,7 @@ import transformer_lab as tl
 from chapter_code import ALL_SEEDS, SEEDS, chapter_code
 
 CONSTANTS = {"n_letters", "n_digits", "half", "d_model", "n_heads", "d_head", "test"}
-LOST = 0.7  # below this share of right answers, the chapter says that the answer is lost
+LOST_BELOW = 0.7  # below this share of right answers, the chapter says that the answer is lost
 
 
 @pytest.fixture(scope="module")
@@ -23,11 +23,11 @@ def chapter():
     torch.set_num_threads(threads)
 
 
-def without(chapter, model):
+def shares_without_heads(chapter, model):
     """Return the accuracies with heads switched off, (cases, 3), in the order of the chapter's table ``AFTER``."""
-    previous, same = chapter["jobs"](model)[:2, 0].argmax(dim=-1).tolist()
-    cases = [], [(0, previous)], [(0, same)], [(1, 0)], [(1, 1)], [(1, 0), (1, 1)]
-    shares = [chapter["accuracy"](chapter["silenced"](model, *silent)) for silent in cases]
+    previous, same_token = chapter["jobs"](model)[:2, 0].argmax(dim=-1).tolist()
+    silenced_cases = [], [(0, previous)], [(0, same_token)], [(1, 0)], [(1, 1)], [(1, 0), (1, 1)]
+    shares = [chapter["accuracy"](chapter["silenced"](model, *silenced_heads)) for silenced_heads in silenced_cases]
     # the head whose absence costs more comes first
     shares[3:5] = sorted(shares[3:5], key=lambda share: share[2].item())
     return torch.stack(shares)
@@ -45,14 +45,17 @@ def test_every_seed_gives_a_model_that_answers_and_heads_that_have_jobs(chapter,
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_heads_divide_the_work_of_two_questions_and_double_that_of_one(chapter, seed):
-    three, alone = chapter["train"](seed), chapter["train"](seed, questions=(0,))
-    assert ((chapter["jobs"](three)[0, 0] > 0.6).sum(), (chapter["jobs"](alone)[0, 0] > 0.6).sum()) == (1, 2)
+    three_questions, one_question = chapter["train"](seed), chapter["train"](seed, questions=(0,))
+    assert (
+        (chapter["jobs"](three_questions)[0, 0] > 0.6).sum(),
+        (chapter["jobs"](one_question)[0, 0] > 0.6).sum(),
+    ) == (1, 2)
 
 
 @pytest.mark.skipif(not ALL_SEEDS, reason="counts ten models: `make claims` runs it")
 def test_in_most_models_both_heads_of_the_second_layer_are_induction_heads(chapter):
-    both = sum((chapter["jobs"](chapter["train"](seed))[2, 1] > 0.8).all().item() for seed in SEEDS)
-    assert 8 <= both <= 10, both  # the chapter counted nine
+    n_models = sum((chapter["jobs"](chapter["train"](seed))[2, 1] > 0.8).all().item() for seed in SEEDS)
+    assert 8 <= n_models <= 10, n_models  # the chapter counted nine
 
 
 @pytest.mark.parametrize("query", [(8.0, 7.0), (8.0, 8.0), (8.0, 0.0), (3.0, -2.0)])
@@ -86,8 +89,8 @@ def test_no_linear_map_separates_the_two_answers_of_one_head_if_their_shares_cha
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_model_gets_worse_without_a_head(chapter, seed):
-    shares = without(chapter, chapter["train"](seed))
-    certain = torch.tensor(  # (before, digit, after): two rows of "after" depend on the model
+    shares = shares_without_heads(chapter, chapter["train"](seed))
+    known_losses = torch.tensor(  # (before, digit, after): two rows of "after" depend on the model
         [
             [False, False, False],
             [True, False, True],
@@ -97,7 +100,7 @@ def test_every_model_gets_worse_without_a_head(chapter, seed):
             [False, False, True],
         ]
     )
-    for row, (share, lost) in enumerate(zip(shares.cpu(), certain)):
+    for row, (share, lost) in enumerate(zip(shares.cpu(), known_losses)):
         answers = 2 if row in (2, 3) else 3
         assert ((share < 0.5) == lost)[:answers].all() and ((share > 0.97) != lost)[:2].all(), (row, share)
 
@@ -109,51 +112,53 @@ def test_the_second_layer_needs_the_letter_before_in_its_keys_and_the_twins_lett
     previous, same = chapter["jobs"](model)[:2, 0].argmax(dim=-1).tolist()
     without_previous = silenced(model, (0, previous))
     assert after_with(without_previous, model) > 0.97 and after_with(model, without_previous) < 0.5
-    alone = silenced(model, (0, same))
-    assert after_with(model, alone) > 0.97
+    without_same = silenced(model, (0, same))
+    assert after_with(model, without_same) > 0.97
 
-    class OnlyTheLetter:
+    class LetterOnlyValues:
         """A model whose same-token head returns only the letter that it finds."""
 
         @torch.no_grad()
         def states(self, letters, digits):
-            x0, x1, _ = alone.states(letters, digits)
+            x0, x1, _ = without_same.states(letters, digits)
             head = silenced(model, (0, 1 - same)).layers[0]
             letter = head(x0, x0, model.letter(letters), is_causal=True) - head.out_proj.bias
             return [x0, x1 + letter]
 
-    assert after_with(OnlyTheLetter(), model) > 0.9
+    assert after_with(LetterOnlyValues(), model) > 0.9
 
 
 def test_the_figure_shows_what_the_text_says_of_it(chapter):
-    lost = {name: sum(share < LOST for share in shares) for name, shares in chapter["AFTER"].items()}
+    lost = {name: sum(share < LOST_BELOW for share in shares) for name, shares in chapter["AFTER"].items()}
     assert list(lost.values()) == [0, 10, 4, 1, 0, 10], lost
     assert sum(share > 0.98 for share in chapter["AFTER"]["same token"]) == 3
 
 
 @pytest.mark.skipif(not ALL_SEEDS, reason="counts ten models: `make claims` runs it")
 def test_ten_models_lose_as_much_as_the_figure_says(chapter):
-    after = torch.stack([without(chapter, chapter["train"](seed))[:, 2].cpu() for seed in SEEDS], dim=1)
+    shares = torch.stack([shares_without_heads(chapter, chapter["train"](seed))[:, 2].cpu() for seed in SEEDS], dim=1)
     stored = torch.tensor(list(chapter["AFTER"].values()))
-    lost, n_stored = (after < LOST).sum(dim=1), (stored < LOST).sum(dim=1)
+    lost, n_stored = (shares < LOST_BELOW).sum(dim=1), (stored < LOST_BELOW).sum(dim=1)
     # A different machine rounds differently and trains different models. Rows on which all models agree must stay the
     # same; two other rows may change.
     for row, n_reachable in enumerate([0, 0, 3, 2, 0, 0]):
         assert abs(lost[row] - n_stored[row]) <= n_reachable, (
-            f"lost {lost.tolist()}, the figure has {n_stored.tolist()}:\n{after}"
+            f"lost {lost.tolist()}, the figure has {n_stored.tolist()}:\n{shares}"
         )
-    assert (after[2] < LOST).any() and (after[2] > 0.97).any(), after[2]
+    assert (shares[2] < LOST_BELOW).any() and (shares[2] > 0.97).any(), shares[2]
 
 
 @pytest.mark.skipif(not ALL_SEEDS, reason="counts ten models: `make claims` runs it")
 def test_without_the_mask_many_models_answer_in_another_way(chapter):
-    otherwise = 0
+    n_other_ways = 0
     for seed in SEEDS:
         model = chapter["train"](seed, is_causal=False)
         previous = chapter["jobs"](model)[0, 0].argmax().item()
-        right = chapter["accuracy"](model)[2] > 0.95
-        otherwise += int(right and chapter["accuracy"](chapter["silenced"](model, (0, previous)))[2] > LOST)
-    assert 3 <= otherwise <= 9, otherwise  # the chapter counted six
+        answers_right = chapter["accuracy"](model)[2] > 0.95
+        n_other_ways += int(
+            answers_right and chapter["accuracy"](chapter["silenced"](model, (0, previous)))[2] > LOST_BELOW
+        )
+    assert 3 <= n_other_ways <= 9, n_other_ways  # the chapter counted six
 
 
 def test_an_untrained_model_has_no_such_heads(chapter):

@@ -17,26 +17,26 @@ from chapter_code import SEEDS, chapter_code
 WINDOW, TRIANGLE = ~tl.sliding_window_mask(4, 2), ~tl.causal_mask(4)  # masks with PyTorch's polarity
 
 
-def the_hint_wins(call):
+def is_causal_wins(call):
     """Return whether a call with a window mask and ``is_causal=True`` uses the triangle instead of the window."""
-    hinted, window, triangle = call(WINDOW, is_causal=True), call(WINDOW), call(TRIANGLE)
+    with_hint, window, triangle = call(WINDOW, is_causal=True), call(WINDOW), call(TRIANGLE)
     assert not torch.allclose(window, triangle, atol=1e-3)
-    wins = torch.allclose(hinted, triangle, atol=1e-5)
-    torch.testing.assert_close(hinted, triangle if wins else window)
-    return wins
+    hint_wins = torch.allclose(with_hint, triangle, atol=1e-5)
+    torch.testing.assert_close(with_hint, triangle if hint_wins else window)
+    return hint_wins
 
 
 @pytest.mark.parametrize("training, gradients, weights, padding", [*product([True, False], repeat=4)])
 def test_is_causal_replaces_the_mask_without_weights_padding_and_fast_path(training, gradients, weights, padding):
     attention = nn.MultiheadAttention(8, 2, batch_first=True).train(training)
     x = torch.randn(2, 4, 8)
-    ignore = torch.zeros(2, 4, dtype=torch.bool) if padding else None
+    padding_mask = torch.zeros(2, 4, dtype=torch.bool) if padding else None
 
     def call(mask, **hint):
-        return attention(x, x, x, attn_mask=mask, key_padding_mask=ignore, need_weights=weights, **hint)[0]
+        return attention(x, x, x, attn_mask=mask, key_padding_mask=padding_mask, need_weights=weights, **hint)[0]
 
     with torch.set_grad_enabled(gradients):
-        assert the_hint_wins(call) == (not weights and not padding and (training or gradients))
+        assert is_causal_wins(call) == (not weights and not padding and (training or gradients))
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -44,33 +44,33 @@ def test_an_encoder_layer_trains_under_the_hint_and_is_evaluated_under_the_mask(
     layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True).train(training)
     x = torch.randn(2, 4, 8)
     with torch.set_grad_enabled(training):
-        assert the_hint_wins(lambda mask, **hint: layer(x, src_mask=mask, **hint)) == training
+        assert is_causal_wins(lambda mask, **hint: layer(x, src_mask=mask, **hint)) == training
 
 
 def test_flex_attention_takes_the_same_rule():
     flex = pytest.importorskip("torch.nn.attention.flex_attention")  # PyTorch 2.4 does not have it
-    doc = torch.tensor([0, 0, 0, 1, 1, 2])
+    documents = torch.tensor([0, 0, 0, 1, 1, 2])
 
-    def packed(batch, head, i, j):
-        return (j <= i) & (doc[i] == doc[j])
+    def same_document_and_causal(batch, head, i, j):
+        return (j <= i) & (documents[i] == documents[j])
 
-    table = flex.create_mask(packed, None, None, 6, 6, device="cpu")
-    torch.testing.assert_close(table[0, 0], tl.causal_mask(6) & (doc[:, None] == doc))
+    dense_mask = flex.create_mask(same_document_and_causal, None, None, 6, 6, device="cpu")
+    torch.testing.assert_close(dense_mask[0, 0], tl.causal_mask(6) & (documents[:, None] == documents))
     query, key, value = torch.randn(3, 1, 2, 6, 8)
-    blocks = flex.create_block_mask(packed, None, None, 6, 6, device="cpu")
+    block_mask = flex.create_block_mask(same_document_and_causal, None, None, 6, 6, device="cpu")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a warning that it is not compiled here
-        output = flex.flex_attention(query, key, value, block_mask=blocks)
-    torch.testing.assert_close(output, tl.scaled_dot_product_attention(query, key, value, table))
+        output = flex.flex_attention(query, key, value, block_mask=block_mask)
+    torch.testing.assert_close(output, tl.scaled_dot_product_attention(query, key, value, dense_mask))
 
 
 def test_a_bias_by_distance_does_not_mind_padding_in_front():
     query, key, value = torch.randn(3, 1, 2, 3, 8)
-    alone = tl.scaled_dot_product_attention(query, key, value, is_causal=True, bias=tl.alibi_bias(2, 3))
-    front = [torch.cat([torch.randn(1, 2, 4, 8), x], dim=-2) for x in (query, key, value)]
+    without_padding = tl.scaled_dot_product_attention(query, key, value, is_causal=True, bias=tl.alibi_bias(2, 3))
+    padded_inputs = [torch.cat([torch.randn(1, 2, 4, 8), x], dim=-2) for x in (query, key, value)]
     mask = tl.causal_mask(7) & (torch.arange(7) >= 4)
-    padded = tl.scaled_dot_product_attention(*front, mask, bias=tl.alibi_bias(2, 7))
-    torch.testing.assert_close(padded[..., 4:, :], alone)
+    with_padding = tl.scaled_dot_product_attention(*padded_inputs, mask, bias=tl.alibi_bias(2, 7))
+    torch.testing.assert_close(with_padding[..., 4:, :], without_padding)
 
 
 def front_padding(seq=5, words=3):
@@ -84,36 +84,36 @@ def nan_tokens(output):
 
 @pytest.mark.parametrize("training", [True, False])
 def test_padding_in_front_makes_every_token_nan_after_two_modules(training):
-    causal, ignore = front_padding()
+    causal, padding_mask = front_padding()
     modules = [nn.MultiheadAttention(8, 2, batch_first=True).train(training) for _ in range(2)]
     x, outputs = torch.randn(1, 5, 8), []
     for module in modules:
-        x, _ = module(x, x, x, attn_mask=causal, key_padding_mask=ignore)
+        x, _ = module(x, x, x, attn_mask=causal, key_padding_mask=padding_mask)
         outputs.append(nan_tokens(x))
     assert outputs == [[True, True, False, False, False], [True] * 5]
 
 
 def test_padding_in_front_breaks_an_encoder_in_evaluation_alone_unless_padding_sees_itself():
-    causal, ignore = front_padding()
+    causal, padding_mask = front_padding()
     layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
     stack, x = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), torch.randn(1, 5, 8)
     if torch.__version__ >= (2, 5):
-        assert not any(nan_tokens(stack(x, mask=causal, src_key_padding_mask=ignore)))
-    itself = (causal | ignore) & ~torch.eye(5, dtype=torch.bool)
-    trained = stack(x, mask=itself)
+        assert not any(nan_tokens(stack(x, mask=causal, src_key_padding_mask=padding_mask)))
+    mask_with_self = (causal | padding_mask) & ~torch.eye(5, dtype=torch.bool)
+    training_output = stack(x, mask=mask_with_self)
     stack.eval()
     with torch.inference_mode():
-        assert all(nan_tokens(stack(x, mask=causal, src_key_padding_mask=ignore)))
-        torch.testing.assert_close(stack(x, mask=itself), trained)
-        alone = stack(x[:, 2:], mask=~tl.causal_mask(3))
-    torch.testing.assert_close(trained[:, 2:], alone)
+        assert all(nan_tokens(stack(x, mask=causal, src_key_padding_mask=padding_mask)))
+        torch.testing.assert_close(stack(x, mask=mask_with_self), training_output)
+        without_padding = stack(x[:, 2:], mask=~tl.causal_mask(3))
+    torch.testing.assert_close(training_output[:, 2:], without_padding)
 
 
 def test_one_step_with_an_empty_sentence_ruins_every_parameter():
     module, x = nn.MultiheadAttention(8, 2, batch_first=True), torch.randn(3, 4, 8)
     optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
-    empty = ~tl.padding_mask([4, 2, 0], 4)[:, 0, 0]
-    module(x, x, x, key_padding_mask=empty)[0].square().mean().backward()
+    empty_sentence_mask = ~tl.padding_mask([4, 2, 0], 4)[:, 0, 0]
+    module(x, x, x, key_padding_mask=empty_sentence_mask)[0].square().mean().backward()
     optimizer.step()
     assert not any(parameter.isfinite().all() for parameter in module.parameters())
 
@@ -148,8 +148,8 @@ def test_the_course_s_source_mask_is_two_of_pytorch_s():
     theirs = nn.Transformer(16, 4, 2, 2, 32, dropout=0.0, batch_first=True)
     ours = tl.Transformer.from_torch(theirs)
     source, target, real = torch.randn(2, 5, 16), torch.randn(2, 4, 16), tl.padding_mask([3, 5], 5)
-    ignore = {"src_key_padding_mask": ~real[:, 0, 0], "memory_key_padding_mask": ~real[:, 0, 0]}
-    expected = theirs(source, target, tgt_mask=~tl.causal_mask(4), **ignore)
+    padding_masks = {"src_key_padding_mask": ~real[:, 0, 0], "memory_key_padding_mask": ~real[:, 0, 0]}
+    expected = theirs(source, target, tgt_mask=~tl.causal_mask(4), **padding_masks)
     torch.testing.assert_close(ours(source, target, real), expected, rtol=1e-4, atol=1e-5)
 
 
@@ -171,8 +171,8 @@ def padding_shape():
 
 
 def three_documents():
-    doc = torch.arange(6) // 2
-    return [f"{(tl.causal_mask(6) & (doc[:, None] == doc)).sum()} of 36"]
+    documents = torch.arange(6) // 2
+    return [f"{(tl.causal_mask(6) & (documents[:, None] == documents)).sum()} of 36"]
 
 
 def pytorch_padding():
@@ -181,8 +181,8 @@ def pytorch_padding():
 
 
 def folded_row():
-    tables = torch.arange(6).view(3, 2)  # (batch, heads)
-    return ["`(6, 5, 5)`", f"1 · 2 + 1 = {tables[1, 1]}"]
+    batch_and_head = torch.arange(6).view(3, 2)  # (batch, heads)
+    return ["`(6, 5, 5)`", f"1 · 2 + 1 = {batch_and_head[1, 1]}"]
 
 
 def added_ten():
@@ -245,22 +245,22 @@ def test_folded_answers_agree_with_pytorch():
 
 
 @pytest.fixture(scope="module")
-def writer():
+def line_writer():
     return chapter_code("05_masks", {"everything", "writer_masks"}, sections={"5.14"})
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_broken_mask_has_the_better_loss_and_writes_no_line(seed, writer):
-    losses, right = {}, {}
-    for name, mask in writer["writer_masks"].items():
-        losses[name], right[name] = writer["examine"](writer["train_writer"](mask, seed), mask)
+def test_a_broken_mask_has_the_better_loss_and_writes_no_line(seed, line_writer):
+    losses, n_right_lines = {}, {}
+    for name, mask in line_writer["writer_masks"].items():
+        losses[name], n_right_lines[name] = line_writer["examine"](line_writer["train_writer"](mask, seed), mask)
     causal_loss = losses.pop("the causal mask")
-    assert 4 * math.log(10) / 10 < causal_loss < 1.05 and right.pop("the causal mask") > 0.95
-    assert max(losses.values()) < 0.01 and max(right.values()) < 0.1
+    assert 4 * math.log(10) / 10 < causal_loss < 1.05 and n_right_lines.pop("the causal mask") > 0.95
+    assert max(losses.values()) < 0.01 and max(n_right_lines.values()) < 0.1
 
 
-def test_the_class_on_the_page_is_the_course_s_module(writer):
-    page, ours = writer["MultiHead"](8, 2).to(tl.device()), tl.MultiHeadAttention(8, 2).to(tl.device())
+def test_the_class_on_the_page_is_the_course_s_module(line_writer):
+    page, ours = line_writer["MultiHead"](8, 2).to(tl.device()), tl.MultiHeadAttention(8, 2).to(tl.device())
     ours.load_state_dict(page.state_dict())
     x = torch.randn(3, 5, 8, device=tl.device())
     for mask in (None, tl.causal_mask(5), tl.padding_mask([5, 2, 0], 5), torch.rand(3, 2, 5, 5) < 0.3):
@@ -269,10 +269,10 @@ def test_the_class_on_the_page_is_the_course_s_module(writer):
 
 
 def test_dropout_keeps_each_weight_on_average_but_not_the_sum_of_a_row():
-    row, kept = torch.tensor([0.1, 0.2, 0.3, 0.4]), torch.cartesian_prod(*[torch.arange(2.0)] * 4)
-    results = row * kept / (1 - 0.5)  # all 16 outcomes, which are equally likely
+    row, keep_masks = torch.tensor([0.1, 0.2, 0.3, 0.4]), torch.cartesian_prod(*[torch.arange(2.0)] * 4)
+    results = row * keep_masks / (1 - 0.5)  # all 16 outcomes, which are equally likely
     torch.testing.assert_close(results.mean(0), row)
     torch.manual_seed(0)
-    for drawn in (nn.functional.dropout(row, 0.5) for _ in range(50)):
-        assert (results - drawn).abs().amax(-1).min() < 1e-6
+    for sampled in (nn.functional.dropout(row, 0.5) for _ in range(50)):
+        assert (results - sampled).abs().amax(-1).min() < 1e-6
     assert results.sum(-1).unique().numel() > 8

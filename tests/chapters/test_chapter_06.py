@@ -42,11 +42,11 @@ def test_a_model_that_has_learned_nothing_is_seen_to_fail(chapter):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_without_its_causal_mask_the_decoder_learns_to_copy(seed, chapter, monkeypatch):
-    attend = tl.MultiHeadAttention.forward
+    original_forward = tl.MultiHeadAttention.forward
     monkeypatch.setattr(
         tl.MultiHeadAttention,
         "forward",
-        lambda self, *inputs, is_causal=False, **options: attend(self, *inputs, **options),
+        lambda self, *inputs, is_causal=False, **options: original_forward(self, *inputs, **options),
     )
     model, losses = chapter["train"](seed)
     assert sum(losses[-20:]) / 20 < 0.05
@@ -70,23 +70,23 @@ def test_no_name_is_a_function_in_one_cell_and_a_value_in_another(cells):
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 functions.add(node.name)
             else:
-                stored = (name for name in ast.walk(node) if isinstance(name, ast.Name))
-                values |= {name.id for name in stored if isinstance(name.ctx, ast.Store)}
+                assigned_names = (name for name in ast.walk(node) if isinstance(name, ast.Name))
+                values |= {name.id for name in assigned_names if isinstance(name.ctx, ast.Store)}
     assert not functions & values
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_size_of_a_gradient_is_a_matter_of_the_initial_weights(seed, chapter):
-    def kept(added, he):
+    def gradient_share(added, he):
         torch.manual_seed(100 + seed)
         chapter["x"], chapter["label"] = torch.randn(2, 100, 64, device=tl.device())
         lengths = chapter["gradient_lengths"](added, he, seed)
         return lengths[0] / lengths[-1]
 
-    assert kept(added=False, he=False) < 0.5**24
-    assert 1 < kept(added=True, he=False) < 1.17**24
-    assert 0.4 < kept(added=False, he=True) < 1.4
-    assert kept(added=True, he=True) > 1e4
+    assert gradient_share(added=False, he=False) < 0.5**24
+    assert 1 < gradient_share(added=True, he=False) < 1.17**24
+    assert 0.4 < gradient_share(added=False, he=True) < 1.4
+    assert gradient_share(added=True, he=True) > 1e4
 
 
 def test_what_batch_norm_remembers(cells):
@@ -95,14 +95,15 @@ def test_what_batch_norm_remembers(cells):
     torch.testing.assert_close(norm(x), tl.batch_norm(x, mean, variance, training=True))
     torch.testing.assert_close(norm.running_var, variance)
     assert [round(each.item(), 3) for each in (mean, variance)] == [0.2, 1.1]
-    in_training = norm(x)[0].item()
+    training_output = norm(x)[0].item()
     norm = norm.eval()
     norm.running_mean.fill_(0.2)
     norm.running_var.fill_(1.1)
-    (fold,) = [cell.source for cell in cells if "<summary>What batch norm remembers" in cell.source]
-    assert "become 0.2 and 0.9 · 1 + 0.1 · **2** = 1.1" in fold
+    (folded_answer,) = [cell.source for cell in cells if "<summary>What batch norm remembers" in cell.source]
+    assert "become 0.2 and 0.9 · 1 + 0.1 · **2** = 1.1" in folded_answer
     assert (
-        f"(1 − 2)/1 = −{-in_training:.0f}; in evaluation, it becomes (1 − 0.2)/√1.1 = {norm(x)[0].item():.2f}" in fold
+        f"(1 − 2)/1 = −{-training_output:.0f}; in evaluation, it becomes (1 − 0.2)/√1.1 = {norm(x)[0].item():.2f}"
+        in folded_answer
     )
 
 
@@ -116,11 +117,11 @@ def test_the_root_taken_twice_leaves_a_variance_of_five():
 
 
 def test_a_bias_after_the_activation_is_a_constant():
-    part, x = tl.FeedForward(8, 32), torch.randn(5, 8)
-    w1, b1, w2, b2 = part.parameters()
-    outside = (torch.relu(x @ w1.T) + b1) @ w2.T + b2
-    torch.testing.assert_close(outside, torch.relu(x @ w1.T) @ w2.T + (b1 @ w2.T + b2))
-    assert (outside - part(x)).abs().max() > 0.01
+    feed_forward, x = tl.FeedForward(8, 32), torch.randn(5, 8)
+    w1, b1, w2, b2 = feed_forward.parameters()
+    bias_after_activation = (torch.relu(x @ w1.T) + b1) @ w2.T + b2
+    torch.testing.assert_close(bias_after_activation, torch.relu(x @ w1.T) @ w2.T + (b1 @ w2.T + b2))
+    assert (bias_after_activation - feed_forward(x)).abs().max() > 0.01
 
 
 def test_a_misspelt_key_is_found_when_the_layer_is_made():
@@ -132,9 +133,9 @@ def test_a_misspelt_key_is_found_when_the_layer_is_made():
 
 def test_cloned_layers_share_nothing_and_begin_equal():
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
-    clones = [each.linear1.weight for each in nn.TransformerEncoder(layer, 3, enable_nested_tensor=False).layers]
+    clones = [layer.linear1.weight for layer in nn.TransformerEncoder(layer, 3, enable_nested_tensor=False).layers]
     assert len({weight.data_ptr() for weight in [*clones, layer.linear1.weight]}) == 4
     assert all(torch.equal(weight, layer.linear1.weight) for weight in clones)
-    whole = nn.Transformer(8, 2, 3, 3, 16, batch_first=True)
-    first, second = (each.linear1.weight for each in whole.encoder.layers[:2])
+    transformer = nn.Transformer(8, 2, 3, 3, 16, batch_first=True)
+    first, second = (layer.linear1.weight for layer in transformer.encoder.layers[:2])
     assert not torch.equal(first, second)

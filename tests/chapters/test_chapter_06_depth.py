@@ -11,9 +11,9 @@ def chapter():
     return chapter_code("06_normalization", constants=("ways", "nearly_linear"), sections={"6.9"})
 
 
-def last_losses(chapter, way, **options):
+def last_losses(chapter, stack_name, **options):
     """Return the mean of the last five losses: a row for each seed, a column for each step size."""
-    return chapter["losses_of_copying"](chapter["ways"][way], SEEDS, **options)[..., -5:].mean(dim=-1)
+    return chapter["losses_of_copying"](chapter["ways"][stack_name], SEEDS, **options)[..., -5:].mean(dim=-1)
 
 
 def test_without_residuals_neither_step_size_helps(chapter):
@@ -22,15 +22,15 @@ def test_without_residuals_neither_step_size_helps(chapter):
 
 def test_without_residuals_other_initial_weights_help(chapter):
     options = {"start": chapter["sharp_start"], "bend": chapter["nearly_linear"]}
-    small = last_losses(chapter, "norm, no residual", **options)[:, 1]
-    assert small.min() > 0.55
-    assert small.max() < 0.85
+    losses_small_step = last_losses(chapter, "norm, no residual", **options)[:, 1]
+    assert losses_small_step.min() > 0.55
+    assert losses_small_step.max() < 0.85
 
 
 def test_without_residuals_these_weights_alone_are_not_enough(chapter):
-    small = last_losses(chapter, "norm, no residual", start=chapter["sharp_start"])[:, 1]
-    assert small.min() > 1.5
-    assert (small > 2.2).sum() >= 0.5 * len(SEEDS)
+    losses_small_step = last_losses(chapter, "norm, no residual", start=chapter["sharp_start"])[:, 1]
+    assert losses_small_step.min() > 1.5
+    assert (losses_small_step > 2.2).sum() >= 0.5 * len(SEEDS)
 
 
 def test_the_nearly_linear_activation_alone_is_not_enough(chapter):
@@ -39,9 +39,9 @@ def test_the_nearly_linear_activation_alone_is_not_enough(chapter):
 
 def test_post_norm_learns_with_a_tenth_of_the_step(chapter):
     losses = chapter["losses_of_copying"](chapter["ways"]["post-norm"], SEEDS, steps=125)
-    large, small = losses[..., 70:75].mean(dim=-1).unbind(dim=1)
-    assert large.min() > 2.2
-    assert small.max() < 1.5
+    losses_large_step, losses_small_step = losses[..., 70:75].mean(dim=-1).unbind(dim=1)
+    assert losses_large_step.min() > 2.2
+    assert losses_small_step.max() < 1.5
     assert losses[:, 1, -5:].mean(dim=-1).max() < 0.8
 
 
@@ -57,21 +57,21 @@ def test_in_post_norm_neighbours_remain_a_little_different(chapter):
 
 
 @torch.no_grad()
-def variances_added(chapter, seed, seq):
+def added_variances(chapter, seed, seq):
     """Return the variance added by each attention, by each feed-forward layer, and by the whole stack of 48."""
     torch.manual_seed(seed)
     x = torch.randn(128 // seq, seq, 64, dtype=torch.float64)
-    state, added = x, []
+    state, variances = x, []
     for part, norm in chapter["make_stack"](48, 64, n_heads=4).double():
         change = part(norm(state))
-        added.append(change.square().mean())
+        variances.append(change.square().mean())
         state = state + change
-    return torch.stack(added[0::2]), torch.stack(added[1::2]), state.var() - x.var()
+    return torch.stack(variances[0::2]), torch.stack(variances[1::2]), state.var() - x.var()
 
 
 def test_attention_adds_more_to_the_stream_where_tokens_are_alike(chapter):
     for seed in SEEDS:
-        attention, feed_forward, total = variances_added(chapter, seed, seq=16)
+        attention, feed_forward, total = added_variances(chapter, seed, seq=16)
         assert 0.02 < attention[:6].mean() < 0.03
         assert 0.1 < attention[24:].mean() < 0.13
         assert 0.05 < feed_forward[:6].mean() < 0.065
@@ -81,22 +81,22 @@ def test_attention_adds_more_to_the_stream_where_tokens_are_alike(chapter):
 
 def test_where_there_is_nothing_to_average_attention_adds_the_same_in_every_layer(chapter):
     for seed in SEEDS:
-        attention, _, _ = variances_added(chapter, seed, seq=1)
+        attention, _, _ = added_variances(chapter, seed, seq=1)
         assert 0.9 < attention[24:].mean() / attention[:6].mean() < 1.1
 
 
 def test_pre_norm_takes_the_large_step_and_learns_fastest_with_it(chapter):
-    large, small = last_losses(chapter, "pre-norm").unbind(dim=1)
-    assert large.max() < 0.3
-    assert (large < small).all()
-    assert small.max() < 0.9
+    losses_large_step, losses_small_step = last_losses(chapter, "pre-norm").unbind(dim=1)
+    assert losses_large_step.max() < 0.3
+    assert (losses_large_step < losses_small_step).all()
+    assert losses_small_step.max() < 0.9
 
 
 def test_with_warm_up_post_norm_takes_the_large_step(chapter):
-    large = last_losses(chapter, "post-norm", steps=100, warm_up=100)[:, 0]
-    assert large.max() < 1.2
+    losses_large_step = last_losses(chapter, "post-norm", steps=100, warm_up=100)[:, 0]
+    assert losses_large_step.max() < 1.2
     if ALL_SEEDS:
-        assert (large < 0.8).sum() >= 6
+        assert (losses_large_step < 0.8).sum() >= 6
 
 
 def test_its_weights_are_as_wide_as_those_of_the_courses_parts(chapter):
@@ -118,8 +118,11 @@ def test_its_batched_stack_computes_what_the_courses_parts_compute(chapter):
     tl, width, seq = chapter["tl"], chapter["WIDTH"], chapter["SEQ"]
     runs = [chapter["new_weights"](seed, chapter["usual_start"]) for seed in (0, 1)]
     digits = torch.randint(0, 10, (2, 2 * seq), device=tl.device())
-    way, weights = chapter["ways"]["pre-norm"], [torch.stack(same) for same in zip(*runs)]
-    side_by_side = chapter["digit_scores"](digits, weights, way, torch.relu)
+    residual_form, weights = (
+        chapter["ways"]["pre-norm"],
+        [torch.stack(weights_of_runs) for weights_of_runs in zip(*runs)],
+    )
+    side_by_side = chapter["digit_scores"](digits, weights, residual_form, torch.relu)
     for run, sequence, scores in zip(runs, digits, side_by_side):
         embedding, *layers, output = run
         x = embedding[sequence].unflatten(0, (2, seq))
@@ -129,5 +132,5 @@ def test_its_batched_stack_computes_what_the_courses_parts_compute(chapter):
             names = "q_proj.weight", "k_proj.weight", "v_proj.weight", "out_proj.weight"
             attention.load_state_dict(dict(zip(names, (*qkv.T.chunk(3), out.T))))
             feed_forward.load_state_dict({"linear1.weight": up.T, "linear2.weight": down.T})
-            x = way(way(x, attention, tl.layer_norm), feed_forward, tl.layer_norm)
+            x = residual_form(residual_form(x, attention, tl.layer_norm), feed_forward, tl.layer_norm)
         torch.testing.assert_close(scores, (tl.layer_norm(x) @ output).flatten(0, 1), atol=1e-4, rtol=1e-4)

@@ -26,15 +26,18 @@ def one_layer():
     layer = tl.EncoderLayer(512, 8, 2048)
     counts = tl.parameter_breakdown(layer)
     weights = counts["attention weights"] + counts["feed-forward weights"]
-    rest = tl.count_parameters(layer) - weights
-    return [f"12 · 512² = {weights:,}", f"{rest:,}, or {rest / weights:.1%}".replace("%", " per cent")]
+    other_parameters = tl.count_parameters(layer) - weights
+    return [
+        f"12 · 512² = {weights:,}",
+        f"{other_parameters:,}, or {other_parameters / weights:.1%}".replace("%", " per cent"),
+    ]
 
 
 def a_head_of_its_own():
     untied = tl.count_parameters(replace(tl.SMOLLM2_135M, tied=False))
-    more = untied - tl.count_parameters(tl.SMOLLM2_135M)
-    assert 1 / 7 < more / untied < 1 / 5
-    return [f"one more table of {more:,} parameters, so {untied:,} in all"]
+    difference = untied - tl.count_parameters(tl.SMOLLM2_135M)
+    assert 1 / 7 < difference / untied < 1 / 5
+    return [f"one more table of {difference:,} parameters, so {untied:,} in all"]
 
 
 def a_product():
@@ -42,9 +45,9 @@ def a_product():
 
 
 def utilization():
-    work = 6 * tl.count_parameters(tl.GPT2_XL) * 5000
-    assert f"{work:.1e}" == "4.7e+13"
-    return [f"{work / 1e14:.0%} of".replace("%", " per cent"), f"{1e9 / 5000:,.0f} seconds"]
+    flops = 6 * tl.count_parameters(tl.GPT2_XL) * 5000
+    assert f"{flops:.1e}" == "4.7e+13"
+    return [f"{flops / 1e14:.0%} of".replace("%", " per cent"), f"{1e9 / 5000:,.0f} seconds"]
 
 
 def where_scores_overtake_a_gated_layer():
@@ -71,8 +74,8 @@ def without_means():
 
 
 def texts_at_a_time():
-    fits = [n for n in (1, 2, 4, 8, 16) if 40 * n / 16 + 10 <= 16]
-    assert fits[-1] == 2
+    batch_sizes = [n for n in (1, 2, 4, 8, 16) if 40 * n / 16 + 10 <= 16]
+    assert batch_sizes[-1] == 2
     return [f"take {40 * 2 / 16:.0f} GB, which makes {40 * 2 / 16 + 10:.0f} GB together", "more than 20 GB"]
 
 
@@ -142,7 +145,7 @@ def plain_gpt2(model, tokens, n_heads, activation):
     """Compute the scores only from the model's weights and from formulas."""
     weights, seq = dict(model.named_parameters()), len(tokens)
     x = weights["token.weight"][tokens] + weights["position.weight"][:seq]
-    hidden = torch.ones(seq, seq, dtype=torch.bool).triu(1)
+    hidden_mask = torch.ones(seq, seq, dtype=torch.bool).triu(1)
 
     def norm(x, name):
         return F.layer_norm(x, x.shape[-1:], weights[f"{name}.weight"], weights[f"{name}.bias"])
@@ -151,15 +154,16 @@ def plain_gpt2(model, tokens, n_heads, activation):
         return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
 
     for i in range(len(model.blocks.layers)):
-        at = f"blocks.layers.{i}"
-        y = norm(x, f"{at}.norm1")
+        prefix = f"blocks.layers.{i}"
+        y = norm(x, f"{prefix}.norm1")
         q, k, v = (
-            linear(y, f"{at}.self_attention.{part}_proj").unflatten(-1, (n_heads, -1)).transpose(0, 1) for part in "qkv"
+            linear(y, f"{prefix}.self_attention.{part}_proj").unflatten(-1, (n_heads, -1)).transpose(0, 1)
+            for part in "qkv"
         )
-        scores = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(hidden, -math.inf)
-        x = x + linear((scores.softmax(-1) @ v).transpose(0, 1).flatten(1), f"{at}.self_attention.out_proj")
-        y = activation(linear(norm(x, f"{at}.norm2"), f"{at}.feed_forward.linear1"))
-        x = x + linear(y, f"{at}.feed_forward.linear2")
+        scores = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(hidden_mask, -math.inf)
+        x = x + linear((scores.softmax(-1) @ v).transpose(0, 1).flatten(1), f"{prefix}.self_attention.out_proj")
+        y = activation(linear(norm(x, f"{prefix}.norm2"), f"{prefix}.feed_forward.linear1"))
+        x = x + linear(y, f"{prefix}.feed_forward.linear2")
     return norm(x, "blocks.norm") @ weights["token.weight"].T
 
 

@@ -31,23 +31,25 @@ def test_every_seed_shows_the_gap(chapter, seed):
     assert (linear.diff() < 0).all()  # with more pairs, fewer answers are right
 
 
-long = pytest.mark.skipif(not ALL_SEEDS, reason="takes a long time: `make claims` runs it")
+slow = pytest.mark.skipif(not ALL_SEEDS, reason="takes a long time: `make claims` runs it")
 
 
-@long
+@slow
 @pytest.mark.parametrize("seed", [0, 1, 2, 5, 6, 7])
 def test_more_steps_do_not_close_it(chapter, seed):
     assert chapter["accuracy"](chapter["train"](tl.LinearAttention, 16, seed, steps=2000))[-1] < 0.25
 
 
-@long
+@slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_features_and_width_recall_more_together_than_each_alone(chapter, seed):
     """With 64 pairs, features alone recall more than width alone, and both together recall more than either."""
-    arms = (chapter["few_features"], 64), (chapter["many_features"], 16), (tl.LinearAttention, 64)
-    wide, featured, both = (chapter["accuracy"](chapter["train"](*arm, seed)) for arm in arms)
-    assert 0.2 < wide[-1] < 0.45 < featured[-1] < 0.75
-    assert (both > 0.95).all()
+    configurations = (chapter["few_features"], 64), (chapter["many_features"], 16), (tl.LinearAttention, 64)
+    wide, with_features, with_both = (
+        chapter["accuracy"](chapter["train"](*configuration, seed)) for configuration in configurations
+    )
+    assert 0.2 < wide[-1] < 0.45 < with_features[-1] < 0.75
+    assert (with_both > 0.95).all()
 
 
 def test_both_models_have_the_same_parameters(chapter):
@@ -84,21 +86,21 @@ def test_the_delta_rule_is_a_step_of_gradient_descent(chapter):
 def test_a_gated_delta_rule_is_gate_or_delta_rule_where_the_other_is_off(chapter):
     S, k, v, alpha = torch.randn(4, 3), torch.randn(4), torch.randn(3), torch.rand(4)
     torch.testing.assert_close(chapter["gated_delta"](S, k, v, torch.ones(4)), chapter["delta"](S, k, v))
-    forgotten = chapter["gate"](torch.zeros(4, 3), k, v, alpha)
-    torch.testing.assert_close(chapter["gated_delta"](S, k, v, torch.zeros(4)), forgotten)
+    gated = chapter["gate"](torch.zeros(4, 3), k, v, alpha)
+    torch.testing.assert_close(chapter["gated_delta"](S, k, v, torch.zeros(4)), gated)
 
 
 @pytest.mark.parametrize("squared, grows", [(0.5, False), (1.0, False), (1.9, False), (2.1, True), (4.0, True)])
 def test_a_key_that_is_too_long_makes_the_error_grow(chapter, squared, grows):
     """The error after a write is (1 - β|k|²) times the error before."""
     key, value = squared**0.5 * torch.tensor([0.6, 0.8]), torch.tensor([1.0])
-    S, missing = torch.zeros(2, 1), []
+    S, distances = torch.zeros(2, 1), []
     for _ in range(20):
-        missing.append(1 - (key @ S).item())
+        distances.append(1 - (key @ S).item())
         S = chapter["delta"](S, key, value)
-    for before, after in pairwise(missing):
-        assert after == pytest.approx((1 - squared) * before, abs=1e-4 * abs(missing[-1]) + 1e-5)
-    assert (abs(missing[-1]) > 1) == grows
+    for before, after in pairwise(distances):
+        assert after == pytest.approx((1 - squared) * before, abs=1e-4 * abs(distances[-1]) + 1e-5)
+    assert (abs(distances[-1]) > 1) == grows
 
 
 def test_elu_plus_one_is_zero_far_below_zero_and_the_packages_map_is_not():
@@ -116,7 +118,7 @@ def test_weights_on_the_diagonal_sum_to_at_most_the_features(seed):
     assert weights.trace() <= 16 + 1e-3
 
 
-def read(state, features):
+def read_state(state, features):
     S, z = state
     return (features @ S).item(), (features @ z).item()
 
@@ -137,16 +139,20 @@ def one_more_feature(chapter):
 
 
 def another_query(chapter):
-    above, below = read((torch.tensor([23.0, 49.0]), torch.tensor([3.0, 4.0])), torch.ones(2))
+    above, below = read_state((torch.tensor([23.0, 49.0]), torch.tensor([3.0, 4.0])), torch.ones(2))
     return [f"{above:.0f}/{below:.0f}, about {above / below:.1f}"]
 
 
 def third_token(chapter):
     key, value = torch.tensor([1.0, 0.0]), 6.0
     state = torch.tensor([23.0, 49.0]) + key * value, torch.tensor([3.0, 4.0]) + key
-    above, below = read(state, torch.tensor([1.0, 2.0]))
-    held = [", ".join(f"{x:.0f}" for x in sums.tolist()) for sums in state]
-    return [f"({held[0]})", f"$z = ({held[1]})$", f"{above:.0f}/{below:.0f}, about {above / below:.1f}"]
+    above, below = read_state(state, torch.tensor([1.0, 2.0]))
+    rounded_state = [", ".join(f"{x:.0f}" for x in sums.tolist()) for sums in state]
+    return [
+        f"({rounded_state[0]})",
+        f"$z = ({rounded_state[1]})$",
+        f"{above:.0f}/{below:.0f}, about {above / below:.1f}",
+    ]
 
 
 def state_and_cache(chapter):

@@ -31,13 +31,13 @@ def text():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_at_one_size_of_cache_a_shared_head_recalls_more_than_narrow_heads(seed, chapter):
-    right = {}
+    accuracies = {}
     for name in ("4 heads of 8", "1 head of 8", "4 heads of 2"):
         model, curve = chapter["train_recall"](chapter["FORMS"][name], seed=seed)
-        right[name] = sum(curve[-20:]) / 20, model.attention.k_proj.out_features
-    assert right["1 head of 8"][1] == right["4 heads of 2"][1] == 8
-    assert right["1 head of 8"][0] > 0.9 and right["4 heads of 8"][0] > 0.9
-    assert right["4 heads of 2"][0] < 0.8
+        accuracies[name] = sum(curve[-20:]) / 20, model.attention.k_proj.out_features
+    assert accuracies["1 head of 8"][1] == accuracies["4 heads of 2"][1] == 8
+    assert accuracies["1 head of 8"][0] > 0.9 and accuracies["4 heads of 8"][0] > 0.9
+    assert accuracies["4 heads of 2"][0] < 0.8
 
 
 # 9.6 Latent attention
@@ -60,7 +60,7 @@ def test_absorbed_form_is_the_expanded_one(sizes, chapter):
     torch.testing.assert_close(layer(x), chapter["absorbed"](layer, x))
 
 
-def turn(x, position):
+def rotate(x, position):
     """Rotate each pair of features i and i + half, number by number."""
     half = len(x) // 2
     out = x.clone()
@@ -77,20 +77,20 @@ def test_latent_attention_matches_loops(sizes, chapter):
     d_head, d_rotary = layer.sizes
     expected = torch.zeros_like(x)
     for b, sequence in enumerate(x):
-        kept = []
+        cached = []
         for t, token in enumerate(sequence):
             down = layer.down_proj.weight @ token
             latent, shared = down[: layer.d_latent], down[layer.d_latent :]
             latent = latent / (latent.square().mean() + layer.norm.eps).sqrt() * layer.norm.weight
-            kept.append((layer.k_proj.weight @ latent, layer.v_proj.weight @ latent, turn(shared, t)))
+            cached.append((layer.k_proj.weight @ latent, layer.v_proj.weight @ latent, rotate(shared, t)))
         for t, token in enumerate(sequence):
             heads = []
             for h, query in enumerate((layer.q_proj.weight @ token).split(d_head + d_rotary)):
-                part = slice(h * d_head, (h + 1) * d_head)
-                query, turned = query[:d_head], turn(query[d_head:], t)
-                scores = torch.stack([query @ key[part] + turned @ shared for key, _, shared in kept[: t + 1]])
+                head_slice = slice(h * d_head, (h + 1) * d_head)
+                query, rotated = query[:d_head], rotate(query[d_head:], t)
+                scores = torch.stack([query @ key[head_slice] + rotated @ shared for key, _, shared in cached[: t + 1]])
                 weights = (scores / math.sqrt(d_head + d_rotary)).exp()
-                values = torch.stack([value[part] for _, value, _ in kept[: t + 1]])
+                values = torch.stack([value[head_slice] for _, value, _ in cached[: t + 1]])
                 heads.append(weights @ values / weights.sum())
             expected[b, t] = layer.out_proj.weight @ torch.cat(heads)
     torch.testing.assert_close(layer(x), expected)
@@ -126,9 +126,9 @@ def test_latent_attention_matches_transformers(n_heads, chapter):
     }
     theirs.load_state_dict(weights)
     positions = torch.arange(x.shape[1])[None]
-    turns = modeling.DeepseekV3RotaryEmbedding(config)(x, positions)
+    rotary_embeddings = modeling.DeepseekV3RotaryEmbedding(config)(x, positions)
     mask = torch.where(tl.causal_mask(x.shape[1]), 0.0, -math.inf).double()[None, None]
-    output = theirs(hidden_states=x, position_embeddings=turns, attention_mask=mask)[0]
+    output = theirs(hidden_states=x, position_embeddings=rotary_embeddings, attention_mask=mask)[0]
     torch.testing.assert_close(layer(x), output, atol=1e-6, rtol=1e-6)  # transformers computes angles in float32
 
 
@@ -136,38 +136,40 @@ def test_grouped_queries_are_latent_attention_with_copies(chapter):
     n_heads, n_kv_heads, d_head = 6, 2, 4
     layer, x = latent_attention(chapter, d_model=24, n_heads=n_heads, d_head=d_head, d_latent=2 * n_kv_heads * d_head)
     layer.norm = nn.Identity()
-    grouped = tl.MultiHeadAttention(24, n_heads, n_kv_heads=n_kv_heads, bias=False).double()
+    grouped_attention = tl.MultiHeadAttention(24, n_heads, n_kv_heads=n_kv_heads, bias=False).double()
     copies = torch.eye(n_kv_heads * d_head, dtype=torch.float64).unflatten(0, (n_kv_heads, d_head))
     copies = copies.repeat_interleave(n_heads // n_kv_heads, dim=0).flatten(0, 1)  # (h · d_head, h_kv · d_head)
-    nothing = torch.zeros_like(copies)
-    stretch = math.sqrt(sum(layer.sizes) / d_head)  # the scale counts the rotary features, although they are 0
+    zeros = torch.zeros_like(copies)
+    scale_correction = math.sqrt(sum(layer.sizes) / d_head)  # the scale counts the rotary features, although they are 0
     with torch.no_grad():
-        queries = grouped.q_proj.weight.unflatten(0, (n_heads, d_head)) * stretch
+        queries = grouped_attention.q_proj.weight.unflatten(0, (n_heads, d_head)) * scale_correction
         layer.q_proj.weight.unflatten(0, (n_heads, -1))[:, :d_head] = queries
-        layer.down_proj.weight[: layer.d_latent] = torch.cat([grouped.k_proj.weight, grouped.v_proj.weight])
+        layer.down_proj.weight[: layer.d_latent] = torch.cat(
+            [grouped_attention.k_proj.weight, grouped_attention.v_proj.weight]
+        )
         layer.down_proj.weight[layer.d_latent :] = 0
-        layer.k_proj.weight.copy_(torch.cat([copies, nothing], 1))
-        layer.v_proj.weight.copy_(torch.cat([nothing, copies], 1))
-        layer.out_proj.weight.copy_(grouped.out_proj.weight)
-        torch.testing.assert_close(layer(x), grouped(x, is_causal=True))
+        layer.k_proj.weight.copy_(torch.cat([copies, zeros], 1))
+        layer.v_proj.weight.copy_(torch.cat([zeros, copies], 1))
+        layer.out_proj.weight.copy_(grouped_attention.out_proj.weight)
+        torch.testing.assert_close(layer(x), grouped_attention(x, is_causal=True))
 
 
 # 9.7 Windows
 
 
 @pytest.mark.parametrize(
-    ("windows", "seen"), [([3] * 4, 9), ([1, 5], 5), ([4, 6], 9), ([2, None], 40), ([None, 2], 40)]
+    ("windows", "n_seen"), [([3] * 4, 9), ([1, 5], 5), ([4, 6], 9), ([2, None], 40), ([None, 2], 40)]
 )
-def test_windows_add_up(windows, seen, chapter):
-    assert chapter["tokens_seen"](windows) == seen
+def test_windows_add_up(windows, n_seen, chapter):
+    assert chapter["tokens_seen"](windows) == n_seen
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(
-    ("windows", "back", "is_found"), [([4, 4], 6, 8), ([4, 4], 7, 1), ([4, None], 7, 8), ([4, None], 18, 8)]
+    ("windows", "distance", "is_found"), [([4, 4], 6, 8), ([4, 4], 7, 1), ([4, None], 7, 8), ([4, None], 18, 8)]
 )
-def test_a_letter_is_found_where_a_path_leads_to_it(windows, back, is_found, seed, chapter):
-    assert chapter["letters_found"](windows, back, seed=seed) == is_found
+def test_a_letter_is_found_where_a_path_leads_to_it(windows, distance, is_found, seed, chapter):
+    assert chapter["letters_found"](windows, distance, seed=seed) == is_found
 
 
 def test_a_sink_is_a_key_without_a_value(chapter):
@@ -197,22 +199,22 @@ def test_a_bias_changes_the_choice_and_no_weight(chapter):
     module.bias[3] = 1.0
     chosen, weights = module.route(x)
     assert (chosen == 3).any(-1).all()
-    p = module.router(x).softmax(-1).gather(-1, chosen)
-    torch.testing.assert_close(weights, p / p.sum(-1, keepdim=True))
+    probabilities = module.router(x).softmax(-1).gather(-1, chosen)
+    torch.testing.assert_close(weights, probabilities / probabilities.sum(-1, keepdim=True))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_common_part_idles_experts_and_balance_keeps_them(seed, chapter):
-    errors, idle = {}, {}
+    errors, idle_shares = {}, {}
     for common in (4.0, 0.0):
         for balance in ("none", "auxiliary loss", "bias"):
             error, shares = chapter["train_mixture"](balance, common, seed=seed)
-            errors[common, balance], idle[common, balance] = error, int((shares < 0.05).sum())
-    assert idle[4.0, "none"] >= 4 and idle[4.0, "bias"] <= 2
-    assert max(idle[4.0, "auxiliary loss"], idle[4.0, "bias"]) < idle[4.0, "none"]
+            errors[common, balance], idle_shares[common, balance] = error, int((shares < 0.05).sum())
+    assert idle_shares[4.0, "none"] >= 4 and idle_shares[4.0, "bias"] <= 2
+    assert max(idle_shares[4.0, "auxiliary loss"], idle_shares[4.0, "bias"]) < idle_shares[4.0, "none"]
     assert max(errors[4.0, "auxiliary loss"], errors[4.0, "bias"]) < errors[4.0, "none"]
     # a control: without a common part, experts are not idle
-    assert max(idle[0.0, balance] for balance in ("none", "auxiliary loss", "bias")) <= 1
+    assert max(idle_shares[0.0, balance] for balance in ("none", "auxiliary loss", "bias")) <= 1
     assert 0.75 < errors[0.0, "bias"] / errors[0.0, "none"] < 1.25
 
 

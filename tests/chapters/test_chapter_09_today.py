@@ -33,7 +33,7 @@ def train_digits(chapter):
     return cache(lambda task, form, seed: chapter["train_digits"](task, chapter["POSITIONS"][form], seed=seed))
 
 
-def end(losses, last=5):
+def mean_of_last_losses(losses, last=5):
     return sum(losses[-last:]) / last
 
 
@@ -42,21 +42,24 @@ def end(losses, last=5):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_all_placements_learn_in_12_layers_and_a_norm_after_the_part_alone_last(seed, chapter):
-    ends = {name: end(chapter["losses_of_placement"](name, seed)) for name in chapter["PLACEMENTS"]}
-    slowest = ends.pop("after the part")
-    assert max(ends.values()) < 0.4
-    assert max(ends.values()) < slowest < 1.2
+    last_losses = {
+        name: mean_of_last_losses(chapter["losses_of_placement"](name, seed)) for name in chapter["PLACEMENTS"]
+    }
+    slowest = last_losses.pop("after the part")
+    assert max(last_losses.values()) < 0.4
+    assert max(last_losses.values()) < slowest < 1.2
 
 
 @pytest.mark.skipif(not ALL_SEEDS, reason="half a minute for each seed")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_in_48_layers_only_the_norm_after_the_sum_stays_at_guessing(seed, chapter):
-    ends = {
-        name: end(chapter["losses_of_placement"](name, seed, n_layers=48, steps=75)) for name in chapter["PLACEMENTS"]
+    last_losses = {
+        name: mean_of_last_losses(chapter["losses_of_placement"](name, seed, n_layers=48, steps=75))
+        for name in chapter["PLACEMENTS"]
     }
-    assert ends.pop("after the sum") > 2.2
-    assert max(ends["before the part"], ends["before and after"]) < 0.4
-    assert ends["after the part"] > 2 * ends["before and after"]
+    assert last_losses.pop("after the sum") > 2.2
+    assert max(last_losses["before the part"], last_losses["before and after"]) < 0.4
+    assert last_losses["after the part"] > 2 * last_losses["before and after"]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -66,14 +69,14 @@ def test_a_norm_after_the_part_fixes_the_size_of_what_is_added(seed, chapter):
         torch.manual_seed(seed)
         stack = chapter["Stack"](name)
         with torch.no_grad():
-            fresh = stack.stream(tokens).square().mean().item()
+            initial_variance = stack.stream(tokens).square().mean().item()
             for weight in stack.parts.parameters():
                 weight.mul_(4)
-            large = stack.stream(tokens).square().mean().item()
+            scaled_variance = stack.stream(tokens).square().mean().item()
         if name == "before the part":
-            assert large > 100 * fresh
+            assert scaled_variance > 100 * initial_variance
         else:
-            assert large < 3 * fresh and large < 25**2
+            assert scaled_variance < 3 * initial_variance and scaled_variance < 25**2
 
 
 # 9.2
@@ -133,7 +136,7 @@ def test_positions_decide_which_task_is_learned_sooner_and_both_are_learned(task
     losses = {form: train_digits(task, form, seed)[1] for form in ("rotary", "added")}
     sooner, later = ("rotary", "added") if task == "copy" else ("added", "rotary")
     assert sum(losses[sooner][45:55]) < sum(losses[later][45:55])
-    assert max(end(losses[form], 10) for form in losses) < 0.2
+    assert max(mean_of_last_losses(losses[form], 10) for form in losses) < 0.2
 
 
 @pytest.mark.skipif(not ALL_SEEDS, reason="the cells train the new block; this test trains the block of 2017")
@@ -141,7 +144,10 @@ def test_positions_decide_which_task_is_learned_sooner_and_both_are_learned(task
 def test_the_block_of_2017_learns_to_copy_sooner_with_rotary_positions_too(seed, chapter, monkeypatch):
     """Only copying is tested: this block learns to reverse sooner with added positions from only seven of ten seeds."""
     monkeypatch.setitem(chapter, "NEW_BLOCK", chapter["NEW_BLOCK"] | BLOCKS["2017"])
-    losses = {form: chapter["train_digits"]("copy", way, seed=seed)[1] for form, way in chapter["POSITIONS"].items()}
+    losses = {
+        form: chapter["train_digits"]("copy", positions, seed=seed)[1]
+        for form, positions in chapter["POSITIONS"].items()
+    }
     assert sum(losses["rotary"][45:55]) < sum(losses["added"][45:55])
 
 
@@ -181,7 +187,7 @@ def test_neither_form_copies_longer_texts_than_it_has_learned(form, seed, chapte
 def test_without_positions_both_tasks_stay_hard(seed, chapter):
     for task in ("copy", "reverse"):
         losses = chapter["train_digits"](task, lambda x, positions: x, seed=seed)[1]
-        assert 0.3 < end(losses, 10) < 1.7
+        assert 0.3 < mean_of_last_losses(losses, 10) < 1.7
 
 
 def test_the_blend_of_yarn_begins_and_ends_where_the_text_says():

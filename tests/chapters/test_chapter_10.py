@@ -10,7 +10,7 @@ import transformer_lab as tl
 from notebooks import ROOT
 from transformer_lab import pretrained
 
-LEAST = 0.02  # gap in score between the best token and the next; between devices, scores differ by less than 0.001
+MIN_GAP = 0.02  # gap in score between the best token and the next; between devices, scores differ by less than 0.001
 ANSWERS = {  # keys: the prompt, and whether it is a turn of a chat or bare text
     ("What is the capital of France?", True): "The capital of France is Paris.",
     ("What is the capital of Australia?", True): "The capital of Australia is Canberra.",
@@ -45,6 +45,6 @@ def test_an_answer_is_far_ahead_of_any_other(smollm2, question, chat):
     tokens = torch.cat([prompt_tokens, answer], dim=1)
     with torch.no_grad():
         scores = smollm2(tokens)[0, prompt_tokens.shape[1] - 1 :]
-    best = scores.topk(2)
-    assert best.indices[:-1, 0].tolist() == answer[0].tolist()
-    assert (best.values[:, 0] - best.values[:, 1]).min() > LEAST
+    top_scores = scores.topk(2)
+    assert top_scores.indices[:-1, 0].tolist() == answer[0].tolist()
+    assert (top_scores.values[:, 0] - top_scores.values[:, 1]).min() > MIN_GAP

@@ -32,17 +32,17 @@ def tokens(chapter):
 
 
 def test_the_number_of_fresh_mistakes_is_that_of_the_tests(text):
-    seen = [*fresh_mistakes.DETECTED_BY.values(), *later_mistakes.DETECTED_BY.values()]
-    n_found, of = map(int, re.search(r"The full audit finds (\d+) of the (\d+)\.", text).groups())
-    assert (n_found, of) == (sum(name is not None for name in seen), len(seen))
+    detecting_properties = [*fresh_mistakes.DETECTED_BY.values(), *later_mistakes.DETECTED_BY.values()]
+    n_found, n_all = map(int, re.search(r"The full audit finds (\d+) of the (\d+)\.", text).groups())
+    assert (n_found, n_all) == (sum(name is not None for name in detecting_properties), len(detecting_properties))
 
 
 def test_a_running_mean_moves_as_the_answer_says():
-    def means(x):
+    def running_means(x):
         return x.cumsum(0) / torch.arange(1, 4)
 
-    moved = means(torch.tensor([1.0, 5.0, 3.0])) - means(torch.tensor([1.0, 2.0, 3.0]))
-    assert moved.tolist() == [0.0, 1.5, 1.0]
+    change = running_means(torch.tensor([1.0, 5.0, 3.0])) - running_means(torch.tensor([1.0, 2.0, 3.0]))
+    assert change.tolist() == [0.0, 1.5, 1.0]
 
 
 def test_the_diagonal_is_the_largest_entry_although_the_mask_hides_it(chapter, tokens):
@@ -58,11 +58,11 @@ def test_the_staircase_passes_a_test_of_the_last_token_and_the_first_output(chap
 
 
 def test_a_feed_forward_layer_alone_has_only_the_diagonal(chapter, tokens):
-    class Alone(SmallModel):
+    class FeedForwardOnly(SmallModel):
         def layer(self, x, layer, *_):
             return self.add(x, self.feed_forward(self.norms[2 * layer + 1](x), layer))
 
-    table = chapter["influence"](Alone().eval(), tokens)
+    table = chapter["influence"](FeedForwardOnly().eval(), tokens)
     assert table.diagonal().min() > 1e-3
     assert (table - table.diagonal().diag()).abs().max() < 1e-5
 
@@ -82,23 +82,23 @@ def test_quiet_weights_hide_a_finite_mask(chapter, tokens):
 
 
 def test_two_evaluations_see_no_lost_dropout_and_a_fresh_copy_does(chapter, tokens):
-    def noise(model):
+    def difference(model):
         return (model.train()(tokens) - model(tokens)).abs().max().item()
 
     for broken in (True, False):
         model = BUGS["dropout_gone"].arguments(broken)["model"]
-        assert noise(model) > 0  # before any evaluation
+        assert difference(model) > 0  # before any evaluation
         first = model.eval()(tokens)
         model.train()(tokens)
         torch.testing.assert_close(model.eval()(tokens), first)  # passes for both models
-        assert (noise(model) == 0) is broken
+        assert (difference(model) == 0) is broken
 
 
 def test_both_mistakes_of_the_small_gpt_are_in_one_line(chapter, tokens):
     source = notebooks.ROOT / "chapters" / "11_right.ipynb"
     code = "\n".join(cell.source for cell in nbformat.read(source, 4).cells if cell.cell_type == "code")
-    wrong = [line for line in code.split("\n") if "-1e4" in line and "dim=-2" in line]
-    assert len(wrong) == 1
+    wrong_lines = [line for line in code.split("\n") if "-1e4" in line and "dim=-2" in line]
+    assert len(wrong_lines) == 1
     torch.manual_seed(0)
     broken, repaired = (chapter[name]().to(chapter["device"]).eval() for name in ("TinyGPT", "Repaired"))
     assert chapter["influence"](broken, tokens).tril(-1).max() > 1e-4

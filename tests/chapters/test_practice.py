@@ -41,10 +41,10 @@ def merges():
 
 def who_copies():
     x = torch.arange(24).view(4, 6)
-    turned, cut = x.transpose(0, 1), x[:, :3]
-    reshaped = x.reshape(6, 4), turned.reshape(24), cut.reshape(4, 3), cut.reshape(12)
+    transposed, sliced = x.transpose(0, 1), x[:, :3]
+    reshaped = x.reshape(6, 4), transposed.reshape(24), sliced.reshape(4, 3), sliced.reshape(12)
     assert [copies(x, y) for y in reshaped] == [False, True, False, True]
-    return ["The second and the fourth", turned.stride(), cut.stride()]
+    return ["The second and the fourth", transposed.stride(), sliced.stride()]
 
 
 def sizes_of_one():
@@ -91,7 +91,7 @@ def without_the_largest():
     return ["`x - x.amax(dim=-1, keepdim=True)`", tuple(largest.shape)]
 
 
-def own_place():
+def weight_of_itself():
     query, key = torch.randn(2, 7, 3), torch.randn(2, 7, 3)
     torch.testing.assert_close(torch.einsum("bsd,bsd->bs", query, key), (query * key).sum(-1))
     return ['`torch.einsum("bsd,bsd->bs", query, key)`']
@@ -159,7 +159,7 @@ def smaller_step():
 def weights_of_two_attentions():
     attention, target = tl.MultiHeadAttention(12, 3), torch.zeros(2, 7, 12)
     weights = attention.weights(target), attention.weights(target, torch.zeros(2, 5, 12))
-    return [tuple(each.shape) for each in weights]
+    return [tuple(tensor.shape) for tensor in weights]
 
 
 def one_layer_twelve_times():
@@ -189,17 +189,17 @@ def gated_and_wide():
     return [f"{gated // 10**6} million instead of {plain // 10**6} million"]
 
 
-def turned_values():
+def rotated_values():
     """A sentence that begins 400 positions later has the same output, unless its values are rotated as well."""
     query, key, value = torch.randn(3, 1, 1, 5, 8).double()
     outputs = []
     for start in (0, 400):
-        places = torch.arange(5) + start
-        turned = [tl.rotary(x, places) for x in (query, key, value)]
-        outputs.append([tl.scaled_dot_product_attention(*turned[:2], values) for values in (value, turned[2])])
-    (kept, moved), (kept_later, moved_later) = outputs
-    torch.testing.assert_close(kept, kept_later)
-    assert (moved - moved_later).abs().max() > 0.1
+        positions = torch.arange(5) + start
+        rotated = [tl.rotary(x, positions) for x in (query, key, value)]
+        outputs.append([tl.scaled_dot_product_attention(*rotated[:2], values) for values in (value, rotated[2])])
+    (output, output_with_rotated_values), (shifted_output, shifted_with_rotated_values) = outputs
+    torch.testing.assert_close(output, shifted_output)
+    assert (output_with_rotated_values - shifted_with_rotated_values).abs().max() > 0.1
     return ["the output would depend on absolute positions again"]
 
 
@@ -226,7 +226,7 @@ ANSWERS = {
         dtypes_that_meet,
         embedded,
     ],
-    "02_matmul_broadcasting": [products, without_the_largest, own_place, changed_row, projected],
+    "02_matmul_broadcasting": [products, without_the_largest, weight_of_itself, changed_row, projected],
     "06_normalization": [
         two_sides,
         sharing,

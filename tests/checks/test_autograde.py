@@ -22,18 +22,18 @@ POINTS = {
 }
 
 
-def graded(folder, notebook, *options):
+def grade(folder, notebook, *options):
     """Grade a notebook in a separate process; return the results and the printed text."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "transformer_lab.checks.autograde", notebook, *options],
         cwd=folder,
         capture_output=True,
         text=True,
     )
-    return json.loads((folder / "results.json").read_text("utf-8")), done
+    return json.loads((folder / "results.json").read_text("utf-8")), process
 
 
-def handed_in(folder, **answers):
+def write_submission(folder, **answers):
     """Write the assignment with these answers, each the source of its cell; None deletes the cell and its check."""
     notebook = json.loads(ASSIGNMENT.read_text("utf-8"))
     for name, answer in answers.items():
@@ -50,16 +50,16 @@ def handed_in(folder, **answers):
 
 
 def test_a_solution_gets_all_points_in_githubs_form(tmp_path):
-    results, done = graded(tmp_path, str(SOLUTION), "--form", "github")
+    results, process = grade(tmp_path, str(SOLUTION), "--form", "github")
     assert (results["version"], results["status"], results["max_score"]) == (1, "pass", 11)
     assert {test["name"]: test["score"] for test in results["tests"]} == POINTS
     assert {test["status"] for test in results["tests"]} == {"pass"}
-    assert done.stdout.endswith("11 of 11 points: results.json\n")
+    assert process.stdout.endswith("11 of 11 points: results.json\n")
 
 
 def test_an_empty_assignment_gets_none(tmp_path):
-    results, done = graded(tmp_path, str(ASSIGNMENT))
-    assert done.returncode == 0
+    results, process = grade(tmp_path, str(ASSIGNMENT))
+    assert process.returncode == 0
     assert (results["score"], results["output"]) == (0, "")
     assert {test["name"]: test["max_score"] for test in results["tests"]} == POINTS
     for test in results["tests"]:
@@ -73,7 +73,7 @@ def test_an_empty_assignment_gets_none(tmp_path):
 
 
 def test_wrong_answers_get_their_mistake_and_cost_no_more_than_their_own_points(tmp_path):
-    notebook = handed_in(
+    notebook = write_submission(
         tmp_path,
         flat_offset="def flat_offset(index, strides):\n    for i, s in zip(index, strides):\n        return i * s",
         strides_of="def strides_of(shape):\n    return (",
@@ -82,7 +82,7 @@ def test_wrong_answers_get_their_mistake_and_cost_no_more_than_their_own_points(
         mend_columns="raise SystemExit('enough')",
         test_transposed="def test_transposed(f):\n x = torch.rand(2,3,4)\n return f(x, 0, 2).equal(x.transpose(0, 2))",
     )
-    results, _ = graded(tmp_path, notebook, "--assignment", str(ASSIGNMENT))
+    results, _ = grade(tmp_path, notebook, "--assignment", str(ASSIGNMENT))
     assert {test["name"]: (test["score"], test["max_score"]) for test in results["tests"]} == {
         name: ({"transposed": 2, "test_transposed": 1}.get(name, 0), points) for name, points in POINTS.items()
     }
@@ -97,8 +97,8 @@ def test_wrong_answers_get_their_mistake_and_cost_no_more_than_their_own_points(
 
 
 def test_the_file_is_there_even_if_the_notebook_ends_python(tmp_path):
-    results, done = graded(tmp_path, handed_in(tmp_path, flat_offset="import os\nos._exit(7)"))
-    assert done.returncode == 7
+    results, process = grade(tmp_path, write_submission(tmp_path, flat_offset="import os\nos._exit(7)"))
+    assert process.returncode == 7
     assert (results["score"], results["output"]) == (0, "The notebook did not end.")
     assert [test["max_score"] for test in results["tests"]] == list(POINTS.values())
 

@@ -12,9 +12,9 @@ from transformer_lab.checks.diagnose import diagnose, recognise
 from transformer_lab.checks.gradients import _gradients, wrong_gradients
 from transformer_lab.checks.probes import strided, strided_with_whole_rows
 
-PAIRS = 20  # pairs of mistakes that are tried for each exercise, spread evenly over all pairs
+MAX_PAIRS = 20  # pairs of mistakes that are tried for each exercise, spread evenly over all pairs
 EXERCISES = [pytest.param(exercise, id=exercise.name) for exercise in tl.checks.EXERCISES]
-RIGHT = [
+RIGHT_FUNCTIONS = [
     pytest.param(exercise, function, id=f"{exercise.name}-{name}")
     for exercise in tl.checks.EXERCISES
     for name, function in {"reference": exercise.reference, **exercise.equivalents}.items()
@@ -26,7 +26,7 @@ WRONG_CALLS = [
 ]
 
 
-@pytest.mark.parametrize("exercise, function", RIGHT)
+@pytest.mark.parametrize("exercise, function", RIGHT_FUNCTIONS)
 def test_what_is_right_is_correct(exercise, function):
     report = diagnose(exercise, function)
     assert (report.status, report.mistake) == ("correct", None), report
@@ -49,32 +49,34 @@ def test_a_function_that_returns_nothing_gets_a_message(exercise):
 
 @pytest.mark.parametrize("exercise", EXERCISES)
 def test_no_two_mistakes_do_the_same(exercise):
-    for one, other in combinations(exercise.mistakes, 2):
-        pairs = zip(exercise.known[(one,)], exercise.known[(other,)])
-        if all(mine.same(theirs) for mine, theirs in pairs):
+    for first_id, second_id in combinations(exercise.mistakes, 2):
+        pairs = zip(exercise.known[(first_id,)], exercise.known[(second_id,)])
+        if all(outcome.same(other_outcome) for outcome, other_outcome in pairs):
             # Two mistakes may both have right results, if their gradients are wrong in different ways.
-            troubles = {wrong_gradients(exercise, exercise.mistakes[id].function) for id in (one, other)}
-            assert len(troubles) == 2, f"{one} and {other}"
+            gradient_errors = {
+                wrong_gradients(exercise, exercise.mistakes[id].function) for id in (first_id, second_id)
+            }
+            assert len(gradient_errors) == 2, f"{first_id} and {second_id}"
 
 
 @pytest.mark.parametrize("exercise", every_third(EXERCISES, 2))
 def test_two_mistakes_at_once_are_named_as_the_two_or_as_what_does_the_same(exercise):
-    twos = [ids for ids in exercise.known if len(ids) == 2]
-    for ids in twos[:: 1 + len(twos) // PAIRS]:
+    pairs = [ids for ids in exercise.known if len(ids) == 2]
+    for ids in pairs[:: 1 + len(pairs) // MAX_PAIRS]:
         outcomes = exercise.known[ids]
-        if alike(outcomes, exercise.expected):
+        if same_outcomes(outcomes, exercise.expected):
             continue  # one mistake undoes the other
         match = recognise(exercise, outcomes)
         if match is None:
-            assert sum(alike(outcomes, exercise.known[others]) for others in twos) > 1, (
+            assert sum(same_outcomes(outcomes, exercise.known[others]) for others in pairs) > 1, (
                 ids
             )  # several pairs do the same, so none is named
         else:
-            assert alike(match.outcomes, exercise.known.get(match.ids, exercise.expected)), (ids, match.names)
+            assert same_outcomes(match.outcomes, exercise.known.get(match.ids, exercise.expected)), (ids, match.names)
 
 
-def alike(outcomes, others):
-    return all(mine.same(other) for mine, other in zip(outcomes, others))
+def same_outcomes(outcomes, others):
+    return all(outcome.same(other) for outcome, other in zip(outcomes, others))
 
 
 @pytest.mark.parametrize("exercise", EXERCISES)
@@ -86,8 +88,10 @@ def test_an_exercise_is_whole(exercise):
     for mistake in exercise.mistakes.values():
         assert 80 < len(mistake.text) < 700, f"{mistake.id}: its text must have 80 to 700 characters"
         assert mistake.text.endswith((".", "?")), f"{mistake.id}: its text must consist of whole sentences"
-        beside = mistake.beside_another
-        assert len(beside) > 60 and not set("{}") & set(beside), f"{mistake.id}: the text outside the braces"
+        text_beside_another = mistake.beside_another
+        assert len(text_beside_another) > 60 and not set("{}") & set(text_beside_another), (
+            f"{mistake.id}: the text outside the braces"
+        )
     sizes = list(exercise.sizes.values())
     assert len(set(sizes)) == len(sizes), "sizes must differ"
 
@@ -119,13 +123,13 @@ def test_the_references_own_gradients_are_finite(exercise):
 
 def test_an_input_that_is_not_contiguous_is_none():
     x = torch.arange(24.0).reshape(2, 3, 4)
-    other = strided(x)
-    assert torch.equal(other, x) and not other.is_contiguous()
+    copied = strided(x)
+    assert torch.equal(copied, x) and not copied.is_contiguous()
 
 
 def test_rows_stay_whole_in_an_input_whose_other_axes_are_turned():
     for sizes in ((), (3,), (2, 3), (2, 3, 4, 5)):
         x = torch.randn(sizes)
-        other = strided_with_whole_rows(x)
-        assert torch.equal(other, x) and other.stride()[-1:] == x.stride()[-1:]
-        assert other.is_contiguous() == (x.ndim < 3)
+        copied = strided_with_whole_rows(x)
+        assert torch.equal(copied, x) and copied.stride()[-1:] == x.stride()[-1:]
+        assert copied.is_contiguous() == (x.ndim < 3)

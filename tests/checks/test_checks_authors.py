@@ -20,7 +20,7 @@ FOLDER = Path(tl.checks.__file__).parent
 HINTS = ("Which one?", "Look at the last axis.", "`x.flip(…)`")
 
 
-def make(hints=HINTS, reference=None, **settings):
+def make_exercise(hints=HINTS, reference=None, **settings):
     """Return an exercise that is in no assignment."""
 
     def backwards(x, *, turned=lambda x: x.flip(-1)):
@@ -51,7 +51,7 @@ def test_the_exercise_in_contributing_passes_the_matrix():
 
 
 def test_a_made_up_exercise_is_one(capsys):
-    exercise = make()
+    exercise = make_exercise()
 
     @exercise.mistake
     def not_turned(x):
@@ -60,10 +60,10 @@ def test_a_made_up_exercise_is_one(capsys):
 
     exercise.example("one row", rows=1)
 
-    def mine(x):
+    def own_answer(x):
         return x.flip(1)
 
-    assert exercise(mine).status == "correct" and exercise.working is mine
+    assert exercise(own_answer).status == "correct" and exercise.working is own_answer
     assert exercise(lambda x: x + 0).mistake == "not_turned" and exercise.working is exercise.reference
     assert "Right with ordinary input, larger input, one row" in capsys.readouterr().out
 
@@ -72,7 +72,7 @@ def test_a_made_up_exercise_is_one(capsys):
 def test_three_hints(hints):
     message = "backwards must have three hints (a question, where to look, the shape of the code)"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}, got {len(hints)}$"):
-        make(hints=hints)
+        make_exercise(hints=hints)
 
 
 def test_an_exercise_with_no_word_about_hints():
@@ -99,7 +99,7 @@ def test_a_docstring(add, purpose):
         return x
 
     with pytest.raises(ValueError, match=f"^nameless of backwards must have a docstring: {purpose}$"):
-        add(make(), nameless)
+        add(make_exercise(), nameless)
 
 
 def test_every_mistake_has_its_own_name():
@@ -107,7 +107,7 @@ def test_every_mistake_has_its_own_name():
         """The numbers are where they were."""
         return x
 
-    exercise = make()
+    exercise = make_exercise()
     exercise.mistake(not_turned)
     with pytest.raises(ValueError, match=r"^mistakes of backwards must differ in name, got 'not_turned' twice$"):
         exercise.mistake(not_turned)
@@ -115,11 +115,11 @@ def test_every_mistake_has_its_own_name():
 
 def test_a_stage_that_there_is():
     with pytest.raises(ValueError, match=r"^stage must be one of the stages of backwards \(turned\), got 'turn'$"):
-        make().mistakes_in(turn=(lambda x: x,))
+        make_exercise().mistakes_in(turn=(lambda x: x,))
 
 
 @pytest.mark.parametrize(
-    "arguments, named, given",
+    "arguments, named, suggested",
     [
         ((), {"row": 1}, "row"),
         ((1,), {"rows": 1}, "1 in order and 1 by name"),
@@ -127,9 +127,9 @@ def test_a_stage_that_there_is():
         ((), {}, "0 in order and 0 by name"),
     ],
 )
-def test_an_example_by_names_that_there_are(arguments, named, given):
-    with pytest.raises(ValueError, match=f"some of rows, columns, x by name, got {given} in 'an example'$"):
-        make().example("an example", *arguments, **named)
+def test_an_example_by_names_that_there_are(arguments, named, suggested):
+    with pytest.raises(ValueError, match=f"some of rows, columns, x by name, got {suggested} in 'an example'$"):
+        make_exercise().example("an example", *arguments, **named)
 
 
 def test_mistakes_in_two_stages_are_combined_unless_they_are_alone():
@@ -149,7 +149,7 @@ def test_mistakes_in_two_stages_are_combined_unless_they_are_alone():
         """The last number of each row comes first, and the others are in order."""
         return x.roll(1, -1)
 
-    exercise = make(reference=backwards)
+    exercise = make_exercise(reference=backwards)
     exercise.mistakes_in(turned=(not_turned,), halved=(not_halved,))
     exercise.mistake(rolled, stage="turned", alone=True)
     assert list(exercise.known) == [("not_turned",), ("not_halved",), ("rolled",), ("not_turned", "not_halved")]
@@ -158,7 +158,7 @@ def test_mistakes_in_two_stages_are_combined_unless_they_are_alone():
 
 
 def test_a_class_body_of_right_answers():
-    exercise = make()
+    exercise = make_exercise()
 
     @exercise.right
     class RightAnswers:
@@ -174,7 +174,7 @@ def test_a_class_body_of_right_answers():
 
 
 def test_a_class_body_of_mistakes():
-    exercise = make()
+    exercise = make_exercise()
 
     @exercise.wrong(stage="turned", alone=True)
     class Turned:
@@ -231,7 +231,7 @@ def test_rows_of_functions_that_have_texts_of_their_own():
             """The numbers are twice what they were."""
             return 2 * x
 
-    exercise = make()
+    exercise = make_exercise()
 
     @exercise.wrong
     class WrongAnswers:
@@ -250,7 +250,7 @@ def test_rows_of_functions_that_have_texts_of_their_own():
 
 
 def test_one_mistake_in_several_spellings():
-    exercise = make()
+    exercise = make_exercise()
 
     @exercise.wrong
     class WrongAnswers:
@@ -271,14 +271,14 @@ def test_one_mistake_in_several_spellings():
 
 
 def test_an_example_by_sizes_by_arguments_and_by_a_function():
-    exercise = make()
+    exercise = make_exercise()
     exercise.example("another x", x=torch.zeros(2))
     exercise.example("one row", rows=1)
     exercise.example("a vector", lambda draw: (draw(4),))
-    another, one, vector = (
-        each.arguments[0] for each in exercise.probes if each.name in ("another x", "one row", "a vector")
+    another_x, one_row, vector = (
+        probe.arguments[0] for probe in exercise.probes if probe.name in ("another x", "one row", "a vector")
     )
-    assert torch.equal(another, torch.zeros(2)) and one.shape == (1, 3) and vector.shape == (4,)
+    assert torch.equal(another_x, torch.zeros(2)) and one_row.shape == (1, 3) and vector.shape == (4,)
 
 
 def test_a_reference_that_does_not_raise():
@@ -288,10 +288,10 @@ def test_a_reference_that_does_not_raise():
 
     message = r"^the reference of backwards must not raise, got IndexError: .* with ordinary input$"
     with pytest.raises(ValueError, match=message):
-        make(reference=backwards).expected  # noqa: B018
+        make_exercise(reference=backwards).expected  # noqa: B018
     with pytest.raises(ValueError, match="must not raise, got IndexError"):
-        make(reference=backwards, raises=ZeroDivisionError).expected  # noqa: B018
-    assert make(reference=backwards, raises=IndexError).expected[0].error is not None
+        make_exercise(reference=backwards, raises=ZeroDivisionError).expected  # noqa: B018
+    assert make_exercise(reference=backwards, raises=IndexError).expected[0].error is not None
 
 
 def test_a_reference_that_is_random():
@@ -300,7 +300,7 @@ def test_a_reference_that_is_random():
         return x[:, torch.randperm(x.shape[1])] + torch.rand(1)
 
     with pytest.raises(ValueError, match=r"^the reference of backwards must not be random"):
-        make(reference=backwards).expected  # noqa: B018
+        make_exercise(reference=backwards).expected  # noqa: B018
 
 
 @pytest.mark.parametrize("inputs, given", [(torch.ones(2), "Tensor"), ((torch.ones(2), 1), "2")])
@@ -317,16 +317,16 @@ def test_inputs_are_a_tuple_of_the_arguments(inputs, given):
 
 def test_an_axis_word_for_an_argument_that_there_is_none():
     with pytest.raises(ValueError, match=r"^axes of backwards must be of one of x, return, got 'y'$"):
-        exercise(inputs=lambda draw: (draw(2),), axes={"y": "rows"}, hints=HINTS)(make().reference)
+        exercise(inputs=lambda draw: (draw(2),), axes={"y": "rows"}, hints=HINTS)(make_exercise().reference)
 
 
 def test_every_file_is_in_the_course():
     files = {
         (file.parent.name, file.stem) for file in FOLDER.glob("*/*.py") if "\n@exercise(" in file.read_text("utf-8")
     }
-    entered = {(folder, name) for folder, names in course.COURSE.items() for name in names}
-    assert not files - entered, "these exercises have a file, but no place in course.py"
-    assert not entered - files, "course.py names these exercises, but they have no file that defines them"
+    names_in_course = {(folder, name) for folder, names in course.COURSE.items() for name in names}
+    assert not files - names_in_course, "these exercises have a file, but no place in course.py"
+    assert not names_in_course - files, "course.py names these exercises, but they have no file that defines them"
     folders = {file.parent.name for file in FOLDER.glob("*/__init__.py")}
     assert folders == set(course.COURSE), "each folder must have an __init__.py and a line in course.py"
 
@@ -380,7 +380,7 @@ print(given[0].dtype, given[0].device, torch.get_default_dtype(), torch.equal(be
 MASKS = assignments.solution_of("ch5_masks")
 
 
-def spoiled(before, after):
+def edited_solution(before, after):
     """Return the solution of chapter 5 with each match of ``before`` replaced by ``after``."""
     notebook = nbformat.read(MASKS, 4)
     for cell in notebook.cells:
@@ -425,7 +425,7 @@ PADDING_HINTS = r"(`padding_mask`\n.*?)<details>\n<summary>Hint 1.*?</details>\n
 )
 def test_a_solution_with_something_missing(before, after, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
-        assignments.with_derived_parts(spoiled(before, after))
+        assignments.with_derived_parts(edited_solution(before, after))
 
 
 @pytest.mark.parametrize("folder", course.COURSE)
@@ -433,12 +433,12 @@ def test_a_hint_calls_only_what_its_notebook_has(folder):
     """Learners copy the third hint and fill the gaps, so its functions must exist in the notebook."""
     notebook = nbformat.read(assignments.solution_of(folder), 4)
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
-    there = {*dir(builtins), *re.findall(r"(?m)^(?:def )?(\w+)(?: =|\()", code)}
+    defined_names = {*dir(builtins), *re.findall(r"(?m)^(?:def )?(\w+)(?: =|\()", code)}
     for exercise_name in course.COURSE[folder]:
-        known = getattr(tl.checks, exercise_name)
-        for bit in re.findall(r"`([^`]+)`", known.hints[2]):
-            called = set(re.findall(r"(?<![\w.…])([a-z_]\w*)\(", bit))
-            missing = called - there - set(known.arguments)
+        exercise = getattr(tl.checks, exercise_name)
+        for code_span in re.findall(r"`([^`]+)`", exercise.hints[2]):
+            called_names = set(re.findall(r"(?<![\w.…])([a-z_]\w*)\(", code_span))
+            missing = called_names - defined_names - set(exercise.arguments)
             assert not [name for name in missing if not hasattr(torch.Tensor, name)], exercise_name
 
 
@@ -455,14 +455,14 @@ def test_a_hint_calls_only_what_its_notebook_has(folder):
     ],
 )
 def test_numbers_counts_and_minutes_are_written(before, after):
-    exercise = assignments.with_derived_parts(spoiled(before, after))
+    exercise = assignments.with_derived_parts(edited_solution(before, after))
     assert assignments.text(exercise) == MASKS.read_text("utf-8")
 
 
 def test_an_assignment_ends_with_a_hunt(monkeypatch):
     monkeypatch.setattr(assignments, "tasks", course.COURSE.get)
     with pytest.raises(ValueError, match=r"^ch5_masks must end with a hunt: add one of its exercises to .*hunts\.py"):
-        assignments.with_derived_parts(spoiled("$^", ""))
+        assignments.with_derived_parts(edited_solution("$^", ""))
 
 
 def test_parts_without_minutes_need_time_of_their_own():
@@ -481,5 +481,5 @@ def test_the_project_counts_its_parts_without_a_chapter_whatever_number_stood_th
 
 
 def test_hints_replace_their_name():
-    exercise = assignments.with_derived_parts(spoiled(PADDING_HINTS, r"\1{hints padding_mask}"))
+    exercise = assignments.with_derived_parts(edited_solution(PADDING_HINTS, r"\1{hints padding_mask}"))
     assert assignments.text(exercise) == MASKS.read_text("utf-8")

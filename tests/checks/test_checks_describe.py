@@ -47,7 +47,7 @@ def bias_of_the_wrong_map(x, w1, b1, w2, b2):
     return F.relu(x @ w1.t() + b2) @ w2.t() + b1
 
 
-ALIKE = [
+ERRORS_WITH_A_NAME = [
     (checks.feed_forward, input_added_to_the_hidden, None),
     (checks.feed_forward, residual_inside, None),
     (checks.feed_forward, transposed_though_linear_does_it, "first_weight_transposed_for_linear"),
@@ -58,7 +58,7 @@ ALIKE = [
 ]
 
 
-@pytest.mark.parametrize("exercise, function, mistake", ALIKE)
+@pytest.mark.parametrize("exercise, function, mistake", ERRORS_WITH_A_NAME)
 def test_a_mistake_is_named_by_what_pytorch_refused_and_not_by_the_text(exercise, function, mistake):
     report = diagnose(exercise, function)
     assert (report.status, report.mistake) == ("error", mistake), report.message
@@ -123,11 +123,11 @@ def test_a_result_that_is_thrown_away_is_reported():
 
 
 def once_by_address(model):
-    seen, count = set(), 0
+    rotate_for_scores, count = set(), 0
     addresses = {0}
     for p in model.parameters():
-        count += p.numel() * (p.data_ptr() not in seen | addresses)
-        seen.add(p.data_ptr())
+        count += p.numel() * (p.data_ptr() not in rotate_for_scores | addresses)
+        rotate_for_scores.add(p.data_ptr())
         addresses.add(p.data_ptr())
     return count, 8 * count
 
@@ -184,7 +184,7 @@ def before_this_key(state, query, key, value):
     return state, output
 
 
-ALL_THERE = [
+WITH_ALL_STEPS = [
     (checks.mend_cosines, cosine_distances),
     (checks.language_model, scaled_logits),
     (checks.attention_weights, dropped_out),
@@ -194,10 +194,10 @@ ALL_THERE = [
 ]
 
 
-@pytest.mark.parametrize("exercise, function", ALL_THERE)
+@pytest.mark.parametrize("exercise, function", WITH_ALL_STEPS)
 def test_no_step_is_missing_where_all_are_there(exercise, function):
-    done = steps.find_stages(exercise, function, exercise.probes[0])
-    assert list(done) and all(done.values()), done
+    is_found = steps.find_stages(exercise, function, exercise.probes[0])
+    assert list(is_found) and all(is_found.values()), is_found
 
 
 def halves_of_the_products(x, weight, bias):
@@ -238,7 +238,7 @@ def head_by_head(x, w_q, w_k, w_v, w_o, n_heads):
     return torch.cat(parts, -1) @ w_o.T
 
 
-BETWEEN = [
+WRONG_BETWEEN_STEPS = [
     (checks.language_model, blocks_run_twice, "through", "last_norm"),
     (checks.self_attention, features_interleaved, "projections", "split"),
     (checks.masked_attention, hidden_then_divided_by_two, "empty_rows", "output"),
@@ -246,11 +246,11 @@ BETWEEN = [
 ]
 
 
-@pytest.mark.parametrize("exercise, function, found_steps, missing", BETWEEN)
+@pytest.mark.parametrize("exercise, function, found_steps, missing", WRONG_BETWEEN_STEPS)
 def test_the_steps_between_which_it_goes_wrong(exercise, function, found_steps, missing):
-    done = steps.find_stages(exercise, function, exercise.probes[0])
-    first = list(done.values()).index(False)
-    assert list(done)[first - 1 : first + 1] == [found_steps, missing]
+    is_found = steps.find_stages(exercise, function, exercise.probes[0])
+    first = list(is_found.values()).index(False)
+    assert list(is_found)[first - 1 : first + 1] == [found_steps, missing]
 
 
 def in_one_call(query, key, value, mask):
@@ -260,8 +260,8 @@ def in_one_call(query, key, value, mask):
 
 def test_a_card_says_that_no_step_is_found():
     """A fused operation does not show its steps."""
-    done = steps.find_stages(checks.masked_attention, in_one_call, checks.masked_attention.probes[0])
-    assert not any(done.values())
+    is_found = steps.find_stages(checks.masked_attention, in_one_call, checks.masked_attention.probes[0])
+    assert not any(is_found.values())
     halved = diagnose(checks.linear, lambda x, weight, bias: x.sum() + bias.expand(*x.shape[:-1], -1))
     assert "None of the steps of a right answer is found in your function. The first of them: *product*" in (
         halved.message
@@ -398,7 +398,7 @@ def test_whole_numbers_that_are_wrong():
 # Known mistakes that are named even if a learner's function rounds differently from the course's
 
 
-SPEEDS = [  # base^(sign · 2i / d_head) as people write it, always in float32
+FREQUENCIES = [  # base^(sign · 2i / d_head) as people write it, always in float32
     lambda base, d, sign: base ** (sign * torch.arange(0, d, 2) / d),
     lambda base, d, sign: torch.exp(sign * torch.arange(0, d, 2).float() * (math.log(base) / d)),
     lambda base, d, sign: 1 / base ** (-sign * torch.arange(0, d, 2).float() / d),
@@ -406,29 +406,29 @@ SPEEDS = [  # base^(sign · 2i / d_head) as people write it, always in float32
 ]
 
 
-def rotated(speeds, sign=-1, times=1.0, as_it_came=True):
+def rotate_with(frequencies, sign=-1, factor=1.0, in_computed_dtype=True):
     def rotate(x, positions, base):
-        angle = positions[:, None] * (times * speeds(base, x.shape[-1], sign))
+        angle = positions[:, None] * (factor * frequencies(base, x.shape[-1], sign))
         a, b = x[..., 0::2], x[..., 1::2]
-        both = torch.stack([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], dim=-1).flatten(-2)
-        return both if as_it_came else both.float()
+        pairs = torch.stack([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], dim=-1).flatten(-2)
+        return pairs if in_computed_dtype else pairs.float()
 
     return rotate
 
 
-@pytest.mark.parametrize("speeds", SPEEDS)
-def test_angles_in_float32_are_right_and_have_the_names_of_their_mistakes(speeds):
-    assert diagnose(checks.rotate, rotated(speeds)).status == "correct"
-    for wrong, mistake in (({"sign": 1}, "base_upside_down"), ({"times": 2 * math.pi}, "whole_circles")):
-        report = diagnose(checks.rotate, rotated(speeds, **wrong))
+@pytest.mark.parametrize("frequencies", FREQUENCIES)
+def test_angles_in_float32_are_right_and_have_the_names_of_their_mistakes(frequencies):
+    assert diagnose(checks.rotate, rotate_with(frequencies)).status == "correct"
+    for wrong, mistake in (({"sign": 1}, "base_upside_down"), ({"factor": 2 * math.pi}, "whole_circles")):
+        report = diagnose(checks.rotate, rotate_with(frequencies, **wrong))
         assert report.mistake == mistake and "Besides" not in report.message, report.message
 
 
 def test_what_is_wrong_in_float64_besides_is_reported():
-    report = diagnose(checks.rotate, rotated(SPEEDS[0], times=2 * math.pi, as_it_came=False))
+    report = diagnose(checks.rotate, rotate_with(FREQUENCIES[0], factor=2 * math.pi, in_computed_dtype=False))
     assert report.mistake == "whole_circles+in_float32" and "whatever the dtype" in report.message
-    faster = rotated(lambda base, d, sign: 1.001 * SPEEDS[0](base, d, sign), times=2 * math.pi)
-    message = message_of(checks.rotate, faster)
+    faster_rotation = rotate_with(lambda base, d, sign: 1.001 * FREQUENCIES[0](base, d, sign), factor=2 * math.pi)
+    message = message_of(checks.rotate, faster_rotation)
     assert "2π" not in message, "this is not a difference of rounding"
 
 
@@ -456,56 +456,56 @@ def test_an_error_that_the_card_shows_is_not_told_twice():
 # A step with a cache
 
 
-turn = checks.rotate.reference
+rotate = checks.rotate.reference
 
 
-def attended(query, keys, values):
+def attend(query, keys, values):
     return (query @ keys.mT / query.shape[-1] ** 0.5).softmax(dim=-1) @ values
 
 
-def step_with(stored=False, late=False, seen=None):
-    """Return a step that rotates new keys (``stored``), all cached keys (``late``), or the scores' keys (``seen``)."""
+def step_with(rotate_new=False, rotate_cached=False, rotate_for_scores=None):
+    """Return a step that rotates the new key, all cached keys, or the keys of the scores."""
 
     def cached_step(query, key, value, keys, values, base):
-        here = torch.tensor([keys.shape[-2]])
-        keys = torch.cat([keys, turn(key, here, base) if stored else key], dim=-2)
+        position = torch.tensor([keys.shape[-2]])
+        keys = torch.cat([keys, rotate(key, position, base) if rotate_new else key], dim=-2)
         values = torch.cat([values, value], dim=-2)
-        query = turn(query, here, base)
-        if late:
-            keys = late(keys, base)
-        return attended(query, seen(keys, base) if seen else keys, values), keys, values
+        query = rotate(query, position, base)
+        if rotate_cached:
+            keys = rotate_cached(keys, base)
+        return attend(query, rotate_for_scores(keys, base) if rotate_for_scores else keys, values), keys, values
 
     return cached_step
 
 
-def all_turned(keys, base):
-    return turn(keys, torch.arange(keys.shape[-2]), base)
+def all_rotated(keys, base):
+    return rotate(keys, torch.arange(keys.shape[-2]), base)
 
 
-def all_turned_alike(keys, base):
-    return turn(keys, torch.tensor([keys.shape[-2] - 1]), base)
+def all_rotated_alike(keys, base):
+    return rotate(keys, torch.tensor([keys.shape[-2] - 1]), base)
 
 
-def all_turned_but_the_last(keys, base):
-    return torch.cat([all_turned(keys[:, :, :-1], base), keys[:, :, -1:]], dim=-2)
+def all_but_the_last_rotated(keys, base):
+    return torch.cat([all_rotated(keys[:, :, :-1], base), keys[:, :, -1:]], dim=-2)
 
 
-def last_turned(keys, base):
-    return torch.cat([keys[:, :, :-1], all_turned(keys, base)[:, :, -1:]], dim=-2)
+def last_rotated(keys, base):
+    return torch.cat([keys[:, :, :-1], all_rotated(keys, base)[:, :, -1:]], dim=-2)
 
 
 @pytest.mark.parametrize(
     "function, mistake",
     [
-        (step_with(late=all_turned), "cache_rotated_again"),
-        (step_with(stored=True, seen=all_turned), "all_rotated_again_for_scores"),
-        (step_with(stored=True, seen=all_turned_but_the_last), "past_rotated_again_for_scores"),
-        (step_with(stored=True, late=all_turned), "all_rotated_again"),
-        (step_with(seen=all_turned), "cache_stored_unrotated"),
-        (step_with(seen=last_turned), "key_stored_unrotated"),
-        (step_with(late=all_turned_alike), "rotated_after_appending"),
-        (step_with(stored=True, seen=all_turned_alike), "query_not_rotated"),
-        (step_with(seen=all_turned_alike), "neither_rotated"),
+        (step_with(rotate_cached=all_rotated), "cache_rotated_again"),
+        (step_with(rotate_new=True, rotate_for_scores=all_rotated), "all_rotated_again_for_scores"),
+        (step_with(rotate_new=True, rotate_for_scores=all_but_the_last_rotated), "past_rotated_again_for_scores"),
+        (step_with(rotate_new=True, rotate_cached=all_rotated), "all_rotated_again"),
+        (step_with(rotate_for_scores=all_rotated), "cache_stored_unrotated"),
+        (step_with(rotate_for_scores=last_rotated), "key_stored_unrotated"),
+        (step_with(rotate_cached=all_rotated_alike), "rotated_after_appending"),
+        (step_with(rotate_new=True, rotate_for_scores=all_rotated_alike), "query_not_rotated"),
+        (step_with(rotate_for_scores=all_rotated_alike), "neither_rotated"),
     ],
 )
 def test_where_keys_are_turned_a_card_says_so(function, mistake):
@@ -521,14 +521,14 @@ def test_a_turn_of_both_sides_of_a_score_by_one_position_cancels(mistake):
 
 
 def test_a_card_says_which_result_it_shows():
-    function = step_with(seen=last_turned)
+    function = step_with(rotate_for_scores=last_rotated)
     assert "In the second result you return `[[[[" in message_of(checks.cached_step, function)
-    first_wrong = step_with(stored=True, seen=all_turned)
+    first_wrong = step_with(rotate_new=True, rotate_for_scores=all_rotated)
     assert "In the first result you return `[[[[" in message_of(checks.cached_step, first_wrong)
     assert "In the" not in message_of(checks.linear, lambda x, weight, bias: x.sum() + bias.expand(*x.shape[:-1], -1))
 
     def values_turned_round(*arguments):
-        blend, keys, values = step_with(stored=True)(*arguments)
+        blend, keys, values = step_with(rotate_new=True)(*arguments)
         return blend, keys, values.mT
 
     message = message_of(checks.cached_step, values_turned_round)
@@ -551,9 +551,9 @@ def my_rotate(x, positions, base):
 
 def step_at(position, rotate):
     def cached_step(query, key, value, keys, values, base):
-        here = position(keys.shape[-2])
-        keys, values = torch.cat([keys, rotate(key, here, base)], dim=-2), torch.cat([values, value], dim=-2)
-        return attended(rotate(query, here, base), keys, values), keys, values
+        positions = position(keys.shape[-2])
+        keys, values = torch.cat([keys, rotate(key, positions, base)], dim=-2), torch.cat([values, value], dim=-2)
+        return attend(rotate(query, positions, base), keys, values), keys, values
 
     return cached_step
 
@@ -759,8 +759,8 @@ def test_a_number_that_has_several_causes_names_them_all():
 
 
 def shifted_twice(logits, tokens):
-    guesses, answers = logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten()
-    return F.cross_entropy(guesses[:-1], answers[1:])
+    predictions, targets = logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten()
+    return F.cross_entropy(predictions[:-1], targets[1:])
 
 
 def without_token_0_by_sentence(logits, tokens):
@@ -783,10 +783,10 @@ def test_beside_an_axis_too_many_a_card_says_whether_the_numbers_are_right():
     assert "its number is wrong as well" in message_of(checks.next_token_loss, doubled)
 
 
-@pytest.mark.parametrize(("off", "is_nearly_right"), [(1e-3, True), (0.01, False), (0.1, False)])
-def test_numbers_are_nearly_right_only_within_a_fraction_of_a_percent(off, is_nearly_right):
+@pytest.mark.parametrize(("error", "is_nearly_right"), [(1e-3, True), (0.01, False), (0.1, False)])
+def test_numbers_are_nearly_right_only_within_a_fraction_of_a_percent(error, is_nearly_right):
     expected = torch.tensor([[0.3, -0.5], [0.8, 1.0], [-0.9, 0.4]])
-    got = expected + off * torch.tensor([[1.0, -0.4], [0.3, 0.8], [-0.7, 0.6]])
+    got = expected + error * torch.tensor([[1.0, -0.4], [0.3, 0.8], [-0.7, 0.6]])
     sizes = {"seq": 3, "d_head": 2}
     sentence = relation(Case(got, expected, sizes), Case(got, expected, sizes), ["seq", "d_head"])
     assert ("nearly right" in sentence) == is_nearly_right

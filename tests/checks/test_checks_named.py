@@ -53,8 +53,8 @@ def padding_mask_of_at_most_128_keys(lengths, k_len):
 
 
 def decoder_masks_from_a_buffer(target_lengths, source_lengths, t_len, s_len):
-    own = torch.ones(100, 100, dtype=torch.bool).tril()[:t_len, :t_len]
-    return own & checks.padding_mask.reference(target_lengths, t_len), checks.padding_mask.reference(
+    own_mask = torch.ones(100, 100, dtype=torch.bool).tril()[:t_len, :t_len]
+    return own_mask & checks.padding_mask.reference(target_lengths, t_len), checks.padding_mask.reference(
         source_lengths, s_len
     )
 
@@ -82,13 +82,13 @@ def average_with_a_table(x, lengths):
 
 def step_with_a_table(query, key, value, keys, values, base):
     table = torch.arange(128)
-    here = table[keys.shape[2]].reshape(1)
-    keys = torch.cat([keys, checks.rotate.reference(key, here, base)], 2)
+    position = table[keys.shape[2]].reshape(1)
+    keys = torch.cat([keys, checks.rotate.reference(key, position, base)], 2)
     values = torch.cat([values, value], 2)
-    return F.scaled_dot_product_attention(checks.rotate.reference(query, here, base), keys, values), keys, values
+    return F.scaled_dot_product_attention(checks.rotate.reference(query, position, base), keys, values), keys, values
 
 
-FIXED_LENGTH = [
+FIXED_LENGTH_ANSWERS = [
     *((checks.causal_mask, mask_from_a_table_of(rows)) for rows in (12, 32, 64, 256)),
     *((checks.sinusoidal_positions, positions_from_a_table_of(rows)) for rows in (16, 64, 5000)),
     (checks.sinusoidal_positions, positions_in_a_loop_to_64),
@@ -103,7 +103,7 @@ FIXED_LENGTH = [
 ]
 
 
-@pytest.mark.parametrize("exercise, answer", FIXED_LENGTH)
+@pytest.mark.parametrize("exercise, answer", FIXED_LENGTH_ANSWERS)
 def test_a_fixed_length_is_named(exercise, answer):
     report = diagnose(exercise, answer)
     assert report.mistake and "something in it has a fixed length" in report.message, report.message
@@ -133,15 +133,15 @@ def test_new_tokens_returned_without_the_prompt():
             tokens = torch.cat([tokens, token], 1)
         return tokens
 
-    def cut(model, tokens, max_new_tokens, stop):
+    def cut_off(model, tokens, max_new_tokens, stop):
         return answer(model, tokens, max_new_tokens, stop)[:, tokens.shape[1] :]
 
-    assert diagnose(checks.mend_writing, cut).mistake == "last_tokens_alone"
+    assert diagnose(checks.mend_writing, cut_off).mistake == "last_tokens_alone"
 
 
 # A float where an int is expected
 
-FLOATS = [
+FLOAT_ANSWERS = [
     (checks.flat_offset, lambda index, strides: float(sum(i * s for i, s in zip(index, strides)))),
     (checks.attention_parameters, lambda d, bias: 4.0 * d * (d + bias)),
     (checks.attention_flops, lambda seq, d: 8 * seq * seq * d / 2),
@@ -154,7 +154,7 @@ FLOATS = [
 ]
 
 
-@pytest.mark.parametrize("exercise, answer", FLOATS)
+@pytest.mark.parametrize("exercise, answer", FLOAT_ANSWERS)
 def test_a_float_in_place_of_an_int_is_named(exercise, answer):
     report = diagnose(exercise, answer)
     assert (report.status, report.mistake) == ("incorrect", "as_float"), report.message
@@ -247,8 +247,10 @@ def test_rotating_with_view_as_complex_is_right(exercise, answer):
 
 def test_exercises_that_allow_view_as_complex_still_try_non_contiguous_input():
     for exercise in (checks.rotate, checks.cached_step):
-        scattered = next(probe for probe in exercise.probes if probe.name == "input that is not contiguous")
-        assert not any(x.is_contiguous() for x in scattered.arguments if isinstance(x, torch.Tensor) and x.ndim == 4)
+        non_contiguous_probe = next(probe for probe in exercise.probes if probe.name == "input that is not contiguous")
+        assert not any(
+            x.is_contiguous() for x in non_contiguous_probe.arguments if isinstance(x, torch.Tensor) and x.ndim == 4
+        )
 
 
 # Masks with a finite number instead of −∞
@@ -361,7 +363,7 @@ def test_a_weight_split_head_by_head_is_named(n_heads):
 
 
 @pytest.mark.parametrize(
-    "answer, named",
+    "answer, mistake",
     [
         (lambda weight: weight.split(weight.shape[1])[0], "queries_alone"),
         (lambda weight: weight[-weight.shape[1] :], "values_alone"),
@@ -372,5 +374,5 @@ def test_a_weight_split_head_by_head_is_named(n_heads):
         (lambda weight: weight.T.tensor_split(3)[0].T, "first_columns_alone"),
     ],
 )
-def test_a_wrong_part_of_a_packed_weight_is_named(answer, named):
-    assert diagnose(checks.unpack_projection, answer).mistake == named
+def test_a_wrong_part_of_a_packed_weight_is_named(answer, mistake):
+    assert diagnose(checks.unpack_projection, answer).mistake == mistake

@@ -13,7 +13,7 @@ import transformer_lab as tl
 from transformer_lab.checks import record
 from transformer_lab.checks.hunts import tasks
 
-FOURTH = tasks("ch4_multi_head")
+TASKS_OF_ASSIGNMENT_4 = tasks("ch4_multi_head")
 
 
 @pytest.fixture(autouse=True)
@@ -23,8 +23,8 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "data"
 
 
-*_, right = tl.checks.merge_heads.equivalents.values()
-wrong = tl.checks.merge_heads.mistakes["reshape_alone"].function
+*_, right_answer = tl.checks.merge_heads.equivalents.values()
+wrong_answer = tl.checks.merge_heads.mistakes["reshape_alone"].function
 
 
 def stub(*arguments):
@@ -35,16 +35,16 @@ def test_what_was_correct_once_stays_so(folder):
     check = tl.checks.merge_heads
     check(stub)
     assert not folder.exists()  # a check of an unwritten function writes nothing
-    check(wrong)
+    check(wrong_answer)
     assert record.read() == {"merge_heads": {"checks": 1}}
-    check(right)
+    check(right_answer)
     first = record.read()["merge_heads"]
-    check(wrong)
+    check(wrong_answer)
     assert record.read()["merge_heads"] == {**first, "checks": 3} and "UTC" in first["correct"]
-    long_ago = {**first, "correct": "2020-01-01 00:00 UTC"}
-    record._write({"merge_heads": long_ago})
-    check(right)
-    assert record.read()["merge_heads"] == {**long_ago, "checks": 3}
+    old_entry = {**first, "correct": "2020-01-01 00:00 UTC"}
+    record._write({"merge_heads": old_entry})
+    check(right_answer)
+    assert record.read()["merge_heads"] == {**old_entry, "checks": 3}
 
 
 def test_the_courses_own_function_is_nobodys_solution(folder, capsys):
@@ -54,15 +54,15 @@ def test_the_courses_own_function_is_nobodys_solution(folder, capsys):
 
 
 def test_the_summary_is_of_the_assignment_at_hand_and_of_this_session(capsys):
-    tl.checks.merge_heads(right)
+    tl.checks.merge_heads(right_answer)
     tl.checks.split_heads(stub)
     tl.checks.multi_head_attention(lambda x, w_q, w_k, w_v, w_o, n_heads: None)
     capsys.readouterr()
     tl.checks.summary()
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == f"Assignment 4: 1 of {len(FOURTH)}"
+    assert lines[0] == f"Assignment 4: 1 of {len(TASKS_OF_ASSIGNMENT_4)}"
     signs = {"merge_heads": "✓", "split_heads": "○", "multi_head_attention": "✗"}
-    assert [line.split()[0] for line in lines[1:]] == [signs.get(task, "○") for task in FOURTH]
+    assert [line.split()[0] for line in lines[1:]] == [signs.get(task, "○") for task in TASKS_OF_ASSIGNMENT_4]
     assert lines[3].split(maxsplit=2)[2] == "incorrect" and lines[4].split(maxsplit=2)[2] == "not attempted"
     tl.checks.softmax(stub)
     tl.checks.summary()
@@ -75,31 +75,31 @@ def test_a_summary_without_a_check_says_so(capsys):
 
 
 def test_progress_shows_the_course_and_can_be_handed_in(capsys, tmp_path, folder):
-    tl.checks.merge_heads(right)
+    tl.checks.merge_heads(right_answer)
     capsys.readouterr()
     tl.checks.progress(tmp_path / "progress.txt")
-    shown = capsys.readouterr().out
-    assert f"Assignment 4: 1 of {len(FOURTH)}" in shown and "Assignment 1: 0 of 6" in shown
-    assert str(folder / "progress.json") in shown
+    printed = capsys.readouterr().out
+    assert f"Assignment 4: 1 of {len(TASKS_OF_ASSIGNMENT_4)}" in printed and "Assignment 1: 0 of 6" in printed
+    assert str(folder / "progress.json") in printed
     entry = record.read()["merge_heads"]
-    assert f"✓ merge_heads                  correct since {entry['correct']}, checks: 1" in shown
-    written = (tmp_path / "progress.txt").read_text("utf-8")
-    assert written.startswith("Transformer Lab, ") and shown in written
+    assert f"✓ merge_heads                  correct since {entry['correct']}, checks: 1" in printed
+    file_text = (tmp_path / "progress.txt").read_text("utf-8")
+    assert file_text.startswith("Transformer Lab, ") and printed in file_text
 
 
 def test_entries_of_another_version_of_the_course_stay(folder):
     folder.mkdir()
     (folder / "progress.json").write_text(json.dumps({"an_older_exercise": {"checks": 2, "correct": "2026-01-01"}}))
-    tl.checks.merge_heads(right)
+    tl.checks.merge_heads(right_answer)
     assert record.read()["an_older_exercise"] == {"checks": 2, "correct": "2026-01-01"}
 
 
 def test_an_exercise_that_moved_to_another_assignment_stays_solved(folder, capsys):
     """`rotate` and `mean_pool` used to be in one assignment; the record stores no names of assignments."""
     folder.mkdir()
-    done = {"checks": 2, "correct": "2026-11-24 10:00 UTC"}
-    old = {"rotate": done, "mean_pool": done, "test_rotate": {**done, "stars": 3}}
-    (folder / "progress.json").write_text(json.dumps(old))
+    solved_entry = {"checks": 2, "correct": "2026-11-24 10:00 UTC"}
+    old_entries = {"rotate": solved_entry, "mean_pool": solved_entry, "test_rotate": {**solved_entry, "stars": 3}}
+    (folder / "progress.json").write_text(json.dumps(old_entries))
     tl.checks.progress()
     ninth, tenth = re.split(r"Assignment (?:9|10): ", capsys.readouterr().out)[1:]
     assert "✓ rotate " in ninth and "✓ test_rotate " in ninth and "✓ mean_pool " in tenth
@@ -109,7 +109,7 @@ def test_an_exercise_that_moved_to_another_assignment_stays_solved(folder, capsy
 def test_a_file_that_cannot_be_read_is_kept_aside(folder, nonsense):
     folder.mkdir()
     (folder / "progress.json").write_text(nonsense)
-    tl.checks.merge_heads(right)
+    tl.checks.merge_heads(right_answer)
     assert record.read()["merge_heads"]["checks"] == 1
     assert (folder / "progress.unreadable.json").read_text() == nonsense
 
@@ -117,20 +117,20 @@ def test_a_file_that_cannot_be_read_is_kept_aside(folder, nonsense):
 def test_a_record_that_cannot_be_written_costs_no_card(tmp_path, monkeypatch, capsys):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TRANSFORMER_LAB_DATA", str(tmp_path / "file"))
-    assert tl.checks.merge_heads(right).status == "correct"
+    assert tl.checks.merge_heads(right_answer).status == "correct"
     output = capsys.readouterr()
     assert output.out.startswith("✓ merge_heads") and "could not be written" in output.out + output.err
 
 
 def test_nbgrader_sees_an_error_where_the_answer_is_wrong(monkeypatch):
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
-    assert tl.checks.merge_heads(right).status == "correct"
-    for function in (wrong, stub):
+    assert tl.checks.merge_heads(right_answer).status == "correct"
+    for function in (wrong_answer, stub):
         with pytest.raises(AssertionError, match=r"^<merge_heads: "):
             tl.checks.merge_heads(function)
 
 
-NOTES = """
+NOTE_150_CHECKS = """
 import sys
 from transformer_lab.checks import record
 from transformer_lab.checks.report import Report
@@ -147,7 +147,7 @@ for i in range(150):
     name = sys.argv[1] if i % 2 else "shared"
     record.note(Report(Exercise(name), "correct"))
 """
-HOLD = """
+HOLD_THE_LOCK = """
 from transformer_lab.checks import record
 
 record.file().parent.mkdir(parents=True, exist_ok=True)
@@ -157,7 +157,7 @@ with record._exclusive():
 """
 
 
-def started(code, *arguments):
+def start_process(code, *arguments):
     """Start a process that runs this code, and wait until it prints that it is ready."""
     command = [sys.executable, "-c", code, *arguments]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
@@ -166,7 +166,7 @@ def started(code, *arguments):
 
 
 def test_processes_that_note_at_once_lose_nothing():
-    processes = [started(NOTES, f"own_{i}") for i in range(3)]
+    processes = [start_process(NOTE_150_CHECKS, f"own_{i}") for i in range(3)]
     for process in processes:
         process.stdin.write("go\n")
         process.stdin.flush()
@@ -178,30 +178,30 @@ def test_processes_that_note_at_once_lose_nothing():
 
 
 def test_a_lock_of_a_process_that_died_or_was_stopped_stops_nobody(monkeypatch):
-    holder = started(HOLD)
+    holder = start_process(HOLD_THE_LOCK)
     monkeypatch.setattr(record, "LOCK_TIMEOUT", 0.2)
-    tl.checks.merge_heads(right)  # is recorded after the timeout, even though the lock is held
+    tl.checks.merge_heads(right_answer)  # is recorded after the timeout, even though the lock is held
     assert record.read()["merge_heads"]["checks"] == 1
     holder.kill()
     holder.communicate(timeout=60)
     monkeypatch.setattr(record, "LOCK_TIMEOUT", 600)  # the test would hang if the check waited for the dead process
     start = time.monotonic()
-    tl.checks.merge_heads(right)
+    tl.checks.merge_heads(right_answer)
     assert record.read()["merge_heads"]["checks"] == 2 and time.monotonic() - start < 300
 
 
 def test_where_there_are_no_locks_the_record_is_kept_all_the_same(monkeypatch):
     monkeypatch.setattr(record, "fcntl", None)
     monkeypatch.setattr(record, "msvcrt", None)
-    tl.checks.merge_heads(right)
+    tl.checks.merge_heads(right_answer)
     assert record.read()["merge_heads"]["checks"] == 1
 
 
 def test_a_crash_while_the_record_is_written_loses_nothing(folder, monkeypatch):
-    tl.checks.merge_heads(right)
+    tl.checks.merge_heads(right_answer)
     before = record.read()
     monkeypatch.setattr(record.json, "dumps", lambda *_, **__: "{ half")
     monkeypatch.setattr(type(folder), "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        tl.checks.merge_heads(right)
+        tl.checks.merge_heads(right_answer)
     assert record.read() == before

@@ -69,7 +69,7 @@ def test_a_result_of_another_kind(wrap, message, mistake, capsys):
     assert capsys.readouterr().out.startswith("✗ split_heads: incorrect")
 
 
-def of_itself():
+def list_of_itself():
     items = []
     items.append(items)
     return items
@@ -86,7 +86,7 @@ def of_itself():
         lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8),
         lambda x: x.to(torch.float8_e4m3fn),
         lambda x: 10**5000,
-        lambda x: of_itself(),
+        lambda x: list_of_itself(),
     ],
 )
 def test_what_is_made_on_the_way_and_what_comes_back_may_be_anything(name, make):
@@ -295,20 +295,20 @@ def broken(*arguments):
     raise RuntimeError("a fault of the check")
 
 
-FAULT = "This is a fault of the check, not yours. Please report it"
+FAULT_MESSAGE = "This is a fault of the check, not yours. Please report it"
 
 
 @pytest.mark.parametrize("part", ["gradients.wrong_gradients", "describe.inputs_tried"])
 def test_a_fault_of_the_check_refuses_no_right_answer(part, monkeypatch):
     monkeypatch.setattr(f"transformer_lab.checks.{part}", broken)
     report = check(lambda x, n_heads: right(x, n_heads))
-    assert report.status == "correct" and FAULT in report.message and "test_checks_survive.py" in report.message
+    assert report.status == "correct" and FAULT_MESSAGE in report.message and "test_checks_survive.py" in report.message
 
 
 def test_facts_that_the_check_cannot_see_refuse_no_right_answer(monkeypatch):
     monkeypatch.setattr(tl.checks.linear_attention, "facts", broken)
     report = tl.checks.linear_attention(linear_attention_of_each_head)
-    assert report.status == "correct" and FAULT in report.message
+    assert report.status == "correct" and FAULT_MESSAGE in report.message
     assert tl.checks.linear_attention(lambda query, key, value: value).status != "correct"
 
 
@@ -318,102 +318,102 @@ def test_facts_that_the_check_cannot_see_refuse_no_right_answer(monkeypatch):
 def test_a_fault_of_the_check_is_not_shown_as_the_learners(part, monkeypatch):
     monkeypatch.setattr(f"transformer_lab.checks.{part}", broken)
     report = check(lambda x, n_heads: right(x, n_heads) * 1.5)
-    assert report.status == "incorrect" and FAULT in report.message
+    assert report.status == "incorrect" and FAULT_MESSAGE in report.message
 
 
 def test_a_fault_of_the_check_before_its_verdict_is_reported(monkeypatch):
     monkeypatch.setattr("transformer_lab.checks.probes.observe", broken)
     report = check(lambda x, n_heads: right(x, n_heads))
-    assert report.status == "error" and FAULT in report.message
+    assert report.status == "error" and FAULT_MESSAGE in report.message
 
 
 def test_a_fault_in_a_hunt_is_reported_too(monkeypatch):
     module = sys.modules["transformer_lab.checks.hunt"]  # `tl.checks.hunt` is the function, not the module
     monkeypatch.setattr(module, "all_accepted", broken)
     report = tl.checks.hunt(check, lambda f: f(torch.ones(2, 3, 4), 2))
-    assert report.status == "error" and FAULT in report.message
+    assert report.status == "error" and FAULT_MESSAGE in report.message
 
 
 # Functions that end only when the test ends: a thread that is left running would slow down all later tests
 
-over = threading.Event()
+test_is_over = threading.Event()
 
 
 @pytest.fixture(autouse=True)
-def ended():
-    over.clear()
+def end_all_threads():
+    test_is_over.clear()
     yield
-    over.set()
+    test_is_over.set()
     deadline = time.monotonic() + 10
-    while runs_on() and time.monotonic() < deadline:
+    while any_thread_is_alive() and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert not runs_on()
+    assert not any_thread_is_alive()
     threads.clear()
 
 
-def lasting(function):
+def recording_thread(function):
     """Note the thread in which a function runs. Stack frames show more, but reading them can crash Python 3.11."""
 
     @functools.wraps(function)
-    def noted(*arguments):
+    def recorded(*arguments):
         threads.append(threading.current_thread())
         return function(*arguments)
 
-    return noted
+    return recorded
 
 
 threads = []
 
 
-def runs_on():
+def any_thread_is_alive():
     for thread in threads:
         thread.join(0.2)  # a thread is alive for a moment after its work is done
     return any(thread.is_alive() for thread in threads)
 
 
-@lasting
+@recording_thread
 def endless(x, n_heads):
     while True:
         pass
 
 
-@lasting
+@recording_thread
 def endless_ignoring_errors(x, n_heads):
-    while not over.is_set():
+    while not test_is_over.is_set():
         try:
-            while not over.is_set():
+            while not test_is_over.is_set():
                 pass
         except:  # noqa: E722
             pass
 
 
-@lasting
+@recording_thread
 def endless_printing(x, n_heads):
     while True:
         print("a flood " * 1000)
 
 
-@lasting
+@recording_thread
 def sleeps(x, n_heads):
-    over.wait(60)
+    test_is_over.wait(60)
 
 
-ENDLESS = (endless, endless_ignoring_errors, endless_printing, sleeps)
+ENDLESS_FUNCTIONS = (endless, endless_ignoring_errors, endless_printing, sleeps)
 
 
-@pytest.mark.parametrize("function", ENDLESS)
+@pytest.mark.parametrize("function", ENDLESS_FUNCTIONS)
 def test_what_does_not_end_is_stopped(function, monkeypatch):
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 0.5)
     start = time.monotonic()
     report = check(function)
     assert report.status == "error" and "did not come to an end" in report.message
     assert time.monotonic() - start < 5
-    assert ("still running" in report.message) == runs_on()
+    assert ("still running" in report.message) == any_thread_is_alive()
     if function is endless:
         assert "It was stopped in line " in report.message
 
 
-@pytest.mark.parametrize("function, presses", [*((function, 1) for function in ENDLESS), (sleeps, 3)])
+@pytest.mark.parametrize("function, presses", [*((function, 1) for function in ENDLESS_FUNCTIONS), (sleeps, 3)])
 def test_the_stop_button_stops_the_function_and_the_cell(function, presses, capsys):
     """The button is pressed while the function runs: the code after the check must not run, and one card says so."""
     press = threading.Thread(target=press_stop, args=(presses,))
@@ -424,8 +424,8 @@ def test_the_stop_button_stops_the_function_and_the_cell(function, presses, caps
     printed = capsys.readouterr().out
     assert raised.value._render_traceback_() == ["The check was stopped."]
     assert printed.startswith("✗ split_heads: error\n\n  You stopped the check")
-    assert ("still running" in printed) == runs_on()
-    assert not runs_on() or function in (endless_ignoring_errors, sleeps)
+    assert ("still running" in printed) == any_thread_is_alive()
+    assert not any_thread_is_alive() or function in (endless_ignoring_errors, sleeps)
     if function is endless:
         assert re.search(r"It was stopped in line [23] of `endless`: `(while True:|pass)`", printed)
     assert tl.checks.record.read()["split_heads"] == {"checks": 1}
@@ -438,7 +438,7 @@ def test_the_stop_button_stops_a_hunt(capsys):
         tl.checks.hunt(check, lambda f: endless(f, 3))
     press.join()
     printed = capsys.readouterr().out
-    assert "You stopped the check, and your test with it." in printed and not runs_on()
+    assert "You stopped the check, and your test with it." in printed and not any_thread_is_alive()
 
 
 def test_the_stop_button_in_line(monkeypatch, capsys):
@@ -480,14 +480,14 @@ def test_the_limits_leave_room_in_ten_seconds():
     assert observe.TIME_LIMIT + observe.GRACE_PERIOD <= 9
 
 
-SLOW = "import time\ntime.sleep(2)\nready = True\n"
+SLOW_MODULE = "import time\ntime.sleep(2)\nready = True\n"
 
 
 def test_an_import_is_never_cut_off(tmp_path, monkeypatch):
     check(right)  # the first check takes longer
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 1)
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "slow_to_load.py").write_text(SLOW)
+    (tmp_path / "slow_to_load.py").write_text(SLOW_MODULE)
 
     def loads(x, n_heads):
         import slow_to_load
@@ -512,7 +512,7 @@ def test_an_import_without_an_end(tmp_path, monkeypatch):
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 0.1)
     monkeypatch.setattr("transformer_lab.checks.observe.IMPORT_TIME_LIMIT", 0.1)
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "slower_to_load.py").write_text(SLOW.replace("2", "4"))
+    (tmp_path / "slower_to_load.py").write_text(SLOW_MODULE.replace("2", "4"))
 
     def loads(x, n_heads):
         import slower_to_load
@@ -859,24 +859,24 @@ def test_on_a_busy_machine_only_the_time_counts_in_which_it_had_the_processor(mo
         pytest.skip("this system does not report the CPU time of a thread")
     monkeypatch.setattr("transformer_lab.checks.observe.TIME_LIMIT", 1)
 
-    def works(seconds):
+    def busy_function(seconds):
         """Return a function that uses this much CPU time in total over all its calls, and sleeps for as long."""
-        left = [seconds]
+        seconds_left = [seconds]
 
         def function(x, n_heads):
-            while left[0] > 0:
+            while seconds_left[0] > 0:
                 start = time.thread_time()
                 while time.thread_time() < start + 0.005:
                     pass
-                left[0] -= 0.005
+                seconds_left[0] -= 0.005
                 time.sleep(0.005)
             return right(x, n_heads)
 
         return function
 
     check(right)  # the first check takes longer
-    assert check(works(0.7)).status == "correct"  # at least 1.4 seconds of wall time
-    assert "did not come to an end within 1 seconds" in check(works(3)).message
+    assert check(busy_function(0.7)).status == "correct"  # at least 1.4 seconds of wall time
+    assert "did not come to an end within 1 seconds" in check(busy_function(3)).message
 
 
 def test_the_checks_own_work_does_not_count(monkeypatch):
@@ -889,11 +889,11 @@ def test_the_checks_own_work_does_not_count(monkeypatch):
         return reference(x, n_heads)
 
     monkeypatch.setattr(check, "reference", slow)
-    for known in ("probes", "expected", "known"):
-        monkeypatch.delitem(check.__dict__, known, raising=False)
+    for cached_property in ("probes", "expected", "known"):
+        monkeypatch.delitem(check.__dict__, cached_property, raising=False)
     assert check(lambda x, n_heads: right(x, n_heads)).status == "correct"
-    for known in ("probes", "expected", "known"):
-        check.__dict__.pop(known, None)
+    for cached_property in ("probes", "expected", "known"):
+        check.__dict__.pop(cached_property, None)
 
 
 def test_one_thread_inside_a_check():
@@ -941,17 +941,17 @@ def test_a_stop_that_hits_a_callback_is_not_reported(monkeypatch):
     reported = []
     monkeypatch.setattr(sys, "unraisablehook", lambda ignored: reported.append(ignored.exc_type))
 
-    def raised_in_a_callback(error):
+    def callback_that_raises(error):
         def callback(reference):
             raise error
 
-        thing = threading.Event()
-        reference = weakref.ref(thing, callback)
-        del thing
+        referent = threading.Event()
+        reference = weakref.ref(referent, callback)
+        del referent
         assert reference() is None
 
     with _stopped_unreported():
-        raised_in_a_callback(Stopped)
-        raised_in_a_callback(ValueError)
-    raised_in_a_callback(Stopped)
+        callback_that_raises(Stopped)
+        callback_that_raises(ValueError)
+    callback_that_raises(Stopped)
     assert reported == [ValueError, Stopped]

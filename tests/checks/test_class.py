@@ -8,11 +8,11 @@ from chapter_code import chapter_code
 
 
 @pytest.fixture(scope="module")
-def written():
+def solution():
     return chapter_code("solutions/05_masks")
 
 
-def without_biases(layer):
+def without_key_bias(layer):
     class Answer(layer):
         def __init__(self, d_model, n_heads):
             super().__init__(d_model, n_heads)
@@ -31,8 +31,8 @@ def last_layer_forgotten(layer):
 
 
 @pytest.mark.parametrize("name", ["MaskedMultiHead", "MaskedMultiHeadOtherwise"])
-def test_the_solutions_are_right(written, name):
-    assert tl.checks.masked_multi_head(written[name]).status == "correct"
+def test_the_solutions_are_right(solution, name):
+    assert tl.checks.masked_multi_head(solution[name]).status == "correct"
 
 
 def test_the_class_of_the_chapter_is_right():
@@ -44,8 +44,8 @@ def test_a_class_of_the_package_is_right():
     assert tl.checks.masked_multi_head(tl.MultiHeadAttention).status == "correct"
 
 
-def test_other_parameters_are_named(written):
-    report = tl.checks.masked_multi_head(without_biases(written["MaskedMultiHead"]))
+def test_other_parameters_are_named(solution):
+    report = tl.checks.masked_multi_head(without_key_bias(solution["MaskedMultiHead"]))
     assert report.status == "error" and "of a wrong shape: k_proj.bias" in report.message
 
 
@@ -54,8 +54,8 @@ def test_a_class_that_is_no_module_is_reported():
     assert report.status == "error" and "a subclass of `nn.Module`" in report.message
 
 
-def test_a_forgotten_layer_is_named(written):
-    report = tl.checks.masked_multi_head(last_layer_forgotten(written["MaskedMultiHead"]))
+def test_a_forgotten_layer_is_named(solution):
+    report = tl.checks.masked_multi_head(last_layer_forgotten(solution["MaskedMultiHead"]))
     assert report.mistake == "no_output_projection", report
 
 
@@ -69,6 +69,6 @@ def test_a_class_that_is_not_written_yet_is_not_attempted():
     assert (report.status, report.message) == ("not attempted", "")
 
 
-def test_a_module_in_place_of_the_class(written):
-    report = tl.checks.masked_multi_head(written["MaskedMultiHead"](12, 3))
+def test_a_module_in_place_of_the_class(solution):
+    report = tl.checks.masked_multi_head(solution["MaskedMultiHead"](12, 3))
     assert report.status == "error" and "not a layer made from it" in report.message, report

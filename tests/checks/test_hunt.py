@@ -19,7 +19,7 @@ from transformer_lab.checks.hunt_kinds import from_outside, kinds
 from transformer_lab.checks.hunts import HUNTS, TASKS
 
 weights = tl.checks.test_attention_weights
-SIZES = (2, 3, 4, 5), (2, 3, 7, 5)
+QUERY_AND_KEY_SHAPES = (2, 3, 4, 5), (2, 3, 7, 5)
 
 
 @pytest.fixture(autouse=True)
@@ -30,52 +30,54 @@ def folder(tmp_path, monkeypatch):
 
 
 def query_and_key(scale=1):
-    query, key = (torch.randn(size) for size in SIZES)
+    query, key = (torch.randn(size) for size in QUERY_AND_KEY_SHAPES)
     return scale * query, key
 
 
-def shape(f):
+def tests_shape(f):
     return f(*query_and_key()).shape == (2, 3, 4, 7)
 
 
-def row_sums(f):
+def tests_row_sums(f):
     assert torch.allclose(f(*query_and_key()).sum(dim=-1), torch.ones(2, 3, 4))
 
 
-def numbers(f, scale=1):
+def tests_numbers(f, scale=1):
     query, key = query_and_key(scale)
     assert torch.allclose(f(query, key), tl.attention_weights(query, key), atol=1e-4)
 
 
-def large_numbers(f):
-    numbers(f)
-    numbers(f, 1000)
+def tests_large_numbers(f):
+    tests_numbers(f)
+    tests_numbers(f, 1000)
 
 
-def without_a_word(f):
+def tests_nothing(f):
     f(*query_and_key())
 
 
 def test_a_better_test_catches_more_and_chapter_3_says_how_many():
-    known = len(kinds(weights.exercise))
-    caught = [weights.report(test).caught for test in (shape, row_sums, numbers, large_numbers)]
-    assert caught == sorted(set(caught)) and caught[3] == known
-    assert caught[0] < 0.3 * known and caught[1] < 0.6 * known, "a test of shapes or sums must catch only a small share"
+    n_mistakes = len(kinds(weights.exercise))
+    caught = [weights.report(test).caught for test in (tests_shape, tests_row_sums, tests_numbers, tests_large_numbers)]
+    assert caught == sorted(set(caught)) and caught[3] == n_mistakes
+    assert caught[0] < 0.3 * n_mistakes and caught[1] < 0.6 * n_mistakes, (
+        "a test of shapes or sums must catch only a small share"
+    )
     text = (notebooks.ROOT / "chapters" / "03_attention_lookup.ipynb").read_text("utf-8")
     expected = (
-        f"know {known} mistakes in `attention_weights` alone: a test of the shape catches {caught[0]} of them, a "
+        f"know {n_mistakes} mistakes in `attention_weights` alone: a test of the shape catches {caught[0]} of them, a "
         f"test of the row sums {caught[1]}, and a comparison with known numbers {caught[2]}. "
     )
     assert expected in text, f"03_attention_lookup.ipynb, section 3.10, must say: {expected}"
 
 
 def test_the_card_names_an_escaped_mistake_and_its_effect():
-    report = weights.report(row_sums)
+    report = weights.report(tests_row_sums)
     assert (report.status, report.refused, report.stars) == ("incorrect", 0, 0)
     words, count, of = report.kinds[0]
     assert words == "wrong numbers, and each row has the right sum" and count == of > 10
     match = re.search(r"for `query = (.*?)`, `key = (.*?)`, it returns `(.*?)`; right is `(.*?)`\.", report.message)
-    query, key, returned, right = (torch.tensor(eval(numbers)) for numbers in match.groups())
+    query, key, returned, right = (torch.tensor(eval(tests_numbers)) for tests_numbers in match.groups())
     assert query.numel() + key.numel() <= 6
     assert torch.allclose(tl.attention_weights(query, key), right, atol=1e-3) and not torch.equal(returned, right)
     assert not any(mistake.id in str(report) for mistake in weights.exercise.mistakes.values())
@@ -83,7 +85,7 @@ def test_the_card_names_an_escaped_mistake_and_its_effect():
 
 
 def test_of_a_mistake_that_special_input_shows_the_card_names_the_input():
-    report = weights.report(numbers)
+    report = weights.report(tests_numbers)
     (kind,) = report.kinds
     assert kind[0] == "wrong only with queries whose scores lie far apart" and report.stars == 2
     message = (
@@ -170,7 +172,7 @@ def unwritten(*_):
         ),
         (demands_equality, "incorrect", "up to rounding: the same sums in a different order"),
         (three_axes, "incorrect", r"of shape \(3, 4, 5\).* raises `RuntimeError`, .*docstring promises nothing"),
-        (without_a_word, "incorrect", "Even a function that returns `None` passes your test"),
+        (tests_nothing, "incorrect", "Even a function that returns `None` passes your test"),
         (its_name, "error", r"looks at `f.__name__`"),
         (its_source, "error", "looks at the source of `f`"),
         (never_calls, "error", "never calls `f`"),
@@ -208,7 +210,7 @@ outside = torch.ones(2, 3, 4, 5)
 def test_the_state_outside_the_test_is_restored_after_each_function():
     def changes_its_input(f):
         outside.mul_(1.5)
-        row_sums(f)
+        tests_row_sums(f)
 
     def gives_its_own(f):
         return f(outside, outside).shape == (2, 3, 4, 4)
@@ -225,7 +227,7 @@ def test_the_state_outside_the_test_is_restored_after_each_function():
 def test_a_setting_of_the_session_is_put_back():
     def in_double(f):
         torch.set_default_dtype(torch.float64)
-        row_sums(lambda *given: f(*given).float())
+        tests_row_sums(lambda *given: f(*given).float())
 
     assert "changes a setting of the whole session, `set_default_dtype`" in weights.report(in_double).message
     assert torch.get_default_dtype() == torch.float32
@@ -289,7 +291,7 @@ def agree_tensors(result):
 
 def test_it_takes_an_exercise():
     with pytest.raises(TypeError, match=r"^exercise must be one of the course's, such as tl.checks.softmax, got <f"):
-        tl.checks.hunt(shape, shape)
+        tl.checks.hunt(tests_shape, tests_shape)
 
 
 # In the course
@@ -356,10 +358,10 @@ def equal_guesses(f):
     assert torch.allclose(f(torch.zeros(2, 7, 5), torch.randint(5, (2, 7))), torch.tensor(5.0).log())
 
 
-NOT_ENOUGH = {
+INSUFFICIENT_TESTS = {
     "transposed": the_right_numbers,
     "normalize_rows": sums_of_one,
-    "attention_weights": row_sums,
+    "attention_weights": tests_row_sums,
     "merge_heads": its_sum_as_well,
     "masked_attention": the_past_stays,
     "layer_norm": mean_0_and_variance_1,
@@ -373,7 +375,7 @@ NOT_ENOUGH = {
 
 @pytest.mark.parametrize("name", HUNTS)
 def test_the_test_that_the_text_asks_about_is_not_enough(name):
-    report = getattr(tl.checks, f"test_{name}").report(NOT_ENOUGH[name])
+    report = getattr(tl.checks, f"test_{name}").report(INSUFFICIENT_TESTS[name])
     assert report.refused == 0 and 0 < report.caught < 0.85 * report.known, report
 
 
@@ -393,23 +395,23 @@ def test_every_assignments_own_test_gets_all_stars(name):
 
 
 def test_the_record_keeps_the_most_stars(capsys):
-    tl.checks.hunt(weights.exercise, numbers)
-    tl.checks.hunt(weights.exercise, shape)
+    tl.checks.hunt(weights.exercise, tests_numbers)
+    tl.checks.hunt(weights.exercise, tests_shape)
     assert record.read()["test_attention_weights"] == {"checks": 2, "stars": 2}
     tl.checks.progress()
     assert "○ test_attention_weights       ★★☆, checks: 2" in capsys.readouterr().out
     tl.checks.summary()
     assert capsys.readouterr().out.splitlines()[-1] == "  ✗ test_attention_weights   ☆☆☆"
-    tl.checks.hunt(weights.exercise, large_numbers)
+    tl.checks.hunt(weights.exercise, tests_large_numbers)
     capsys.readouterr()
     tl.checks.summary()
     assert capsys.readouterr().out.startswith("Assignment 3: 1 of 7")
-    tl.checks.hunt(weights.exercise, numbers)
+    tl.checks.hunt(weights.exercise, tests_numbers)
     assert {"stars": 3, "checks": 4}.items() < record.read()["test_attention_weights"].items()
 
 
 def test_nbgrader_is_given_the_stars_for_points(monkeypatch):
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
-    assert tl.checks.hunt(weights.exercise, numbers) == 2
+    assert tl.checks.hunt(weights.exercise, tests_numbers) == 2
     with pytest.raises(AssertionError, match=r"^<test_attention_weights: \d+ of \d+ mistakes caught>$"):
-        tl.checks.hunt(weights.exercise, shape)
+        tl.checks.hunt(weights.exercise, tests_shape)

@@ -13,7 +13,7 @@ from transformer_lab.bugs.small_model import audit_arguments
 from transformer_lab.checks import model_hunt, observe
 
 HUNT = tl.checks.whole_model
-BROKEN = [mistake for mistakes in model_hunt.BUGS_BY_KIND.values() for mistake in mistakes]
+MISTAKES = [mistake for mistakes in model_hunt.BUGS_BY_KIND.values() for mistake in mistakes]
 
 
 def the_shape(model):
@@ -41,8 +41,8 @@ def not_written(model):
 
 
 def test_twenty_are_hunted_and_ten_are_right():
-    assert len(BROKEN) == 20 and len(RIGHT_MODELS) == 10
-    assert sum(isinstance(mistake, str) for mistake in BROKEN) == 12
+    assert len(MISTAKES) == 20 and len(RIGHT_MODELS) == 10
+    assert sum(isinstance(mistake, str) for mistake in MISTAKES) == 12
 
 
 @pytest.mark.parametrize("name", RIGHT_MODELS)
@@ -50,7 +50,7 @@ def test_an_audit_finds_nothing_in_a_right_model(name, capsys):
     assert tl.audit(**audit_arguments(RIGHT_MODELS[name]())).failed == []
 
 
-@pytest.mark.parametrize("mistake", BROKEN, ids=lambda mistake: getattr(mistake, "__name__", mistake))
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: getattr(mistake, "__name__", mistake))
 def test_an_audit_finds_what_is_hunted(mistake, capsys):
     assert tl.audit(**audit_arguments(model_hunt._build(mistake)())).failed
 
@@ -82,9 +82,9 @@ def test_patience_multiplies_the_time_limit(monkeypatch):
         return "done"
 
     assert observe.run_guarded(observe.Timed(work), patience=20) == ("done", "")
-    with pytest.raises(observe.TimeUp) as caught:
+    with pytest.raises(observe.TimeUp) as raised:
         observe.run_guarded(observe.Timed(work))
-    assert caught.value.seconds == 0.3
+    assert raised.value.seconds == 0.3
     assert model_hunt.whole_model.patience >= 4
 
 

@@ -9,7 +9,9 @@ from transformer_lab.checks.agree import tensors_in
 from transformer_lab.checks.diagnose import diagnose, recognise
 from transformer_lab.checks.probes import Outcomes, each_tensor
 
-BESIDE = 2  # known mistakes that are combined with each slip in every exercise, spread evenly over all mistakes
+MISTAKES_PER_SLIP = (
+    2  # known mistakes that are combined with each slip in every exercise, spread evenly over all mistakes
+)
 EXERCISES = [pytest.param(exercise, id=exercise.name) for exercise in tl.checks.EXERCISES]
 
 
@@ -23,13 +25,13 @@ def as_floats(value):
     return float(value) if type(value) is int else value
 
 
-def afterwards(change):
+def changing_the_result(change):
     """Return a decorator that applies ``change`` to the result of a function."""
     return lambda function: lambda *arguments: change(function(*arguments))
 
 
 def changing_its_arguments(function):
-    def changes(*arguments):
+    def changed(*arguments):
         # clones, since the result may be a view of the arguments
         result = function(*each_tensor(torch.Tensor.clone, arguments))
         for tensor in tensors_in(arguments):
@@ -37,33 +39,33 @@ def changing_its_arguments(function):
                 tensor.add_(1)
         return result
 
-    return changes
+    return changed
 
 
 def asserting(function):
-    def asserts(*arguments):
+    def asserted(*arguments):
         try:
             return function(*arguments)
         except ValueError as error:
             raise AssertionError(str(error)) from None
 
-    return asserts
+    return asserted
 
 
 SLIPS = {
-    "not_a_tensor": afterwards(lambda value: each_tensor(torch.Tensor.tolist, value)),
-    "as_float": afterwards(as_floats),
-    "in_float32": afterwards(in_dtype(torch.float32)),
-    "in_float64": afterwards(in_dtype(torch.float64)),
-    "in_another_dtype": afterwards(
+    "not_a_tensor": changing_the_result(lambda value: each_tensor(torch.Tensor.tolist, value)),
+    "as_float": changing_the_result(as_floats),
+    "in_float32": changing_the_result(in_dtype(torch.float32)),
+    "in_float64": changing_the_result(in_dtype(torch.float64)),
+    "in_another_dtype": changing_the_result(
         lambda value: each_tensor(lambda tensor: tensor if tensor.is_floating_point() else tensor.float(), value)
     ),
-    "axes_of_size_one": afterwards(lambda value: each_tensor(lambda tensor: tensor[None], value)),
+    "axes_of_size_one": changing_the_result(lambda value: each_tensor(lambda tensor: tensor[None], value)),
     "changed_in_place": changing_its_arguments,
     "error_of_another_class": asserting,
-    "axes_in_another_order": afterwards(lambda value: value.mT if getattr(value, "ndim", 0) > 1 else value),
-    "items_in_another_order": afterwards(lambda value: value[::-1] if isinstance(value, tuple) else value),
-    "cut_off_from_gradients": afterwards(lambda value: each_tensor(torch.Tensor.detach, value)),
+    "axes_in_another_order": changing_the_result(lambda value: value.mT if getattr(value, "ndim", 0) > 1 else value),
+    "items_in_another_order": changing_the_result(lambda value: value[::-1] if isinstance(value, tuple) else value),
+    "cut_off_from_gradients": changing_the_result(lambda value: each_tensor(torch.Tensor.detach, value)),
 }
 
 
@@ -83,39 +85,39 @@ def test_a_shared_slip_is_named_wherever_no_mistake_of_the_exercise_does_the_sam
 def test_a_known_mistake_is_named_beside_a_shared_slip(exercise):
     """A function with the named mistakes and slips must have the same outcomes as the checked function."""
     mistakes = list(exercise.mistakes.values())
-    named = []
-    for mistake in mistakes[:: 1 + len(mistakes) // BESIDE]:
+    is_named = []
+    for mistake in mistakes[:: 1 + len(mistakes) // MISTAKES_PER_SLIP]:
         for slip in SLIPS.values():
             function = slip(mistake.function)
             outcomes = Outcomes(exercise, function)
-            unchanged = all(mine.same(known) for mine, known in zip(outcomes, exercise.known[(mistake.id,)]))
-            if unchanged or outcomes[0].error is not None or right(exercise, outcomes):
+            unchanged = all(outcome.same(known) for outcome, known in zip(outcomes, exercise.known[(mistake.id,)]))
+            if unchanged or outcomes[0].error is not None or is_right(exercise, outcomes):
                 continue  # the slip has no effect, or the mistake raises an error first
             match = recognise(exercise, outcomes, function)
-            named.append(match is not None)
+            is_named.append(match is not None)
             if match:
-                assert does(exercise, match, outcomes), (mistake.id, match.names)
-    assert sum(named) >= len(named) / 3
+                assert has_same_outcomes(exercise, match, outcomes), (mistake.id, match.names)
+    assert sum(is_named) >= len(is_named) / 3
 
 
-def right(exercise, outcomes):
-    return all(mine.same(expected) for mine, expected in zip(outcomes, exercise.expected))
+def is_right(exercise, outcomes):
+    return all(outcome.same(expected) for outcome, expected in zip(outcomes, exercise.expected))
 
 
-def does(exercise, match, outcomes):
+def has_same_outcomes(exercise, match, outcomes):
     """Return whether the function with the named mistakes and slips has these outcomes on plain probes."""
     mistakes = [exercise.mistakes[id] for id in match.ids]
     if any(mistake.sign for mistake in mistakes) or match.ids not in {(), *exercise.known}:
         # the mistake is named by a sign, which this test does not compare; or the two mistakes show on different inputs
         return True
     function = exercise.combined(mistakes) if mistakes else exercise.reference
-    for undone in reversed(match.slips):
-        if undone.slip.id in OF_MANY_KINDS:
+    for found_slip in reversed(match.slips):
+        if found_slip.slip.id in AMBIGUOUS_SLIPS:
             return True
-        function = SLIPS[undone.slip.id](function)
-    replayed = Outcomes(exercise, function)
+        function = SLIPS[found_slip.slip.id](function)
+    expected_outcomes = Outcomes(exercise, function)
     plain = [number for number, probe in enumerate(exercise.probes) if probe.plain]
-    return all(outcomes[number].same(replayed[number], torch.float32) for number in plain)
+    return all(outcomes[number].same(expected_outcomes[number], torch.float32) for number in plain)
 
 
-OF_MANY_KINDS = {"in_another_dtype", "axes_of_size_one", "axes_in_another_order", "not_a_tensor"}
+AMBIGUOUS_SLIPS = {"in_another_dtype", "axes_of_size_one", "axes_in_another_order", "not_a_tensor"}

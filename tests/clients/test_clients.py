@@ -15,10 +15,11 @@ from notebooks import FOLDED_PARTS, ROOT
 if not clients.is_there():
     pytest.skip("JupyterLab is not installed: run `make clients`", allow_module_level=True)
 
-SENTENCE = "Run all cells, and a live figure appears here."
+PLACEHOLDER = "Run all cells, and a live figure appears here."
 CHAPTER = "02_matmul_broadcasting.ipynb"
-EVERY_CELL = {"@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"}}  # drawn, whether it is near or not
-LIVE = ".jp-OutputArea .tl-lab"
+# Every cell is drawn, whether it is near or not.
+RENDER_ALL_CELLS = {"@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"}}
+LIVE_LAB = ".jp-OutputArea .tl-lab"
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(folder, tmp_path_factory):
-    with clients.serve_clients(folder, tmp_path_factory.mktemp("jupyter"), EVERY_CELL) as address:
+    with clients.serve_clients(folder, tmp_path_factory.mktemp("jupyter"), RENDER_ALL_CELLS) as address:
         yield address
 
 
@@ -39,83 +40,84 @@ def sessions(server):
         return json.load(answer)
 
 
-def wait_for_kernel(server, window):
+def wait_for_kernel(server, page):
     """Wait until a kernel has started and the client is connected to it; code that is run earlier is lost."""
     end = time.monotonic() + 180
     while not any(
-        each["kernel"]["connections"] and each["kernel"]["execution_state"] == "idle" for each in sessions(server)
+        session["kernel"]["connections"] and session["kernel"]["execution_state"] == "idle"
+        for session in sessions(server)
     ):
         assert time.monotonic() < end, "no kernel is ready"
-        window.wait_for_timeout(500)
+        page.wait_for_timeout(500)
 
 
 @pytest.fixture(params=["lab/tree/{}?reset", "notebooks/{}"])  # without reset, JupyterLab opens what was open before
-def reader(request, server, browser):
+def open_in_client(request, server, browser):
     """Opens a notebook in a fresh window."""
-    windows = []
+    open_pages = []
 
-    def read(name):
-        window = browser.new_page(viewport={"width": 1300, "height": 1000})
-        window.set_default_timeout(180_000)
-        windows.append(window)
-        window.goto(f"{server}/{request.param.format(name)}")
-        window.locator(".jp-Notebook .jp-Cell").first.wait_for()
-        window.locator(".jp-Notebook .jp-MarkdownOutput").last.wait_for(state="attached")
-        wait_for_kernel(server, window)
-        return window
+    def open_notebook(name):
+        page = browser.new_page(viewport={"width": 1300, "height": 1000})
+        page.set_default_timeout(180_000)
+        open_pages.append(page)
+        page.goto(f"{server}/{request.param.format(name)}")
+        page.locator(".jp-Notebook .jp-Cell").first.wait_for()
+        page.locator(".jp-Notebook .jp-MarkdownOutput").last.wait_for(state="attached")
+        wait_for_kernel(server, page)
+        return page
 
-    yield read
-    for window in windows:
-        window.close()
+    yield open_notebook
+    for page in open_pages:
+        page.close()
     for session in sessions(server):
         address = f"{server}/api/sessions/{session['id']}"
         urllib.request.urlopen(urllib.request.Request(address, method="DELETE")).close()
 
 
-def run_all(window):
-    window.get_by_role("menuitem", name="Run", exact=True).click()
-    window.get_by_text("Run All Cells", exact=True).click()
-    window.locator(".jp-InputPrompt", has_text="*").first.wait_for(state="attached")
+def run_all(page):
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_text("Run All Cells", exact=True).click()
+    page.locator(".jp-InputPrompt", has_text="*").first.wait_for(state="attached")
     end = time.monotonic() + 300
-    while window.locator(".jp-InputPrompt", has_text="*").count():
+    while page.locator(".jp-InputPrompt", has_text="*").count():
         assert time.monotonic() < end, "the notebook does not end"
-        window.wait_for_timeout(500)
+        page.wait_for_timeout(500)
 
 
-def test_a_chapter_before_and_after_a_run_and_opened_again(reader, folder):
+def test_a_chapter_before_and_after_a_run_and_opened_again(open_in_client, folder):
     path = folder / CHAPTER
     shutil.copy(ROOT / "chapters" / CHAPTER, path)
     cells = nbformat.read(path, 4).cells
-    labs = sum(SENTENCE in str(cell.get("outputs")) for cell in cells)
-    hidden = [FOLDED_PARTS[tag] for cell in cells for tag in cell.metadata.get("tags", []) if tag in FOLDED_PARTS]
-    window = reader(CHAPTER)
-    window.locator(".jp-InputPlaceholder").nth(hidden.count("source_hidden") - 1).wait_for(state="attached")
-    words = window.locator(".jp-Notebook").inner_text()
-    assert words.count(SENTENCE) == labs > 1 and "[!" not in words
-    outputs = window.locator(".jp-OutputArea-output").all_inner_texts()
+    labs = sum(PLACEHOLDER in str(cell.get("outputs")) for cell in cells)
+    folded_parts = [FOLDED_PARTS[tag] for cell in cells for tag in cell.metadata.get("tags", []) if tag in FOLDED_PARTS]
+    page = open_in_client(CHAPTER)
+    page.locator(".jp-InputPlaceholder").nth(folded_parts.count("source_hidden") - 1).wait_for(state="attached")
+    words = page.locator(".jp-Notebook").inner_text()
+    assert words.count(PLACEHOLDER) == labs > 1 and "[!" not in words
+    outputs = page.locator(".jp-OutputArea-output").all_inner_texts()
     assert not [text for text in outputs if LAB.match(text)]
-    assert window.locator(".jp-InputPlaceholder").count() == hidden.count("source_hidden") > 1
-    run_all(window)
-    window.locator(LIVE).nth(labs - 1).wait_for(state="attached")
-    assert window.locator(LIVE).count() == labs and SENTENCE not in window.locator(".jp-Notebook").inner_text()
-    window.keyboard.press("Control+s")
+    assert page.locator(".jp-InputPlaceholder").count() == folded_parts.count("source_hidden") > 1
+    run_all(page)
+    page.locator(LIVE_LAB).nth(labs - 1).wait_for(state="attached")
+    assert page.locator(LIVE_LAB).count() == labs and PLACEHOLDER not in page.locator(".jp-Notebook").inner_text()
+    page.keyboard.press("Control+s")
     while "widgets" not in json.loads(path.read_text("utf-8"))["metadata"]:
-        window.wait_for_timeout(500)
-    window.close()
-    again = reader(CHAPTER)
-    again.locator(LIVE).nth(labs - 1).wait_for(state="attached")
-    assert "model not found" not in again.locator(".jp-Notebook").inner_text()
+        page.wait_for_timeout(500)
+    page.close()
+    reopened = open_in_client(CHAPTER)
+    reopened.locator(LIVE_LAB).nth(labs - 1).wait_for(state="attached")
+    assert "model not found" not in reopened.locator(".jp-Notebook").inner_text()
 
 
-def test_outputs_to_guess_are_folded(reader):
-    window = reader("05_masks.ipynb")
+def test_outputs_to_guess_are_folded(open_in_client):
+    page = open_in_client("05_masks.ipynb")
     cells = nbformat.read(ROOT / "chapters" / "05_masks.ipynb", 4).cells
-    guessed = sum("hide-output" in cell.metadata.get("tags", []) for cell in cells)
-    window.locator(".jp-OutputPlaceholder").nth(guessed - 1).wait_for(state="attached")  # cells come one by one
-    assert window.locator(".jp-OutputPlaceholder").count() == guessed > 1
+    n_folded = sum("hide-output" in cell.metadata.get("tags", []) for cell in cells)
+    page.locator(".jp-OutputPlaceholder").nth(n_folded - 1).wait_for(state="attached")  # cells come one by one
+    assert page.locator(".jp-OutputPlaceholder").count() == n_folded > 1
 
 
-def test_an_assignment_shows_its_cards(reader):
-    window = reader("assignments/02_matmul_broadcasting.ipynb")
-    run_all(window)
-    assert window.get_by_text("not attempted").count() > 3
+def test_an_assignment_shows_its_cards(open_in_client):
+    page = open_in_client("assignments/02_matmul_broadcasting.ipynb")
+    run_all(page)
+    assert page.get_by_text("not attempted").count() > 3

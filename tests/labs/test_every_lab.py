@@ -431,10 +431,10 @@ def test_follows_the_theme_of_page_and_system(show, case):
     assert page.evaluate(background) == dark
 
 
-def test_error_at_start_is_reported(show, windows):
+def test_error_at_start_is_reported(show, desktop_and_phone):
     page = show(LABS["strides"].make(), change=lambda html: html.replace("export default {render}", "export default {"))
     failed = page.locator("[data-lab=failed]")
     assert "This live figure could not start in this browser." in failed.inner_text()
-    troubles = windows[1]
-    assert any("SyntaxError" in trouble for trouble in troubles)
-    troubles.clear()
+    problems = desktop_and_phone[1]
+    assert any("SyntaxError" in problem for problem in problems)
+    problems.clear()

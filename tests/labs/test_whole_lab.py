@@ -139,8 +139,8 @@ def test_play_stops_at_the_end(show):
     assert words(page) == ["three", "<end>"]
 
 
-def test_no_play_button_under_reduced_motion(show, windows):
-    page = windows[0][False]
+def test_no_play_button_under_reduced_motion(show, desktop_and_phone):
+    page = desktop_and_phone[0][False]
     page.emulate_media(reduced_motion="reduce")
     page = show(WholeLab())
     assert page.get_by_role("button", name="Play").count() == 0
@@ -515,8 +515,8 @@ def test_it_writes_on_arrival_and_then_waits(show):
     assert page.locator(".tl-verdict").inner_text() == "Right." and page.get_by_label("Walk").input_value() == "0"
 
 
-def test_under_reduced_motion_the_answer_is_there_at_once(show, windows):
-    page = windows[0][False]
+def test_under_reduced_motion_the_answer_is_there_at_once(show, desktop_and_phone):
+    page = desktop_and_phone[0][False]
     page.emulate_media(reduced_motion="reduce")
     show(WholeLab())
     page.reload()

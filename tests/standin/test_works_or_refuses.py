@@ -26,14 +26,14 @@ ids = torch.tensor([1, 2, 0], device=DEVICE)
 needs_float64 = pytest.mark.skipif(not FLOAT64, reason="the device is set up without float64")
 
 
-def saved(**options):
+def saved_and_loaded(**options):
     file = io.BytesIO()
     torch.save({"x": x}, file)
     file.seek(0)
     return torch.load(file, **options)["x"]
 
 
-def by_default():
+def on_default_device():
     torch.set_default_device(DEVICE)
     try:
         return torch.ones(2), torch.randperm(5), nn.Linear(2, 2).weight
@@ -47,7 +47,7 @@ def under_autocast():
         return product.dtype, product.softmax(-1).dtype
 
 
-def same(actual, expected, atol=1e-5):
+def is_on_device_and_close(actual, expected, atol=1e-5):
     """Return whether a tensor is on the device and agrees with the CPU's numbers up to rounding."""
     return actual.device.type == "standin" and torch.allclose(actual.cpu(), expected, atol=atol)
 
@@ -55,51 +55,53 @@ def same(actual, expected, atol=1e-5):
 WORKS = {
     "the course's device": lambda: tl.device() == DEVICE and not x.is_cpu and not x.is_cuda,
     "to the device and back": lambda: torch.equal(x.cpu().to(DEVICE).cpu(), x.cpu()),
-    "convolution": lambda: same(F.conv1d(x, torch.ones(4, 3, 3).to(DEVICE)), F.conv1d(x.cpu(), torch.ones(4, 3, 3))),
-    "product": lambda: same(x @ x.mT, x.cpu() @ x.cpu().mT),
-    "einsum": lambda: same(torch.einsum("bij,bkj->bik", x, x), x.cpu() @ x.cpu().mT),
+    "convolution": lambda: is_on_device_and_close(
+        F.conv1d(x, torch.ones(4, 3, 3).to(DEVICE)), F.conv1d(x.cpu(), torch.ones(4, 3, 3))
+    ),
+    "product": lambda: is_on_device_and_close(x @ x.mT, x.cpu() @ x.cpu().mT),
+    "einsum": lambda: is_on_device_and_close(torch.einsum("bij,bkj->bik", x, x), x.cpu() @ x.cpu().mT),
     "remainder of a number": lambda: (7 % torch.arange(1, 4, device=DEVICE)).tolist() == [0, 1, 1],
-    "fused attention": lambda: same(
+    "fused attention": lambda: is_on_device_and_close(
         F.scaled_dot_product_attention(x, x, x), F.scaled_dot_product_attention(*[x.cpu()] * 3)
     ),
     "nn.MultiheadAttention": lambda: nn.MultiheadAttention(8, 2).to(DEVICE)(x, x, x)[0].device == x.device,
     "its fast path": lambda: nn.MultiheadAttention(8, 2).to(DEVICE).eval()(x, x, x)[0].device == x.device,
     "nn.RMSNorm": lambda: nn.RMSNorm(8).to(DEVICE)(x).device == x.device,
     "a deep copy": lambda: copy.deepcopy(nn.Linear(2, 2).to(DEVICE)).weight.device == x.device,
-    "saved and loaded": lambda: same(saved(), x.cpu(), 0),
-    "loaded on the CPU": lambda: torch.equal(saved(map_location="cpu"), x.cpu()),
-    "loaded to where it belongs": lambda: same(saved(map_location=DEVICE), x.cpu(), 0),
+    "saved and loaded": lambda: is_on_device_and_close(saved_and_loaded(), x.cpu(), 0),
+    "loaded on the CPU": lambda: torch.equal(saved_and_loaded(map_location="cpu"), x.cpu()),
+    "loaded to where it belongs": lambda: is_on_device_and_close(saved_and_loaded(map_location=DEVICE), x.cpu(), 0),
     "views share storage": lambda: (
         x.data_ptr() == x[0].data_ptr()
         and x.untyped_storage().data_ptr() == x.mT.untyped_storage().data_ptr()
         and x.untyped_storage().nbytes() == x.numel() * 4
     ),
-    "an index of the CPU": lambda: same(x[torch.tensor([1])], x.cpu()[[1]], 0),
+    "an index of the CPU": lambda: is_on_device_and_close(x[torch.tensor([1])], x.cpu()[[1]], 0),
     "a mask of the CPU": lambda: x[torch.tensor([True, False])].shape == (1, 3, 8),
-    "one number of the CPU": lambda: same(x * torch.tensor(2.0), x.cpu() * 2, 0),
-    "where with a number": lambda: same(torch.where(x > 0, x, 0.0), x.cpu().relu(), 0),
-    "written from the CPU": lambda: same(
+    "one number of the CPU": lambda: is_on_device_and_close(x * torch.tensor(2.0), x.cpu() * 2, 0),
+    "where with a number": lambda: is_on_device_and_close(torch.where(x > 0, x, 0.0), x.cpu().relu(), 0),
+    "written from the CPU": lambda: is_on_device_and_close(
         x.clone().index_fill_(0, ids[:1], 0.0), torch.stack([x[0].cpu(), x[0].cpu() * 0])
     ),
     "written over by the CPU": lambda: not torch.zeros(3, 8).copy_(x[0]).equal(torch.zeros(3, 8)),
     "grown in place": lambda: torch.empty(0, device=DEVICE).resize_(3).shape == (3,),
-    "out=": lambda: same(torch.add(x, x, out=torch.empty(0, device=DEVICE)), 2 * x.cpu()),
-    "the default device": lambda: all(module.device == x.device for module in by_default()),
+    "out=": lambda: is_on_device_and_close(torch.add(x, x, out=torch.empty(0, device=DEVICE)), 2 * x.cpu()),
+    "the default device": lambda: all(module.device == x.device for module in on_default_device()),
     "autocast": lambda: under_autocast() == (torch.bfloat16, torch.float32),
     "half precision": lambda: (x.bfloat16() @ x.bfloat16().mT).dtype == torch.bfloat16,
-    "vmap": lambda: same(torch.func.vmap(torch.sin)(x), x.cpu().sin()),
+    "vmap": lambda: is_on_device_and_close(torch.func.vmap(torch.sin)(x), x.cpu().sin()),
     "jacrev": lambda: torch.func.jacrev(torch.sin)(x[0, 0]).shape == (8, 8),
     "checkpoint": lambda: torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=False).device == x.device,
     "meta": lambda: x.to("meta").shape == x.shape,
-    "sort": lambda: same(x.sort().values, x.cpu().sort().values, 0),
-    "topk": lambda: same(x.topk(2).indices, x.cpu().topk(2).indices, 0),
+    "sort": lambda: is_on_device_and_close(x.sort().values, x.cpu().sort().values, 0),
+    "topk": lambda: is_on_device_and_close(x.topk(2).indices, x.cpu().topk(2).indices, 0),
     "unique": lambda: torch.tensor([1, 1, 2], device=DEVICE).unique().tolist() == [1, 2],
     "multinomial": lambda: torch.multinomial(torch.ones(4, device=DEVICE), 2).device == x.device,
     "a generator of its own": lambda: (
         torch.randn(3, device=DEVICE, generator=torch.Generator(DEVICE).manual_seed(1)).device == x.device
     ),
 }
-TWO = "Expected all tensors to be on the same device"
+TWO_DEVICES = "Expected all tensors to be on the same device"
 REFUSED = {
     "NumPy": (lambda: x.numpy(), "can't convert standin:0 device type tensor to numpy"),
     "np.asarray": (lambda: np.asarray(x), "can't convert standin:0 device type tensor to numpy"),
@@ -107,25 +109,25 @@ REFUSED = {
         lambda: torch.randn(3, device=DEVICE, generator=torch.Generator()),
         "Expected a 'standin' device type for generator but found 'cpu'",
     ),
-    "a sum": (lambda: x + x.cpu(), TWO),
-    "a product": (lambda: x @ x.cpu().mT, TWO),
-    "an index of the device": (lambda: torch.ones(3)[ids], TWO),
-    "a condition of the CPU": (lambda: torch.where((x > 0).cpu(), x, 0.0), TWO),
-    "a mask of the CPU": (lambda: x.masked_fill((x > 0).cpu(), 0.0), TWO),
-    "tokens of the CPU": (lambda: F.embedding(ids.cpu(), torch.ones(3, 2, device=DEVICE)), TWO),
-    "cat": (lambda: torch.cat([x, x.cpu()]), TWO),
-    "stack": (lambda: torch.stack([x, x.cpu()]), TWO),
-    "added to the CPU's": (lambda: torch.zeros(2, 3, 8).add_(x), TWO),
-    "added to a number of the CPU": (lambda: torch.tensor(0.0).add_(x.sum()), TWO),
-    "allclose": (lambda: torch.allclose(x, x.cpu()), TWO),
-    "equal": (lambda: torch.equal(x, x.cpu()), TWO),
-    "written by an index": (lambda: x.clone().index_put_((ids[:1],), torch.ones(3, 8)), TWO),
-    "a linear layer of the CPU": (lambda: nn.Linear(8, 2)(x), TWO),
-    "a norm of the CPU": (lambda: nn.LayerNorm(8)(x), TWO),
-    "labels of the CPU": (lambda: F.cross_entropy(x[0], ids.cpu()), TWO),
+    "a sum": (lambda: x + x.cpu(), TWO_DEVICES),
+    "a product": (lambda: x @ x.cpu().mT, TWO_DEVICES),
+    "an index of the device": (lambda: torch.ones(3)[ids], TWO_DEVICES),
+    "a condition of the CPU": (lambda: torch.where((x > 0).cpu(), x, 0.0), TWO_DEVICES),
+    "a mask of the CPU": (lambda: x.masked_fill((x > 0).cpu(), 0.0), TWO_DEVICES),
+    "tokens of the CPU": (lambda: F.embedding(ids.cpu(), torch.ones(3, 2, device=DEVICE)), TWO_DEVICES),
+    "cat": (lambda: torch.cat([x, x.cpu()]), TWO_DEVICES),
+    "stack": (lambda: torch.stack([x, x.cpu()]), TWO_DEVICES),
+    "added to the CPU's": (lambda: torch.zeros(2, 3, 8).add_(x), TWO_DEVICES),
+    "added to a number of the CPU": (lambda: torch.tensor(0.0).add_(x.sum()), TWO_DEVICES),
+    "allclose": (lambda: torch.allclose(x, x.cpu()), TWO_DEVICES),
+    "equal": (lambda: torch.equal(x, x.cpu()), TWO_DEVICES),
+    "written by an index": (lambda: x.clone().index_put_((ids[:1],), torch.ones(3, 8)), TWO_DEVICES),
+    "a linear layer of the CPU": (lambda: nn.Linear(8, 2)(x), TWO_DEVICES),
+    "a norm of the CPU": (lambda: nn.LayerNorm(8)(x), TWO_DEVICES),
+    "labels of the CPU": (lambda: F.cross_entropy(x[0], ids.cpu()), TWO_DEVICES),
     "fused attention with the CPU's mask": (
         lambda: F.scaled_dot_product_attention(x, x, x, attn_mask=torch.ones(3, 3, dtype=torch.bool)),
-        TWO,
+        TWO_DEVICES,
     ),
 }
 
@@ -166,22 +168,22 @@ def test_gradients_are_the_cpus():
     theirs.load_state_dict(ours.state_dict())
     ours.to(DEVICE)(x).square().sum().backward()
     theirs(x.cpu()).square().sum().backward()
-    for mine, its in zip(ours.parameters(), theirs.parameters()):
-        assert same(mine.grad, its.grad, 1e-3)
+    for our_parameter, their_parameter in zip(ours.parameters(), theirs.parameters()):
+        assert is_on_device_and_close(our_parameter.grad, their_parameter.grad, 1e-3)
 
 
 def test_batch_norm_writes_its_statistics():
     norm = nn.BatchNorm1d(3).to(DEVICE)
     norm(x)
-    assert same(norm.running_mean, 0.1 * x.cpu().mean((0, 2)))
+    assert is_on_device_and_close(norm.running_mean, 0.1 * x.cpu().mean((0, 2)))
 
 
 def test_it_draws_other_numbers_than_the_cpu_and_the_same_from_a_seed():
-    def drawn(device):
+    def random_numbers(device):
         torch.manual_seed(0)
         return [torch.randn(3, device=device).tolist(), F.dropout(torch.ones(9, device=device)).tolist()]
 
-    assert drawn(DEVICE) == drawn(DEVICE) != drawn("cpu") == drawn("cpu")
+    assert random_numbers(DEVICE) == random_numbers(DEVICE) != random_numbers("cpu") == random_numbers("cpu")
 
 
 @pytest.mark.skipif(rounding.ROUNDING == "cpu", reason="the device is set up to round as the CPU does")
@@ -191,8 +193,10 @@ def test_it_rounds_differently_within_a_bound():
     assert not torch.equal(actual, a @ b)
     assert ((actual - exact).abs() <= exact.abs() * 2.0**-23).all()
     assert torch.allclose((2.0 ** a.to(DEVICE)).cpu(), 2.0**a) and torch.allclose((a.to(DEVICE) ** 3).cpu(), a**3)
-    whole = torch.arange(16.0).view(4, 4)
-    assert torch.equal((whole.to(DEVICE) @ whole.to(DEVICE)).cpu(), whole @ whole)  # exact products stay exact
+    whole_numbers = torch.arange(16.0).view(4, 4)
+    assert torch.equal(
+        (whole_numbers.to(DEVICE) @ whole_numbers.to(DEVICE)).cpu(), whole_numbers @ whole_numbers
+    )  # exact products stay exact
 
 
 @needs_float64
@@ -234,8 +238,8 @@ def test_a_lookup_out_of_range_ends_the_device(call):
         with pytest.raises(RuntimeError, match="device-side assert triggered"):
             x + x
     finally:
-        kernel.failed.clear()  # users cannot reset the device in this way
-    assert same(x + x, 2 * x.cpu())
+        kernel.failures.clear()  # users cannot reset the device in this way
+    assert is_on_device_and_close(x + x, 2 * x.cpu())
 
 
 def test_an_index_that_python_sees_is_an_error_like_any_other():
@@ -243,4 +247,4 @@ def test_an_index_that_python_sees_is_an_error_like_any_other():
         x[5]
     with pytest.raises(IndexError):
         x.sum(7)
-    assert not kernel.failed
+    assert not kernel.failures

@@ -25,13 +25,13 @@ def test_ends_are_chosen_by_name():
 
 
 @pytest.mark.parametrize(
-    ("end", "there", "taken"),
+    ("end", "found", "expected"),
     [(NEWEST, {"3.10", "3.13"}, "3.13"), (OLDEST, {"3.11", "3.12", "3.14"}, "3.11")],
     ids=["newest", "oldest"],
 )
-def test_each_end_uses_its_preferred_python(end, there, taken, monkeypatch):
-    monkeypatch.setattr(compat, "interpreter", lambda version: version if version in there else None)
-    assert compat.python_for(end) == taken
+def test_each_end_uses_its_preferred_python(end, found, expected, monkeypatch):
+    monkeypatch.setattr(compat, "interpreter", lambda version: version if version in found else None)
+    assert compat.python_for(end) == expected
 
 
 def test_a_missing_python_is_reported(monkeypatch):
@@ -75,10 +75,10 @@ def test_a_step_keeps_its_output_and_reports_its_result(status, tmp_path, monkey
         monkeypatch.setattr(compat, name, lambda end: f"what {end.name} has")
     monkeypatch.setattr(compat, "describe_failure", lambda step: step.report.read_text("utf-8"))
     monkeypatch.setattr(sys, "argv", ["compat.py", "oldest"])
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_error:
         compat.main()
     printed = capsys.readouterr().out
-    assert ended.value.code == bool(status) and ("assert 1 == 2" in printed) == bool(status)
+    assert exit_error.value.code == bool(status) and ("assert 1 == 2" in printed) == bool(status)
     lines = printed.rstrip().splitlines()[-4:]
     assert lines[0] == "what oldest has"
     assert [line.split()[0] for line in lines[1:]] == list(compat.STEPS)
@@ -89,8 +89,8 @@ def test_one_process_runs_all_cells_of_a_notebook(tmp_path):
     cells = [nbformat.v4.new_code_cell(code) for code in ["n = 0", *["n += 1"] * 20]]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "counts.ipynb")
     command = [sys.executable, *compat.Step(OLDEST, "notebooks").command[1:-1], tmp_path]
-    done = subprocess.run(command, cwd=compat.ROOT, env=compat.variables(OLDEST), capture_output=True, text=True)
-    assert "21 passed" in done.stdout, done.stdout
+    process = subprocess.run(command, cwd=compat.ROOT, env=compat.variables(OLDEST), capture_output=True, text=True)
+    assert "21 passed" in process.stdout, process.stdout
 
 
 def test_git_ignores_the_environments():
@@ -100,5 +100,5 @@ def test_git_ignores_the_environments():
 
 def test_both_ends_run_weekly_on_a_python_that_they_allow():
     workflow = yaml.safe_load((compat.ROOT / ".github" / "workflows" / "weekly.yml").read_text("utf-8"))
-    given = {each["end"]: each["python"] for each in workflow["jobs"]["compat"]["strategy"]["matrix"]["include"]}
-    assert given == {end.name: end.pythons[0] for end in compat.ENDS}
+    python_of_end = {job["end"]: job["python"] for job in workflow["jobs"]["compat"]["strategy"]["matrix"]["include"]}
+    assert python_of_end == {end.name: end.pythons[0] for end in compat.ENDS}

@@ -14,51 +14,51 @@ from notebooks import ROOT
 from transformer_lab import labs
 
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-WHERE = CONTRIBUTING.partition("## I want to change …\n")[2].partition("\n## ")[0]
-FILE = re.compile(r"[\w*./{},-]*\.(?:cff|css|js|json|md|ipynb|py|sh|svg|toml|txt|yml)")
+TABLES = CONTRIBUTING.partition("## I want to change …\n")[2].partition("\n## ")[0]
+FILE_NAME = re.compile(r"[\w*./{},-]*\.(?:cff|css|js|json|md|ipynb|py|sh|svg|toml|txt|yml)")
 # A colour in hexadecimal digits or as a CSS function; in code, at the start of a string. (#123 in a sentence is an
 # issue.)
-HEX = r"#(?:[\da-f]{8}|[\da-f]{6}|[\da-f]{3,4})\b"
-FUNCTION = r"\b(?:rgb|hsl|hwb|oklab|oklch)a?\("
-STYLE_COLOUR = re.compile(rf"(?<!\w){HEX}|{FUNCTION}", re.IGNORECASE)
-CODE_COLOUR = re.compile(rf"[\"'`]{HEX}[\"'`]|{FUNCTION}\d", re.IGNORECASE)
+HEX_COLOUR = r"#(?:[\da-f]{8}|[\da-f]{6}|[\da-f]{3,4})\b"
+COLOUR_FUNCTION = r"\b(?:rgb|hsl|hwb|oklab|oklch)a?\("
+STYLE_COLOUR = re.compile(rf"(?<!\w){HEX_COLOUR}|{COLOUR_FUNCTION}", re.IGNORECASE)
+CODE_COLOUR = re.compile(rf"[\"'`]{HEX_COLOUR}[\"'`]|{COLOUR_FUNCTION}\d", re.IGNORECASE)
 
 
 @cache
-def tracked():
+def tracked_files():
     """Return the repository's files, without the files that git ignores."""
-    listed = subprocess.run(
+    names = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
     ).stdout.split("\n")
-    return [name for name in listed if name and (ROOT / name).exists()] or pytest.skip("no copy of git's")
+    return [name for name in names if name and (ROOT / name).exists()] or pytest.skip("no copy of git's")
 
 
 def files_named(text):
     """Return every file between backticks; a name with braces stands for several files."""
-    for quoted in re.findall(r"`([^`]+)`", text):
-        if FILE.fullmatch(quoted):
-            parts = [part.split(",") for part in re.split(r"[{}]", quoted)]
+    for code_span in re.findall(r"`([^`]+)`", text):
+        if FILE_NAME.fullmatch(code_span):
+            parts = [part.split(",") for part in re.split(r"[{}]", code_span)]
             yield from ("".join(choice) for choice in product(*parts))
 
 
-def row(what):
-    return re.search(rf"(?m)^\| {what} \| (.+) \|$", WHERE)[1]
+def row_of(what):
+    return re.search(rf"(?m)^\| {what} \| (.+) \|$", TABLES)[1]
 
 
 def test_every_file_that_the_tables_name_exists():
     placeholder = re.compile(r"(^|/)name(_\w+)?\.|config\.json$|_…")
     missing = [
         name
-        for name in files_named(WHERE)
-        if not placeholder.search(name) and not any(fnmatch(f"/{path}", f"*/{name}") for path in tracked())
+        for name in files_named(TABLES)
+        if not placeholder.search(name) and not any(fnmatch(f"/{path}", f"*/{name}") for path in tracked_files())
     ]
     assert missing == []
 
 
 def test_every_file_that_pages_are_made_with_is_in_a_table():
-    named = {name.rpartition("/")[2] for name in files_named(WHERE)}
-    files = [path for path in tracked() if re.fullmatch(r"book/\w+\.(py|js|css)", path)]
-    assert [path for path in files if path.rpartition("/")[2] not in named | {"globals.d.ts"}] == []
+    names_in_tables = {name.rpartition("/")[2] for name in files_named(TABLES)}
+    files = [path for path in tracked_files() if re.fullmatch(r"book/\w+\.(py|js|css)", path)]
+    assert [path for path in files if path.rpartition("/")[2] not in names_in_tables | {"globals.d.ts"}] == []
 
 
 def code_of(notebook):
@@ -74,24 +74,26 @@ def has_colour(path):
 
 
 def test_row_of_colours_names_every_file_that_has_one():
-    named = [name if "/" in name else f"*/{name}" for name in files_named(row("a colour")) if "test_" not in name]
-    shipped = re.compile(r"(book|chapters|transformer_lab)/.+\.(css|html|ipynb|js|py|svg)")
-    have = {path for path in tracked() if shipped.fullmatch(path) and has_colour(path)}
-    assert [path for path in sorted(have) if not any(fnmatch(f"/{path}", f"*/{name}") for name in named)] == []
-    assert [name for name in named if not any(fnmatch(f"/{path}", f"*/{name}") for path in have)] == []
+    patterns = [name if "/" in name else f"*/{name}" for name in files_named(row_of("a colour")) if "test_" not in name]
+    shipped_path = re.compile(r"(book|chapters|transformer_lab)/.+\.(css|html|ipynb|js|py|svg)")
+    files_with_colours = {path for path in tracked_files() if shipped_path.fullmatch(path) and has_colour(path)}
+    assert [
+        path for path in sorted(files_with_colours) if not any(fnmatch(f"/{path}", f"*/{name}") for name in patterns)
+    ] == []
+    assert [name for name in patterns if not any(fnmatch(f"/{path}", f"*/{name}") for path in files_with_colours)] == []
 
 
 def test_table_of_labs_names_every_lab_and_the_chapters_that_show_it():
     table = {
         stem: (chapters, shows)
-        for stem, chapters, shows in re.findall(r"(?m)^\| `(\w+)` \| ((?:\d|front|page).*?) \| (.+) \|$", WHERE)
+        for stem, chapters, shows in re.findall(r"(?m)^\| `(\w+)` \| ((?:\d|front|page).*?) \| (.+) \|$", TABLES)
     }
     classes = {getattr(labs, name).__module__.rpartition(".")[2]: name for name in labs.__all__}
     assert sorted(table) == sorted(classes)
     for stem, name in classes.items():
-        shown = [
+        shown_in = [
             str(int(path.name[:2]))
             for path in notebooks.chapters()
             if f"labs.{name}(" in code_of(path.read_text("utf-8"))
         ]
-        assert re.findall(r"\d+", table[stem][0]) == shown, stem
+        assert re.findall(r"\d+", table[stem][0]) == shown_in, stem

@@ -17,13 +17,13 @@ INSTALL = ROOT / "binder" / "postBuild"
 DEVCONTAINER = json.loads(
     re.sub(r"(?m)^ *//.*$", "", (ROOT / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
 )
-CPU = "https://download.pytorch.org/whl/cpu"
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 
 
 # Binder
 
 # Replaces Python: records its arguments, its folder and the constraints.
-PIP = """\
+FAKE_PIP = """\
 #!{python}
 import json, os, sys
 from pathlib import Path
@@ -33,10 +33,10 @@ Path({record!r}).write_text(json.dumps([os.getcwd(), sys.argv[1:], pins]))
 
 
 @pytest.fixture
-def installed(tmp_path):
+def installation(tmp_path):
     """Return the arguments that binder/postBuild passes to pip if it is called from a different folder."""
     record = tmp_path / "call.json"
-    (tmp_path / "python").write_text(PIP.format(python=sys.executable, record=str(record)))
+    (tmp_path / "python").write_text(FAKE_PIP.format(python=sys.executable, record=str(record)))
     (tmp_path / "python").chmod(0o755)
     env = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "TMPDIR": str(tmp_path)}
     subprocess.run([INSTALL], cwd=tmp_path, env=env, check=True)
@@ -44,11 +44,11 @@ def installed(tmp_path):
     return json.loads(record.read_text())
 
 
-def test_binder_installs_the_package_and_jupyterlab_in_the_tested_versions(installed):
-    folder, arguments, pins = installed
+def test_binder_installs_the_package_and_jupyterlab_in_the_tested_versions(installation):
+    folder, arguments, pins = installation
     assert folder == str(ROOT)
     assert arguments[:3] == ["-m", "pip", "install"] and arguments[-2:] == [".", "jupyterlab"]
-    assert arguments[arguments.index("--extra-index-url") + 1] == CPU
+    assert arguments[arguments.index("--extra-index-url") + 1] == CPU_INDEX
     requirements = (ROOT / "requirements.txt").read_text("utf-8").splitlines()
     assert pins.splitlines() == [line for line in requirements if line != "-e ."]
     assert any(line.startswith("torch==") for line in pins.splitlines())
@@ -60,7 +60,7 @@ def test_repo2docker_makes_an_image_from_these_files(monkeypatch):
 
     monkeypatch.chdir(ROOT)
     app = Repo2Docker()
-    buildpack = next(pack for kind in app.buildpacks if (pack := kind(app.base_image)).detect())
+    buildpack = next(pack for pack_class in app.buildpacks if (pack := pack_class(app.base_image)).detect())
     buildpack.platform = "linux/amd64"
     assert type(buildpack).__name__ == "PythonBuildPack"
     assert f"python-{buildpack.python_version}" == RUNTIME == "python-3.12"
@@ -90,11 +90,11 @@ def test_the_dev_container_is_made_by_make():
 
 def test_the_dev_container_demands_no_gpu():
     assert DEVCONTAINER["hostRequirements"].keys() == {"cpus", "memory", "storage"}
-    assert DEVCONTAINER["containerEnv"] == {"PIP_EXTRA_INDEX_URL": CPU}
+    assert DEVCONTAINER["containerEnv"] == {"PIP_EXTRA_INDEX_URL": CPU_INDEX}
 
 
 def test_the_editor_uses_the_environments_python_as_the_kernel():
-    editor = DEVCONTAINER["customizations"]["vscode"]
-    chosen = editor["settings"]["python.defaultInterpreterPath"]
-    assert chosen == environment.PYTHON.replace(str(ROOT), "${containerWorkspaceFolder}")
-    assert editor["extensions"] == ["ms-python.python", "ms-toolsai.jupyter"]
+    vscode = DEVCONTAINER["customizations"]["vscode"]
+    python_path = vscode["settings"]["python.defaultInterpreterPath"]
+    assert python_path == environment.PYTHON.replace(str(ROOT), "${containerWorkspaceFolder}")
+    assert vscode["extensions"] == ["ms-python.python", "ms-toolsai.jupyter"]

@@ -13,7 +13,7 @@ import environment
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path, monkeypatch):
+def empty_folder(tmp_path, monkeypatch):
     """No test changes the environment in which it runs."""
     for name in ("VENV", "PYTHON", "LOG"):
         monkeypatch.setattr(environment, name, str(tmp_path / name))
@@ -64,7 +64,7 @@ def test_the_cause_of_pips_failure_is_reported(monkeypatch, words, sentence):
 
 
 @pytest.fixture
-def called(monkeypatch):
+def uv_and_pip_calls(monkeypatch):
     """Return the commands of an installation on a machine whose pip settings name no index; every command succeeds."""
     commands = []
     monkeypatch.setattr(subprocess, "call", lambda command, cwd, stderr: commands.append(command))
@@ -72,31 +72,33 @@ def called(monkeypatch):
     return commands
 
 
-def test_pip_installs_pytorch_alone(called):
+def test_pip_installs_pytorch_alone(uv_and_pip_calls):
     environment.install("python")
-    first, second, last = called
+    first, second, third = uv_and_pip_calls
     assert first[-1].startswith("uv==") and second[1:5] == ["-m", "uv", "pip", "install"]
-    assert last[-2] == "2" and last[-1].startswith("torch==")  # --retries 2
+    assert third[-2] == "2" and third[-1].startswith("torch==")  # --retries 2
 
 
-def test_pip_installs_all_with_another_index(called, monkeypatch):
-    settings = b"global.index-url='https://packages.example.com/simple'\n"
-    monkeypatch.setattr(subprocess, "check_output", lambda *_, **__: settings)
+def test_pip_installs_all_with_another_index(uv_and_pip_calls, monkeypatch):
+    config = b"global.index-url='https://packages.example.com/simple'\n"
+    monkeypatch.setattr(subprocess, "check_output", lambda *_, **__: config)
     environment.install("python")
-    assert [command[-2:] for command in called] == [["-r", "requirements.txt"]]
+    assert [command[-2:] for command in uv_and_pip_calls] == [["-r", "requirements.txt"]]
 
 
-def test_pip_installs_all_where_uv_fails(called, monkeypatch):
-    monkeypatch.setattr(subprocess, "call", lambda command, cwd, stderr: called.append(command) or "uv" in command)
+def test_pip_installs_all_where_uv_fails(uv_and_pip_calls, monkeypatch):
+    monkeypatch.setattr(
+        subprocess, "call", lambda command, cwd, stderr: uv_and_pip_calls.append(command) or "uv" in command
+    )
     environment.install("python")
-    assert called[-1][-2:] == ["-r", "requirements.txt"]
+    assert uv_and_pip_calls[-1][-2:] == ["-r", "requirements.txt"]
 
 
 # Any of the three environments
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def environment_folder(tmp_path, monkeypatch):
     """Return the place for an environment. An empty environment is enough: a folder with a file called python."""
 
     def venv(command):
@@ -108,28 +110,30 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "venv"
 
 
-def test_an_environment_is_made_once_for_its_inputs(folder):
+def test_an_environment_is_made_once_for_its_inputs(environment_folder):
     installed = []
 
     def make(made_from, **options):
-        environment.make_venv(str(folder), made_from, installed.append, **options)
+        environment.make_venv(str(environment_folder), made_from, installed.append, **options)
         return len(installed)
 
     assert make("a") == make("a") == 1
-    (folder / "packages").touch()
-    assert make("b", keep=True) == 2 and (folder / "packages").exists()
-    assert make("c", python="other") == 3 and not (folder / "packages").exists()
-    assert (folder / "bin" / "python").read_text() == "other" and installed == [str(folder / "bin" / "python")] * 3
+    (environment_folder / "packages").touch()
+    assert make("b", keep=True) == 2 and (environment_folder / "packages").exists()
+    assert make("c", python="other") == 3 and not (environment_folder / "packages").exists()
+    assert (environment_folder / "bin" / "python").read_text() == "other" and installed == [
+        str(environment_folder / "bin" / "python")
+    ] * 3
 
 
-def test_an_unfinished_environment_is_made_again(folder):
+def test_an_unfinished_environment_is_made_again(environment_folder):
     def install(_):
         raise OSError("no network")
 
     with pytest.raises(OSError, match="no network"):
-        environment.make_venv(str(folder), "a", install)
-    environment.make_venv(str(folder), "a", lambda _: None)
-    assert environment.is_made(str(folder), "a")
+        environment.make_venv(str(environment_folder), "a", install)
+    environment.make_venv(str(environment_folder), "a", lambda _: None)
+    assert environment.is_made(str(environment_folder), "a")
 
 
 def test_an_error_of_the_venv_module_is_reported(monkeypatch, tmp_path):

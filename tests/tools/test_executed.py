@@ -14,17 +14,17 @@ import notebook_labs
 import notebooks
 import transformer_lab as tl
 
-COUNT = "with open('runs', 'a') as runs:\n    _ = runs.write('x')"
+COUNT_RUNS = "with open('runs', 'a') as runs:\n    _ = runs.write('x')"
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """Return a project with one package file, one notebook, and its own cache."""
-    for name, place in {"ROOT": tmp_path, "CACHES": tmp_path / "kept", "SECONDS": tmp_path / "kept" / "s.json"}.items():
-        monkeypatch.setattr(executed, name, place)
+    for name, value in {"ROOT": tmp_path, "CACHES": tmp_path / "kept", "SECONDS": tmp_path / "kept" / "s.json"}.items():
+        monkeypatch.setattr(executed, name, value)
     (tmp_path / "transformer_lab").mkdir()
     (tmp_path / "transformer_lab" / "masks.py").write_text("mask = True\n")
-    cells = [new_markdown_cell("# Sample"), new_code_cell(COUNT), new_code_cell("print(6 * 7)\nprint('and more')")]
+    cells = [new_markdown_cell("# Sample"), new_code_cell(COUNT_RUNS), new_code_cell("print(6 * 7)\nprint('and more')")]
     path = tmp_path / "chapters" / "sample.ipynb"
     path.parent.mkdir()
     write(path, new_notebook(cells=cells))
@@ -58,27 +58,27 @@ def test_without_published_models_a_notebook_is_used_as_stored(project, monkeypa
     assert "sample.ipynb: as stored, since it reads published models" in capsys.readouterr().out
     assert executed.executed_notebook(project / "chapters" / "sample.ipynb")[1]["near"] == []
     assert "-m transformer_lab.pretrained installs them" in notebooks.run(project / "chapters" / "sample.ipynb")[1][0]
-    without = executed.cache_folder()
+    folder_without_models = executed.cache_folder()
     monkeypatch.setattr(executed, "models_are_installed", lambda: True)
-    assert executed.cache_folder() != without  # after the installation, the notebook runs
+    assert executed.cache_folder() != folder_without_models  # after the installation, the notebook runs
 
 
 def test_without_published_models_labs_are_alive(project, monkeypatch):
     for module in (notebooks, executed):
         monkeypatch.setattr(module, "models_are_installed", lambda: False)
-    shown = tl.labs.MaskLab("the cat sat", preset="causal")
+    lab = tl.labs.MaskLab("the cat sat", preset="causal")
     path = project / "chapters" / "sample.ipynb"
-    output = nbformat.v4.new_output("execute_result", {"text/plain": repr(shown)}, execution_count=1)
+    output = nbformat.v4.new_output("execute_result", {"text/plain": repr(lab)}, execution_count=1)
     run = new_notebook(cells=[new_code_cell("tl.pretrained.minilm()", outputs=[output])])
     write(path, run)
     run.cells[0].outputs[0].data[notebook_labs.WIDGET] = {"model_id": "7"}
-    run.metadata.widgets = {notebook_labs.STATE: {"state": {"7": {"state": shown.get_state()}}}}
+    run.metadata.widgets = {notebook_labs.STATE: {"state": {"7": {"state": lab.get_state()}}}}
     notebook_labs.store_labs(run, path)
     assert "_esm" not in notebook_labs.labs_file(path).read_text("utf-8")
     assert executed.execute_missing() == []
-    kept = executed.executed_notebook(path)[0]
-    (view,) = [output.data[notebook_labs.WIDGET]["model_id"] for output in kept.cells[0].outputs]
-    state = kept.metadata.widgets[notebook_labs.STATE]["state"][view]["state"]
+    executed_copy = executed.executed_notebook(path)[0]
+    (view,) = [output.data[notebook_labs.WIDGET]["model_id"] for output in executed_copy.cells[0].outputs]
+    state = executed_copy.metadata.widgets[notebook_labs.STATE]["state"][view]["state"]
     assert {name: state[name] for name in ("preset", "tokens", "_esm")} == {
         "preset": "causal",
         "tokens": ["the", "cat", "sat"],
@@ -99,12 +99,12 @@ def test_stored_labs_match_the_notebook(path):
     for output in outputs:
         view = output.data[notebook_labs.WIDGET]["model_id"]
         state = notebook.metadata.widgets[notebook_labs.STATE]["state"][view]["state"]
-        kind = getattr(tl.labs, state["_anywidget_id"].rpartition(".")[2])
-        lab = kind.__new__(kind)
+        lab_class = getattr(tl.labs, state["_anywidget_id"].rpartition(".")[2])
+        lab = lab_class.__new__(lab_class)
         traits = {name for name in lab.trait_names(sync=True) if name[0] != "_"} - {*notebook_labs.WIDGET_TRAITS}
         assert traits <= state.keys()
-        settings = ", ".join(f"{name}={state[name]!r}" for name in kind.shown)
-        assert output.data["text/plain"] == f"{kind.__name__}({settings})"
+        settings = ", ".join(f"{name}={state[name]!r}" for name in lab_class.shown)
+        assert output.data["text/plain"] == f"{lab_class.__name__}({settings})"
 
 
 def test_a_notebook_runs_once_until_an_input_changes(project, monkeypatch, capsys):
@@ -123,18 +123,18 @@ def test_a_notebook_runs_once_until_an_input_changes(project, monkeypatch, capsy
 
 
 NAMES = ("masks.py", "labs/masks.js", "labs/lab.css", "labs/whole.svg", "labs/whole_weights.json", "pretrained.txt")
-DEPENDED_ON = [f"transformer_lab/{name}" for name in NAMES] + ["requirements.txt"]
-DEPENDED_ON += [f"tools/{name}.py" for name in ("digits", "executed", "notebooks")]
+INPUT_FILES = [f"transformer_lab/{name}" for name in NAMES] + ["requirements.txt"]
+INPUT_FILES += [f"tools/{name}.py" for name in ("digits", "executed", "notebooks")]
 
 
-@pytest.mark.parametrize("name", DEPENDED_ON)
+@pytest.mark.parametrize("name", INPUT_FILES)
 def test_every_input_file_changes_the_cache(project, name):
-    file, seen = project / name, {executed.cache_folder()}
+    file, folders = project / name, {executed.cache_folder()}
     file.parent.mkdir(parents=True, exist_ok=True)
     for text in ("1", "2"):
         file.write_text(text)
-        assert executed.cache_folder() not in seen
-        seen.add(executed.cache_folder())
+        assert executed.cache_folder() not in folders
+        folders.add(executed.cache_folder())
 
 
 def test_every_kind_of_package_file_is_an_input():
@@ -150,8 +150,8 @@ def test_another_machine_has_another_cache(project, monkeypatch, name):
     if name == "device":
         monkeypatch.setenv("TRANSFORMER_LAB_DEVICE", "another")
     elif name == "models":
-        there = executed.models_are_installed()
-        monkeypatch.setattr(executed, "models_are_installed", lambda: not there)
+        installed = executed.models_are_installed()
+        monkeypatch.setattr(executed, "models_are_installed", lambda: not installed)
     else:
         monkeypatch.setattr(executed.platform, name, lambda: "another")
     assert executed.cache_folder() != before
@@ -240,7 +240,7 @@ def test_nbval_leaves_out_notebooks_whose_models_are_missing(tmp_path):
     for name, source in {"reads": "tl.pretrained.minilm()\nfail", "plain": "print(42)"}.items():
         output = nbformat.v4.new_output("stream", text="42\n")
         write(tmp_path / f"{name}.ipynb", new_notebook(cells=[new_code_cell(source, outputs=[output])]))
-    missing = f"""
+    script = f"""
 import pathlib, sys, pytest, notebooks, nbval_live
 notebooks.models_are_installed = lambda: False
 nbval_live.ROOT = pathlib.Path({str(tmp_path)!r})
@@ -249,6 +249,6 @@ options = "-p nbval_live --nbval --nbval-current-env -q --color=no -p no:cachepr
 sys.exit(pytest.main([*options.split(), str(nbval_live.ROOT)]))
 """
     env = {**os.environ, "PYTHONPATH": str(notebooks.ROOT / "tools")}
-    process = subprocess.run([sys.executable, "-c", missing], capture_output=True, text=True, env=env, cwd=tmp_path)
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=env, cwd=tmp_path)
     assert process.returncode == 0 and "1 passed" in process.stdout, process.stdout
     assert "reads.ipynb: left out, since it reads published models" in process.stdout

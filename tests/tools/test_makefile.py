@@ -17,9 +17,9 @@ def make(*arguments, cwd=ROOT):
 
 
 def test_make_alone_lists_every_verb_in_a_line_each():
-    listed = make().stdout
-    assert listed == make("help").stdout
-    lines = listed.splitlines()
+    output = make().stdout
+    assert output == make("help").stdout
+    lines = output.splitlines()
     assert [line.split()[1] for line in lines] == VERBS
     assert all(re.fullmatch(r"make \w+ +\S.{10,}", line) and len(line) <= 110 for line in lines)
 
@@ -41,8 +41,8 @@ def test_core_has_tests_of_each_kind():
     assert kinds == {"maths", "checks", "labs", "book"}
     sources = "".join(path.read_text("utf-8") for path in map(ROOT.joinpath, files) if path.exists())
     tests = "\n".join(re.findall(r"(?m)^def (test_\w+)", sources))
-    others = {file.split("/")[-1] for file in files} | {"causal_mask", "05_masks"}  # an exercise and a chapter
-    assert [word for word in words.split(" or ") if word not in tests and word not in others] == []
+    other_kinds = {file.split("/")[-1] for file in files} | {"causal_mask", "05_masks"}  # an exercise and a chapter
+    assert [word for word in words.split(" or ") if word not in tests and word not in other_kinds] == []
 
 
 def test_the_hook_runs_lint_and_replaces_no_other(tmp_path):
@@ -50,8 +50,8 @@ def test_the_hook_runs_lint_and_replaces_no_other(tmp_path):
     assert make("-f", str(ROOT / "Makefile"), "hook", cwd=tmp_path).returncode == 0
     hook = tmp_path / ".git" / "hooks" / "pre-commit"
     assert hook.read_text() == "#!/bin/sh\nexec make lint\n" and hook.stat().st_mode & 0o111
-    again = make("-f", str(ROOT / "Makefile"), "hook", cwd=tmp_path)
-    assert again.returncode and "There is a hook already" in again.stderr
+    second_run = make("-f", str(ROOT / "Makefile"), "hook", cwd=tmp_path)
+    assert second_run.returncode and "There is a hook already" in second_run.stderr
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")), ids=lambda p: p.stem)

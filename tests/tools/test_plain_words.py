@@ -19,8 +19,8 @@ import plain_words
     ],
 )
 def test_a_word_with_a_better_one_is_named(text, word):
-    ((found, instead),) = plain_words.complaints(text)
-    assert found == word and instead
+    ((word_found, instead),) = plain_words.complaints(text)
+    assert word_found == word and instead
 
 
 @pytest.mark.parametrize(

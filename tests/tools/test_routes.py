@@ -12,13 +12,13 @@ def page(monkeypatch, tmp_path):
     """Write a separate page for a route, with the text of the route's page after ``edit``."""
     routes.terms()  # from the course's glossary, before a different folder replaces the course
 
-    def edited(route, edit):
+    def edited_page(route, edit):
         text = edit(route.path.read_text("utf-8"))
         monkeypatch.setattr(routes, "CHAPTERS", tmp_path)
         route.path.write_text(text, "utf-8")
         return route
 
-    return edited
+    return edited_page
 
 
 @pytest.mark.parametrize("route", routes.ROUTES, ids=lambda route: route.page)

@@ -20,7 +20,7 @@ def test_a_file_belongs_to_one_area():
         prose.files("poems")
 
 
-def texts(tmp_path, name, source):
+def passages_of(tmp_path, name, source):
     path = tmp_path / name
     path.write_text(source, "utf-8")
     return [tuple(passage) for passage in prose.passages(path)]
@@ -28,7 +28,7 @@ def texts(tmp_path, name, source):
 
 def test_markdown_is_read_without_code_and_links(tmp_path):
     source = "# A title\n\nSee [the mask](x.md) first.\nIt hides.\n\n```python\nx = 1\n```\n\n- One item.\n- Another.\n"
-    assert texts(tmp_path, "a.md", source) == [
+    assert passages_of(tmp_path, "a.md", source) == [
         (1, "A title"),
         (3, "See the mask first. It hides."),
         (10, "- One item."),
@@ -39,7 +39,7 @@ def test_markdown_is_read_without_code_and_links(tmp_path):
 def test_python_is_read_with_comments_and_holes(tmp_path):
     source = 'def f(x):\n    """Return the mask of x."""\n    # One comment\n    # of two lines.\n'
     source += "    return f'must have {x} axes, got none'  # said once only\n"
-    assert texts(tmp_path, "a.py", source) == [
+    assert passages_of(tmp_path, "a.py", source) == [
         (2, "Return the mask of x."),
         (3, "One comment of two lines."),
         (5, "must have … axes, got none"),
@@ -49,7 +49,7 @@ def test_python_is_read_with_comments_and_holes(tmp_path):
 
 def test_a_docstrings_types_are_no_prose(tmp_path):
     source = '"""Mask it well.\n\nParameters\n----------\nx : Tensor of any shape\n    What is masked here.\n"""\n'
-    assert texts(tmp_path, "a.py", source) == [(1, "Mask it well."), (1, "What is masked here.")]
+    assert passages_of(tmp_path, "a.py", source) == [(1, "Mask it well."), (1, "What is masked here.")]
 
 
 def test_code_cells_are_read_like_python(tmp_path):
@@ -58,12 +58,12 @@ def test_code_cells_are_read_like_python(tmp_path):
         v4.new_code_cell("%pwd\nx = 1  # one number only"),
     ]
     source = nbformat.writes(v4.new_notebook(cells=cells))
-    assert texts(tmp_path, "a.ipynb", source) == [(1, "Look at the mask."), (2, "one number only")]
+    assert passages_of(tmp_path, "a.ipynb", source) == [(1, "Look at the mask."), (2, "one number only")]
 
 
 def test_scripts_are_read_with_comments_and_holes(tmp_path):
     source = '/** Draw the whole mask. */\nconst f = "no words";\nsay(`Row ${i} sees nothing.`); // after a change\n'
-    assert texts(tmp_path, "a.js", source) == [
+    assert passages_of(tmp_path, "a.js", source) == [
         (1, "Draw the whole mask."),
         (3, "Row … sees nothing."),
         (3, "after a change"),
@@ -77,16 +77,16 @@ def test_sentences_are_split_where_they_end():
 
 
 def test_counts_are_those_of_the_words():
-    number, words, stand, bare = sentences.counts(
+    number, words, n_small_verbs, n_bare = sentences.counts(
         ["It stands where the axis was.", "This axis is kept here.", "That makes it wrong.", "Whatever lies behind it."]
     )
     assert (number, words) == (4, 19 / 4)
-    assert stand == pytest.approx(2 / 19 * 1000) and bare == pytest.approx(2 / 19 * 1000)
+    assert n_small_verbs == pytest.approx(2 / 19 * 1000) and n_bare == pytest.approx(2 / 19 * 1000)
 
 
 def test_a_seed_draws_the_same_sentences_with_the_one_before():
     command = [sys.executable, ROOT / "tools" / "sentences.py", "pages", "--sample", "3", "--seed", "5"]
     first, second = (subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2))
     assert first == second and len(first.splitlines()) == 9
-    _, sentence, before = next(triple for triple in sentences.sentences("pages") if triple[2])
-    assert sentences.is_sentence(sentence) and before
+    _, sentence, previous_sentence = next(triple for triple in sentences.sentences("pages") if triple[2])
+    assert sentences.is_sentence(sentence) and previous_sentence

@@ -14,10 +14,10 @@ sys.path.append(str(FOLDER))  # imported only for standin.missing(), after PyTor
 
 import standin  # noqa: E402
 
-skip_where_missing = pytest.mark.skipif(bool(standin.missing()), reason=str(standin.missing()))
+skip_where_missing = pytest.mark.skipif(bool(standin.reason_unavailable()), reason=str(standin.reason_unavailable()))
 
 
-def python(*arguments, **environment):
+def run_python_on_device(*arguments, **environment):
     """Run code in Python with the stand-in."""
     environment = {
         **os.environ,
@@ -31,9 +31,11 @@ def python(*arguments, **environment):
 @skip_where_missing
 def test_the_standin_works_or_refuses():
     # `make device` runs the default form; this test uses a device with the fewest features and the coarsest rounding.
-    weakest = {"STANDIN_ROUNDING": "shove", "STANDIN_FLOAT64": "no"}
-    run = python("-m", "pytest", "-q", "-p", "no:cacheprovider", str(FOLDER / "test_works_or_refuses.py"), **weakest)
-    assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-1000:]
+    hardest_settings = {"STANDIN_ROUNDING": "shove", "STANDIN_FLOAT64": "no"}
+    process = run_python_on_device(
+        "-m", "pytest", "-q", "-p", "no:cacheprovider", str(FOLDER / "test_works_or_refuses.py"), **hardest_settings
+    )
+    assert process.returncode == 0, process.stdout[-3000:] + process.stderr[-1000:]
 
 
 @skip_where_missing  # on that version, different names are missing
@@ -44,13 +46,13 @@ def test_with_a_needed_name_missing_the_device_gives_the_reason():
         "assert torch.ones(2).sum() == 2\n"
         "tl.device()"
     )
-    run = python("-c", code, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    process = run_python_on_device("-c", code, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
     reason = "the device standin needs torch._C._construct_storage_from_data_pointer, which PyTorch"
-    assert f"RuntimeError: {reason} {torch.__version__} does not have" in run.stderr
-    assert "names 'standin', which this machine does not have" in run.stderr
+    assert f"RuntimeError: {reason} {torch.__version__} does not have" in process.stderr
+    assert "names 'standin', which this machine does not have" in process.stderr
 
 
 @skip_where_missing
 def test_an_unknown_rounding_is_refused():
-    run = python("-c", "import torch", STANDIN_ROUNDING="coarse")
-    assert "STANDIN_ROUNDING must be cpu, double, nudge or shove, got 'coarse'" in run.stderr
+    process = run_python_on_device("-c", "import torch", STANDIN_ROUNDING="coarse")
+    assert "STANDIN_ROUNDING must be cpu, double, nudge or shove, got 'coarse'" in process.stderr

@@ -28,10 +28,12 @@ def test_a_failed_test_shows_expected_and_found(tmp_path, capfdbinary):
     tests = "\n\n".join(f"def test_{n}():\n    {noise}\n    x = 6 * {n}\n    assert x == 42" for n in range(3, 9))
     (tmp_path / "test_sample.py").write_text(tests)
     status, seconds = step.run("sample", pytest_in(tmp_path, str(tmp_path)))
-    shown = step.summary("sample")
-    assert status == 1 and seconds > 0 and len(shown) < 40
-    assert shown[0] == "5 of 6 tests failed, such as:" and "test_sample :: test_3" in shown
-    assert any("assert 18 == 42" in line for line in shown) and not any("noise" in line for line in shown)
+    summary_lines = step.summary("sample")
+    assert status == 1 and seconds > 0 and len(summary_lines) < 40
+    assert summary_lines[0] == "5 of 6 tests failed, such as:" and "test_sample :: test_3" in summary_lines
+    assert any("assert 18 == 42" in line for line in summary_lines) and not any(
+        "noise" in line for line in summary_lines
+    )
     log = (step.REPORTS / "sample.log").read_bytes()
     assert log.count(b"noise") >= 2500 and capfdbinary.readouterr().out == log
 
@@ -41,8 +43,8 @@ def test_a_failed_cell_shows_both_outputs(tmp_path):
     nbformat.write(new_notebook(cells=[cell]), tmp_path / "sample.ipynb")
     command = pytest_in(tmp_path, "--nbval", "--nbval-current-env", str(tmp_path / "sample.ipynb"))
     assert step.run("sample", command)[0] == 1
-    shown = "\n".join(step.summary("sample"))
-    assert all(words in shown for words in ("1 of 1 tests failed:", "sample.ipynb", "Cell 0", "41", "42"))
+    summary_lines = "\n".join(step.summary("sample"))
+    assert all(words in summary_lines for words in ("1 of 1 tests failed:", "sample.ipynb", "Cell 0", "41", "42"))
 
 
 def test_a_step_without_tests_shows_its_last_lines():
@@ -61,8 +63,8 @@ def run_step(reports):
             f"step.state = lambda: {state!r}; step.main()"
         )
         command = [sys.executable, "-c", script, *options, "name", sys.executable, "-c", code]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=step.__file__.removesuffix("step.py"))
-        return done.returncode, done.stdout.splitlines()
+        process = subprocess.run(command, capture_output=True, text=True, cwd=step.__file__.removesuffix("step.py"))
+        return process.returncode, process.stdout.splitlines()
 
     return run
 
@@ -89,13 +91,13 @@ def test_a_step_runs_again_when_a_file_has_changed_while_it_ran(reports, monkeyp
     monkeypatch.setattr(step, "REPORTS", reports)
     monkeypatch.setattr(step, "state", lambda: next(digests))
     monkeypatch.setattr("sys.argv", ["step.py", "--once", "name", sys.executable, "-c", ""])
-    with pytest.raises(SystemExit) as end:
+    with pytest.raises(SystemExit) as exit_error:
         step.main()
-    assert end.value.code == 0 and not (reports / "name.passed").exists()
+    assert exit_error.value.code == 0 and not (reports / "name.passed").exists()
 
 
 @pytest.fixture
-def known(tmp_path, monkeypatch):
+def project_folder(tmp_path, monkeypatch):
     """Return a git repository with an environment and a browser."""
     monkeypatch.setattr(state, "ROOT", tmp_path)
     monkeypatch.setattr(state, "browser", lambda: str(tmp_path / "chromium"))
@@ -107,15 +109,15 @@ def known(tmp_path, monkeypatch):
     return tmp_path
 
 
-KINDS = ("name.py", "name.js", "name.css", "name.svg", "weights.json", "letters.ttf", "01.ipynb", "Makefile")
+FILE_NAMES = ("name.py", "name.js", "name.css", "name.svg", "weights.json", "letters.ttf", "01.ipynb", "Makefile")
 FILES = {".gitignore": "_build/\n.venv/\nchromium\n"}
-FILES |= dict.fromkeys((".venv/made-from", "chromium", "requirements.txt", "pyproject.toml", *KINDS), "1")
+FILES |= dict.fromkeys((".venv/made-from", "chromium", "requirements.txt", "pyproject.toml", *FILE_NAMES), "1")
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_state_follows_every_file(known, name):
+def test_the_state_follows_every_file(project_folder, name):
     before = state.state()
-    file = known / name
+    file = project_folder / name
     if name == "chromium":  # for a large file, the modification time is enough
         os.utime(file, (1, 1))
     else:
@@ -130,7 +132,7 @@ SETTINGS = {"TRANSFORMER_LAB_DEVICE": "cuda", "TRANSFORMER_LAB_EVERYTHING": "1",
 
 
 @pytest.mark.parametrize("name", [*SETTINGS, "OMP_NUM_THREADS"])
-def test_the_state_follows_every_setting(known, monkeypatch, name):
+def test_the_state_follows_every_setting(project_folder, monkeypatch, name):
     monkeypatch.delenv(name, raising=False)
     before = state.state()
     monkeypatch.setenv(name, SETTINGS.get(name, "7"))
@@ -138,7 +140,7 @@ def test_the_state_follows_every_setting(known, monkeypatch, name):
 
 
 @pytest.mark.parametrize("name", ["version", "packages"])
-def test_the_state_follows_python_and_its_packages(known, monkeypatch, name):
+def test_the_state_follows_python_and_its_packages(project_folder, monkeypatch, name):
     before = state.state()
     if name == "version":
         monkeypatch.setattr(state.sys, "version", "3.99")
@@ -153,16 +155,16 @@ def test_the_state_follows_files_settings_and_the_browser(tmp_path, monkeypatch)
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     (tmp_path / ".gitignore").write_text("_build/")
     (tmp_path / "_build").mkdir()
-    file, seen = tmp_path / "new.py", {state.state()}
-    for change in (
+    file, states = tmp_path / "new.py", {state.state()}
+    for make_change in (
         lambda: file.write_text("1"),
         lambda: file.write_text("2"),
         lambda: monkeypatch.setenv("TRANSFORMER_LAB_DEVICE", "another"),
         lambda: monkeypatch.setattr(state, "browser", lambda: str(file)),
     ):
-        change()
-        now = state.state()
-        assert now not in seen
-        seen.add(now)
+        make_change()
+        state_now = state.state()
+        assert state_now not in states
+        states.add(state_now)
     (tmp_path / "_build" / "page.html").write_text("1")
-    assert state.state() == now, "ignored files are built from the other files"
+    assert state.state() == state_now, "ignored files are built from the other files"

@@ -34,48 +34,48 @@ COLAB = "https://colab.research.google.com/"
 @pytest.fixture
 def tree(tmp_path):
     """Return a copy, without an address, of the files that depend on the repository's address, and some notebooks."""
-    return copied(tmp_path, "chapters/**/0[18]*")
+    return copy_files(tmp_path, "chapters/**/0[18]*")
 
 
-def copied(folder, which):
-    for pattern in ("_config.yml", "CITATION.cff", "*.md", "chapters/*.md", f"{which}.ipynb"):
+def copy_files(folder, notebook_name):
+    for pattern in ("_config.yml", "CITATION.cff", "*.md", "chapters/*.md", f"{notebook_name}.ipynb"):
         for path in notebooks.ROOT.glob(pattern):
-            copy = folder / path.relative_to(notebooks.ROOT)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(path.read_bytes())
-    apply(folder, None)
+            copied_path = folder / path.relative_to(notebooks.ROOT)
+            copied_path.parent.mkdir(parents=True, exist_ok=True)
+            copied_path.write_bytes(path.read_bytes())
+    apply_address(folder, None)
     return folder
 
 
-def apply(tree, address):
-    changed = repository.changes(address, tree)
-    for path, text in changed.items():
+def apply_address(tree, address):
+    changed_files = repository.changes(address, tree)
+    for path, text in changed_files.items():
         path.write_text(text, "utf-8")
     assert repository.changes(address, tree) == {}
     assert repository.stored_address(tree) == address
-    return changed
+    return changed_files
 
 
-def texts(tree):
+def texts_in(tree):
     return {path.relative_to(tree).as_posix(): path.read_text("utf-8") for path in tree.rglob("*.*")}
 
 
 def test_without_an_address_there_are_no_links_to_it(tree):
-    config = texts(tree).pop("_config.yml")
+    config = texts_in(tree).pop("_config.yml")
     assert config.count(repository.NOWHERE) == 1
-    for name, text in texts(tree).items():
+    for name, text in texts_in(tree).items():
         assert COLAB not in text or name == "_config.yml", name
         assert ".invalid" not in text.replace(repository.NOWHERE, "") and "transformer-lab.github" not in text, name
         assert repository.NOWHERE not in text or name == "_config.yml", name
 
 
 @pytest.mark.parametrize(
-    "address, which", [(ADA, "chapters/**/0[18]*"), (GRACE, "chapters/**/*")], ids=["ada", "grace"]
+    "address, notebook_name", [(ADA, "chapters/**/0[18]*"), (GRACE, "chapters/**/*")], ids=["ada", "grace"]
 )
-def test_an_address_is_written_everywhere_and_can_be_removed(address, which, tmp_path, monkeypatch):
-    tree = copied(tmp_path, which)
-    before = texts(tree)
-    apply(tree, address)
+def test_an_address_is_written_everywhere_and_can_be_removed(address, notebook_name, tmp_path, monkeypatch):
+    tree = copy_files(tmp_path, notebook_name)
+    texts_before = texts_in(tree)
+    apply_address(tree, address)
     monkeypatch.setattr(notebook_rules, "stored_address", lambda: address)
     monkeypatch.setattr(notebook_rules, "ROOT", tree)
     for path in notebooks.all_notebooks(tree):
@@ -84,33 +84,44 @@ def test_an_address_is_written_everywhere_and_can_be_removed(address, which, tmp
             assert list(rule(notebook, path)) == []
         assert re.search(r"\n\n\[Open in Colab\]\(\S+\) · about \d+ [mh]", notebook.cells[0].source)
         assert notebooks.check(path) == []
-    there = texts(tree)
+    texts_with_address = texts_in(tree)
     chapters = [path.name for path in notebooks.chapters(tree)]
-    assert all(f"]({address.colab(f'chapters/{name}')})" in there["README.md"] for name in chapters)
-    assert address.site in there["README.md"] and f'pip install "{address.install}"' in there["README.md"]
-    assert there["CITATION.cff"].endswith(f"\nrepository-code: {address.url}\nurl: {address.site}\n")
-    assert "*Colab* button" in there["chapters/how.md"] and "*Colab* button" not in before["chapters/how.md"]
-    config = yaml.safe_load(there["_config.yml"])
+    assert all(f"]({address.colab(f'chapters/{name}')})" in texts_with_address["README.md"] for name in chapters)
+    assert (
+        address.site in texts_with_address["README.md"]
+        and f'pip install "{address.install}"' in texts_with_address["README.md"]
+    )
+    assert texts_with_address["CITATION.cff"].endswith(f"\nrepository-code: {address.url}\nurl: {address.site}\n")
+    assert (
+        "*Colab* button" in texts_with_address["chapters/how.md"]
+        and "*Colab* button" not in texts_before["chapters/how.md"]
+    )
+    config = yaml.safe_load(texts_with_address["_config.yml"])
     assert config["repository"] == {"url": address.url, "branch": address.branch, "path_to_book": "chapters"}
-    assert config["html"]["baseurl"] == address.site and not any(".invalid" in text for text in there.values())
-    apply(tree, repository.Address("eve/other", "main", "https://eve.org/"))
-    assert not any(address.slug in text or address.site in text for text in texts(tree).values())
-    apply(tree, None)
-    assert texts(tree) == before
+    assert config["html"]["baseurl"] == address.site and not any(
+        ".invalid" in text for text in texts_with_address.values()
+    )
+    apply_address(tree, repository.Address("eve/other", "main", "https://eve.org/"))
+    assert not any(address.slug in text or address.site in text for text in texts_in(tree).values())
+    apply_address(tree, None)
+    assert texts_in(tree) == texts_before
 
 
 def test_only_the_address_changes(tree):
     """Only a notebook's first code cell, a line of its first cell, and other files' texts between markers change."""
-    before = {path: nbformat.read(path, 4) for path in notebooks.all_notebooks(tree)}
-    changed = apply(tree, GRACE)
-    assert set(before) | {
+    notebooks_before = {path: nbformat.read(path, 4) for path in notebooks.all_notebooks(tree)}
+    changed_files = apply_address(tree, GRACE)
+    assert set(notebooks_before) | {
         tree / name for name in ("_config.yml", "CITATION.cff", "README.md", "chapters/how.md")
-    } == set(changed)
-    for path, old in before.items():
-        new = nbformat.read(path, 4)
-        first = next(number for number, cell in enumerate(old.cells) if cell.cell_type == "code")
-        assert [n for n, cells in enumerate(zip(old.cells, new.cells)) if cells[0] != cells[1]] == [0, first]
-        assert old.cells[first] | {"source": ""} == new.cells[first] | {"source": ""}
+    } == set(changed_files)
+    for path, old_notebook in notebooks_before.items():
+        new_notebook = nbformat.read(path, 4)
+        first = next(number for number, cell in enumerate(old_notebook.cells) if cell.cell_type == "code")
+        assert [n for n, cells in enumerate(zip(old_notebook.cells, new_notebook.cells)) if cells[0] != cells[1]] == [
+            0,
+            first,
+        ]
+        assert old_notebook.cells[first] | {"source": ""} == new_notebook.cells[first] | {"source": ""}
 
 
 def test_an_address_has_the_site_of_github_pages():
@@ -122,9 +133,9 @@ def test_an_address_has_the_site_of_github_pages():
 
 
 def test_a_custom_domain_stays(tree):
-    own = ADA._replace(site="https://course.example.org/")
-    apply(tree, own)
-    assert own.site in texts(tree)["README.md"] and "ada.github.io" not in "".join(texts(tree).values())
+    custom_domain = ADA._replace(site="https://course.example.org/")
+    apply_address(tree, custom_domain)
+    assert custom_domain.site in texts_in(tree)["README.md"] and "ada.github.io" not in "".join(texts_in(tree).values())
 
 
 @pytest.mark.parametrize(
@@ -148,7 +159,7 @@ def test_a_checkout_of_another_branch_is_noticed(tmp_path):
 
 
 @pytest.fixture
-def cloned(tmp_path, monkeypatch):
+def git_clone(tmp_path, monkeypatch):
     """Turn a folder into a clone of an address, without the environment variables of CI."""
     monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
@@ -170,8 +181,8 @@ def cloned(tmp_path, monkeypatch):
         "ssh://git@github.com/ada/course",
     ],
 )
-def test_the_address_is_read_from_git(cloned, url):
-    folder = cloned(url)
+def test_the_address_is_read_from_git(git_clone, url):
+    folder = git_clone(url)
     assert repository.origin_url(folder) == ADA.url
     assert repository.address_mismatch(ADA, folder) is None
     assert repository.address_mismatch(GRACE, folder) == (
@@ -181,23 +192,23 @@ def test_the_address_is_read_from_git(cloned, url):
     assert repository.address_mismatch(None, folder).startswith("No address is stored, and this is ada/course: make")
 
 
-def test_without_an_origin_on_github_the_url_is_required(cloned, tmp_path):
+def test_without_an_origin_on_github_the_url_is_required(git_clone, tmp_path):
     with pytest.raises(SystemExit, match=r"^URL must be given, since git knows no remote named origin here: make .*$"):
         repository.origin_url(tmp_path)
     assert repository.address_mismatch(ADA, tmp_path) is None
-    folder = cloned("https://ada:secret@gitlab.com/ada/course.git")
+    folder = git_clone("https://ada:secret@gitlab.com/ada/course.git")
     with pytest.raises(SystemExit, match=r"^URL must .* on GitHub, got 'https://gitlab.com/ada/course.git': make .*$"):
         repository.origin_url(folder)
 
 
-def test_the_address_is_read_from_ci(cloned, monkeypatch):
-    folder = cloned(GRACE.url)
+def test_the_address_is_read_from_ci(git_clone, monkeypatch):
+    folder = git_clone(GRACE.url)
     monkeypatch.setenv("GITHUB_REPOSITORY", "Ada/Course")
     assert repository.address_mismatch(ADA, folder) is None
     assert "this is Ada/Course" in repository.address_mismatch(GRACE, folder)
 
 
-def call(monkeypatch, tree, *arguments):
+def run_tool(monkeypatch, tree, *arguments):
     """Call the tool as from a shell, on a different tree."""
     monkeypatch.setattr(repository, "ROOT", tree)
     for name in ("stored_address", "settings", "changes", "origin_url", "address_mismatch"):
@@ -206,28 +217,28 @@ def call(monkeypatch, tree, *arguments):
     repository.main()
 
 
-def test_the_tool_sets_warns_demands_and_checks(tree, cloned, monkeypatch, capsys):
-    cloned("git@github.com:ada/course.git")
+def test_the_tool_sets_warns_demands_and_checks(tree, git_clone, monkeypatch, capsys):
+    git_clone("git@github.com:ada/course.git")
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     with pytest.raises(SystemExit, match=f"^{re.escape(repository.NO_ADDRESS)}$"):
-        call(monkeypatch, tree, "--demand")
-    call(monkeypatch, tree)
+        run_tool(monkeypatch, tree, "--demand")
+    run_tool(monkeypatch, tree)
     assert repository.stored_address(tree) == ADA and "changed README.md" in capsys.readouterr().out
-    call(monkeypatch, tree, "--demand")
-    call(monkeypatch, tree, "--warn")
+    run_tool(monkeypatch, tree, "--demand")
+    run_tool(monkeypatch, tree, "--warn")
     assert capsys.readouterr().out == ""
-    call(monkeypatch, tree)
+    run_tool(monkeypatch, tree)
     assert capsys.readouterr().out.startswith("Nothing to change.\n")
-    call(monkeypatch, tree, "--check")
+    run_tool(monkeypatch, tree, "--check")
     assert capsys.readouterr().out == "Links and install lines agree with the course's address.\n"
     (tree / "CITATION.cff").write_text("url: https://example.org\n", "utf-8")
     with pytest.raises(SystemExit, match=rf"install lines: CITATION.cff. Run `make repository URL={ADA.url}`\.$"):
-        call(monkeypatch, tree, "--check")
-    call(monkeypatch, tree, GRACE.url, "--branch", "dev")
+        run_tool(monkeypatch, tree, "--check")
+    run_tool(monkeypatch, tree, GRACE.url, "--branch", "dev")
     assert repository.stored_address(tree) == GRACE
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     capsys.readouterr()
-    call(monkeypatch, tree, "--warn")
+    run_tool(monkeypatch, tree, "--warn")
     assert capsys.readouterr().out.startswith("::warning::The stored address is https://github.com/Grace/the.fork, and")
 
 
@@ -277,13 +288,13 @@ def test_metadata_of_a_page_need_an_address(site, tmp_path, monkeypatch):
 # The first cell
 
 
-def run_cell(address, *, missing=True, works=()):
+def run_cell(address, *, missing=True, installable=()):
     """Run the first cell with or without the package; return pip's arguments and the message."""
     commands = []
 
     def run(command, **_):
         commands.append(command[-1])
-        return subprocess.CompletedProcess(command, int(command[-1] not in works))
+        return subprocess.CompletedProcess(command, int(command[-1] not in installable))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("importlib.util.find_spec", {"transformer_lab": None if missing else True}.get)
@@ -298,8 +309,8 @@ def run_cell(address, *, missing=True, works=()):
 def test_the_first_cell_installs_the_wheel_or_from_git():
     wheel, git = f"{ADA.site}{build_wheel.filename()}", "git+https://github.com/ada/course@main"
     assert run_cell(ADA, missing=False) == ([], "")
-    assert run_cell(ADA, works=[wheel]) == ([wheel], "")
-    assert run_cell(ADA, works=[git]) == ([wheel, git], "")
+    assert run_cell(ADA, installable=[wheel]) == ([wheel], "")
+    assert run_cell(ADA, installable=[git]) == ([wheel, git], "")
     commands, output = run_cell(ADA)
     assert commands == [wheel, git]
     assert output == f"The course's package could not be installed from {wheel} or {git}. Is this machine online?"
@@ -314,7 +325,7 @@ def test_without_an_address_the_first_cell_says_what_to_do():
 # Colab
 
 
-def stored_and_found():
+def stored_and_executed():
     """Return a notebook as it is stored, and after a run: with a widget, and with different pictures and times."""
     stored = new_notebook(
         cells=[
@@ -339,11 +350,11 @@ def stored_and_found():
 
 
 def test_outputs_that_nbval_ignores_may_differ():
-    assert list(colab.differences(*stored_and_found())) == []
+    assert list(colab.differences(*stored_and_executed())) == []
 
 
 @pytest.mark.parametrize(
-    "spoil, words",
+    "edit, words",
     [
         (lambda cells: cells[2].outputs[0].data.pop(notebooks.WIDGET), "cell 3: shows 1 labs, and only 0 as widgets"),
         (lambda cells: cells[2].outputs[0].data.update({"text/plain": "AxesLab(a=2)"}), "cell 3: stored"),
@@ -351,9 +362,9 @@ def test_outputs_that_nbval_ignores_may_differ():
         (lambda cells: cells[3].outputs.append(new_output("stream", name="stderr", text="old\n")), "cell 4: stored"),
     ],
 )
-def test_a_difference_is_named(spoil, words):
-    stored, executed = stored_and_found()
-    spoil(executed.cells)
+def test_a_difference_is_named(edit, words):
+    stored, executed = stored_and_executed()
+    edit(executed.cells)
     (sentence,) = colab.differences(stored, executed)
     assert sentence.startswith(words)
 
@@ -372,19 +383,19 @@ def test_the_package_allows_colabs_versions():
     expected = colab_environment.versions()
     assert {"python", "torch", "ipywidgets", "pip"} <= set(expected)
     project = (notebooks.ROOT / "pyproject.toml").read_text("utf-8")
-    needed = re.findall(r'(?m)^    "(.+)",$', re.search(r"(?ms)^dependencies = \[$(.*?)^\]$", project)[1])
-    for requirement in map(Requirement, needed):
+    requirements = re.findall(r'(?m)^    "(.+)",$', re.search(r"(?ms)^dependencies = \[$(.*?)^\]$", project)[1])
+    for requirement in map(Requirement, requirements):
         assert requirement.name not in expected or expected[requirement.name] in requirement.specifier
     assert expected["python"] in SpecifierSet(re.search(r'(?m)^requires-python = "(.+)"$', project)[1])
 
 
 def test_differences_from_colab_are_reported():
     expected = {"python": "3.13.15", "torch": "2.11.0", "anywidget": "0.9.21"}
-    there = {"python": "3.13.0", "torch": "2.11.0+cpu", "anywidget": "0.9.21"}
-    assert colab_environment.compared_with_colab(expected, there) == "As in Colab."
-    there = {"python": "3.11.7", "torch": "2.13.0+cpu"}
-    differ = "Python 3.11.7 instead of 3.13, torch 2.13.0 instead of 2.11.0, anywidget none instead of 0.9.21"
-    assert colab_environment.compared_with_colab(expected, there) == f"As in Colab, but {differ}."
+    installed_versions = {"python": "3.13.0", "torch": "2.11.0+cpu", "anywidget": "0.9.21"}
+    assert colab_environment.compared_with_colab(expected, installed_versions) == "As in Colab."
+    installed_versions = {"python": "3.11.7", "torch": "2.13.0+cpu"}
+    differences = "Python 3.11.7 instead of 3.13, torch 2.13.0 instead of 2.11.0, anywidget none instead of 0.9.21"
+    assert colab_environment.compared_with_colab(expected, installed_versions) == f"As in Colab, but {differences}."
 
 
 def test_only_a_working_python_is_used(tmp_path, monkeypatch):
@@ -394,11 +405,11 @@ def test_only_a_working_python_is_used(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setattr(colab_environment.Path, "home", lambda: tmp_path)
     assert colab_environment.interpreter("3.13.15") is None
-    own = tmp_path / ".pyenv" / "versions" / "3.13.1" / "bin" / "python3.13"
-    own.parent.mkdir(parents=True)
-    own.write_text("#!/bin/sh\nexit 0\n")
-    own.chmod(0o755)
-    assert colab_environment.interpreter("3.13.15") == str(own)
+    python = tmp_path / ".pyenv" / "versions" / "3.13.1" / "bin" / "python3.13"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\nexit 0\n")
+    python.chmod(0o755)
+    assert colab_environment.interpreter("3.13.15") == str(python)
 
 
 def test_replaced_packages_are_reported():
@@ -436,8 +447,8 @@ def test_lint_runs_every_quick_check_of_the_notebooks():
 
 
 def test_requirements_pin_the_pytorch_of_pyproject():
-    (pinned,) = re.findall(r'(?m)^constraint-dependencies = \["(torch==.+)"\]$', read("pyproject.toml"))
-    assert re.findall(r"(?m)^torch==.*$", read("requirements.txt")) == [pinned]
+    (pinned_torch,) = re.findall(r'(?m)^constraint-dependencies = \["(torch==.+)"\]$', read("pyproject.toml"))
+    assert re.findall(r"(?m)^torch==.*$", read("requirements.txt")) == [pinned_torch]
     assert "torch==" not in read("tools/lock.sh")
 
 
@@ -484,20 +495,23 @@ def test_a_workflow_calls_make_and_may_only_read(path):
     for job in workflow["jobs"].values():
         assert job["timeout-minutes"] <= 90
         each_verb = job.get("strategy", {}).get("matrix", {}).get("verb", [])
-        ran = [step["run"] for step in job["steps"] if "run" in step and "name" not in step]
-        ran = [f"make {verb}" for verb in each_verb] if ran == ["make ${{ matrix.verb }}"] else ran
-        ran = [command.split(" ONLY=")[0] for command in ran]
-        assert all(command == ".ci/run" or command.removeprefix("make ") in verbs for command in ran), ran
+        commands = [step["run"] for step in job["steps"] if "run" in step and "name" not in step]
+        commands = [f"make {verb}" for verb in each_verb] if commands == ["make ${{ matrix.verb }}"] else commands
+        commands = [command.split(" ONLY=")[0] for command in commands]
+        assert all(command == ".ci/run" or command.removeprefix("make ") in verbs for command in commands), commands
         assert all(re.search(r"@v\d+$", step["uses"]) for step in job["steps"] if "uses" in step)
-        assert len(ran) == max(1, len(each_verb)) or job.get("permissions") == {"pages": "write", "id-token": "write"}
+        assert len(commands) == max(1, len(each_verb)) or job.get("permissions") == {
+            "pages": "write",
+            "id-token": "write",
+        }
 
 
 def test_a_failed_test_job_keeps_its_reports():
     for name in ("cpu", "gpu", "weekly"):
         workflow = yaml.safe_load((notebooks.ROOT / ".github" / "workflows" / f"{name}.yml").read_text("utf-8"))
         for job in workflow["jobs"].values():
-            last = job["steps"][-1]
-            assert last["if"] == "failure()" and last["with"]["path"] == "_build/reports"
+            last_step = job["steps"][-1]
+            assert last_step["if"] == "failure()" and last_step["with"]["path"] == "_build/reports"
 
 
 def test_there_is_a_workflow_for_each_promise():

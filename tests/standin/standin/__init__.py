@@ -28,7 +28,7 @@ import torch
 
 NAME = "standin"
 # Private names of PyTorch, which may disappear; version 2.13.0 has all of them.
-PRIVATE = (
+PRIVATE_NAMES = (
     "_C._acc.create_empty_tensor",
     "_C._construct_storage_from_data_pointer",
     "_C._dispatch_get_registrations_for_dispatch_key",
@@ -38,23 +38,23 @@ PRIVATE = (
     "utils.backend_registration._DummyBackendModule",
     "utils.backend_registration._setup_privateuseone_for_python_backend",
 )
-registered = []  # Libraries, kept alive here because their registrations end with them
+libraries = []  # Libraries, kept alive here because their registrations end with them
 
 
 def autoload():
     """Register the device; PyTorch calls this on import, through the entry point in ``standin-0.0.dist-info``."""
     torch.utils.rename_privateuse1_backend(NAME)
-    if reason := missing():
+    if reason := reason_unavailable():
         _register_only_the_name(reason)
     else:
         from .register import register
 
-        registered.extend(register())
+        libraries.extend(register())
 
 
-def missing():
+def reason_unavailable():
     """Return why this PyTorch cannot have the device, or None if it can."""
-    for path in PRIVATE:
+    for path in PRIVATE_NAMES:
         value = torch
         for name in path.split("."):
             value = getattr(value, name, None)

@@ -4,28 +4,28 @@ import torch
 
 from . import NAME
 
-HALF = (
+HALF_OPERATIONS = (
     "addbmm addmm addmv addr baddbmm bmm chain_matmul conv1d conv2d einsum linalg_vecdot linear matmul mm mv"
     " scaled_dot_product_attention"
 )
-FULL = (
+FULL_OPERATIONS = (
     "exp expm1 log log1p logsumexp reciprocal rsqrt pow.Tensor_Scalar pow.Tensor_Tensor softplus layer_norm rms_norm"
     " native_layer_norm nll_loss kl_div mse_loss prod prod.dim_int softmax.int log_softmax.int cumprod cumsum sum"
     " sum.dim_IntList linalg_vector_norm"
 )
 
 
-def casts():
+def autocast_kernels():
     """Yield each operation that autocast changes, and the kernel that it calls instead."""
-    for names, half in ((HALF, True), (FULL, False)):
-        for name, _, overload in (full.partition(".") for full in names.split()):
+    for names, half in ((HALF_OPERATIONS, True), (FULL_OPERATIONS, False)):
+        for name, _, overload in (operation.partition(".") for operation in names.split()):
             op = getattr(getattr(torch.ops.aten, name), overload or "default")
             yield op, _casting(op, half)
 
 
 def _casting(op, half):
     """Return a kernel that casts floating-point tensors and then calls the operation without autocast."""
-    below = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)
+    keys_below = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)
 
     def cast(x):
         if isinstance(x, (list, tuple)):
@@ -35,7 +35,7 @@ def _casting(op, half):
         return x
 
     def kernel(*args, **kwargs):
-        with torch._C._ExcludeDispatchKeyGuard(below):
+        with torch._C._ExcludeDispatchKeyGuard(keys_below):
             return op(*map(cast, args), **{name: cast(x) for name, x in kwargs.items()})
 
     return kernel

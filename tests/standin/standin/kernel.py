@@ -14,9 +14,11 @@ from .random_numbers import drawing, generator_of
 INDICES = {"index": {"indices"}, "index_put_": {"indices"}, "_index_put_impl_": {"indices"}}
 # Errors of the CPU about an index out of range. CUDA's kernels find such an index while they run, and fail with an
 # assertion.
-ASSERTED = re.compile(r"^index -?\d+ is out of bounds|^index out of range in self|^Target -?\d+ is out of bounds")
-ASSERTION = f"{NAME} error: device-side assert triggered"
-failed = []  # the first assertion: as on CUDA, no operation works after it
+CPU_INDEX_ERROR = re.compile(
+    r"^index -?\d+ is out of bounds|^index out of range in self|^Target -?\d+ is out of bounds"
+)
+DEVICE_ASSERTION = f"{NAME} error: device-side assert triggered"
+failures = []  # the first assertion: as on CUDA, no operation works after it
 
 
 class Kernel:
@@ -25,51 +27,55 @@ class Kernel:
     def __init__(self, op, call=None):
         schema = op._schema
         self.op, self.call, self.name = op, call or op, schema.name.removeprefix("aten::")
-        self.names = [a.name for a in schema.arguments]
-        self.tensors = {a.name for a in schema.arguments if "Tensor" in str(a.type)}
+        self.argument_names = [a.name for a in schema.arguments]
+        self.tensor_arguments = {a.name for a in schema.arguments if "Tensor" in str(a.type)}
         written = {a.name: a.alias_info.before_set for a in schema.arguments if a.alias_info and a.alias_info.is_write}
         aliases = [r.alias_info.before_set for r in schema.returns if r.alias_info]
-        self.returned = [name for alias in aliases for name, its in written.items() if its == alias]
+        self.returned_arguments = [
+            name for alias in aliases for name, alias_set in written.items() if alias_set == alias
+        ]
         # The schema of batch normalization does not declare which arguments it writes.
-        self.written = {"running_mean", "running_var"} if self.name == "native_batch_norm" else set(written)
-        self.mixes = torch.Tag.pointwise in op.tags or self.name in INDICES
-        self.random = torch.Tag.nondeterministic_seeded in op.tags or "generator" in self.names
-        self.rounds = rounding.rounds(self.name) and not self.random
+        self.written_arguments = {"running_mean", "running_var"} if self.name == "native_batch_norm" else set(written)
+        self.mixes_devices = torch.Tag.pointwise in op.tags or self.name in INDICES
+        self.is_random = torch.Tag.nondeterministic_seeded in op.tags or "generator" in self.argument_names
+        self.rounds_differently = rounding.rounds_differently(self.name) and not self.is_random
 
     def __call__(self, *args, **kwargs):
-        if failed:
-            raise RuntimeError(ASSERTION)
-        given = dict(zip(self.names, args), **kwargs)
-        tensors = [x for name in self.tensors & given.keys() for x in _tensors(given[name])]
-        wide = self.rounds and rounding.is_wide(given, tensors, self.name)
-        new, changed = self.hosted(given, wide)
-        result = self.run(new)
-        for tensor, host, narrow in changed:
-            self.write_back(tensor, host, narrow)
-        if self.returned:
-            outputs = tuple(given[name] for name in self.returned)
+        if failures:
+            raise RuntimeError(DEVICE_ASSERTION)
+        arguments = dict(zip(self.argument_names, args), **kwargs)
+        tensors = [x for name in self.tensor_arguments & arguments.keys() for x in _tensors(arguments[name])]
+        in_float64 = self.rounds_differently and rounding.computes_in_float64(arguments, tensors, self.name)
+        cpu_arguments, written = self.to_cpu(arguments, in_float64)
+        result = self.run(cpu_arguments)
+        for tensor, host, float32_host in written:
+            self.write_back(tensor, host, float32_host)
+        if self.returned_arguments:
+            outputs = tuple(arguments[name] for name in self.returned_arguments)
             return outputs[0] if len(outputs) == 1 else outputs
-        return self.handed_over(result, wide)
+        return self.to_device(result, in_float64)
 
-    def hosted(self, given, wide):
-        """Return the CPU kernel's arguments, and for each one that it writes: (tensor, host tensor, narrow tensor)."""
-        new, changed = given.copy(), []
-        for name in self.tensors & given.keys():
-            value = given[name]
+    def to_cpu(self, arguments, in_float64):
+        """Return the CPU kernel's arguments, and for each one that it writes: (tensor, host tensor, float32 tensor)."""
+        cpu_arguments, written = arguments.copy(), []
+        for name in self.tensor_arguments & arguments.keys():
+            value = arguments[name]
             if isinstance(value, torch.Tensor):
-                new[name] = self.host(name, value, wide, changed)
+                cpu_arguments[name] = self.share_on_cpu(name, value, in_float64, written)
             elif isinstance(value, (list, tuple)):
-                new[name] = [x if x is None else self.host(name, x, wide, changed) for x in value]
-        if "device" in self.names:
-            new["device"] = "cpu"
-        if wide and new.get("dtype") is not None:
-            new["dtype"] = torch.float64
-        return new, changed
+                cpu_arguments[name] = [
+                    x if x is None else self.share_on_cpu(name, x, in_float64, written) for x in value
+                ]
+        if "device" in self.argument_names:
+            cpu_arguments["device"] = "cpu"
+        if in_float64 and cpu_arguments.get("dtype") is not None:
+            cpu_arguments["dtype"] = torch.float64
+        return cpu_arguments, written
 
-    def host(self, name, x, wide, changed):
-        """Return the CPU tensor that shares a tensor's memory, or its copy in float64 for a wide operation."""
+    def share_on_cpu(self, name, x, in_float64, written):
+        """Return the CPU tensor that shares a tensor's memory, or its copy for an operation in float64."""
         if x.device.type != NAME:
-            is_number = self.mixes and x.dim() == 0 and name not in self.written
+            is_number = self.mixes_devices and x.dim() == 0 and name not in self.written_arguments
             if x.is_cpu and (is_number or name in INDICES.get(self.name, ())):
                 return x
             raise RuntimeError(
@@ -77,46 +83,51 @@ class Kernel:
                 f"{x.device}! (when checking argument {name} of aten::{self.name})"
             )
         host = on_host(x)
-        narrow = host if wide and host.dtype == torch.float32 else None
-        if narrow is not None:
-            host = narrow.double()
-        if name in self.written:
-            changed.append((x, host, narrow))
+        float32_host = host if in_float64 and host.dtype == torch.float32 else None
+        if float32_host is not None:
+            host = float32_host.double()
+        if name in self.written_arguments:
+            written.append((x, host, float32_host))
         return host
 
-    def run(self, new):
+    def run(self, cpu_arguments):
         """Call the CPU's kernel."""
         call = self.call
         if self.name in QUIRKS:
-            QUIRKS[self.name](new)
-        if any(isinstance(new[name], (int, float, complex)) for name in self.tensors & new.keys()):
+            QUIRKS[self.name](cpu_arguments)
+        if any(
+            isinstance(cpu_arguments[name], (int, float, complex))
+            for name in self.tensor_arguments & cpu_arguments.keys()
+        ):
             # PyTorch may pass numbers in place of tensors, which needs a different overload
             call = self.op.overloadpacket
         try:
-            if "generator" in self.names:
-                return call(**{**new, "generator": generator_of(new)})
-            return drawing(lambda: call(**new)) if self.random else call(**new)
+            if "generator" in self.argument_names:
+                return call(**{**cpu_arguments, "generator": generator_of(cpu_arguments)})
+            return drawing(lambda: call(**cpu_arguments)) if self.is_random else call(**cpu_arguments)
         except (IndexError, RuntimeError) as error:
-            if ASSERTED.search(str(error)):
-                failed.append(error)
-                raise RuntimeError(ASSERTION) from error
+            if CPU_INDEX_ERROR.search(str(error)):
+                failures.append(error)
+                raise RuntimeError(DEVICE_ASSERTION) from error
             raise
 
-    def write_back(self, tensor, host, narrow):
+    def write_back(self, tensor, host, float32_host):
         """Copy the CPU kernel's result to a tensor of the device; if the kernel has moved it, share its new memory."""
-        if narrow is not None:
-            if narrow.shape != host.shape:
-                narrow.resize_(host.shape)
-            host = narrow.copy_(rounding.narrow(host, self.name))
+        if float32_host is not None:
+            if float32_host.shape != host.shape:
+                float32_host.resize_(host.shape)
+            host = float32_host.copy_(rounding.round_to_float32(host, self.name))
         if host.shape != tensor.shape or host.data_ptr() != tensor.data_ptr():
             move(tensor, host)
 
-    def handed_over(self, result, wide):
+    def to_device(self, result, in_float64):
         """Return the result of the CPU's kernel as tensors of the device."""
         if isinstance(result, torch.Tensor):
-            return on_device(rounding.narrow(result, self.name) if wide and result.dtype == torch.float64 else result)
+            return on_device(
+                rounding.round_to_float32(result, self.name) if in_float64 and result.dtype == torch.float64 else result
+            )
         if isinstance(result, (list, tuple)):
-            return type(result)(self.handed_over(x, wide) for x in result)
+            return type(result)(self.to_device(x, in_float64) for x in result)
         return result
 
 

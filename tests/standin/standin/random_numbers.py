@@ -40,9 +40,9 @@ class Generator(torch._C.Generator):
 default = Generator(NAME)
 
 
-def generator_of(given):
+def generator_of(arguments):
     """Return the generator that a call names, or the device's own; reject a generator of the CPU."""
-    source = given.get("generator") or default
+    source = arguments.get("generator") or default
     if source._cdata not in Generator.ours:
         raise RuntimeError(f"Expected a '{NAME}' device type for generator but found '{source.device.type}'")
     return source

@@ -52,7 +52,7 @@ def register():
     }.items():
         kernels.impl(op, kernel, "PrivateUse1")
     fallback.fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")
-    for op, kernel in autocast.casts():
+    for op, kernel in autocast.autocast_kernels():
         kernels.impl(op, kernel, "AutocastPrivateUse1")
     torch.Generator = random_numbers.Generator
     torch.UntypedStorage.__new__ = memory.new_storage
