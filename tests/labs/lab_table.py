@@ -682,7 +682,7 @@ LABS = {
         keys=('input[aria-label="Layers"]', "ArrowRight"),
         play=play_with_budget,
         touch=touch_budget,
-        scrolls=(".tl-rail input", ".tl-stack", ".tl-status"),
+        scrolls=(".tl-track input", ".tl-stack", ".tl-status"),
         nonsense=(
             ("Heads, typed", "7", "d_model 768 is not a multiple of 7.", "16", "16 heads instead of 12"),
             ("Layers, typed", "129", "Layers must be from 1 to 128, not 129.", "13", "13 layers instead of 12"),

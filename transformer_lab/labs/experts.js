@@ -9,7 +9,7 @@ import { frame } from "./frame.js";
 import { range, sum } from "./maths.js";
 import { button, choice, commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace } from "./ui.js";
 import { action, onOff, set, setText, sliderWithInput, widest } from "./ui.js";
-import { counted, legible, places, quoted } from "./words.js";
+import { plural, legible, fixed, quoted } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./experts_maths.js").Settings & { shared: boolean, token: number }} State */
@@ -38,17 +38,17 @@ function expertCard(model, expert, experts, seq) {
   const pick = (x) => commit(model, { bias: model.get("bias").map((old, i) => (i === expert ? write(x) : old)) });
   const dial = sliderWithInput(
     `Bias of expert ${expert}`,
-    { ends: [-most, most], step, whole: false, write: places, props: { class: "tl-bias" } },
+    { ends: [-most, most], step, whole: false, write: fixed, props: { class: "tl-bias" } },
     pick,
   );
   const head = element("div", { class: "tl-card-head" }, element("span", {}, `expert ${expert}`), reservedBox(count));
   const node = element("div", { class: "tl-expert", style: hue(expert, experts) }, head, bar, group("bias", dial.node));
   const draw = (load, mean, bias) => {
-    setText(count, counted(load, "token"));
+    setText(count, plural(load, "token"));
     set(bar, { style: `--size: ${load / seq}; --mean: ${mean / seq}` });
     dial.show(bias);
   };
-  const reserveAll = () => reserveSpace(count, counted(Math.max(seq, 2), "token"));
+  const reserveAll = () => reserveSpace(count, plural(Math.max(seq, 2), "token"));
   return { node, draw, reserveAll };
 }
 
@@ -99,7 +99,7 @@ function flowPanel(model) {
 
   const reserveAll = () => {
     for (const card of cards) card.reserveAll();
-    reserveSpace(sharedCount, counted(Math.max(tokens.length, 2), "token"));
+    reserveSpace(sharedCount, plural(Math.max(tokens.length, 2), "token"));
   };
 
   function draw({ token, bias, shared }, { chosen, weights, loads, usual }) {
@@ -120,7 +120,7 @@ function flowPanel(model) {
       set(toShared[i], { visibility: shared && i === token ? "visible" : "hidden" });
     }
     if (hasShared) {
-      setText(sharedCount, shared ? counted(tokens.length, "token") : "off");
+      setText(sharedCount, shared ? plural(tokens.length, "token") : "off");
       set(sharedHead.parentElement, { "data-off": !shared });
     }
   }
@@ -257,10 +257,10 @@ function numbersPanel(model) {
     setText(score, state.order === "sigmoid-topk" ? "sigmoid" : "softmax");
     for (const [expert, row] of rows.entries()) {
       const at = chosen[token].indexOf(expert);
-      setText(row.logit, places(state.logits[token][expert]));
-      setText(row.kept, places(scores[token][expert], 3));
-      setText(row.biased, places(scores[token][expert] + bias[expert], 3));
-      setText(row.weight, at < 0 ? "–" : places(weights[token][at], 3));
+      setText(row.logit, fixed(state.logits[token][expert]));
+      setText(row.kept, fixed(scores[token][expert], 3));
+      setText(row.biased, fixed(scores[token][expert] + bias[expert], 3));
+      setText(row.weight, at < 0 ? "–" : fixed(weights[token][at], 3));
       setText(row.output, at < 0 ? "not\ncomputed" : written(outputs[expert][token]));
       set(row.node, { "data-off": at < 0 });
     }
@@ -269,7 +269,7 @@ function numbersPanel(model) {
     setText(always.output, own ? written(own) : "off");
     set(always.node, { "data-off": !own });
     const ofToken = outputs.map((each) => each[token]);
-    setText(total.weight, own ? "" : places(sum(weights[token]), 3));
+    setText(total.weight, own ? "" : fixed(sum(weights[token]), 3));
     setText(total.output, written(mixed(chosen[token], weights[token], ofToken, own)));
   }
   return { node, draw, reserveAll };

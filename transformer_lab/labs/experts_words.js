@@ -1,15 +1,15 @@
 // The texts of the experts lab.
 
 import { sum } from "./maths.js";
-import { counted, grouped, listed, places, quotedAt } from "./words.js";
+import { plural, grouped, listed, fixed, quotedAt } from "./words.js";
 
-const plain = (x) => places(x, Number.isInteger(x) ? 0 : 2);
+const plain = (x) => fixed(x, Number.isInteger(x) ? 0 : 2);
 
 // Writes a vector as (0.41, −1.20), with an ellipsis for features that are not shown. On a phone the table has one
 // number per line.
 /** @type {(vector: number[], features: number) => string} */
 export const vectorText = (vector, features) =>
-  `(${[...vector.map((x) => places(x)), ...(features > vector.length ? ["…"] : [])].join(",\n")})`;
+  `(${[...vector.map((x) => fixed(x)), ...(features > vector.length ? ["…"] : [])].join(",\n")})`;
 
 // Describes the experts of the chosen token.
 /**
@@ -18,8 +18,8 @@ export const vectorText = (vector, features) =>
  * ) => string}
  */
 export function routeText(tokens, token, chosen, weights, near) {
-  const goals = chosen.map((expert, i) => `expert ${expert} (${places(weights[i])})`);
-  const missed = near ? `Expert ${near.expert} comes next, ${places(near.by, 3)} behind.` : "No expert is left out.";
+  const goals = chosen.map((expert, i) => `expert ${expert} (${fixed(weights[i])})`);
+  const missed = near ? `Expert ${near.expert} comes next, ${fixed(near.by, 3)} behind.` : "No expert is left out.";
   return `${quotedAt(tokens, token)} goes to ${listed(goals)}. ${missed}`;
 }
 
@@ -27,8 +27,8 @@ export function routeText(tokens, token, chosen, weights, near) {
 export function loadsText(loads, tokens) {
   const mean = sum(loads) / loads.length;
   const most = Math.max(...loads);
-  if (Math.min(...loads) === most) return `Every expert has ${counted(most, "token")}: the load is even.`;
-  return `Expert ${loads.indexOf(most)} has ${most} of ${counted(tokens, "token")}; the mean is ${plain(mean)}.`;
+  if (Math.min(...loads) === most) return `Every expert has ${plural(most, "token")}: the load is even.`;
+  return `Expert ${loads.indexOf(most)} has ${most} of ${plural(tokens, "token")}; the mean is ${plain(mean)}.`;
 }
 
 // Describes the changes by the biases. With a single bias, `moved` is in the order in which its slider causes the
@@ -38,10 +38,10 @@ export function movedText(tokens, moved, bias) {
   if (!bias.some(Boolean)) return "All biases are 0.";
   if (!moved.length) return "The biases have changed no token’s experts yet.";
   const one = bias.filter(Boolean).length === 1;
-  if (!one) return `The biases have changed the experts of ${counted(moved.length, "token")}.`;
+  if (!one) return `The biases have changed the experts of ${plural(moved.length, "token")}.`;
   const first = quotedAt(tokens, moved[0]);
   if (moved.length === 1) return `The bias changed the experts of ${first} alone.`;
-  return `The bias changed the experts of ${first} first, and of ${counted(moved.length, "token")} in all.`;
+  return `The bias changed the experts of ${first} first, and of ${plural(moved.length, "token")} in all.`;
 }
 
 // The longest text that can occur with k experts per token.

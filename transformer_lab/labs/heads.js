@@ -163,7 +163,7 @@ function headPanel(model, { layers, heads, queries, keys, tokens, keyTokens, own
   const node = element(
     "div",
     { class: "tl-halves" },
-    element("div", { class: "tl-stays" }, label(name), map.node),
+    element("div", { class: "tl-sticky" }, label(name), map.node),
     element(
       "div",
       {},

@@ -1,7 +1,7 @@
 // The texts of the influence lab, and its numbers as text.
 
 import { clamp } from "./maths.js";
-import { listed, places, quoted } from "./words.js";
+import { listed, fixed, quoted } from "./words.js";
 
 /** @typedef {(number | null)[][]} Table How far output i moves when token j is replaced, at [j][i]; null is NaN. */
 /**
@@ -20,7 +20,7 @@ import { listed, places, quoted } from "./words.js";
 export function moveText(x) {
   if (x === null) return "NaN";
   if (x === 0) return "0";
-  return x < 0.005 ? "<0.01" : places(x, x < 9.95 ? 2 : 0);
+  return x < 0.005 ? "<0.01" : fixed(x, x < 9.95 ? 2 : 0);
 }
 
 // The place of a move on the colour map, from 0 to 1, by its order of magnitude.

@@ -8,7 +8,7 @@ import { blend, clamp, dot, softmax } from "./maths.js";
 import { animateFrom, positionsOf } from "./motion.js";
 import { button, choice, commit, element, field, getTraits, group, observe, reservedBox, reserveSpace } from "./ui.js";
 import { set, setText, sliderWithInput, widest, withRoles } from "./ui.js";
-import { minus, places, tuple } from "./words.js";
+import { minus, fixed, tuple } from "./words.js";
 
 /** @typedef {[number, number]} Point */
 /** @typedef {{ reach: number, coldest: number, hottest: number }} Limits The plane goes from −reach to reach. */
@@ -47,7 +47,7 @@ const USUAL = "√d, the usual temperature";
 
 const rounded = (x) => Math.round(x * 100) / 100;
 const typedPoint = (point) => point.map((x) => String(rounded(x))).join(", ");
-const pointText = (point) => tuple(point, places);
+const pointText = (point) => tuple(point, fixed);
 
 function parsePoint(text, { reach }) {
   const parts = text
@@ -219,12 +219,12 @@ function temperaturePanel(model) {
       ends: [coldest, hottest],
       whole: false,
       write: digitsOf,
-      placeOf: (temperature) => sliderOf(temperature, limits),
+      positionOf: (temperature) => sliderOf(temperature, limits),
       valueAt: (at) => temperatureOf(at, limits),
     },
     pick,
   );
-  set(input.node, { class: "tl-dial tl-temperature" });
+  set(input.node, { class: "tl-slider tl-temperature" });
   const reserveAll = () => reserveSpace(reading, USUAL, "matches are divided by it");
 
   function draw({ temperature }) {
@@ -276,9 +276,9 @@ function scoresTable(labels) {
     const before = scaled && positionsOf(node, moving, partOf);
     setText(scoreHead, similarity === "dot" ? "q · k" : "−½ distance²");
     for (const [i, row] of rows.entries()) {
-      setText(row.score, places(scores[i]));
-      setText(row.divided, places(scores[i] / temperature));
-      setText(row.weight, places(weights[i]));
+      setText(row.score, fixed(scores[i]));
+      setText(row.divided, fixed(scores[i] / temperature));
+      setText(row.weight, fixed(weights[i]));
       row.bar.style.setProperty("--size", weights[i]);
     }
     if (before) animateFrom(before, node, moving, partOf);

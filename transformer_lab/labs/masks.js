@@ -11,7 +11,7 @@ import { clamp, range, sum } from "./maths.js";
 import { makePaintable } from "./paint.js";
 import { button, choice, commit, element, field, getTraits, group, observe, parsedInput, reservedBox } from "./ui.js";
 import { CHIPS, reserveSpace, set, setText, widest, widthInEms } from "./ui.js";
-import { parseNumber, places, quoted, shapeText, short } from "./words.js";
+import { parseNumber, fixed, quoted, shapeText, short } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./masks_maths.js").State} State */
@@ -190,7 +190,7 @@ function cellStyles({ keys, mistake }, largest) {
     weights: (weight, hidden, kind) => {
       const none = hidden && weight < 0.0005;
       const lost = kind === "lost" && !hidden && mistake !== "inverted";
-      const text = keys.length > 9 ? places(weight).replace(/^0/, "") : places(weight);
+      const text = keys.length > 9 ? fixed(weight).replace(/^0/, "") : fixed(weight);
       return {
         text: kind === "empty" ? "" : none ? "0" : text,
         alarm: kind !== "empty" && (lost || (hidden && weight >= LEAST)),
@@ -223,7 +223,7 @@ function stagesPanel(model, el, computed, redraw) {
   });
   tabs.node.classList.add("tl-tabs");
   const shown = names.map((name) => stages[name].node);
-  const node = element("div", { class: "tl-stays" }, all ? tabs.node : [], shown);
+  const node = element("div", { class: "tl-sticky" }, all ? tabs.node : [], shown);
   const mistakes = Object.values(MISTAKES);
   reserveSpace(stages.masked.formula, ...new Set(mistakes.map(({ masked }) => masked)));
   reserveSpace(stages.weights.formula, ...new Set(mistakes.map(({ weights }) => weights)));
@@ -318,7 +318,7 @@ function blendBar() {
 
   function drawLost(segment, lost) {
     set(segment, { class: "tl-portion tl-lost", hidden: lost < LEAST });
-    setText(segment, lost > 0.999 ? "nothing" : lost > 0.12 ? `${places(lost)} lost` : "");
+    setText(segment, lost > 0.999 ? "nothing" : lost > 0.12 ? `${fixed(lost)} lost` : "");
   }
   function drawShare(segment, weight, key, seen) {
     const { background, color } = cellColours(BLUES, weight);

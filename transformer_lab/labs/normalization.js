@@ -286,7 +286,7 @@ function render({ model, el }) {
   const verdict = element("span");
   const question = element("p");
   const wide = batch * (36 + 34 * features) > 350; // in pixels; a wider cube does not fit in two columns
-  if (wide) disturb.node.classList.add("tl-stays"); // on a phone, the cubes do not fit side by side
+  if (wide) disturb.node.classList.add("tl-sticky"); // on a phone, the cubes do not fit side by side
   const title = element(
     "p",
     { class: "tl-label" },

@@ -1,6 +1,6 @@
 // The normalization lab's texts about axes, norms and entries.
 
-import { counted, minus, places, shapeText } from "./words.js";
+import { plural, minus, fixed, shapeText } from "./words.js";
 
 /** @typedef {import("./normalization_maths.js").Norm} Norm */
 
@@ -56,11 +56,11 @@ export function asCode(shape, dims, groups, center) {
 }
 
 /** @type {(x: number) => string} */
-export const numberText = (x) => (Number.isInteger(x) ? minus(String(x)) : places(x));
+export const numberText = (x) => (Number.isInteger(x) ? minus(String(x)) : fixed(x));
 // Formats the change of an entry.
 /** @type {(x: number) => string} */
 export const changeText = (x) =>
-  Number(x.toFixed(2)) === 0 ? "≈0" : `${x > 0 ? "+" : ""}${places(x, Math.abs(x) >= 10 ? 1 : 2)}`;
+  Number(x.toFixed(2)) === 0 ? "≈0" : `${x > 0 ? "+" : ""}${fixed(x, Math.abs(x) >= 10 ? 1 : 2)}`;
 
 // Describes the shared statistics.
 /** @type {(norm: Norm) => string} */
@@ -85,10 +85,10 @@ export function ruleText({ dims, groups, center }) {
 /** @type {(entry: Entry, norm: Omit<Norm, "eps">) => string} */
 export function entryText({ index, value, mean, deviation, sharers, normalized, by, moved }, norm) {
   const shares = norm.center
-    ? `its mean ${places(mean)} and standard deviation ${places(deviation)}`
-    : `its root mean square ${places(deviation)}`;
-  const rest = sharers ? `${counted(sharers, "other")}: ${sharersText(norm.dims, norm.groups)}` : "no other entry";
-  const becomes = `Its normalized value is ${places(normalized)}${by ? `, moved by ${by}` : ""}.`;
+    ? `its mean ${fixed(mean)} and standard deviation ${fixed(deviation)}`
+    : `its root mean square ${fixed(deviation)}`;
+  const rest = sharers ? `${plural(sharers, "other")}: ${sharersText(norm.dims, norm.groups)}` : "no other entry";
+  const becomes = `Its normalized value is ${fixed(normalized)}${by ? `, moved by ${by}` : ""}.`;
   const [count, all] = moved || [];
   const have = count === 1 || !count ? "has" : "have";
   const leaked = moved ? ` Of ${all} entries of other tokens, ${count || "none"} ${have} moved.` : "";

@@ -71,7 +71,7 @@ function sizeControl(model, name, words, marks) {
   const label = `${letter}, ${words}`;
   const head = element("p", { class: "tl-note" }, `${label}: ${ends.map(grouped).join(" to ")}`);
   const parse = (text) => parseSize(name, text, ends);
-  const how = name === "n" ? { placeOf: (n) => Math.round(sliderOf(n)), valueAt: tokensOf } : {};
+  const how = name === "n" ? { positionOf: (n) => Math.round(sliderOf(n)), valueAt: tokensOf } : {};
   const size = sliderWithInput(label, { ends, head, marks, parse, ...how }, (value) =>
     commit(model, { [name]: value }),
   );
@@ -79,7 +79,7 @@ function sizeControl(model, name, words, marks) {
     size.show(value);
     set(size.input, { "aria-valuetext": `${grouped(value)} ${words}` });
   };
-  set(size.node, { class: `tl-dial tl-size-${name}` });
+  set(size.node, { class: `tl-slider tl-size-${name}` });
   return { node: size.node, show };
 }
 
@@ -108,7 +108,7 @@ function sizesPanel(model) {
     });
     setText(mark, `equal: ${sizeText(equal)}`);
   }
-  return { node: element("div", { class: "tl-dials tl-stays" }, nodes), draw };
+  return { node: element("div", { class: "tl-sliders tl-sticky" }, nodes), draw };
 }
 
 // One order: its formula, picture and costs, or the reason why it is impossible.
@@ -466,7 +466,7 @@ function stepsPanel(model) {
     form.node,
     element("div", {}, table.nodes, memory.nodes),
   );
-  const node = element("div", {}, element("div", { class: "tl-stays" }, walk.nodes), forms);
+  const node = element("div", {}, element("div", { class: "tl-sticky" }, walk.nodes), forms);
 
   // All texts for one token: pairs of a node and its text.
   function linesOf(sequence, now, row, t) {

@@ -44,7 +44,7 @@ function stepSlider(model, label, trait, ends, steps, note) {
     whole: false,
     write: String,
     parse: (text) => parseStep(text, label, ends, steps),
-    placeOf: (value) => Math.round(value * steps),
+    positionOf: (value) => Math.round(value * steps),
     valueAt: (place) => place / steps,
   };
   return sliderWithInput(label, options, (value) => commit(model, { [trait]: value }));
@@ -60,7 +60,7 @@ function topKSlider(model, stored, all) {
       ends: [1, all],
       write,
       parse: (text) => parseTopK(text, stored, all),
-      placeOf: (k) => (k === null || k > stored ? stored + 1 : k),
+      positionOf: (k) => (k === null || k > stored ? stored + 1 : k),
       valueAt: (place) => (place > stored ? null : place),
     },
     (top_k) => commit(model, { top_k }),

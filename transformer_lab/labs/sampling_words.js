@@ -1,6 +1,6 @@
 // The sampling lab's texts, and the parsers of its fields.
 
-import { counted, grouped, legible, parseNumber, places, quoted } from "./words.js";
+import { plural, grouped, legible, parseNumber, fixed, quoted } from "./words.js";
 
 /** @typedef {import("./sampling_maths.js").Choice} Choice */
 /** @typedef {import("./sampling_maths.js").Stored} Stored */
@@ -35,14 +35,14 @@ export const othersText = (count) => `${grouped(count)} others`;
 
 // Formats a probability to three places. A nonzero probability is never written as zero.
 /** @type {(p: number) => string} */
-export const shareText = (p) => (p > 0 && p < 0.0005 ? "< 0.001" : places(p, 3));
+export const shareText = (p) => (p > 0 && p < 0.0005 ? "< 0.001" : fixed(p, 3));
 
 /** @type {(stored: Stored, temperature: number, choice: Choice) => string} */
 export function choiceText(stored, temperature, { after, kept, mass }) {
   const best = tokenText(stored.tokens[0]);
   if (temperature === 0) return `Greedy: the highest score wins, ${best}. Nothing is drawn.`;
   const all = kept === stored.vocab_size;
-  const some = `${counted(kept, "token")} of ${grouped(stored.vocab_size)} ${kept === 1 ? "is" : "are"} kept`;
+  const some = `${plural(kept, "token")} of ${grouped(stored.vocab_size)} ${kept === 1 ? "is" : "are"} kept`;
   const what = all ? `All ${grouped(kept)} tokens are kept` : `${some}, ${shareText(mass)} of the probability`;
   return `${what}; ${best} is likeliest, with ${shareText(after[0])}.`;
 }

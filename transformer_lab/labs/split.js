@@ -80,7 +80,7 @@ function beforeAndAfter(model, example) {
     grid.mark(index, { "tl-misplaced": range(ids.length).filter((flat) => isMisplaced(step, flat)) });
   }
 
-  const node = element("div", { class: "tl-row tl-before-after tl-stays" });
+  const node = element("div", { class: "tl-row tl-before-after tl-sticky" });
   node.append(...pictures.map((picture) => picture.node));
   const cellsOf = ({ grid }) => grid.node.querySelectorAll(".tl-cell");
   const draw = (way, ends, which, cell) => {

@@ -10,15 +10,14 @@ import { parseChain, run, textOf } from "./strides_chain.js";
 import { isContiguous, placeOf, storagePlaces } from "./strides_rules.js";
 import { button, choice, commit, element, field, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
 import { CHIPS, setText, sliderWithInput } from "./ui.js";
-import { counted, parseNumber, parseShape, shapeText } from "./words.js";
+import { plural, parseNumber, parseShape, shapeText } from "./words.js";
 
 /** @typedef {import("./strides_rules.js").Strided} Strided */
 /** @typedef {import("./ui.js").Model} Model */
 
 // Describes the chosen element. The next element is `gap` places further in storage; `shared` elements have this place.
 function elementText(index, number, place, gap, shared) {
-  const away =
-    gap === 0 ? "at the same place" : `${counted(Math.abs(gap), "place")} ${gap > 0 ? "further on" : "back"}`;
+  const away = gap === 0 ? "at the same place" : `${plural(Math.abs(gap), "place")} ${gap > 0 ? "further on" : "back"}`;
   const next =
     gap === null ? "It is the last element in reading order." : `The next element in reading order is ${away}.`;
   const others = shared > 1 ? ` ${shared} elements share this place.` : "";

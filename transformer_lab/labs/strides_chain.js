@@ -2,7 +2,7 @@
 
 import { product } from "./maths.js";
 import { arange, operations, refuse, Refused } from "./strides_rules.js";
-import { counted, quoted } from "./words.js";
+import { plural, quoted } from "./words.js";
 
 /** @typedef {import("./strides_rules.js").Strided} Strided */
 // One operation, and its canonical text.
@@ -19,7 +19,7 @@ function checkArguments({ name, args, inBrackets }) {
   const most = MOST_NUMBERS[name];
   if (inBrackets && most !== undefined) refuse(`${name} takes plain numbers, not a list of them.`);
   if (args.length > most) {
-    const allowed = most ? counted(most, "number") : "no numbers";
+    const allowed = most ? plural(most, "number") : "no numbers";
     refuse(`${name} takes ${allowed}${most > 1 ? " at most" : ""}; got ${args.length}.`);
   }
   if (!args.length && inBrackets && name === "squeeze") refuse("squeeze: an empty list names no axis.");

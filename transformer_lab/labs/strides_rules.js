@@ -1,7 +1,7 @@
 // PyTorch's rules for views of one storage: shapes, strides, and the errors of view.
 
 import { clamp, contiguousStrides, dot, product, range, unravel } from "./maths.js";
-import { counted, shapeText } from "./words.js";
+import { plural, shapeText } from "./words.js";
 
 /**
  * A strided view of a storage. `storage` holds numbers of the first tensor; `copied` says whether the last operation
@@ -78,7 +78,7 @@ const axisOf = (dim, count, name) => {
   if (dim >= -reach && dim < reach) return dim < 0 ? dim + reach : dim;
   const ends = `dimensions range from ${-reach} to ${reach - 1}`;
   return refuse(
-    `${name}: dimension ${dim} is out of range; this tensor has ${counted(count, "axis", "axes")}, so ${ends}.`,
+    `${name}: dimension ${dim} is out of range; this tensor has ${plural(count, "axis", "axes")}, so ${ends}.`,
   );
 };
 
