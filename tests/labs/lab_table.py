@@ -347,10 +347,10 @@ LABS = {
         sent={"a": [5, 3, 2], "b": [2, 4], "mode": "matmul", "index": [1, 1, 1]},
         refused={"a": (-1,), "b": (1,) * 9, "mode": "x"},
         linked="mode",
-        keys=(".tl-knob", "ArrowUp"),
+        keys=(".tl-draggable", "ArrowUp"),
         play=play_with_broadcasting,
         touch=touch_broadcasting,
-        scrolls=(".tl-knob", ".tl-grid"),
+        scrolls=(".tl-draggable", ".tl-grid"),
         nonsense=(
             ("Shape of a", "3, -1", "A size is a whole number", "5, 1", "shape (5, 4)"),
             ("Shape of b", "99999999999", "A size must be from 0 to 1,000,000,000", "7", "shape (3, 7)"),

@@ -6,8 +6,8 @@ import { listed, quoted } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /**
- * How the URL stores a lab's traits: as query parameters with the prefix `prefix`. `decode` returns the valid values, and
- * an error message for the invalid ones. Without `prefix`, the URL does not store the state.
+ * How the URL stores a lab's traits: as query parameters that begin with `prefix`. `decode` returns the valid values,
+ * and an error message for the invalid ones. Without `prefix`, the URL does not store the state.
  * @typedef {object} UrlState
  * @property {string[]} names of the traits
  * @property {string} [prefix]

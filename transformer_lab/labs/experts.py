@@ -7,8 +7,8 @@ from ..arguments import type_name
 from ..mixture import MixtureOfExperts
 from .lab import Lab, as_integer, as_option, as_strings, as_tensor, script, style, tensor_trait
 
-MOST_TOKENS, MOST_EXPERTS = 12, 8
-MOST_BIAS = 1
+MAX_TOKENS, MAX_EXPERTS = 12, 8
+MAX_BIAS = 1
 STEP = 0.01  # the change of a bias in one step of balancing
 FEATURES = 2  # the number of features of each vector that the lab shows
 ORDERS = ("softmax-topk", "topk-softmax", "sigmoid-topk")
@@ -36,16 +36,16 @@ def _as_input(mixture, x):
     if not isinstance(mixture, MixtureOfExperts):
         raise TypeError(f"mixture must be a MixtureOfExperts, got {type_name(mixture)}")
     n_experts, d_model = mixture.router.weight.shape
-    if not 2 <= n_experts <= MOST_EXPERTS:
-        raise ValueError(f"mixture must have 2 to {MOST_EXPERTS} experts, got {n_experts}")
+    if not 2 <= n_experts <= MAX_EXPERTS:
+        raise ValueError(f"mixture must have 2 to {MAX_EXPERTS} experts, got {n_experts}")
     if x is None:
         raise ValueError(f"x must be given for a mixture of your own, in shape (seq, {d_model}), got None")
-    return as_tensor("x", x, "(seq, d_model)", (1, d_model), (MOST_TOKENS, d_model))
+    return as_tensor("x", x, "(seq, d_model)", (1, d_model), (MAX_TOKENS, d_model))
 
 
 def _as_bias(bias, n_experts):
     """Return the biases as a float32 tensor, or raise an error."""
-    return as_tensor("bias", bias, "(n_experts,)", (n_experts,), (n_experts,), MOST_BIAS)
+    return as_tensor("bias", bias, "(n_experts,)", (n_experts,), (n_experts,), MAX_BIAS)
 
 
 def _sizes(mixture):
@@ -118,7 +118,7 @@ class ExpertsLab(Lab):
 
     _esm = script("experts_maths", "experts_words", "experts")
     _css = style("experts")
-    shown = ("n_active", "order", "renormalize", "shared", "bias", "token")
+    repr_traits = ("n_active", "order", "renormalize", "shared", "bias", "token")
     groups = ("bias", "balance", "router", "shared", "numbers")
 
     tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
@@ -128,7 +128,7 @@ class ExpertsLab(Lab):
     outputs = tensor_trait()
     shared_output = tensor_trait()
     sizes = traitlets.Dict().tag(sync=True)
-    limits = traitlets.Dict({"bias": MOST_BIAS, "step": STEP}).tag(sync=True)
+    limits = traitlets.Dict({"bias": MAX_BIAS, "step": STEP}).tag(sync=True)
     n_active = traitlets.Any().tag(sync=True)
     order = traitlets.Unicode().tag(sync=True)
     renormalize = traitlets.Bool().tag(sync=True)

@@ -36,7 +36,7 @@ import { legible, quotedAt } from "./words.js";
  */
 /** @typedef {{ layer: boolean, head: boolean, query: boolean }} Changed What must be redrawn. */
 
-const MOST_BUTTONS = 12; // with more layers, a slider replaces the buttons
+const MAX_BUTTONS = 12; // with more layers, a slider replaces the buttons
 
 // Weights are sent as 16-bit integers in base64, and are decoded once for all views of a lab.
 const unpacked = new WeakMap();
@@ -76,7 +76,7 @@ const label = (...inside) => element("p", { class: "tl-label" }, ...inside);
 /** @type {(model: Model, layers: number) => { nodes: HTMLElement[], draw: (layer: number) => void }} */
 function layerPanel(model, layers) {
   const pick = (layer) => commit(model, { layer });
-  if (layers <= MOST_BUTTONS) {
+  if (layers <= MAX_BUTTONS) {
     const options = range(layers).map((i) => [i, String(i)]);
     const buttons = choice("Layer", options, pick);
     const node = element("div", { class: "tl-layers" }, label("Layer"), buttons.node);

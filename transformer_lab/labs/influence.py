@@ -114,7 +114,7 @@ class InfluenceLab(Lab):
 
     _esm = script("influence_words", "influence")
     _css = style("influence")
-    shown = ("chosen", "token", "row", "loud", "verdict")
+    repr_traits = ("chosen", "token", "row", "loud", "verdict")
     groups = ("model", "switches", "table", "verdict")
     constants: ClassVar[dict] = {"stored": MODELS}
 

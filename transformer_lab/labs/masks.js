@@ -5,7 +5,7 @@ import { BLUES, cellColours, signedCellColours } from "./colours.js";
 import { frame } from "./frame.js";
 import { compute, PAD, presetMask, sideNames } from "./masks_maths.js";
 import { stageTable } from "./masks_stage.js";
-import { consequencesText, leakText, LEAST, longestTexts, MISTAKES, MOST_OUTPUT, outputText } from "./masks_words.js";
+import { consequencesText, leakText, LEAST, longestTexts, MISTAKES, MAX_OUTPUT, outputText } from "./masks_words.js";
 import { parseTokens, presetText, rowText } from "./masks_words.js";
 import { clamp, range, sum } from "./maths.js";
 import { makePaintable } from "./paint.js";
@@ -260,7 +260,7 @@ function stagesPanel(model, el, computed, redraw) {
     stages.weights.draw({ values: weights, look: styles.weights, basis: mistake, picked, hidden, kind, sumOf });
     if (output) {
       const most = Math.max(...output.flat().map(Math.abs), 1e-9);
-      const columns = output[0].slice(0, MOST_OUTPUT).map((_, j) => String(j));
+      const columns = output[0].slice(0, MAX_OUTPUT).map((_, j) => String(j));
       stages.output.make(queries, columns, false);
       stages.output.draw({ values: output, look: styles.output(most), basis: most, picked: [picked[0], -1] });
     }
@@ -283,7 +283,7 @@ function stagesPanel(model, el, computed, redraw) {
   /** @type {(state: State, now: Computed) => void} */
   function draw(state, now) {
     const { keys, mistake } = state;
-    const columns = now.output ? Math.min(now.output[0].length, MOST_OUTPUT) : 0;
+    const columns = now.output ? Math.min(now.output[0].length, MAX_OUTPUT) : 0;
     tabs.show(frontStage);
     drawFormulas(mistake);
     drawTables(state, now);

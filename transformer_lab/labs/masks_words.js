@@ -9,7 +9,7 @@ import { plural, listed, fixed, quoted } from "./words.js";
 /** @typedef {import("./masks_maths.js").Computed} Computed */
 
 export const LEAST = 0.005; // smaller weights are displayed as 0.00
-export const MOST_OUTPUT = 4; // at most this many output columns are drawn
+export const MAX_OUTPUT = 4; // at most this many output columns are drawn
 
 // A sentence as tokens: words and punctuation marks.
 /**
@@ -28,8 +28,8 @@ export function parseTokens(text, limits) {
 // Formats an output: its first few numbers.
 /** @type {(output: number[]) => string} */
 export function outputText(output) {
-  const first = output.slice(0, MOST_OUTPUT).map((x) => fixed(x));
-  return `= (${first.join(", ")}${output.length > MOST_OUTPUT ? ", …" : ""})`;
+  const first = output.slice(0, MAX_OUTPUT).map((x) => fixed(x));
+  return `= (${first.join(", ")}${output.length > MAX_OUTPUT ? ", …" : ""})`;
 }
 
 // For each mistake its label, the formulas of the second and third stage, and the consequences.

@@ -104,7 +104,7 @@ class NormalizationLab(Lab):
 
     _esm = script("motion", "normalization_maths", "normalization_words", "normalization")
     _css = style("normalization")
-    shown = ("shape", "norm", "dims", "n_groups")
+    repr_traits = ("shape", "norm", "dims", "n_groups")
     groups = ("norm", "axes", "disturb", "table")
 
     x = tensor_trait()

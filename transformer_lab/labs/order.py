@@ -91,7 +91,7 @@ class OrderLab(Lab):
 
     _esm = script("order_maths", "order_words", "order_pictures", "order")
     _css = style("order")
-    shown = ("mode", "n", "d", "m", "between", "token")
+    repr_traits = ("mode", "n", "d", "m", "between", "token")
     groups = ("mode", "sizes", "between", "costs")
 
     query = tensor_trait()

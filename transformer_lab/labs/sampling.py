@@ -10,10 +10,10 @@ import traitlets
 from ..arguments import format_value, is_number
 from .lab import Lab, as_integer, as_number, as_option, script, style
 
-MOST_STORED = 300  # how many tokens of each prompt are stored one by one; sums are stored for the other tokens
+MAX_STORED = 300  # how many tokens of each prompt are stored one by one; sums are stored for the other tokens
 STEPS = {"temperature": 20, "top_p": 100, "min_p": 100}  # steps per unit; sums are stored for these steps only
 RANGES = {"temperature": (0, 2), "top_p": (0.01, 1), "min_p": (0, 1)}
-MOST_DRAWS, MOST_SEED = 1000, 9999
+MAX_DRAWS, MAX_SEED = 1000, 9999
 
 
 def stored_prompt(key, text, logits, decode, chat=False):
@@ -25,23 +25,23 @@ def stored_prompt(key, text, logits, decode, chat=False):
     """
     logits = logits.double().sort(descending=True, stable=True)
     values, numbers = logits.values, logits.indices.tolist()
-    best = values[:MOST_STORED]
+    best = values[:MAX_STORED]
     shares = torch.arange(1, STEPS["top_p"] + 1, dtype=torch.float64) / STEPS["top_p"]
     others, nucleus, likely = [], [], []
     for step in range(1, RANGES["temperature"][1] * STEPS["temperature"] + 1):
         p = ((values - values[0]) * STEPS["temperature"] / step).softmax(0)
         cumulative = p.cumsum(0)
-        others.append(p[MOST_STORED:].sum().item())
+        others.append(p[MAX_STORED:].sum().item())
         counts = torch.searchsorted(cumulative, shares[:-1] - 1e-12) + 1
-        nucleus.append([[n, _short(cumulative[n - 1])] for n in counts.tolist() if n > MOST_STORED])
+        nucleus.append([[n, _short(cumulative[n - 1])] for n in counts.tolist() if n > MAX_STORED])
         counts = torch.searchsorted(-p, -shares * p[0], right=True)
-        likely.append([[n, _short(cumulative[n - 1])] for n in counts.tolist() if n > MOST_STORED])
+        likely.append([[n, _short(cumulative[n - 1])] for n in counts.tolist() if n > MAX_STORED])
     return {
         "key": key,
         "text": text,
         "chat": chat,
         "vocab_size": len(values),
-        "tokens": [decode(number) for number in numbers[:MOST_STORED]],
+        "tokens": [decode(number) for number in numbers[:MAX_STORED]],
         "logits": [round(x, 7) for x in best.tolist()],
         "others": [_short(x) for x in others],  # the total probability of the other tokens, for each temperature
         "nucleus": nucleus,  # for each temperature, for the last values of top_p: tokens kept, their mass
@@ -124,7 +124,7 @@ class SamplingLab(Lab):
 
     _esm = script("sampling_maths", "sampling_words", "sampling")
     _css = style("sampling")
-    shown = ("prompt", "temperature", "top_k", "top_p", "min_p", "seed", "draws")
+    repr_traits = ("prompt", "temperature", "top_k", "top_p", "min_p", "seed", "draws")
     groups = ("prompt", "temperature", "cut", "draw")
     constants: ClassVar[dict] = {"prompts": PROMPTS}
 
@@ -147,7 +147,7 @@ class SamplingLab(Lab):
             min_p=min_p,
             seed=seed,
             draws=draws,
-            limits={**RANGES, "steps": STEPS, "stored": MOST_STORED, "draws": MOST_DRAWS, "seed": MOST_SEED},
+            limits={**RANGES, "steps": STEPS, "stored": MAX_STORED, "draws": MAX_DRAWS, "seed": MAX_SEED},
             controls=controls,
         )
 
@@ -167,14 +167,14 @@ class SamplingLab(Lab):
     def _check_top_k(self, proposal):
         if proposal.value is None:
             return None
-        if is_number(proposal.value) and proposal.value > MOST_STORED:
-            raise ValueError(f"top_k must be from 1 to {MOST_STORED}, or None for all, got {proposal.value}")
-        return as_integer("top_k", proposal.value, 1, MOST_STORED)
+        if is_number(proposal.value) and proposal.value > MAX_STORED:
+            raise ValueError(f"top_k must be from 1 to {MAX_STORED}, or None for all, got {proposal.value}")
+        return as_integer("top_k", proposal.value, 1, MAX_STORED)
 
     @traitlets.validate("seed", "draws")
     def _check_count(self, proposal):
         name = proposal.trait.name
-        return as_integer(name, proposal.value, 0, self.limits[name] if self.limits else MOST_SEED)
+        return as_integer(name, proposal.value, 0, self.limits[name] if self.limits else MAX_SEED)
 
     @property
     def _stored(self):
@@ -203,8 +203,8 @@ class SamplingLab(Lab):
     def after(self):
         n_kept, mass = self._keep()
         after = self.before
-        after[min(n_kept, MOST_STORED) : MOST_STORED] = 0
-        after[-1] = max(mass - after[:-1].sum().item(), 0) if n_kept > MOST_STORED else 0
+        after[min(n_kept, MAX_STORED) : MAX_STORED] = 0
+        after[-1] = max(mass - after[:-1].sum().item(), 0) if n_kept > MAX_STORED else 0
         return after / after.sum()
 
     @property
@@ -213,7 +213,7 @@ class SamplingLab(Lab):
 
     @property
     def drawn(self):
-        last = min(self.n_kept - 1, MOST_STORED)  # rounding must not select a token that is cut off
+        last = min(self.n_kept - 1, MAX_STORED)  # rounding must not select a token that is cut off
         places = torch.searchsorted(self.after.cumsum(0), self.numbers, right=True)
         return places.clamp(max=last).tolist()
 
@@ -229,8 +229,8 @@ class SamplingLab(Lab):
             n, mass = self.top_k, cumulative[self.top_k - 1].item()
         share = round(self.top_p * STEPS["top_p"])
         if share < STEPS["top_p"]:
-            inside = int((cumulative[: min(n, MOST_STORED)] < share / STEPS["top_p"] * mass - 1e-12).sum())
-            if inside < MOST_STORED:
+            inside = int((cumulative[: min(n, MAX_STORED)] < share / STEPS["top_p"] * mass - 1e-12).sum())
+            if inside < MAX_STORED:
                 n, mass = inside + 1, cumulative[inside].item()
             else:
                 beyond = stored["nucleus"][row]
