@@ -9,12 +9,12 @@ import { changeSetting, choices, OF_SHAPE, read, same, sameShape } from "./budge
 import { contextOf, find, known } from "./budget_known.js";
 import { SLIDERS } from "./budget_settings.js";
 import { cacheText, compact, compactSigned, describe, equalContext, introduction } from "./budget_words.js";
-import { NO_CACHE, ofEachToken, attentionCostText, baselineText, ruleText, share, signed } from "./budget_words.js";
+import { attentionCostText, baselineText, NO_CACHE, ofEachToken, ruleText, share, signed } from "./budget_words.js";
 import { times, trainingText, warningText, windowsText } from "./budget_words.js";
 import { frame } from "./frame.js";
 import { button, choice, commit, element, getTraits, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
 import { CHIPS, parsedInput, setText, sliderWithInput, sortedByWidth, widest } from "./ui.js";
-import { plural, grouped, parseNumber } from "./words.js";
+import { grouped, parseNumber, plural } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./budget_counts.js").Counts} Counts */

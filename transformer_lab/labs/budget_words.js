@@ -2,7 +2,7 @@
 
 import { activeParameters, costs, headFeatures, isGated, isOwn, total } from "./budget_counts.js";
 import { changedIn, FOLLOWING, read, sameOptions } from "./budget_settings.js";
-import { plural, grouped } from "./words.js";
+import { grouped, plural } from "./words.js";
 
 /** @typedef {import("./budget_settings.js").Setting} Setting */
 /** @typedef {import("./budget_settings.js").Known} Known */

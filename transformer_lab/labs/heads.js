@@ -4,7 +4,7 @@ import { integerCodec, optionCodec, traitsInUrl } from "./address.js";
 import { observeTheme } from "./colours.js";
 import { frame } from "./frame.js";
 import { bestPattern, describeRow, keysByWeight, longestRow, PATTERNS, patternScores } from "./heads_patterns.js";
-import { OVERVIEWS, overviewPanel } from "./heads_overview.js";
+import { overviewPanel, OVERVIEWS } from "./heads_overview.js";
 import { heatmap, largeMap, tokenButton, translateRows } from "./heads_pictures.js";
 import { clamp, range } from "./maths.js";
 import { choice, commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace, set } from "./ui.js";

@@ -8,7 +8,7 @@ import { blend, clamp, dot, softmax } from "./maths.js";
 import { animateFrom, positionsOf } from "./motion.js";
 import { button, choice, commit, element, field, getTraits, group, observe, reservedBox, reserveSpace } from "./ui.js";
 import { set, setText, sliderWithInput, widest, withRoles } from "./ui.js";
-import { minus, fixed, tuple } from "./words.js";
+import { fixed, minus, tuple } from "./words.js";
 
 /** @typedef {[number, number]} Point */
 /** @typedef {{ reach: number, coldest: number, hottest: number }} Limits The plane goes from −reach to reach. */

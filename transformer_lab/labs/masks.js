@@ -5,13 +5,13 @@ import { BLUES, cellColours, signedCellColours } from "./colours.js";
 import { frame } from "./frame.js";
 import { compute, PAD, presetMask, sideNames } from "./masks_maths.js";
 import { stageTable } from "./masks_stage.js";
-import { consequencesText, leakText, LEAST, longestTexts, MISTAKES, MAX_OUTPUT, outputText } from "./masks_words.js";
+import { consequencesText, leakText, LEAST, longestTexts, MAX_OUTPUT, MISTAKES, outputText } from "./masks_words.js";
 import { parseTokens, presetText, rowText } from "./masks_words.js";
 import { clamp, range, sum } from "./maths.js";
 import { makePaintable } from "./paint.js";
 import { button, choice, commit, element, field, getTraits, group, observe, parsedInput, reservedBox } from "./ui.js";
 import { CHIPS, reserveSpace, set, setText, widest, widthInEms } from "./ui.js";
-import { parseNumber, fixed, quoted, shapeText, short } from "./words.js";
+import { fixed, parseNumber, quoted, shapeText, short } from "./words.js";
 
 /** @typedef {import("./ui.js").Model} Model */
 /** @typedef {import("./masks_maths.js").State} State */

@@ -3,7 +3,7 @@
 import { PAD, rowWeights } from "./masks_maths.js";
 import { range } from "./maths.js";
 import { sortedByWidth } from "./ui.js";
-import { plural, listed, fixed, quoted } from "./words.js";
+import { fixed, listed, plural, quoted } from "./words.js";
 
 /** @typedef {import("./masks_maths.js").State} State */
 /** @typedef {import("./masks_maths.js").Computed} Computed */

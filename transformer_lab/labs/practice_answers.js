@@ -2,7 +2,7 @@
 // from Python contains the right answer and the answers of the known mistakes.
 
 import { range } from "./maths.js";
-import { plural, listed, quoted } from "./words.js";
+import { listed, plural, quoted } from "./words.js";
 
 /** @typedef {import("./words.js").Parsed<any>} Parsed */
 /** @typedef {{ kind: string, places?: number, refusal?: string, unit?: string, total?: number, total_of?: string,

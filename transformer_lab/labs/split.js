@@ -6,7 +6,7 @@ import { frame } from "./frame.js";
 import { tensorGrid } from "./grid.js";
 import { product, range, ravel, unravel } from "./maths.js";
 import { animateFrom, positionsOf } from "./motion.js";
-import { journeySteps, exampleReaders, stepTexts, tokensOfHead } from "./split_journey.js";
+import { exampleReaders, journeySteps, stepTexts, tokensOfHead } from "./split_journey.js";
 import { commit, element, getTraits, group, observe, radios, reservedBox, reserveSpace } from "./ui.js";
 import { onOff, setText } from "./ui.js";
 import { quotedAt, shapeText } from "./words.js";

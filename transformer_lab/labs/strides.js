@@ -6,11 +6,11 @@ import { frame } from "./frame.js";
 import { tensorGrid } from "./grid.js";
 import { product, ravel, unravel } from "./maths.js";
 import { animateFrom, positionsOf } from "./motion.js";
-import { parseChain, runChain, chainText } from "./strides_chain.js";
+import { chainText, parseChain, runChain } from "./strides_chain.js";
 import { isContiguous, placeOf, storagePlaces } from "./strides_rules.js";
 import { button, choice, commit, element, field, group, observe, reservedBox, reserveSpace, set } from "./ui.js";
 import { CHIPS, setText, sliderWithInput } from "./ui.js";
-import { plural, parseNumber, parseShape, shapeText } from "./words.js";
+import { parseNumber, parseShape, plural, shapeText } from "./words.js";
 
 /** @typedef {import("./strides_rules.js").Strided} Strided */
 /** @typedef {import("./ui.js").Model} Model */

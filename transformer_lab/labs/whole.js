@@ -11,7 +11,7 @@ import { picture } from "./whole_picture.js";
 import { sidePanel } from "./whole_side.js";
 import { lastRow, stateOf } from "./whole_state.js";
 import { describePlace, placeOf } from "./whole_words.js";
-import { plural, parseNumber, quoted } from "./words.js";
+import { parseNumber, plural, quoted } from "./words.js";
 
 /** @typedef {import("./whole_state.js").State} State */
 

@@ -1,7 +1,7 @@
 // The controls of the whole lab: the input, the answer, the walk, and the kind of Transformer.
 
 import { clamp, range } from "./maths.js";
-import { button, choice, commit, element, CHIPS, parsedInput, reservedBox, reserveSpace } from "./ui.js";
+import { button, CHIPS, choice, commit, element, parsedInput, reservedBox, reserveSpace } from "./ui.js";
 import { set, setText, slider } from "./ui.js";
 import { tokenize } from "./whole_maths.js";
 import { lastRow } from "./whole_state.js";

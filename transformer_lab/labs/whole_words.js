@@ -1,6 +1,6 @@
 // All texts of this lab: names of places, numbers in English, and reasons for wrong answers.
 
-import { setText, set } from "./ui.js";
+import { set, setText } from "./ui.js";
 import { fixed } from "./words.js";
 
 /** @typedef {{ side: string, layer: number | null, kind: string, of: string }} Place */
