@@ -85,15 +85,15 @@
       slider.dispatchEvent(new Event("change"));
       await drawn();
     }
-    for (const knob of all(".tl-knob")) {
+    for (const size of all(".tl-draggable")) {
       const before = places();
-      knob.setPointerCapture = () => {};
-      point("pointerdown", knob, 0.5, 0.5);
+      size.setPointerCapture = () => {};
+      point("pointerdown", size, 0.5, 0.5);
       for (const share of [-1, -0.5, 1, 1.5, 2, 3, 0.5]) {
-        point("pointermove", knob, share, 0.5);
-        await then(before, `${nameOf(knob)}, dragged`);
+        point("pointermove", size, share, 0.5);
+        await then(before, `${nameOf(size)}, dragged`);
       }
-      point("pointerup", knob, 0.5, 0.5);
+      point("pointerup", size, 0.5, 0.5);
     }
     const before = places();
     const cells = all(".tl-grid .tl-cell, .tl-matrix .tl-square, .tl-sheet");
