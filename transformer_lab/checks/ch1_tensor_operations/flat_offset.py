@@ -14,10 +14,11 @@ from ..exercise import exercise, family, with_text_of
     inputs=lambda draw: ((1, 2, 3), (12, 4, 1)),
     axes={},
     hints=(
-        "How many places does one step along an axis move you, and how many steps does the index ask for on that axis?",
-        "Section 1.1 has the formula. You count from the tensor's first element, so leave the tensor's offset out. "
-        "For the rest you need only the two tuples: each index is multiplied by the stride of its own axis, and `zip` "
-        "walks through both tuples at once.",
+        "How many places does one step along an axis move you, and how many steps along that axis does the index "
+        "specify?",
+        "Section 1.1 has the formula. Places are counted from the tensor's first element, so ignore the tensor's "
+        "offset. You need only the two tuples: multiply each index by the stride of its own axis. `zip` iterates over "
+        "both tuples at once.",
         "`place = 0`, then a loop `for i, stride in zip(…, …)` that adds `…` to `place`. The `return` comes after "
         "the loop.",
     ),
@@ -99,7 +100,7 @@ class Moves:
         return max((i * stride for i, stride in zip(index, strides)), default=0)
 
     def added_instead(index, strides):
-        """You add index and stride, which have to be multiplied: index 0 already moves you, by a whole stride. But no
+        """You add index and stride instead of multiplying them, so even index 0 moves you by a whole stride. But no
         step means no move. Think of 3 steps of 4 places each: is that 7 places or 12?"""
         return sum(i + stride for i, stride in zip(index, strides))
 
@@ -127,7 +128,7 @@ class Moves:
         return place
 
     def steps_taken_back(index, strides):
-        """Every place has a minus in front: you subtract the moves instead of adding them. An index leads away from the
+        """Every place has the wrong sign: you subtract the moves instead of adding them. Each step leads away from the
         first element, to larger places. Look at the sign where you collect the moves."""
         return -flat_offset.reference(index, strides)
 
@@ -184,7 +185,7 @@ class Moves:
         return sum(stride // i for i, stride in zip(index, strides))
 
     def one_step_too_far(index, strides):
-        """You walk one step too many on every axis: index 0 already moves. An index counts steps, not elements, and so
+        """You walk one step too many on every axis: even index 0 moves you. An index counts steps, not elements, and so
         the first element needs none. Check the index (0, 0, 0): it must lie at place 0."""
         return sum((i + 1) * stride for i, stride in zip(index, strides))
 
@@ -212,7 +213,7 @@ class Moves:
     @family(counted_in_bytes=(4, "four", "float32"), counted_in_bytes_of_float64=(8, "eight", "float64"))
     def bytes_for_numbers(size, index, strides):
         """Every place is {} times as large as it should be, as if you counted the bytes of {} numbers. NumPy's strides
-        count bytes. PyTorch's strides count numbers, and so does a place in storage."""
+        count bytes. PyTorch's strides count numbers, and places in storage count numbers too."""
         return size * flat_offset.reference(index, strides)
 
 
@@ -220,7 +221,7 @@ class Moves:
 class Pairs:
     def strides_reversed(index, strides):
         """You multiply the first index by the last stride, and so on: you read one of the two tuples in reverse. Index
-        and stride of the same axis belong together. Try it with index (1, 0) and strides (3, 1), which is place 3."""
+        and stride of the same axis belong together. Try index (1, 0) with strides (3, 1): the place is 3."""
         return sum(i * stride for i, stride in zip(index, reversed(strides)))
 
     def pairs_crossed_and_counted_from_one(index, strides):
@@ -230,17 +231,17 @@ class Pairs:
 
     def stride_of_the_next_axis(index, strides):
         """Each index is multiplied by the stride of the next axis, and the last one by 1. The stride of an axis says
-        how far one step along that same axis goes: count from 0 on both sides."""
+        how far one step along that same axis goes: begin at entry 0 of both tuples."""
         return sum(i * stride for i, stride in zip(index, (*strides[1:], 1)))
 
     def last_index_meets_nothing(index, strides):
         """Each index is multiplied by the stride of the next axis, and the last index is left out. The stride of an
-        axis says how far one step along that same axis goes: count from 0 on both sides."""
+        axis says how far one step along that same axis goes: begin at entry 0 of both tuples."""
         return sum(i * stride for i, stride in zip(index, strides[1:]))
 
     def first_index_meets_nothing(index, strides):
         """Each stride is multiplied by the index of the next axis, and the first index is left out. The stride of an
-        axis says how far one step along that same axis goes: count from 0 on both sides."""
+        axis says how far one step along that same axis goes: begin at entry 0 of both tuples."""
         return sum(i * stride for i, stride in zip(index[1:], strides))
 
     def beyond_the_last_axis(index, strides):
@@ -250,7 +251,7 @@ class Pairs:
 
     def index_picks_the_stride(index, strides):
         """Each number of the index picks a stride: `strides[i]`, where `i` is how many steps to take and not the number
-        of an axis. `zip(index, strides)` gives each index the stride of its own axis."""
+        of an axis. `zip(index, strides)` pairs each index with the stride of its own axis."""
         return sum(i * strides[i] for i in index)
 
     @family(first_stride_for_all=(0, "first"), last_stride_for_all=(-1, "last"))
@@ -271,7 +272,7 @@ class Pairs:
 
     def equal_steps_counted_once(index, strides):
         """If two axes have the same index, you count only one of them: a `dict` holds each key once. An element may lie
-        two steps along both axes. Loop over the pairs of `zip` instead."""
+        two steps along each of two axes. Loop over the pairs of `zip` instead."""
         return sum(i * stride for i, stride in dict(zip(index, strides)).items())
 
     def equal_strides_counted_once(index, strides):
@@ -352,12 +353,12 @@ class Axes:
         return flat_offset.reference(index[two], strides[two])
 
     @family(
-        two_axes_only=(2, "Two", "one axis your function raises an error, and from the third axis"),
-        three_axes_only=(3, "Three", "fewer your function raises an error, and from the fourth axis"),
+        two_axes_only=(2, "two", "one axis", "third"),
+        three_axes_only=(3, "three", "fewer axes", "fourth"),
     )
     def fixed_number_of_axes(axes, index, strides):
-        """{} axes are counted, however many the tensor has: with {} on the steps are lost. A loop over both tuples
-        counts all the axes that there are."""
+        """You count {} axes, however many the tensor has: with {} your function raises an error, and with more, the
+        steps from the {} axis on are lost. A loop over both tuples counts all axes."""
         return sum(index[axis] * strides[axis] for axis in range(axes))
 
     def two_axes_unpacked(index, strides):
@@ -414,7 +415,7 @@ class Types:
         tuples_as_matrices=(operator.matmul, "has no product of two tuples", "`@` works on tensors"),
     )
     def product_of_tuples(product, index, strides):
-        """Python {}, hence the `TypeError`: {}. Take one number of each tuple at a time; `zip` walks through both at
+        """Python {}, hence the `TypeError`: {}. Take one number of each tuple at a time; `zip` iterates over both at
         once."""
         return sum(product(index, strides))
 
@@ -424,8 +425,8 @@ class Types:
         return sum(zip(index, strides))
 
     def reduced_without_a_start(index, strides):
-        """You add a number to a tuple, hence the `TypeError`. `reduce` begins with the first pair itself, unless a
-        third argument gives it a first value: what is the place before the first step?"""
+        """You add a number to a tuple, hence the `TypeError`. `reduce` begins with the first pair itself, unless you
+        pass an initial value as the third argument: what is the place before the first step?"""
         return functools.reduce(lambda place, pair: place + pair[0] * pair[1], zip(index, strides))
 
     def taken_out_of_a_tuple(index, strides):

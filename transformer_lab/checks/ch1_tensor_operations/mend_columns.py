@@ -176,7 +176,7 @@ class Cuts:
 
     def left_as_one_row(tokens, batch):
         """Your result has one axis: the text without the tokens at the end. `cat` joins the pieces into one row again,
-        and a cut whose result gets no name is lost. The result must be a table (seq, batch)."""
+        and the result of a cut is lost unless you assign it. The result must be a table (seq, batch)."""
         return tokens[: len(tokens) // batch * batch]
 
     def the_text_as_it_came(tokens, batch):
@@ -250,7 +250,7 @@ class LeftOver:
 
     def more_columns_where_they_are_short(tokens, batch):
         """{Your function is right as long as fewer tokens are left over than one column holds.} If columns are short,
-        as with 6 tokens in 4 columns, the tokens left over fill one more column. There are `batch` columns: drop the
+        as with 6 tokens in 4 columns, the tokens left over fill further columns. There are `batch` columns: drop the
         tokens left over before you cut."""
         seq = len(tokens) // batch
         return tokens.unfold(0, seq, seq).transpose(0, 1)
@@ -273,15 +273,15 @@ class LeftOver:
         return tokens[: -(len(tokens) % batch)].view(batch, -1).transpose(0, 1)
 
     def first_tokens_dropped(tokens, batch):
-        """{The columns are stretches of the text, but} you drop the left-over tokens at its start: the text begins a
-        little late. Only tokens at the end may be dropped. Look at your slice: on which side of the colon is the
-        number?"""
+        """{The columns are stretches of the text, but} you drop the left-over tokens at the start of the text, so the
+        columns begin a little late. Only tokens at the end may be dropped. Look at your slice: on which side of the
+        colon is the number?"""
         return tokens[len(tokens) % batch :].view(batch, -1).transpose(0, 1)
 
     def first_tokens_dropped_in_reading_order(tokens, batch):
         """You drop the left-over tokens at the start of the text and cut the rest in reading order, as the given
         program does: a column holds every `batch`-th token. Read a column downwards: which token should come second?
-        And the tokens to drop are at the end."""
+        Besides, the tokens to drop are at the end."""
         return tokens[len(tokens) % batch :].reshape(-1, batch)
 
     def padded_with_zeros(tokens, batch):

@@ -118,7 +118,7 @@ class Copies:
         return x.as_strided(_merged(x), strides_of.reference(_merged(x)))
 
     def merged_without_asking(x):
-        """The merged axis gets the stride of the last axis, whether one stride runs through both or not. In many
+        """The merged axis gets the stride of the last axis, whether one stride runs through both axes or not. In many
         tensors the step from the end of one row to the start of the next is longer, so your result reads numbers of a
         different row, or past the end of storage. Section 1.2 has the condition; where it does not hold, a copy is
         needed."""
@@ -134,9 +134,9 @@ class CopiesAlone:
         return x.contiguous().view(_merged(x))
 
     def size_one_takes_part_in_the_rule(x):
-        """{The numbers are right. But} you copy where one of the two axes has size 1 and a view is possible. The left
-        stride must be the right size times the right stride only if both axes are longer than 1. Along an axis of size
-        1 there are no steps, so its stride does not matter."""
+        """{The numbers are right. But} you copy where one of the two axes has size 1 and a view is possible. The rule
+        that the left stride equals the right size times the right stride applies only if both axes are longer than 1.
+        Along an axis of size 1 there are no steps, so its stride does not matter."""
         *leading, outer, inner = x.stride()
         if outer == x.shape[-1] * inner:
             return x.as_strided(_merged(x), (*leading, inner))
@@ -238,9 +238,9 @@ class Sizes:
 
 @merge_last_two.mistake_around
 def merged_in_the_other_order(function):
-    """The last two axes are swapped before they are merged: the row runs through the first axis of the pair first. With
-    heads and features, feature 0 of every head comes first, then feature 1 of every head. In reading order the last
-    axis runs fastest, so the whole of row 0 of the pair comes first."""
+    """The last two axes are swapped before they are merged, so the first axis of the pair runs fastest. With heads and
+    features, feature 0 of every head comes first, then feature 1 of every head. In reading order the last axis runs
+    fastest, so the whole of row 0 of the pair comes first."""
 
     @functools.wraps(function)
     def of_swapped_axes(x):

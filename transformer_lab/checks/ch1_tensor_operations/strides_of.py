@@ -120,8 +120,8 @@ class Products:
 
     def own_size_for_the_next(shape):
         """Each stride includes the axis's own size and leaves out one size to its right: (2, 3, 4) gives (6, 3, 1).
-        Multiply the stride of the next axis by the size of the next axis, not of this one. Count by hand which entry of
-        `shape` each iteration reads."""
+        Multiply the stride of the next axis by the size of the next axis, not of this one. Work out by hand which entry
+        of `shape` each iteration reads."""
         strides = [1] * len(shape)
         for axis in range(len(shape) - 2, -1, -1):
             strides[axis] = strides[axis + 1] * shape[axis]
@@ -278,13 +278,13 @@ class Entries:
         return tuple(range(len(shape)))[::-1]
 
     def the_shape_itself(shape):
-        """You return the sizes themselves. A size says how many places an axis has. A stride says how far one step
-        along it moves in storage, and that depends on the axes to its right."""
+        """You return the sizes themselves. A size says how many entries an axis has. A stride says how far one step
+        along the axis moves in storage, and this distance depends on the axes to its right."""
         return tuple(shape)
 
     def sizes_reversed(shape):
-        """You return the sizes in the opposite order. A size says how many places an axis has. A stride says how far
-        one step along it moves in storage, and that is a product of the sizes to its right."""
+        """You return the sizes in the opposite order. A size says how many entries an axis has. A stride says how far
+        one step along the axis moves in storage, and this distance is the product of the sizes to its right."""
         return tuple(shape[::-1])
 
     def last_place_of_each_block(shape):
@@ -313,19 +313,18 @@ class Entries:
         return tuple(stride for size, stride in zip(shape, strides_of.reference(shape)) if size != 1)
 
     def zero_where_the_size_is_one(shape):
-        """An axis of size 1 gets the stride 0. An axis that `expand` stretched has the stride 0. In a fresh tensor size
-        1 is no exception: the stride of the axis is the product of the sizes to its right, although there are no steps
-        along the axis."""
+        """An axis of size 1 gets the stride 0, as if `expand` had stretched it. In a fresh tensor an axis of size 1 is
+        no exception: its stride is the product of the sizes to its right, although there are no steps along it."""
         return tuple(0 if size == 1 else stride for size, stride in zip(shape, strides_of.reference(shape)))
 
     def one_where_the_size_is_one(shape):
-        """An axis of size 1 gets the stride 1. In a fresh tensor size 1 is no exception: the stride of the axis is the
-        product of the sizes to its right, although there are no steps along the axis."""
+        """An axis of size 1 gets the stride 1. In a fresh tensor an axis of size 1 is no exception: its stride is the
+        product of the sizes to its right, although there are no steps along it."""
         return tuple(1 if size == 1 else stride for size, stride in zip(shape, strides_of.reference(shape)))
 
     def one_where_there_is_no_axis(shape):
-        """Your result is right for shapes with axes. A single number has the shape `()`: no axis, and so no stride.
-        Your function returns one stride, most often because the list begins with a 1."""
+        """Your result is right for shapes with axes. A single number has the shape `()`: it has no axis, and so no
+        stride. Your function returns one stride, most often because the list begins with a 1."""
         return strides_of.reference(shape) or (1,)
 
     @family(
@@ -339,8 +338,8 @@ class Entries:
         return strides_of.reference(shape) or returned
 
     def a_zero_without_axes(shape):
-        """{Your function is right for every shape with axes.} A single number has the shape `()`: no axis, and so no
-        stride. Your function returns the stride 0."""
+        """{Your function is right for every shape with axes.} A single number has the shape `()`: it has no axis, and
+        so no stride. Your function returns the stride 0."""
         return strides_of.reference(shape) or (0,)
 
 
@@ -389,20 +388,20 @@ class Errors:
         return tuple(strides)
 
     def written_into_a_tuple(shape):
-        """A tuple cannot be changed, hence the `TypeError`. Collect the strides in a list, and make a tuple of it at
-        the end."""
+        """A tuple cannot be changed, hence the `TypeError`. Collect the strides in a list, and convert the list to a
+        tuple at the end."""
         strides = tuple(shape)
         strides[0] = 1
         return strides
 
     def appended_to_a_tuple(shape):
         """A tuple has no `append`, hence the `AttributeError`: a tuple cannot be changed. Collect the strides in a
-        list, and make a tuple of it at the end."""
+        list, and convert the list to a tuple at the end."""
         return tuple(shape).append(1)
 
     def taken_out_of_a_tuple(shape):
         """A tuple has no `pop`, hence the `AttributeError`: a tuple cannot be changed. Go through the shape in a loop,
-        or make a list of it first."""
+        or convert it to a list first."""
         return shape.pop()
 
     def tuple_told_to_reverse(shape):

@@ -194,8 +194,8 @@ class Axes:
         two_axes_permuted=lambda x, dim0, dim1: x.permute(dim0, dim1),
     )
     def only_two_axes_named(permuted, x, dim0, dim1):
-        """`permute` requires the whole new order of the axes, one number for each axis, and you pass two numbers. So it
-        raises an error for any tensor with more than two axes. Begin with the present order, `list(range(x.ndim))`:
+        """`permute` requires the complete new order of the axes, one number for each axis, but you pass two numbers. So
+        it raises an error for any tensor with more than two axes. Begin with the present order, `list(range(x.ndim))`:
         which two of its entries have to change places?"""
         return permuted(x, dim0, dim1)
 
@@ -234,13 +234,13 @@ class Copies:
 
     def copied(x, dim0, dim1):
         """The numbers {are right, but they} are copied: your result has memory of its own, and a write into it does not
-        change `x`. Note 000 believes that a transpose is such a copy. A copy costs time and memory for every number; a
+        change `x`. Note 000 claims that a transpose is such a copy. A copy costs time and memory for every number; a
         view costs two short lists. Which of your operations puts numbers in new places?"""
         return x.transpose(dim0, dim1).clone(memory_format=torch.contiguous_format)
 
     def copied_into_reading_order(x, dim0, dim1):
         """The numbers {are right, but they} are copied, unless they are in reading order already: this is how
-        `contiguous()` copies. A write into your result does not change `x`. A transpose needs no particular order in
+        `contiguous()` works. A write into your result does not change `x`. A transpose needs no particular order in
         memory: leave the numbers where they are."""
         return x.transpose(dim0, dim1).contiguous()
 

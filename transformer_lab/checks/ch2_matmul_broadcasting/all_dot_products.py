@@ -101,8 +101,7 @@ class Transposed:
 
     def keys_by_queries(query, key):
         """Your table has a row for every key and a column for every query: the transpose of the right table. Papers
-        that keep vectors in columns write KᵀQ. Here a row belongs to a query: which of the two factors is on the
-        left?"""
+        that keep vectors in columns write KᵀQ. Here a row belongs to a query: which factor must be on the left?"""
         return key @ query.mT
 
     def all_axes_reversed(query, key):
@@ -129,7 +128,7 @@ class Transposed:
         return query @ key.transpose(2, 3)
 
     def two_axes_permuted(query, key):
-        """`permute` requires the whole new order of the axes, and you pass two numbers: it raises an error for any
+        """`permute` requires the complete new order of the axes, but you pass two numbers: it raises an error for any
         tensor with leading axes. `transpose(-2, -1)` swaps two axes and leaves the others."""
         return query @ key.permute(-1, -2)
 
@@ -284,9 +283,9 @@ class OtherProducts:
         return torch.bmm(query, key.mT)
 
     def tensordot_of_the_transposed(query, key):
-        """`tensordot` with a number sums over the last axes of the left and the first axes of the right, and the first
-        axis of `key` is a leading one. It also combines every leading index of the left factor with every leading index
-        of the right factor. `@` pairs the leading axes."""
+        """`tensordot` with a number sums over the last axes of the left factor and the first axes of the right factor,
+        but the first axis of `key` is a leading axis. It also combines every leading index of the left factor with
+        every leading index of the right factor. `@` pairs the leading axes."""
         return torch.tensordot(query, key.mT, dims=1)
 
     def every_batch_with_every_batch(query, key):

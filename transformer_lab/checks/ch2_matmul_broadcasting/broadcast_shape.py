@@ -139,7 +139,7 @@ def as_long_as_the_longer(function, a, b):
 @broadcast_shape.wrong(stage="aligned")
 class Aligned:
     def aligned_from_the_left(a, b):
-        """Your shapes are aligned from the left: the axes that the shorter one lacks are filled up at its end. But a
+        """Your shapes are aligned from the left: the axes that the shorter shape lacks are added at its end. But a
         vector added to a table lines up with the table's last axis. Write the two shapes one below the other with their
         right ends aligned: where are axes missing?"""
         axes = max(len(a), len(b))
@@ -154,8 +154,8 @@ class Aligned:
 
     def paired_from_the_left_and_cut(a, b):
         """There are two mistakes: you pair the axes from the left, and the extra axes of the longer shape are lost.
-        `zip` on the two shapes as they are does both. Shapes are aligned from the right, and a missing axis counts as
-        1: make the shapes equally long first."""
+        `zip` causes both mistakes if you pass it the shapes unchanged. Shapes are aligned from the right, and a missing
+        axis counts as 1: make the shapes equally long first."""
         return list(zip(a, b))
 
     def back_to_front(a, b):
@@ -199,7 +199,7 @@ class Aligned:
         return list(zip(a, b))
 
     def ones_for_every_axis(a, b):
-        """You put as many ones in front of both shapes as the longer one has axes, so their lengths still differ. Only
+        """In front of each shape you put as many ones as the longer shape has axes, so the lengths still differ. Only
         the shorter shape needs ones: how many axes does it lack?"""
         ones = (1,) * max(len(a), len(b))
         return list(zip(ones + tuple(a), ones + tuple(b)))
@@ -225,8 +225,8 @@ class AlignedAlone:
         return list(zip(a, b))
 
     def counted_from_minus_zero(a, b):
-        """Counting from the end, your loop begins with `shape[-0]`, which is the first axis: −0 is 0. The last axis has
-        the number −1. Which numbers must the loop go through?"""
+        """Your loop counts from the end, but it begins with `shape[-0]`, which is the first axis: −0 is 0. The last
+        axis has the number −1. Which numbers must the loop go through?"""
         axes = range(max(len(a), len(b)))
         return [tuple(shape[-i] if i < len(shape) else 1 for shape in (a, b)) for i in reversed(axes)]
 
@@ -241,7 +241,7 @@ class Size:
 
     def the_larger_once_they_fit(m, n):
         """{Your function is right except for sizes of 0:} a 1 over a 0 gives 0 (the 1 is repeated no times), but you
-        return 1. You check that the sizes fit and then return the larger one. The rule does not ask which is larger:
+        return 1. You check that the sizes fit and then return the larger one. Which size is larger does not matter:
         what becomes of a 1?"""
         equal_or_stretched(m, n)
         return max(m, n)
@@ -273,8 +273,8 @@ class Size:
 
     def nothing_stretches(m, n):
         """Your function accepts equal sizes only, and raises an error if a 1 is over a different size. In broadcasting
-        a 1 stretches: a column `(8, 1)` and a row `(8,)` give `(8, 8)`. Raise a `ValueError` only for two sizes that
-        differ where neither is 1."""
+        a 1 stretches: a column `(8, 1)` and a row `(8,)` give `(8, 8)`. Raise a `ValueError` only if the two sizes
+        differ and neither is 1."""
         if m != n:
             raise ValueError(f"{m} and {n} differ")
         return m
@@ -408,23 +408,25 @@ class NoFit:
 class Shapes:
     @family(
         the_longer_shape=(operator.ge, "as it is", "shorter"),
-        the_longer_shape_or_the_second=(operator.gt, "as it is, or the second if they have as many", "other"),
+        the_longer_shape_or_the_second=(operator.gt, "as it is, or the second if both have equally many", "other"),
     )
     def the_longer_of_two(is_longer, a, b):
-        """You return the shape that has more axes, {}. {It is right as long as only the {} one stretches.} Here a 1 of
-        the longer shape is over a different size and stretches too: compare the sizes one column at a time."""
+        """You return the shape that has more axes, {}. {This shape is right as long as only the {} shape stretches.}
+        Here a 1 of the longer shape is over a different size and stretches too: compare the sizes one column at a
+        time."""
         broadcast_shape.reference(a, b)
         return a if is_longer(len(a), len(b)) else b
 
     @family(always_the_first_shape=(0, "first", "second"), always_the_second_shape=(1, "second", "first"))
     def always_one_shape(number, a, b):
-        """You return the {} shape, as it is. {It is right if only the {} one stretches.} Either shape can have a 1 or
-        lack an axis: compare the sizes one column at a time."""
+        """You return the {} shape, as it is. {This shape is right if only the {} shape stretches.} Either shape can
+        have a 1 or lack an axis: compare the sizes one column at a time."""
         return tuple((a, b)[number])
 
     def the_larger_tuple(a, b):
-        """You return the larger of the two tuples, as `max` compares tuples: by their first numbers, and by the next
-        numbers only if the first are equal. Align the shapes from the right, and compare their sizes one by one."""
+        """You return the larger of the two tuples, as `max` compares tuples: by their first numbers, and by their next
+        numbers only if the first numbers are equal. Align the shapes from the right, and compare their sizes one by
+        one."""
         return max(tuple(a), tuple(b))
 
     def shapes_joined(a, b):

@@ -96,9 +96,9 @@ class Product:
         return x @ weight
 
     def weight_on_the_left(x, weight):
-        """The weight is on the left: `weight @ x` is right for one vector, and books write it in this way. For rows,
-        `weight @ x` mixes the tokens instead of their features. Here it raises an error; with equal sizes it would not.
-        On which side of `x` must the weight be to act on every row?"""
+        """The weight is on the left: `weight @ x` is right for one vector, and books write the layer in this way. For
+        rows, `weight @ x` mixes the tokens instead of their features. Here it raises an error; with equal sizes it
+        would not. On which side of `x` must the weight be to act on every row?"""
         return weight @ x
 
     def weight_cut_anew(x, weight):
@@ -178,7 +178,7 @@ class Plus:
     def bias_for_each_token(y, bias):
         """Your bias is a column: each token gets one number, but each output feature must get one. Here there are more
         tokens than outputs, so the addition raises an error; with equal sizes it would not. A shape of (d_out,) lines
-        up with the last axis without a new one."""
+        up with the last axis without a new axis."""
         return y + bias[:, None]
 
     def activation_added(y, bias):
@@ -245,8 +245,8 @@ class Turned:
         return (x[:, None, :] * weight).sum(-1) + bias
 
     def summed_over_the_outputs(x, weight, bias):
-        """You multiply every token by every row of the weight, but then you sum over the rows: the last axis that is
-        left has the size of the inputs. Sum over the inputs instead, which are the last axis."""
+        """You multiply every token by every row of the weight, but then you sum over these rows, so the last axis of
+        the result has size d_in. Sum over the inputs instead, which are the last axis."""
         return (x[..., None, :] * weight).sum(-2) + bias
 
     def everything_in_one_row(x, weight, bias):
@@ -314,14 +314,14 @@ class Bias:
         return x @ weight.T + x.shape[-1] * bias
 
     def bias_on_the_wrong_side_of_the_weight(x, weight, bias):
-        """You join the bias to the weight in front but the ones to `x` at the end, or the reverse. So every feature is
-        multiplied by the weight of its neighbour. Put both at the end, or both in front."""
+        """You join the bias to the front of the weight but the ones to the end of `x`, or the reverse. So every feature
+        is multiplied by the weight of its neighbour. Put both at the end, or both in front."""
         ones = torch.ones_like(x[..., :1])
         return torch.cat([x, ones], -1) @ torch.cat([bias[:, None], weight], 1).mT
 
     def ones_first_and_bias_last(x, weight, bias):
-        """You join the ones to `x` in front, but the bias to the weight at the end. So every feature is multiplied by
-        the weight of its neighbour. Put both at the end, or both in front."""
+        """You join the ones to the front of `x`, but the bias to the end of the weight. So every feature is multiplied
+        by the weight of its neighbour. Put both at the end, or both in front."""
         ones = torch.ones_like(x[..., :1])
         return torch.cat([ones, x], -1) @ torch.cat([weight, bias[:, None]], 1).mT
 

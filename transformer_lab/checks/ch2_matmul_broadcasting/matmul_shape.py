@@ -224,7 +224,7 @@ class Batch:
 
     def batches_never_refused(a, b):
         """You return the larger of two batch sizes, whatever they are: 2 over 5 gives 5, but must raise a `ValueError`,
-        as in an addition; 1 over 0 gives 1, but must give 0. If you call `broadcast_shape`, has yours passed its
+        as in an addition; 1 over 0 gives 1, but must give 0. If you call your own `broadcast_shape`, has it passed its
         check?"""
         return broadcast_shape.reference(a, b, size=Size.always_the_larger)
 
@@ -299,8 +299,8 @@ class Vectors:
         return (*b[:-2], b[-1]) if len(a) == 1 < len(b) else matmul_shape.reference(a, b)
 
     def vector_against_the_first_axis(a, b):
-        """A vector on the left is compared with the first axis of the other shape. This is the right axis for a matrix;
-        with batch axes in front, the first axis is a batch axis. The right axis is always the second to last."""
+        """A vector on the left is compared with the first axis of the other shape. This is correct for a matrix; with
+        batch axes in front, the first axis is a batch axis. The axis to compare is always the second to last."""
         if len(a) == 1 and len(b) > 1:
             if a[0] != b[0]:
                 raise ValueError
@@ -329,15 +329,14 @@ class Vectors:
 
     def every_one_removed(a, b):
         """With a vector you remove all axes of size 1, even those that were there before, as a bare `squeeze()` does:
-        `(1, 3, 4) @ (4,)` must stay `(1, 3)`. Remove only the axis that you added to the vector, whose place you
-        know."""
+        `(1, 3, 4) @ (4,)` must stay `(1, 3)`. Remove only the axis that you added to the vector: you know its place."""
         shape = matmul_shape.reference(a, b)
         return tuple(size for size in shape if size != 1) if 1 in (len(a), len(b)) else shape
 
     def first_one_removed(a, b):
         """You remove the first 1 in the shape, but a batch axis may have size 1 as well. `list.remove` removes the
-        first equal value. Remove by place: the second to last for a vector on the left, the last for one on the
-        right."""
+        first equal value. Remove the axis by its place: the second to last for a vector on the left, the last for a
+        vector on the right."""
         shape = list(matmul_shape.reference(a, b, ends=Ends.added_axes_stay))
         for _ in range((len(a) == 1) + (len(b) == 1)):
             shape.remove(1)

@@ -144,8 +144,8 @@ class Keys:
         return key / key.norm(dim=-1, keepdim=True).sqrt()
 
     def keys_times_their_lengths(key):
-        """You multiply the keys by their lengths and should divide. In `a / b * c` the `c` is a factor: write `a / (b *
-        c)` to divide by both."""
+        """You multiply the keys by their lengths instead of dividing. In `a / b * c` the `c` is a factor: write `a / (b
+        * c)` to divide by both."""
         return key * key.norm(dim=-1, keepdim=True)
 
     def sizes_of_the_keys_numbers_added(key):
@@ -167,8 +167,8 @@ class KeysAlone:
         return key / key.abs().amax(dim=-1, keepdim=True)
 
     def keys_by_their_spread(key):
-        """You divide each key by its standard deviation, which subtracts the mean, squares, and divides by a count. The
-        length of a vector is only the root of the sum of its squares."""
+        """You divide each key by its standard deviation, which is the root of a mean of squared differences from the
+        mean. The length of a vector is only the root of the sum of its squares."""
         return key / key.std(dim=-1, keepdim=True)
 
 
@@ -362,8 +362,8 @@ class BothMatrices:
         return (query / query.norm(dim=-1, keepdim=True)) @ (key / query.norm(dim=-1, keepdim=True)).T
 
     def queries_with_queries(query, key):
-        """You compare the queries with one another: the table has as many columns as queries, and the keys are not
-        used. Look at the two names in your product."""
+        """You compare the queries with one another: the table has as many columns as there are queries, and the keys
+        are not used. Look at the two names in your product."""
         return mend_cosines.reference(query, query)
 
     @family(
@@ -424,9 +424,9 @@ class DividedAfterwards:
         return query @ key.T / (key.norm(dim=-1)[:, None] * query.norm(dim=-1))
 
     def lengths_multiplied_in_one_row(query, key):
-        """You multiply the lengths of queries and keys as two rows: unless there are as many of both, or only one of
-        either, they do not fit. The table needs a product for each pair: the lengths of the queries in a column, those
-        of the keys in a row."""
+        """You multiply the lengths of queries and keys as two rows: unless there are as many queries as keys, or only
+        one query or one key, the rows do not fit. The table needs a product for each pair: the lengths of the queries
+        in a column, those of the keys in a row."""
         return query @ key.T / (query.norm(dim=-1) * key.norm(dim=-1))
 
     def product_of_two_columns(query, key):

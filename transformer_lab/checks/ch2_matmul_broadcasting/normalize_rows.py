@@ -138,7 +138,7 @@ class Total:
         return x.sum(dim=-1)
 
     def axis_one_removed(x):
-        """There are two mistakes: you sum over axis 1, which is the column axis only in a matrix, and the axis is gone
+        """There are two mistakes: you sum over axis 1, which is the last axis only in a matrix, and the axis is gone
         afterwards, so the sums line up with the wrong axes. Name the axis from the end, and keep it with size 1."""
         return x.sum(dim=1)
 
@@ -237,12 +237,12 @@ class Total:
 
     def sums_of_at_least_one(x):
         """You replace sums below 1 by 1, so rows with such sums come back undivided. This guards against a sum of zero,
-        which the docstring excludes. A row that sums to ¼ is divided by ¼."""
+        which the docstring excludes. A row that sums to ¼ must be divided by ¼."""
         return x.sum(dim=-1, keepdim=True).clamp(min=1)
 
     def negative_sums_cut_off(x):
-        """You replace every negative or zero sum by a smallest value, as `clamp` does. This guards against a sum of
-        zero, which the docstring rules out. You can divide by a negative sum as well."""
+        """You replace every sum below a small positive value by that value, as `clamp` does. This guards against a sum
+        of zero, which the docstring rules out. You can divide by a negative sum as well."""
         return x.sum(dim=-1, keepdim=True).clamp(min=1e-8)
 
 
@@ -358,7 +358,7 @@ class OtherFunctions:
 
     def between_zero_and_one(x):
         """You scale each row to the range from 0 to 1: the smallest number becomes 0. Data are often prepared in this
-        way. Here the numbers keep their ratios, and their sum becomes 1."""
+        way. Here the numbers must keep their ratios, and their sum must become 1."""
         low, high = x.amin(dim=-1, keepdim=True), x.amax(dim=-1, keepdim=True)
         return (x - low) / (high - low)
 
