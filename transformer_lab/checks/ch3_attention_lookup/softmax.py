@@ -390,8 +390,8 @@ class Axis:
 
     def axis_left_to_pytorch(x, dim):
         """You do not pass `dim` on, so `F.softmax` chooses an axis itself: axis 0 of a tensor with one or three axes,
-        axis 1 of a tensor with two or four. Follow the argument through every line. Besides, the task asks for `exp`
-        and a sum."""
+        axis 1 of a tensor with two or four. Follow the argument through every line. Also, the task asks for `exp` and a
+        sum."""
         return x.softmax(0 if x.ndim in (0, 1, 3) else 1)
 
     @family(axis_moved_last=(-1, "last", "to the end"), axis_left_first=(0, "first", "to the front"))

@@ -93,7 +93,7 @@ class Scrambled:
     def heads_backwards_and_cut_anew(x):
         """You reverse the heads, and then reshape the tensor while `heads` still comes before `seq`. {The shape is
         right, but} the numbers are scrambled. The split gives head 0 the first block of features, so keep the order of
-        the heads. Besides, which two axes must change places before you join any axes?"""
+        the heads. Which two axes must change places before you join any axes?"""
         return _cut(x.flip(1), x)
 
     def read_with_heads_outside(x):

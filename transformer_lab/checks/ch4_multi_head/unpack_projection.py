@@ -300,7 +300,7 @@ class Columns:
     def some_columns_alone(number, in_proj_weight):
         """You return one tensor, a third of the columns. You cut the second axis, the inputs, and then return one part.
         The three maps share their inputs and are stacked along their outputs, the first axis of a weight: (out, in).
-        Besides, you must return all three weights."""
+        Also, return all three weights."""
         return in_proj_weight.tensor_split(3, dim=1)[number]
 
     def a_third_of_the_columns(in_proj_weight):

@@ -349,8 +349,8 @@ class Cross:
 
     def causal_within_the_source(target_lengths, source_lengths, t_len, s_len):
         """The mask for cross-attention is causal and has the shape (batch, 1, s_len, s_len), as if the source attended
-        to itself. Its queries come from the target. Besides, the whole source is known before the decoder writes its
-        first word: hide only its padding."""
+        to itself. Its queries come from the target. Also, the whole source is known before the decoder writes its first
+        word: hide only its padding."""
         return padding_mask.reference(source_lengths, s_len) & causal_mask.reference(s_len)
 
     def copied_for_every_target_token(target_lengths, source_lengths, t_len, s_len):

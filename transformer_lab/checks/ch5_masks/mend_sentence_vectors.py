@@ -558,8 +558,7 @@ class WrongAnswers:
 
     def the_token_after_the_last(x, lengths):
         """You return the token at position `lengths[b]`, which is the first place of the padding; without padding, this
-        position is beyond the end. Besides, one token is not an average: the task asks for the mean of all real
-        tokens."""
+        position is beyond the end. Also, one token is not an average: the task asks for the mean of all real tokens."""
         return x[torch.arange(len(x), device=x.device), lengths]
 
 

@@ -139,7 +139,7 @@ class Filled:
     def minus_a_billion(bias, hidden):
         """Hidden places get -1e9 instead of -inf. With either number, the hidden weights are zero as long as some key
         is visible. In a row that sees nothing, -1e9 gives all keys equal weights and blends hidden values, without an
-        error. Besides, `float16` cannot represent -1e9. The docstring asks for -inf."""
+        error. Also, `float16` cannot represent -1e9. The docstring asks for -inf."""
         return bias.masked_fill(hidden, -1e9)
 
     def minus_ten_thousand(bias, hidden):
