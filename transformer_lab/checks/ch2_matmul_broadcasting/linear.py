@@ -10,12 +10,12 @@ def _layer(draw, batch=2, seq=7, d_in=5, d_out=3):
     return draw(batch, seq, d_in), draw(d_out, d_in), draw(d_out)
 
 
-def rows_of_the_weight(x, weight):
+def by_transposed_weight(x, weight):
     """Multiply by the transposed weight."""
     return x @ weight.T
 
 
-def added(y, bias):
+def add_bias(y, bias):
     """Add the bias to every row."""
     return y + bias
 
@@ -32,7 +32,7 @@ def added(y, bias):
         "`y = x @ …`, then `return y + …`: no loop, and no axis that has to be moved in `x`",
     ),
 )
-def linear(x, weight, bias, *, product=rows_of_the_weight, plus=added):
+def linear(x, weight, bias, *, product=by_transposed_weight, plus=add_bias):
     """x (..., d_in), weight (d_out, d_in), bias (d_out,) to (..., d_out)."""
     return plus(product(x, weight), bias)
 
@@ -51,10 +51,10 @@ class RightAnswers:
     def built_in(x, weight, bias):
         return F.linear(x, weight, bias)
 
-    def with_letters(x, weight, bias):
+    def by_einsum(x, weight, bias):
         return torch.einsum("...i,oi->...o", x, weight) + bias
 
-    def as_columns(x, weight, bias):
+    def tokens_as_columns(x, weight, bias):
         return (weight @ x[..., None] + bias[:, None]).squeeze(-1)
 
     def output_by_output(x, weight, bias):
@@ -74,17 +74,17 @@ def zeros_give_the_bias(function, x, weight, bias):
 
 
 @linear.property
-def tokens_on_their_own(function, x, weight, bias):
+def tokens_independent(function, x, weight, bias):
     """Each token is computed separately: if the tokens come in a different order, the results come in the same
     order."""
     return torch.allclose(function(x.flip(-2), weight, bias), function(x, weight, bias).flip(-2), atol=1e-5)
 
 
 @linear.property
-def twice_the_weight(function, x, weight, bias):
+def input_doubled(function, x, weight, bias):
     """Without a bias, twice the input gives twice the output."""
-    none = torch.zeros_like(bias)
-    return torch.allclose(function(2 * x, weight, none), 2 * function(x, weight, none), atol=1e-5)
+    no_bias = torch.zeros_like(bias)
+    return torch.allclose(function(2 * x, weight, no_bias), 2 * function(x, weight, no_bias), atol=1e-5)
 
 
 @linear.wrong(stage="product")
@@ -101,7 +101,7 @@ class Product:
         would not. On which side of `x` must the weight be to act on every row?"""
         return weight @ x
 
-    def weight_cut_anew(x, weight):
+    def weight_reshaped(x, weight):
         """Your weight gets the shape (d_in, d_out), but its numbers stay in their order: `view` and `reshape` do not
         swap axes, they cut the same row of numbers differently. The shapes fit, but the numbers are wrong. Which
         operation transposes?"""
@@ -138,7 +138,7 @@ class Product:
 
 @linear.wrong(stage="product", alone=True)
 class ProductAlone:
-    def number_by_number(x, weight):
+    def element_by_element(x, weight):
         """You multiply inputs and weight element by element, `*`, and not as matrices. Every output is a sum over all
         inputs, input times weight: which operator makes these sums?"""
         return x * weight
@@ -170,7 +170,7 @@ class Plus:
         zeros the layer must return the bias, but yours returns twice the bias."""
         return y + bias + bias
 
-    def bias_taken_off(y, bias):
+    def bias_subtracted(y, bias):
         """You subtract the bias, which must be added: for an input of zeros the layer must return its bias, but yours
         returns minus the bias."""
         return y - bias
@@ -199,7 +199,7 @@ class Plus:
 
 
 @linear.wrong
-class Turned:
+class Transposed:
     def everything_in_columns(x, weight, bias):
         """Your result has the features in front of the tokens: (batch, d_out, seq). Papers that keep each token in a
         column write W X + b. In code each token is a row, in the input and in the output."""
@@ -220,8 +220,8 @@ class Turned:
     def all_axes_reversed_and_back(x, weight, bias):
         """The weight is on the left and all axes of `x` are reversed, including those of the batch: `.T` reverses every
         axis, even of a tensor with more than two. With `x` on the left of the product, you need not transpose it."""
-        turned = weight @ x.permute(*range(x.ndim - 1, -1, -1))  # x.T without its warning
-        return turned.permute(*range(turned.ndim - 1, -1, -1)) + bias
+        product = weight @ x.permute(*range(x.ndim - 1, -1, -1))  # x.T without its warning
+        return product.permute(*range(product.ndim - 1, -1, -1)) + bias
 
     def first_axis_of_the_weight_by_tensordot(x, weight, bias):
         """`tensordot` with a number sums over the last axis of `x` and the first axis of the weight. The weight is
@@ -308,7 +308,7 @@ class Bias:
         The formula has a plus there."""
         return x @ weight.T @ bias
 
-    def bias_in_every_turn(x, weight, bias):
+    def bias_once_for_each_input(x, weight, bias):
         """You add the bias as many times as there are inputs: the addition is inside the loop or the sum over the
         inputs. An output is the sum over all inputs, plus one bias: where does the sum end?"""
         return x @ weight.T + x.shape[-1] * bias
