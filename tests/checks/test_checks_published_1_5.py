@@ -237,7 +237,7 @@ def zeros_in_float64(seq, d):
     return torch.from_numpy(t)
 
 
-@published(checks.sinusoidal_positions, "base_of_a_thousand")
+@published(checks.sinusoidal_positions, "base_1000")
 def base_1000(seq, d):
     a = torch.arange(seq)[:, None] / 1000 ** (torch.arange(0, d, 2) / d)
     t = torch.zeros(seq, d)
@@ -246,7 +246,7 @@ def base_1000(seq, d):
     return t
 
 
-@published(checks.sinusoidal_positions, "base_of_a_thousand")
+@published(checks.sinusoidal_positions, "base_1000")
 def base_1000_by_exp(seq, d):
     f = torch.exp(torch.arange(0, d, 2) * (-math.log(1000.0) / d))
     a = torch.arange(seq)[:, None] * f
@@ -305,7 +305,7 @@ def range_in_twos_to_d_minus_one(seq, d):
     return t
 
 
-@published(checks.sinusoidal_positions, "a_sine_too_few")
+@published(checks.sinusoidal_positions, "one_sine_too_few")
 def arange_to_d_minus_one(seq, d):
     a = torch.arange(seq)[:, None] / 10000 ** (torch.arange(0, d - 1, 2) / d)
     t = torch.zeros(seq, d)
@@ -382,7 +382,7 @@ def doubled_in_lists(seq, d):
     )
 
 
-@published(checks.sinusoidal_positions, "base_of_a_thousand", "in_float64")
+@published(checks.sinusoidal_positions, "base_1000", "in_float64")
 def base_1000_in_numpy(seq, d):
     a = np.arange(seq)[:, None] / np.power(1000, 2 * (np.arange(d) // 2) / d)
     a[:, 0::2] = np.sin(a[:, 0::2])
@@ -775,13 +775,13 @@ def exp_in_place(x, dim):
     return x / x.sum(dim, keepdim=True)
 
 
-@published(checks.mend_word_order, "places_from_the_end", "tokens_made_larger")
+@published(checks.mend_word_order, "positions_from_the_end", "tokens_scaled")
 def last_rows_and_scale(x, pos, a, b, d):
     x = x * x.shape[-1] ** 0.5 + pos[-x.shape[1] :]
     return checks.single_head.reference(x, a, b, d)
 
 
-@published(checks.mend_word_order, "as_given", "tokens_made_larger")
+@published(checks.mend_word_order, "as_given", "tokens_scaled")
 def as_given_and_scale(x, pos, a, b, d):
     x = x * x.shape[-1] ** 0.5 + pos[: x.shape[0], None]
     return checks.single_head.reference(x, a, b, d)
