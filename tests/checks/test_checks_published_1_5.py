@@ -96,13 +96,13 @@ def folded_and_split(x):
     return torch.cat(x.reshape(b * h, s, d).split(b, 0), -1)
 
 
-@published(checks.merge_heads, "heads_backwards_and_cut_anew")
+@published(checks.merge_heads, "heads_reversed_and_reshaped")
 def flipped_and_reshaped(x):
     b, h, s, d = x.shape
     return x.flip(1).reshape(b, s, h * d)
 
 
-@published(checks.merge_heads, "heads_backwards_and_cut_anew")
+@published(checks.merge_heads, "heads_reversed_and_reshaped")
 def stacked_backwards_and_reshaped(x):
     b, h, s, d = x.shape
     return torch.stack([x[:, i] for i in reversed(range(h))], 1).reshape(b, s, h * d)
@@ -121,7 +121,7 @@ def added_by_einsum(x):
     return torch.einsum("bhsd->bsd", x)
 
 
-@published(checks.merge_heads, "heads_added_on_an_axis_of_one")
+@published(checks.merge_heads, "heads_added_with_keepdim")
 def added_with_keepdim(x):
     return x.sum(1, keepdim=True)
 
@@ -616,7 +616,7 @@ def split_with_heads_in_front(x, a, b, d, o, n):
     return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2) @ o.T
 
 
-@published(checks.multi_head_attention, "heads_backwards")
+@published(checks.multi_head_attention, "heads_reversed")
 def merged_backwards(x, a, b, d, o, n):
     q, k, v = (split(x, w, n) for w in (a, b, d))
     return F.scaled_dot_product_attention(q, k, v).flip(1).transpose(1, 2).flatten(2) @ o.T

@@ -386,7 +386,7 @@ masked_multi_head.mistakes_in(
 masked_multi_head.mistakes_in(
     alone=True,
     split=(Cuts.n_heads_taken_for_d_head, Cuts.transposed_and_reshaped),
-    merge=(Refused.view_after_transpose, Scrambled.features_for_tokens, Scrambled.heads_backwards),
+    merge=(Refused.view_after_transpose, Scrambled.features_for_tokens, Scrambled.heads_reversed),
     scores=(steps.keys_not_transposed, steps.all_axes_reversed, steps.heads_and_keys_transposed, steps.keys_reshaped),
     scale=(steps.times_root_d,),
     masked=(Masked.one_axis_too_many,),
