@@ -647,17 +647,17 @@ def lower_triangle_turned(n):
     return torch.ones(n, n).tril().bool().T
 
 
-@published(checks.causal_mask, "additive_with_another_number")
+@published(checks.causal_mask, "additive_with_a_finite_number")
 def minus_100(n):
     return torch.zeros(n, n).masked_fill(torch.ones(n, n).triu(1).bool(), -100.0)
 
 
-@published(checks.causal_mask, "additive_with_another_number")
+@published(checks.causal_mask, "additive_with_a_finite_number")
 def minus_10000_times_the_future(n):
     return torch.ones(n, n).triu(1) * -1e4
 
 
-@published(checks.causal_mask, "additive_with_another_number")
+@published(checks.causal_mask, "additive_with_a_finite_number")
 def lowest_number(n):
     return torch.full((n, n), torch.finfo(torch.float32).min).triu(1)
 
@@ -822,7 +822,7 @@ def test_it_is_named(exercise, function, names):
 @pytest.mark.parametrize("number", [-2.0, -10.0, -100.0, -1e3, -65504.0, -1e5, -1e6, -1e8, -1e30])
 @pytest.mark.parametrize("kind", range(3))
 def test_a_finite_number_for_infinity(number, kind):
-    assert diagnose(checks.to_additive, additive(number, kind)).mistake == "another_number"
+    assert diagnose(checks.to_additive, additive(number, kind)).mistake == "finite_number_below_zero"
 
 
 def additive(number, kind):
