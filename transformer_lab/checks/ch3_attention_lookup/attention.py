@@ -225,8 +225,8 @@ class OutputAlone:
         return value.mT @ weights
 
     def bmm_of_weights_with_four_axes(weights, value):
-        """`bmm` multiplies tensors of exactly three axes, and yours have four. `@` and `matmul` multiply over the last
-        two axes, with any number of axes in front."""
+        """`bmm` multiplies tensors of exactly three axes, but your tensors have four. `@` and `matmul` multiply over
+        the last two axes, with any number of axes in front."""
         return torch.bmm(weights, value)
 
     def weights_with_the_first_axis_of_the_values(weights, value):

@@ -140,9 +140,8 @@ class Place:
         return x + positions[: x.shape[1]].flip(0)
 
     def positions_counted_through_the_batch(x, positions):
-        """You number the places through the whole batch: the numbers of the second sentence continue those of the
-        first. The same sentence then gets different vectors in a different row of the batch. Each sentence begins at
-        place 0."""
+        """You number the places through the whole batch: the second sentence continues the numbers of the first. The
+        same sentence then gets different vectors in a different row of the batch. Each sentence begins at place 0."""
         return x + positions[: x.shape[0] * x.shape[1]].reshape(x.shape)
 
     def rows_along_the_batch(x, positions):

@@ -265,9 +265,9 @@ class Projections:
         return single_head.reference(x, w_q, w_k, w_q)
 
     def weights_read_as_out_in(x, w_q, w_k, w_v):
-        """You multiply by the transposed matrices, as `nn.Linear` does, whose weights are stored as (out, in). Here the
-        matrices are (in, out). Unequal widths raise an error; with square matrices the function runs, but every number
-        is wrong. Which axis of the matrix has the features of `x`?"""
+        """You multiply by the transposed matrices, as `nn.Linear` does with the weights that it stores as (out, in).
+        Here the matrices are (in, out). Unequal widths raise an error; with square matrices the function runs, but
+        every number is wrong. Which axis of the matrix has the features of `x`?"""
         return single_head.reference(x, w_q.T, w_k.T, w_v.T)
 
     def weights_passed_to_linear(x, w_q, w_k, w_v):
@@ -283,7 +283,7 @@ class Projections:
 
     def weights_multiplied_element_by_element(x, w_q, w_k, w_v):
         """You multiply tokens and weights element by element, `*`, and not as matrices. A projection sums over the
-        features of a token: which operator does that?"""
+        features of a token: which operator computes these sums?"""
         return F.scaled_dot_product_attention(x * w_q, x * w_k, x * w_v)
 
     def weights_before_the_tokens(x, w_q, w_k, w_v):

@@ -124,7 +124,7 @@ def position_zero(function, seq, d_model):
 
 @sinusoidal_positions.property
 def slower_from_pair_to_pair(function, seq, d_model):
-    """Each pair turns more slowly than the one before: at position 1, the sines become smaller from pair to pair."""
+    """Each pair turns more slowly than the previous pair: at position 1, the sines become smaller from pair to pair."""
     sines = function(seq, d_model)[1, 0::2]
     return bool((sines.diff() < 0).all() and (sines > 0).all())
 
@@ -178,15 +178,15 @@ class Angles:
         return torch.arange(seq)[:, None] / 10000 ** (pairs / max(d_model / 2 - 1, 1))
 
     def pairs_counted_without_the_last(seq, d_model):
-        """Your exponent is i / (d_model // 2). For an even `d_model` that is 2i / d_model; with an odd one, `//` rounds
-        down, and all pairs but the first turn too slowly. What is the denominator in the formula?"""
+        """Your exponent is i / (d_model // 2). For an even `d_model` that is 2i / d_model; with an odd `d_model`, `//`
+        rounds down, and all pairs but the first turn too slowly. What is the denominator in the formula?"""
         pairs = torch.arange((d_model + 1) // 2)
         return torch.arange(seq)[:, None] / 10000 ** (pairs / (d_model // 2))
 
     def times_the_divisor(seq, d_model):
-        """You multiply the position by 10000^(2i / d_model), instead of dividing: each pair turns faster than the one
-        before, so fast that neighbouring positions look like noise. The first pair must be the fastest. Which sign must
-        the exponent have?"""
+        """You multiply the position by 10000^(2i / d_model), instead of dividing: each pair turns faster than the
+        previous pair, so fast that neighbouring positions look like noise. The first pair must be the fastest. Which
+        sign must the exponent have?"""
         return torch.arange(seq)[:, None] * 10000 ** (even_numbers(d_model) / d_model)
 
     def base_1000(seq, d_model):
@@ -196,8 +196,8 @@ class Angles:
 
     def base_and_exponent_exchanged(seq, d_model):
         """Base and exponent have changed places: you raise 2i / d_model to the power 1e-4, which is 0 for the first
-        pair and almost 1 for every other. In the formula the base is 10000, and the exponent is 2i / d_model. Which of
-        the two belongs on the left of `**`?"""
+        pair and almost 1 for every other pair. In the formula the base is 10000, and the exponent is 2i / d_model.
+        Which of the two belongs on the left of `**`?"""
         return torch.arange(seq)[:, None] * (even_numbers(d_model) / d_model) ** 1e-4
 
     def logarithm_to_base_ten(seq, d_model):
@@ -237,7 +237,7 @@ class Angles:
 class AnglesAlone:
     def exponent_without_its_minus(seq, d_model):
         """The exponent in `exp` lacks its minus: you multiply the position by 10000^(2i / d_model), instead of
-        dividing, so each pair turns faster than the one before. The first pair must be the fastest."""
+        dividing, so each pair turns faster than the previous pair. The first pair must be the fastest."""
         factors = torch.exp(even_numbers(d_model).float() * (math.log(10000.0) / d_model))
         return torch.arange(seq)[:, None] * factors
 
@@ -328,7 +328,8 @@ class Layout:
 
     def last_sine_left_at_zero(angles, d_model):
         """With an odd `d_model` the last feature stays 0: a loop over `d_model // 2` pairs fills only the complete
-        pairs. Write the last sine as well, which has no cosine. How many pairs are there, with the incomplete one?"""
+        pairs. Write the last sine as well, which has no cosine. How many pairs are there, including the incomplete
+        pair?"""
         table = sines_and_cosines_alternating(angles, d_model)
         table[:, d_model // 2 * 2 :] = 0
         return table
@@ -369,7 +370,7 @@ class Features:
     def feature_taken_for_pair(seq, d_model):
         """You use the number of the feature where the formula has the number of the pair: feature 2 gets the exponent 4
         / d_model, feature 3 the exponent 6 / d_model. Features 2i and 2i + 1 form pair i and share its angle. How do
-        you compute the number of a pair from that of a feature?"""
+        you compute the number of a pair from the number of a feature?"""
         feature = torch.arange(d_model)
         angles = torch.arange(seq)[:, None] / 10000 ** (2 * feature / d_model)
         return torch.where(feature % 2 == 0, angles.sin(), angles.cos())

@@ -256,7 +256,7 @@ class ExpAlone:
 
     def logarithms_for_exponentials(shifted):
         """You take the logarithm of the scores instead of their exponential. A negative number has no logarithm, hence
-        the NaN. Which function turns any number into a positive one?"""
+        the NaN. Which function turns any number into a positive number?"""
         return shifted.log()
 
     def sigmoids_for_exponentials(shifted):
@@ -274,8 +274,8 @@ class Divide:
         return exp / exp.sum(dim)
 
     def sum_of_all(exp, dim):
-        """You divide the exponentials by the sum of all of them, `.sum()` without an axis: all the numbers together sum
-        to one. The weights of each row must sum to one, along `dim`."""
+        """You divide by the sum of all exponentials in the tensor, which is `.sum()` without an axis: all the numbers
+        together sum to one. The weights of each row must sum to one, along `dim`."""
         return exp / exp.sum()
 
     def sum_over_the_last_axis(exp, dim):
@@ -315,8 +315,8 @@ class Divide:
         return exp / exp.sum(dim, keepdim=True).log()
 
     def divided_by_the_count(exp, dim):
-        """You divide the exponentials by their number, and not by their sum. The two are the same only if all
-        exponentials are 1. The weights must sum to one."""
+        """You divide the exponentials by their number, and not by their sum. Their number is equal to their sum only if
+        all exponentials are 1. The weights must sum to one."""
         return exp / exp.shape[dim]
 
 
@@ -482,15 +482,15 @@ class OtherFunctions:
 @softmax.wrong
 class NumeratorAndDenominator:
     def only_the_denominator_shifted(x, dim):
-        """You subtract the maximum in the denominator, the sum, but not in the numerator. The two then have different
-        exponentials: the weights do not sum to one, and `exp` still overflows. Use the same exponentials in both
-        places."""
+        """You subtract the maximum in the denominator, the sum, but not in the numerator. Numerator and denominator
+        then have different exponentials: the weights do not sum to one, and `exp` still overflows. Use the same
+        exponentials in both places."""
         return x.exp() / (x - x.amax(dim, keepdim=True)).exp().sum(dim, keepdim=True)
 
     def only_the_numerator_shifted(x, dim):
-        """You subtract the maximum in the numerator, but not in the denominator, the sum. The two then have different
-        exponentials: the weights do not sum to one, and `exp` still overflows. Use the same exponentials in both
-        places."""
+        """You subtract the maximum in the numerator, but not in the denominator, the sum. Numerator and denominator
+        then have different exponentials: the weights do not sum to one, and `exp` still overflows. Use the same
+        exponentials in both places."""
         return (x - x.amax(dim, keepdim=True)).exp() / x.exp().sum(dim, keepdim=True)
 
     def scores_over_the_sum(x, dim):

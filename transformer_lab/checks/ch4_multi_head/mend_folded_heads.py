@@ -134,8 +134,8 @@ class Weights:
 class Unfolded:
     def as_given(output, batch):
         """Your function does the same as the given program: it is right for one sentence, but with two sentences, some
-        heads of one sentence end up in the other. Run it on two sentences, then on each of them alone, and compare the
-        outputs feature by feature: which block of features has moved?"""
+        heads of one sentence end up in the other sentence. Run it on two sentences, then on each of them alone, and
+        compare the outputs feature by feature: which block of features has moved?"""
         return output.unflatten(0, (-1, batch)).transpose(0, 1)
 
     def heads_and_batch_not_exchanged(output, batch):
@@ -237,7 +237,8 @@ class Folding:
 
     def heads_not_merged(query, key, value):
         """Your result is (batch, heads, seq, d_head): you unfold the axis correctly, but no longer put the heads side
-        by side. The last line of the given program does this, and yours must do it too."""
+        by side. The last line of the given program puts the heads side by side, and your function needs this step
+        too."""
         return scaled_dot_product_attention(query, key, value)
 
     def last_two_axes_not_merged(query, key, value):

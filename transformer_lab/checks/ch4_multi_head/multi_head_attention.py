@@ -174,8 +174,8 @@ class ProjectionsAlone:
 
     def queries_and_keys_exchanged(x, w_q, w_k, w_v):
         """You exchange queries and keys: the table of scores is the transpose of the right table, so row 1 holds the
-        scores of token 1's key with all queries, not those of its query with all keys. Compare the names on the two
-        sides of the `=`, and check the order of the arguments of your attention."""
+        scores of token 1's key with all queries, not the scores of token 1's query with all keys. Compare the names on
+        the two sides of the `=`, and check the order of the arguments of your attention."""
         return linear(x, w_k), linear(x, w_q), linear(x, w_v)
 
     def values_from_the_keys(x, w_q, w_k, w_v):
@@ -341,8 +341,8 @@ class WrongAnswers:
     def over_the_batch(x, w_q, w_k, w_v, w_o, n_heads):
         """You compare the tokens along the batch: each position attends to the same position of the other sentences.
         Code for (seq, batch, d_model) does this with a (batch, seq, d_model) input, for example `nn.MultiheadAttention`
-        without `batch_first=True`. If one sentence changes, the outputs of the others must stay the same, but yours
-        change."""
+        without `batch_first=True`. If one sentence changes, the outputs of the other sentences must stay the same, but
+        in your function they change."""
         seq_first = multi_head_attention.reference(x.transpose(0, 1), w_q, w_k, w_v, w_o, n_heads)
         return seq_first.transpose(0, 1)
 

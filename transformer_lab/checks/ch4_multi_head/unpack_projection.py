@@ -157,13 +157,13 @@ class Rows:
         return in_proj_weight.tensor_split((d_model + offset, 2 * d_model + offset))
 
     def a_row_left_out_before_the_keys(in_proj_weight):
-        """The keys' weight lacks its first row: `d_model + 1` skips one. A slice stops before the number after its
+        """The keys' weight lacks its first row: `d_model + 1` skips a row. A slice stops before the number after its
         colon, so the next slice begins with that number itself. With which row does the keys' weight begin?"""
         d_model = in_proj_weight.shape[1]
         return in_proj_weight[:d_model], in_proj_weight[d_model + 1 : 2 * d_model], in_proj_weight[2 * d_model :]
 
     def rows_left_out_before_keys_and_values(in_proj_weight):
-        """The keys' and the values' weights lack their first rows: a `+ 1` skips one. A slice stops before the number
+        """The keys' and the values' weights lack their first rows: a `+ 1` skips a row. A slice stops before the number
         after its colon, so the next slice begins with that number itself. With which row does each of the two weights
         begin?"""
         d_model = in_proj_weight.shape[1]

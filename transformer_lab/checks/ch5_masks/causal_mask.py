@@ -112,16 +112,16 @@ class Triangle:
         return torch.eye(seq, dtype=torch.bool)
 
     def triangle_flipped(seq):
-        """Your triangle lies in the lower right corner: token 0 sees only the last key, token 1 the last two. Each row
-        shows one key more than the row above, as it should, but begins at the wrong side: every token may see the first
-        key."""
+        """Your triangle lies in the lower right corner: token 0 sees only the last key, and token 1 sees only the last
+        two keys. Each row shows one key more than the row above, as it should, but begins at the wrong side: every
+        token may see the first key."""
         return torch.ones(seq, seq, dtype=torch.bool).tril().flip(1)
 
 
 @causal_mask.wrong(stage="triangle", alone=True)
 class TriangleAlone:
     def everything(seq):
-        """Every entry is `True`: every token sees every other, the future included. Where does your mask treat keys
+        """Every entry is `True`: every token sees all tokens, even those in the future. Where does your mask treat keys
         before the query and keys after it differently?"""
         return torch.ones(seq, seq, dtype=torch.bool)
 

@@ -94,7 +94,7 @@ decoder_masks.example("sentences of one token", torch.tensor([1, 1]), torch.tens
 
 @decoder_masks.property
 def no_token_sees_the_future(function, *arguments):
-    """No target token may see a later one."""
+    """No target token may see a later target token."""
     own, _ = function(*arguments)
     return not bool(own.float().triu(1).any())
 
@@ -432,9 +432,9 @@ class CrossAlone:
         return padding_mask.reference(source_lengths, s_len) & causal_mask.reference(t_len)
 
     def both_paddings_towards_the_source(target_lengths, source_lengths, t_len, s_len):
-        """The mask for the source combines the padding of the source with that of the target, both on the axis of the
-        keys. The first has s_len keys and the second has t_len: your function raises an error, or, if the two numbers
-        are equal, hides words of the source. Whose keys does cross-attention see?"""
+        """The mask for the source combines the padding of the source with the padding of the target, both on the axis
+        of the keys. The first has s_len keys and the second has t_len: your function raises an error, or, if the two
+        numbers are equal, hides words of the source. Whose keys does cross-attention see?"""
         return padding_mask.reference(source_lengths, s_len) & padding_mask.reference(target_lengths, t_len)
 
     def cross_with_an_axis_too_many(target_lengths, source_lengths, t_len, s_len):

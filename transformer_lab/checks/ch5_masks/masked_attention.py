@@ -285,13 +285,13 @@ class Masked:
 
     def score_of_zero(scores, mask):
         """Hidden keys get the score 0, or a score close to 0, such as 1e-9. Zero is a score like any other: its
-        exponential is 1, often more than that of a visible key. Do you multiply the scores by the mask, or write 1e-9
-        for -1e9? Which score has the exponential 0?"""
+        exponential is 1, often more than the exponential of a visible score. Do you multiply the scores by the mask, or
+        write 1e-9 for -1e9? Which score has the exponential 0?"""
         return scores * mask
 
     def mask_added(scores, mask):
         """You add the mask to the scores as the numbers 1 and 0: visible keys gain a factor of e, and no key is hidden.
-        Add 0 to the score of a visible key, and a very large negative number to that of a hidden key."""
+        Add 0 to the score of a visible key, and a very large negative number to the score of a hidden key."""
         return scores + mask
 
     @family(
@@ -300,7 +300,7 @@ class Masked:
     )
     def number_not_low_enough(number, scores, mask):
         """Hidden keys get the score {}, which is a score like any other: {}. The score of a hidden key must be so low
-        that its exponential is zero compared with that of any visible score."""
+        that its exponential is zero compared with the exponential of any visible score."""
         return scores.masked_fill(~mask, number)
 
     def plus_a_billion(scores, mask):

@@ -141,8 +141,8 @@ class Kept:
         return torch.cat([torch.zeros_like(x[:, :1]), real_tokens(x, lengths)[:, 1:]], dim=1)
 
     def very_negative_padding(x, lengths):
-        """You fill the padding with a large negative number such as -1e9, and your sum includes it. Such a number
-        belongs before a softmax, whose exponential makes it zero. Which number leaves a sum unchanged?"""
+        """You fill the padding with a large negative number such as -1e9, and your sum includes it. Such a number is
+        meant for a softmax, which turns it into the weight zero. Which number leaves a sum unchanged?"""
         real = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
         return x.masked_fill(~real[..., None], -1e9)
 
@@ -150,8 +150,8 @@ class Kept:
 @mend_sentence_vectors.wrong(stage="kept", alone=True)
 class KeptAlone:
     def minus_infinity_for_padding(x, lengths):
-        """You fill the padding with -inf, and a sum that contains -inf is -inf. Minus infinity belongs before a
-        softmax, whose exponential makes it zero. Which number leaves a sum unchanged?"""
+        """You fill the padding with -inf, and a sum that contains -inf is -inf. Minus infinity is meant for a softmax,
+        which turns it into the weight zero. Which number leaves a sum unchanged?"""
         real = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
         return x.masked_fill(~real[..., None], -torch.inf)
 
@@ -408,7 +408,7 @@ class WrongAnswers:
 
     def softmax_of_ones_and_zeros(x, lengths):
         """Your weights are a softmax of the mask as numbers, 1 for real tokens and 0 for padding. e⁰ is 1, so padding
-        keeps a weight: that of a real token, divided by e. Which score gets the weight zero?"""
+        keeps a weight, which is the weight of a real token divided by e. Which score gets the weight zero?"""
         real = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
         return (real.to(x.dtype).softmax(dim=-1)[..., None] * x).sum(dim=1)
 
@@ -426,7 +426,7 @@ class WrongAnswers:
 
     def cut_to_the_longest(x, lengths):
         """You cut the batch to the length of its longest sentence, and average over all remaining places. Shorter
-        sentences still have padding among these places, which is added and counted. Each sentence has its own
+        sentences still have padding among these places, and your function adds and counts it. Each sentence has its own
         length."""
         return x[:, : int(lengths.max())].mean(dim=1)
 
@@ -457,8 +457,8 @@ class WrongAnswers:
         return ((real / real.sum(0, keepdim=True))[..., None] * x).sum(dim=1)
 
     def the_last_sentence_only(x, lengths):
-        """You return one vector, that of the last sentence: (d_model,). Each iteration of your loop overwrites the
-        previous result. Where do the vectors of the other sentences go?"""
+        """You return one vector, the vector of the last sentence: (d_model,). Each iteration of your loop overwrites
+        the previous result. Where do the vectors of the other sentences go?"""
         return x[-1, : int(lengths[-1])].mean(dim=0)
 
     def vectors_concatenated(x, lengths):
@@ -510,8 +510,8 @@ class WrongAnswers:
         return x[:, : int(lengths[0])].mean(dim=1)
 
     def the_first_sentence_only(x, lengths):
-        """You return one vector, that of the first sentence: (d_model,). A `return` inside a loop ends the function in
-        its first iteration. Every sentence of the batch needs a vector."""
+        """You return one vector, the vector of the first sentence: (d_model,). A `return` inside a loop ends the
+        function in its first iteration. Every sentence of the batch needs a vector."""
         return x[0, : int(lengths[0])].mean(dim=0)
 
     def largest_with_padding_at_zero(x, lengths):

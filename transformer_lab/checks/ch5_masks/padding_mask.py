@@ -227,7 +227,7 @@ class Placed:
 
     def causal_as_well(visible):
         """Your mask is causal as well, (batch, 1, k_len, k_len): it hides the future together with the padding. The
-        mask of a decoder does both, in a later exercise. Here every query may attend to all real tokens."""
+        mask of a decoder hides both, in a later exercise. Here every query may attend to all real tokens."""
         return (visible[:, None, None] * torch.ones(2 * visible.shape[-1:]).tril()).to(visible.dtype)
 
 
